@@ -3,6 +3,7 @@
 #include "common/elements.cuh"
 #include "gen/shared/spiking-SHARED.cuh"
 #include "gen/shared/RingLayout.cuh"
+#include "gen/shared/LifConstants.cuh"
 #include "gen/shared/Model.cuh"
 #include "gen/shared/Window.cuh"
 #include "gen/shared/Segment.cuh"

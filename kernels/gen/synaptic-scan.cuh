@@ -29,69 +29,101 @@ struct alignas(8) ScanArgs {
 };
 static_assert(sizeof(ScanArgs) == 48, "ScanArgs: size");
 
-// Constants of release; see `Constants`. Exponents are of 2.
-struct alignas(4) ScanConstants {
+// Calcium influx of a key
+struct alignas(4) Influx {
     float ca_retain; // Share of the calcium that remains after a step
-    float alpha_c; // Calcium influx per softplus of the drive
-    float influx_gain; // The same of a logarithm to base 2
-    float syt1_slope; // Exponent of synaptotagmin 1 per calcium
-    float syt1_thresh; // Its exponent without calcium
-    float syt1_factor; // 2 to that
-    float syt1_weight; // Its weight
-    float syt1_gain; // Weight of the derivative of its activation
-    float syt1_bias_gain; // The same in the derivative of the bias
-    float syt7_slope; // Exponent of synaptotagmin 7 per calcium
-    float syt7_thresh; // Its exponent without calcium
-    float syt7_factor; // 2 to that
-    float syt7_weight; // Its weight
-    float syt7_gain; // Weight of the derivative of its activation
-    float syt7_bias_gain; // The same in the derivative of the bias
-    float doc2_slope; // Exponent of Doc2 per calcium
-    float doc2_thresh; // Its exponent without calcium
-    float doc2_factor; // 2 to that
-    float doc2_gain; // Its weight
-    float doc2_slope_gain; // Weight of the derivative of its activation
-    float doc2_bias_gain; // The same in the derivative of the bias
-    float cpx_slope; // Exponent of the complexin gate per calcium
-    float cpx_thresh; // Its exponent without calcium and clamp
-    float cpx_weight; // Its exponent per clamp
-    float cpx_gain; // Weight of the derivative of its opening
-    float cpx_bias_gain; // The same in the derivative of the bias
+    float alpha_c; // Calcium influx per softplus of the drive, natural logarithm
+    float alpha_c_log2; // alpha_c ln 2: calcium influx per softplus of the drive, logarithm to base 2
+};
+static_assert(sizeof(Influx) == 12, "Influx: size");
+
+// A calcium sensor with activation 1 / (1 + 2^(k_half - k_log2 C))
+struct alignas(4) Sensor {
+    float k_log2; // k / ln 2: exponent of 2 per calcium
+    float k_half; // k C_half / ln 2: exponent of 2 without calcium
+    float half_factor; // 2^(k C_half / ln 2): the power of 2 without calcium
+    float weight; // Weight of the activation in the release probability
+    float weight_k; // weight k: derivative of the weighted activation a, per a (1 - a)
+    float bias_weight_k; // lambda_loge alpha_c weight k: derivative of the bias with respect to the drive, per a (1 - a)
+};
+static_assert(sizeof(Sensor) == 24, "Sensor: size");
+
+// Complexin gate, 1 / (1 + 2^(k_half + clamp_log2 clamp - k_log2 C))
+struct alignas(4) ComplexinGate {
+    float k_log2; // k_cpx / ln 2: exponent of 2 per calcium
+    float k_half; // (k_cpx C_cpx + w_cpx complexin_bias) / ln 2: exponent of 2 without calcium and clamp
+    float clamp_log2; // w_cpx / ln 2: exponent of 2 per clamp
+    float k; // k_cpx: derivative of the opening o, per o (1 - o)
+    float bias_k; // lambda_loge alpha_c k_cpx: derivative of the bias with respect to the drive, per o (1 - o)
+};
+static_assert(sizeof(ComplexinGate) == 20, "ComplexinGate: size");
+
+// Vesicle cycle: pools, SNARE complexes, amplitude, energy and clamp
+struct alignas(4) Cycle {
     float p_max; // Largest release probability
     float prime_rate; // Vesicles primed per step, at most
     float unprime_per_release; // Loss of primed SNAREs and of clamp per released vesicle
-    float nsf_recover; // Recovery of primed SNAREs
-    float snare_retain; // The rest
+    float nsf_recover; // Share of the unprimed SNAREs that NSF primes per step
+    float snare_retain; // 1 - nsf_recover: share of the unprimed SNAREs that stays unprimed
     float rec_rate; // Share of the released vesicles that is recovered, at most 1
-    float amp_retain; // Share of the quantal amplitude that remains after a step
-    float amp_rise; // Added to it
+    float amp_retain; // 1 - amp_load - amp_leak: share of the quantal amplitude that remains after a step
+    float amp_rise; // amp_load amp_target: added to the quantal amplitude per step
     float amp_max; // Largest quantal amplitude
-    float energy_retain; // Share of the energy that remains after a step
-    float energy_rise; // Added to it
+    float energy_retain; // 1 - energy_fill: share of the energy that remains after a step
+    float energy_rise; // energy_fill energy_max: added to the energy per step
     float energy_use; // Energy per released vesicle
     float energy_max; // Largest energy
-    float fuel_slope; // Fuel of priming is (slope E + base) / (slope E + offset): the slope
-    float fuel_base; // Its base
-    float fuel_offset; // Its offset
-    float prime_gain; // Fuel is 1 + (base - offset) / (slope E + offset): what is divided times the primed vesicles
-    float clamp_retain; // Share of the clamp that remains after a step
-    float clamp_rise; // The rest
+    float fuel_slope; // s of the fuel of priming, (s E + b) / (s E + o)
+    float fuel_base; // b of the fuel of priming, (s E + b) / (s E + o)
+    float fuel_offset; // o of the fuel of priming, (s E + b) / (s E + o)
+    float prime_gain; // prime_rate (b - o): vesicles primed per step are prime_rate + prime_gain / (s E + o)
+    float clamp_retain; // Share of the clamp's distance from 1 that remains after a step
+    float clamp_rise; // 1 - clamp_retain: added to the clamp per step
     float rrp_max; // Largest readily releasable pool
-    float init_rrp; // First readily releasable pool
-    float init_reserve; // First reserve pool
-    float init_snare; // First share of primed SNAREs
-    float init_clamp; // First clamp
-    float init_amp; // First quantal amplitude
-    float init_energy; // First energy
-    float lambda_loge; // Weight of the bias
-    float log_gain; // The same of a logarithm to base 2
-    float slope_gain; // Weight of the derivative of the bias
+};
+static_assert(sizeof(Cycle) == 80, "Cycle: size");
+
+// State of a key before its first query
+struct alignas(4) FirstState {
+    float rrp; // Readily releasable pool
+    float reserve; // Reserve pool
+    float snare; // Share of primed SNAREs
+    float clamp; // Clamp
+    float amplitude; // Quantal amplitude
+    float energy; // Energy
+};
+static_assert(sizeof(FirstState) == 24, "FirstState: size");
+
+// Bias of an attention logit
+struct alignas(4) Bias {
+    float lambda_loge; // Weight of the natural logarithm of the effect
+    float lambda_log2; // lambda_loge ln 2: weight of the logarithm to base 2
+    float lambda_alpha; // lambda_loge alpha_c: derivative of the bias per calcium influx
     float log_floor; // Added to the effect before its logarithm
-    float barrier; // Barrier per position
-    float tm_use; // Tsodyks-Markram: use of resources at rest
-    float tm_recovery; // What remains of the missing resources after a step
-    float tm_facilitation; // What remains of facilitation after a step
-    float tm_scale; // Effect when all resources are used at once
+    float barrier; // Penalty per position between query and key
+};
+static_assert(sizeof(Bias) == 20, "Bias: size");
+
+// Short-term plasticity after Tsodyks and Markram
+struct alignas(4) TsodyksMarkram {
+    float u_rest; // U: share of the resources that a spike uses at rest
+    float rec_factor; // e^(-1 / tau_rec): share of the missing resources that is still missing after a step
+    float facil_factor; // e^(-1 / tau_facil): share of the facilitation that remains after a step
+    float scale; // Effect when all resources are used at once
+};
+static_assert(sizeof(TsodyksMarkram) == 16, "TsodyksMarkram: size");
+
+// Constants of release
+struct alignas(4) ScanConstants {
+    Influx influx; // Calcium influx
+    Sensor syt1; // Fast calcium sensor, synaptotagmin 1
+    Sensor syt7; // Slow calcium sensor, synaptotagmin 7
+    Sensor doc2; // Sensor of spontaneous release, Doc2
+    ComplexinGate cpx; // Complexin gate
+    Cycle cycle; // Vesicle cycle
+    FirstState first; // State of a key before its first query
+    Bias bias; // Bias of an attention logit
+    TsodyksMarkram tm; // Short-term plasticity after Tsodyks and Markram
     float table_step; // Calcium from an entry of the table of the sensors to the next
 };
 static_assert(sizeof(ScanConstants) == 248, "ScanConstants: size");
@@ -105,13 +137,13 @@ struct alignas(8) ReleaseStep {
 };
 static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 
-// One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
+// One thread per key: walks the queries and adds the bias to each logit. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* first, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
 
-// The same of all edges with the slopes and the delay of the defaults. Items: edges.
+// One thread per key of all edges, with the default slopes of the sensors and the default delay. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 6) scan_all_edges(ScanArgs a, ScanConstants c, const void* first, float* __restrict__ edges, void* factor, void* state);
 
-// The same of whole sequences, a warp per 32 keys. Items: edges.
+// One warp per 32 keys of whole sequences, with the defaults of `scan_all_edges`; sensors from a table. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 6) scan_sequences(ScanArgs a, ScanConstants c, unsigned int is_packed, float* __restrict__ edges, void* factor);
 
 // One block per query: the edges with the largest logits. Items: rows.

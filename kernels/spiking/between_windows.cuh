@@ -58,7 +58,7 @@ __device__ inline void read_potentials(const Model& m, const void* propagators, 
     Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
     T u, g;
     neuron.state_at(completed, Constants<T>(m, propagators), nullptr, u, g);
-    v[lane] = (float)(m.v_rest + (double)u);
+    v[lane] = (float)(m.lif.v_rest + (double)u);
 }
 
 // Hashes the spikes of a window; the hash does not depend on their order. One block.

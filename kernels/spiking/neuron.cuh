@@ -96,8 +96,8 @@ template <typename T> struct Constants {
     const Propagator<T>* propagators;
 
     __device__ Constants(const Model& m, const void* propagators)
-        : theta((T)m.theta), u_reset((T)m.u_reset), w_syn((T)m.w_syn), theta_f(m.theta_f),
-          dt_per_tau_m((float)m.dt_per_tau_m), b_peak((float)m.b_peak), slack((float)m.slack + 4e-6f),
+        : theta((T)m.lif.theta), u_reset((T)m.lif.u_reset), w_syn((T)m.lif.w_syn), theta_f(m.theta_f),
+          dt_per_tau_m((float)m.lif.dt_per_tau_m), b_peak((float)m.lif.b_peak), slack((float)m.lif.slack + 4e-6f),
           refractory(m.refractory), propagators(static_cast<const Propagator<T>*>(propagators)) {}
 };
 

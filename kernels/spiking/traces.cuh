@@ -36,7 +36,7 @@ __device__ inline void sample_window(const Model& m, const Window& w, Neuron<T> 
     T u, g;
     neuron.state_at(start + own + 1, c, nullptr, u, g);
     float* out = samples + 2 * ((unsigned long long)(w.slot * MAX_WINDOW_STEPS + own) * n_traced + at);
-    out[0] = (float)(m.v_rest + (double)u);
+    out[0] = (float)(m.lif.v_rest + (double)u);
     out[1] = (float)(double)g;
 }
 

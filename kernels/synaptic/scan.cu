@@ -85,14 +85,14 @@ __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, 
             float slot = MODE == SCAN ? queue.take() : 0.0f, bias = 0.0f, slope;
             if (SHORT) {
                 step_short(c, drive, k, slot, bias, slope);
-                *edge = drive - c.barrier * distance + c.log_gain * bias;
+                *edge = drive - c.bias.barrier * distance + c.bias.lambda_log2 * bias;
             } else {
                 const u64 row = first_row + (t - from);
                 const bool is_selected = !col.selected || (col.selected[row * words_of_row(a) + col.key / 32] >> col.key % 32 & 1u);
                 step_key<MODE>(c, col, a.first_query + t, is_selected, drive, k, slot, bias, slope);
                 // Edges that are not selected get the bias of the last one that is, in fill_unselected.
                 if (col.selected && col.last[row] == col.key) col.row_bias[row] = bias;
-                *edge = drive + (is_selected ? bias : 0.0f) - c.barrier * distance;
+                *edge = drive + (is_selected ? bias : 0.0f) - c.bias.barrier * distance;
             }
             if (MODE == SCAN) queue.put(slot);
             if (has_factor) *factor = slope;

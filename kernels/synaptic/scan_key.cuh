@@ -24,7 +24,7 @@ __device__ __forceinline__ float log2_of(float x) {
 __device__ __forceinline__ float whole_quanta(float x) { return __fadd_rd(x, 16.0f) - 16.0f; }
 
 __device__ __forceinline__ Key fresh(const ScanConstants& c) {
-    return {0.0f, c.init_rrp, c.init_reserve, c.init_snare, c.init_clamp, c.init_amp, c.init_energy, 1.0f, c.tm_use};
+    return {0.0f, c.first.rrp, c.first.reserve, c.first.snare, c.first.clamp, c.first.amplitude, c.first.energy, 1.0f, c.tm.u_rest};
 }
 
 // Where the edges of a thread are.
@@ -79,7 +79,7 @@ struct Sensors { float syt1, syt7, doc2, gate; };
 
 __device__ __forceinline__ Sensors sense(const ScanConstants& c, float calcium, float clamp) {
     auto logistic = [&](float slope, float threshold) { return reciprocal(1.0f + power_of_two(threshold - slope * calcium)); };
-    return {logistic(c.syt1_slope, c.syt1_thresh), logistic(c.syt7_slope, c.syt7_thresh), logistic(c.doc2_slope, c.doc2_thresh), logistic(c.cpx_slope, c.cpx_thresh + c.cpx_weight * clamp)};
+    return {logistic(c.syt1.k_log2, c.syt1.k_half), logistic(c.syt7.k_log2, c.syt7.k_half), logistic(c.doc2.k_log2, c.doc2.k_half), logistic(c.cpx.k_log2, c.cpx.k_half + c.cpx.clamp_log2 * clamp)};
 }
 
 // One query: bias and its derivative; the state is advanced. `slot` is what returns from endocytosis, then what enters.
@@ -94,45 +94,45 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     const float influx = fmaxf(drive, 0.0f) + LN_2 * log2_of(denominator);
     const float activation = (drive > 0.0f ? 1.0f : u) * reciprocal(denominator);
     if (MODE == TSODYKS_MARKRAM) {
-        const float x = 1.0f - (1.0f - k.x) * c.tm_recovery, use = c.tm_use + (k.u - c.tm_use) * c.tm_facilitation;
-        const float weight = is_selected ? activation : 0.0f, used = weight * use * x, effect = c.tm_scale * used;
+        const float x = 1.0f - (1.0f - k.x) * c.tm.rec_factor, use = c.tm.u_rest + (k.u - c.tm.u_rest) * c.tm.facil_factor;
+        const float weight = is_selected ? activation : 0.0f, used = weight * use * x, effect = c.tm.scale * used;
         k.x = x - used;
-        k.u = use + weight * c.tm_use * (1.0f - use);
-        bias = c.log_gain * log2_of(c.log_floor + effect);
+        k.u = use + weight * c.tm.u_rest * (1.0f - use);
+        bias = c.bias.lambda_log2 * log2_of(c.bias.log_floor + effect);
         const float slope = activation * (1.0f - activation);
-        slope_of_bias = is_selected ? c.lambda_loge * c.tm_scale * (use * x) * slope * reciprocal(c.log_floor + effect) : 0.0f;
+        slope_of_bias = is_selected ? c.bias.lambda_loge * c.tm.scale * (use * x) * slope * reciprocal(c.bias.log_floor + effect) : 0.0f;
         return;
     }
-    const float decayed = c.ca_retain * k.calcium, calcium = decayed + c.alpha_c * influx;
+    const float decayed = c.influx.ca_retain * k.calcium, calcium = decayed + c.influx.alpha_c * influx;
     const Sensors s = sense(c, calcium, k.clamp);
-    const float sensors = c.syt1_weight * s.syt1 + c.syt7_weight * s.syt7 + c.doc2_gain * s.doc2;
-    const float d_sensors = c.syt1_gain * (s.syt1 - s.syt1 * s.syt1) + c.syt7_gain * (s.syt7 - s.syt7 * s.syt7) + c.doc2_slope_gain * (s.doc2 - s.doc2 * s.doc2);
-    const float d_gate = c.cpx_gain * (s.gate - s.gate * s.gate);
+    const float sensors = c.syt1.weight * s.syt1 + c.syt7.weight * s.syt7 + c.doc2.weight * s.doc2;
+    const float d_sensors = c.syt1.weight_k * (s.syt1 - s.syt1 * s.syt1) + c.syt7.weight_k * (s.syt7 - s.syt7 * s.syt7) + c.doc2.weight_k * (s.doc2 - s.doc2 * s.doc2);
+    const float d_gate = c.cpx.k * (s.gate - s.gate * s.gate);
     const float free = sensors * s.gate * k.primed;
-    const bool is_full = free >= c.p_max; // not so of NaN, which stays
+    const bool is_full = free >= c.cycle.p_max; // not so of NaN, which stays
     const float slope = is_full ? 0.0f : k.primed * (d_sensors * s.gate + sensors * d_gate);
-    const float p = is_full ? c.p_max : free;
+    const float p = is_full ? c.cycle.p_max : free;
     const float expected = is_selected ? p * k.rrp : 0.0f;
     float released = expected;
     if (col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
-    const float effect = c.log_floor + released * k.amplitude, expected_effect = c.log_floor + expected * k.amplitude;
-    bias = c.log_gain * log2_of(effect);
-    slope_of_bias = is_selected ? c.slope_gain * (k.amplitude * k.rrp) * slope * activation * reciprocal(expected_effect) : 0.0f;
+    const float effect = c.bias.log_floor + released * k.amplitude, expected_effect = c.bias.log_floor + expected * k.amplitude;
+    bias = c.bias.lambda_log2 * log2_of(effect);
+    slope_of_bias = is_selected ? c.bias.lambda_alpha * (k.amplitude * k.rrp) * slope * activation * reciprocal(expected_effect) : 0.0f;
     if (MODE != SCAN) return;
     auto bounded = [](float x, float most) { return fminf(fmaxf(x, 0.0f), most); };
-    const float fuel = (c.fuel_slope * k.energy + c.fuel_base) * reciprocal(c.fuel_slope * k.energy + c.fuel_offset);
-    const float left = whole_quanta(released), emptied = bounded(k.rrp - left, c.rrp_max);
+    const float fuel = (c.cycle.fuel_slope * k.energy + c.cycle.fuel_base) * reciprocal(c.cycle.fuel_slope * k.energy + c.cycle.fuel_offset);
+    const float left = whole_quanta(released), emptied = bounded(k.rrp - left, c.cycle.rrp_max);
     const float returned = k.reserve + slot, supply = fminf(returned, 1.0f);
-    const float wanted = fminf(c.prime_rate * supply * fuel, c.rrp_max - emptied);
-    const float take = whole_quanta(bounded(fminf(wanted, returned), returned)), loss = c.unprime_per_release * released;
+    const float wanted = fminf(c.cycle.prime_rate * supply * fuel, c.cycle.rrp_max - emptied);
+    const float take = whole_quanta(bounded(fminf(wanted, returned), returned)), loss = c.cycle.unprime_per_release * released;
     k.calcium = is_selected ? calcium : decayed;
     k.rrp = emptied + take;
     k.reserve = returned - take;
-    slot = whole_quanta(c.rec_rate * left);
-    k.primed = __saturatef(k.primed * (1.0f - loss) + c.nsf_recover * (1.0f - k.primed));
-    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - loss));
-    k.amplitude = bounded(c.amp_retain * k.amplitude + c.amp_rise, c.amp_max);
-    k.energy = bounded(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released), c.energy_max);
+    slot = whole_quanta(c.cycle.rec_rate * left);
+    k.primed = __saturatef(k.primed * (1.0f - loss) + c.cycle.nsf_recover * (1.0f - k.primed));
+    k.clamp = __saturatef(c.cycle.clamp_retain * k.clamp + (c.cycle.clamp_rise - loss));
+    k.amplitude = bounded(c.cycle.amp_retain * k.amplitude + c.cycle.amp_rise, c.cycle.amp_max);
+    k.energy = bounded(c.cycle.energy_retain * k.energy + (c.cycle.energy_rise - c.cycle.energy_use * released), c.cycle.energy_max);
 }
 
 // Added to numbers of vesicles that enter the queue in `step_short`, and missing in its reserve.
@@ -144,10 +144,10 @@ __device__ __forceinline__ void advance(const ScanConstants& c, float released, 
     k.rrp = k.rrp - left + take;
     k.reserve = returned - take;
     slot = left;
-    k.primed = __saturatef(k.primed * (c.snare_retain - c.unprime_per_release * released) + c.nsf_recover);
-    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - c.unprime_per_release * released));
-    k.amplitude = c.amp_retain * k.amplitude + c.amp_rise;
-    k.energy = __saturatef(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released));
+    k.primed = __saturatef(k.primed * (c.cycle.snare_retain - c.cycle.unprime_per_release * released) + c.cycle.nsf_recover);
+    k.clamp = __saturatef(c.cycle.clamp_retain * k.clamp + (c.cycle.clamp_rise - c.cycle.unprime_per_release * released));
+    k.amplitude = c.cycle.amp_retain * k.amplitude + c.cycle.amp_rise;
+    k.energy = __saturatef(c.cycle.energy_retain * k.energy + (c.cycle.energy_rise - c.cycle.energy_use * released));
 }
 
 // The same of a selected edge in mode SCAN without draws, for the slopes 8, 3, 4 and 8 and states within their bounds: see
@@ -155,24 +155,24 @@ __device__ __forceinline__ void advance(const ScanConstants& c, float released, 
 // queue are more by QUEUED, as they come out of `whole_quanta` before its difference, and the reserve is less by it.
 __device__ __forceinline__ void step_short(const ScanConstants& c, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
     const float u = power_of_two(LOG2_E * fminf(drive, 80.0f)), open = 1.0f + u;
-    const float calcium = c.influx_gain * log2_of(open) + c.ca_retain * k.calcium;
+    const float calcium = c.influx.alpha_c_log2 * log2_of(open) + c.influx.ca_retain * k.calcium;
     const float e = power_of_two(-LOG2_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
     // Reciprocals by twos: special functions are the scarcest.
-    const float of_syt1 = 1.0f + c.syt1_factor * e8, of_gate = 1.0f + power_of_two(c.cpx_thresh + c.cpx_weight * k.clamp) * e8;
-    const float of_syt7 = 1.0f + c.syt7_factor * (e2 * e), of_doc2 = 1.0f + c.doc2_factor * e4;
+    const float of_syt1 = 1.0f + c.syt1.half_factor * e8, of_gate = 1.0f + power_of_two(c.cpx.k_half + c.cpx.clamp_log2 * k.clamp) * e8;
+    const float of_syt7 = 1.0f + c.syt7.half_factor * (e2 * e), of_doc2 = 1.0f + c.doc2.half_factor * e4;
     const float first = reciprocal(of_syt1 * of_gate), second = reciprocal(of_syt7 * of_doc2);
     const float syt1 = first * of_gate, gate = first * of_syt1, syt7 = second * of_doc2, doc2 = second * of_syt7;
-    const float sensors = c.syt1_weight * syt1 + c.syt7_weight * syt7 + c.doc2_gain * doc2;
-    const float d_sensors = c.syt1_bias_gain * (syt1 - syt1 * syt1) + c.syt7_bias_gain * (syt7 - syt7 * syt7) + c.doc2_bias_gain * (doc2 - doc2 * doc2);
+    const float sensors = c.syt1.weight * syt1 + c.syt7.weight * syt7 + c.doc2.weight * doc2;
+    const float d_sensors = c.syt1.bias_weight_k * (syt1 - syt1 * syt1) + c.syt7.bias_weight_k * (syt7 - syt7 * syt7) + c.doc2.bias_weight_k * (doc2 - doc2 * doc2);
     const float ready = gate * k.primed, free = sensors * ready;
-    const bool is_full = free >= c.p_max; // not so of NaN, which stays
-    const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (c.cpx_bias_gain - c.cpx_bias_gain * gate));
-    const float p = is_full ? c.p_max : free, quanta = k.rrp * k.amplitude;
-    const float released = p * k.rrp, effect = c.log_floor + p * quanta;
+    const bool is_full = free >= c.cycle.p_max; // not so of NaN, which stays
+    const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (c.cpx.bias_k - c.cpx.bias_k * gate));
+    const float p = is_full ? c.cycle.p_max : free, quanta = k.rrp * k.amplitude;
+    const float released = p * k.rrp, effect = c.bias.log_floor + p * quanta;
     logarithm = log2_of(effect);
-    const float fuel = c.fuel_slope * k.energy + c.fuel_offset, of_slope = open * effect, both = reciprocal(of_slope * fuel);
+    const float fuel = c.cycle.fuel_slope * k.energy + c.cycle.fuel_offset, of_slope = open * effect, both = reciprocal(of_slope * fuel);
     slope_of_bias = quanta * (slope * u) * (both * fuel);
-    const float prime = c.prime_rate + c.prime_gain * (both * of_slope);
+    const float prime = c.cycle.prime_rate + c.cycle.prime_gain * (both * of_slope);
     k.calcium = calcium;
     advance(c, released, prime, k, slot);
 }

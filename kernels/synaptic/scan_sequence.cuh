@@ -15,9 +15,9 @@ __device__ __forceinline__ void fill_table(const ScanConstants& c, float4* table
             entry.y += d;
             entry.z += 0.5f * k * d * (1.0f - 2.0f * s);
         };
-        add(c.syt1_weight, c.syt1_slope, c.syt1_thresh);
-        add(c.syt7_weight, c.syt7_slope, c.syt7_thresh);
-        add(c.doc2_gain, c.doc2_slope, c.doc2_thresh);
+        add(c.syt1.weight, c.syt1.k_log2, c.syt1.k_half);
+        add(c.syt7.weight, c.syt7.k_log2, c.syt7.k_half);
+        add(c.doc2.weight, c.doc2.k_log2, c.doc2.k_half);
         table[i] = entry;
     }
 }
@@ -30,28 +30,28 @@ struct Table {
 };
 
 __device__ __forceinline__ Table table_at(const ScanConstants& c, const float4* table) {
-    const float scale = c.influx_gain / c.table_step;
+    const float scale = c.influx.alpha_c_log2 / c.table_step;
     const unsigned int base = (unsigned int)__cvta_generic_to_shared(table) - ((unsigned int)__float_as_int(NEAREST) << 4);
-    return {base, scale, (float)(TABLE - 1) / scale, c.cpx_slope * c.influx_gain, c.cpx_gain * c.table_step, c.slope_gain / c.table_step};
+    return {base, scale, (float)(TABLE - 1) / scale, c.cpx.k_log2 * c.influx.alpha_c_log2, c.cpx.k * c.table_step, c.bias.lambda_alpha / c.table_step};
 }
 
 // As step_short, for any slopes: see `has_table`.
 __device__ __forceinline__ void step_table(const ScanConstants& c, const Table& of, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
     const float u = power_of_two(LOG2_E * fminf(drive, 80.0f)), open = 1.0f + u;
-    k.calcium = c.ca_retain * k.calcium + log2_of(open);
+    k.calcium = c.influx.ca_retain * k.calcium + log2_of(open);
     const float known = fminf(k.calcium, of.most), nearest = __fmaf_rn(known, of.scale, NEAREST), offset = __fmaf_rn(known, of.scale, NEAREST - nearest);
     float value, rise, curve;
     asm("{ .reg .f32 none; ld.shared.v4.f32 {%0, %1, %2, none}, [%3]; }" : "=f"(value), "=f"(rise), "=f"(curve) : "r"(((unsigned int)__float_as_int(nearest) << 4) + of.base));
     const float middle = rise + offset * curve, sensors = value + offset * middle, d_sensors = middle + offset * curve;
-    const float gate = reciprocal(1.0f + power_of_two(c.cpx_thresh + c.cpx_weight * k.clamp - of.exponent * k.calcium));
+    const float gate = reciprocal(1.0f + power_of_two(c.cpx.k_half + c.cpx.clamp_log2 * k.clamp - of.exponent * k.calcium));
     const float ready = gate * k.primed, free = sensors * ready;
-    const bool is_full = free >= c.p_max; // not so of NaN, which stays
+    const bool is_full = free >= c.cycle.p_max; // not so of NaN, which stays
     const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (of.gate - of.gate * gate));
-    const float p = is_full ? c.p_max : free, quanta = k.rrp * k.amplitude;
-    const float released = p * k.rrp, effect = c.log_floor + p * quanta;
+    const float p = is_full ? c.cycle.p_max : free, quanta = k.rrp * k.amplitude;
+    const float released = p * k.rrp, effect = c.bias.log_floor + p * quanta;
     logarithm = log2_of(effect);
     slope_of_bias = of.all * quanta * (slope * u) * reciprocal(open * effect);
-    const float prime = c.prime_rate + c.prime_gain * reciprocal(c.fuel_slope * k.energy + c.fuel_offset);
+    const float prime = c.cycle.prime_rate + c.cycle.prime_gain * reciprocal(c.cycle.fuel_slope * k.energy + c.cycle.fuel_offset);
     advance(c, released, prime, k, slot);
 }
 
@@ -86,7 +86,7 @@ struct Walker {
                 float slot = queue.take(), logarithm;
                 step_table(c, table, drive[i], k, slot, logarithm, slope[i]);
                 queue.put(slot);
-                edge[i * KEYS] = drive[i] - c.barrier * distance + c.log_gain * logarithm;
+                edge[i * KEYS] = drive[i] - c.bias.barrier * distance + c.bias.lambda_log2 * logarithm;
                 if (!IS_PACKED && has_factor) factor[i * KEYS] = slope[i];
             }
             if (IS_PACKED && has_factor && i % 2 == 1) ((unsigned int*)factor)[i / 2 * KEYS] = narrow_two(slope[i - 1], slope[i], f16{});

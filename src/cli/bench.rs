@@ -1,18 +1,14 @@
-//! `neuropil bench`: the only code outside `kinds` that depends on the kind.
+//! `neuropil bench`: benchmarks of the device, of matrix multiplication, and those that kinds declare.
 
 use super::{
-    args::BenchArgs, bench_synaptic, bench_taps, bench_transformer, device, error::CliError, progress::ProgressLine,
-    signal, stdout::print_line,
+    args::BenchArgs, bench_taps, device, error::CliError, progress::ProgressLine, signal, stdout::print_line, torch,
 };
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
-    kinds::{
-        Model, nuclei::bench as nuclei, spiking::bench as spiking, synaptic::bench as synaptic,
-        transformer::bench as transformer,
-    },
+    kinds::Model,
     nn::gemm::bench as gemm,
     project::peak_performance as kept,
-    sim::{Device, Progress, SimError},
+    sim::{BenchOptions, BenchRow, Device, Progress, SimError},
 };
 use serde_json::{Value as Json, json};
 use std::{
@@ -35,7 +31,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
         return bench_taps::bench(args, device::choose(args.device.choice, gpu, threads)?);
     }
     let Some(job) = job(args)? else {
-        let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
+        let known: Vec<&str> = Model::all().iter().filter(|model| model.bench().is_some()).map(Model::name).collect();
         let kind = &args.kind;
         return Err(CliError::Usage(format!(
             "`{kind}` has no benchmark; benchmarks exist for `device`, `gemm`, `taps`, `window` and the kinds {}",
@@ -57,48 +53,44 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     let chosen = device::choose(args.device.choice, args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0))?;
     let (repeats, only) = (args.repeats, args.only.clone());
     Ok(match args.kind.as_str() {
-        "spiking" => {
-            let options = spiking::BenchOptions {
-                network: args.network.clone(),
-                bio_s: args.duration.unwrap_or(1000.0) * 1e-3,
-                device: chosen.device,
-                device_name: chosen.name,
-                repeats,
-                only,
-            };
-            Some(Box::new(move |progress: &Progress| {
-                let rows = spiking::run(&options, progress)?;
-                Ok(rows.iter().map(|row| (json!(row), spiking_line(row))).collect())
-            }))
-        }
-        "nuclei" => {
-            let options = nuclei::BenchOptions { device: chosen.device, device_name: chosen.name, repeats, only };
-            Some(Box::new(move |progress: &Progress| {
-                let rows = nuclei::run(&options, progress)?;
-                Ok(rows.iter().map(|row| (json!(row), nuclei_line(row))).collect())
-            }))
-        }
-        "transformer" => {
-            let options = transformer::BenchOptions { device: chosen.device, device_name: chosen.name, repeats, only };
-            Some(Box::new(move |progress: &Progress| bench_transformer::run(&options, chosen.threads, progress)))
-        }
-        "synaptic" => {
-            let options = synaptic::BenchOptions {
-                device: chosen.device,
-                device_name: chosen.name,
-                repeats,
-                only,
-                text: args.text.clone(),
-                steps: args.steps,
-            };
-            Some(Box::new(move |progress: &Progress| bench_synaptic::run(&options, chosen.threads, progress)))
-        }
         "device" => Some(Box::new(move |_: &Progress| ceilings(&chosen.device, chosen.threads))),
         "gemm" => Some(Box::new(move |progress: &Progress| {
             matrix_products(&chosen.device, chosen.threads, repeats, only.as_deref(), progress)
         })),
-        _ => None,
+        kind => Model::by_name(kind).and_then(|model| model.bench()).map(|bench| {
+            let options = BenchOptions {
+                device: chosen.device,
+                device_name: chosen.name,
+                repeats,
+                only,
+                simulated_s: args.duration.unwrap_or(1000.0) * 1e-3,
+                network: args.network.clone(),
+                text: args.text.clone(),
+                steps: args.steps,
+            };
+            Box::new(move |progress: &Progress| {
+                let rows = bench(&options, progress)?.into_iter();
+                rows.map(|row| compared(row, &options, chosen.threads, progress)).collect()
+            }) as Job
+        }),
     })
+}
+
+/// A measurement with that of PyTorch, if there is one to compare with.
+fn compared(
+    row: BenchRow,
+    options: &BenchOptions,
+    threads: u32,
+    progress: &Progress,
+) -> Result<(Json, String), SimError> {
+    let Some(case) = row.torch else { return Ok((row.values, row.line)) };
+    let how = torch::Options { device: &options.device, threads, repeats: options.repeats };
+    let torch = match case.workload {
+        Ok(workload) => torch::run(case.script, &case.name, workload, how, progress)?,
+        Err(why) => Err(why),
+    };
+    let line = row.line + &torch::comparison(case.rate, case.items, &torch);
+    Ok((json!({ "training": row.values, "torch": torch.as_ref().ok(), "without_torch": torch.as_ref().err() }), line))
 }
 
 /// Matrix multiplication by every backend of the device.
@@ -157,34 +149,6 @@ const fn unit(limit: Limit) -> &'static str {
         Limit::Ops => "op/s",
         Limit::Updates | Limit::Launch => "/s",
     }
-}
-
-fn nuclei_line(row: &nuclei::BenchRow) -> String {
-    let substep = if row.substep_us > 0.0 { format!("  {:8.2} µs/substep", row.substep_us) } else { String::new() };
-    format!(
-        "{:26} {:10.2} generations/s  coupling {:9.3} ms  prepared in {:9.3} ms  {:8.2} G pairs/s  {:7.1} MB  {} nuclei{substep}",
-        row.name,
-        row.steps_per_s,
-        row.coupling_ms,
-        row.plan_ms,
-        row.pairs_per_s * 1e-9,
-        row.memory_bytes as f64 * 1e-6,
-        row.n.1
-    )
-}
-
-fn spiking_line(row: &spiking::BenchRow) -> String {
-    format!(
-        "{:14} {:7.2}x real time  {:8.2} µs/step  {:7.2} Hz  {:9} spikes  {:6.1} M events/s  {:6.1} MB  {}",
-        row.name,
-        row.realtime_factor,
-        row.us_per_step,
-        row.mean_rate_hz,
-        row.spikes,
-        row.events_per_wall_s * 1e-6,
-        row.memory_bytes as f64 * 1e-6,
-        row.note
-    )
 }
 
 /// Measures on a separate thread, so that interrupts are handled.

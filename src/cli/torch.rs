@@ -10,18 +10,6 @@ use std::{
     time::Duration,
 };
 
-/// A script of `assets/bench` that defines a model, and those that measure it in several settings; given to Python as text.
-macro_rules! script {
-    ($file:literal) => {
-        concat!(
-            include_str!(concat!("../../assets/bench/", $file)),
-            include_str!("../../assets/bench/search.py"),
-            include_str!("../../assets/bench/measure.py")
-        )
-    };
-}
-pub(super) use script;
-
 /// Measurements of a script in the fastest setting.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Torch {
@@ -153,7 +141,7 @@ mod tests {
     /// Python reads the scripts, where there is one.
     #[test]
     fn the_scripts_are_python() {
-        for script in [script!("train_gpt.py"), script!("train_synaptic.py")] {
+        for script in [crate::torch_script!("train_gpt.py"), crate::torch_script!("train_synaptic.py")] {
             let check = "import ast, sys; ast.parse(sys.stdin.read())";
             let child = Command::new("python3").args(["-c", check]).stdin(Stdio::piped()).spawn();
             let Ok(mut child) = child else { return };
@@ -208,5 +196,22 @@ except SystemExit as error:
         );
         assert_eq!(hangs, json!({ "note": "not done after 0 s" }));
         assert!(why.starts_with("no setting could be measured: unknown, eager: RuntimeError"), "{why}");
+    }
+
+    #[test]
+    fn the_scripts_line_is_read_and_compared() {
+        let line = r#"{"torch": "2.9", "mode": "torch.compile", "device": "x", "parameters": 1, "ms_per_step": 2.0, "spread": 0.01, "tokens_per_s": 500.0,
+            "settings": [{"mode": "torch.compile", "tokens_per_s": 500.0, "note": ""},
+                {"mode": "eager", "tokens_per_s": 250.0, "note": ""},
+                {"mode": "flash attention", "tokens_per_s": null, "note": "RuntimeError: no kernel"}]}"#;
+        let torch: Torch = serde_json::from_str(line).expect("a measurement");
+        let line = comparison(1000.0, "tokens", &Ok(torch));
+        let (first, others) = line.split_once('\n').expect("other settings below");
+        assert!(first.starts_with("2.00 of PyTorch 2.9 (torch.compile)"), "{first}");
+        assert_eq!(
+            others,
+            "    PyTorch        250 tokens/s  eager\n    PyTorch not measured  flash attention: RuntimeError: no kernel"
+        );
+        assert_eq!(comparison(1.0, "tokens", &Err("no torch".into())), "not compared with PyTorch: no torch");
     }
 }

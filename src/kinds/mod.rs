@@ -1,127 +1,25 @@
 //! The simulation kinds, and the only list of them.
 
 use crate::{
-    gpu::{Memory, ModuleSpec, Place},
+    gpu::ModuleSpec,
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, HostMemory, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, TimeBase,
     },
 };
-use std::sync::Arc;
 
 #[cfg(feature = "demo")]
 pub mod demo;
-pub mod edit;
-mod field_readback;
 pub mod language;
 pub mod nuclei;
-pub mod query_files;
-mod scheduled;
+pub mod shared;
 pub mod spiking;
 pub mod synaptic;
 pub mod transformer;
-pub mod weights;
 
-use scheduled::ScheduledSim;
-pub use spiking::files::read_neurons as read_list;
-
-/// A model with its network read or generated, which can be started repeatedly: per trial, per device.
-pub trait Prepared: Send + Sync {
-    /// Starts a simulation. The seed is that of its random draws; a generated network keeps the seed of the project.
-    fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
-    /// Checks what starting a simulation and tapping these probes check, without allocating the simulation.
-    fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
-    /// Predicted memory on a device, by owner; empty if unknown.
-    fn predict(&self, on: DeviceKind) -> MemoryReport;
-    /// Notices about the input, one sentence each.
-    fn notices(&self) -> Vec<String>;
-    /// The setup of its kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
-    fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
-}
-
-/// [`Prepared`] of one kind.
-struct PreparedKind<K: Kind> {
-    params: K::Params,
-    context: BuildContext,
-    setup: Arc<K::Setup>,
-}
-
-impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
-    fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-        if !context.ignores_memory {
-            let mut predicted = K::predict(params, None, DeviceKind::Cpu { threads: 1 });
-            predicted += K::scratch(params);
-            HostMemory::now().map_or(Ok(()), |memory| memory.check(&predicted))?;
-        }
-        let setup = Arc::new(K::prepare(params, context, progress)?);
-        Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
-    }
-
-    /// Its interventions that set a parameter.
-    fn settings(&self) -> Result<Vec<scheduled::Setting>, SimError> {
-        scheduled::settings(&self.params, K::time_base(&self.params))
-    }
-
-    /// Whether the kind accepts other parameters with this setup.
-    fn accepts(
-        &self,
-        context: &BuildContext,
-        on: DeviceKind,
-    ) -> impl Fn(&K::Params) -> Result<(), SimError> + Send + use<K> {
-        let (context, setup) = (context.clone(), self.setup.clone());
-        move |params| K::check(params, &context, &setup, on, &[])
-    }
-}
-
-impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
-    fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync> {
-        self.setup.clone()
-    }
-
-    fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
-        if let Device::Cuda(gpu) = on {
-            fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
-            gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
-        }
-        let context = BuildContext { seed, ..self.context.clone() };
-        let (settings, accepts) = (self.settings()?, self.accepts(&context, on.kind()));
-        scheduled::check(&self.params, &settings, &accepts)?;
-        let sim = K::start(&self.params, &context, self.setup.clone(), on)?;
-        let notices = self.notices();
-        Ok(Box::new(ScheduledSim::new(sim, self.params.clone(), settings, Box::new(accepts), notices)?))
-    }
-
-    fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
-        scheduled::check(&self.params, &self.settings()?, self.accepts(&self.context, on))?;
-        K::check(&self.params, &self.context, &self.setup, on, taps)
-    }
-
-    fn predict(&self, on: DeviceKind) -> MemoryReport {
-        K::predict(&self.params, Some(&self.setup), on)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        K::notices(&self.setup)
-    }
-}
-
-/// Checks that the predicted memory fits on a GPU.
-fn fits(predicted: &MemoryReport, memory: Memory) -> Result<(), SimError> {
-    let predicted = predicted.required();
-    let needed = predicted.on(Place::Device);
-    if needed <= memory.free {
-        return Ok(());
-    }
-    let mb = |bytes: u64| format!("{:.0} MB", bytes as f64 * 1e-6);
-    Err(SimError::NoDevice(format!(
-        "needs about {} on the GPU, most of it for {}; of its {} it has {} free: make the model smaller, close other programs that use the GPU, or run on the CPU",
-        mb(needed),
-        predicted.of_device().largest(),
-        mb(memory.total),
-        mb(memory.free)
-    )))
-}
+pub use shared::prepared::Prepared;
+use shared::prepared::PreparedKind;
 
 macro_rules! kinds {
     ($( $(#[doc = $docs:literal])* $(#[cfg($cfg:meta)])? $Variant:ident = $module:ident :: $Kind:ident ),* $(,)?) => {
@@ -166,6 +64,15 @@ macro_rules! kinds {
 
             /// Named parameter values with a citation.
             pub fn presets(&self) -> &'static [Preset] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
+
+            /// File of a new project; empty: the defaults.
+            pub fn template(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TEMPLATE, )* } }
+
+            /// Its example projects.
+            pub fn examples(&self) -> &'static [Example] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::EXAMPLES, )* } }
+
+            /// Benchmark behind `neuropil bench KIND`, if the kind has one.
+            pub fn bench(&self) -> Option<Bench> { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::BENCH, )* } }
 
             /// Its CUDA modules.
             pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::MODULES, )* } }
@@ -238,27 +145,4 @@ kinds! {
     /// Experts on a stream of symbols: a demonstration of all shapes of data.
     #[cfg(feature = "demo")]
     Demo = demo::DemoKind,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn predicted_memory_beyond_the_gpu_is_refused() {
-        let mut predicted = MemoryReport::default();
-        predicted.add("connectivity", "words", Place::Device, 6_000_000_000);
-        predicted.add("neurons", "states", Place::Device, 40_000_000);
-        predicted.host("names", 7_000_000_000);
-        let memory = |free| Memory { free, total: 8_000_000_000 };
-        assert!(fits(&predicted, memory(6_040_000_000)).is_ok());
-        assert!(fits(&MemoryReport::default(), memory(0)).is_ok(), "unknown memory is not refused");
-        predicted.add_optional("connectivity by block", "heads", Place::Device, 90_000_000_000);
-        assert!(fits(&predicted, memory(6_040_000_000)).is_ok(), "the simulation runs without it");
-        let Err(SimError::NoDevice(why)) = fits(&predicted, memory(1_500_000_000)) else { panic!("it fitted") };
-        assert!(why.starts_with(
-            "needs about 6040 MB on the GPU, most of it for connectivity; of its 8000 MB it has 1500 MB free"
-        ));
-        assert!(why.contains("CPU"));
-    }
 }

@@ -3,18 +3,10 @@
 use super::{Project, read};
 use crate::kinds::Model;
 
-/// Templates of new projects by kind.
-const TEMPLATES: [(&str, &str); 4] = [
-    ("spiking", include_str!("../../projects/new/spiking.ron")),
-    ("nuclei", include_str!("../../projects/new/nuclei.ron")),
-    ("transformer", include_str!("../../projects/new/transformer.ron")),
-    ("synaptic", include_str!("../../projects/new/synaptic.ron")),
-];
-
 /// New project of a kind: its template, or the kind's defaults; `None` for an unknown kind.
 pub fn new_project(kind: &str) -> Option<Project> {
     let model = Model::by_name(kind)?;
-    let template = TEMPLATES.iter().find(|(name, _)| *name == kind).and_then(|(_, file)| read(file).ok());
+    let template = Some(model.template()).filter(|file| !file.is_empty()).and_then(|file| read(file).ok());
     Some(template.map_or_else(|| Project { model, ..Project::default() }, |(project, _)| project))
 }
 
@@ -26,8 +18,7 @@ mod tests {
 
     #[test]
     fn new_projects_are_small_driven_and_recorded() {
-        // The demonstration kind has no template.
-        for model in Model::all().into_iter().filter(|model| model.name() != "demo") {
+        for model in Model::all().into_iter().filter(|model| !model.template().is_empty()) {
             let project = new_project(model.name()).unwrap();
             assert_eq!(project.model.name(), model.name());
             let has_events =

@@ -2,7 +2,7 @@
 
 use super::{Project, RunFolder};
 use crate::{
-    kinds::query_files::files_of_query,
+    kinds::shared::query_files::files_of_query,
     params::{Value, ValueType},
 };
 use std::{

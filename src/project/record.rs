@@ -156,9 +156,8 @@ impl Project {
         let named = named.into_iter().map(query::Named::from).filter(|s| s.is_over(of, at == 0)).collect::<Vec<_>>();
         let context = elements.base.map(|base| self.build_context(base));
         let listed = |typed: &str| match &context {
-            Some(context) => {
-                kinds::read_list(&context.resolve(typed), &set.ids, set.len).map_err(|error| error.to_string())
-            }
+            Some(context) => kinds::shared::element_files::read_neurons(&context.resolve(typed), &set.ids, set.len)
+                .map_err(|error| error.to_string()),
             None => Err("files are not read here".to_owned()),
         };
         let links = elements.connectivity.filter(|c| c.over == of).map(|c| &*c.connections);

@@ -1,8 +1,8 @@
 //! Contract of a simulation kind, and its build context.
 
 use super::{
-    ActionSpec, Exactness, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation,
-    StepCount, Tap, TimeBase,
+    ActionSpec, Bench, Exactness, Example, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, SimError,
+    Simulation, StepCount, Tap, TimeBase,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -195,6 +195,12 @@ pub trait Kind {
     const MODULES: &'static [ModuleSpec];
     /// Named sets of parameter values.
     const PRESETS: &'static [Preset];
+    /// File of a new project; empty: the defaults.
+    const TEMPLATE: &'static str = "";
+    /// Its example projects.
+    const EXAMPLES: &'static [Example] = &[];
+    /// Benchmark behind `neuropil bench KIND`, if the kind has one.
+    const BENCH: Option<Bench> = None;
     /// Default of whether a recording ends with a checkpoint: true if the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
     /// Parameters as stored in the project file.

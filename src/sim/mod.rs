@@ -3,10 +3,12 @@
 #![warn(missing_docs)]
 
 pub mod action;
+pub mod bench;
 pub mod buffers;
 pub mod connectivity;
 pub mod element;
 mod exactness;
+mod example;
 mod execution;
 mod host_memory;
 mod individuals;
@@ -28,10 +30,12 @@ pub mod tap;
 mod time_base;
 
 pub use action::{Action, ActionSpec};
+pub use bench::{Bench, BenchOptions, BenchRow, TorchCase};
 pub use buffers::Buffers;
 pub use connectivity::{Connection, ConnectionSource, Connectivity};
 pub use element::{Column, ElementSet, MotionFields};
 pub use exactness::Exactness;
+pub use example::Example;
 pub use execution::{Execution, KernelChoices};
 pub use host_memory::HostMemory;
 pub use individuals::{FREE_SLOT, Individuals};

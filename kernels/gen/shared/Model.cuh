@@ -4,13 +4,7 @@
 // Model constants and sizes; rewritten between steps when a parameter changes.
 struct alignas(8) Model {
     unsigned long long seed; // Project seed
-    double theta; // Threshold above rest, mV
-    double u_reset; // u after a spike, mV
-    double w_syn; // Added to g per synapse, mV
-    double dt_per_tau_m; // dt / tau_m
-    double b_peak; // Largest contribution of a unit of g to u
-    double slack; // Bound on rounding errors of u
-    double v_rest; // Resting potential, mV
+    LifConstants lif; // Constants of the LIF neuron
     unsigned int refractory; // Steps from a spike to the next integration
     unsigned int n; // Neurons
     unsigned int n_warps; // Warps of neurons

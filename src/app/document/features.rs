@@ -73,7 +73,8 @@ impl Session {
         let params = session.project.model.params();
         let context = session.project.build_context(&session.folder());
         let listed = move |typed: &str, set: &ElementSet| {
-            kinds::read_list(&context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
+            kinds::shared::element_files::read_neurons(&context.resolve(typed), &set.ids, set.len)
+                .map_err(|e| e.to_string())
         };
         KindFeatures {
             named: super::interventions::named(params).into(),

@@ -1,8 +1,7 @@
 //! A step, splits and merges: the definition of the kind.
 
 use super::{
-    Params,
-    params::SplitRule,
+    params::{Params, SplitRule},
     source::{self, N_SYMBOLS, Source},
 };
 use crate::{

@@ -2,8 +2,8 @@
 //! host, which counts the outcomes of the tokens.
 
 use super::{
-    Params,
     cpu::{Prediction, ROW, State, TABLE},
+    params::Params,
     sampler::{BIN, N_BINS, is_due},
     simulation::DemoSim,
     source::{N_SYMBOLS, Source},

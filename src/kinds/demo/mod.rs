@@ -25,93 +25,12 @@
 
 pub mod cpu;
 pub mod cuda;
+mod kind;
 mod params;
 pub mod probes;
 mod requests;
 pub mod sampler;
 pub mod simulation;
 pub mod source;
+pub use kind::DemoKind;
 pub use params::*;
-
-use crate::{
-    gpu::ModuleSpec,
-    sim::{
-        ActionSpec, Buffers as _, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec,
-        Progress, RequestSpec, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
-    },
-};
-use cuda::DeviceWeights;
-use simulation::DemoSim;
-use source::Source;
-use std::sync::Arc;
-
-/// A step reads one token.
-pub const TOKENS: TimeBase = TimeBase::count("token", "tokens");
-
-/// The kind.
-pub struct DemoKind;
-
-impl Kind for DemoKind {
-    const TITLE: &'static str = "Experts (demonstration)";
-    const ABOUT: &'static str = "Experts that learn to predict a stream of symbols and split while they learn. It shows \
-        every shape of data that a kind can publish.";
-    const NAME: &'static str = "demo";
-    const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    const EXACTNESS: Exactness = Exactness::AnyBackend;
-    const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
-    const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
-    const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
-    const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const SHARE_LEVELS: &'static [ShareLevel] = &[ShareLevel { row: "record", name: "goal", share: 0.05 }];
-    const MODULES: &'static [ModuleSpec] = &[cuda::ExpertKernels::SPEC];
-    const PRESETS: &'static [Preset] = &[];
-    const KEEPS_FINAL_STATE: bool = true;
-    type Params = Params;
-    type Setup = Source;
-
-    fn time_base(_: &Params) -> TimeBase {
-        TOKENS
-    }
-
-    /// A token reads and writes one row of a table, about six operations per weight.
-    fn counts(_: &Params) -> Vec<StepCount> {
-        let n_weights = source::N_SYMBOLS as f64;
-        vec![
-            StepCount::items("tokens", 1.0),
-            StepCount::ops("of the model", 6.0 * n_weights),
-            StepCount::bytes("of weights", 4.0 * n_weights),
-        ]
-    }
-
-    fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Source, SimError> {
-        progress.report("source", 0.0)?;
-        match params.source.text.0.trim() {
-            "" => Ok(Source::new(context.seed)),
-            typed => Source::read(&context.resolve(typed), progress),
-        }
-    }
-
-    fn predict(params: &Params, setup: Option<&Source>, on: DeviceKind) -> MemoryReport {
-        match on {
-            DeviceKind::Cuda => DeviceWeights::predict(&cuda::sizes(params, setup)),
-            DeviceKind::Cpu { .. } => [("weights", params.n_weights() as u64 * 2)].into(),
-        }
-    }
-
-    fn check(_: &Params, _: &BuildContext, _: &Arc<Source>, _: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
-        probes::check(taps)
-    }
-
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Source>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
-        let gpu = match on {
-            Device::Cpu { .. } => None,
-            Device::Cuda(gpu) => Some(gpu),
-        };
-        Ok(Box::new(DemoSim::new(params, context.seed, setup, gpu)?))
-    }
-}

@@ -1,8 +1,8 @@
 //! Samples of tapped probes; kept until they are read.
 
 use super::{
-    Params,
     cpu::{State, name},
+    params::Params,
     probes::{self, PROBES},
     source::{self, N_SYMBOLS},
 };

@@ -1,9 +1,9 @@
 //! The simulation and its saved state.
 
 use super::{
-    Params,
     cpu::{Expert, N_RECENT, Prediction, State, TABLE, name},
     cuda::{self, DeviceWeights},
+    params::Params,
     probes::{self, EXPERTS, PROBES, SYMBOLS},
     requests,
     sampler::{self, Sampler, is_due},
@@ -11,18 +11,22 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, KernelFacts, Pass},
-    kinds::edit::{Edit, check_change},
+    kinds::shared::edit::{Edit, check_change},
     num::hash::StreamHash,
     params::{Change, Params as _},
     sim::{
         Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, Level, LifeEvent,
         MemoryReport, MotionFields, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
+        TimeBase,
         snapshot::{ElementType, misfit},
     },
 };
 use std::{collections::VecDeque, mem, sync::Arc};
 
 const MODEL: &str = "demo";
+
+/// A step reads one token.
+pub const TOKENS: TimeBase = TimeBase::count("token", "tokens");
 
 /// A simulation on the CPU or, with its weights on the device, on a GPU.
 pub struct DemoSim {
@@ -156,7 +160,7 @@ impl Simulation for DemoSim {
     }
 
     fn clock(&self) -> Clock {
-        Clock { step: self.state.step, base: super::TOKENS }
+        Clock { step: self.state.step, base: TOKENS }
     }
 
     fn params(&self) -> Option<&dyn crate::params::Params> {

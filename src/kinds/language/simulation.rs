@@ -14,7 +14,7 @@ use super::{
 use crate::{
     data::text::{Batches, Corpus},
     gpu::{KernelFacts, Pass},
-    kinds::edit::{Edit, check_change},
+    kinds::shared::edit::{Edit, check_change},
     num::hash::StreamHash,
     params::{Change, Params as _},
     sim::{

@@ -7,33 +7,24 @@
 //! | `kuramoto-N` | the classical Kuramoto model: four mean-field sums per generation |
 //! | `substep-INTEGRATOR-N` | one substep of coupled phases: one coupling sum (Euler) or four (RK4) |
 
-use super::{CouplingMethod, Dynamics, Integrator, NucleiKind, Params};
+use super::{
+    choices::{CouplingMethod, Dynamics, Integrator},
+    kind::NucleiKind,
+    params::Params,
+};
 use crate::{
     gpu::{
         Pass,
         timing::{self, Row},
     },
     params::path,
-    sim::{BuildContext, Device, Kind, Progress, SimError, Simulation},
+    sim::{BenchOptions, BenchRow, BuildContext, Device, Kind, Progress, SimError, Simulation},
 };
 use std::{sync::Arc, time::Instant};
 
-/// Options of a benchmark.
-#[derive(Clone)]
-pub struct BenchOptions {
-    /// Device.
-    pub device: Device,
-    /// Name of the device.
-    pub device_name: String,
-    /// Measurements per case; the median is reported.
-    pub repeats: u32,
-    /// Runs only cases whose names start with this.
-    pub only: Option<String>,
-}
-
 /// One measurement.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
-pub struct BenchRow {
+pub struct CaseRow {
     /// Case.
     pub name: String,
     /// Device.
@@ -123,6 +114,25 @@ fn cases(on: &Device) -> Vec<Case> {
 
 /// Runs the cases.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
+    Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
+}
+
+fn line(row: &CaseRow) -> String {
+    let substep = if row.substep_us > 0.0 { format!("  {:8.2} µs/substep", row.substep_us) } else { String::new() };
+    format!(
+        "{:26} {:10.2} generations/s  coupling {:9.3} ms  prepared in {:9.3} ms  {:8.2} G pairs/s  {:7.1} MB  {} nuclei{substep}",
+        row.name,
+        row.steps_per_s,
+        row.coupling_ms,
+        row.plan_ms,
+        row.pairs_per_s * 1e-9,
+        row.memory_bytes as f64 * 1e-6,
+        row.n.1
+    )
+}
+
+/// Runs the cases.
+fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let with_details = |case: &Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
     let all = cases(&options.device);
     let names = all.iter().map(|case| case.name.clone()).collect::<Vec<_>>().join(", ");
@@ -138,7 +148,7 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
     Ok(rows)
 }
 
-fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
+fn measure(case: &Case, options: &BenchOptions) -> Result<CaseRow, SimError> {
     let setup = Arc::new(NucleiKind::prepare(&case.params, &BuildContext::default(), &Progress::default())?);
     let mut sim =
         NucleiKind::start(&case.params, &BuildContext { seed: 1, ..BuildContext::default() }, setup, &options.device)?;
@@ -156,7 +166,7 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
         0.0
     };
     let n = sim.digest().totals.iter().find(|(name, _)| name == "alive").map_or(0, |(_, n)| *n);
-    Ok(BenchRow {
+    Ok(CaseRow {
         name: case.name.clone(),
         device: options.device_name.clone(),
         n: (case.params.population.n_start.into(), n),

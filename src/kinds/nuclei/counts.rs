@@ -1,6 +1,11 @@
 //! Amounts per generation. They follow the population, so they are those of the last generation.
 
-use super::{Dynamics, Integrator, Params, Phases, host_state::HostState, probes};
+use super::{
+    choices::{Dynamics, Integrator},
+    host_state::HostState,
+    params::{Params, Phases},
+    probes,
+};
 use crate::sim::StepCount;
 
 /// Coupling sums of a generation: those of the integrator, and the last with the final phases.

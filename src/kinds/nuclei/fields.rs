@@ -1,6 +1,6 @@
 //! Values of all slots, for views and recordings.
 
-use super::{Params, probes, real::Real, state::State};
+use super::{params::Params, probes, real::Real, state::State};
 use crate::sim::ProbeId;
 
 /// Current values of a field after `step` generations. NaN in free slots, except for properties of the slots.

@@ -1,21 +1,31 @@
 //! State shared by both backends: parameters, totals, samples, and how parameter changes and actions are checked.
 
 use super::{
-    GENERATIONS, Params,
     events::{Events, PopulationStats},
     layout,
     ledger::Ledger,
     mixing,
-    sampler::ProbeSampler,
+    params::Params,
+    probes,
+    sampler::{self, ProbeSampler},
     task::Setup,
 };
 use crate::{
-    kinds::edit::{self, Edit},
+    kinds::shared::{
+        edit::{self, Edit},
+        host_sim::Host,
+    },
     num::hash::StreamHash,
-    params::{Change, Params as _},
-    sim::{Action, BuildContext, Clock, Digest, ElementSet, InputData, ProbeId, SimError},
+    params::{Change, Params as AnyParams},
+    sim::{
+        Action, ActionSpec, BuildContext, Clock, Digest, ElementSet, Frame, InputData, ProbeId, ProbeSpec, Reading,
+        SimError, TimeBase,
+    },
 };
 use std::sync::Arc;
+
+/// A step is one generation.
+pub const GENERATIONS: TimeBase = TimeBase::count("generation", "generations");
 
 /// The backend-independent part of a simulation.
 pub struct HostState {
@@ -57,11 +67,6 @@ impl HostState {
         }
     }
 
-    /// Current step.
-    pub const fn clock(&self) -> Clock {
-        Clock { step: self.step, base: GENERATIONS }
-    }
-
     /// Checks a parameter change and classifies it.
     pub fn edit(&mut self, change: &Change) -> Result<Edit<Params>, SimError> {
         let edit = edit::check_change(&self.params, change)?;
@@ -100,9 +105,40 @@ impl HostState {
         let params = &self.params;
         self.sampler.end(self.step, &self.stats, &self.ledger, &|probe, slot| value(params, probe, slot));
     }
+}
 
-    /// Hash and totals so far.
-    pub fn digest(&self) -> Digest {
+impl Host for HostState {
+    const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+
+    fn probes(&self) -> &'static [ProbeSpec] {
+        probes::PROBES
+    }
+
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        sampler::lanes(probe, mixing::fields(&self.params))
+    }
+
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        &self.sets
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { step: self.step, base: GENERATIONS }
+    }
+
+    fn params(&self) -> &dyn AnyParams {
+        &self.params
+    }
+
+    fn taps(&self) -> Vec<ProbeId> {
+        self.sampler.taps().collect()
+    }
+
+    fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading> {
+        self.sampler.take(probe, frame.text_limit)
+    }
+
+    fn digest(&self) -> Digest {
         let alive = [("alive", self.ledger.n())];
         let totals = alive.into_iter().chain(self.ledger.entries());
         Digest { hash: self.sampler.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).collect() }

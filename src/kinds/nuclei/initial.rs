@@ -1,7 +1,9 @@
 //! The initial population.
 
 use super::{
-    Frequencies, Params, mixing,
+    choices::Frequencies,
+    mixing,
+    params::Params,
     random::{RandomAddress, RandomStream},
     real::Real,
     state::State,

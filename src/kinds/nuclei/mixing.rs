@@ -12,7 +12,8 @@
 //! between 0 and 1.
 
 use super::{
-    Coupling, Dynamics, Mixing, Params,
+    choices::{Dynamics, Mixing},
+    params::{Coupling, Params},
     random::{RandomAddress, RandomStream},
 };
 use crate::sim::SimError;

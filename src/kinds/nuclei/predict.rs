@@ -1,11 +1,12 @@
 //! Predicted memory of a population.
 
 use super::{
-    CouplingMethod, Params, Precision, TaskSource,
+    choices::{CouplingMethod, Precision, TaskSource},
     cpu::{coupling::Coupling, phases::Oscillators, turnover::Turnover, variants::Variants},
     events::Events,
     lineage::Lineage,
     mixing,
+    params::Params,
     real::Real,
     state::{State, StateSizes},
     task::Setup,

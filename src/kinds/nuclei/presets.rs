@@ -1,10 +1,12 @@
 //! Presets: differences from the defaults.
 
-use crate::sim::Preset;
-
 use super::{
-    ChildBase, CouplingMethod, CouplingNorm, Dynamics, Frequencies, FuseKey, Integrator, OrderUsed, Params, TaskSource,
+    choices::{
+        ChildBase, CouplingMethod, CouplingNorm, Dynamics, Frequencies, FuseKey, Integrator, OrderUsed, TaskSource,
+    },
+    params::Params,
 };
+use crate::sim::Preset;
 
 impl Params {
     /// The rules of the original model, with a normalised order parameter: for regression tests and comparison.

@@ -1,11 +1,11 @@
 //! Sampling of probes and the run's hash, generation by generation; shared by both backends.
 
 use super::{
-    Measure,
     event_log::EventLog,
     events::{Events, PopulationStats},
     ledger::Ledger,
     lineage::{Lineage, SavedIds},
+    params::Measure,
     probes,
 };
 use crate::{

@@ -1,7 +1,8 @@
 //! The fitness task: samples, generated or read, and their exact QR compression.
 
 use super::{
-    Params, Task, TaskSource,
+    choices::TaskSource,
+    params::{Params, Task},
     random::{RandomAddress, RandomStream},
 };
 use crate::{

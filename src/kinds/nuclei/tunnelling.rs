@@ -1,6 +1,9 @@
 //! Probability of crossing the barrier as a function of the order parameter.
 
-use super::{Barrier, Population, Tunnelling};
+use super::{
+    choices::Barrier,
+    params::{Population, Tunnelling},
+};
 
 impl Tunnelling {
     /// P(R), in [0, 1].

@@ -1,6 +1,9 @@
 //! Checks of edits and actions, shared by all models and backends.
 
-use super::{NeuronModel, Params, probes::ACTIONS};
+use super::{
+    params::{NeuronModel, Params},
+    probes::ACTIONS,
+};
 use crate::{
     params::{ParamWarning, Value},
     sim::{Action, SimError},

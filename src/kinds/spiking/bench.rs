@@ -7,19 +7,20 @@
 //! `broad10` | kicks of 1 mV at 200 Hz to every neuron | 8 to 10 Hz everywhere: all parts |
 //! `fastfly` | noise in every unit of the [`leaky`](super::leaky) model | comparison with FastFly, in steps of 1 ms |
 
-use super::{Effect, Intervention, NeuronModel, Params, Source, SpikingKind, probes, setup::Setup};
+use super::{
+    kind::SpikingKind,
+    params::{Effect, Intervention, NeuronModel, Params, Source},
+    probes,
+    setup::Setup,
+};
 use crate::{
     gpu::{
         Pass,
         timing::{self, Row},
     },
-    sim::{BuildContext, Device, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
+    sim::{BenchOptions, BenchRow, BuildContext, Device, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Instant,
-};
+use std::{path::Path, sync::Arc, time::Instant};
 
 /// Warm-up steps.
 const UNTIMED_STEPS: u32 = 400;
@@ -32,27 +33,9 @@ fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     }
 }
 
-/// Benchmark options.
-#[derive(Clone)]
-pub struct BenchOptions {
-    /// Folder or file of a network; otherwise the synthetic fly network.
-    pub network: Option<PathBuf>,
-    /// Simulated seconds to time.
-    pub bio_s: f64,
-    /// Device.
-    pub device: Device,
-    /// Displayed name of the device.
-    pub device_name: String,
-    /// Number of repeats of `bio_s`; the median is reported.
-    pub repeats: u32,
-    /// Only the case of this name.
-    pub only: Option<String>,
-}
-
 /// One measurement.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
-pub struct BenchRow {
-    /// The case.
+pub struct CaseRow {
     pub name: String,
     /// Device.
     pub device: String,
@@ -86,7 +69,7 @@ pub struct BenchRow {
     pub timings: Vec<Row>,
 }
 
-impl BenchRow {
+impl CaseRow {
     /// A case that could not be measured.
     fn missing(name: &str, device: &str, why: String) -> Self {
         Self {
@@ -154,13 +137,32 @@ const REFERENCE_SIZE: (u32, usize) = (138_639, 15_091_983);
 
 /// Runs the cases.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
+    Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
+}
+
+fn line(row: &CaseRow) -> String {
+    format!(
+        "{:14} {:7.2}x real time  {:8.2} µs/step  {:7.2} Hz  {:9} spikes  {:6.1} M events/s  {:6.1} MB  {}",
+        row.name,
+        row.realtime_factor,
+        row.us_per_step,
+        row.mean_rate_hz,
+        row.spikes,
+        row.events_per_wall_s * 1e-6,
+        row.memory_bytes as f64 * 1e-6,
+        row.note
+    )
+}
+
+/// Runs the cases.
+fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let wanted = |c: &&Case| options.only.as_ref().is_none_or(|o| o == c.name);
     let cases: Vec<&Case> = CASES.iter().filter(wanted).collect();
     if cases.is_empty() {
         let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
         return Err(SimError::Input(format!("there is no such case; there is {}", names.join(", "))));
     }
-    if !(options.bio_s > 0.0 && options.bio_s.is_finite()) {
+    if !(options.simulated_s > 0.0 && options.simulated_s.is_finite()) {
         return Err(SimError::Input("the simulated time must be more than 0 s".to_owned()));
     }
     let mut params = Params::default();
@@ -177,9 +179,7 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
     for case in cases {
         match measure(case, &params, &context, &setup, options, prepared_s, progress) {
             // If a model has no backend for this device, the other cases are still measured.
-            Err(SimError::NoDevice(why)) if !alone => {
-                rows.push(BenchRow::missing(case.name, &options.device_name, why))
-            }
+            Err(SimError::NoDevice(why)) if !alone => rows.push(CaseRow::missing(case.name, &options.device_name, why)),
             row => rows.push(row?),
         }
     }
@@ -194,7 +194,7 @@ fn measure(
     options: &BenchOptions,
     prepared_s: f64,
     progress: &Progress,
-) -> Result<BenchRow, SimError> {
+) -> Result<CaseRow, SimError> {
     let mut params = params.clone();
     params.network.model = case.model;
     params.interventions.push(Intervention {
@@ -212,7 +212,7 @@ fn measure(
     sim.advance(UNTIMED_STEPS, &mut Pass::default())?;
     sim.sample(&mut Frame::default())?;
 
-    let steps = (options.bio_s / SpikingKind::time_base(&params).per_step()).round().max(1.0) as u64;
+    let steps = (options.simulated_s / SpikingKind::time_base(&params).per_step()).round().max(1.0) as u64;
     let batch = batch_on(&options.device, SpikingKind::time_base(&params).per_step());
     let mut fired = vec![false; setup.n() as usize];
     let mut stretches = vec![];
@@ -225,7 +225,7 @@ fn measure(
     let Stretch { wall_s, spikes, synaptic_events } = stretches[stretches.len() / 2];
     let bio_s = steps as f64 * SpikingKind::time_base(&params).per_step();
     let n_active = fired.iter().filter(|f| **f).count();
-    Ok(BenchRow {
+    Ok(CaseRow {
         name: case.name.to_owned(),
         device: options.device_name.clone(),
         bio_s,
@@ -308,7 +308,7 @@ fn note(case: &Case, setup: &Setup, options: &BenchOptions, spikes_per_s: f64, a
         return sizes;
     }
     // Short runs scatter more: bursts are not independent spikes.
-    let tolerance = tolerance * (1.0 / options.bio_s).sqrt().max(1.0);
+    let tolerance = tolerance * (1.0 / options.simulated_s).sqrt().max(1.0);
     let off = (spikes_per_s / want - 1.0).abs() > tolerance;
     let verdict = if off { "STATISTICS ARE OFF: this measurement does not count" } else { "statistics as expected" };
     format!("{sizes}; {spikes_per_s:.0} spikes per s, reference {want:.0} ± {:.0} %: {verdict}", tolerance * 100.0)

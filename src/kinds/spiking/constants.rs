@@ -1,7 +1,8 @@
 //! Converts user units to model constants: the only place where milliseconds become steps and time constants become
 //! propagators. Both backends read these constants, so neither evaluates an exponential itself.
 
-use super::Lif;
+use super::params::Lif;
+use crate::device_struct;
 use std::{
     fmt::Debug,
     ops::{Add, Div, Mul, Sub},
@@ -127,6 +128,41 @@ pub struct Constants<T> {
     pub v_rest: f64,
     /// Time step, ms.
     pub dt_ms: f64,
+}
+
+device_struct! {
+    /// Constants of the LIF neuron
+    pub struct LifConstants {
+        /// Threshold above rest, mV
+        theta: f64,
+        /// u after a spike, mV
+        u_reset: f64,
+        /// Added to g per synapse, mV
+        w_syn: f64,
+        /// dt / tau_m
+        dt_per_tau_m: f64,
+        /// Largest contribution of a unit of g to u
+        b_peak: f64,
+        /// Bound on rounding errors of u
+        slack: f64,
+        /// Resting potential, mV
+        v_rest: f64,
+    }
+}
+
+impl<T: Real> Constants<T> {
+    /// The constants that kernels read in double precision; narrowing them is exact.
+    pub fn on_device(&self) -> LifConstants {
+        LifConstants {
+            theta: self.theta.wide(),
+            u_reset: self.u_reset.wide(),
+            w_syn: self.w_syn.wide(),
+            dt_per_tau_m: self.dt_per_tau_m.wide(),
+            b_peak: self.b_peak.wide(),
+            slack: self.slack.wide(),
+            v_rest: self.v_rest,
+        }
+    }
 }
 
 /// A time in steps.

@@ -2,18 +2,21 @@
 //! actions are applied.
 
 use super::{
-    Lif, NeuronModel, Params,
     actions::kick_weight,
     constants::{Constants, Real},
     measure::Measurements,
+    params::{Lif, NeuronModel, Params},
     probes,
     setup::Setup,
     stimuli::StimulusPlan,
 };
 use crate::{
-    kinds::edit,
-    params::Change,
-    sim::{Action, BuildContext, Clock, Connectivity, ElementSet, NonFinite, ProbeId, SimError},
+    kinds::shared::{edit, host_sim::Host},
+    params::{Change, Params as AnyParams},
+    sim::{
+        Action, ActionSpec, BuildContext, Clock, Connectivity, Digest, ElementSet, Frame, NonFinite, ProbeId,
+        ProbeSpec, Reading, SimError,
+    },
 };
 use std::sync::Arc;
 
@@ -73,21 +76,6 @@ impl<T: Real> HostState<T> {
         })
     }
 
-    /// Completed steps and their length.
-    pub fn clock(&self) -> Clock {
-        Clock::seconds(self.step, self.params.dt_ms() * 1e-3)
-    }
-
-    /// The connections, and their delay.
-    pub fn connectivity(&self) -> Connectivity {
-        self.setup.connectivity(f64::from(self.constants.delay) * self.params.dt_ms() * 1e-3)
-    }
-
-    /// Names of the lanes of a series.
-    pub fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        if probe == probes::CLASS_RATES { self.measurements.class_names() } else { vec![] }
-    }
-
     /// Applies a parameter change between two steps.
     pub fn edit(&mut self, change: &Change) -> Result<Edit<T>, SimError> {
         let new = match edit::check_change(&self.params, change)? {
@@ -138,6 +126,52 @@ impl<T: Real> HostState<T> {
         self.manual_kicks.clear();
         self.measurements.rewind();
         self.stimuli_changed = true;
+    }
+}
+
+impl<T: Real> Host for HostState<T> {
+    const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+
+    fn probes(&self) -> &'static [ProbeSpec] {
+        match self.params.network.model {
+            NeuronModel::ExponentialLif => probes::PROBES,
+            NeuronModel::NoisyLeaky => probes::LEAKY_PROBES,
+        }
+    }
+
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        if probe == probes::CLASS_RATES { self.measurements.class_names() } else { vec![] }
+    }
+
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        &self.sets
+    }
+
+    fn connectivity(&self) -> Option<Connectivity> {
+        Some(self.setup.connectivity(f64::from(self.constants.delay) * self.params.dt_ms() * 1e-3))
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::seconds(self.step, self.params.dt_ms() * 1e-3)
+    }
+
+    fn params(&self) -> &dyn AnyParams {
+        &self.params
+    }
+
+    fn taps(&self) -> Vec<ProbeId> {
+        self.measurements.taps().collect()
+    }
+
+    fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading> {
+        match probe {
+            probes::SPIKES => Some(Reading::Spikes(self.measurements.take_spikes(std::mem::take(&mut frame.spare)))),
+            _ => self.measurements.take_series(probe).map(Reading::Series),
+        }
+    }
+
+    fn digest(&self) -> Digest {
+        self.measurements.digest()
     }
 }
 

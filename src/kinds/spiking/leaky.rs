@@ -46,7 +46,7 @@
 //! A synaptic event is a connection whose presynaptic neuron spiked and is not silenced, whatever its target does
 //! with it. [`probes::ACTIVE`](super::probes::ACTIVE) counts every unit in every step.
 
-use super::Leaky;
+use super::params::Leaky;
 use crate::{
     data::Csr,
     num::{

@@ -1,9 +1,9 @@
 //! Measurements of the spike stream, step by step. Backends feed it; it does not affect the simulation.
 
 use super::{
-    Measure,
     bin::{Bin, Run, runs_of},
     constants::steps_from_ms,
+    params::Measure,
     probes,
 };
 use crate::{

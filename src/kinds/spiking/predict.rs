@@ -1,9 +1,9 @@
 //! Predicts the memory of a network before it is built.
 
 use super::{
-    Params, Precision, Source,
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
     measure::RunningRate,
+    params::{Params, Precision, Source},
     setup::Setup,
 };
 use crate::{

@@ -1,8 +1,9 @@
 //! Resolves targets: queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded,
 //! because a stimulus has the same targets at all times.
 
-use super::{files, setup::Setup};
+use super::setup::Setup;
 use crate::{
+    kinds::shared::element_files,
     params::Selection,
     query::{Known, Named},
     sim::{BuildContext, ConnectionSource, ElementSet, SimError},
@@ -33,7 +34,7 @@ impl<'a> Selector<'a> {
     pub fn select(&self, query: &str) -> Result<Vec<u32>, SimError> {
         let set = self.set();
         let listed = |typed: &str| {
-            files::read_neurons(&self.context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
+            element_files::read_neurons(&self.context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
         };
         let links = Some(self.setup as &dyn ConnectionSource);
         let known = Known {

@@ -1,6 +1,6 @@
 //! Reads or generates the neurons and their connectivity.
 
-use super::{Network, Params, Source};
+use super::params::{Network, Params, Source};
 use crate::{
     data::{
         Connectome, Csr, DataError, NeuronTable, Tables,

@@ -1,6 +1,6 @@
 //! Membrane potentials at step 0.
 
-use super::Params;
+use super::params::Params;
 use crate::{
     num::rng::{Draw, Purpose},
     one_of, params,

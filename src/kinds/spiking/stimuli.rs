@@ -1,7 +1,13 @@
 //! Stimuli and silencing: from parameters to a plan over steps, and the stimuli active in a step.
 
-use super::{Effect, Intervention, Params, Sign, constants::Real, files, select::Selector, setup::Setup};
+use super::{
+    constants::Real,
+    params::{Effect, Intervention, Params, Sign},
+    select::Selector,
+    setup::Setup,
+};
 use crate::{
+    kinds::shared::element_files,
     num::{
         rng::Purpose,
         trains::{Chances, Train, address},
@@ -250,7 +256,7 @@ impl PlanBuilder<'_> {
         if !s.poisson.0.trim().is_empty() {
             let path = self.selector.context.resolve(s.poisson.0.trim());
             let lanes: Arc<[u32]> =
-                files::read_neurons(&path, &self.selector.set().ids, self.selector.set().len)?.into();
+                element_files::read_neurons(&path, &self.selector.set().ids, self.selector.set().len)?.into();
             self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, Schedule::ALWAYS);
             self.push(Schedule::ALWAYS, PlanAction::Free { lanes });
         }
@@ -312,7 +318,7 @@ impl PlanBuilder<'_> {
     }
 
     fn kicks(&mut self, file: &str, weight_mv: f64, when: Schedule) -> Result<(), SimError> {
-        let kicks = files::read_kicks(&self.selector.context.resolve(file.trim()), self.selector.set().len)?;
+        let kicks = element_files::read_kicks(&self.selector.context.resolve(file.trim()), self.selector.set().len)?;
         let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
         lanes.sort_unstable();
         lanes.dedup();

@@ -11,8 +11,8 @@
 //! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
 
 use super::{
-    Params, choices::Precision, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim,
-    start_backend,
+    Params, choices::Precision, kind::start_backend, model::Config, presynaptic::Constants, setup::Setup,
+    simulation::SynapticSim,
 };
 use crate::{
     gpu::{
@@ -21,26 +21,9 @@ use crate::{
     },
     kinds::language::{probes::LOSS, steps::HeldOutLoss},
     params::{Params as _, PathText, path},
-    sim::{BuildContext, Device, Frame, Progress, Reading, SimError, Simulation as _, Tap},
+    sim::{BenchOptions, BuildContext, Device, Frame, Progress, Reading, SimError, Simulation as _, Tap},
 };
-use std::{path::PathBuf, sync::Arc, time::Instant};
-
-/// Benchmark options.
-#[derive(Clone)]
-pub struct BenchOptions {
-    /// Device.
-    pub device: Device,
-    /// Displayed name of the device.
-    pub device_name: String,
-    /// Measurements per case, of which the median is reported; seeds per variant.
-    pub repeats: u32,
-    /// Only the case of this name, or cases whose names begin with it.
-    pub only: Option<String>,
-    /// Text that variants train on. Without it they are not measured.
-    pub text: Option<PathBuf>,
-    /// Training steps of a variant.
-    pub steps: u32,
-}
+use std::{sync::Arc, time::Instant};
 
 /// The model of a case and its steps, for other programs.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -151,7 +134,7 @@ pub struct VariantRow {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
-pub enum BenchRow {
+pub enum CaseRow {
     /// Time of training steps.
     Speed(Box<SpeedRow>),
     /// A trained variant.
@@ -256,26 +239,26 @@ pub fn cases() -> impl Iterator<Item = &'static str> {
 }
 
 /// Runs the cases; none where no name begins with [`BenchOptions::only`].
-pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
+pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| is_chosen(only, case.name));
     let mut rows = vec![];
     let large = if matches!(options.device, Device::Cuda(_)) { LARGE } else { &[] };
     for case in SPEED.iter().chain(large).filter(is_wanted) {
-        rows.push(BenchRow::Speed(Box::new(measure(case, options, progress)?)));
+        rows.push(CaseRow::Speed(Box::new(measure(case, options, progress)?)));
     }
     if let Some(text) = &options.text {
         let mut params = params(&[])?;
         params.data.text = PathText(text.to_string_lossy().into_owned());
         let setup = Arc::new(Setup::prepare(&params, &BuildContext::default(), progress)?);
         for case in VARIANTS.iter().filter(is_wanted) {
-            rows.push(BenchRow::Variant(train(case, &setup, options, progress)?));
+            rows.push(CaseRow::Variant(train(case, &setup, options, progress)?));
         }
     }
     // Those take long: with the other variants, or where they are asked for.
     let is_asked_for = options.text.is_some() || options.only.is_some();
     for case in CHANGING.iter().filter(is_wanted).filter(|_| is_asked_for) {
         let setup = Arc::new(Setup::prepare(&params(case.set)?, &BuildContext::default(), progress)?);
-        rows.push(BenchRow::Variant(train(case, &setup, options, progress)?));
+        rows.push(CaseRow::Variant(train(case, &setup, options, progress)?));
     }
     Ok(rows)
 }

@@ -8,7 +8,7 @@ use super::{
     life::{LifeCycle, ParentChoice},
     model::Config,
     postsynaptic::{self, CamkiiPp1, FastMemory, Gate, Latch, PlasticityRule},
-    presynaptic::{Constants, Edges, Mode, Presynaptic, Release},
+    presynaptic::{Edges, Mode, Presynaptic, Release},
 };
 use crate::{
     num::{
@@ -71,30 +71,7 @@ impl Params {
                 ReleaseMode::Scan => Mode::Scan,
                 ReleaseMode::TsodyksMarkram => Mode::TsodyksMarkram,
             },
-            constants: Constants {
-                ca_retain: p.ca_retain,
-                alpha_c: p.ca_gain,
-                syt1_slope: p.syt1_slope,
-                syt7_slope: p.syt7_slope,
-                doc2_gain: p.doc2_gain,
-                cpx_thresh: p.complexin_threshold,
-                complexin_bias: p.complexin_bias,
-                prime_rate: p.prime_rate,
-                unprime_per_release: p.unprime,
-                nsf_recover: p.nsf_recover,
-                rec_rate: p.recycle,
-                endo_delay: p.endocytosis_delay as usize,
-                energy_half: if p.energy_limits { Constants::RECOMMENDED.energy_half } else { 0.0 },
-                energy_fill: p.energy_fill,
-                energy_use: p.energy_use,
-                lambda_loge: p.weight,
-                log_floor: p.floor,
-                barrier_strength: p.barrier,
-                tm_use: p.utilisation,
-                tm_tau_rec: p.tau_rec,
-                tm_tau_facil: p.tau_facil,
-                ..Constants::RECOMMENDED
-            },
+            constants: p.constants(),
             edges: match p.top_keys {
                 k if k > 0 && is_scan => Edges::TopK(k as usize),
                 _ => Edges::All,

@@ -7,7 +7,7 @@ use super::{
 pub use crate::kinds::language::setup::Setup;
 use crate::{
     data::{DataError, tensors::TensorFile},
-    kinds::weights::{self, TensorSource},
+    kinds::shared::weights::{self, TensorSource},
     nn::parameters::{Parameters, View},
     sim::{Progress, SimError},
 };

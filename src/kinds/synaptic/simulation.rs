@@ -100,7 +100,7 @@ impl LanguageKind for SynapticKind {
     }
 
     fn step_counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
-        super::counts(params, config, layout)
+        super::kind::counts(params, config, layout)
     }
 
     fn before_change(sim: &mut SynapticSim, new: &Params) -> Result<Effect, SimError> {

@@ -26,22 +26,9 @@ use crate::{
         timing::{self, Row},
     },
     params::{Params as _, path},
-    sim::{BuildContext, Device, Progress, SimError},
+    sim::{BenchOptions, BuildContext, Device, Progress, SimError},
 };
 use std::{sync::Arc, time::Instant};
-
-/// Benchmark options.
-#[derive(Clone)]
-pub struct BenchOptions {
-    /// Device.
-    pub device: Device,
-    /// Displayed name of the device.
-    pub device_name: String,
-    /// Measurements per case; the median is reported.
-    pub repeats: u32,
-    /// Only cases whose names begin with this.
-    pub only: Option<String>,
-}
 
 /// Sizes of a case, for another program that trains the same model.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]

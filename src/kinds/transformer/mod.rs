@@ -28,9 +28,11 @@
 
 pub mod backend;
 pub mod bench;
+mod bench_rows;
 mod choices;
 pub mod cpu;
 pub mod cuda;
+mod examples;
 pub mod model;
 mod params;
 pub mod presets;
@@ -50,8 +52,8 @@ use crate::{
     kinds::language::{measure::check_taps, text},
     nn::gemm::cuda::Available,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
-        Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use backend::Backend;
@@ -81,6 +83,9 @@ impl Kind for TransformerKind {
     const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const MODULES: &'static [ModuleSpec] = cuda::MODULES;
+    const TEMPLATE: &'static str = include_str!("../../../projects/new/transformer.ron");
+    const EXAMPLES: &'static [Example] = examples::EXAMPLES;
+    const BENCH: Option<Bench> = Some(bench_rows::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     data::{DataError, input_file, tensors::TensorFile},
-    kinds::weights::{self, TensorSource},
+    kinds::shared::weights::{self, TensorSource},
     nn::parameters::{Parameters, View},
     sim::{Progress, SimError},
 };

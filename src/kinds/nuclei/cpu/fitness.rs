@@ -3,7 +3,8 @@
 use super::thread_pool::ThreadPool;
 use crate::{
     kinds::nuclei::{
-        FitnessMethod, OutputFunction, Storage, Task,
+        choices::{FitnessMethod, OutputFunction, Storage},
+        params::Task,
         real::Real,
         state::State,
         task::{Problem, Setup},

@@ -2,7 +2,8 @@
 
 use super::phases::Oscillators;
 use crate::kinds::nuclei::{
-    CouplingNorm, Dynamics, Phases,
+    choices::{CouplingNorm, Dynamics},
+    params::Phases,
     random::{RandomAddress, RandomStream},
     real::Real,
     state::State,

@@ -1,7 +1,7 @@
 //! Coupling sums of several phase fields: J is applied once per field by any algorithm, then G combines the results.
 
 use super::coupling::{Coupling, Kernel, Sums, turned};
-use crate::kinds::nuclei::{SentPhase, real::Real};
+use crate::kinds::nuclei::{choices::SentPhase, real::Real};
 
 /// Field coupling G, and its workspace.
 #[derive(Clone, Debug)]

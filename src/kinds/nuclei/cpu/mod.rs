@@ -35,11 +35,12 @@ pub mod turnover;
 pub mod variants;
 
 use super::{
-    CouplingMethod, Dynamics, Params, TaskSource,
+    choices::{CouplingMethod, Dynamics, TaskSource},
     events::PopulationStats,
     fields,
     host_state::{HostState, non_finite},
     initial, mixing,
+    params::Params,
     random::{RandomAddress, RandomStream},
     real::Real,
     state::State,

@@ -6,7 +6,8 @@ use super::{
     thread_pool::ThreadPool,
 };
 use crate::kinds::nuclei::{
-    CouplingNorm, Integrator, Phases, SentPhase,
+    choices::{CouplingNorm, Integrator, SentPhase},
+    params::Phases,
     random::{RandomAddress, RandomStream},
     real::{Real, wrapped},
     state::State,

@@ -1,7 +1,7 @@
 //! Statistics of the population. Sums run over chunks of fixed length, in double precision.
 
 use super::phases::Oscillators;
-use crate::kinds::nuclei::{Params, events::PopulationStats, real::Real, state::State};
+use crate::kinds::nuclei::{events::PopulationStats, params::Params, real::Real, state::State};
 
 /// Nuclei per partial sum.
 const RUN: usize = 4096;

@@ -1,62 +1,48 @@
-//! [`Simulation`] for the CPU backend.
+//! What this backend does in a [`HostSim`].
 
 use super::{CpuSim, check, method, population_stats, turnover, variants::Variants};
 use crate::{
     gpu::Pass,
     kinds::{
-        edit::Edit,
         nuclei::{
-            CouplingMethod, counts,
+            choices::CouplingMethod,
+            counts,
             events::PopulationStats,
             fields,
-            host_state::CheckedAction,
+            host_state::{CheckedAction, HostState},
             initial, mixing, predict,
-            probes::{ACTIONS, NUCLEI, PROBES},
+            probes::NUCLEI,
             random::{RandomAddress, RandomStream},
             real::{Real, wrapped},
-            requests, sampler, saved,
+            requests, saved,
         },
+        shared::{edit::Edit, host_sim::HostSim},
     },
-    params::{Change, Params},
+    params::Change,
     sim::{
-        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, HostMemory,
-        Individuals, InputData, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError,
-        Simulation, Snapshot, StepCount, Tap,
+        Action, Answer, Buffers as _, Effect, Execution, HostMemory, Individuals, InputData, MemoryReport, ProbeId,
+        Progress, Reading, Request, SimError, Snapshot, StepCount, Tap,
     },
 };
 use std::sync::Arc;
 use turnover::{Births, TurnoverTarget};
 
-impl<T: Real> Simulation for CpuSim<T> {
-    fn probes(&self) -> &'static [ProbeSpec] {
-        PROBES
+impl<T: Real> HostSim for CpuSim<T> {
+    type Host = HostState;
+
+    fn host(&self) -> &Self::Host {
+        &self.host
     }
 
-    fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        sampler::lanes(probe, mixing::fields(&self.host.params))
+    fn host_mut(&mut self) -> &mut Self::Host {
+        &mut self.host
     }
 
-    fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.host.sets
-    }
-
-    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+    fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
         if set == NUCLEI { self.host.sampler.lineage.individuals(|| Some(self.state.idx.clone())) } else { None }
     }
 
-    fn actions(&self) -> &'static [ActionSpec] {
-        ACTIONS
-    }
-
-    fn clock(&self) -> Clock {
-        self.host.clock()
-    }
-
-    fn params(&self) -> Option<&dyn Params> {
-        Some(&self.host.params)
-    }
-
-    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
         match self.host.edit(change)? {
             Edit::Same => {}
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
@@ -82,14 +68,14 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(Effect::Applied)
     }
 
-    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+    fn replace_data(&mut self, data: &InputData) -> Result<Effect, SimError> {
         let Some((params, setup)) = self.host.replaced(data)? else { return Ok(Effect::NeedsRebuild) };
         self.equations = super::fitness::EquationForms::new(&setup);
         (self.host.params, self.host.setup) = (params, setup);
         Ok(Effect::Applied)
     }
 
-    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+    fn perform(&mut self, action: &Action) -> Result<(), SimError> {
         let checked = CheckedAction::parse(action, self.state.capacity as u32)?;
         let mut living: Vec<u32> = action.elements.clone();
         living.retain(|slot| self.state.alive[*slot as usize] != 0);
@@ -118,11 +104,11 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(())
     }
 
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         self.host.sampler.tap(taps, self.host.step, &self.state.idx)
     }
 
-    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         for _ in 0..steps {
             if pass.is_stopping() {
                 return Ok(());
@@ -135,60 +121,44 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(())
     }
 
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        for probe in self.host.sampler.taps() {
-            let shape = PROBES[usize::from(probe)].shape;
-            if !frame.wants(shape) {
-                continue;
-            }
-            let reading = match shape {
-                Shape::Field { .. } => {
-                    Some(Reading::field(fields::field(probe, &self.state, &self.host.params, self.host.step)))
-                }
-                _ => self.host.sampler.take(probe, frame.text_limit),
-            };
-            frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
-        }
-        Ok(())
+    fn read_fields(&mut self, probes: &[ProbeId], _: bool) -> Result<Vec<Reading>, SimError> {
+        let field = |probe: &ProbeId| fields::field(*probe, &self.state, &self.host.params, self.host.step);
+        Ok(probes.iter().map(field).map(Reading::field).collect())
     }
 
-    fn ask(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
+    fn answer(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
         requests::answer(&self.state, request)
     }
 
-    fn save(&mut self) -> Result<Snapshot, SimError> {
+    fn write_state(&mut self) -> Result<Snapshot, SimError> {
         saved::write(&self.host, self.state.clone())
     }
 
-    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
+    fn read_state(&mut self, state: &Snapshot) -> Result<(), SimError> {
         self.state = saved::parse(&self.state, state)?.restore(&mut self.host);
         Ok(())
     }
 
-    fn snapshot_bytes(&self) -> u64 {
+    fn state_bytes(&self) -> u64 {
         self.state.held().total()
     }
 
-    fn rewind(&mut self) -> Result<(), SimError> {
+    fn return_to_start(&mut self) -> Result<(), SimError> {
         self.put(initial::state(&self.host.params, self.host.context.seed, self.state.dim)?, 0);
         Ok(())
     }
 
-    fn counts(&self) -> Vec<StepCount> {
+    fn step_counts(&self) -> Vec<StepCount> {
         let method = self.coupling.method_for(self.state.n());
         let all_pairs = [CouplingMethod::Naive, CouplingMethod::Tiled, CouplingMethod::Dense].contains(&method);
         counts::of_generation(&self.host, all_pairs)
     }
 
-    fn digest(&self) -> Digest {
-        self.host.digest()
-    }
-
-    fn execution(&self) -> Execution {
+    fn executes_on(&self) -> Execution {
         Execution::cpu().with([("coupling", self.coupling.name())])
     }
 
-    fn memory(&self) -> MemoryReport {
+    fn held_memory(&self) -> MemoryReport {
         let (capacity, dim) = (self.state.capacity, self.state.dim);
         let mut report = self.state.held();
         report += MemoryReport::from([

@@ -2,10 +2,11 @@
 
 use super::topk::{self, Keys};
 use crate::kinds::nuclei::{
-    ChildBase, FuseKey, OrderUsed, Params,
+    choices::{ChildBase, FuseKey, OrderUsed},
     events::{Events, PopulationStats},
     ledger::Ledger,
     mixing::MAX_FIELDS,
+    params::Params,
     random::{RandomAddress, RandomStream},
     real::{Real, wrapped},
     state::State,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    kinds::nuclei::{CouplingMethod, Params, probes, real::Real},
+    kinds::nuclei::{choices::CouplingMethod, params::Params, probes, real::Real},
 };
 
 /// Maximum number of nuclei, the first ones: naive sums over more take too long.

@@ -19,7 +19,10 @@ use super::{
 use crate::{
     buffers,
     gpu::{Gpu, GpuError, Pass},
-    kinds::nuclei::{Dynamics, Integrator, Params, Phases},
+    kinds::nuclei::{
+        choices::{Dynamics, Integrator},
+        params::{Params, Phases},
+    },
 };
 use std::sync::Arc;
 

@@ -3,8 +3,13 @@
 use super::{coupling::Algorithm, layout::KernelParams};
 use crate::{
     kinds::nuclei::{
-        Barrier, ChildBase, CouplingMethod, CouplingNorm, Dynamics, FuseKey, OrderUsed, Params, Precision, SentPhase,
-        TaskSource, mixing, task::Setup,
+        choices::{
+            Barrier, ChildBase, CouplingMethod, CouplingNorm, Dynamics, FuseKey, OrderUsed, Precision, SentPhase,
+            TaskSource,
+        },
+        mixing,
+        params::Params,
+        task::Setup,
     },
     sim::SimError,
 };

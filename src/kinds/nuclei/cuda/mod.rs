@@ -49,18 +49,18 @@ pub mod turnover_kernels;
 pub mod variants;
 
 use super::{
-    Params,
     events::PopulationStats,
     host_state::{HostState, non_finite},
     initial,
     ledger::Ledger,
     mixing,
+    params::Params,
     state::State,
     task::Setup,
 };
 use crate::{
     gpu::{Gpu, GpuError, Graph, Mark, ModuleSpec, Pass},
-    kinds::field_readback::{FieldReadback, ReadsFields as _},
+    kinds::shared::field_readback::{FieldReadback, ReadsFields as _},
     sim::{Buffers as _, BuildContext, SimError},
 };
 use coupling::{Algorithm, CouplingSizes};

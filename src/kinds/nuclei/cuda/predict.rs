@@ -9,7 +9,7 @@ use super::{
     variants::Variants,
 };
 use crate::{
-    kinds::nuclei::{Params, lineage::Lineage, mixing, predict::task_size, task::Setup},
+    kinds::nuclei::{lineage::Lineage, mixing, params::Params, predict::task_size, task::Setup},
     sim::{Buffers as _, MemoryReport},
 };
 

@@ -13,7 +13,7 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::nuclei::{Params, probes},
+    kinds::nuclei::{params::Params, probes},
     sim::{Buffers as _, MemoryReport, ProbeId},
 };
 use std::{ops::Range, sync::Arc};

@@ -1,4 +1,4 @@
-//! [`Simulation`] for the CUDA backend.
+//! What this backend does in a [`HostSim`].
 
 use super::{
     CudaSim, MODULES, SINGLE,
@@ -12,60 +12,49 @@ use super::{
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
-        edit::Edit,
-        field_readback::{Field, FieldReadback, ReadsFields},
         nuclei::{
-            Params, counts,
+            counts,
             cpu::turnover::{Births, Turnover, TurnoverTarget},
             events::PopulationStats,
-            host_state::CheckedAction,
+            host_state::{CheckedAction, HostState},
             initial, mixing,
-            probes::{self, ACTIONS, NUCLEI, PROBES},
+            params::Params,
+            probes::{self, NUCLEI},
             random::{RandomAddress, RandomStream},
             real::wrapped,
-            requests, sampler, saved,
+            requests, saved,
             state::State,
         },
+        shared::{
+            edit::Edit,
+            field_readback::{Field, FieldReadback, ReadsFields},
+            host_sim::HostSim,
+        },
     },
-    params::{Change, Params as AnyParams},
+    params::Change,
     sim::{
-        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals,
-        InputData, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot,
-        StepCount, Tap,
+        Action, Answer, Buffers as _, Effect, Execution, Individuals, InputData, MemoryReport, ProbeId, Progress,
+        Reading, Request, SimError, Snapshot, StepCount, Tap,
     },
 };
 use std::sync::Arc;
 
-impl Simulation for CudaSim {
-    fn probes(&self) -> &'static [ProbeSpec] {
-        PROBES
+impl HostSim for CudaSim {
+    type Host = HostState;
+
+    fn host(&self) -> &Self::Host {
+        &self.host
     }
 
-    fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        sampler::lanes(probe, mixing::fields(&self.host.params))
+    fn host_mut(&mut self) -> &mut Self::Host {
+        &mut self.host
     }
 
-    fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.host.sets
-    }
-
-    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+    fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
         if set == NUCLEI { self.host.sampler.lineage.individuals(|| self.living().ok()) } else { None }
     }
 
-    fn actions(&self) -> &'static [ActionSpec] {
-        ACTIONS
-    }
-
-    fn clock(&self) -> Clock {
-        self.host.clock()
-    }
-
-    fn params(&self) -> Option<&dyn AnyParams> {
-        Some(&self.host.params)
-    }
-
-    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
         match self.host.edit(change)? {
             Edit::Same => {}
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
@@ -74,7 +63,7 @@ impl Simulation for CudaSim {
         Ok(Effect::Applied)
     }
 
-    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+    fn replace_data(&mut self, data: &InputData) -> Result<Effect, SimError> {
         let Some((params, setup)) = self.host.replaced(data)? else { return Ok(Effect::NeedsRebuild) };
         kernel_params::check(&params, &setup)?;
         let task = Task::new(&self.gpu, &params, &setup, self.tuning.without_tensor_cores)?;
@@ -84,7 +73,7 @@ impl Simulation for CudaSim {
         Ok(Effect::Applied)
     }
 
-    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+    fn perform(&mut self, action: &Action) -> Result<(), SimError> {
         let checked = CheckedAction::parse(action, self.host.params.population.capacity)?;
         let mut state = self.state()?;
         let mut living: Vec<u32> = action.elements.clone();
@@ -112,7 +101,7 @@ impl Simulation for CudaSim {
         Ok(self.pipeline.table.upload(&state, self.host.step, &self.host.ledger)?)
     }
 
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         let living = self.living()?;
         self.host.sampler.tap(taps, self.host.step, &living)?;
         let is_chosen = |t: &&Tap| matches!(t.probe, probes::PHASE_OF | probes::FITNESS_OF);
@@ -123,68 +112,50 @@ impl Simulation for CudaSim {
         self.choose(chosen)
     }
 
-    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         self.run(steps, pass)
     }
 
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        let is_field = |probe: &ProbeId| matches!(PROBES[usize::from(*probe)].shape, Shape::Field { .. });
-        let mut fields = vec![];
-        if !frame.histories_only {
-            let tapped = self.host.sampler.taps().filter(is_field).collect();
-            fields = self.read_fields(tapped, frame.may_lag)?;
-        }
-        let mut fields = fields.into_iter();
-        let wanted = |probe: &ProbeId| frame.wants(PROBES[usize::from(*probe)].shape);
-        for probe in self.host.sampler.taps().filter(wanted).collect::<Vec<_>>() {
-            let reading = match is_field(&probe) {
-                true => fields.next().map(|(_, field)| field),
-                false => self.host.sampler.take(probe, frame.text_limit),
-            };
-            frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
-        }
-        Ok(())
+    fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError> {
+        let fields = self.read_copied(probes.to_vec(), may_lag)?;
+        Ok(fields.into_iter().map(|(_, field)| field).collect())
     }
 
-    fn ask(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
+    fn answer(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
         requests::answer(&self.pipeline.table.download_without_weights(self.host.setup.dim)?, request)
     }
 
-    fn save(&mut self) -> Result<Snapshot, SimError> {
+    fn write_state(&mut self) -> Result<Snapshot, SimError> {
         saved::write(&self.host, self.state()?)
     }
 
-    fn snapshot_bytes(&self) -> u64 {
+    fn state_bytes(&self) -> u64 {
         self.pipeline.table.held().total()
     }
 
-    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+    fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError> {
         let (params, dim) = (&self.host.params, self.host.setup.dim);
         let like = State::with_fields(params.population.capacity as usize, dim, mixing::fields(params))?;
         let state = saved::parse(&like, from)?.restore(&mut self.host);
         Ok(self.pipeline.table.upload(&state, self.host.step, &self.host.ledger)?)
     }
 
-    fn rewind(&mut self) -> Result<(), SimError> {
+    fn return_to_start(&mut self) -> Result<(), SimError> {
         let state = initial::state(&self.host.params, self.host.context.seed, self.host.setup.dim)?;
         self.put(&state, 0)
     }
 
-    fn counts(&self) -> Vec<StepCount> {
+    fn step_counts(&self) -> Vec<StepCount> {
         let algorithm = self.pipeline.coupling.algorithm;
         counts::of_generation(&self.host, !matches!(algorithm, Algorithm::Fast | Algorithm::MeanField))
     }
 
-    fn digest(&self) -> Digest {
-        self.host.digest()
-    }
-
-    fn execution(&self) -> Execution {
+    fn executes_on(&self) -> Execution {
         let fitness = if self.on_tensor_cores() { "tensor_cores" } else { SINGLE };
         Execution::cuda(&self.gpu).with([("coupling", self.pipeline.coupling.algorithm.name()), ("fitness", fitness)])
     }
 
-    fn memory(&self) -> MemoryReport {
+    fn held_memory(&self) -> MemoryReport {
         let mut report = self.pipeline.held();
         self.fields.report(&mut report);
         self.variants.iter().for_each(|variants| variants.report(&mut report));
@@ -193,7 +164,7 @@ impl Simulation for CudaSim {
         report
     }
 
-    fn kernels(&self) -> Vec<KernelFacts> {
+    fn kernel_facts(&self) -> Vec<KernelFacts> {
         let mine = |k: &KernelFacts| MODULES.iter().any(|m| m.file == k.file);
         self.gpu.kernel_facts().into_iter().filter(mine).collect()
     }

@@ -4,7 +4,11 @@ use super::layout::TaskEquations;
 use crate::{
     buffers,
     gpu::{Buf, Gpu, GpuError},
-    kinds::nuclei::{FitnessMethod, OutputFunction, Params, Storage, task::Setup},
+    kinds::nuclei::{
+        choices::{FitnessMethod, OutputFunction, Storage},
+        params::Params,
+        task::Setup,
+    },
     num::halves,
     sim::Buffers as _,
 };

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, GpuError, Pass},
-    kinds::nuclei::{Params, probes},
+    kinds::nuclei::{params::Params, probes},
     sim::{Buffers as _, MemoryReport},
 };
 use std::sync::Arc;

@@ -57,10 +57,10 @@ mod state;
 pub mod threads;
 
 use super::{
-    Params,
     constants::{Constants, Real},
     host_state::{HostState, check_finite},
     measure::Measurements,
+    params::Params,
     setup::Setup,
     start,
     stimuli::ActiveStimuli,

@@ -1,10 +1,11 @@
 //! The neurons of one partition, and the calendar queue of threshold checks.
 
-use super::neuron::{CLOSED, CURRENT, DRIVEN, FIRED, Neuron, SCHEDULED, is_quiet_for, steps_to_threshold};
+use super::neuron::{Neuron, SCHEDULED, is_quiet_for, steps_to_threshold};
 use crate::{
     buffers,
     kinds::spiking::{
         constants::{Constants, Real},
+        saved_state::mark::{CLOSED, CURRENT, DRIVEN, FIRED},
         stimuli::ActiveStimuli,
     },
     num::prefetch,

@@ -1,48 +1,33 @@
-//! Implements [`Simulation`].
+//! What this backend does in a [`HostSim`].
 
-use super::{CpuSim, neuron::FIRED, state};
+use super::{CpuSim, state};
 use crate::{
     gpu::Pass,
-    kinds::spiking::{
-        constants::Real,
-        host_state::Edit,
-        probes::{self, PROBES},
-        requests,
+    kinds::{
+        shared::host_sim::HostSim,
+        spiking::{
+            constants::Real,
+            host_state::{Edit, HostState},
+            probes, requests,
+            saved_state::mark::FIRED,
+        },
     },
-    params::{Change, Params},
-    sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId, ProbeSpec,
-        Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
-    },
+    params::Change,
+    sim::{Action, Answer, Effect, MemoryReport, ProbeId, Progress, Reading, Request, SimError, Snapshot, Tap},
 };
-use std::sync::Arc;
 
-impl<T: Real> Simulation for CpuSim<T> {
-    fn probes(&self) -> &'static [ProbeSpec] {
-        PROBES
+impl<T: Real> HostSim for CpuSim<T> {
+    type Host = HostState<T>;
+
+    fn host(&self) -> &Self::Host {
+        &self.host
     }
 
-    fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        self.host.lanes(probe)
+    fn host_mut(&mut self) -> &mut Self::Host {
+        &mut self.host
     }
 
-    fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.host.sets
-    }
-
-    fn connectivity(&self) -> Option<Connectivity> {
-        Some(self.host.connectivity())
-    }
-
-    fn clock(&self) -> Clock {
-        self.host.clock()
-    }
-
-    fn params(&self) -> Option<&dyn Params> {
-        Some(&self.host.params)
-    }
-
-    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
         match self.host.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Applied => {}
@@ -56,11 +41,11 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(Effect::Applied)
     }
 
-    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+    fn perform(&mut self, action: &Action) -> Result<(), SimError> {
         self.host.act(action)
     }
 
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         self.host.measurements.tap(taps, self.host.step)?;
         for partition in &mut self.partitions {
             let range = partition.range();
@@ -70,43 +55,32 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(())
     }
 
-    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         self.run(steps, pass)
     }
 
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        for probe in self.host.measurements.taps() {
-            if !frame.wants(PROBES[usize::from(probe)].shape) {
-                continue;
-            }
-            let reading = match probe {
-                probes::SPIKES => Reading::Spikes(self.host.measurements.take_spikes(std::mem::take(&mut frame.spare))),
-                probes::LAST_SPIKE => Reading::field(self.last_spikes()),
-                probes::RATE_FIELD => Reading::field(self.host.measurements.running_rates(self.host.step)),
-                probes::V_FIELD => Reading::field(self.potentials()),
-                _ => match self.host.measurements.take_series(probe) {
-                    Some(series) => Reading::Series(series),
-                    None => continue,
-                },
-            };
-            frame.push(probe, reading);
-        }
-        Ok(())
+    fn read_fields(&mut self, probes: &[ProbeId], _: bool) -> Result<Vec<Reading>, SimError> {
+        let field = |probe: &ProbeId| match *probe {
+            probes::LAST_SPIKE => self.last_spikes(),
+            probes::RATE_FIELD => self.host.measurements.running_rates(self.host.step),
+            _ => self.potentials(),
+        };
+        Ok(probes.iter().map(field).map(Reading::field).collect())
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         requests::answer(&self.host.setup, request, progress)
     }
 
-    fn save(&mut self) -> Result<Snapshot, SimError> {
+    fn write_state(&mut self) -> Result<Snapshot, SimError> {
         Ok(state::write(self))
     }
 
-    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+    fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError> {
         state::read(self, from)
     }
 
-    fn rewind(&mut self) -> Result<(), SimError> {
+    fn return_to_start(&mut self) -> Result<(), SimError> {
         self.host.rewind();
         self.partitions.iter_mut().for_each(super::partition::Partition::rewind);
         self.rings.iter_mut().for_each(super::ring_buffer::RingBuffer::clear);
@@ -114,17 +88,12 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(())
     }
 
-    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+    fn reseed(&mut self, seed: u64) -> Result<bool, SimError> {
         self.host.reseed(seed)?;
-        self.rewind()?;
         Ok(true)
     }
 
-    fn digest(&self) -> Digest {
-        self.host.measurements.digest()
-    }
-
-    fn memory(&self) -> MemoryReport {
+    fn held_memory(&self) -> MemoryReport {
         let connectivity = self.host.setup.connectivity.n_bytes() + self.partitioning.n_bytes();
         let mut report = MemoryReport::from([("connectivity", connectivity)]);
         self.partitions.iter().for_each(|partition| partition.report(&mut report));

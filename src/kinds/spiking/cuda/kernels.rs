@@ -17,7 +17,10 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::spiking::{constants::TABLE, saved_state::mark},
+    kinds::spiking::{
+        constants::{LifConstants, TABLE},
+        saved_state::mark,
+    },
     num::trains::TRAIN_STEPS,
 };
 
@@ -44,20 +47,8 @@ device_struct! {
     pub struct Model {
         /// Project seed
         seed: u64,
-        /// Threshold above rest, mV
-        theta: f64,
-        /// u after a spike, mV
-        u_reset: f64,
-        /// Added to g per synapse, mV
-        w_syn: f64,
-        /// dt / tau_m
-        dt_per_tau_m: f64,
-        /// Largest contribution of a unit of g to u
-        b_peak: f64,
-        /// Bound on rounding errors of u
-        slack: f64,
-        /// Resting potential, mV
-        v_rest: f64,
+        /// Constants of the LIF neuron
+        lif: LifConstants,
         /// Steps from a spike to the next integration
         refractory: u32,
         /// Neurons
@@ -237,7 +228,7 @@ const SHARED: &[Constant] = device_constants![
 kernels! {
     /// The kernels of a window, in launch order, and those between windows.
     pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
-    using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] with [SHARED] {
+    using [RingLayout, LifConstants, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] with [SHARED] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
         /// synapses. Items: synaptic events.
         #[block(256)]
@@ -358,7 +349,7 @@ device_struct! {
 
 kernels! {
     /// Kernels of noisy leaky units, between `deliver_spikes` and `sort_spikes`.
-    pub struct LeakyKernels in "spiking/leaky.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain, LeakyConstants] with [SHARED] {
+    pub struct LeakyKernels in "spiking/leaky.cu" using [RingLayout, LifConstants, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain, LeakyConstants] with [SHARED] {
         /// One step of every unit: decay, arrivals, kicks, current, noise, threshold. Items: spikes.
         #[block(256)]
         fn step_leaky as StepLeaky(
@@ -391,7 +382,7 @@ kernels! {
 
 kernels! {
     /// Other delivery methods, compared with `deliver_spikes`.
-    pub struct VariantKernels in "spiking/deliver_variants.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] with [SHARED] {
+    pub struct VariantKernels in "spiking/deliver_variants.cu" using [RingLayout, LifConstants, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] with [SHARED] {
         /// One warp per spike takes a whole row; 8-bit weights with a scale per neuron, single-precision sums. Items:
         /// synaptic events.
         #[block(256)]

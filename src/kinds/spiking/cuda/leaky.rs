@@ -10,10 +10,10 @@ use crate::{
     buffers,
     gpu::{Cell, Gpu, GpuError},
     kinds::spiking::{
-        Params,
         constants::Real,
         cpu::leaky::state as saved,
         leaky::{self, NOISE, mean_count},
+        params::Params,
         setup::Setup,
     },
     sim::{SimError, Snapshot},

@@ -71,17 +71,17 @@ mod stimuli;
 mod variants;
 
 use super::{
-    NeuronModel, Params,
     constants::{Propagator, Real},
     cpu::SETTLE_EVERY,
     host_state::{HostState, check_finite},
+    params::{NeuronModel, Params},
     setup::Setup,
     start,
 };
 use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
-    kinds::field_readback::{FieldReadback, ReadsFields as _},
+    kinds::shared::field_readback::{FieldReadback, ReadsFields as _},
     sim::{BuildContext, NonFinite, SimError},
 };
 use block_csr::BlockCsr;
@@ -230,14 +230,8 @@ impl<T: Real> CudaSim<T> {
         let table: Vec<u32> = c.propagators.iter().flat_map(|p| words([p.a, p.b, p.d, p.c])).collect();
         self.memory.propagators.write(&table)?;
         let mut model = self.memory.model.value();
-        model.theta = c.theta.wide();
-        model.theta_f = c.theta.wide() as f32;
-        model.u_reset = c.u_reset.wide();
-        model.w_syn = c.w_syn.wide();
-        model.dt_per_tau_m = c.dt_per_tau_m.wide();
-        model.b_peak = c.b_peak.wide();
-        model.slack = c.slack.wide();
-        model.v_rest = c.v_rest;
+        model.lif = c.on_device();
+        model.theta_f = model.lif.theta as f32;
         model.refractory = c.refractory;
         self.memory.model.set(model)
     }

@@ -1,4 +1,4 @@
-//! Implements [`Simulation`].
+//! What this backend does in a [`HostSim`].
 
 use super::{
     CudaSim, WINDOWS,
@@ -8,48 +8,35 @@ use super::{
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
-        field_readback::{Field, FieldReadback, ReadsFields},
+        shared::{
+            field_readback::{Field, FieldReadback, ReadsFields},
+            host_sim::HostSim,
+        },
         spiking::{
             constants::Real,
-            host_state::Edit,
-            probes::{self, LEAKY_PROBES, PROBES},
-            requests,
+            host_state::{Edit, HostState},
+            probes, requests,
         },
     },
-    params::{Change, Params},
+    params::Change,
     sim::{
-        Action, Answer, Buffers as _, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, MemoryReport,
-        ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Buffers as _, Effect, Execution, MemoryReport, ProbeId, Progress, Reading, Request, SimError,
+        Snapshot, Tap,
     },
 };
-use std::sync::Arc;
 
-impl<T: Real> Simulation for CudaSim<T> {
-    fn probes(&self) -> &'static [ProbeSpec] {
-        if self.memory.leaky.is_some() { LEAKY_PROBES } else { PROBES }
+impl<T: Real> HostSim for CudaSim<T> {
+    type Host = HostState<T>;
+
+    fn host(&self) -> &Self::Host {
+        &self.host
     }
 
-    fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        self.host.lanes(probe)
+    fn host_mut(&mut self) -> &mut Self::Host {
+        &mut self.host
     }
 
-    fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.host.sets
-    }
-
-    fn connectivity(&self) -> Option<Connectivity> {
-        Some(self.host.connectivity())
-    }
-
-    fn clock(&self) -> Clock {
-        self.host.clock()
-    }
-
-    fn params(&self) -> Option<&dyn Params> {
-        Some(&self.host.params)
-    }
-
-    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
         match self.host.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Applied => {}
@@ -70,11 +57,11 @@ impl<T: Real> Simulation for CudaSim<T> {
         Ok(Effect::Applied)
     }
 
-    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+    fn perform(&mut self, action: &Action) -> Result<(), SimError> {
         self.host.act(action)
     }
 
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         let before = self.host.measurements.traced.clone();
         self.host.measurements.tap(taps, self.host.step)?;
         if self.host.measurements.traced != before {
@@ -86,46 +73,25 @@ impl<T: Real> Simulation for CudaSim<T> {
         Ok(self.memory.model.set(model)?)
     }
 
-    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         self.run(steps, pass)
     }
 
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        let wanted = |probe: &ProbeId| frame.wants(PROBES[usize::from(*probe)].shape);
-        let wanted: Vec<ProbeId> = self.host.measurements.taps().filter(wanted).collect();
-        let is_field = |probe: &ProbeId| matches!(*probe, probes::LAST_SPIKE | probes::RATE_FIELD | probes::V_FIELD);
-        let mut fields = vec![].into_iter();
-        if !frame.histories_only {
-            let tapped = wanted.iter().copied().filter(is_field).collect();
-            fields = self.read_fields(tapped, frame.may_lag)?.into_iter();
-        }
-        for probe in wanted {
-            let reading = match probe {
-                probes::LAST_SPIKE | probes::RATE_FIELD | probes::V_FIELD => match fields.next() {
-                    Some((_, field)) => field,
-                    None => continue,
-                },
-                probes::SPIKES => Reading::Spikes(self.host.measurements.take_spikes(std::mem::take(&mut frame.spare))),
-                _ => match self.host.measurements.take_series(probe) {
-                    Some(series) => Reading::Series(series),
-                    None => continue,
-                },
-            };
-            frame.push(probe, reading);
-        }
-        Ok(())
+    fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError> {
+        let fields = self.read_copied(probes.to_vec(), may_lag)?;
+        Ok(fields.into_iter().map(|(_, field)| field).collect())
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         requests::answer(&self.host.setup, request, progress)
     }
 
-    fn save(&mut self) -> Result<Snapshot, SimError> {
+    fn write_state(&mut self) -> Result<Snapshot, SimError> {
         self.download_rates()?;
         if self.memory.leaky.is_some() { self.save_leaky() } else { state::write(self) }
     }
 
-    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+    fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError> {
         if self.memory.leaky.is_some() {
             self.load_leaky(from)?
         } else {
@@ -134,7 +100,7 @@ impl<T: Real> Simulation for CudaSim<T> {
         Ok(self.memory.upload_rates(&self.host.measurements.running)?)
     }
 
-    fn rewind(&mut self) -> Result<(), SimError> {
+    fn return_to_start(&mut self) -> Result<(), SimError> {
         self.host.rewind();
         self.queue.restart(None);
         self.manual.clear();
@@ -142,7 +108,7 @@ impl<T: Real> Simulation for CudaSim<T> {
         Ok(self.write_start()?)
     }
 
-    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+    fn reseed(&mut self, seed: u64) -> Result<bool, SimError> {
         self.host.reseed(seed)?;
         let mut model = self.memory.model.value();
         model.seed = seed;
@@ -150,26 +116,21 @@ impl<T: Real> Simulation for CudaSim<T> {
         if self.memory.leaky.is_some() {
             self.clear_graphs(); // the seed is an argument of their launches
         }
-        self.rewind()?;
         Ok(true)
     }
 
-    fn kernels(&self) -> Vec<KernelFacts> {
+    fn kernel_facts(&self) -> Vec<KernelFacts> {
         let files = [module::<T>(), LeakyKernels::SPEC, VariantKernels::SPEC].map(|module| module.file);
         let mine = |k: &KernelFacts| files.contains(&k.file);
         self.gpu.kernel_facts().into_iter().filter(mine).collect()
     }
 
-    fn digest(&self) -> Digest {
-        self.host.measurements.digest()
-    }
-
-    fn execution(&self) -> Execution {
+    fn executes_on(&self) -> Execution {
         let step = if self.persistent.is_some() { "persistent" } else { WINDOWS };
         Execution::cuda(&self.gpu).with([("step", step)])
     }
 
-    fn memory(&self) -> MemoryReport {
+    fn held_memory(&self) -> MemoryReport {
         let mut report = self.memory.held();
         self.queue.report(&mut report);
         if let Some(Some(variants)) = &self.variants {

@@ -24,6 +24,8 @@ fn a_variant_trains_and_is_evaluated() {
         device_name: String::new(),
         repeats: 2,
         only: None,
+        simulated_s: 1.0,
+        network: None,
         text: None,
         steps: 2,
     };

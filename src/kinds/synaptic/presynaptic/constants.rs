@@ -95,8 +95,8 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Those of the reference.
-    pub const REFERENCE: Self = Self {
+    /// The defaults: vesicles are conserved, energy has an effect, and the bias is not below -7.
+    pub const RECOMMENDED: Self = Self {
         ca_retain: 0.85,
         alpha_c: 0.55,
         syt1_slope: 8.0,
@@ -113,10 +113,10 @@ impl Constants {
         cpx_weight: 2.0,
         complexin_bias: 0.0,
         p_max: 0.999,
-        prime_rate: 0.075,
+        prime_rate: 0.3,
         unprime_per_release: 0.05,
         nsf_recover: 0.08,
-        rec_rate: 0.06,
+        rec_rate: 1.0,
         endo_delay: 3,
         amp_load: 0.02,
         amp_leak: 0.006,
@@ -125,7 +125,7 @@ impl Constants {
         energy_fill: 0.02,
         energy_use: 0.02,
         energy_max: 1.0,
-        energy_half: 0.0,
+        energy_half: 0.3,
         clamp_retain: 0.995,
         rrp_max: 30.0,
         init_rrp: 6.0,
@@ -135,17 +135,16 @@ impl Constants {
         init_amp: 1.0,
         init_energy: 0.85,
         lambda_loge: 1.0,
-        log_floor: 1e-6,
+        log_floor: 1e-3,
         barrier_strength: 0.1,
         tm_use: 0.5,
         tm_tau_rec: 20.0,
         tm_tau_facil: 0.0,
         tm_scale: 6.0,
     };
-    /// Those of the shipped model: vesicles are conserved, the pool is refilled faster, energy has an effect, and the bias
-    /// is not below -7.
-    pub const RECOMMENDED: Self =
-        Self { rec_rate: 1.0, prime_rate: 0.3, log_floor: 1e-3, energy_half: 0.3, ..Self::REFERENCE };
+    /// Those of the reference model: few vesicles are recovered, the pool is refilled slowly, and energy has no effect.
+    pub const REFERENCE: Self =
+        Self { rec_rate: 0.06, prime_rate: 0.075, log_floor: 1e-6, energy_half: 0.0, ..Self::RECOMMENDED };
 }
 
 impl Default for Constants {

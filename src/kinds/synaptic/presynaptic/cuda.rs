@@ -3,6 +3,7 @@
 //! bits, so does one trial in some ten million.
 
 mod args;
+mod constants;
 mod sequence;
 
 pub use args::{ReleaseStep, ScanKernels};
@@ -14,8 +15,9 @@ use crate::{
 };
 use args::{
     FillUnselected, OFF, QUANTITIES, ReleaseBackward, SCAN, STATIC, ScanAllEdges, ScanArgs, ScanRelease, SelectEdges,
-    TSODYKS_MARKRAM, constants, has_short_form,
+    TSODYKS_MARKRAM,
 };
+use constants::{ScanConstants, has_short_form};
 use sequence::is_sequence;
 use std::sync::Arc;
 
@@ -177,7 +179,7 @@ impl CudaPresynaptic {
             return Err(unaligned());
         }
         let n_bytes = extent.visible() * if factor.is_some() { 12 } else { 8 };
-        let c = constants(op);
+        let c = ScanConstants::derive(op);
         if self.copies && memory.is_none() && is_sequence(op, extent) && is_aligned {
             return self.walk_sequences(pass, op, extent, (edges, factor), is_packed);
         }

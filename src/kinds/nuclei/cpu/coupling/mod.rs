@@ -10,7 +10,7 @@ mod pairs;
 mod sorted;
 
 use super::thread_pool::ThreadPool;
-use crate::kinds::nuclei::{CouplingMethod, real::Real};
+use crate::kinds::nuclei::{choices::CouplingMethod, real::Real};
 use dense::Dense;
 use fast::Fast;
 use sorted::Sorted;

@@ -29,14 +29,13 @@ use super::{partitioning::Partitioning, ring_buffer::RingBuffer, threads};
 use crate::{
     gpu::Pass,
     kinds::spiking::{
-        Params,
-        host_state::check_finite,
+        host_state::{HostState, check_finite},
         leaky::{Constants, mean_count},
-        measure::Measurements,
+        params::Params,
         setup::Setup,
-        stimuli::{ActiveStimuli, StimulusPlan},
+        stimuli::ActiveStimuli,
     },
-    sim::{BuildContext, ElementSet, SimError},
+    sim::{BuildContext, SimError},
 };
 use partition::{Partition, Shared};
 use std::sync::Arc;
@@ -50,22 +49,13 @@ const KEPT: usize = 4;
 
 /// A network of leaky units on the CPU.
 pub struct LeakySim {
-    params: Params,
-    context: BuildContext,
-    setup: Arc<Setup>,
-    sets: Vec<Arc<ElementSet>>,
+    host: HostState<f32>,
     mean_count: f64,
     constants: Constants,
-    plan: StimulusPlan,
     stimuli: ActiveStimuli<f32>,
-    /// The active stimuli have to be looked up again before the next step.
-    stimuli_changed: bool,
-    step: u64,
     partitioning: Partitioning,
     partitions: Vec<Partition>,
     rings: Vec<RingBuffer>,
-    measurements: Measurements,
-    manual_kicks: Vec<(u32, f32)>,
     /// Estimated nanoseconds per step, from the last steps.
     work_per_step: u64,
 }
@@ -73,48 +63,40 @@ pub struct LeakySim {
 impl LeakySim {
     /// Before step 0.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let plan = StimulusPlan::new(params, &setup, context)?;
-        let partitioning = Partitioning::new(&setup.connectivity, threads);
-        let mean_count = mean_count(&setup.connectivity);
+        let host = HostState::new(params, context, setup)?;
+        let partitioning = Partitioning::new(&host.setup.connectivity, threads);
+        let mean_count = mean_count(&host.setup.connectivity);
         Ok(Self {
-            stimuli: plan.at(0, setup.n()),
+            stimuli: host.plan.at(0, host.setup.n()),
             partitions: (0..partitioning.partitions())
                 .map(|i| Partition::new(i, partitioning.neurons(i), context.seed))
                 .collect(),
             rings: (0..partitioning.partitions()).map(|_| RingBuffer::new(KEPT)).collect(),
-            measurements: Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
-            sets: vec![setup.neurons.clone()],
-            params: params.clone(),
-            context: context.clone(),
-            setup,
             mean_count,
             constants: params.leaky.derive(mean_count),
-            plan,
-            stimuli_changed: true,
-            step: 0,
+            host,
             partitioning,
-            manual_kicks: vec![],
             work_per_step: 0,
         })
     }
 
     /// Applies the stimuli active from this step on.
     fn apply_stimuli(&mut self) {
-        self.stimuli = self.plan.at(self.step, self.setup.n());
+        self.stimuli = self.host.plan.at(self.host.step, self.host.setup.n());
         self.partitions.iter_mut().for_each(|partition| partition.apply_stimuli(&self.stimuli));
-        self.stimuli_changed = false;
+        self.host.stimuli_changed = false;
     }
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        let end = self.step + u64::from(steps);
-        while self.step < end {
-            if self.stimuli_changed || self.step >= self.stimuli.until {
+        let end = self.host.step + u64::from(steps);
+        while self.host.step < end {
+            if self.host.stimuli_changed || self.host.step >= self.stimuli.until {
                 self.apply_stimuli();
             }
-            self.stretch(end.min(self.step + STRETCH).min(self.stimuli.until), pass)?;
+            self.stretch(end.min(self.host.step + STRETCH).min(self.stimuli.until), pass)?;
             check_finite(
                 self.partitions.iter_mut().filter_map(|partition| partition.non_finite.take()),
-                &self.setup.neurons,
+                &self.host.setup.neurons,
             )?;
         }
         Ok(())
@@ -122,22 +104,22 @@ impl LeakySim {
 
     /// Runs steps without changes of parameters or stimuli.
     fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
-        let (start, events) = (self.step, self.measurements.events);
+        let (start, events) = (self.host.step, self.host.measurements.events);
         let steps = end - start;
         let parallel =
             self.work_per_step > PARALLEL_THRESHOLD_NS && steps * self.work_per_step > 10 * PARALLEL_THRESHOLD_NS;
         let shared = Shared {
             constants: self.constants,
-            seed: self.context.seed,
-            connectivity: &self.setup.connectivity,
+            seed: self.host.context.seed,
+            connectivity: &self.host.setup.connectivity,
             partitioning: &self.partitioning,
             stimuli: &self.stimuli,
             rings: &self.rings,
-            manual_kicks: (start, &self.manual_kicks),
-            trace_every: self.measurements.trace_every,
+            manual_kicks: (start, &self.host.manual_kicks),
+            trace_every: self.host.measurements.trace_every,
             measure: pass.follow(),
         };
-        let (partitions, measurements) = (&mut self.partitions[..], &mut self.measurements);
+        let (partitions, measurements) = (&mut self.partitions[..], &mut self.host.measurements);
         let run = |partition: &mut Partition, steps: std::ops::Range<u64>| {
             steps.for_each(|step| partition.run(step, &shared))
         };
@@ -147,12 +129,12 @@ impl LeakySim {
         } else {
             threads::run_serial(partitions, start..end, 1, run, collect);
         }
-        self.step = end;
-        self.manual_kicks.clear();
+        self.host.step = end;
+        self.host.manual_kicks.clear();
         for partition in &mut self.partitions {
             pass.join(&mut partition.pass);
         }
-        self.work_per_step = (self.measurements.events - events) / steps.max(1) + u64::from(self.setup.n());
+        self.work_per_step = (self.host.measurements.events - events) / steps.max(1) + u64::from(self.host.setup.n());
         Ok(())
     }
 }

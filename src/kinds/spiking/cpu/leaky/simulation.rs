@@ -1,4 +1,4 @@
-//! Implements [`Simulation`].
+//! What this backend does in a [`HostSim`].
 
 use super::{
     LeakySim,
@@ -8,152 +8,97 @@ use super::{
 use crate::{
     gpu::Pass,
     kinds::{
-        edit::{Edit, check_change},
+        shared::host_sim::HostSim,
         spiking::{
-            actions::kick_weight,
             cpu::ring_buffer::RingBuffer,
-            probes::{self, LEAKY_PROBES},
-            requests,
-            stimuli::StimulusPlan,
+            host_state::{Edit, HostState},
+            probes, requests,
         },
     },
-    params::{Change, Params},
-    sim::{
-        Action, Answer, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId,
-        ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
-    },
+    params::Change,
+    sim::{Action, Answer, Effect, MemoryReport, ProbeId, Progress, Reading, Request, SimError, Snapshot, Tap},
 };
-use std::sync::Arc;
 
-impl Simulation for LeakySim {
-    fn probes(&self) -> &'static [ProbeSpec] {
-        LEAKY_PROBES
+impl HostSim for LeakySim {
+    type Host = HostState<f32>;
+
+    fn host(&self) -> &Self::Host {
+        &self.host
     }
 
-    fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        if probe == probes::CLASS_RATES { self.measurements.class_names() } else { vec![] }
+    fn host_mut(&mut self) -> &mut Self::Host {
+        &mut self.host
     }
 
-    fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.sets
-    }
-
-    fn connectivity(&self) -> Option<Connectivity> {
-        Some(self.setup.connectivity(self.params.dt_ms() * 1e-3))
-    }
-
-    fn clock(&self) -> Clock {
-        Clock::seconds(self.step, self.params.dt_ms() * 1e-3)
-    }
-
-    fn params(&self) -> Option<&dyn Params> {
-        Some(&self.params)
-    }
-
-    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        let new = match check_change(&self.params, change)? {
-            Edit::Same => return Ok(Effect::Applied),
-            Edit::Rebuild => return Ok(Effect::NeedsRebuild),
-            Edit::Live(new) => new,
-        };
-        if new.measure != self.params.measure {
-            if new.measure.group_by != self.params.measure.group_by {
-                self.measurements.check_column(&new.measure.group_by)?;
-            }
-            self.measurements.configure(&new.measure, self.step);
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
+        if matches!(self.host.edit(change)?, Edit::Rebuild) {
+            return Ok(Effect::NeedsRebuild);
         }
-        if new.stimuli_differ_from(&self.params) {
-            self.plan = StimulusPlan::new(&new, &self.setup, &self.context)?;
-            self.stimuli_changed = true;
-        }
-        self.constants = new.leaky.derive(self.mean_count);
-        self.params = *new;
+        self.constants = self.host.params.leaky.derive(self.mean_count);
         Ok(Effect::Applied)
     }
 
-    fn act(&mut self, action: &Action) -> Result<(), SimError> {
-        let weight = kick_weight(action, self.setup.n())? as f32;
-        self.manual_kicks.extend(action.elements.iter().map(|i| (*i, weight)));
-        Ok(())
+    fn perform(&mut self, action: &Action) -> Result<(), SimError> {
+        self.host.act(action)
     }
 
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        self.measurements.tap(taps, self.step)?;
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.host.measurements.tap(taps, self.host.step)?;
         for partition in &mut self.partitions {
             let range = partition.range();
-            let mine = self.measurements.traced.iter().filter(|i| range.contains(i));
+            let mine = self.host.measurements.traced.iter().filter(|i| range.contains(i));
             partition.traced = mine.map(|i| i - range.start).collect();
         }
         Ok(())
     }
 
-    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         self.run(steps, pass)
     }
 
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        for probe in self.measurements.taps() {
-            if !frame.wants(LEAKY_PROBES[usize::from(probe)].shape) {
-                continue;
-            }
-            let reading = match probe {
-                probes::SPIKES => Reading::Spikes(self.measurements.take_spikes(std::mem::take(&mut frame.spare))),
-                probes::LAST_SPIKE => Reading::field(self.last_spikes()),
-                probes::RATE_FIELD => Reading::field(self.measurements.running_rates(self.step)),
-                probes::V_FIELD => Reading::field(self.states()),
-                _ => match self.measurements.take_series(probe) {
-                    Some(series) => Reading::Series(series),
-                    None => continue,
-                },
-            };
-            frame.push(probe, reading);
-        }
-        Ok(())
+    fn read_fields(&mut self, probes: &[ProbeId], _: bool) -> Result<Vec<Reading>, SimError> {
+        let field = |probe: &ProbeId| match *probe {
+            probes::LAST_SPIKE => self.last_spikes(),
+            probes::RATE_FIELD => self.host.measurements.running_rates(self.host.step),
+            _ => self.states(),
+        };
+        Ok(probes.iter().map(field).map(Reading::field).collect())
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        requests::answer(&self.setup, request, progress)
+    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, request, progress)
     }
 
-    fn save(&mut self) -> Result<Snapshot, SimError> {
+    fn write_state(&mut self) -> Result<Snapshot, SimError> {
         Ok(state::write(self))
     }
 
-    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+    fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError> {
         state::read(self, from)
     }
 
-    fn rewind(&mut self) -> Result<(), SimError> {
-        self.step = 0;
-        self.manual_kicks.clear();
-        self.partitions.iter_mut().for_each(|partition| partition.rewind(self.context.seed));
+    fn return_to_start(&mut self) -> Result<(), SimError> {
+        self.host.rewind();
+        let seed = self.host.context.seed;
+        self.partitions.iter_mut().for_each(|partition| partition.rewind(seed));
         self.rings.iter_mut().for_each(RingBuffer::clear);
-        self.measurements.rewind();
-        self.stimuli_changed = true;
         Ok(())
     }
 
-    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
-        let context = BuildContext { seed, ..self.context.clone() };
-        self.plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
-        self.context = context;
-        self.rewind()?;
+    fn reseed(&mut self, seed: u64) -> Result<bool, SimError> {
+        self.host.reseed(seed)?;
         Ok(true)
     }
 
-    fn digest(&self) -> Digest {
-        self.measurements.digest()
-    }
-
-    fn memory(&self) -> MemoryReport {
+    fn held_memory(&self) -> MemoryReport {
         let (units, rest) = self.partitions.iter().map(Partition::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         [
-            ("connectivity", self.setup.connectivity.n_bytes() + self.partitioning.n_bytes()),
+            ("connectivity", self.host.setup.connectivity.n_bytes() + self.partitioning.n_bytes()),
             ("neurons", units),
             ("arrivals and noise", rest),
             ("spikes in flight", self.rings.iter().map(RingBuffer::n_bytes).sum()),
-            ("measurements", self.measurements.n_bytes()),
-            ("names and positions", self.setup.neurons.n_bytes()),
+            ("measurements", self.host.measurements.n_bytes()),
+            ("names and positions", self.host.setup.neurons.n_bytes()),
         ]
         .into()
     }
@@ -162,10 +107,10 @@ impl Simulation for LeakySim {
 impl LeakySim {
     /// Milliseconds since each unit's last spike, -1 for never.
     fn last_spikes(&self) -> Vec<f32> {
-        let dt = self.params.dt_ms();
+        let dt = self.host.params.dt_ms();
         let age = |last: &u64| match *last {
             NEVER => -1.0,
-            last => ((self.step - 1 - last) as f64 * dt) as f32,
+            last => ((self.host.step - 1 - last) as f64 * dt) as f32,
         };
         self.partitions.iter().flat_map(|p| p.last_spike.iter().map(age)).collect()
     }

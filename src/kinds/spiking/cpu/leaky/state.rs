@@ -15,11 +15,19 @@ pub use super::partition::NEVER;
 
 /// Everything needed to continue bit for bit.
 pub(super) fn write(sim: &LeakySim) -> Snapshot {
-    let sent = sim.step.checked_sub(1);
+    let sent = sim.host.step.checked_sub(1);
     let in_flight: Vec<u32> =
         sent.map_or_else(Vec::new, |sent| sim.rings.iter().flat_map(|ring| ring.read(sent).spikes.clone()).collect());
     let last = sim.partitions.iter().flat_map(|p| &p.last_spike).copied().collect();
-    compose(sim.params.dt_ms(), sim.step, sim.states(), last, in_flight, &sim.manual_kicks, &sim.measurements)
+    compose(
+        sim.host.params.dt_ms(),
+        sim.host.step,
+        sim.states(),
+        last,
+        in_flight,
+        &sim.host.manual_kicks,
+        &sim.host.measurements,
+    )
 }
 
 /// Makes a snapshot.
@@ -46,8 +54,8 @@ pub fn compose(
 
 /// Restores a state; an `Err` leaves the simulation unchanged.
 pub(super) fn read(sim: &mut LeakySim, from: &Snapshot) -> Result<(), SimError> {
-    let saved = parse(sim.setup.n(), sim.params.dt_ms(), from)?;
-    sim.step = saved.step;
+    let saved = parse(sim.host.setup.n(), sim.host.params.dt_ms(), from)?;
+    sim.host.step = saved.step;
     let mut at = 0;
     for (partition, ring) in sim.partitions.iter_mut().zip(&mut sim.rings) {
         let range = partition.range();
@@ -60,9 +68,9 @@ pub(super) fn read(sim: &mut LeakySim, from: &Snapshot) -> Result<(), SimError> 
         }
         at = mine.end;
     }
-    sim.manual_kicks = saved.manual_kicks;
-    sim.measurements.resume(saved.counted, saved.step);
-    sim.stimuli_changed = true;
+    sim.host.manual_kicks = saved.manual_kicks;
+    sim.host.measurements.resume(saved.counted, saved.step);
+    sim.host.stimuli_changed = true;
     Ok(())
 }
 

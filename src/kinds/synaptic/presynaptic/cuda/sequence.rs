@@ -2,7 +2,8 @@
 
 use super::{
     CudaPresynaptic, ScanExtent,
-    args::{RING, ScanSequences, TABLE, constants, has_table},
+    args::{RING, ScanSequences, TABLE},
+    constants::{ScanConstants, has_table},
     sizes,
 };
 use crate::{
@@ -28,7 +29,7 @@ impl CudaPresynaptic {
         is_packed: bool,
     ) -> Result<(), GpuError> {
         let of_factor = factor.as_ref().map_or(0, |_| if is_packed { 2 } else { 4 });
-        let (a, c, grid) = (sizes(extent), constants(op), self.grid_of_walks(extent, 4 * RING * 128));
+        let (a, c, grid) = (sizes(extent), ScanConstants::derive(op), self.grid_of_walks(extent, 4 * RING * 128));
         let (factor, is_packed) = (factor.map_or(AnyMut::none(), AnyMut::from), is_packed.into());
         ScanSequences { a, c, is_packed, edges, factor }.launch(&self.kernels, pass, grid)?;
         pass.last_work(extent.visible(), extent.visible() * (8 + of_factor), 60 * extent.visible());

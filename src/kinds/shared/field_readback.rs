@@ -40,7 +40,7 @@ pub trait ReadsFields {
 
     /// The current fields. With `may_lag`, those of the last call, which are one reading older: the device does not wait for
     /// the host then.
-    fn read_fields(&mut self, probes: Vec<ProbeId>, may_lag: bool) -> Result<Vec<Field>, SimError> {
+    fn read_copied(&mut self, probes: Vec<ProbeId>, may_lag: bool) -> Result<Vec<Field>, SimError> {
         self.convert_fields()?;
         let older = std::mem::take(&mut self.readback().ready);
         if probes.is_empty() {
@@ -95,7 +95,7 @@ mod tests {
         let mut sim = Counter::default();
         let mut read = |step, probes: &[ProbeId], may_lag| {
             sim.step = step;
-            let fields = sim.read_fields(probes.to_vec(), may_lag).unwrap();
+            let fields = sim.read_copied(probes.to_vec(), may_lag).unwrap();
             let value = |(_, field): &Field| match field {
                 Reading::Field(values) => values[0],
                 other => panic!("{other:?}"),

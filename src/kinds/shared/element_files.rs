@@ -1,4 +1,4 @@
-//! Stimulus files: CSV with a header, columns in any order, extra columns ignored.
+//! CSV files that list neurons, or pulses of neurons: a header, columns in any order, extra columns ignored.
 
 use crate::{
     data::{input_file, io_reason, list_columns},

@@ -1,20 +1,14 @@
-//! `neuropil bench synaptic`: training steps, equal steps by PyTorch if a Python with it is found, and with `--text`
-//! the losses of variants.
+//! `neuropil bench synaptic`: training steps, to compare with the same steps by PyTorch, and with a text the losses of variants.
 
-use super::{
-    bench::Rows,
-    torch::{self, Torch},
-};
+use super::bench::{self, CaseRow, SpeedRow, VariantRow};
 use crate::{
-    kinds::synaptic::bench::{self, BenchOptions, BenchRow, SpeedRow, VariantRow},
-    sim::{Device, Progress, SimError},
+    sim::{BenchOptions, BenchRow, Device, Progress, SimError, TorchCase},
+    torch_script,
 };
 use serde_json::json;
 
-/// The comparison, given to Python as text.
-const SCRIPT: &str = torch::script!("train_synaptic.py");
-
-pub(super) fn run(options: &BenchOptions, threads: u32, progress: &Progress) -> Result<Rows, SimError> {
+/// Measures the cases.
+pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let rows = bench::run(options, progress)?;
     if rows.is_empty() {
         let all: Vec<&str> = bench::cases().collect();
@@ -24,40 +18,36 @@ pub(super) fn run(options: &BenchOptions, threads: u32, progress: &Progress) -> 
             all.join(", ")
         )));
     }
-    rows.into_iter().map(|row| with_torch(row, options, threads, progress)).collect()
+    Ok(rows.into_iter().map(|row| bench_row(row, options)).collect())
 }
 
-/// A row as JSON and as a line, of training steps with those of PyTorch.
-fn with_torch(
-    row: BenchRow,
-    options: &BenchOptions,
-    threads: u32,
-    progress: &Progress,
-) -> Result<(serde_json::Value, String), SimError> {
+fn bench_row(row: CaseRow, options: &BenchOptions) -> BenchRow {
     let speed = match row {
-        BenchRow::Variant(row) => return Ok((json!(row), variant_line(&row))),
-        BenchRow::Speed(row) => row,
+        CaseRow::Variant(row) => return BenchRow::new(&row, variant_line(&row)),
+        CaseRow::Speed(row) => row,
     };
     let mut workload = json!(speed.workload);
     // On a CPU the compiled parts are too small: slower than without.
     workload["compile"] = json!(matches!(options.device, Device::Cuda(_)));
-    let how = torch::Options { device: &options.device, threads, repeats: options.repeats };
-    let torch = torch::run(SCRIPT, &speed.name, workload, how, progress)?;
-    let line = speed_line(&speed, &torch);
-    let row = json!({ "training": speed, "torch": torch.as_ref().ok(), "without_torch": torch.as_ref().err() });
-    Ok((row, line))
+    let torch = TorchCase {
+        name: speed.name.clone(),
+        script: torch_script!("train_synaptic.py"),
+        workload: Ok(workload),
+        rate: speed.bytes_per_s,
+        items: "bytes",
+    };
+    BenchRow { torch: Some(torch), ..BenchRow::new(&*speed, speed_line(&speed)) }
 }
 
-fn speed_line(row: &SpeedRow, torch: &Result<Torch, String>) -> String {
+fn speed_line(row: &SpeedRow) -> String {
     format!(
-        "{:18} {:10.0} bytes/s ± {:4.1} %  {:9.2} ms/step  release {:4.1} % of the forward pass  {:6.2} M parameters  {}",
+        "{:18} {:10.0} bytes/s ± {:4.1} %  {:9.2} ms/step  release {:4.1} % of the forward pass  {:6.2} M parameters  ",
         row.name,
         row.bytes_per_s,
         100.0 * row.spread,
         row.ms_per_step,
         100.0 * row.release_share,
-        row.parameters as f64 * 1e-6,
-        torch::comparison(row.bytes_per_s, "bytes", torch)
+        row.parameters as f64 * 1e-6
     )
 }
 

@@ -1,0 +1,49 @@
+//! Example projects.
+
+use crate::{example, sim::Example};
+
+/// The examples of this kind.
+pub const EXAMPLES: &[Example] = &[
+    example!(
+        "kuramoto",
+        60,
+        "Kuramoto oscillators",
+        "Phases alone fall into step; turn the coupling and they drift apart",
+        ["10,000 oscillators", "any CPU", "starts at once"]
+    ),
+    example!(
+        "nuclei",
+        70,
+        "Nuclei",
+        "Candidate solutions fall into step, decay and fuse until one fits",
+        ["1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "population",
+        80,
+        "Birth and death",
+        "Decay against fusion: the population settles where theory says",
+        ["up to 1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "soda",
+        90,
+        "SODA-QD1102",
+        "The population rules as they were found, to compare with Nuclei",
+        ["1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "fields",
+        100,
+        "Three fields",
+        "Three phases on every nucleus: fields find their own order, then each other’s",
+        ["128 to 1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "nuclei-large",
+        110,
+        "A quarter of a million nuclei",
+        "All coupled to all, exactly, in N log N steps",
+        ["262,144 nuclei", "CPU or GPU", "seconds to start"]
+    ),
+];

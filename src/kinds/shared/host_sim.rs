@@ -1,0 +1,218 @@
+//! The simulation of kinds whose backends share the state on the host: parameters, measurements and the clock. A backend
+//! declares what it does otherwise than the others, and this file makes a [`Simulation`] of it.
+
+use crate::{
+    gpu::{KernelFacts, Pass},
+    params::{Change, Params},
+    sim::{
+        Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
+        InputData, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot,
+        StepCount, Tap,
+    },
+};
+use std::sync::Arc;
+
+/// The state of a simulation that does not depend on its backend.
+pub trait Host {
+    /// The declared actions.
+    const ACTIONS: &'static [ActionSpec];
+    /// The declared probes.
+    fn probes(&self) -> &'static [ProbeSpec];
+    /// Names of the lanes of a series.
+    fn lanes(&self, probe: ProbeId) -> Vec<String>;
+    /// The element sets.
+    fn sets(&self) -> &[Arc<ElementSet>];
+    /// The connections among elements.
+    fn connectivity(&self) -> Option<Connectivity> {
+        None
+    }
+    fn clock(&self) -> Clock;
+    fn params(&self) -> &dyn Params;
+    /// The tapped probes, in the order of their declarations.
+    fn taps(&self) -> Vec<ProbeId>;
+    /// Takes the samples of a tapped probe that is no field, since the last call; `None` if it has none.
+    fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading>;
+    /// Hash and totals so far.
+    fn digest(&self) -> Digest;
+}
+
+/// A backend of a simulation whose host state is a [`Host`]. Every method has the contract of the method of [`Simulation`]
+/// that calls it.
+pub trait HostSim: Send {
+    /// The state that backends share.
+    type Host: Host;
+    /// The shared state.
+    fn host(&self) -> &Self::Host;
+    /// The shared state, to change it.
+    fn host_mut(&mut self) -> &mut Self::Host;
+    /// Applies a parameter change.
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError>;
+    /// Replaces input data.
+    fn replace_data(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        let _ = data;
+        Ok(Effect::NeedsRebuild)
+    }
+    /// Performs an action.
+    fn perform(&mut self, action: &Action) -> Result<(), SimError>;
+    /// Selects the tapped probes.
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError>;
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
+    /// Reads these fields; with `may_lag`, those of the last call may be returned. Called without fields too.
+    fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError>;
+    /// Individuals in the slots of a set.
+    fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
+        let _ = set;
+        None
+    }
+    /// Answers a request.
+    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError>;
+    /// Saves the state.
+    fn write_state(&mut self) -> Result<Snapshot, SimError>;
+    /// Loads a state.
+    fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError>;
+    /// Predicted bytes of a saved state; 0 when small.
+    fn state_bytes(&self) -> u64 {
+        0
+    }
+    /// Returns to step 0.
+    fn return_to_start(&mut self) -> Result<(), SimError>;
+    /// Takes another seed for all random draws, before a return to step 0. `false` if it cannot.
+    fn reseed(&mut self, seed: u64) -> Result<bool, SimError> {
+        let _ = seed;
+        Ok(false)
+    }
+    /// What the last step did, in numbers.
+    fn step_counts(&self) -> Vec<StepCount> {
+        vec![]
+    }
+    /// The device, and the implementations it chose.
+    fn executes_on(&self) -> Execution {
+        Execution::cpu()
+    }
+    /// Memory held, by buffer.
+    fn held_memory(&self) -> MemoryReport;
+    /// Resources of its kernels.
+    fn kernel_facts(&self) -> Vec<KernelFacts> {
+        vec![]
+    }
+}
+
+impl<S: HostSim> Simulation for S {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        self.host().probes()
+    }
+
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        self.host().lanes(probe)
+    }
+
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        self.host().sets()
+    }
+
+    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+        self.individuals_of(set)
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        S::Host::ACTIONS
+    }
+
+    fn clock(&self) -> Clock {
+        self.host().clock()
+    }
+
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        self.apply_change(change)
+    }
+
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        self.replace_data(data)
+    }
+
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        self.perform(action)
+    }
+
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.select_taps(taps)
+    }
+
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.take_steps(steps, pass)
+    }
+
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        let probes = self.host().probes();
+        let mut wanted = self.host().taps();
+        wanted.retain(|probe| frame.wants(probes[usize::from(*probe)].shape));
+        let is_field = |probe: &ProbeId| matches!(probes[usize::from(*probe)].shape, Shape::Field { .. });
+        let mut fields = vec![];
+        if !frame.histories_only {
+            let tapped: Vec<ProbeId> = wanted.iter().copied().filter(is_field).collect();
+            fields = self.read_fields(&tapped, frame.may_lag)?;
+        }
+        let mut fields = fields.into_iter();
+        for probe in wanted {
+            let reading = if is_field(&probe) { fields.next() } else { self.host_mut().take(probe, frame) };
+            frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        self.write_state()
+    }
+
+    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        self.read_state(from)
+    }
+
+    fn snapshot_bytes(&self) -> u64 {
+        self.state_bytes()
+    }
+
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        self.answer(request, progress)
+    }
+
+    fn params(&self) -> Option<&dyn Params> {
+        Some(self.host().params())
+    }
+
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.return_to_start()
+    }
+
+    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+        if !self.reseed(seed)? {
+            return Ok(false);
+        }
+        self.return_to_start()?;
+        Ok(true)
+    }
+
+    fn counts(&self) -> Vec<StepCount> {
+        self.step_counts()
+    }
+
+    fn digest(&self) -> Digest {
+        self.host().digest()
+    }
+
+    fn execution(&self) -> Execution {
+        self.executes_on()
+    }
+
+    fn memory(&self) -> MemoryReport {
+        self.held_memory()
+    }
+
+    fn connectivity(&self) -> Option<Connectivity> {
+        self.host().connectivity()
+    }
+
+    fn kernels(&self) -> Vec<KernelFacts> {
+        self.kernel_facts()
+    }
+}

@@ -1,0 +1,35 @@
+//! Example projects.
+
+use crate::{example, sim::Example};
+
+/// The examples of this kind.
+pub const EXAMPLES: &[Example] = &[
+    example!(
+        "fly",
+        10,
+        "Fly brain",
+        "Taste neurons drive a network of the size and degrees of a fly’s brain",
+        ["138,639 neurons", "CPU or GPU", "seconds to start"]
+    ),
+    example!(
+        "balanced",
+        20,
+        "Balanced network",
+        "Excitation and inhibition cancel, and neurons fire irregularly",
+        ["4,000 neurons", "any CPU", "starts at once"]
+    ),
+    example!(
+        "fastfly",
+        50,
+        "FastFly",
+        "The noisy leaky model of FastFly on the same brain, to compare speed",
+        ["138,639 neurons", "CPU or GPU", "seconds to start"]
+    ),
+    example!(
+        "shiu",
+        140,
+        "Shiu 2024",
+        "The whole-brain model on the FlyWire connectome",
+        ["138,639 neurons", "CPU or GPU", "needs files"], needs files
+    ),
+];

@@ -1,0 +1,152 @@
+//! Spiking networks as a [`Kind`].
+
+use super::{
+    cpu::{CpuSim, leaky::LeakySim},
+    cuda::{self, CudaSim},
+    host_state,
+    params::{NeuronModel, Params, Precision},
+    predict::{self, NetworkSize},
+    presets, probes, requests,
+    setup::{self, Setup},
+};
+use crate::{
+    gpu::{Gpu, ModuleSpec},
+    params::ParamWarning,
+    sim::{
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
+    },
+};
+use std::sync::Arc;
+
+/// The kind.
+pub struct SpikingKind;
+
+impl Kind for SpikingKind {
+    const TITLE: &'static str = "Spiking network";
+    const ABOUT: &'static str = "Leaky integrate-and-fire neurons with exponential synapses on a connectome, after \
+        Shiu et al. 2024: the whole fly brain, parts of it, or a generated network. Stimulate, silence and rewire groups \
+        of neurons while it runs.";
+    const NAME: &'static str = "spiking";
+    const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
+    const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
+    const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
+    const WORK: &'static [RooflineWork] = probes::WORK;
+    const MODULES: &'static [ModuleSpec] = &[
+        cuda::kernels::Kernels::SPEC,
+        cuda::kernels::Kernels::SINGLE,
+        cuda::kernels::LeakyKernels::SPEC,
+        cuda::kernels::VariantKernels::SPEC,
+    ];
+    const TEMPLATE: &'static str = include_str!("../../../projects/new/spiking.ron");
+    const EXAMPLES: &'static [Example] = super::examples::EXAMPLES;
+    const BENCH: Option<Bench> = Some(super::bench::run);
+    const PRESETS: &'static [Preset] = presets::PRESETS;
+    type Params = Params;
+    type Setup = Setup;
+
+    fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
+        let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
+        let step = match params.lif.precision {
+            Precision::F64 if !is_leaky => cuda::kernels::Kernels::SPEC,
+            _ => cuda::kernels::Kernels::SINGLE,
+        };
+        let leaky = is_leaky.then_some(cuda::kernels::LeakyKernels::SPEC);
+        let variants = params.measure.variants.then_some(cuda::kernels::VariantKernels::SPEC);
+        [Some(step), leaky, variants].into_iter().flatten().collect()
+    }
+
+    fn time_base(params: &Params) -> TimeBase {
+        TimeBase::seconds(params.dt_ms() * 1e-3)
+    }
+
+    fn counts(params: &Params) -> Vec<StepCount> {
+        let sizes = NetworkSize::from_params(params);
+        sizes.map(|s| StepCount::items("neuron updates", s.neurons as f64)).into_iter().collect()
+    }
+
+    fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
+        setup::prepare(params, context, progress)
+    }
+
+    fn notices(setup: &Setup) -> Vec<String> {
+        setup.notices.clone()
+    }
+
+    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
+        let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
+        match (sizes, on) {
+            _ if params.network.model == NeuronModel::NoisyLeaky => MemoryReport::default(), // not predicted
+            (Some(sizes), DeviceKind::Cpu { threads }) => predict::cpu(params, &sizes, threads),
+            (Some(sizes), DeviceKind::Cuda) => predict::cuda(params, &sizes),
+            (None, _) => MemoryReport::default(),
+        }
+    }
+
+    fn scratch(params: &Params) -> MemoryReport {
+        predict::scratch(params)
+    }
+
+    fn warnings(params: &Params) -> Vec<ParamWarning> {
+        params.warnings()
+    }
+
+    fn unused_probes(params: &Params) -> Vec<ProbeId> {
+        match params.network.model {
+            NeuronModel::ExponentialLif => vec![],
+            NeuronModel::NoisyLeaky => vec![probes::G],
+        }
+    }
+
+    fn check(
+        params: &Params,
+        context: &BuildContext,
+        setup: &Arc<Setup>,
+        _: DeviceKind,
+        taps: &[Tap],
+    ) -> Result<(), SimError> {
+        let mut host = host_state::HostState::<f64>::new(params, context, setup.clone())?;
+        if taps.iter().any(|tap| tap.probe == probes::CLASS_RATES) {
+            host.measurements.check_column(&params.measure.group_by)?;
+        }
+        host.measurements.tap(taps, 0)
+    }
+
+    fn start(
+        params: &Params,
+        context: &BuildContext,
+        setup: Arc<Setup>,
+        on: &Device,
+    ) -> Result<Box<dyn Simulation>, SimError> {
+        let model = params.network.model;
+        match on {
+            Device::Cpu { threads } => Ok(match (model, params.lif.precision) {
+                (NeuronModel::ExponentialLif, Precision::F64) => {
+                    Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?)
+                }
+                (NeuronModel::ExponentialLif, Precision::F32) => {
+                    Box::new(CpuSim::<f32>::new(params, context, setup, *threads)?)
+                }
+                (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, context, setup, *threads)?),
+            }),
+            Device::Cuda(gpu) => on_gpu(params, context, setup, gpu).map_err(|error| match error {
+                SimError::Device(why) => SimError::NoDevice(why), // it never started: nothing is lost
+                other => other,
+            }),
+        }
+    }
+}
+
+fn on_gpu(
+    params: &Params,
+    context: &BuildContext,
+    setup: Arc<Setup>,
+    gpu: &Arc<Gpu>,
+) -> Result<Box<dyn Simulation>, SimError> {
+    Ok(match (params.network.model, params.lif.precision) {
+        (NeuronModel::ExponentialLif, Precision::F64) => Box::new(CudaSim::<f64>::new(params, context, setup, gpu)?),
+        _ => Box::new(CudaSim::<f32>::new(params, context, setup, gpu)?),
+    })
+}

@@ -1,0 +1,12 @@
+//! Example projects.
+
+use crate::{example, sim::Example};
+
+/// The examples of this kind.
+pub const EXAMPLES: &[Example] = &[example!(
+    "synaptic-nano",
+    40,
+    "Synaptic language model",
+    "Keys run out of vesicles; experts with energy and genes split, merge and die",
+    ["0.32 M parameters", "any CPU", "starts at once"]
+)];

@@ -1,0 +1,28 @@
+//! Example projects.
+
+use crate::{example, sim::Example};
+
+/// The examples of this kind.
+pub const EXAMPLES: &[Example] = &[
+    example!(
+        "nano",
+        30,
+        "Language model",
+        "A small transformer learns a grammar and writes while you watch",
+        ["0.36 M parameters", "any CPU", "starts at once"]
+    ),
+    example!(
+        "chars",
+        120,
+        "Character model",
+        "The character model of nanoGPT, on a text of yours",
+        ["10.8 M parameters", "GPU", "starts at once"]
+    ),
+    example!(
+        "gpt2",
+        130,
+        "GPT-2",
+        "Train GPT-2 from scratch, or continue from its weights",
+        ["124 M parameters", "large GPU", "needs files"], needs files
+    ),
+];

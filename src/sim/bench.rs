@@ -1,0 +1,74 @@
+//! Benchmarks of kinds: options and results, the same for all.
+
+use super::{Device, Progress, SimError};
+use serde_json::Value as Json;
+use std::path::PathBuf;
+
+/// Options of a benchmark. A kind ignores those that do not concern it.
+#[derive(Clone)]
+pub struct BenchOptions {
+    /// Device.
+    pub device: Device,
+    /// Displayed name of the device.
+    pub device_name: String,
+    /// Measurements per case; the median is reported.
+    pub repeats: u32,
+    /// Only the case of this name, or cases whose names begin with it.
+    pub only: Option<String>,
+    /// Simulated seconds to time.
+    pub simulated_s: f64,
+    /// Folder or file of a network.
+    pub network: Option<PathBuf>,
+    /// Text to train on.
+    pub text: Option<PathBuf>,
+    /// Training steps.
+    pub steps: u32,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchRow {
+    /// All figures.
+    pub values: Json,
+    /// The important figures as a line of text.
+    pub line: String,
+    /// The same work for PyTorch, to compare with.
+    pub torch: Option<TorchCase>,
+}
+
+impl BenchRow {
+    /// A measurement that is not compared.
+    pub fn new(row: &impl serde::Serialize, line: String) -> Self {
+        Self { values: serde_json::json!(row), line, torch: None }
+    }
+}
+
+/// The work of a measurement, for a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TorchCase {
+    /// The case.
+    pub name: String,
+    /// Text of a Python script that defines the model and measures it.
+    pub script: &'static str,
+    /// Sizes of the model and its steps, or why they are not measured.
+    pub workload: Result<Json, String>,
+    /// Items per second here.
+    pub rate: f64,
+    /// Items: `tokens`.
+    pub items: &'static str,
+}
+
+/// A script of `assets/bench` that defines a model, and those that measure it in several settings.
+#[macro_export]
+macro_rules! torch_script {
+    ($file:literal) => {
+        concat!(
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/bench/", $file)),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/bench/search.py")),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/bench/measure.py"))
+        )
+    };
+}
+
+/// The benchmark of a kind.
+pub type Bench = fn(&BenchOptions, &Progress) -> Result<Vec<BenchRow>, SimError>;

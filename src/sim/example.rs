@@ -1,0 +1,46 @@
+//! Example projects of kinds.
+
+/// An example project: a card on the home page.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// File name without extension.
+    pub name: &'static str,
+    /// Place on the home page, among the examples of all kinds.
+    pub place: u32,
+    /// Title on its card.
+    pub title: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// Size, device, start time.
+    pub facts: [&'static str; 3],
+    /// The project file.
+    pub file: &'static str,
+    /// Preview image, 432 × 243 pixels; empty for examples that need files.
+    pub picture: &'static [u8],
+    /// Whether it needs files that are not part of the program.
+    pub needs_files: bool,
+}
+
+/// An [`Example`](crate::sim::Example) of `projects/`, with its picture or without.
+#[macro_export]
+macro_rules! example {
+    ($name:literal, $place:literal, $title:literal, $about:literal, $facts:expr) => {
+        $crate::sim::Example {
+            picture: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/examples/", $name, ".png")),
+            needs_files: false,
+            ..$crate::example!($name, $place, $title, $about, $facts, needs files)
+        }
+    };
+    ($name:literal, $place:literal, $title:literal, $about:literal, $facts:expr, needs files) => {
+        $crate::sim::Example {
+            name: $name,
+            place: $place,
+            title: $title,
+            about: $about,
+            facts: $facts,
+            file: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/projects/", $name, ".ron")),
+            picture: &[],
+            needs_files: true,
+        }
+    };
+}
