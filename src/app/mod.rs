@@ -2,7 +2,7 @@
 //!
 //! | floor | contents |
 //! | --- | --- |
-//! | [`kit`] | texts, controls, axes, colours: draws, and knows no simulation |
+//! | [`kit`] | texts, controls, axes, colours: draws what it is given |
 //! | [`host`] | the desktop and the machine |
 //! | [`document`] | the open document; nothing here draws a panel |
 //! | [`views`] | draw readings of probes by their shape; they name no [`host`] |

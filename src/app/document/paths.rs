@@ -3,8 +3,9 @@
 use crate::sim::{PathStep, Progress};
 use std::sync::Arc;
 
-/// Fewest synapses of a connection that counts, and most connections of a path, at first.
+/// Initial limits of a search: minimum synapses of a connection, maximum connections of a path.
 const DEFAULTS: (u32, u32) = (5, 8);
+
 /// A path that was found, or that there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElementPath {

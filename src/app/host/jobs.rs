@@ -30,7 +30,7 @@ impl<R: Send + 'static> Jobs<R> {
         Ok(())
     }
 
-    /// For threads outside [`Jobs::spawn`]: where results go.
+    /// The queue of results, for threads that are not started by [`Jobs::spawn`].
     pub fn outbox(&self) -> Sender<R> {
         self.outbox.clone()
     }

@@ -1,4 +1,4 @@
-//! Draws texts, controls, axes and colours; knows no simulation and no document.
+//! Draws texts, controls, axes and colours; holds no simulation and no document.
 
 pub mod area_select;
 pub mod axes;

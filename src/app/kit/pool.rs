@@ -27,7 +27,7 @@ pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// The same for a view that may not have been drawn yet: without a window, none is repainted.
+/// Runs a job on the pool like [`spawn`]; without a window, nothing is repainted when it ends.
 pub fn spawn_for(window: Option<&egui::Context>, job: impl FnOnce() + Send + 'static) {
     match window {
         Some(ctx) => spawn(ctx, job),

@@ -20,7 +20,7 @@ impl App {
         })
     }
 
-    /// The same; without a thread the user is told. Whether it was started.
+    /// Works on a thread like [`App::try_job`], and shows an error when no thread can be started. Returns whether one was.
     pub(crate) fn job<T: Send + 'static>(
         &mut self,
         name: &str,

@@ -26,12 +26,12 @@ pub struct Sweeping {
     since: Instant,
     /// From the start to the end of the last run.
     ended_after: Duration,
-    /// Closed when the sweep has ended.
+    /// Disconnects when the sweep has ended.
     is_ended: Receiver<()>,
 }
 
 impl Sweeping {
-    /// A sweep that begins. `is_ended` is closed when it has ended.
+    /// A sweep that begins. `is_ended` disconnects when it has ended.
     pub fn new(progress: Arc<Progress>, n: usize, is_ended: Receiver<()>) -> Self {
         Self { progress, n, n_ended: 0, since: Instant::now(), ended_after: Duration::ZERO, is_ended }
     }

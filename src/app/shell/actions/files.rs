@@ -177,7 +177,7 @@ impl App {
         }
     }
 
-    /// A file was written; the summary, or why not.
+    /// Shows the summary of a written file, or why it was not written.
     pub(crate) fn exported(&mut self, written: Result<String, String>) {
         match written {
             Ok(text) => self.notify(Level::Info, text),

@@ -16,7 +16,7 @@ impl LineRef {
         Self { id: forest.lines[index as usize].id, index }
     }
 
-    /// The same line in other lines; none when it was dropped.
+    /// Finds the line in another version of the forest; `None` if it was dropped there.
     pub fn follow(self, forest: &Forest) -> Option<Self> {
         let is_there = forest.lines.get(self.index as usize).is_some_and(|line| line.id == self.id);
         if is_there {
