@@ -24,6 +24,8 @@
 //! | [`optimizer`] | AdamW, Muon, gradient norm, loss scale |
 //! | [`sampling`] | drawing a token from logits |
 //!
+//! [`layers`] has the operations as traits over the tensors of a backend, in which the passes of a model are written once.
+//!
 //! # No automatic differentiation
 //!
 //! Each operation has its backward pass written out beside the forward one, with the formula in the comment. The
@@ -53,6 +55,7 @@ pub mod dropout;
 pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
+pub mod layers;
 pub mod lengths;
 pub mod norm;
 pub mod optimizer;

@@ -8,6 +8,7 @@
 //! | [`cpu`] | parts of models on the CPU |
 //! | [`cuda`] | parts of models on a GPU |
 //! | [`model`] | sizes and layers that all models have |
+//! | [`plan`] | groups of tensors of a pass, sizes of batches |
 //! | [`params`], [`choices`] | parameters of the text, the optimiser, the learning rate and recording |
 //! | [`probes`], [`requests`] | what all kinds show and answer |
 //! | [`setup`], [`text`] | the text as tokens, prompts, levels of loss curves |
@@ -23,6 +24,7 @@ pub mod kind;
 pub mod measure;
 pub mod model;
 pub mod params;
+pub mod plan;
 pub mod probes;
 pub mod requests;
 pub mod sampler;

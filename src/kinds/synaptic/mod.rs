@@ -21,6 +21,7 @@
 //! | [`postsynaptic`] | memory written while a text is continued |
 //! | [`life`] | life cycle of experts |
 //! | [`model`] | sizes, names and first values of the parameters |
+//! | [`network`] | the passes of the model over the operations of a backend |
 //! | [`backend`] | what the simulation asks of a backend |
 //! | [`cpu`], [`cuda`] | the model on the CPU, which is the definition, and on a GPU |
 //! | [`setup`] | the text as tokens |
@@ -44,6 +45,7 @@ pub mod life;
 mod life_cycle;
 pub mod mechanisms;
 pub mod model;
+pub mod network;
 mod params;
 pub mod postsynaptic;
 pub mod presets;

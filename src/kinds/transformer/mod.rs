@@ -18,6 +18,7 @@
 //! | [`model`] | sizes, names and first values of the model's parameters |
 //! | [`weights`] | initial weights of files |
 //! | [`backend`] | what the simulation asks of a backend |
+//! | [`network`], [`plan`] | the passes of the model over the layers of a backend, and the tensors that they hold |
 //! | [`cpu`] | the model on the CPU: the definition |
 //! | [`cuda`] | the same on a GPU |
 //! | [`setup`] | the text as tokens |
@@ -34,7 +35,9 @@ pub mod cpu;
 pub mod cuda;
 mod examples;
 pub mod model;
+pub mod network;
 mod params;
+pub mod plan;
 pub mod presets;
 pub mod probes;
 mod readings;
@@ -195,7 +198,7 @@ fn cpu_memory(params: &Params, config: &Config, layout: &Layout) -> MemoryReport
     report.host("parameters", n);
     report.host("gradient", n);
     report.host("optimiser", 2 * n);
-    report.host("activations", cpu::activations::Activations::<f32>::bytes(config, part));
+    report.host("activations", Trainer::<f32>::arena_bytes(config, part));
     report.host("batches", tokens as u64 * 8);
     report
 }

@@ -3,11 +3,16 @@
 use super::small::{self, HYPER, config};
 use crate::nn::golden_files::{error, expect, note};
 use neuropil::{
-    gpu::StopFlag,
-    kinds::transformer::{
-        backend::{Batch, Lengths},
-        cpu::{Trainer, activations::Activations, network::Extent},
-        model::{Config, Layout},
+    kinds::{
+        language::{
+            cpu::layers::HostBatch,
+            plan::{BatchShape, Division},
+        },
+        transformer::{
+            backend::{Batch, Lengths, Site},
+            cpu::Trainer,
+            model::{Config, Layout},
+        },
     },
     nn::real::Real,
 };
@@ -142,13 +147,9 @@ fn check_activations<R: Real + Default>(golden: &Golden, trainer: &Trainer<R>, t
     let network = &trainer.network;
     let Batch3 { text, lens } = text;
     let (width, padded, vocab) = (network.config.width, network.config.padded_vocab(), network.config.vocab);
-    let extent =
-        Extent { sequences: text.sequences, seq_len: text.seq_len, lens: Some(lens), offsets: None, positions: None };
-    let mut acts = Activations::default();
-    network.forward(&text.tokens, &extent, None, &mut acts, &StopFlag::default()).expect("it fits");
-    let n = text.tokens.len();
-    let mut logits = vec![R::default(); n * padded];
-    network.logits(&acts.norm_f[..n * width], &mut logits).expect("it fits");
+    let shape = BatchShape { sequences: text.sequences, seq_len: text.seq_len, division: Division::Padded };
+    let batch = HostBatch { lengths: Some(lens), ..HostBatch::full(shape, &text.tokens) };
+    let (n, logits) = (text.tokens.len(), network.logits(batch, None).expect("it fits"));
     let is_token = |i: &usize| ((i % text.seq_len) as i32) < lens[i / text.seq_len];
     let rows = |from: &[f64], row: usize, kept: usize| -> Vec<f64> {
         (0..n).filter(is_token).flat_map(|i| from[i * row..][..kept].to_vec()).collect()
@@ -161,8 +162,8 @@ fn check_activations<R: Real + Default>(golden: &Golden, trainer: &Trainer<R>, t
     for l in 0..=network.config.layers {
         let name = format!("A.x{l}");
         if golden.has(&name) {
-            let x = acts.blocks.get(l).map_or(&acts.last, |block| &block.input);
-            compare(&name, rows(&ours(&x[..n * width]), width, width), rows(golden.get(&name), width, width));
+            let x = network.read(batch, Site::Residual(l)).expect("it fits");
+            compare(&name, rows(&ours(&x), width, width), rows(golden.get(&name), width, width));
         }
     }
 }

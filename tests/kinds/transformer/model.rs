@@ -3,10 +3,13 @@
 use super::small::{self, HYPER, Text, config, gradients, gradients_with, trainer};
 use neuropil::{
     gpu::StopFlag,
-    kinds::transformer::{
-        backend::{Decoder as _, Hyper, IGNORED, Lengths, MatrixUpdate, Outcome},
-        cpu::{Trainer, activations::Activations, decoder::CpuDecoder, network::Extent},
-        model::Config,
+    kinds::{
+        language::{cpu::layers::HostBatch, plan::BatchShape},
+        transformer::{
+            backend::{Decoder as _, Hyper, IGNORED, Lengths, MatrixUpdate, Outcome},
+            cpu::{Trainer, decoder::CpuDecoder},
+            model::Config,
+        },
     },
     nn::real::Real,
 };
@@ -21,18 +24,9 @@ pub(super) const MODELS: &[&[&str]] = &[
     &["model.activation=Relu", "model.placement=Post", "model.norm=Rms", "model.tied=false"],
 ];
 
-fn logits<R: Real + Default>(trainer: &Trainer<R>, text: &Text, extent: &Extent<'_>) -> Vec<R> {
-    let network = &trainer.network;
-    let (n, padded) = (text.tokens.len(), network.config.padded_vocab());
-    let mut acts = Activations::default();
-    network.forward(&text.tokens, extent, None, &mut acts, &StopFlag::default()).expect("it fits");
-    let mut logits = vec![R::default(); n * padded];
-    network.logits(&acts.norm_f[..n * network.config.width], &mut logits).expect("it fits");
-    logits
-}
-
-fn full(text: &Text) -> Extent<'static> {
-    Extent { sequences: text.sequences, seq_len: text.seq_len, lens: None, offsets: None, positions: None }
+fn logits<R: Real + Default>(trainer: &Trainer<R>, text: &Text) -> Vec<R> {
+    let batch = HostBatch::full(BatchShape::full(text.sequences, text.seq_len), &text.tokens);
+    trainer.network.logits(batch, None).expect("it fits")
 }
 
 /// Largest difference relative to the largest value.
@@ -94,7 +88,7 @@ fn later_tokens_change_no_bit_of_earlier_logits() {
         let (cut, padded) = (13, trainer.network.config.padded_vocab());
         other.tokens[cut] = (other.tokens[cut] + 5) % 37;
         other.tokens[cut + 4..24].iter_mut().for_each(|t| *t = (*t + 11) % 37);
-        let (before, after) = (logits(&trainer, &text, &full(&text)), logits(&trainer, &other, &full(&text)));
+        let (before, after) = (logits(&trainer, &text), logits(&trainer, &other));
         assert_eq!(before[..cut * padded], after[..cut * padded], "{set:?}");
         assert_ne!(before[cut * padded..][..padded], after[cut * padded..][..padded], "{set:?}");
         assert_eq!(before[24 * padded..], after[24 * padded..], "another sequence");
@@ -106,7 +100,7 @@ fn a_cache_predicts_as_a_whole_sequence_does() {
     for set in &MODELS[..4] {
         let trainer = trainer::<f32>(&config(set, 37));
         let text = Text::new(1, 24, 37, 4);
-        let want = logits(&trainer, &text, &full(&text));
+        let want = logits(&trainer, &text);
         let padded = trainer.network.config.padded_vocab();
         for parts in [vec![24], vec![1; 24], vec![7, 1, 1, 9, 6]] {
             let mut decoder = CpuDecoder::new(&trainer.network).expect("memory");

@@ -2,15 +2,20 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | [`layers`], [`blocks`] | embedding, norms, linear layers, losses; attention, activation functions, dropout |
+//! | [`arena`] | memory for the activations of a pass |
 //! | [`head`] | logits, losses and their gradients, some rows at a time |
 //! | [`trainer`] | what training keeps beside the weights |
 //! | [`backend`], [`decoder`] | a model and its decoders on some threads |
 //! | [`text_copy`] | a copy of a model that writes a text beside the steps |
 //! | [`threads`] | the threads, which start with the first work |
 
+pub mod arena;
 pub mod backend;
+pub mod blocks;
 pub mod decoder;
 pub mod head;
+pub mod layers;
 pub mod text_copy;
 pub mod threads;
 pub mod trainer;
@@ -49,6 +54,14 @@ pub fn refused(error: impl fmt::Display) -> SimError {
 /// An error that ends a pass which is to be stopped; see [`outcome`].
 pub fn go_on(stop: &StopFlag) -> Result<(), SimError> {
     if stop.is_raised() { Err(SimError::Cancelled) } else { Ok(()) }
+}
+
+/// An error that ends a pass of which a part was stopped; see [`outcome`].
+pub const fn outcome_of(part: Outcome) -> Result<(), SimError> {
+    match part {
+        Outcome::Done => Ok(()),
+        Outcome::Stopped => Err(SimError::Cancelled),
+    }
 }
 
 /// Whether a pass that looks at the stop flag by [`go_on`] came to its end.

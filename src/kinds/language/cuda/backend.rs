@@ -10,13 +10,14 @@ use super::{
     captures::Captures,
     kernels::{StepKernels, StepParams},
     model::{DeviceModel, MicroBatch, ModelBuffers, ModelParts, SizesOf},
-    plan::BatchShape,
+    plan::shape_of,
     text_copy::TextCopy,
 };
 use crate::{
     gpu::{Gpu, GpuError, KernelFacts, Mark, Pass, Place},
-    kinds::language::backend::{
-        Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, TextModel, ViewNorms,
+    kinds::language::{
+        backend::{Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, TextModel, ViewNorms},
+        plan::BatchShape,
     },
     nn::optimizer::{LossScaler, ParameterGroups, cuda::OptimizerSettings},
     sim::{Buffers as _, Execution, MemoryReport, SimError},
@@ -214,7 +215,7 @@ impl<M: DeviceModel> CudaBackend<M> {
     pub fn reserve_all(&mut self, batches: &[Batch<'_>]) -> Result<(), SimError> {
         let (ModelParts { context, vocab, .. }, is_divided) = (self.network.parts(), self.sizes.batch.is_divided);
         batches.iter().try_for_each(|batch| batch.check(context, vocab))?;
-        batches.iter().try_for_each(|batch| self.reserve(&BatchShape::of(batch, 0..batch.sequences, is_divided)?))
+        batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0..batch.sequences, is_divided)?))
     }
 
     /// Takes a step by the optimiser that was set: gradients of micro-batches, for each of which `prepare` writes what its pass

@@ -1,13 +1,13 @@
 //! A batch and its activations on a device.
 
-use super::{
-    error::OpError,
-    plan::{BatchShape, Division},
-};
+use super::{error::OpError, plan::shape_of};
 use crate::{
     buffers,
     gpu::{Arena, Buf, Gpu, GpuError, Slice, View},
-    kinds::language::backend::{Batch, Lengths},
+    kinds::language::{
+        backend::{Batch, Lengths},
+        plan::{BatchShape, BatchView, Division, packed_positions},
+    },
     sim::SimError,
 };
 use std::{ops::Range, sync::Arc};
@@ -87,7 +87,7 @@ impl BatchBuffers {
 
     /// Copies a part of a batch to the device: whole sequences, or all of a packed batch.
     pub fn upload(&mut self, batch: &Batch<'_>, rows: Range<usize>) -> Result<BatchShape, SimError> {
-        let shape = BatchShape::of(batch, rows.clone(), !self.lengths.is_empty())?;
+        let shape = shape_of(batch, rows.clone(), !self.lengths.is_empty())?;
         let range = rows.start * batch.seq_len..rows.end * batch.seq_len;
         self.tokens.write_at(0, &batch.tokens[range.clone()])?;
         match (batch.lengths, shape.division) {
@@ -97,8 +97,7 @@ impl BatchBuffers {
                     return Err(SimError::Input(format!("a batch of {} packed sequences", offsets.len() - 1)));
                 }
                 self.lengths.write_at(0, offsets)?;
-                let positions: Vec<u32> = offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect();
-                self.positions.write_at(0, &positions)?;
+                self.positions.write_at(0, &packed_positions(offsets))?;
             }
             _ => {}
         }
@@ -120,21 +119,7 @@ pub struct BatchParts<'a> {
 }
 
 /// A batch in device memory.
-#[derive(Clone, Copy)]
-pub struct DeviceBatch<'a> {
-    /// Its sizes.
-    pub shape: BatchShape,
-    /// Position of the first token of every sequence.
-    pub offset: usize,
-    /// `[tokens]`
-    pub tokens: &'a Slice<u32>,
-    /// `[tokens]`
-    pub targets: &'a Slice<i32>,
-    /// Lengths of padded sequences, or offsets of packed ones.
-    pub lengths: Option<&'a Slice<i32>>,
-    /// Positions of packed tokens.
-    pub positions: Option<&'a Slice<u32>>,
-}
+pub type DeviceBatch<'a> = BatchView<'a, Slice<u32>, Slice<i32>>;
 
 impl<'a> BatchParts<'a> {
     /// What a batch of this shape uses of tokens and targets, and of lengths and positions.

@@ -1,15 +1,16 @@
-//! Layers that models have in common: embedding, norms, linear layers, logits with their losses. Gradients of parameters are
-//! added to.
+//! Layers that all models have, on a device: embedding, norms, linear layers, logits with their losses. Those of blocks are in
+//! [`blocks`](super::blocks).
 
 use super::{
     batch::DeviceBatch,
+    blocks::{BlockOps, Cache, Noise, Tables},
     call_sites::{CallSites, Product},
     error::OpError,
     format::ModelFormat,
-    plan::{Head, chunks},
 };
 use crate::{
     gpu::{BlockSize, Frame, Gpu, GpuError, Pass, Slice, View, ViewMut},
+    kinds::language::plan::chunks,
     nn::{
         cross_entropy::{
             CrossEntropy,
@@ -21,6 +22,7 @@ use crate::{
             Epilogue, Gemm,
             cuda::{CudaGemm, Options},
         },
+        layers::{Backward, Forward, HeadMatrix, LossRows, Tensors, Weight},
         norm::{Norm, cuda::CudaNorm},
         optimizer::cuda::CudaOptimizer,
         parameters::{ParameterMap, ViewId},
@@ -49,21 +51,30 @@ pub struct ModelOps {
     pub optimizer: CudaOptimizer,
     /// Threads of a block.
     pub block: BlockSize,
+    /// Those of blocks.
+    pub blocks: BlockOps,
 }
 
 impl ModelOps {
     /// Loads what is loaded ahead.
     pub fn new(gpu: &Arc<Gpu>, options: Options, block: BlockSize) -> Result<Self, GpuError> {
-        Self::with(gpu, CudaGemm::new(gpu), options, block)
+        Self::with(gpu, CudaGemm::new(gpu), options, block, BlockOps::new(gpu, block))
     }
 
     /// The same on another stream of the device.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
-        let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block)?;
+        let blocks = self.blocks.beside(gpu, self.block);
+        let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block, blocks)?;
         Ok(Self { call_sites: self.call_sites.clone(), ..new })
     }
 
-    fn with(gpu: &Arc<Gpu>, gemm: CudaGemm, options: Options, block: BlockSize) -> Result<Self, GpuError> {
+    fn with(
+        gpu: &Arc<Gpu>,
+        gemm: CudaGemm,
+        options: Options,
+        block: BlockSize,
+        blocks: BlockOps,
+    ) -> Result<Self, GpuError> {
         gemm.reserve()?;
         Ok(Self {
             gemm,
@@ -75,11 +86,12 @@ impl ModelOps {
             cross_entropy: CudaCrossEntropy::new(gpu),
             optimizer: CudaOptimizer::load(gpu)?,
             block,
+            blocks,
         })
     }
 }
 
-/// What layers read, and where their launches and temporaries go.
+/// A pass over a batch: what layers read, and where launches and temporaries go.
 pub struct Layers<'a, T: ModelFormat> {
     /// Operations.
     pub ops: &'a ModelOps,
@@ -89,26 +101,20 @@ pub struct Layers<'a, T: ModelFormat> {
     pub weights: &'a Slice<T>,
     /// The batch.
     pub batch: DeviceBatch<'a>,
+    /// Tables of positions.
+    pub tables: Tables<'a, T>,
+    /// Dropout.
+    pub noise: Noise<'a>,
+    /// Keys and values of earlier tokens, that new tokens attend to.
+    pub cache: Option<Cache<'a, T>>,
+    /// What gradients of a loss need.
+    pub loss: Option<Loss<'a>>,
     /// Raised where a token is out of range.
     pub flag: &'a mut Slice<u32>,
     /// Temporaries.
     pub frame: &'a Frame<'a>,
     /// Launches.
     pub pass: &'a mut Pass,
-}
-
-/// A weight with its bias.
-pub type Weight = (ViewId, Option<ViewId>);
-
-/// The matrix of logits.
-#[derive(Clone, Copy, Debug)]
-pub struct HeadMatrix {
-    /// Its weights.
-    pub weight: ViewId,
-    /// Tokens of the vocabulary.
-    pub vocab: usize,
-    /// Tokens whose logits are in memory at a time.
-    pub rows: usize,
 }
 
 /// What the loss needs besides activations.
@@ -136,6 +142,19 @@ fn pair<'g>(
 }
 
 impl<'a, T: ModelFormat> Layers<'a, T> {
+    /// Without tables, dropout, cache and loss.
+    pub fn new(
+        (ops, map): (&'a ModelOps, &'a ParameterMap),
+        weights: &'a Slice<T>,
+        batch: DeviceBatch<'a>,
+        flag: &'a mut Slice<u32>,
+        frame: &'a Frame<'a>,
+        pass: &'a mut Pass,
+    ) -> Self {
+        let (tables, noise) = (Tables { rope: None, positions: None }, Noise::default());
+        Self { ops, map, weights, batch, tables, noise, cache: None, loss: None, flag, frame, pass }
+    }
+
     /// A parameter.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, T>, OpError> {
         Ok(self.weights.part(self.map.view(id).range())?)
@@ -144,24 +163,6 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
     /// Outputs and inputs of a matrix.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], OpError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| OpError::no_matrix())
-    }
-
-    /// `y = x Wᵀ + b`, or with `residual` that added.
-    pub fn linear(
-        &mut self,
-        (weight, bias): Weight,
-        x: &Slice<T>,
-        y: &mut Slice<T>,
-        residual: Option<&Slice<T>>,
-    ) -> Result<(), OpError> {
-        let bias = bias.map(|bias| self.weight(bias)).transpose()?;
-        let epilogue = match (bias.as_deref(), residual) {
-            (None, None) => Epilogue::None,
-            (Some(bias), None) => Epilogue::Bias(bias),
-            (None, Some(residual)) => Epilogue::Residual(residual),
-            (Some(bias), Some(residual)) => Epilogue::BiasResidual(bias, residual),
-        };
-        self.linear_with(weight, x, y, epilogue)
     }
 
     /// `x Wᵀ` with what follows it, in a format that may be another.
@@ -180,7 +181,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
     }
 
     /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`; `epilogue` follows the first.
-    pub fn linear_backward<O: Storage>(
+    pub fn linear_backward_with<O: Storage>(
         &mut self,
         (weight, bias): Weight,
         (dy, x): (&Slice<T>, &Slice<T>),
@@ -204,8 +205,92 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// `y = norm(x)`.
-    pub fn norm(
+    fn embedding(&self, table: ViewId) -> Result<Embedding, OpError> {
+        let [rows, width] = self.sides(table)?;
+        let seq_len = self.batch.shape.seq_len.max(1);
+        Ok(Embedding::new(self.batch.tokens.len(), rows, width, seq_len).offset(self.batch.offset))
+    }
+
+    /// The loss, with the gradient of its input in a format that may be another.
+    pub fn head_backward_with<O: Storage>(
+        &mut self,
+        of: HeadMatrix,
+        x: &Slice<T>,
+        to: LossRows<'_, Slice<f32>>,
+        dx: &mut Slice<O>,
+        gradient: &mut Slice<f32>,
+    ) -> Result<(), OpError> {
+        let LossRows { losses, lse } = to;
+        self.head_rows(of, x, LossRows { losses: &mut *losses, lse }, Some((dx, gradient)))?;
+        let Some(loss) = &mut self.loss else {
+            return Err(OpError::Refused("this pass has no gradients of a loss".to_owned()));
+        };
+        self.ops.cross_entropy.add_losses(self.pass, losses, self.batch.targets, loss.total)?;
+        Ok(())
+    }
+
+    /// Logits and losses of some tokens at a time, and where they are asked for the gradients.
+    fn head_rows<O: Storage>(
+        &mut self,
+        of: HeadMatrix,
+        x: &Slice<T>,
+        to: LossRows<'_, Slice<f32>>,
+        mut gradients: Option<(&mut Slice<O>, &mut Slice<f32>)>,
+    ) -> Result<(), OpError> {
+        let ([padded, width], ops, outer) = (self.sides(of.weight)?, &self.ops.cross_entropy, self.frame);
+        let scale = self.loss.as_ref().map(|loss| loss.scale);
+        for rows in chunks(self.batch.tokens.len(), of.rows) {
+            let (frame, n) = (outer.frame(), rows.len());
+            let mut logits = frame.take::<T>("logits", n * padded)?;
+            let x = x.part(rows.start * width..rows.end * width)?;
+            // No bias: its temporaries would be taken from the outer frame.
+            self.linear((of.weight, None), &x, &mut logits, None)?;
+            let op = CrossEntropy { rows: n, vocab: of.vocab, padded };
+            let targets = self.batch.targets.part(rows.clone())?;
+            let (mut losses, mut lse) = (to.losses.part_mut(rows.clone())?, to.lse.part_mut(rows.clone())?);
+            let (losses, lse) = (&mut losses, &mut lse);
+            let (Some((dx, gradient)), Some(scale)) = (&mut gradients, scale) else {
+                ops.forward(self.pass, &op, &mut logits, &targets, losses, lse, self.flag)?;
+                continue;
+            };
+            ops.backward(self.pass, &op, &mut logits, &targets, scale, losses, lse, self.flag)?;
+            let mut dx = dx.part_mut(rows.start * width..rows.end * width)?;
+            self.linear_backward_with((of.weight, None), (&logits, &x), Epilogue::None, &mut *dx, gradient)?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: ModelFormat> Tensors for Layers<'_, T> {
+    type Tensor = Slice<T>;
+    type Stats = Slice<f32>;
+    type Error = OpError;
+
+    fn copy(&mut self, x: &Slice<T>, y: &mut Slice<T>) -> Result<(), OpError> {
+        Ok(y.copy_from(x)?)
+    }
+
+    fn clear(&mut self, x: &mut Slice<T>) -> Result<(), OpError> {
+        Ok(x.clear()?)
+    }
+
+    fn add(&mut self, x: &mut Slice<T>, y: &Slice<T>) -> Result<(), OpError> {
+        Ok(self.ops.elementwise.add(self.pass, x, y)?)
+    }
+}
+
+impl<T: ModelFormat> Forward for Layers<'_, T> {
+    fn embed(&mut self, table: ViewId, learned: Option<ViewId>, y: &mut Slice<T>) -> Result<(), OpError> {
+        let (op, batch) = (self.embedding(table)?, self.batch);
+        let learned = learned.map(|learned| self.weight(learned)).transpose()?;
+        let positions = learned.as_deref().or(self.tables.positions);
+        let table = self.weight(table)?;
+        let ids = positions.and(batch.positions);
+        self.ops.embedding.forward(self.pass, &op, batch.tokens, &table, positions, ids, y, self.flag)?;
+        Ok(())
+    }
+
+    fn norm(
         &mut self,
         op: &Norm,
         (weight, bias): Weight,
@@ -218,8 +303,42 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// Adds the gradients of a norm.
-    pub fn norm_backward(
+    fn linear(
+        &mut self,
+        (weight, bias): Weight,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        residual: Option<&Slice<T>>,
+    ) -> Result<(), OpError> {
+        let bias = bias.map(|bias| self.weight(bias)).transpose()?;
+        let epilogue = match (bias.as_deref(), residual) {
+            (None, None) => Epilogue::None,
+            (Some(bias), None) => Epilogue::Bias(bias),
+            (None, Some(residual)) => Epilogue::Residual(residual),
+            (Some(bias), Some(residual)) => Epilogue::BiasResidual(bias, residual),
+        };
+        self.linear_with(weight, x, y, epilogue)
+    }
+
+    fn losses(&mut self, of: HeadMatrix, x: &Slice<T>, to: LossRows<'_, Slice<f32>>) -> Result<(), OpError> {
+        self.head_rows::<T>(of, x, to, None)
+    }
+}
+
+impl<T: ModelFormat> Backward for Layers<'_, T> {
+    type Gradient = Slice<f32>;
+
+    fn embedding_backward(&mut self, of: Weight, d: &Slice<T>, gradient: &mut Slice<f32>) -> Result<(), OpError> {
+        let (op, batch) = (self.embedding(of.0)?, self.batch);
+        let (mut dtable, mut dpositions) = pair(gradient, self.map, of)?;
+        let ids = of.1.and(batch.positions);
+        let (dtable, dpositions) = (&mut *dtable, dpositions.as_deref_mut());
+        let ops = &self.ops.embedding;
+        ops.backward(self.pass, &op, batch.tokens, d, dtable, dpositions, ids, self.flag, self.frame)?;
+        Ok(())
+    }
+
+    fn norm_backward(
         &mut self,
         op: &Norm,
         of: Weight,
@@ -234,84 +353,25 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    fn embedding(&self, table: ViewId) -> Result<Embedding, OpError> {
-        let [rows, width] = self.sides(table)?;
-        let seq_len = self.batch.shape.seq_len.max(1);
-        Ok(Embedding::new(self.batch.tokens.len(), rows, width, seq_len).offset(self.batch.offset))
-    }
-
-    /// Vectors of tokens, plus those of their positions.
-    pub fn embed(&mut self, table: ViewId, positions: Option<&Slice<T>>, y: &mut Slice<T>) -> Result<(), OpError> {
-        let (op, batch) = (self.embedding(table)?, self.batch);
-        let table = self.weight(table)?;
-        let ids = positions.and(batch.positions);
-        self.ops.embedding.forward(self.pass, &op, batch.tokens, &table, positions, ids, y, self.flag)?;
-        Ok(())
-    }
-
-    /// Adds the gradients of vectors of tokens and of learned positions.
-    pub fn embedding_backward(
+    fn linear_backward(
         &mut self,
-        (table, positions): Weight,
-        d: &Slice<T>,
+        of: Weight,
+        known: (&Slice<T>, &Slice<T>),
+        dx: &mut Slice<T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
-        let (op, batch) = (self.embedding(table)?, self.batch);
-        let (mut dtable, mut dpositions) = pair(gradient, self.map, (table, positions))?;
-        let ids = positions.and(batch.positions);
-        let (dtable, dpositions) = (&mut *dtable, dpositions.as_deref_mut());
-        let ops = &self.ops.embedding;
-        ops.backward(self.pass, &op, batch.tokens, d, dtable, dpositions, ids, self.flag, self.frame)?;
-        Ok(())
+        self.linear_backward_with(of, known, Epilogue::None, dx, gradient)
     }
 
-    /// Losses of all tokens, without gradients.
-    pub fn losses(&mut self, of: HeadMatrix, head: &mut Head<'_, T>) -> Result<(), OpError> {
-        self.head_rows::<T>(of, head, None)
-    }
-
-    /// Losses and their sum, gradients of the matrix of logits, and in `dx` those of its input.
-    pub fn head_backward<O: Storage>(
+    fn head_backward(
         &mut self,
         of: HeadMatrix,
-        head: &mut Head<'_, T>,
-        loss: &mut Loss<'_>,
-        dx: &mut Slice<O>,
+        x: &Slice<T>,
+        to: LossRows<'_, Slice<f32>>,
+        dx: &mut Slice<T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
-        self.head_rows(of, head, Some((loss.scale, dx, gradient)))?;
-        self.ops.cross_entropy.add_losses(self.pass, head.losses, self.batch.targets, loss.total)?;
-        Ok(())
-    }
-
-    /// Logits and losses of some tokens at a time, and with a scale the gradients.
-    fn head_rows<O: Storage>(
-        &mut self,
-        of: HeadMatrix,
-        head: &mut Head<'_, T>,
-        mut to: Option<(&Slice<f32>, &mut Slice<O>, &mut Slice<f32>)>,
-    ) -> Result<(), OpError> {
-        let ([padded, width], ops) = (self.sides(of.weight)?, &self.ops.cross_entropy);
-        for rows in chunks(self.batch.tokens.len(), of.rows) {
-            let (outer, n) = (self.frame, rows.len());
-            let frame = outer.frame();
-            let mut logits = frame.take::<T>("logits", n * padded)?;
-            let x = head.norm_f.part(rows.start * width..rows.end * width)?;
-            let mut inner = Layers { frame: &frame, flag: &mut *self.flag, pass: &mut *self.pass, ..*self };
-            inner.linear((of.weight, None), &x, &mut logits, None)?;
-            let (op, targets) =
-                (CrossEntropy { rows: n, vocab: of.vocab, padded }, inner.batch.targets.part(rows.clone())?);
-            let (mut losses, mut lse) = (head.losses.part_mut(rows.clone())?, head.lse.part_mut(rows.clone())?);
-            let (losses, lse) = (&mut losses, &mut lse);
-            let Some((scale, dx, gradient)) = &mut to else {
-                ops.forward(inner.pass, &op, &mut logits, &targets, losses, lse, inner.flag)?;
-                continue;
-            };
-            ops.backward(inner.pass, &op, &mut logits, &targets, scale, losses, lse, inner.flag)?;
-            let mut dx = dx.part_mut(rows.start * width..rows.end * width)?;
-            inner.linear_backward((of.weight, None), (&logits, &x), Epilogue::None, &mut dx, gradient)?;
-        }
-        Ok(())
+        self.head_backward_with(of, x, to, dx, gradient)
     }
 }
 

@@ -6,7 +6,7 @@
 //! | [`model`] | what a kind declares |
 //! | [`backend`], [`captures`] | steps, evaluations and readings; captured passes |
 //! | [`buffers`], [`batch`] | weights and the state of their optimiser; a batch and its activations |
-//! | [`layers`] | embedding, norms, linear layers, logits and losses |
+//! | [`layers`], [`blocks`] | embedding, norms, linear layers, losses; attention, activation functions, dropout |
 //! | [`call_sites`] | which implementation multiplies where |
 //! | [`decode`], [`text_copy`] | texts in pieces; a copy of the model that writes them beside the steps |
 //! | [`plan`] | groups of tensors in an arena, sizes of batches |
@@ -22,6 +22,7 @@
 
 pub mod backend;
 pub mod batch;
+pub mod blocks;
 pub mod buffers;
 pub mod call_sites;
 pub mod captures;

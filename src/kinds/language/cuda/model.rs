@@ -8,12 +8,14 @@ use super::{
     format::ModelFormat,
     kernels::StepKernels,
     layers::ModelOps,
-    plan::BatchShape,
 };
 use crate::{
     buffers,
     gpu::{Gpu, GpuError, ModuleSpec, Pass},
-    kinds::language::backend::{Batch, Decoder},
+    kinds::language::{
+        backend::{Batch, Decoder},
+        plan::BatchShape,
+    },
     nn::{optimizer::MatrixRun, parameters::ParameterMap},
     sim::{Buffers, MemoryReport},
 };

@@ -16,8 +16,6 @@ use crate::{
 /// Activations of a block, `[tokens, …]`.
 #[derive(Default)]
 pub struct BlockActivations<R> {
-    /// Input: the residual stream.
-    pub input: Vec<R>,
     /// Output of the first norm.
     pub norm_1: Vec<R>,
     /// Its statistics.
@@ -54,13 +52,18 @@ pub struct BlockActivations<R> {
     pub mixture: MixtureWork<R>,
 }
 
-/// Activations of a model, and the gradients of the block that is passed back.
+/// Workspace of all blocks.
 #[derive(Default)]
-pub struct Activations<R> {
-    /// By block.
-    pub blocks: Vec<BlockActivations<R>>,
-    /// Output of the last block.
-    pub last: Vec<R>,
+pub struct Shared<R> {
+    /// Attention or its gradients, head by head: `[B, H, T, D]`.
+    pub by_head: Vec<R>,
+    /// Gradients of keys and values, `[2, B, Hkv, T, D]`.
+    pub kv_by_head: Vec<R>,
+}
+
+/// Input of the logits, and the losses.
+#[derive(Default)]
+pub struct Head<R> {
     /// Input of the logits.
     pub norm_f: Vec<R>,
     /// Statistics of the last norm.
@@ -71,22 +74,38 @@ pub struct Activations<R> {
     pub losses: Vec<R>,
     /// Logarithm of the sum of the softmax over the vocabulary, of each token.
     pub lse: Vec<R>,
-    /// Gradient of the residual stream.
+}
+
+/// Gradients of activations.
+#[derive(Default)]
+pub struct Gradients<R> {
+    /// Of the residual stream.
     pub d: Vec<R>,
-    /// Gradient of the output of a norm.
+    /// Of the output of a norm.
     pub d_norm: Vec<R>,
-    /// Gradient of the output of attention.
+    /// Of the output of attention.
     pub d_attention: Vec<R>,
-    /// Attention or its gradients, head by head: `[B, H, T, D]`.
-    pub by_head: Vec<R>,
-    /// Gradients of keys and values, `[2, B, Hkv, T, D]`.
-    pub kv_by_head: Vec<R>,
-    /// Gradients of queries, `[tokens, H D]`, and of keys and values, `[2, tokens, Hkv D]`.
+    /// Of queries, `[tokens, H D]`, and of keys and values, `[2, tokens, Hkv D]`.
     pub d_heads: [Vec<R>; 2],
-    /// Gradients of gates, `[tokens, k]`.
+    /// Of gates, `[tokens, k]`.
     pub d_gates: Vec<R>,
     /// Memory of the router's backward pass.
     pub router: RouterWork<R>,
+}
+
+/// Activations of a model, and the gradients of the block that is passed back.
+#[derive(Default)]
+pub struct Activations<R> {
+    /// Inputs of the blocks, and the output of the last one.
+    pub streams: Vec<Vec<R>>,
+    /// By block.
+    pub blocks: Vec<BlockActivations<R>>,
+    /// Workspace of all blocks.
+    pub shared: Shared<R>,
+    /// Of the logits.
+    pub head: Head<R>,
+    /// Gradients.
+    pub gradients: Gradients<R>,
 }
 
 /// Makes a buffer of at least that length; contents may be anything.
@@ -98,53 +117,64 @@ fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimErr
     Ok(())
 }
 
+impl<R: Real + Default> BlockActivations<R> {
+    /// Makes room for so many tokens, with that many edges; those of attention to a cache are not kept.
+    pub fn reserve(&mut self, config: &Config, n: usize, (edges, has_factor): (usize, bool)) -> Result<(), SimError> {
+        let (width, kv) = (config.width, config.kv_width());
+        for (buffer, columns) in [
+            (&mut self.norm_1, width),
+            (&mut self.stats_1, 2),
+            (&mut self.q_in, width),
+            (&mut self.k_in, kv),
+            (&mut self.q, width),
+            (&mut self.k, kv),
+            (&mut self.v, kv),
+            (&mut self.stats_q, 2 * config.heads),
+            (&mut self.stats_k, 2 * config.kv_heads),
+            (&mut self.attention, width),
+            (&mut self.mid, width),
+            (&mut self.norm_2, width),
+            (&mut self.stats_2, 2),
+        ] {
+            room(buffer, n * columns)?;
+        }
+        room(&mut self.probabilities, edges)?;
+        room(&mut self.factor, if has_factor { edges } else { 0 })
+    }
+}
+
 impl<R: Real + Default> Activations<R> {
     /// Makes room for sequences; `has_factor` if edges keep the derivative of their bias.
     pub fn reserve(&mut self, config: &Config, extent: Extent, has_factor: bool) -> Result<(), SimError> {
         let (n, width, kv) = (extent.n_tokens(), config.width, config.kv_width());
-        let edges = extent.n_edges(config.heads);
+        let edges = (extent.n_edges(config.heads), has_factor);
+        self.streams.resize_with(config.layers + 1, Vec::new);
+        self.streams.iter_mut().try_for_each(|stream| room(stream, n * width))?;
         self.blocks.resize_with(config.layers, BlockActivations::default);
-        for b in &mut self.blocks {
-            for (buffer, columns) in [
-                (&mut b.input, width),
-                (&mut b.norm_1, width),
-                (&mut b.stats_1, 2),
-                (&mut b.q_in, width),
-                (&mut b.k_in, kv),
-                (&mut b.q, width),
-                (&mut b.k, kv),
-                (&mut b.v, kv),
-                (&mut b.stats_q, 2 * config.heads),
-                (&mut b.stats_k, 2 * config.kv_heads),
-                (&mut b.attention, width),
-                (&mut b.mid, width),
-                (&mut b.norm_2, width),
-                (&mut b.stats_2, 2),
-            ] {
-                room(buffer, n * columns)?;
-            }
-            room(&mut b.probabilities, edges)?;
-            room(&mut b.factor, if has_factor { edges } else { 0 })?;
-        }
-        let [d_q, d_kv] = &mut self.d_heads;
+        self.blocks.iter_mut().try_for_each(|block| block.reserve(config, n, edges))?;
+        let Self {
+            shared,
+            head,
+            gradients: Gradients { d, d_norm, d_attention, d_heads: [d_q, d_kv], d_gates, .. },
+            ..
+        } = self;
         for (buffer, columns) in [
-            (&mut self.last, width),
-            (&mut self.norm_f, width),
-            (&mut self.stats_f, 2),
-            (&mut self.losses, 1),
-            (&mut self.lse, 1),
-            (&mut self.d, width),
-            (&mut self.d_norm, width),
-            (&mut self.d_attention, width),
-            (&mut self.by_head, width),
-            (&mut self.kv_by_head, 2 * kv),
+            (&mut shared.by_head, width),
+            (&mut shared.kv_by_head, 2 * kv),
+            (&mut head.norm_f, width),
+            (&mut head.stats_f, 2),
+            (&mut head.losses, 1),
+            (&mut head.lse, 1),
+            (d, width),
+            (d_norm, width),
+            (d_attention, width),
             (d_q, width),
             (d_kv, 2 * kv),
-            (&mut self.d_gates, config.top_k),
+            (d_gates, config.top_k),
         ] {
             room(buffer, n * columns)?;
         }
-        room(&mut self.logits, LOGIT_ROWS.min(n) * config.padded_vocab())
+        room(&mut head.logits, LOGIT_ROWS.min(n) * config.padded_vocab())
     }
 
     /// Bytes for sequences.

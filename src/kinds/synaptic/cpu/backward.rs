@@ -1,8 +1,8 @@
-//! The loss and the backward pass. Gradients of parameters are added to.
+//! The loss, and operations of the [backward pass](crate::kinds::synaptic::network::Backward).
 
 use super::{
-    activations::{Activations, BlockActivations},
-    forward::Noise,
+    activations::{Activations, BlockActivations, Gradients, Head, Shared},
+    forward::{Noise, Run, rows},
     heads::Rows,
     network::{Extent, Network, of_experts, parts_mut, refused},
 };
@@ -11,11 +11,12 @@ use crate::{
     kinds::{
         language::{
             backend::Outcome,
-            cpu::{go_on, head::LossRows, multiply, outcome},
+            cpu::{go_on, head::LossRows, multiply, outcome, outcome_of},
         },
         synaptic::{
             experts::{self, ExpertGradients, RouterGradients},
             model::Norm,
+            network::{self, Backward, Forward as _},
         },
     },
     nn::{
@@ -51,8 +52,9 @@ impl<R: Real + Default> Network<R> {
 
     /// Losses of all tokens, from activations of [`Network::forward`].
     pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>, stop: &StopFlag) -> Result<Outcome, SimError> {
-        let Activations { norm_f, logits, losses, lse, .. } = acts;
-        self.head().losses(norm_f, targets, LossRows { logits, losses, lse }, stop)
+        let (mut pass, extent) = (Pass::default(), Extent { sequences: 1, seq_len: targets.len() });
+        let mut run = Run { targets, stop: stop.clone(), ..Run::new(self, &[], extent, &mut pass) };
+        outcome(run.losses(&mut acts.head))
     }
 
     /// Losses of all tokens, and the gradients of their sum times `scale` plus the auxiliary losses, added to `gradient`.
@@ -64,120 +66,13 @@ impl<R: Real + Default> Network<R> {
         (gradient, contributions): (&mut [R], &mut [f64]),
         pass: &mut Pass,
     ) -> Result<Outcome, SimError> {
-        outcome(self.pass_backward(input, acts, (gradient, contributions), pass))
-    }
-
-    fn pass_backward(
-        &self,
-        input: &BackwardInput<'_, R>,
-        acts: &mut Activations<R>,
-        (gradient, contributions): (&mut [R], &mut [f64]),
-        pass: &mut Pass,
-    ) -> Result<(), SimError> {
-        let (n, width) = (input.extent.n_tokens(), self.config.width);
-        let (items, stop) = (n as u64, &pass.stop.clone());
-        pass.span("head and loss", items, || self.head_backward(input, acts, gradient, stop))?;
-        let d = &mut acts.d[..n * width];
-        d.fill(R::zero());
-        let (x, stats) = (&acts.last[..n * width], &acts.stats_f[..2 * n]);
-        self.norm_backward(self.layout.ln_f, &acts.d_norm[..n * width], x, stats, d, gradient)?;
-        for b in (0..self.config.layers).rev() {
-            let to = &mut contributions[b * self.config.experts..][..self.config.experts];
-            pass.span("experts backward", items, || self.mixture_backward(b, input, acts, (&mut *gradient, to), stop))?;
-            pass.span("attention backward", items, || self.attention_backward(b, input, acts, gradient, stop))?;
-        }
-        let op = Embedding::new(n, self.config.padded_vocab(), width, n.max(1));
-        let table = self.part(gradient, self.layout.wte);
-        embedding::backward(&op, input.tokens, &acts.d[..n * width], table, None, None).map_err(refused)
-    }
-
-    /// Losses, gradients of the matrix of logits, and in `d_norm` those of its input.
-    fn head_backward(
-        &self,
-        input: &BackwardInput<'_, R>,
-        acts: &mut Activations<R>,
-        gradient: &mut [R],
-        stop: &StopFlag,
-    ) -> Result<(), SimError> {
-        let Activations { norm_f, logits, losses, lse, d_norm, .. } = acts;
-        let (of, rows) = ((input.targets, input.scale), LossRows { logits, losses, lse });
-        match self.head().backward(norm_f, of, rows, d_norm, Some(self.part(gradient, self.layout.lm_head)), stop)? {
-            Outcome::Done => Ok(()),
-            Outcome::Stopped => Err(SimError::Cancelled),
-        }
-    }
-
-    /// Adds to the gradient `d` of a block's output, which is that of `mid` through the residual, that through the experts.
-    fn mixture_backward(
-        &self,
-        b: usize,
-        input: &BackwardInput<'_, R>,
-        acts: &mut Activations<R>,
-        (gradient, contributions): (&mut [R], &mut [f64]),
-        stop: &StopFlag,
-    ) -> Result<(), SimError> {
-        let (n, c, block) = (input.extent.n_tokens(), &self.config, self.layout.blocks[b]);
-        let Activations { blocks, d, d_norm, d_gates, router: work, .. } = acts;
-        let a = &mut blocks[b];
-        let (d, dx, d_gates) = (&mut d[..n * c.width], &mut d_norm[..n * c.width], &mut d_gates[..n * c.top_k]);
-        dx.fill(R::zero());
-        let range = |view| self.layout.map.view(view).range();
-        let views = [block.router, block.probe, block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
-        let [router, probe, fc1_weight, fc1_bias, fc2_weight, fc2_bias] = parts_mut(gradient, views.map(range));
-        let gradients = ExpertGradients { fc1_weight, fc1_bias, fc2_weight, fc2_bias };
-        self.mixture()
-            .backward(&a.routing, self.expert_weights(b), &mut a.mixture, d, dx, gradients, d_gates, stop)
-            .map_err(of_experts)?;
-        go_on(stop)?;
-        experts::contribution(&a.routing, d_gates, contributions);
-        let gradients = RouterGradients { router, probe, genome: None };
-        let losses = (&*d_gates, input.aux_weight);
-        let (op, x) = (&self.dynamics.router, &a.norm_2[..n * c.width]);
-        experts::backward(op, x, self.router_weights(b), &a.routing, losses, work, dx, gradients).map_err(refused)?;
-        let (x, stats) = (&a.mid[..n * c.width], &a.stats_2[..2 * n]);
-        self.norm_backward(block.ln_2, dx, x, stats, d, gradient)
-    }
-
-    /// Adds to the gradient `d` of `mid`, which is that of the block's input through the residual, that through attention.
-    fn attention_backward(
-        &self,
-        b: usize,
-        input: &BackwardInput<'_, R>,
-        acts: &mut Activations<R>,
-        gradient: &mut [R],
-        stop: &StopFlag,
-    ) -> Result<(), SimError> {
-        let (extent, c, block) = (input.extent, &self.config, self.layout.blocks[b]);
-        let (n, width, kv) = (extent.n_tokens(), c.width, c.kv_width());
-        let Activations { blocks, d, d_norm, d_attention, by_head, kv_by_head, d_heads: [dq, other], .. } = acts;
-        let a: &BlockActivations<R> = &blocks[b];
-        let (d, dx, dy) = (&mut d[..n * width], &mut d_norm[..n * width], &mut d_attention[..n * width]);
-        self.linear_backward(block.o, d, &a.attention[..n * width], (&mut *dy, R::zero()), (&mut *gradient, stop))?;
-        let (scales, presynaptic) = (self.head_scales(b), self.presynaptic(input.noise));
-        let heads = self.heads(extent, (&scales, &presynaptic), None, stop);
-        let edges = extent.n_edges(c.heads);
-        let known = (&a.probabilities[..edges], if a.factor.is_empty() { &[][..] } else { &a.factor[..edges] });
-        let x = Rows { q: &a.q[..n * width], k: &a.k[..n * kv], v: &a.v[..n * kv] };
-        let dq = &mut dq[..n * width];
-        let (dk, dv) = other[..2 * n * kv].split_at_mut(n * kv);
-        let scratch = (&mut by_head[..n * width], &mut kv_by_head[..2 * n * kv]);
-        heads.backward(x, dy, known, scratch, [&mut *dq, &mut *dk, &mut *dv])?;
-        if let Some(temperature) = block.temperature {
-            self.temperature_backward(b, x.q, dq, self.part(gradient, temperature));
-        }
-        // The gradient of attention's output is used up: its place is that of inputs of norms.
-        let x = &a.norm_1[..n * width];
-        let before = &mut dy[..n * width];
-        let q_in = (&a.q_in[..n * width], &a.stats_q[..2 * n * c.heads]);
-        self.heads_backward(extent.seq_len, c.heads, dq, q_in, before)?;
-        self.linear_backward(block.q, before, x, (&mut *dx, R::zero()), (&mut *gradient, stop))?;
-        let before = &mut dy[..n * kv];
-        let k_in = (&a.k_in[..n * kv], &a.stats_k[..2 * n * c.kv_heads]);
-        self.heads_backward(extent.seq_len, c.kv_heads, dk, k_in, before)?;
-        self.linear_backward(block.k, before, x, (&mut *dx, R::one()), (&mut *gradient, stop))?;
-        self.linear_backward(block.v, dv, x, (&mut *dx, R::one()), (&mut *gradient, stop))?;
-        let (x, stats) = (&a.input[..n * width], &a.stats_1[..2 * n]);
-        self.norm_backward(block.ln_1, dx, x, stats, d, gradient)
+        let BackwardInput { tokens, targets, extent, noise, scale, aux_weight } = *input;
+        let run = Run::new(self, tokens, extent, pass);
+        let mut run = Run { targets, noise, scales: (scale, aux_weight), contributions, ..run };
+        let Activations { streams, blocks, shared: s, head, gradients: t } = acts;
+        let streams = rows(streams, extent.n_tokens() * self.config.width);
+        let done = network::loss_backward(&mut run, streams[self.config.layers], head, t, gradient);
+        outcome(done.and_then(|()| network::blocks_backward(&mut run, &streams, blocks, s, t, gradient)))
     }
 
     /// Of the factor s = temperature / sqrt(D) of logits: `Σ q dq / temperature`.
@@ -241,5 +136,160 @@ impl<R: Real + Default> Network<R> {
         let ranges = [of.weight, of.bias].map(|view| self.layout.map.view(view).range());
         let [dweight, dbias] = parts_mut(gradient, ranges);
         norm::backward(&op, dy, x, self.weight(of.weight), stats, dx, dweight, Some(dbias)).map_err(refused)
+    }
+}
+
+impl<R: Real + Default> Backward for Run<'_, R> {
+    type Gradient = [R];
+    type Gradients<'f> = Gradients<R>;
+
+    fn head_backward(&mut self, head: &mut Head<R>, t: &mut Gradients<R>, gradient: &mut [R]) -> Result<(), SimError> {
+        let (network, Head { norm_f, logits, losses, lse, .. }) = (self.network, head);
+        let (of, rows) = ((self.targets, self.scales.0), LossRows { logits, losses, lse });
+        let dweight = Some(network.part(gradient, network.layout.lm_head));
+        outcome_of(network.head().backward(norm_f, of, rows, &mut t.d_norm, dweight, &self.stop)?)
+    }
+
+    fn last_norm_backward(
+        &mut self,
+        last: &[R],
+        head: &Head<R>,
+        t: &mut Gradients<R>,
+        gradient: &mut [R],
+    ) -> Result<(), SimError> {
+        let (rows, stats) = (last.len(), &head.stats_f[..2 * self.extent.n_tokens()]);
+        let (d, dy) = (&mut t.d[..rows], &t.d_norm[..rows]);
+        d.fill(R::zero());
+        self.network.norm_backward(self.network.layout.ln_f, dy, last, stats, d, gradient)
+    }
+
+    fn mixture_backward(
+        &mut self,
+        b: usize,
+        a: &mut BlockActivations<R>,
+        _: &mut Shared<R>,
+        t: &mut Gradients<R>,
+        gradient: &mut [R],
+    ) -> Result<(), SimError> {
+        let (network, n) = (self.network, self.extent.n_tokens());
+        let (c, block) = (&network.config, network.layout.blocks[b]);
+        let Gradients { d, d_norm, d_gates, router: work, .. } = t;
+        let (d, dx, d_gates) = (&d[..n * c.width], &mut d_norm[..n * c.width], &mut d_gates[..n * c.top_k]);
+        dx.fill(R::zero());
+        let range = |view| network.layout.map.view(view).range();
+        let views = [block.router, block.probe, block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
+        let [router, probe, fc1_weight, fc1_bias, fc2_weight, fc2_bias] = parts_mut(gradient, views.map(range));
+        let gradients = ExpertGradients { fc1_weight, fc1_bias, fc2_weight, fc2_bias };
+        let weights = network.expert_weights(b);
+        network
+            .mixture()
+            .backward(&a.routing, weights, &mut a.mixture, d, dx, gradients, d_gates, &self.stop)
+            .map_err(of_experts)?;
+        go_on(&self.stop)?;
+        experts::contribution(&a.routing, d_gates, &mut self.contributions[b * c.experts..][..c.experts]);
+        let gradients = RouterGradients { router, probe, genome: None };
+        let losses = (&*d_gates, self.scales.1);
+        let (op, x) = (&network.dynamics.router, &a.norm_2[..n * c.width]);
+        experts::backward(op, x, network.router_weights(b), &a.routing, losses, work, dx, gradients).map_err(refused)
+    }
+
+    fn second_norm_backward(
+        &mut self,
+        b: usize,
+        a: &BlockActivations<R>,
+        t: &mut Gradients<R>,
+        gradient: &mut [R],
+    ) -> Result<(), SimError> {
+        let (network, n) = (self.network, self.extent.n_tokens());
+        let rows = n * network.config.width;
+        let (dy, x, stats) = (&t.d_norm[..rows], &a.mid[..rows], &a.stats_2[..2 * n]);
+        network.norm_backward(network.layout.blocks[b].ln_2, dy, x, stats, &mut t.d[..rows], gradient)
+    }
+
+    fn output_backward(
+        &mut self,
+        b: usize,
+        a: &BlockActivations<R>,
+        _: &mut Shared<R>,
+        t: &mut Gradients<R>,
+        gradient: &mut [R],
+    ) -> Result<(), SimError> {
+        let (network, rows) = (self.network, self.extent.n_tokens() * self.network.config.width);
+        let (d, dy, x) = (&t.d[..rows], &mut t.d_attention[..rows], &a.attention[..rows]);
+        network.linear_backward(network.layout.blocks[b].o, d, x, (dy, R::zero()), (gradient, &self.stop))
+    }
+
+    fn attend_backward(
+        &mut self,
+        b: usize,
+        a: &BlockActivations<R>,
+        s: &mut Shared<R>,
+        t: &mut Gradients<R>,
+        gradient: &mut [R],
+    ) -> Result<(), SimError> {
+        let (network, extent) = (self.network, self.extent);
+        let (n, c) = (extent.n_tokens(), &network.config);
+        let (width, kv) = (c.width, c.kv_width());
+        let Gradients { d_attention, d_heads: [dq, other], .. } = t;
+        let (scales, presynaptic) = (network.head_scales(b), network.presynaptic(self.noise));
+        let heads = network.heads(extent, (&scales, &presynaptic), None, &self.stop);
+        let edges = extent.n_edges(c.heads);
+        let known = (&a.probabilities[..edges], if a.factor.is_empty() { &[][..] } else { &a.factor[..edges] });
+        let x = Rows { q: &a.q[..n * width], k: &a.k[..n * kv], v: &a.v[..n * kv] };
+        let dq = &mut dq[..n * width];
+        let (dk, dv) = other[..2 * n * kv].split_at_mut(n * kv);
+        let scratch = (&mut s.by_head[..n * width], &mut s.kv_by_head[..2 * n * kv]);
+        heads.backward(x, &d_attention[..n * width], known, scratch, [&mut *dq, dk, dv])?;
+        if let Some(temperature) = network.layout.blocks[b].temperature {
+            network.temperature_backward(b, x.q, dq, network.part(gradient, temperature));
+        }
+        Ok(())
+    }
+
+    fn project_backward(
+        &mut self,
+        b: usize,
+        a: &BlockActivations<R>,
+        _: &mut Shared<R>,
+        t: &mut Gradients<R>,
+        gradient: &mut [R],
+    ) -> Result<(), SimError> {
+        let (network, extent, stop) = (self.network, self.extent, &self.stop);
+        let (n, c, block) = (extent.n_tokens(), &network.config, network.layout.blocks[b]);
+        let (width, kv) = (c.width, c.kv_width());
+        let Gradients { d_norm, d_attention, d_heads: [dq, other], .. } = t;
+        let (dx, dq) = (&mut d_norm[..n * width], &dq[..n * width]);
+        let (dk, dv) = other[..2 * n * kv].split_at(n * kv);
+        let x = &a.norm_1[..n * width];
+        // The gradient of attention's output is used up: its place is that of inputs of norms.
+        let before = &mut d_attention[..n * width];
+        let q_in = (&a.q_in[..n * width], &a.stats_q[..2 * n * c.heads]);
+        network.heads_backward(extent.seq_len, c.heads, dq, q_in, before)?;
+        network.linear_backward(block.q, before, x, (&mut *dx, R::zero()), (&mut *gradient, stop))?;
+        let before = &mut d_attention[..n * kv];
+        let k_in = (&a.k_in[..n * kv], &a.stats_k[..2 * n * c.kv_heads]);
+        network.heads_backward(extent.seq_len, c.kv_heads, dk, k_in, before)?;
+        network.linear_backward(block.k, before, x, (&mut *dx, R::one()), (&mut *gradient, stop))?;
+        network.linear_backward(block.v, dv, x, (dx, R::one()), (gradient, stop))
+    }
+
+    fn first_norm_backward(
+        &mut self,
+        b: usize,
+        input: &[R],
+        a: &BlockActivations<R>,
+        t: &mut Gradients<R>,
+        gradient: &mut [R],
+    ) -> Result<(), SimError> {
+        let (network, rows) = (self.network, input.len());
+        let (dy, stats) = (&t.d_norm[..rows], &a.stats_1[..2 * self.extent.n_tokens()]);
+        network.norm_backward(network.layout.blocks[b].ln_1, dy, input, stats, &mut t.d[..rows], gradient)
+    }
+
+    fn embedding_backward(&mut self, t: &mut Gradients<R>, gradient: &mut [R]) -> Result<(), SimError> {
+        let (network, n) = (self.network, self.extent.n_tokens());
+        let op = Embedding::new(n, network.config.padded_vocab(), network.config.width, n.max(1));
+        let table = network.part(gradient, network.layout.wte);
+        embedding::backward(&op, self.tokens, &t.d[..n * network.config.width], table, None, None).map_err(refused)
     }
 }

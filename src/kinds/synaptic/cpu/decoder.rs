@@ -1,16 +1,19 @@
 //! Prediction of the next token with a cache of keys, values and the states of synapses.
 
 use super::{
-    heads::softmax,
-    network::{Network, refused, zeros},
-    plastic::{MixtureTokens, Plastic},
+    activations::{BlockActivations, Head, Shared},
+    forward::Run,
+    heads::{Rows, softmax},
+    network::{Extent, Network, refused, zeros},
+    plastic::Plastic,
 };
 use crate::{
-    gpu::StopFlag,
+    gpu::Pass,
     kinds::{
         language::backend::Decoder,
         synaptic::{
-            experts::{self, GENES, MixtureWork, Phenotype, Routing},
+            experts::{GENES, Phenotype},
+            network::predict,
             postsynaptic::PlasticityRule,
             presynaptic::{self, KeyState, Presynaptic},
         },
@@ -24,16 +27,14 @@ use crate::{
 use rayon::prelude::*;
 
 /// What a block remembers of a text.
-struct Cache<R> {
+pub struct Cache<R> {
     /// `[T, Hkv D]`
     keys: Vec<R>,
     /// `[T, Hkv D]`
     values: Vec<R>,
     /// Synapses of each query head.
     synapses: Vec<KeyState<R>>,
-    /// Decisions for the tokens of the last call.
-    routing: Routing<R>,
-    mixture: MixtureWork<R>,
+    presynaptic: Presynaptic,
 }
 
 /// A cache. Tokens may be pushed in pieces of any length: the results are the same.
@@ -46,22 +47,6 @@ pub struct CpuDecoder<'a, R> {
     logits: Vec<f32>,
 }
 
-/// Buffers of one call.
-struct Room<R> {
-    x: Vec<R>,
-    norm: Vec<R>,
-    stats: Vec<R>,
-    q_in: Vec<R>,
-    k_in: Vec<R>,
-    q: Vec<R>,
-    k: Vec<R>,
-    v: Vec<R>,
-    stats_heads: Vec<R>,
-    by_head: Vec<R>,
-    attention: Vec<R>,
-    mid: Vec<R>,
-}
-
 impl<'a, R: Real + Default> CpuDecoder<'a, R> {
     /// With an empty cache.
     pub fn new(network: &'a Network<R>) -> Result<Self, SimError> {
@@ -72,8 +57,7 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
                 keys: cache()?,
                 values: cache()?,
                 synapses: vec![KeyState::fresh(&presynaptic, c.context); c.heads],
-                routing: Routing::default(),
-                mixture: MixtureWork::default(),
+                presynaptic,
             })
         };
         let caches = (0..c.layers).map(cache).collect::<Result<_, SimError>>()?;
@@ -92,83 +76,36 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
     pub fn synapses(&self, block: usize, head: usize) -> &KeyState<R> {
         &self.caches[block].synapses[head]
     }
+}
 
-    /// What the router of a block decided for the tokens of the last call.
-    pub fn routing(&self, block: usize) -> &Routing<R> {
-        &self.caches[block].routing
-    }
-
-    fn room(&self, n: usize) -> Result<Room<R>, SimError> {
-        let c = &self.network.config;
-        let (width, kv) = (c.width, c.kv_width());
-        let rows = |columns: usize| zeros("activations of a text", n * columns);
-        Ok(Room {
-            x: rows(width)?,
-            norm: rows(width)?,
-            stats: rows(2)?,
-            q_in: rows(width)?,
-            k_in: rows(kv)?,
-            q: rows(width)?,
-            k: rows(kv)?,
-            v: rows(kv)?,
-            stats_heads: rows(2 * c.heads)?,
-            by_head: rows(width)?,
-            attention: rows(width)?,
-            mid: rows(width)?,
-        })
-    }
-
-    fn block(&mut self, b: usize, room: &mut Room<R>) -> Result<(), SimError> {
-        let (network, n, len) = (self.network, room.stats.len() / 2, self.len);
-        let (c, block) = (&network.config, network.layout.blocks[b]);
-        let Room { x, norm, stats, q_in, k_in, q, k, v, stats_heads, by_head, attention, mid } = room;
-        network.norm(block.ln_1, x, norm, stats)?;
-        network.linear(block.q, norm, q_in, None)?;
-        network.linear(block.k, norm, k_in, None)?;
-        network.linear(block.v, norm, v, None)?;
-        network.normalize_heads((n, len), c.heads, q_in, q, stats_heads)?;
-        network.normalize_heads((n, len), c.kv_heads, k_in, k, &mut stats_heads[..2 * n * c.kv_heads])?;
-        let kv = c.kv_width();
-        let cache = &mut self.caches[b];
-        cache.keys[len * kv..][..n * kv].copy_from_slice(k);
-        cache.values[len * kv..][..n * kv].copy_from_slice(v);
-        let Cache { keys, values, synapses, routing, mixture } = cache;
-        let (d, presynaptic) = (c.head_dim(), &self.presynaptic);
+impl<R: Real + Default> Cache<R> {
+    /// Attention of new tokens to all so far, of which `known` are in the cache: `y` is `[n, H D]`, and `by_head` has room for as many.
+    pub fn attend(
+        &mut self,
+        network: &Network<R>,
+        block: usize,
+        known: usize,
+        x: Rows<'_, R>,
+        by_head: &mut [R],
+        y: &mut [R],
+    ) -> Result<(), SimError> {
+        let c = &network.config;
+        let (n, kv, d) = (x.q.len() / c.width, c.kv_width(), c.head_dim());
+        let Self { keys, values, synapses, presynaptic } = self;
+        keys[known * kv..][..n * kv].copy_from_slice(x.k);
+        values[known * kv..][..n * kv].copy_from_slice(x.v);
         let heads = by_head.par_chunks_mut(n * d).zip(synapses).enumerate();
         heads.try_for_each(|(head, (y, synapses))| {
             let place = head / c.group() * d;
-            let of_head = (&q[head * d..], &keys[place..], &values[place..]);
-            attend(network, (b, head), (len, n), presynaptic, of_head, synapses, y)
+            let of_head = (&x.q[head * d..], &keys[place..], &values[place..]);
+            attend(network, (block, head), (known, n), presynaptic, of_head, synapses, y)
         })?;
         for (head, rows) in by_head.chunks_exact(n * d).enumerate() {
             for (token, row) in rows.chunks_exact(d).enumerate() {
-                attention[token * c.width + head * d..][..d].copy_from_slice(row);
+                y[token * c.width + head * d..][..d].copy_from_slice(row);
             }
         }
-        network.linear(block.o, attention, mid, Some(x))?;
-        network.norm(block.ln_2, mid, norm, stats)?;
-        let (router, state) = (&network.dynamics.router, &network.routers[b]);
-        experts::forward(router, norm, network.router_weights(b), state, routing).map_err(refused)?;
-        x.copy_from_slice(mid);
-        network
-            .mixture()
-            .forward(norm, routing, network.expert_weights(b), mixture, x, &StopFlag::default())
-            .map_err(refused)?;
-        match &mut self.plastic {
-            Some(plastic) => {
-                let expert = |e| Ok(network.expert(b, e));
-                let at = MixtureTokens {
-                    input: norm,
-                    residual: mid,
-                    output: x,
-                    routing,
-                    energy: &state.energy,
-                    expert: &expert,
-                };
-                plastic.step(b, at)
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -221,16 +158,19 @@ impl<R: Real + Default> Decoder for CpuDecoder<'_, R> {
             let all = self.len + n;
             return Err(SimError::Input(format!("a text of {all} tokens exceeds the context of {}", c.context)));
         }
-        let mut room = self.room(n)?;
-        network.embed(tokens, &mut room.x)?;
-        for b in 0..c.layers {
-            self.block(b, &mut room)?;
-        }
-        self.len += n;
-        let Room { x, norm, stats, .. } = &mut room;
-        network.norm(network.layout.ln_f, x, norm, stats)?;
+        let (rows, known) = (n * c.width, self.len);
+        let buffer = |len: usize| zeros("activations of a text", len);
+        let (mut x, mut next, mut block) = (buffer(rows)?, buffer(rows)?, BlockActivations::default());
+        block.reserve(c, n, (0, false))?;
+        let mut shared = Shared { by_head: buffer(rows)?, kv_by_head: vec![] };
+        let mut head = Head { norm_f: buffer(rows)?, stats_f: buffer(2 * n)?, ..Head::default() };
         let mut logits = zeros("logits", n * c.padded_vocab())?;
-        network.logits(norm, &mut logits)?;
+        let (mut pass, extent) = (Pass::default(), Extent { sequences: 1, seq_len: n });
+        let mut run = Run::new(network, tokens, extent, &mut pass);
+        (run.cache, run.plastic) = (Some((known, &mut self.caches[..])), self.plastic.as_mut());
+        let of_block = (&mut block, &mut shared);
+        predict(&mut run, c.layers, (&mut x[..], &mut next[..]), of_block, &mut head, &mut logits[..])?;
+        self.len += n;
         self.logits = logits.into_iter().map(|x: R| x.f64() as f32).collect();
         Ok(&self.logits)
     }

@@ -1,19 +1,22 @@
-//! The forward pass.
+//! Operations of the [forward pass](crate::kinds::synaptic::network::Forward).
 
 use super::{
-    activations::{Activations, BlockActivations},
+    activations::{Activations, BlockActivations, Head, Shared},
+    decoder::Cache,
     heads::{Heads, Rows},
     network::{Extent, Network, of_experts, refused},
+    plastic::{MixtureTokens, Plastic},
 };
 use crate::{
     gpu::{Pass, StopFlag},
     kinds::{
         language::{
             backend::Outcome,
-            cpu::{go_on, outcome},
+            cpu::{go_on, head::LossRows, outcome, outcome_of},
         },
         synaptic::{
             experts,
+            network::{self, Forward},
             presynaptic::{Draws, Presynaptic, Release},
         },
     },
@@ -38,6 +41,53 @@ pub struct Noise {
     pub sequences: usize,
 }
 
+/// One pass over a batch.
+pub struct Run<'a, R> {
+    /// The model.
+    pub network: &'a Network<R>,
+    /// Tokens.
+    pub tokens: &'a [u32],
+    /// Targets, for losses.
+    pub targets: &'a [i32],
+    /// Sequences.
+    pub extent: Extent,
+    /// Random draws of release, in training.
+    pub noise: Option<&'a Noise>,
+    /// Tokens in the cache, and the cache of each block that new tokens attend to.
+    pub cache: Option<(usize, &'a mut [Cache<R>])>,
+    /// What tokens of a text write.
+    pub plastic: Option<&'a mut Plastic<R>>,
+    /// Gradients of the loss of each target, and of the auxiliary loss of each block.
+    pub scales: (R, f64),
+    /// First-order contributions of experts, which are added to, `[L, E]`.
+    pub contributions: &'a mut [f64],
+    /// Looked at between operations.
+    pub stop: StopFlag,
+    /// Times of the parts.
+    pub pass: &'a mut Pass,
+}
+
+impl<'a, R: Real + Default> Run<'a, R> {
+    /// Without targets, random draws and cache.
+    pub fn new(network: &'a Network<R>, tokens: &'a [u32], extent: Extent, pass: &'a mut Pass) -> Self {
+        let (scales, stop) = ((R::zero(), 0.0), pass.stop.clone());
+        let (targets, contributions): (&[i32], &mut [f64]) = (&[], &mut []);
+        Self {
+            network,
+            tokens,
+            targets,
+            extent,
+            noise: None,
+            cache: None,
+            plastic: None,
+            scales,
+            contributions,
+            stop,
+            pass,
+        }
+    }
+}
+
 impl<R: Real + Default> Network<R> {
     /// Activations of tokens up to the input of the logits. Release is random with `noise` only. Looks at the stop
     /// flag between operations.
@@ -49,30 +99,12 @@ impl<R: Real + Default> Network<R> {
         acts: &mut Activations<R>,
         pass: &mut Pass,
     ) -> Result<Outcome, SimError> {
-        outcome(self.pass_forward(tokens, extent, noise, acts, pass))
-    }
-
-    fn pass_forward(
-        &self,
-        tokens: &[u32],
-        extent: Extent,
-        noise: Option<&Noise>,
-        acts: &mut Activations<R>,
-        pass: &mut Pass,
-    ) -> Result<(), SimError> {
-        let (n, width) = (extent.n_tokens(), self.config.width);
         acts.reserve(&self.config, extent, Heads::<R>::has_factor(&self.dynamics.presynaptic))?;
-        let items = n as u64;
-        pass.span("embed", items, || self.embed(tokens, &mut acts.blocks[0].input[..n * width]))?;
-        for b in 0..self.config.layers {
-            let (before, after) = acts.blocks.split_at_mut(b + 1);
-            let output = after.first_mut().map_or(&mut acts.last, |next| &mut next.input);
-            let block = &mut before[b];
-            self.attend(b, extent, noise, block, &mut acts.by_head[..n * width], pass)?;
-            self.mix(b, n, block, &mut output[..n * width], pass)?;
-        }
-        let (x, y) = (&acts.last[..n * width], &mut acts.norm_f[..n * width]);
-        self.norm(self.layout.ln_f, x, y, &mut acts.stats_f[..2 * n])
+        let Activations { streams, blocks, shared, head, .. } = acts;
+        let mut streams = rows(streams, extent.n_tokens() * self.config.width);
+        let mut run = Run { noise, ..Run::new(self, tokens, extent, pass) };
+        let done = network::forward(&mut run, &mut streams, blocks, shared);
+        outcome(done.and_then(|()| run.last_norm(streams[self.config.layers], head, shared)))
     }
 
     /// Vectors of tokens.
@@ -98,47 +130,6 @@ impl<R: Real + Default> Network<R> {
             seed: noise.seed,
             step: noise.step,
             head: ((block * noise.sequences + noise.first) * self.config.heads) as u32,
-        })
-    }
-
-    /// `mid = input + o(attention(LN1 input))`
-    fn attend(
-        &self,
-        b: usize,
-        extent: Extent,
-        noise: Option<&Noise>,
-        a: &mut BlockActivations<R>,
-        by_head: &mut [R],
-        pass: &mut Pass,
-    ) -> Result<(), SimError> {
-        let (n, c, block) = (extent.n_tokens(), &self.config, self.layout.blocks[b]);
-        let (width, kv) = (c.width, c.kv_width());
-        let (input, x) = (&a.input[..n * width], &mut a.norm_1[..n * width]);
-        let (items, stop) = (n as u64, &pass.stop.clone());
-        pass.span("norm", items, || self.norm(block.ln_1, input, x, &mut a.stats_1[..2 * n]))?;
-        let (q_in, k_in, v) = (&mut a.q_in[..n * width], &mut a.k_in[..n * kv], &mut a.v[..n * kv]);
-        pass.span("qkv", items, || {
-            self.linear_of_batch(block.q, x, q_in, None, stop)?;
-            self.linear_of_batch(block.k, x, k_in, None, stop)?;
-            self.linear_of_batch(block.v, x, v, None, stop)
-        })?;
-        let (q, k) = (&mut a.q[..n * width], &mut a.k[..n * kv]);
-        let position = (extent.seq_len, 0);
-        pass.span("rope", items, || {
-            self.normalize_heads(position, c.heads, q_in, q, &mut a.stats_q[..2 * n * c.heads])?;
-            self.normalize_heads(position, c.kv_heads, k_in, k, &mut a.stats_k[..2 * n * c.kv_heads])
-        })?;
-        let (scales, presynaptic) = (self.head_scales(b), self.presynaptic(noise));
-        let heads = self.heads(extent, (&scales, &presynaptic), self.draws(b, noise), stop);
-        let heads = Heads { profiled: pass.profiled, ..heads };
-        let edges = extent.n_edges(c.heads);
-        let factor = if a.factor.is_empty() { &mut [] } else { &mut a.factor[..edges] };
-        let attended = &mut a.attention[..n * width];
-        let probabilities = &mut a.probabilities[..edges];
-        let timings = heads.forward(Rows { q, k, v }, probabilities, factor, by_head, attended)?;
-        timings.iter().for_each(|timing| pass.note(timing));
-        pass.span("projection", items, || {
-            self.linear_of_batch(block.o, attended, &mut a.mid[..n * width], Some(input), stop)
         })
     }
 
@@ -177,30 +168,137 @@ impl<R: Real + Default> Network<R> {
         let op = self.head_norm_op(x.len() / self.config.head_dim());
         norm::forward(&op, x, &self.ones, None, y, stats).map_err(refused)
     }
+}
 
-    /// `output = mid + mixture(LN2 mid)`
-    fn mix(
-        &self,
-        b: usize,
-        n: usize,
-        a: &mut BlockActivations<R>,
-        output: &mut [R],
-        pass: &mut Pass,
+/// The used part of each of some buffers.
+pub fn rows<R>(buffers: &mut [Vec<R>], len: usize) -> Vec<&mut [R]> {
+    buffers.iter_mut().map(|buffer| &mut buffer[..len]).collect()
+}
+
+impl<R: Real + Default> Forward for Run<'_, R> {
+    type Error = SimError;
+    type Stream = [R];
+    type Block<'f> = BlockActivations<R>;
+    type Shared<'f> = Shared<R>;
+    type Head<'f> = Head<R>;
+    type Logits = [R];
+
+    fn section(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&mut Self) -> Result<(), SimError>,
     ) -> Result<(), SimError> {
-        let (width, items) = (self.config.width, n as u64);
-        let (mid, x) = (&a.mid[..n * width], &mut a.norm_2[..n * width]);
-        pass.span("norm", items, || self.norm(self.layout.blocks[b].ln_2, mid, x, &mut a.stats_2[..2 * n]))?;
-        let (router, state) = (&self.dynamics.router, &self.routers[b]);
-        let stop = &pass.stop.clone();
-        go_on(stop)?;
-        pass.span("router", items, || {
-            experts::forward(router, x, self.router_weights(b), state, &mut a.routing).map_err(refused)
+        let (items, mut pass) = (self.extent.n_tokens() as u64, std::mem::take(self.pass));
+        let done = pass.span(name, items, || work(self));
+        *self.pass = pass;
+        done
+    }
+
+    fn embed(&mut self, y: &mut [R]) -> Result<(), SimError> {
+        self.network.embed(self.tokens, y)
+    }
+
+    fn first_norm(
+        &mut self,
+        b: usize,
+        input: &[R],
+        a: &mut BlockActivations<R>,
+        _: &mut Shared<R>,
+    ) -> Result<(), SimError> {
+        let (network, n) = (self.network, self.extent.n_tokens());
+        let x = &mut a.norm_1[..n * network.config.width];
+        network.norm(network.layout.blocks[b].ln_1, input, x, &mut a.stats_1[..2 * n])
+    }
+
+    fn project(&mut self, b: usize, a: &mut BlockActivations<R>, _: &mut Shared<R>) -> Result<(), SimError> {
+        let (network, n, stop) = (self.network, self.extent.n_tokens(), &self.stop);
+        let (block, width, kv) = (network.layout.blocks[b], network.config.width, network.config.kv_width());
+        let x = &a.norm_1[..n * width];
+        network.linear_of_batch(block.q, x, &mut a.q_in[..n * width], None, stop)?;
+        network.linear_of_batch(block.k, x, &mut a.k_in[..n * kv], None, stop)?;
+        network.linear_of_batch(block.v, x, &mut a.v[..n * kv], None, stop)
+    }
+
+    fn attend(&mut self, b: usize, a: &mut BlockActivations<R>, s: &mut Shared<R>) -> Result<(), SimError> {
+        let (network, extent) = (self.network, self.extent);
+        let (n, c) = (extent.n_tokens(), &network.config);
+        let (width, kv) = (c.width, c.kv_width());
+        let (q, k, v) = (&mut a.q[..n * width], &mut a.k[..n * kv], &a.v[..n * kv]);
+        let position = (extent.seq_len, self.cache.as_ref().map_or(0, |(known, _)| *known));
+        self.section("rope", |_| {
+            let (q_in, k_in) = (&mut a.q_in[..n * width], &mut a.k_in[..n * kv]);
+            network.normalize_heads(position, c.heads, q_in, q, &mut a.stats_q[..2 * n * c.heads])?;
+            network.normalize_heads(position, c.kv_heads, k_in, k, &mut a.stats_k[..2 * n * c.kv_heads])
         })?;
-        output.copy_from_slice(mid);
-        pass.span("experts", items, || {
-            self.mixture()
-                .forward(x, &a.routing, self.expert_weights(b), &mut a.mixture, output, stop)
-                .map_err(of_experts)
-        })
+        let (by_head, attended) = (&mut s.by_head[..n * width], &mut a.attention[..n * width]);
+        if let Some((known, caches)) = &mut self.cache {
+            return caches[b].attend(network, b, *known, Rows { q, k, v }, by_head, attended);
+        }
+        let (scales, presynaptic) = (network.head_scales(b), network.presynaptic(self.noise));
+        let heads = network.heads(extent, (&scales, &presynaptic), network.draws(b, self.noise), &self.stop);
+        let heads = Heads { profiled: self.pass.profiled, ..heads };
+        let edges = extent.n_edges(c.heads);
+        let factor = if a.factor.is_empty() { &mut [] } else { &mut a.factor[..edges] };
+        let timings = heads.forward(Rows { q, k, v }, &mut a.probabilities[..edges], factor, by_head, attended)?;
+        timings.iter().for_each(|timing| self.pass.note(timing));
+        Ok(())
+    }
+
+    fn project_output(&mut self, b: usize, input: &[R], a: &mut BlockActivations<R>) -> Result<(), SimError> {
+        let (network, rows) = (self.network, input.len());
+        let (x, y) = (&a.attention[..rows], &mut a.mid[..rows]);
+        network.linear_of_batch(network.layout.blocks[b].o, x, y, Some(input), &self.stop)
+    }
+
+    fn second_norm(&mut self, b: usize, a: &mut BlockActivations<R>) -> Result<(), SimError> {
+        let (network, n) = (self.network, self.extent.n_tokens());
+        let rows = n * network.config.width;
+        let (x, stats) = (&a.mid[..rows], &mut a.stats_2[..2 * n]);
+        network.norm(network.layout.blocks[b].ln_2, x, &mut a.norm_2[..rows], stats)
+    }
+
+    fn route(&mut self, b: usize, a: &mut BlockActivations<R>) -> Result<(), SimError> {
+        go_on(&self.stop)?;
+        let network = self.network;
+        let x = &a.norm_2[..self.extent.n_tokens() * network.config.width];
+        let (router, state) = (&network.dynamics.router, &network.routers[b]);
+        experts::forward(router, x, network.router_weights(b), state, &mut a.routing).map_err(refused)
+    }
+
+    fn mix(&mut self, b: usize, a: &mut BlockActivations<R>, output: &mut [R]) -> Result<(), SimError> {
+        let (network, rows) = (self.network, output.len());
+        output.copy_from_slice(&a.mid[..rows]);
+        network
+            .mixture()
+            .forward(&a.norm_2[..rows], &a.routing, network.expert_weights(b), &mut a.mixture, output, &self.stop)
+            .map_err(of_experts)
+    }
+
+    fn write_memory(&mut self, b: usize, a: &mut BlockActivations<R>, output: &mut [R]) -> Result<(), SimError> {
+        let (network, rows) = (self.network, output.len());
+        let Some(plastic) = &mut self.plastic else { return Ok(()) };
+        let at = MixtureTokens {
+            input: &a.norm_2[..rows],
+            residual: &a.mid[..rows],
+            output,
+            routing: &a.routing,
+            energy: &network.routers[b].energy,
+            expert: &|e| Ok(network.expert(b, e)),
+        };
+        plastic.step(b, at)
+    }
+
+    fn last_norm(&mut self, x: &[R], head: &mut Head<R>, _: &mut Shared<R>) -> Result<(), SimError> {
+        let y = &mut head.norm_f[..x.len()];
+        self.network.norm(self.network.layout.ln_f, x, y, &mut head.stats_f[..2 * self.extent.n_tokens()])
+    }
+
+    fn losses(&mut self, head: &mut Head<R>) -> Result<(), SimError> {
+        let Head { norm_f, logits, losses, lse, .. } = head;
+        outcome_of(self.network.head().losses(norm_f, self.targets, LossRows { logits, losses, lse }, &self.stop)?)
+    }
+
+    fn logits(&mut self, head: &Head<R>, logits: &mut [R]) -> Result<(), SimError> {
+        self.network.logits(&head.norm_f[..self.extent.n_tokens() * self.network.config.width], logits)
     }
 }

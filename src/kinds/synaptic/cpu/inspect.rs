@@ -37,7 +37,7 @@ impl<R: Real + Default> Network<R> {
 
     /// What a [`Site`] is of one sequence.
     pub fn inspect(&self, tokens: &[u32], site: Site) -> Result<Vec<R>, SimError> {
-        let (n, layers) = (tokens.len(), self.config.layers);
+        let n = tokens.len();
         let (Site::Attention { layer, .. }
         | Site::Drive { layer, .. }
         | Site::Bias { layer, .. }
@@ -46,9 +46,8 @@ impl<R: Real + Default> Network<R> {
         else {
             let Site::Residual(block) = site else { return Err(refused("no such place")) };
             let mut acts = self.activations(tokens)?;
-            return match acts.blocks.get_mut(block) {
-                Some(block) => Ok(std::mem::take(&mut block.input)),
-                None if block == layers => Ok(acts.last),
+            return match acts.streams.get_mut(block) {
+                Some(stream) => Ok(std::mem::take(stream)),
                 None => Err(refused(format!("there is no block {block}"))),
             };
         };

@@ -1,7 +1,7 @@
 //! Weights, states of the routers, and layers that both passes use.
 
 use super::decoder::CpuDecoder;
-pub use crate::kinds::language::cpu::{refused, zeros};
+pub use crate::kinds::language::cpu::{layers::parts_mut, refused, zeros};
 use crate::{
     gpu::StopFlag,
     kinds::{
@@ -25,7 +25,7 @@ use crate::{
     },
     sim::SimError,
 };
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 /// Added to the variance in a LayerNorm.
 pub const EPS: f64 = 1e-5;
@@ -80,16 +80,6 @@ impl Extent {
     pub const fn n_edges(self, heads: usize) -> usize {
         self.sequences * heads * self.seq_len * self.seq_len
     }
-}
-
-/// Parts of a buffer; their ranges ascend.
-pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N]) -> [&mut [R]; N] {
-    let (mut rest, mut start) = (buffer, 0);
-    ranges.map(|range| {
-        let (part, after) = std::mem::take(&mut rest)[range.start - start..].split_at_mut(range.len());
-        (rest, start) = (after, range.end);
-        part
-    })
 }
 
 impl<R: Real + Default> Network<R> {

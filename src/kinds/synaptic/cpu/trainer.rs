@@ -118,7 +118,7 @@ impl<R: Real + Default> Trainer<R> {
             if network.backward(&input, acts, to, pass)? == Outcome::Stopped {
                 return Ok(None);
             }
-            total += acts.losses[..targets.len()].iter().map(|loss| loss.f64()).sum::<f64>();
+            total += acts.head.losses[..targets.len()].iter().map(|loss| loss.f64()).sum::<f64>();
             first += batch.sequences;
         }
         for (step, of_block) in experts.iter_mut().zip(contributions.chunks_exact(self.network.config.experts)) {
@@ -238,7 +238,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
         {
             return Ok(Outcome::Stopped);
         }
-        losses.iter_mut().zip(&acts.losses).take(targets.len()).for_each(|(to, loss)| *to = loss.f64() as f32);
+        losses.iter_mut().zip(&acts.head.losses).take(targets.len()).for_each(|(to, loss)| *to = loss.f64() as f32);
         Ok(Outcome::Done)
     }
 

@@ -20,8 +20,8 @@ use crate::{
                 format::ModelFormat,
                 kernels::StepKernels,
                 model::{ModelParts, SizesOf},
-                plan::BatchShape,
             },
+            plan::BatchShape,
         },
         synaptic::{
             backend::{Backend, Dynamics, ExpertStep, Site, SlotAverage, StepInput},

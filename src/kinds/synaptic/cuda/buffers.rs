@@ -10,8 +10,8 @@ use crate::{
             cuda::{
                 format::ModelFormat,
                 model::{ModelBuffers, ModelSizes},
-                plan::BatchShape,
             },
+            plan::BatchShape,
         },
         synaptic::{
             backend::Dynamics,

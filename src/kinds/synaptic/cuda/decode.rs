@@ -4,24 +4,27 @@ use super::{
     backend::Captured,
     buffers::{DeviceBuffers, SynapticBuffers},
     network::{Cache, Network, Routers, Run},
-    plan::{BlockTensors, Plan, SharedTensors},
+    plan::{BlockTensors, HeadTensors, Plan, SharedTensors},
 };
 use crate::{
     gpu::{Buf, Pass, Slice},
     kinds::{
-        language::cuda::{
-            batch::{BatchBuffers, BatchParts},
-            captures::Captures,
-            decode::PieceReader,
-            error::OpError,
-            format::ModelFormat,
-            layers::widened,
-            plan::{BatchShape, HeadTensors},
+        language::{
+            cuda::{
+                batch::{BatchBuffers, BatchParts},
+                captures::Captures,
+                decode::PieceReader,
+                error::OpError,
+                format::ModelFormat,
+                layers::widened,
+            },
+            plan::BatchShape,
         },
         synaptic::{
             cpu::plastic::{MixtureTokens, Plastic},
             experts::{GENES, Phenotype, Routing},
             model::Block,
+            network::predict,
             postsynaptic::{PlasticityRule, hebbian::ExpertCopy},
         },
     },
@@ -39,17 +42,17 @@ pub struct PieceOfText<'a, T: ModelFormat> {
 }
 
 /// The tensors of a block that plasticity reads, and where its experts are.
-struct WrittenBlock<'a, T: ModelFormat> {
-    network: &'a Network<T>,
-    weights: &'a Slice<f32>,
+pub(super) struct WrittenBlock<'a, T: ModelFormat> {
+    pub network: &'a Network<T>,
+    pub weights: &'a Slice<f32>,
     /// `[L, E]`
-    energy: &'a Slice<f32>,
-    number: usize,
+    pub energy: &'a Slice<f32>,
+    pub number: usize,
 }
 
 impl<T: ModelFormat> WrittenBlock<'_, T> {
     /// Reads and writes what belongs to the block, and changes its output `[n, C]`. It is on the host.
-    fn write(
+    pub fn write(
         &self,
         plastic: &mut Plastic<f32>,
         a: &BlockTensors<'_, T>,
@@ -171,7 +174,7 @@ impl Piece {
         &self,
         network: &Network<T>,
         b: &mut DeviceBuffers<T>,
-        mut plastic: Option<&mut Plastic<f32>>,
+        plastic: Option<&mut Plastic<f32>>,
         pass: &mut Pass,
     ) -> Result<(), OpError> {
         let DeviceBuffers { trained, batch, kind } = b;
@@ -187,21 +190,15 @@ impl Piece {
         let frame = arena.frame();
         let mut x = frame.take::<f32>("residual stream", plan.stream)?;
         let mut next = frame.take::<f32>("next residual stream", plan.stream)?;
-        let mut block = BlockTensors::take(&frame, &plan.block)?;
-        let mut shared = SharedTensors::take(&frame, &plan.shared)?;
-        let mut head = HeadTensors::take(&frame, &plan.head)?;
+        let mut block = BlockTensors::take(&mut &frame, &plan.block)?;
+        let mut shared = SharedTensors::take(&mut &frame, &plan.shared)?;
+        let mut head = HeadTensors::take(&mut &frame, &plan.head)?;
         let inner = frame.frame();
         let cache = Some(Cache { keys, values, synapses, place: self.has_place.then_some(&**place) });
-        let mut run = Run { network, weights, matrices, routers, batch, draws: None, cache, flag, frame: &inner, pass };
-        run.embed(&mut x)?;
-        for b in 0..network.config.layers {
-            run.block(b, &x, &mut block, &mut shared.refs(), &mut next)?;
-            if let Some(plastic) = &mut plastic {
-                WrittenBlock { network, weights, energy, number: b }.write(plastic, &block, &mut next)?;
-            }
-            std::mem::swap(&mut x, &mut next);
-        }
-        run.last_norm(&x, &mut head, &mut shared.wide)?;
-        run.logits(&head.norm_f, &mut *logits.part_mut(0..shape.n_tokens() * plan.vocab)?)
+        let mut run = Run::new((network, &plan), (weights, matrices, routers), batch, flag, &inner, pass);
+        (run.cache, run.plastic) = (cache, plastic);
+        let mut logits = logits.part_mut(0..shape.n_tokens() * plan.vocab)?;
+        let (streams, s) = ((&mut *x, &mut *next), &mut shared.refs());
+        predict(&mut run, network.config.layers, streams, (&mut block, s), &mut head, &mut logits)
     }
 }

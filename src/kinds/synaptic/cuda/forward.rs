@@ -1,21 +1,26 @@
-//! The forward pass; formulas are those of the CPU model.
+//! Operations of the [forward pass](crate::kinds::synaptic::network::Forward).
 
 use super::{
+    decode::WrittenBlock,
     kernels::{MoveHeads, SplitHeads},
     network::{Run, optional, threads, warps},
-    plan::{BlockTensors, MixtureTensors, Shared},
+    plan::{BlockTensors, HeadTensors, MixtureTensors, Shared},
 };
 use crate::{
-    gpu::{Any, Slice, ViewMut, nvtx},
+    gpu::{Any, Slice},
     kinds::{
-        language::cuda::{error::OpError, format::ModelFormat, plan::HeadTensors},
-        synaptic::presynaptic::{
-            Mode, Presynaptic, Release,
-            cuda::{KeyMemory, ScanExtent},
+        language::cuda::{error::OpError, format::ModelFormat},
+        synaptic::{
+            network::Forward,
+            presynaptic::{
+                Mode, Presynaptic, Release,
+                cuda::{KeyMemory, ScanExtent},
+            },
         },
     },
     nn::{
         gemm::{Epilogue, Gemm, Layout},
+        layers::{Forward as _, LossRows},
         softmax::{Mask, Softmax},
     },
 };
@@ -65,12 +70,6 @@ impl Products {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Vectors of tokens.
-    pub fn embed(&mut self, y: &mut Slice<f32>) -> Result<(), OpError> {
-        let table = self.network.layout.wte;
-        self.section("embed", |run| run.layers().embed(table, None, y))
-    }
-
     /// Heads and edges of a block.
     pub fn extent(&self, b: usize) -> ScanExtent {
         let (shape, heads) = (self.batch.shape, self.network.config.heads);
@@ -95,55 +94,8 @@ impl<T: ModelFormat> Run<'_, T> {
         if self.draws.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// One block: from the residual stream `input` to `output`.
-    pub fn block(
-        &mut self,
-        b: usize,
-        input: &Slice<f32>,
-        a: &mut BlockTensors<'_, T>,
-        s: &mut Shared<'_, T>,
-        output: &mut Slice<f32>,
-    ) -> Result<(), OpError> {
-        let _range = nvtx::range_of(|| format!("block {b}"));
-        let block = self.network.layout.blocks[b];
-        self.section("norm", |run| {
-            run.norm(block.ln_1, input, T::wide(&mut a.norm_1, s.wide), &mut a.stats_1)?;
-            run.keep(&mut a.norm_1, s.wide)
-        })?;
-        self.section("qkv", |run| run.project(b, &a.norm_1, s.packed))?;
-        // A cache is taken out of the pass, whose layers it is not for.
-        match self.cache.take() {
-            Some(cache) => {
-                let (c, op) = (&self.network.config, self.release());
-                let kv = c.context * c.kv_width();
-                let of_state = KeyMemory::len(&op, c.heads, c.context);
-                let mut keys = cache.keys.part_mut(b * kv..(b + 1) * kv)?;
-                let mut values = cache.values.part_mut(b * kv..(b + 1) * kv)?;
-                let mut state = cache.synapses.part_mut(b * of_state..(b + 1) * of_state)?;
-                let (known, place) = (self.batch.offset, cache.place);
-                let memory = KeyMemory { state: &mut state, capacity: c.context, known, place };
-                let of_block = (&mut *a.q, &mut *keys, &mut *values, &mut *a.rstd);
-                let edges = (&mut *a.probabilities, &mut *a.factor);
-                let done = self.attend(b, of_block, edges, s, (c.context, Some(memory)), &mut a.attention);
-                drop((keys, values, state));
-                self.cache = Some(cache);
-                done?;
-            }
-            None => {
-                let of_block = (&mut *a.q, &mut *a.k, &mut *a.v, &mut *a.rstd);
-                let (edges, rows) = ((&mut *a.probabilities, &mut *a.factor), self.batch.shape.seq_len);
-                self.attend(b, of_block, edges, s, (rows, None), &mut a.attention)?;
-            }
-        }
-        self.section("projection", |run| {
-            run.rounded().linear_with(block.o, &a.attention, &mut a.mid, Epilogue::Residual(input))
-        })?;
-        self.section("norm", |run| run.norm(block.ln_2, &a.mid, &mut a.norm_2, &mut a.stats_2))?;
-        self.mix(b, a, output)
-    }
-
     /// Queries, keys and values side by side.
-    fn project(&mut self, b: usize, x: &Slice<T>, packed: &mut Slice<f32>) -> Result<(), OpError> {
+    fn project_packed(&mut self, b: usize, x: &Slice<T>, packed: &mut Slice<f32>) -> Result<(), OpError> {
         let (network, width) = (self.network, self.network.config.width);
         let (n, columns) = (x.len() / width, network.packed_width());
         for one in network.projections(b) {
@@ -164,7 +116,7 @@ impl<T: ModelFormat> Run<'_, T> {
     }
 
     /// Attention of all heads, from packed projections to `y`, `[tokens, C]`.
-    fn attend(
+    fn attend_heads(
         &mut self,
         b: usize,
         (q, k, v, rstd): (&mut Slice<f32>, &mut Slice<f32>, &mut Slice<f32>, &mut Slice<f32>),
@@ -237,56 +189,133 @@ impl<T: ModelFormat> Run<'_, T> {
             run.keep(y, s.wide)
         })
     }
+}
 
-    /// `output = mid + mixture(LN2 mid)`
-    fn mix(&mut self, b: usize, a: &mut BlockTensors<'_, T>, output: &mut Slice<f32>) -> Result<(), OpError> {
-        let network = self.network;
-        let (ops, router, mixture) = (&network.ops, &network.dynamics.router, network.mixture());
-        let gemm = (&ops.model.gemm, ops.model.options);
-        let (weights, state) = (self.experts(b)?, self.router(b)?);
-        let (weights, state) = (weights.refs(), state.refs());
-        let MixtureTensors { x, mid, mut routing, mut rows } = a.mixture();
-        self.section("router", |run| {
-            ops.experts.route(run.pass, &ops.model.gemm, router, x, weights, state, &mut routing, run.frame)?;
-            Ok(())
-        })?;
-        self.section("experts", |run| {
-            let of = (router, &mixture);
-            ops.experts.forward(run.pass, gemm, of, (x, mid), weights, &routing, &mut rows, output)?;
-            Ok(())
-        })
+impl<T: ModelFormat> Forward for Run<'_, T> {
+    type Error = OpError;
+    type Stream = Slice<f32>;
+    type Block<'f> = BlockTensors<'f, T>;
+    type Shared<'f> = Shared<'f, T>;
+    type Head<'f> = HeadTensors<'f, T>;
+    type Logits = Slice<T>;
+
+    /// While kernels are measured it is one row, between two events.
+    fn section(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&mut Self) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        if !self.pass.profiled {
+            return work(self);
+        }
+        let (gpu, items, mut refused) = (&self.network.gpu, self.batch.shape.n_tokens() as u64, None);
+        let mut pass = std::mem::take(self.pass);
+        let measured = pass.device_span(gpu, name, || work(self).map_err(|why| why.into_gpu(name, &mut refused)));
+        pass.last_items(items);
+        *self.pass = pass;
+        match (measured, refused) {
+            (_, Some(why)) => Err(OpError::Refused(why)),
+            (measured, None) => Ok(measured?),
+        }
     }
 
-    /// The embedding and all blocks.
-    pub fn forward(
+    fn embed(&mut self, y: &mut Slice<f32>) -> Result<(), OpError> {
+        let table = self.network.layout.wte;
+        self.layers().embed(table, None, y)
+    }
+
+    fn first_norm(
         &mut self,
-        streams: &mut [ViewMut<'_, f32>],
-        blocks: &mut [BlockTensors<'_, T>],
+        b: usize,
+        input: &Slice<f32>,
+        a: &mut BlockTensors<'_, T>,
         s: &mut Shared<'_, T>,
     ) -> Result<(), OpError> {
-        self.embed(&mut streams[0])?;
-        for (b, a) in blocks.iter_mut().enumerate() {
-            let (before, after) = streams.split_at_mut(b + 1);
-            self.block(b, &before[b], a, s, &mut after[0])?;
-        }
+        let norm = self.network.layout.blocks[b].ln_1;
+        self.norm(norm, input, T::wide(&mut a.norm_1, s.wide), &mut a.stats_1)?;
+        self.keep(&mut a.norm_1, s.wide)
+    }
+
+    fn project(&mut self, b: usize, a: &mut BlockTensors<'_, T>, s: &mut Shared<'_, T>) -> Result<(), OpError> {
+        self.project_packed(b, &a.norm_1, s.packed)
+    }
+
+    fn attend(&mut self, b: usize, a: &mut BlockTensors<'_, T>, s: &mut Shared<'_, T>) -> Result<(), OpError> {
+        let edges = (&mut *a.probabilities, &mut *a.factor);
+        // A cache is taken out of the pass, whose layers it is not for.
+        let Some(cache) = self.cache.take() else {
+            let of_block = (&mut *a.q, &mut *a.k, &mut *a.v, &mut *a.rstd);
+            let rows = self.batch.shape.seq_len;
+            return self.attend_heads(b, of_block, edges, s, (rows, None), &mut a.attention);
+        };
+        let (c, op) = (&self.network.config, self.release());
+        let kv = c.context * c.kv_width();
+        let of_state = KeyMemory::len(&op, c.heads, c.context);
+        let mut keys = cache.keys.part_mut(b * kv..(b + 1) * kv)?;
+        let mut values = cache.values.part_mut(b * kv..(b + 1) * kv)?;
+        let mut state = cache.synapses.part_mut(b * of_state..(b + 1) * of_state)?;
+        let (known, place) = (self.batch.offset, cache.place);
+        let memory = KeyMemory { state: &mut state, capacity: c.context, known, place };
+        let of_block = (&mut *a.q, &mut *keys, &mut *values, &mut *a.rstd);
+        let done = self.attend_heads(b, of_block, edges, s, (c.context, Some(memory)), &mut a.attention);
+        drop((keys, values, state));
+        self.cache = Some(cache);
+        done
+    }
+
+    fn project_output(&mut self, b: usize, input: &Slice<f32>, a: &mut BlockTensors<'_, T>) -> Result<(), OpError> {
+        let weight = self.network.layout.blocks[b].o;
+        self.rounded().linear_with(weight, &a.attention, &mut a.mid, Epilogue::Residual(input))
+    }
+
+    fn second_norm(&mut self, b: usize, a: &mut BlockTensors<'_, T>) -> Result<(), OpError> {
+        let norm = self.network.layout.blocks[b].ln_2;
+        self.norm(norm, &a.mid, &mut a.norm_2, &mut a.stats_2)
+    }
+
+    fn route(&mut self, b: usize, a: &mut BlockTensors<'_, T>) -> Result<(), OpError> {
+        let (network, weights, state) = (self.network, self.experts(b)?, self.router(b)?);
+        let (ops, router, gemm) = (&network.ops.experts, &network.dynamics.router, &network.ops.model.gemm);
+        let MixtureTensors { x, mut routing, .. } = a.mixture();
+        ops.route(self.pass, gemm, router, x, weights.refs(), state.refs(), &mut routing, self.frame)?;
         Ok(())
     }
 
-    /// The last norm, with room for it in f32.
-    pub fn last_norm(
+    fn mix(&mut self, b: usize, a: &mut BlockTensors<'_, T>, output: &mut Slice<f32>) -> Result<(), OpError> {
+        let (network, weights) = (self.network, self.experts(b)?);
+        let (ops, of) = (&network.ops, (&network.dynamics.router, &network.mixture()));
+        let gemm = (&ops.model.gemm, ops.model.options);
+        let MixtureTensors { x, mid, routing, mut rows } = a.mixture();
+        ops.experts.forward(self.pass, gemm, of, (x, mid), weights.refs(), &routing, &mut rows, output)?;
+        Ok(())
+    }
+
+    fn write_memory(&mut self, b: usize, a: &mut BlockTensors<'_, T>, output: &mut Slice<f32>) -> Result<(), OpError> {
+        let (network, weights, energy) = (self.network, self.weights, self.routers.energy);
+        match &mut self.plastic {
+            Some(plastic) => WrittenBlock { network, weights, energy, number: b }.write(plastic, a, output),
+            None => Ok(()),
+        }
+    }
+
+    fn last_norm(
         &mut self,
         x: &Slice<f32>,
         head: &mut HeadTensors<'_, T>,
-        room: &mut Slice<f32>,
+        s: &mut Shared<'_, T>,
     ) -> Result<(), OpError> {
         let norm = self.network.layout.ln_f;
-        self.norm(norm, x, T::wide(&mut head.norm_f, room), &mut head.stats_f)?;
-        self.keep(&mut head.norm_f, room)
+        self.norm(norm, x, T::wide(&mut head.norm_f, s.wide), &mut head.stats_f)?;
+        self.keep(&mut head.norm_f, s.wide)
     }
 
-    /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
-    pub fn logits(&mut self, x: &Slice<T>, logits: &mut Slice<T>) -> Result<(), OpError> {
-        let head = self.network.layout.lm_head;
-        self.rounded().linear((head, None), x, logits, None)
+    fn losses(&mut self, head: &mut HeadTensors<'_, T>) -> Result<(), OpError> {
+        let (of, to) = (self.head(), LossRows { losses: &mut *head.losses, lse: &mut *head.lse });
+        self.rounded().losses(of, &head.norm_f, to)
+    }
+
+    fn logits(&mut self, head: &HeadTensors<'_, T>, logits: &mut Slice<T>) -> Result<(), OpError> {
+        let weight = self.network.layout.lm_head;
+        self.rounded().linear((weight, None), &head.norm_f, logits, None)
     }
 }

@@ -4,7 +4,10 @@ use super::{backend::SynapticBackend, buffers::SHOWN_TOKENS, pass};
 use crate::{
     gpu::Pass,
     kinds::{
-        language::cuda::{error::OpError, format::ModelFormat, layers::widened, plan::BatchShape},
+        language::{
+            cuda::{error::OpError, format::ModelFormat, layers::widened},
+            plan::BatchShape,
+        },
         synaptic::{
             backend::{Backend as _, ExpertStep, Selection, Site},
             experts::{

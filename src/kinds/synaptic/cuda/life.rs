@@ -8,19 +8,22 @@ use super::{
     plan::{Plan, SharedTensors},
 };
 use crate::{
-    gpu::Pass,
+    gpu::{Pass, ViewMut},
     kinds::{
-        language::cuda::{
-            batch::{BatchBuffers, BatchParts},
-            buffers::{Trained, waiting},
-            error::OpError,
-            format::ModelFormat,
+        language::{
+            cuda::{
+                batch::{BatchBuffers, BatchParts},
+                buffers::{Trained, waiting},
+                error::OpError,
+                format::ModelFormat,
+            },
             plan::{BatchShape, streams},
         },
         synaptic::{
             backend::SlotAverage,
             experts::{FEATURES, RouterState},
             life::{Edit, ExpertArrays, ExpertRecord, cuda::Served},
+            network,
         },
     },
     nn::optimizer::cuda::{Buffers, Copy},
@@ -145,13 +148,12 @@ pub(super) fn specialize<T: ModelFormat>(
     let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
     let frame = arena.frame();
-    let mut streams = streams::<f32>(&frame, layers + 1, plan.stream)?;
+    let mut streams: Vec<ViewMut<'_, f32>> = streams(&mut &frame, layers + 1, plan.stream)?;
     let mut blocks = pass::blocks(&frame, &plan, layers)?;
-    let mut shared = SharedTensors::take(&frame, &plan.shared)?;
+    let mut shared = SharedTensors::take(&mut &frame, &plan.shared)?;
     let inner = frame.frame();
-    let mut run =
-        Run { network, weights, matrices, routers, batch, draws: None, cache: None, flag, frame: &inner, pass };
-    run.forward(&mut streams, &mut blocks, &mut shared.refs())?;
+    let mut run = Run::new((network, &plan), (weights, matrices, routers), batch, flag, &inner, pass);
+    network::forward(&mut run, &mut streams, &mut blocks, &mut shared.refs())?;
     for (layer, block) in blocks.iter().enumerate() {
         let slots = &(layer * experts..(layer + 1) * experts);
         let served = Served { x: &block.norm_2, indices: &block.indices, top_k, slots };

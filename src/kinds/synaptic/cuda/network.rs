@@ -1,22 +1,28 @@
 //! The model on a device: operations, layers that all passes use, and what a pass reads.
 
 use super::{
+    backward::Sums,
     kernels::{HeadArgs, HeadKernels},
     plan::Plan,
 };
 use crate::{
     gpu::{Any, BlockSize, Buf, Frame, Gpu, GpuError, Grid, Pass, Place, Slice, View},
     kinds::{
-        language::cuda::{
-            batch::DeviceBatch,
-            error::OpError,
-            format::ModelFormat,
-            layers::{HeadMatrix, Layers, ModelOps},
+        language::{
+            cuda::{
+                batch::DeviceBatch,
+                error::OpError,
+                format::ModelFormat,
+                layers::{Layers, Loss, ModelOps},
+            },
             plan::BatchShape,
         },
         synaptic::{
             backend::Dynamics,
-            cpu::network::{EPS, HEAD_EPS},
+            cpu::{
+                network::{EPS, HEAD_EPS},
+                plastic::Plastic,
+            },
             experts::{
                 FEATURES, Mixture,
                 cuda::{CudaExperts, DeviceState, DeviceWeights},
@@ -28,6 +34,7 @@ use crate::{
     },
     nn::{
         gemm::cuda::Options,
+        layers::{Forward as _, HeadMatrix},
         norm::{self, NormKind},
         parameters::ViewId,
         rope::RopeTable,
@@ -279,6 +286,14 @@ pub struct Run<'a, T: ModelFormat> {
     pub draws: Option<&'a Slice<ReleaseStep>>,
     /// Earlier tokens, that new tokens attend to.
     pub cache: Option<Cache<'a>>,
+    /// What tokens of a text write, which is on the host.
+    pub plastic: Option<&'a mut Plastic<f32>>,
+    /// What gradients of a loss need.
+    pub loss: Option<Loss<'a>>,
+    /// What gradients of experts add to.
+    pub sums: Option<Sums<'a>>,
+    /// Tokens whose logits are in memory at a time.
+    pub logit_rows: usize,
     /// Raised where a token is out of range.
     pub flag: &'a mut Slice<u32>,
     /// Temporaries.
@@ -288,41 +303,10 @@ pub struct Run<'a, T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Runs a part of the pass. While kernels are measured it is one row, between two events.
-    pub fn section(
-        &mut self,
-        name: &'static str,
-        work: impl FnOnce(&mut Run<'_, T>) -> Result<(), OpError>,
-    ) -> Result<(), OpError> {
-        if !self.pass.profiled {
-            return work(self);
-        }
-        let (mut inner, mut refused) = (Pass::default(), None);
-        let items = self.batch.shape.n_tokens() as u64;
-        let Self { network, weights, matrices, routers, batch, draws, cache, flag, frame, pass } = self;
-        let cache = cache.as_mut().map(|cache| Cache {
-            keys: &mut *cache.keys,
-            values: &mut *cache.values,
-            synapses: &mut *cache.synapses,
-            place: cache.place,
-        });
-        let (routers, batch, draws) = (*routers, *batch, *draws);
-        let pass_of_run = &mut inner;
-        let mut run = Run { network, weights, matrices, routers, batch, draws, cache, flag, frame, pass: pass_of_run };
-        let measured =
-            pass.device_span(&network.gpu, name, || work(&mut run).map_err(|why| why.into_gpu(name, &mut refused)));
-        pass.last_items(items);
-        match (measured, refused) {
-            (_, Some(why)) => Err(OpError::Refused(why)),
-            (measured, None) => Ok(measured?),
-        }
-    }
-
     /// Layers that multiply by weights in the format of the model.
     pub fn rounded(&mut self) -> Layers<'_, T> {
-        let (network, weights, batch, frame) = (self.network, self.matrices, self.batch, self.frame);
-        let (flag, pass) = (&mut *self.flag, &mut *self.pass);
-        Layers { ops: &network.ops.model, map: &network.layout.map, weights, batch, flag, frame, pass }
+        let Network { ops, layout, .. } = self.network;
+        Layers::new((&ops.model, &layout.map), self.matrices, self.batch, self.flag, self.frame, self.pass)
     }
 
     /// Rounds what was computed in `room` to its place, where the format is not f32.
@@ -339,9 +323,8 @@ impl<T: ModelFormat> Run<'_, T> {
 
     /// Layers of f32.
     pub fn layers(&mut self) -> Layers<'_, f32> {
-        let (network, weights, batch, frame) = (self.network, self.weights, self.batch, self.frame);
-        let (flag, pass) = (&mut *self.flag, &mut *self.pass);
-        Layers { ops: &network.ops.model, map: &network.layout.map, weights, batch, flag, frame, pass }
+        let Network { ops, layout, .. } = self.network;
+        Layers::new((&ops.model, &layout.map), self.weights, self.batch, self.flag, self.frame, self.pass)
     }
 
     /// `y = norm(x)`.
@@ -357,13 +340,41 @@ impl<T: ModelFormat> Run<'_, T> {
     }
 
     /// The matrix of logits.
-    pub fn head(&self, plan: &Plan) -> HeadMatrix {
+    pub fn head(&self) -> HeadMatrix {
         let network = self.network;
-        HeadMatrix { weight: network.layout.lm_head, vocab: network.config.vocab, rows: plan.logit_rows }
+        HeadMatrix { weight: network.layout.lm_head, vocab: network.config.vocab, rows: self.logit_rows }
     }
 }
 
 impl<'a, T: ModelFormat> Run<'a, T> {
+    /// A pass without random draws, cache and loss. Weights are those of f32, and as operands of multiplications.
+    pub fn new(
+        (network, plan): (&'a Network<T>, &Plan),
+        (weights, matrices, routers): (&'a Slice<f32>, &'a Slice<T>, Routers<'a>),
+        batch: DeviceBatch<'a>,
+        flag: &'a mut Slice<u32>,
+        frame: &'a Frame<'a>,
+        pass: &'a mut Pass,
+    ) -> Self {
+        let (draws, cache, plastic, loss, sums, logit_rows) = (None, None, None, None, None, plan.logit_rows);
+        Self {
+            network,
+            weights,
+            matrices,
+            routers,
+            batch,
+            draws,
+            cache,
+            plastic,
+            loss,
+            sums,
+            logit_rows,
+            flag,
+            frame,
+            pass,
+        }
+    }
+
     /// A parameter.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, f32>, OpError> {
         Ok(self.weights.part(self.network.range(id))?)

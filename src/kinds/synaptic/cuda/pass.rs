@@ -7,21 +7,26 @@ use super::{
     kernels::KeepSelection,
     network::{Network, Routers, Run},
     optimizer::copy_frozen,
-    plan::{BackwardTensors, BlockTensors, Plan, SharedTensors},
+    plan::{BackwardTensors, BlockTensors, HeadTensors, Plan, SharedTensors},
 };
 use crate::{
     gpu::{Frame, Pass, Slice, ViewMut},
     kinds::{
-        language::cuda::{
-            batch::{BatchBuffers, BatchParts},
-            buffers::Trained,
-            error::OpError,
-            format::ModelFormat,
-            kernels::StepKernels,
-            layers::Loss,
-            plan::{BatchShape, HeadTensors, streams},
+        language::{
+            cuda::{
+                batch::{BatchBuffers, BatchParts},
+                buffers::Trained,
+                error::OpError,
+                format::ModelFormat,
+                kernels::StepKernels,
+                layers::Loss,
+            },
+            plan::{BatchShape, streams},
         },
-        synaptic::experts::cuda::{DeviceStateMut, MatrixGradients, STATISTICS},
+        synaptic::{
+            experts::cuda::{DeviceStateMut, MatrixGradients, STATISTICS},
+            network::{self, Forward as _},
+        },
     },
     nn::optimizer::cuda::Used,
 };
@@ -32,7 +37,7 @@ pub(super) fn blocks<'f, T: ModelFormat>(
     plan: &Plan,
     layers: usize,
 ) -> Result<Vec<BlockTensors<'f, T>>, OpError> {
-    (0..layers).map(|_| BlockTensors::take(frame, &plan.block).map_err(OpError::from)).collect()
+    (0..layers).map(|_| BlockTensors::take(&mut &*frame, &plan.block).map_err(OpError::from)).collect()
 }
 
 /// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums.
@@ -54,29 +59,31 @@ pub fn accumulate<T: ModelFormat>(
     let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
     let draws = Some(&**draws.buf());
+    let of = (&**weights, matrices, routers);
     let frame = arena.frame();
-    let mut streams = streams::<f32>(&frame, layers + 1, plan.stream)?;
+    let mut streams: Vec<ViewMut<'_, f32>> = streams(&mut &frame, layers + 1, plan.stream)?;
     let mut blocks = blocks(&frame, &plan, layers)?;
-    let mut shared = SharedTensors::take(&frame, &plan.shared)?;
-    let mut t = BackwardTensors::take(&frame, &plan.backward)?;
+    let mut shared = SharedTensors::take(&mut &frame, &plan.shared)?;
+    let mut t = BackwardTensors::take(&mut &frame, &plan.backward)?;
     {
         let frame = frame.frame();
-        let mut head = HeadTensors::take(&frame, &plan.head)?;
+        let mut head = HeadTensors::take(&mut &frame, &plan.head)?;
         let inner = frame.frame();
-        let (flag, pass) = (&mut *flag, &mut *pass);
-        let mut run = Run { network, weights, matrices, routers, batch, draws, cache: None, flag, frame: &inner, pass };
-        run.forward(&mut streams, &mut blocks, &mut shared.refs())?;
-        run.last_norm(&streams[layers], &mut head, &mut shared.wide)?;
-        let mut loss = Loss { scale, total };
-        run.loss_backward(&plan, &streams[layers], &mut head, &mut loss, &mut t, gradient)?;
+        let mut run = Run::new((network, &plan), of, batch, &mut *flag, &inner, &mut *pass);
+        (run.draws, run.loss) = (draws, Some(Loss { scale, total }));
+        let s = &mut shared.refs();
+        network::forward(&mut run, &mut streams, &mut blocks, s)?;
+        run.last_norm(&streams[layers], &mut head, s)?;
+        network::loss_backward(&mut run, &streams[layers], &mut head, &mut t, gradient)?;
     }
     for (layer, a) in blocks.iter().enumerate() {
         keep_selection(network, n, layer, a, (selected, selected_gates), pass)?;
     }
     let inner = frame.frame();
-    let mut run = Run { network, weights, matrices, routers, batch, draws, cache: None, flag, frame: &inner, pass };
-    let mut sums = Sums { batch: micro_batch.buf(), experts: statistics, aux, matrices: of_matrices };
-    run.blocks_backward(&streams, &mut blocks, &mut shared.refs(), &mut t, &mut sums, gradient)
+    let mut run = Run::new((network, &plan), of, batch, flag, &inner, pass);
+    let sums = Sums { batch: micro_batch.buf(), experts: statistics, aux, matrices: of_matrices };
+    (run.draws, run.sums) = (draws, Some(sums));
+    network::blocks_backward(&mut run, &streams, &mut blocks, &mut shared.refs(), &mut t, gradient)
 }
 
 /// Keeps what the last tokens selected.
@@ -126,13 +133,12 @@ pub fn forward<T: ModelFormat>(
     let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
     let frame = arena.frame();
-    let mut streams = streams::<f32>(&frame, layers + 1, plan.stream)?;
+    let mut streams: Vec<ViewMut<'_, f32>> = streams(&mut &frame, layers + 1, plan.stream)?;
     let mut blocks = blocks(&frame, &plan, layers)?;
-    let mut shared = SharedTensors::take(&frame, &plan.shared)?;
+    let mut shared = SharedTensors::take(&mut &frame, &plan.shared)?;
     let inner = frame.frame();
-    let mut run =
-        Run { network, weights, matrices, routers, batch, draws: None, cache: None, flag, frame: &inner, pass };
-    run.forward(&mut streams, &mut blocks, &mut shared.refs())?;
+    let mut run = Run::new((network, &plan), (weights, matrices, routers), batch, flag, &inner, pass);
+    network::forward(&mut run, &mut streams, &mut blocks, &mut shared.refs())?;
     then(&mut run, &plan, &streams, &mut blocks, &mut shared, losses)
 }
 
@@ -145,23 +151,12 @@ pub fn losses<T: ModelFormat>(
 ) -> Result<(), OpError> {
     forward(network, b, shape, pass, &mut |run, plan, streams, _, shared, losses| {
         let frame = run.frame.frame();
-        let mut head = HeadTensors::take(&frame, &plan.head)?;
+        let mut head = HeadTensors::take(&mut &frame, &plan.head)?;
         let inner = frame.frame();
-        let mut run = Run {
-            network: run.network,
-            weights: run.weights,
-            matrices: run.matrices,
-            routers: run.routers,
-            batch: run.batch,
-            draws: None,
-            cache: None,
-            flag: &mut *run.flag,
-            frame: &inner,
-            pass: &mut *run.pass,
-        };
-        run.last_norm(&streams[network.config.layers], &mut head, &mut shared.wide)?;
-        let of = run.head(plan);
-        run.rounded().losses(of, &mut head.refs())?;
+        let of = (run.weights, run.matrices, run.routers);
+        let mut run = Run::new((run.network, plan), of, run.batch, &mut *run.flag, &inner, &mut *run.pass);
+        run.last_norm(&streams[network.config.layers], &mut head, &mut shared.refs())?;
+        run.losses(&mut head)?;
         Ok(losses.part_mut(0..head.losses.len())?.copy_from(&head.losses)?)
     })
 }

@@ -5,11 +5,11 @@
 //! bytes per block.
 
 use crate::{
-    gpu::{Arena, Frame, GpuError, Slice, ViewMut, layout::CudaType},
+    gpu::{Arena, Slice, ViewMut},
     kinds::{
-        language::cuda::{
-            format::ModelFormat,
-            plan::{BatchShape, HeadSizes, logit_rows, tensors},
+        language::{
+            cuda::format::ModelFormat,
+            plan::{BatchShape, HeadSizes, HeadTensors as HeadGroup, logit_rows, tensors},
         },
         synaptic::{
             backend::Dynamics,
@@ -32,49 +32,49 @@ use crate::{
 
 tensors! {
     /// Activations of a block, from its forward to its backward pass.
-    BlockTensors<T>, BlockSizes, Block {
+    BlockGroup<T, F, U>, BlockSizes {
         /// Output of the first norm, `[tokens, C]`.
         norm_1: T,
         /// Its statistics.
-        stats_1: f32,
+        stats_1: F,
         /// Queries by head, with their factor, `[B, H, T, D]`.
-        q: f32,
+        q: F,
         /// Keys by head, `[B, Hkv, T, D]`.
-        k: f32,
+        k: F,
         /// Values by head.
-        v: f32,
+        v: F,
         /// Reciprocals of the root mean squares of queries and keys, `[tokens, H + Hkv]`.
-        rstd: f32,
+        rstd: F,
         /// Probabilities of attention, `[B, H, T, T]`.
-        probabilities: f32,
+        probabilities: F,
         /// Derivative of the presynaptic bias of each edge; none without release.
-        factor: f32,
+        factor: F,
         /// Output of attention, `[tokens, C]`.
         attention: T,
         /// Input plus projected attention.
-        mid: f32,
+        mid: F,
         /// Output of the second norm.
-        norm_2: f32,
+        norm_2: F,
         /// Its statistics.
-        stats_2: f32,
+        stats_2: F,
         /// Probe features, `[tokens, 24]`.
-        features: f32,
+        features: F,
         /// Reciprocals of their lengths.
-        inverse_norms: f32,
+        inverse_norms: F,
         /// Selected experts, `[tokens, k]`.
-        indices: u32,
+        indices: U,
         /// Gates.
-        gates: f32,
+        gates: F,
         /// Cosines of the features with the embeddings of the selected experts.
-        cosines: f32,
+        cosines: F,
         /// Tokens per expert.
-        counts: u32,
+        counts: U,
         /// First row of each expert.
-        offsets: u32,
+        offsets: U,
         /// Assignment of each row.
-        order: u32,
+        order: U,
         /// Row of each assignment.
-        ranks: u32,
+        ranks: U,
         /// Inputs of experts, by row, `[tokens k, C]`.
         inputs: T,
         /// Before the squared ReLU, `[tokens k, hidden]`.
@@ -82,9 +82,20 @@ tensors! {
         /// Behind it.
         hidden: T,
         /// Outputs of experts, `[tokens k, C]`.
-        outputs: f32,
+        outputs: F,
     }
 }
+
+/// Activations of a block in an arena.
+pub type BlockTensors<'f, T> = BlockGroup<ViewMut<'f, T>, ViewMut<'f, f32>, ViewMut<'f, u32>>;
+/// What all blocks share, in an arena.
+pub type SharedTensors<'f, T> = SharedGroup<ViewMut<'f, T>, ViewMut<'f, f32>>;
+/// References to it.
+pub type Shared<'a, T> = SharedGroup<&'a mut Slice<T>, &'a mut Slice<f32>>;
+/// Gradients within blocks in an arena.
+pub type BackwardTensors<'f> = BackwardGroup<ViewMut<'f, f32>>;
+/// What the logits need, in an arena.
+pub type HeadTensors<'f, T> = HeadGroup<ViewMut<'f, T>, ViewMut<'f, f32>>;
 
 /// The parts of a block's activations that are those of router and experts.
 pub struct MixtureTensors<'a, T: ModelFormat> {
@@ -127,17 +138,17 @@ impl<T: ModelFormat> BlockTensors<'_, T> {
 
 tensors! {
     /// What the passes of all blocks share.
-    SharedTensors<T>, SharedSizes, Shared {
+    SharedGroup<T, F>, SharedSizes {
         /// Queries, keys and values, then their gradients, `[tokens, C + 2 Hkv D]`.
-        packed: f32,
+        packed: F,
         /// Logits of attention, then gradients, `[B, H, T, T]`.
-        edges: f32,
+        edges: F,
         /// Logarithms of the sums of the softmax, `[B, H, T]`.
-        lse: f32,
+        lse: F,
         /// Attention or its gradient by head, `[B, H, T, D]`.
-        by_head: f32,
+        by_head: F,
         /// What is then rounded, `[tokens, C]`; none in f32.
-        wide: f32,
+        wide: F,
         /// What was f32, as an operand; none in f32.
         rounded: T,
     }
@@ -145,21 +156,21 @@ tensors! {
 
 tensors! {
     /// Gradients within blocks.
-    BackwardTensors, BackwardSizes, Backward {
+    BackwardGroup<F>, BackwardSizes {
         /// Of the output of a block, then of its input, `[tokens, C]`.
-        d: f32,
+        d: F,
         /// Of the input of a layer.
-        other: f32,
+        other: F,
         /// Of queries by head.
-        dq: f32,
+        dq: F,
         /// Of keys by head.
-        dk: f32,
+        dk: F,
         /// Of values by head.
-        dv: f32,
+        dv: F,
         /// Of gates, `[tokens, k]`.
-        dgates: f32,
+        dgates: F,
         /// Products of queries and their gradients, `[tokens, H]`, where logits have a factor.
-        products: f32,
+        products: F,
     }
 }
 
@@ -256,19 +267,19 @@ impl Plan {
     /// Bytes of an arena for training.
     pub fn bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
-        let common = self.held::<T>() + self.backward.bytes();
-        common + (self.head.bytes::<T>() + logits).max(self.temporaries)
+        let common = self.held::<T>() + self.backward.bytes::<f32>();
+        common + (self.head.bytes::<T, f32>() + logits).max(self.temporaries)
     }
 
     /// The same for a pass without gradients.
     pub fn forward_bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
-        self.held::<T>() + self.head.bytes::<T>() + logits.max(self.temporaries)
+        self.held::<T>() + self.head.bytes::<T, f32>() + logits.max(self.temporaries)
     }
 
     fn held<T: ModelFormat>(&self) -> usize {
         let streams = (self.layers + 1) * Arena::bytes_of(&[(self.stream, 4)]);
-        self.layers * self.block.bytes::<T>() + streams + self.shared.bytes::<T>()
+        self.layers * self.block.bytes::<T, f32, u32>() + streams + self.shared.bytes::<T, f32>()
     }
 }
 

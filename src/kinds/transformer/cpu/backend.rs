@@ -1,20 +1,18 @@
 //! The CPU as a backend.
 
-use super::{
-    activations::Activations,
-    network::{Extent, refused},
-    trainer::Trainer,
-};
+use super::trainer::Trainer;
 use crate::{
-    gpu::{Pass, StopFlag},
+    gpu::Pass,
     kinds::{
-        language::cpu,
+        language::{
+            cpu::{self, layers::HostBatch},
+            plan::BatchShape,
+        },
         transformer::{
             backend::{Backend, Batch, Outcome, Site, StepInput},
             model::{Config, Layout},
         },
     },
-    nn::attention::{self, Inputs},
     sim::{Progress, SimError},
 };
 use std::sync::Arc;
@@ -39,32 +37,7 @@ impl Backend for CpuBackend {
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {
         progress.report("activations", 0.0)?;
-        let mut acts = Activations::default();
-        acts.reserve(&self.trainer.network.config, tokens.len())?;
-        self.threads.run(|| inspect(&self.trainer, tokens, site, acts))
+        let batch = HostBatch::full(BatchShape::full(1, tokens.len()), tokens);
+        self.threads.run(|| self.trainer.network.read(batch, site))
     }
-}
-
-fn inspect(
-    trainer: &Trainer<f32>,
-    tokens: &[u32],
-    site: Site,
-    mut acts: Activations<f32>,
-) -> Result<Vec<f32>, SimError> {
-    let (network, n) = (&trainer.network, tokens.len());
-    let extent = Extent { sequences: 1, seq_len: n, lens: None, offsets: None, positions: None };
-    network.forward(tokens, &extent, None, &mut acts, &StopFlag::default())?;
-    Ok(match site {
-        Site::Residual(block) if block < network.config.layers => std::mem::take(&mut acts.blocks[block].input),
-        Site::Residual(_) => acts.last,
-        Site::AttentionOutput(block) => std::mem::take(&mut acts.blocks[block].attention),
-        Site::Hidden(block) => std::mem::take(&mut acts.blocks[block].hidden),
-        Site::Attention { layer, head } => {
-            let (block, op) = (&acts.blocks[layer], network.attention(&extent));
-            let mut map = super::network::zeros("attention map", n * n)?;
-            let inputs = Inputs::packed(&block.qkv[..]);
-            attention::cpu::map(&op, &inputs, (0, head), &block.lse, &mut map).map_err(refused)?;
-            map
-        }
-    })
 }

@@ -2,9 +2,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`network`] | weights, tables, layers that both passes use |
-//! | [`activations`] | what the forward pass leaves for the backward pass |
-//! | [`forward`], [`backward`] | the passes, written out |
+//! | [`network`] | weights, tables, and the [passes](super::network) over a batch in memory |
 //! | [`trainer`] | a step: gradients of all micro-batches, clipping, optimiser |
 //! | [`decoder`] | prediction with a cache of keys and values |
 //! | [`backend`] | all of it in f32, as a [`Backend`](super::backend::Backend) |
@@ -13,11 +11,8 @@
 //! flag often. Which parts follows from the sizes alone, and operations sum in orders of their own: the same bits for any
 //! number of threads.
 
-pub mod activations;
 pub mod backend;
-pub mod backward;
 pub mod decoder;
-pub mod forward;
 pub mod network;
 pub mod trainer;
 

@@ -1,27 +1,35 @@
-//! Weights, tables, and the layers that both passes use.
+//! Weights and tables, and the passes over a batch in memory.
 
 use super::decoder::CpuDecoder;
 pub use crate::kinds::language::cpu::{refused, zeros};
 use crate::{
+    gpu::StopFlag,
     kinds::{
         language::{
             backend::Decoder,
-            cpu::{backend::TextNetwork, copy, head::Head},
+            cpu::{
+                arena::HostArena,
+                backend::TextNetwork,
+                blocks::{Cache, Noise, Tables},
+                copy,
+                head::LOGIT_ROWS,
+                layers::{HostBatch, Layers, Loss},
+            },
+            plan::{BatchShape, HeadTensors, TakeFrom as _, streams},
         },
         transformer::{
-            choices::{ActivationFunction, NormFunction, PairLayout},
-            model::{Config, Layout, Linear, Norm, Position},
+            backend::Site,
+            choices::Checkpointing,
+            model::{Config, Layout, Position},
+            network::{Block, Head, Run},
+            plan::{BackwardTensors, BlockTensors, Plan, StreamTensors},
         },
     },
     nn::{
-        activation::Activation,
-        attention::{Attention, Lengths as AttentionLengths},
+        attention::{self, Inputs},
         embedding::sinusoid,
-        gemm::{Epilogue, Gemm, cpu::gemm},
-        norm::{self, NormKind},
-        parameters::ViewId,
         real::Real,
-        rope::{Rope, RopeLayout, RopeTable},
+        rope::RopeTable,
     },
     sim::SimError,
 };
@@ -41,37 +49,18 @@ pub struct Network<R> {
     pub sinusoid: Option<Vec<R>>,
 }
 
+/// A pass.
+pub type CpuRun<'a, R> = Run<'a, Layers<'a, R>>;
+
 impl<R: Real + Default> TextNetwork for Network<R> {
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError> {
         CpuDecoder::new(self)
     }
 }
 
-/// Tokens of the longest of packed sequences.
-fn longest(offsets: &[i32]) -> usize {
-    offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
-}
-
-/// How tokens are divided into sequences.
-#[derive(Clone, Copy)]
-pub struct Extent<'a> {
-    /// Sequences.
-    pub sequences: usize,
-    /// Tokens per sequence.
-    pub seq_len: usize,
-    /// Lengths of padded sequences.
-    pub lens: Option<&'a [i32]>,
-    /// Offsets of packed sequences; then there is one row of tokens.
-    pub offsets: Option<&'a [i32]>,
-    /// Position of each token, of packed sequences.
-    pub positions: Option<&'a [u32]>,
-}
-
-impl Extent<'_> {
-    /// Tokens.
-    pub const fn n_tokens(&self) -> usize {
-        self.sequences * self.seq_len
-    }
+/// The tensors of a pass: activations of all blocks are held.
+pub fn plan(config: &Config, shape: &BatchShape, has_dropout: bool) -> Plan {
+    Plan::new(config, shape, (Checkpointing::Nothing, has_dropout), LOGIT_ROWS)
 }
 
 impl<R: Real + Default> Network<R> {
@@ -103,97 +92,155 @@ impl<R: Real + Default> Network<R> {
         ((self.weights.len() + rope + sinusoid) * size_of::<R>()) as u64
     }
 
-    /// Values of a parameter.
-    pub fn weight(&self, id: ViewId) -> &[R] {
-        &self.weights[self.layout.map.view(id).range()]
+    /// Bytes of an arena for a training step, which is enough for losses.
+    pub fn arena_bytes(config: &Config, shape: &BatchShape) -> usize {
+        let plan = plan(config, shape, true);
+        plan.bytes::<R, R>(0).max(plan.forward_bytes::<R, R>(0))
     }
 
-    /// The vectors added to embeddings.
-    pub fn positions(&self) -> Option<&[R]> {
-        self.layout.wpe.map(|wpe| self.weight(wpe)).or(self.sinusoid.as_deref())
+    /// A pass over a batch, without dropout.
+    pub fn run<'a>(&'a self, batch: HostBatch<'a>, stop: &'a StopFlag) -> CpuRun<'a, R> {
+        let Self { config, layout, weights, rope, sinusoid } = self;
+        let tables = Tables { rope: rope.as_ref(), positions: sinusoid.as_deref() };
+        let ops = Layers { tables, ..Layers::new(&layout.map, weights, batch, stop) };
+        Run { config, layout, shape: batch.shape, offset: batch.offset, ops }
     }
 
-    /// The declaration of a norm of that many tokens.
-    pub fn norm_op(&self, rows: usize) -> norm::Norm {
-        let kind = match self.config.norm {
-            NormFunction::Layer => NormKind::Layer,
-            NormFunction::Rms => NormKind::Rms,
-        };
-        norm::Norm { rows, columns: self.config.width, eps: self.config.eps, kind }
+    fn training_run<'a>(&'a self, input: &GradientInput<'a, R>, logits: &'a mut [R]) -> CpuRun<'a, R> {
+        let GradientInput { batch, noise, scale, frozen, stop } = *input;
+        let Run { config, layout, shape, offset, ops } = self.run(batch, stop);
+        let ops = Layers { noise, frozen, loss: Loss { scale, total: 0.0, logits }, ..ops };
+        Run { config, layout, shape, offset, ops }
     }
 
-    /// `y = norm(x)`.
-    pub fn norm(&self, of: Norm, x: &[R], y: &mut [R], stats: &mut [R]) -> Result<(), SimError> {
-        let op = self.norm_op(x.len() / self.config.width);
-        norm::forward(&op, x, self.weight(of.weight), of.bias.map(|bias| self.weight(bias)), y, stats).map_err(refused)
-    }
-
-    /// `y = x Wᵀ + b`, or with `residual` that added.
-    pub fn linear(&self, of: Linear, x: &[R], y: &mut [R], residual: Option<&[R]>) -> Result<(), SimError> {
-        let [outputs, inputs] = self.layout.map.view(of.weight).shape[..] else { return Err(refused("no matrix")) };
-        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
-        let epilogue = match (of.bias.map(|bias| self.weight(bias)), residual) {
-            (None, None) => Epilogue::None,
-            (Some(bias), None) => Epilogue::Bias(bias),
-            (None, Some(residual)) => Epilogue::Residual(residual),
-            (Some(bias), Some(residual)) => Epilogue::BiasResidual(bias, residual),
-        };
-        gemm(&op, x, self.weight(of.weight), y, epilogue).map_err(refused)
-    }
-
-    /// Logits of normalised tokens.
-    pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
-        self.head().logits(x, logits)
-    }
-
-    /// The matrix of logits.
-    pub fn head(&self) -> Head<'_, R> {
-        Head { weight: self.weight(self.layout.head()), width: self.config.width, vocab: self.config.vocab }
-    }
-
-    /// The activation function.
-    pub const fn activation(&self) -> Activation {
-        match self.config.activation {
-            ActivationFunction::GeluTanh => Activation::GeluTanh,
-            ActivationFunction::GeluErf => Activation::GeluErf,
-            ActivationFunction::Relu => Activation::Relu,
-            ActivationFunction::ReluSquared => Activation::ReluSquared,
-            ActivationFunction::SwiGlu => Activation::SwiGlu,
-        }
-    }
-
-    /// Attention within the sequences of a batch, on packed queries, keys and values.
-    pub fn attention(&self, extent: &Extent<'_>) -> Attention {
-        let c = &self.config;
-        let (batch, len) = match extent.offsets {
-            Some(offsets) => (offsets.len() - 1, longest(offsets)),
-            None => (extent.sequences, extent.seq_len),
-        };
-        let lengths = match (extent.offsets, extent.lens) {
-            (Some(_), _) => AttentionLengths::Packed,
-            (None, Some(_)) => AttentionLengths::Padded,
-            (None, None) => AttentionLengths::Full,
-        };
-        let op = Attention::packed_qkv(batch, len, c.heads, c.kv_heads, c.head_dim());
-        Attention { scale: c.scale, causal: c.causal, window: c.window, lengths, ..op }
-    }
-
-    /// Rotates queries and keys by their positions, or by the opposite angles.
-    pub fn rotate(
+    /// Adds the gradients of the losses of a batch to `gradient`. The sum of the losses.
+    pub fn gradients(
         &self,
-        (seq_len, offset): (usize, usize),
-        positions: Option<&[u32]>,
-        qkv: &mut [R],
-        is_inverse: bool,
-    ) -> Result<(), SimError> {
-        let c = &self.config;
-        let (Some(table), Position::Rope { layout, .. }) = (&self.rope, c.positions) else { return Ok(()) };
-        let layout = match layout {
-            PairLayout::Half => RopeLayout::Half,
-            PairLayout::Interleaved => RopeLayout::Interleaved,
+        input: &GradientInput<'_, R>,
+        arena: &mut HostArena<R>,
+        gradient: &mut [R],
+    ) -> Result<f64, SimError> {
+        let plan = plan(&self.config, &input.batch.shape, input.noise.is_some());
+        let layers = self.config.layers;
+        let mut room = arena.frame();
+        let mut streams: Vec<&mut [R]> = streams(&mut room, layers + 1, plan.stream)?;
+        let held = (0..layers).map(|_| BlockTensors::take(&mut room, &plan.held));
+        let mut held: Vec<BlockTensors<&mut [R], &mut [R]>> = held.collect::<Result<_, SimError>>()?;
+        let mut shared = BlockTensors::take(&mut room, &plan.shared())?;
+        let branch = <&mut [R]>::take_from(&mut room, "output before dropout", plan.branch)?;
+        let mut gradients = StreamTensors::<&mut [R]>::take(&mut room, &plan.gradients)?;
+        let total = {
+            let mut room = room.frame();
+            let mut head = HeadTensors::<&mut [R], &mut [R]>::take(&mut room, &plan.head)?;
+            let logits = <&mut [R]>::take_from(&mut room, "logits", plan.logit_rows * plan.vocab)?;
+            let mut run = self.training_run(input, logits);
+            run.forward(&mut streams, &mut held, &mut shared, branch)?;
+            run.loss_backward(&plan, streams[layers], &mut head.refs(), &mut gradients.refs(), gradient)?;
+            run.ops.loss.total
         };
-        let width = c.qkv_width();
-        let op = Rope::new(qkv.len() / width, c.heads + c.kv_heads, c.head_dim(), seq_len, layout);
-        crate::nn::rope::apply(&op.stride(width).offset(offset), table, positions, qkv, is_inverse).map_err(refused)
+        let mut t = BackwardTensors::<&mut [R]>::take(&mut room, &plan.backward)?;
+        let (blocks, mut g, mut run) =
+            ((&mut held[..], &mut shared), gradients.refs(), self.training_run(input, &mut []));
+        run.blocks_backward(Checkpointing::Nothing, &streams, blocks, &mut g, &mut t.refs(), branch, gradient)?;
+        Ok(total)
     }
+
+    /// A forward pass without dropout through so many blocks, one at a time. With the pass, `then` gets the residual stream behind
+    /// the blocks, the tensors of the last one, the plan, and those of the head.
+    pub fn forward_to<T>(
+        &self,
+        batch: HostBatch<'_>,
+        layers: usize,
+        (arena, stop): (&mut HostArena<R>, &StopFlag),
+        then: impl FnOnce(
+            &mut CpuRun<'_, R>,
+            &[R],
+            &Block<'_, Layers<'_, R>>,
+            &Plan,
+            Head<'_, Layers<'_, R>>,
+        ) -> Result<T, SimError>,
+    ) -> Result<T, SimError> {
+        let plan = plan(&self.config, &batch.shape, false);
+        let mut room = arena.frame();
+        let [x, next] = [(); 2].map(|()| <&mut [R]>::take_from(&mut room, "residual stream", plan.stream));
+        let mut block = BlockTensors::<&mut [R], &mut [R]>::take(&mut room, &plan.block)?;
+        let mut head = HeadTensors::<&mut [R], &mut [R]>::take(&mut room, &plan.head)?;
+        let logits = <&mut [R]>::take_from(&mut room, "logits", plan.logit_rows * plan.vocab)?;
+        let mut run = self.run(batch, stop);
+        run.ops.loss.logits = logits;
+        let mut a = block.refs();
+        let last = run.through(layers, (x?, next?), &mut a, &mut [])?;
+        then(&mut run, last, &a, &plan, head.refs())
+    }
+
+    /// Losses of the tokens of a batch.
+    pub fn losses(
+        &self,
+        batch: HostBatch<'_>,
+        on: (&mut HostArena<R>, &StopFlag),
+        losses: &mut [f32],
+    ) -> Result<(), SimError> {
+        self.forward_to(batch, self.config.layers, on, |run, last, _, plan, mut head| {
+            run.losses(plan, last, &mut head)?;
+            losses.iter_mut().zip(&*head.losses).for_each(|(to, loss)| *to = loss.f64() as f32);
+            Ok(())
+        })
+    }
+
+    /// Activations of a batch.
+    pub fn read(&self, batch: HostBatch<'_>, site: Site) -> Result<Vec<R>, SimError> {
+        let (layers, shape) = (self.config.layers, batch.shape);
+        let depth = match site {
+            Site::Residual(block) => block.min(layers),
+            Site::AttentionOutput(block) | Site::Hidden(block) | Site::Attention { layer: block, .. } => {
+                (block + 1).min(layers)
+            }
+        };
+        let bytes = plan(&self.config, &shape, false).forward_bytes::<R, R>(0);
+        let (mut arena, stop) = (HostArena::new(bytes)?, StopFlag::default());
+        self.forward_to(batch, depth, (&mut arena, &stop), |_, x, a, _, _| {
+            Ok(match site {
+                Site::Residual(_) => x.to_vec(),
+                Site::AttentionOutput(_) => a.attention.to_vec(),
+                Site::Hidden(_) => a.hidden.to_vec(),
+                Site::Attention { head, .. } => {
+                    let (op, n) = (self.config.attention(&shape), shape.seq_len);
+                    let mut map = zeros("attention map", n * n)?;
+                    attention::cpu::map(&op, &Inputs::packed(&*a.qkv), (0, head), a.lse, &mut map).map_err(refused)?;
+                    map
+                }
+            })
+        })
+    }
+
+    /// Logits of a batch, `[tokens, padded vocabulary]`, and where a text is continued what is appended to its cache.
+    pub fn logits(&self, batch: HostBatch<'_>, cache: Option<Cache<'_, R>>) -> Result<Vec<R>, SimError> {
+        let c = &self.config;
+        let mut logits = zeros("logits", batch.shape.n_tokens() * c.padded_vocab())?;
+        let plan = plan(c, &batch.shape, false);
+        let (mut arena, stop) = (HostArena::new(plan.forward_bytes::<R, R>(0))?, StopFlag::default());
+        let mut room = arena.frame();
+        let [x, next] = [(); 2].map(|()| <&mut [R]>::take_from(&mut room, "residual stream", plan.stream));
+        let mut block = BlockTensors::<&mut [R], &mut [R]>::take(&mut room, &plan.block)?;
+        let mut head = HeadTensors::<&mut [R], &mut [R]>::take(&mut room, &plan.head)?;
+        let mut run = self.run(batch, &stop);
+        run.ops.cache = cache;
+        run.predict((x?, next?), &mut block.refs(), &mut [], &mut head.refs(), &mut logits)?;
+        Ok(logits)
+    }
+}
+
+/// What the gradients of a batch follow from, beside the weights.
+#[derive(Clone, Copy)]
+pub struct GradientInput<'a, R> {
+    /// The batch.
+    pub batch: HostBatch<'a>,
+    /// Dropout.
+    pub noise: Option<Noise>,
+    /// Gradient of the loss of each target.
+    pub scale: R,
+    /// For each parameter whether it is frozen; empty for none. Gradients of its matrices and embeddings are not computed.
+    pub frozen: &'a [bool],
+    /// Looked at between layers.
+    pub stop: &'a StopFlag,
 }

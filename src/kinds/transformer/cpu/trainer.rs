@@ -1,19 +1,23 @@
 //! A training step: gradients of all micro-batches, then the optimiser.
 
 use super::{
-    activations::Activations,
-    backward::BackwardInput,
     decoder::CpuDecoder,
-    forward::Noise,
-    network::{Extent, Network, refused},
+    network::{GradientInput, Network, refused},
 };
 use crate::{
     gpu::{Pass, StopFlag},
     kinds::{
-        language::cpu::{
-            backend::{CpuTrainer, TextNetwork},
-            copy,
-            trainer::TrainingState,
+        language::{
+            cpu::{
+                arena::HostArena,
+                backend::{CpuTrainer, TextNetwork},
+                blocks::Noise,
+                copy,
+                layers::HostBatch,
+                outcome,
+                trainer::TrainingState,
+            },
+            plan::{BatchShape, packed_positions},
         },
         transformer::{
             backend::{Batch, Decoder, Hyper, Lengths, Outcome, StepInput},
@@ -42,15 +46,17 @@ pub struct Trainer<R> {
     pub network: Network<R>,
     /// Gradient, moments, what the steps were.
     pub state: TrainingState<R>,
-    activations: Activations<R>,
+    arena: HostArena<R>,
     seed: u64,
 }
 
 /// A part of a batch: whole sequences.
 struct Part<'a> {
+    shape: BatchShape,
     tokens: &'a [u32],
     targets: Vec<i32>,
-    extent: Extent<'a>,
+    /// Lengths of padded sequences, or offsets of packed ones.
+    lengths: Option<&'a [i32]>,
     /// Positions of packed tokens.
     positions: Vec<u32>,
     /// First token in the batch.
@@ -58,8 +64,14 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn extent(&self) -> Extent<'_> {
-        Extent { positions: (!self.positions.is_empty()).then_some(&self.positions), ..self.extent }
+    fn batch(&self) -> HostBatch<'_> {
+        let positions = (!self.positions.is_empty()).then_some(&self.positions[..]);
+        HostBatch {
+            targets: &self.targets,
+            lengths: self.lengths,
+            positions,
+            ..HostBatch::full(self.shape, self.tokens)
+        }
     }
 }
 
@@ -69,7 +81,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(Self {
             network: Network::new(config, layout)?,
             state: TrainingState::new(layout.map.len())?,
-            activations: Activations::default(),
+            arena: HostArena::default(),
             seed,
         })
     }
@@ -81,21 +93,20 @@ impl<R: Real + Default> Trainer<R> {
         (PART_OPS / (ops * seq_len).max(1)).clamp(1, sequences.max(1)) * seq_len
     }
 
-    /// Bytes held, with room for parts of that many tokens.
-    pub fn bytes(config: &Config, layout: &Layout, part_tokens: usize) -> u64 {
-        let state = 4 * layout.map.len() * size_of::<R>();
-        state as u64 + Activations::<R>::bytes(config, part_tokens)
+    /// Bytes of activations, for parts of that many tokens.
+    pub fn arena_bytes(config: &Config, part_tokens: usize) -> u64 {
+        let rows = part_tokens.div_ceil(config.context.max(1));
+        Network::<R>::arena_bytes(config, &BatchShape::full(rows, config.context)) as u64
     }
 
-    /// Makes room for the activations of batches. On an error the room is as before.
+    /// Makes room for the activations of batches.
     pub fn reserve<'b>(&mut self, batches: impl IntoIterator<Item = &'b Batch<'b>>) -> Result<(), SimError> {
         let config = &self.network.config;
-        let tokens = |batch: &Batch<'_>| match batch.lengths {
-            Lengths::Packed(_) => batch.n_tokens(),
-            _ => Self::part_tokens(config, batch.sequences, batch.seq_len),
+        let bytes = |batch: &Batch<'_>| {
+            let rows = sequences_of_part(config, batch);
+            BatchShape::of(batch, 0..rows, true).map_or(0, |shape| Network::<R>::arena_bytes(config, &shape))
         };
-        let most = batches.into_iter().map(tokens).max().unwrap_or(0);
-        self.activations.reserve(config, most)
+        self.arena.reserve(batches.into_iter().map(bytes).max().unwrap_or(0))
     }
 
     /// Takes a step. A stop leaves everything but the gradient as it was.
@@ -120,7 +131,11 @@ impl<R: Real + Default> Trainer<R> {
     ) -> Result<Option<f64>, SimError> {
         let n_targets: usize = batches.iter().map(Batch::n_targets).sum();
         let scale = R::of(1.0 / n_targets.max(1) as f64);
+        self.reserve(batches)?;
         self.state.gradient.fill(R::zero());
+        let (layout, layers) = (&self.network.layout, self.network.config.layers);
+        let is_frozen = |id: usize| frozen.get(layout.layer(ViewId(id)).index(layers)).copied().unwrap_or(false);
+        let frozen: Vec<bool> = (0..layout.map.views().len()).map(is_frozen).collect();
         let (mut total, mut first) = (0.0, 0);
         for batch in batches {
             batch.check(self.network.config.context, self.network.config.vocab)?;
@@ -128,16 +143,12 @@ impl<R: Real + Default> Trainer<R> {
                 let start = (first + part.first) as u64;
                 let noise = Noise { p, attention, seed: self.seed, step, first: start };
                 let noise = Some(noise).filter(|_| p > 0.0 || attention > 0.0);
-                let (network, acts, extent) = (&self.network, &mut self.activations, &part.extent());
-                if network.forward(part.tokens, extent, noise.as_ref(), acts, stop)? == Outcome::Stopped {
-                    return Ok(None);
+                let input = GradientInput { batch: part.batch(), noise, scale, frozen: &frozen, stop };
+                match self.network.gradients(&input, &mut self.arena, &mut self.state.gradient) {
+                    Ok(losses) => total += losses,
+                    Err(SimError::Cancelled) => return Ok(None),
+                    Err(error) => return Err(error),
                 }
-                let Part { tokens, targets, .. } = &part;
-                let input = BackwardInput { tokens, targets, extent, noise: noise.as_ref(), scale, frozen };
-                if network.backward(&input, acts, &mut self.state.gradient, stop)? == Outcome::Stopped {
-                    return Ok(None);
-                }
-                total += acts.losses[..targets.len()].iter().map(|loss| loss.f64()).sum::<f64>();
             }
             first += batch.n_tokens();
         }
@@ -181,14 +192,10 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
         self.reserve([batch])?;
         batch.check(self.network.config.context, self.network.config.vocab)?;
         for part in parts(&self.network.config, batch) {
-            let (network, acts) = (&self.network, &mut self.activations);
-            if network.forward(part.tokens, &part.extent(), None, acts, &pass.stop)? == Outcome::Stopped
-                || network.losses(&part.targets, acts, &pass.stop)? == Outcome::Stopped
-            {
+            let on = (&mut self.arena, &pass.stop);
+            if outcome(self.network.losses(part.batch(), on, &mut losses[part.first..]))? == Outcome::Stopped {
                 return Ok(Outcome::Stopped);
             }
-            let to = losses[part.first..].iter_mut().zip(&acts.losses).take(part.targets.len());
-            to.for_each(|(to, loss)| *to = loss.f64() as f32);
         }
         Ok(Outcome::Done)
     }
@@ -202,34 +209,33 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
     }
 
     fn n_bytes(&self) -> [u64; 2] {
-        [self.network.n_bytes(), Activations::<R>::bytes(&self.network.config, self.activations.capacity)]
+        [self.network.n_bytes(), self.arena.bytes()]
     }
 }
 
-/// Parts of a batch, of about equal work; packed sequences are one part.
+/// Sequences of a part of a batch; packed sequences are one part.
+fn sequences_of_part(config: &Config, batch: &Batch<'_>) -> usize {
+    match batch.lengths {
+        Lengths::Packed(_) => batch.sequences,
+        _ => Trainer::<f32>::part_tokens(config, batch.sequences, batch.seq_len) / batch.seq_len.max(1),
+    }
+}
+
+/// Parts of a batch, of about equal work.
 fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a>> + use<'a> {
-    let (seq_len, batch) = (batch.seq_len, *batch);
+    let (seq_len, batch, sequences) = (batch.seq_len, *batch, sequences_of_part(config, batch));
     let all = batch.masked_targets();
-    let is_packed = matches!(batch.lengths, Lengths::Packed(_));
-    let sequences = match is_packed {
-        true => batch.sequences,
-        false => Trainer::<f32>::part_tokens(config, batch.sequences, seq_len) / seq_len.max(1),
-    };
-    (0..batch.sequences).step_by(sequences.max(1)).map(move |from| {
-        let to = (from + sequences).min(batch.sequences);
+    (0..batch.sequences).step_by(sequences.max(1)).filter_map(move |from| {
+        let to = (from + sequences.max(1)).min(batch.sequences);
         let range = from * seq_len..to * seq_len;
-        let extent = Extent { sequences: to - from, seq_len, lens: None, offsets: None, positions: None };
-        let mut positions = vec![];
-        if let Lengths::Packed(offsets) = batch.lengths {
-            positions = offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect();
-        }
-        let extent = match batch.lengths {
-            Lengths::Full => extent,
-            Lengths::Padded(lens) => Extent { lens: Some(&lens[from..to]), ..extent },
-            Lengths::Packed(offsets) => Extent { offsets: Some(offsets), ..extent },
+        let (lengths, positions) = match batch.lengths {
+            Lengths::Full => (None, vec![]),
+            Lengths::Padded(lens) => (Some(&lens[from..to]), vec![]),
+            Lengths::Packed(offsets) => (Some(offsets), packed_positions(offsets)),
         };
+        let shape = BatchShape::of(&batch, from..to, true)?;
         let (tokens, targets) = (&batch.tokens[range.clone()], all[range.clone()].to_vec());
-        Part { tokens, targets, extent, positions, first: range.start }
+        Some(Part { shape, tokens, targets, lengths, positions, first: range.start })
     })
 }
 

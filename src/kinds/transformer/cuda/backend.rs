@@ -9,15 +9,17 @@ use super::{
 use crate::{
     gpu::{Gpu, GpuError, ModuleSpec, Pass},
     kinds::{
-        language::cuda::{
-            CudaBackend, DeviceModel,
-            buffers::UpdatePlan,
-            captures::Captures,
-            decode::PieceDecoder,
-            error::OpError,
-            format::ModelFormat,
-            kernels::StepKernels,
-            model::{ModelParts, SizesOf},
+        language::{
+            cuda::{
+                CudaBackend, DeviceModel,
+                buffers::UpdatePlan,
+                captures::Captures,
+                decode::PieceDecoder,
+                error::OpError,
+                format::ModelFormat,
+                kernels::StepKernels,
+                model::{ModelParts, SizesOf},
+            },
             plan::BatchShape,
         },
         transformer::{
@@ -61,7 +63,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
 
     fn parts(&self) -> ModelParts<'_> {
         let (c, map) = (&self.config, &*self.layout.map);
-        let (context, vocab, ops, seed) = (c.context, c.vocab, &self.ops.model, self.seed);
+        let (context, vocab, ops, seed) = (c.context, c.vocab, &self.ops, self.seed);
         ModelParts { context, vocab, map, ops, seed, is_stochastic: self.is_stochastic }
     }
 

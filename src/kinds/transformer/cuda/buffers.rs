@@ -1,18 +1,21 @@
 //! Everything a model holds on a device.
 
-use super::{network::Network, plan::Plan};
+use super::network::Network;
 use crate::{
     buffers,
     gpu::{Arena, Buf, Cell, Gpu},
     kinds::{
-        language::cuda::{
-            format::ModelFormat,
-            model::{ModelBuffers, ModelSizes},
-            plan::BatchShape,
+        language::{
+            cuda::{
+                format::ModelFormat,
+                model::{ModelBuffers, ModelSizes},
+            },
+            plan::{BatchShape, logit_rows},
         },
         transformer::{
             choices::Checkpointing,
             model::{Config, Layout},
+            plan::Plan,
         },
     },
     nn::{
@@ -41,6 +44,14 @@ pub struct TransformerSizes {
 
 /// Tokens of a text that are read at once, at most.
 const PIECE: usize = 64;
+
+/// Logits that are in memory at a time, about.
+const LOGITS: usize = 1 << 28;
+
+/// The tensors of a pass over a batch.
+pub fn plan(config: &Config, shape: &BatchShape, mode: Checkpointing, has_dropout: bool) -> Plan {
+    Plan::new(config, shape, (mode, has_dropout), logit_rows(LOGITS, config.padded_vocab(), shape.n_tokens()))
+}
 
 /// How a backward pass is computed, as far as its memory follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,18 +108,18 @@ pub fn sizes<T: ModelFormat>(
 /// Bytes of an arena for a sequence that is looked at, and for one that is continued.
 pub fn text_arena_bytes<T: ModelFormat>(config: &Config) -> usize {
     let shape = BatchShape::full(1, config.context);
-    let plan = Plan::new(config, &shape, Checkpointing::Nothing, false);
+    let plan = plan(config, &shape, Checkpointing::Nothing, false);
     let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
     let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
-    plan.forward_bytes::<T>(map.max(parts.max(temporaries(config, &shape, false))))
+    plan.forward_bytes::<T, f32>(map.max(parts.max(temporaries(config, &shape, false))))
 }
 
 /// Bytes of an arena for a batch. Many short packed sequences need more than as many tokens of full ones.
 pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, backward: BackwardPass) -> usize {
     let BackwardPass { mode, has_sums } = backward;
     let temporaries = temporaries(config, shape, has_sums);
-    let plan = Plan::new(config, shape, mode, true);
-    plan.bytes::<T>(temporaries).max(plan.forward_bytes::<T>(temporaries))
+    let plan = plan(config, shape, mode, true);
+    plan.bytes::<T, f32>(temporaries).max(plan.forward_bytes::<T, f32>(temporaries))
 }
 
 buffers! {

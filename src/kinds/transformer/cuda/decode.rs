@@ -2,27 +2,29 @@
 
 use super::{
     backend::Captured,
-    buffers::{DeviceBuffers, TransformerBuffers},
-    network::{Cache, Network, Noise, Run},
-    plan::{Block, BlockTensors, Plan},
+    buffers::{DeviceBuffers, TransformerBuffers, plan},
+    network::Network,
+    pass::{BlockInArena, HeadInArena},
 };
 use crate::{
-    gpu::{Grid, Pass},
+    gpu::Pass,
     kinds::{
-        language::cuda::{
-            batch::{BatchBuffers, BatchParts, DeviceBatch},
-            buffers::Trained,
-            captures::Captures,
-            decode::PieceReader,
-            error::OpError,
-            format::ModelFormat,
-            kernels::{AppendCache, CacheSizes, StepKernels},
-            layers::widened,
-            plan::{BatchShape, HeadTensors},
+        language::{
+            cuda::{
+                batch::{BatchBuffers, BatchParts, DeviceBatch},
+                blocks::Cache,
+                buffers::Trained,
+                captures::Captures,
+                decode::PieceReader,
+                error::OpError,
+                format::ModelFormat,
+                kernels::StepKernels,
+                layers::widened,
+            },
+            plan::BatchShape,
         },
         transformer::choices::Checkpointing,
     },
-    nn::attention::{Attention, Inputs},
 };
 use std::cell::{RefCell, RefMut};
 
@@ -98,7 +100,7 @@ impl Piece {
         let Trained { weights, copy, .. } = trained;
         let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
         let shape = BatchShape::full(1, self.n);
-        let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
+        let plan = plan(&network.config, &shape, Checkpointing::Nothing, false);
         let parts = BatchParts::new(shape, (ids, targets), (lengths, positions))?;
         let (in_memory, lengths) = (positions.part(0..self.n)?, lengths.part(0..1)?);
         let batch =
@@ -106,55 +108,13 @@ impl Piece {
         let frame = arena.frame();
         let mut x = frame.take::<T>("residual stream", plan.stream)?;
         let mut next = frame.take::<T>("next residual stream", plan.stream)?;
-        let mut block = BlockTensors::<T>::take(&frame, &plan.block)?;
+        let mut block = BlockInArena::<T>::take(&mut &frame, &plan.block)?;
         let mut branch = frame.take::<T>("output before dropout", 0)?;
-        let mut head = HeadTensors::<T>::take(&frame, &plan.head)?;
+        let mut head = HeadInArena::<T>::take(&mut &frame, &plan.head)?;
         let inner = frame.frame();
-        let cache = Some(Cache { kernels, keys, values, lengths: &lengths });
-        let weights = T::weights(weights, copy);
-        let mut run = Run { network, weights, batch, noise: Noise::default(), cache, flag, frame: &inner, pass };
-        run.embed(&mut x)?;
-        for b in 0..network.config.layers {
-            run.block(b, &x, &mut block.refs(), Some(&mut *next), &mut branch)?;
-            std::mem::swap(&mut x, &mut next);
-        }
-        let mut head = head.refs();
-        run.last_norm(&x, &mut head)?;
-        run.logits(head.norm_f, &mut *logits.part_mut(0..self.n * plan.vocab)?)
-    }
-}
-
-impl<T: ModelFormat> Run<'_, T> {
-    /// Attention of new tokens to those in the cache, to which their keys and values are appended.
-    pub fn attend_to_cache(&mut self, b: usize, a: &mut Block<'_, T>) -> Result<(), OpError> {
-        let network = self.network;
-        let c = &network.config;
-        let Some(cache) = &mut self.cache else { return Ok(()) };
-        let n = self.batch.shape.n_tokens();
-        let units = size_of::<T>() / 2;
-        let kv = c.kv_heads * c.head_dim();
-        let sizes = CacheSizes {
-            tokens: n as u32,
-            kv: (kv * units) as u32,
-            queries: (c.width * units) as u32,
-            row: (c.qkv_width() * units) as u32,
-        };
-        let range = b * c.context * kv..(b + 1) * c.context * kv;
-        let (mut keys, mut values) = (cache.keys.part_mut(range.clone())?, cache.values.part_mut(range)?);
-        let blocks = (2 * n * kv * units).div_ceil(256).clamp(1, 1 << 14) as u32;
-        let grid = Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
-        let qkv = (&*a.qkv).into();
-        let (keys_out, values_out) = ((&mut *keys).into(), (&mut *values).into());
-        AppendCache { s: sizes, lengths: cache.lengths, qkv, keys: keys_out, values: values_out }.launch(
-            cache.kernels,
-            self.pass,
-            grid,
-        )?;
-        let op = Attention::cached(1, n, c.context, c.heads, c.kv_heads, c.head_dim());
-        let op = Attention { scale: c.scale, window: c.window, ..op };
-        let inputs = Inputs::new(&*a.qkv, &*keys, &*values).lengths(None, Some(cache.lengths));
-        let frame = self.frame.frame();
-        network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, None, &frame)?;
-        Ok(())
+        let mut run = network.run(T::weights(weights, copy), batch, flag, &inner, pass);
+        run.ops.cache = Some(Cache { kernels, keys, values, lengths: &lengths });
+        let (streams, mut logits) = ((&mut *x, &mut *next), logits.part_mut(0..self.n * plan.vocab)?);
+        run.predict(streams, &mut block.refs(), &mut branch, &mut head.refs(), &mut logits)
     }
 }

@@ -4,7 +4,10 @@ use super::{network::Network, pass};
 use crate::{
     gpu::Pass,
     kinds::{
-        language::cuda::{CudaBackend, format::ModelFormat, layers::widened, plan::BatchShape},
+        language::{
+            cuda::{CudaBackend, format::ModelFormat, layers::widened},
+            plan::BatchShape,
+        },
         transformer::backend::Site,
     },
     nn::attention::Inputs,
@@ -34,9 +37,9 @@ impl<T: ModelFormat> CudaBackend<Network<T>> {
                 Site::AttentionOutput(_) => widened(&a.attention.read()?),
                 Site::Hidden(_) => widened(&a.hidden.read()?),
                 Site::Attention { head, .. } => {
-                    let mut map = run.frame.take::<f32>("attention map", n * n)?;
-                    let (op, inputs) = (network.attention(&shape), Inputs::packed(&*a.qkv));
-                    network.ops.attention.map(run.pass, &op, &inputs, (0, head), a.lse, &mut map)?;
+                    let mut map = run.ops.frame.take::<f32>("attention map", n * n)?;
+                    let (op, inputs) = (network.config.attention(&shape), Inputs::packed(&*a.qkv));
+                    network.ops.blocks.attention.map(run.ops.pass, &op, &inputs, (0, head), a.lse, &mut map)?;
                     map.read()?
                 }
             };

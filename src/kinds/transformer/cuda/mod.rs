@@ -1,4 +1,4 @@
-//! The model on a GPU: the formulas of the CPU model, with the operations of `nn` on a device.
+//! The model on a GPU: its [passes](super::network) over the layers of a device.
 //!
 //! # Precision
 //!
@@ -11,20 +11,17 @@
 //!
 //! # Memory
 //!
-//! All activations are in one arena, whose size is planned from the sizes of the model: see [`plan`]. Checkpointing holds
+//! All activations are in one arena, whose size is planned from the sizes of the model: see [`plan`](super::plan). Checkpointing holds
 //! fewer of them between the passes and computes the others again, by the same kernels from the same values, so that the
 //! gradients are the same bits. Logits are computed for some tokens at a time.
 
 mod backend;
-mod backward;
 mod buffers;
 mod decode;
-mod forward;
 mod inspect;
 pub mod modules;
 mod network;
 mod pass;
-pub mod plan;
 mod tuning;
 
 pub use crate::kinds::language::cuda::MODULES;
@@ -42,6 +39,7 @@ use crate::{
         CudaBackend,
         call_sites::{CallSites, Product},
         format::ModelFormat,
+        layers::ModelOps,
     },
     nn::{
         gemm::cuda::{Backend as GemmBackend, CudaGemm, Options as GemmOptions},
@@ -52,7 +50,7 @@ use crate::{
     sim::{Buffers as _, BuildContext, MemoryReport, SimError},
 };
 use buffers::{BackwardPass, DeviceBuffers, sizes};
-use network::{Drops, Fused, Network, Ops};
+use network::{Drops, Network, fused, operations};
 use std::sync::Arc;
 use tuning::Tuning;
 
@@ -66,14 +64,14 @@ pub fn create(
 ) -> Result<Box<dyn Backend>, SimError> {
     let compute = &params.compute;
     let (backend, tf32) = (backend_of(compute.gemm), compute.precision == Precision::Tf32);
-    let mut ops = Ops::new(
+    let mut ops = operations(
         gpu,
         GemmOptions { backend, tf32, is_required: false },
-        Fused::new(compute.fused, config.activation, compute.checkpointing),
+        fused(compute.fused, config.activation, compute.checkpointing),
         (compute.attention, compute.adds_gradients_of_queries()),
         compute.threads_per_block.into(),
     )?;
-    ops.model.call_sites = call_sites(&params.gemm_exceptions, layout);
+    ops.call_sites = call_sites(&params.gemm_exceptions, layout);
     Ok(match compute.precision {
         Precision::F32 | Precision::Tf32 => Box::new(start::<f32>(gpu, params, (config, layout), context, ops)?),
         Precision::Bf16 => Box::new(start::<Bf16>(gpu, params, (config, layout), context, ops)?),
@@ -86,7 +84,7 @@ fn start<T: ModelFormat>(
     params: &Params,
     (config, layout): (&Config, &Arc<Layout>),
     context: &BuildContext,
-    ops: Ops,
+    ops: ModelOps,
 ) -> Result<CudaBackend<Network<T>>, SimError> {
     let compute = &params.compute;
     let mut choices = vec![
@@ -96,7 +94,7 @@ fn start<T: ModelFormat>(
         ("checkpointing", ["0", "1", "2", "3"][usize::from(compute.checkpointing.mode().min(3))]),
     ];
     let atomics = ("gradients of attention", "by atomics: bits may differ from run to run");
-    choices.extend(ops.attention.is_nondeterministic().then_some(atomics));
+    choices.extend(ops.blocks.attention.is_nondeterministic().then_some(atomics));
     let scaler = if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) };
     let sequences = params.training.batch as usize;
     let mut network = Network::new(gpu, (config, layout), ops, compute.checkpointing, context.seed)?;

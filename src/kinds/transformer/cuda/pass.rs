@@ -2,25 +2,36 @@
 //! and can be captured into a graph.
 
 use super::{
-    buffers::{DeviceBuffers, TransformerBuffers},
-    network::{Drops, Network, Noise, Run},
-    plan::{BackwardTensors, Block, BlockTensors, Plan, StreamTensors},
+    buffers::{DeviceBuffers, TransformerBuffers, plan},
+    network::{CudaRun, Drops, Network},
 };
 use crate::{
-    gpu::{Pass, Slice},
+    gpu::{Pass, Slice, ViewMut},
     kinds::{
-        language::cuda::{
-            batch::{BatchBuffers, BatchParts},
-            buffers::Trained,
-            error::OpError,
-            format::ModelFormat,
-            kernels::StepKernels,
-            layers::Loss,
-            plan::{BatchShape, Head, HeadTensors, streams},
+        language::{
+            cuda::{
+                batch::{BatchBuffers, BatchParts},
+                blocks::Noise,
+                buffers::Trained,
+                error::OpError,
+                format::ModelFormat,
+                kernels::StepKernels,
+                layers::{Layers, Loss},
+            },
+            plan::{BatchShape, HeadTensors, streams},
         },
-        transformer::choices::Checkpointing,
+        transformer::{
+            choices::Checkpointing,
+            network::{Block, Head},
+            plan::{BackwardTensors, BlockTensors, Plan, StreamTensors},
+        },
     },
 };
+
+/// The tensors of a block in an arena.
+pub type BlockInArena<'f, T> = BlockTensors<ViewMut<'f, T>, ViewMut<'f, f32>>;
+/// Those of the head.
+pub type HeadInArena<'f, T> = HeadTensors<ViewMut<'f, T>, ViewMut<'f, f32>>;
 
 /// Adds the gradients of the losses of a batch to the gradient of the step, and the losses to their sum.
 pub fn accumulate<T: ModelFormat>(
@@ -34,7 +45,7 @@ pub fn accumulate<T: ModelFormat>(
     let TransformerBuffers { noise, attention_noise, .. } = kind;
     let Trained { weights, copy, gradient, scale, total, .. } = trained;
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena, .. } = batch;
-    let (mode, plan) = (network.mode, Plan::new(&network.config, &shape, network.mode, drops.elements));
+    let (mode, plan) = (network.mode, plan(&network.config, &shape, network.mode, drops.elements));
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
     let batch = parts.at(0);
     let weights = T::weights(weights, copy);
@@ -44,31 +55,28 @@ pub fn accumulate<T: ModelFormat>(
     };
     let layers = network.config.layers;
     let frame = arena.frame();
-    let mut streams = streams::<T>(&frame, layers + 1, plan.stream)?;
-    let held = (0..layers).map(|_| BlockTensors::<T>::take(&frame, &plan.held));
+    let mut streams: Vec<ViewMut<'_, T>> = streams(&mut &frame, layers + 1, plan.stream)?;
+    let held = (0..layers).map(|_| BlockInArena::<T>::take(&mut &frame, &plan.held));
     let mut held = held.collect::<Result<Vec<_>, _>>()?;
-    let mut shared = BlockTensors::<T>::take(&frame, &plan.shared())?;
+    let mut shared = BlockInArena::<T>::take(&mut &frame, &plan.shared())?;
     let mut branch = frame.take::<T>("output before dropout", plan.branch)?;
-    let mut gradients = StreamTensors::<T>::take(&frame, &plan.gradients)?;
+    let mut gradients = StreamTensors::<ViewMut<'_, T>>::take(&mut &frame, &plan.gradients)?;
     {
         let frame = frame.frame();
-        let mut head = HeadTensors::<T>::take(&frame, &plan.head)?;
-        let mut head = head.refs();
+        let mut head = HeadInArena::<T>::take(&mut &frame, &plan.head)?;
         let inner = frame.frame();
-        let mut run =
-            Run { network, weights, batch, noise, cache: None, flag: &mut *flag, frame: &inner, pass: &mut *pass };
+        let mut run = network.run(weights, batch, &mut *flag, &inner, &mut *pass);
+        (run.ops.noise, run.ops.loss) = (noise, Some(Loss { scale, total }));
         run.forward(&mut streams, &mut held, &mut shared, &mut branch)?;
-        run.last_norm(&streams[layers], &mut head)?;
-        let mut loss = Loss { scale, total };
-        let mut g = gradients.refs();
-        run.loss_backward(&plan, &streams[layers], &mut head, &mut loss, &mut g, gradient)?;
+        run.loss_backward(&plan, &streams[layers], &mut head.refs(), &mut gradients.refs(), gradient)?;
     }
     let frame = frame.frame();
-    let mut temporaries = BackwardTensors::<T>::take(&frame, &plan.backward)?;
-    let (mut t, mut g) = (temporaries.refs(), gradients.refs());
+    let mut t = BackwardTensors::<ViewMut<'_, T>>::take(&mut &frame, &plan.backward)?;
     let inner = frame.frame();
-    let mut run = Run { network, weights, batch, noise, cache: None, flag, frame: &inner, pass };
-    run.blocks_backward(mode, &streams, &mut held, &mut shared, &mut g, &mut t, &mut branch, gradient)
+    let mut run = network.run(weights, batch, flag, &inner, pass);
+    run.ops.noise = noise;
+    let (blocks, mut g) = ((&mut held[..], &mut shared), gradients.refs());
+    run.blocks_backward(mode, &streams, blocks, &mut g, &mut t.refs(), &mut branch, gradient)
 }
 
 /// Losses of a batch without gradients and dropout, for [`BatchBuffers::keep_losses`].
@@ -78,10 +86,8 @@ pub fn losses<T: ModelFormat>(
     shape: BatchShape,
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    forward(network, b, shape, pass, &mut |run, last, _, plan, head, losses| {
-        run.last_norm(last, head)?;
-        let of = run.head(plan);
-        run.layers().losses(of, head)?;
+    forward_to(network, b, shape, network.config.layers, pass, &mut |run, last, _, plan, head, losses| {
+        run.losses(plan, last, head)?;
         Ok(losses.part_mut(0..head.losses.len())?.copy_from(head.losses)?)
     })
 }
@@ -89,26 +95,15 @@ pub fn losses<T: ModelFormat>(
 /// What is done after a forward pass: with the residual stream behind the last block, the tensors of the last block, and
 /// those of the head; with where losses are kept.
 type Then<'a, T> = &'a mut dyn FnMut(
-    &mut Run<'_, T>,
+    &mut CudaRun<'_, T>,
     &Slice<T>,
-    &mut Block<'_, T>,
+    &Block<'_, Layers<'_, T>>,
     &Plan,
-    &mut Head<'_, T>,
+    &mut Head<'_, Layers<'_, T>>,
     &mut Slice<f32>,
 ) -> Result<(), OpError>;
 
-/// A forward pass that holds one block at a time.
-fn forward<T: ModelFormat>(
-    network: &Network<T>,
-    b: &mut DeviceBuffers<T>,
-    shape: BatchShape,
-    pass: &mut Pass,
-    then: Then<'_, T>,
-) -> Result<(), OpError> {
-    forward_to(network, b, shape, network.config.layers, pass, then)
-}
-
-/// The same up to a block.
+/// A forward pass through so many blocks, one at a time.
 pub fn forward_to<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -119,25 +114,20 @@ pub fn forward_to<T: ModelFormat>(
 ) -> Result<(), OpError> {
     let Trained { weights, copy, .. } = &b.trained;
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena, losses, .. } = &mut b.batch;
-    let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
+    let plan = plan(&network.config, &shape, Checkpointing::Nothing, false);
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
     let (batch, weights) = (parts.at(0), T::weights(weights, copy));
     let frame = arena.frame();
-    let mut streams = streams::<T>(&frame, 2, plan.stream)?;
-    let mut block = BlockTensors::<T>::take(&frame, &plan.block)?;
+    let [x, next] = [(); 2].map(|()| frame.take::<T>("residual stream", plan.stream));
+    let (mut x, mut next) = (x?, next?);
+    let mut block = BlockInArena::<T>::take(&mut &frame, &plan.block)?;
     let mut branch = frame.take::<T>("output before dropout", 0)?;
-    let mut head = HeadTensors::<T>::take(&frame, &plan.head)?;
+    let mut head = HeadInArena::<T>::take(&mut &frame, &plan.head)?;
     let inner = frame.frame();
-    let mut run = Run { network, weights, batch, noise: Noise::default(), cache: None, flag, frame: &inner, pass };
-    let [first, second] = &mut streams[..] else { return Err(OpError::no_matrix()) };
-    let (mut x, mut next) = (&mut **first, &mut **second);
+    let mut run = network.run(weights, batch, flag, &inner, pass);
     let mut a = block.refs();
-    run.embed(x)?;
-    for b in 0..layers {
-        run.block(b, x, &mut a, Some(&mut *next), &mut branch)?;
-        std::mem::swap(&mut x, &mut next);
-    }
-    then(&mut run, x, &mut a, &plan, &mut head.refs(), losses)
+    let last = run.through(layers, (&mut x, &mut next), &mut a, &mut branch)?;
+    then(&mut run, last, &a, &plan, &mut head.refs(), losses)
 }
 
 /// Updates the parameters, and records the step.
@@ -149,6 +139,6 @@ pub fn update<T: ModelFormat>(
 ) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, .. } = b;
     trained.keep_before()?;
-    trained.optimize((&network.ops.model, &network.layout.map), None, &batch.arena.frame(), pass)?;
+    trained.optimize((&network.ops, &network.layout.map), None, &batch.arena.frame(), pass)?;
     Ok(trained.record_step(kernels, pass)?)
 }

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    kinds::language::cuda::{CudaBackend, format::ModelFormat, plan::BatchShape},
+    kinds::language::{
+        cuda::{CudaBackend, format::ModelFormat},
+        plan::BatchShape,
+    },
     sim::{BuildContext, SimError},
 };
 use std::path::PathBuf;
@@ -39,7 +42,7 @@ impl<T: ModelFormat> CudaBackend<Network<T>> {
     /// Chooses implementations, and remembers them for the manifest. Measured are the multiplications of the gradients of a
     /// full batch of that many sequences, by computing them once; others, and those of batches of other sizes, are chosen by default.
     pub fn tune(&mut self, tuning: Tuning, sequences: usize, drops: Drops) -> Result<(), SimError> {
-        let gemm = &self.network.ops.model.gemm;
+        let gemm = &self.network.ops.gemm;
         match tuning {
             Tuning::Default => {}
             Tuning::Repeated(choices) => {
@@ -57,7 +60,7 @@ impl<T: ModelFormat> CudaBackend<Network<T>> {
                 let (network, b) = self.parts_mut();
                 pass::accumulate(network, b, shape, drops, &mut Pass::default())?;
                 self.gpu.synchronize()?;
-                let gemm = &self.network.ops.model.gemm;
+                let gemm = &self.network.ops.gemm;
                 gemm.stop_tuning();
                 self.choices.extend(gemm.used_choices());
             }

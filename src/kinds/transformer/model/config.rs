@@ -1,10 +1,22 @@
 //! Sizes and options of a model, checked.
 
-use crate::kinds::{
-    language::model::{ConfigError, VOCAB_ALIGN},
-    transformer::{
-        Params, Positions,
-        choices::{ActivationFunction, NormFunction, NormPlacement, PairLayout},
+use crate::{
+    kinds::{
+        language::{
+            model::{ConfigError, VOCAB_ALIGN},
+            plan::{BatchShape, Division},
+        },
+        transformer::{
+            Params, Positions,
+            choices::{ActivationFunction, NormFunction, NormPlacement, PairLayout},
+        },
+    },
+    nn::{
+        activation::Activation,
+        attention::{Attention, Lengths},
+        layers::Activated,
+        norm::{Norm, NormKind},
+        rope::{Rope, RopeLayout},
     },
 };
 
@@ -135,6 +147,51 @@ impl Config {
     /// Whether norms have biases.
     pub const fn norm_bias(&self) -> bool {
         self.bias && matches!(self.norm, NormFunction::Layer)
+    }
+
+    /// The declaration of a norm of that many tokens.
+    pub const fn norm_op(&self, rows: usize) -> Norm {
+        let kind = match self.norm {
+            NormFunction::Layer => NormKind::Layer,
+            NormFunction::Rms => NormKind::Rms,
+        };
+        Norm { rows, columns: self.width, eps: self.eps, kind }
+    }
+
+    /// The activation function of a feed-forward layer.
+    pub const fn activated(&self) -> Activated {
+        let f = match self.activation {
+            ActivationFunction::GeluTanh => Activation::GeluTanh,
+            ActivationFunction::GeluErf => Activation::GeluErf,
+            ActivationFunction::Relu => Activation::Relu,
+            ActivationFunction::ReluSquared => Activation::ReluSquared,
+            ActivationFunction::SwiGlu => Activation::SwiGlu,
+        };
+        Activated { f, columns: self.hidden }
+    }
+
+    /// Attention within the sequences of a batch, on packed queries, keys and values.
+    pub fn attention(&self, shape: &BatchShape) -> Attention {
+        let (batch, len) = shape.attended();
+        let lengths = match shape.division {
+            Division::Full => Lengths::Full,
+            Division::Padded => Lengths::Padded,
+            Division::Packed { .. } => Lengths::Packed,
+        };
+        let op = Attention::packed_qkv(batch, len, self.heads, self.kv_heads, self.head_dim());
+        Attention { scale: self.scale, causal: self.causal, window: self.window, lengths, ..op }
+    }
+
+    /// The rotation of queries and keys of a batch whose sequences begin at this position.
+    pub fn rope(&self, shape: &BatchShape, offset: usize) -> Option<Rope> {
+        let Position::Rope { layout, .. } = self.positions else { return None };
+        let layout = match layout {
+            PairLayout::Half => RopeLayout::Half,
+            PairLayout::Interleaved => RopeLayout::Interleaved,
+        };
+        let heads = self.heads + self.kv_heads;
+        let op = Rope::new(shape.n_tokens(), heads, self.head_dim(), shape.seq_len.max(1), layout);
+        Some(op.stride(self.qkv_width()).offset(offset))
     }
 
     /// Floating-point operations of a training step per token, by the formula of llm.c: 6 N + 6 L C T, with N the number

@@ -5,7 +5,7 @@ use crate::{
     gpu::{Mark, Pass},
     kinds::language::{
         backend::{Batch, Lengths, Outcome},
-        cuda::plan::BatchShape,
+        cuda::plan::shape_of,
     },
     sim::SimError,
 };
@@ -34,7 +34,7 @@ impl<M: DeviceModel> CudaBackend<M> {
             _ => self.sizes.batch.tokens / batch.seq_len.max(1),
         };
         let fit = fit.clamp(1, batch.sequences.max(1));
-        self.reserve(&BatchShape::of(batch, 0..fit, self.sizes.batch.is_divided)?)?;
+        self.reserve(&shape_of(batch, 0..fit, self.sizes.batch.is_divided)?)?;
         Ok(fit)
     }
 

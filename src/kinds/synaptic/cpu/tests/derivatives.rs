@@ -25,7 +25,7 @@ fn loss(network: &Network<f64>, batch: &Batch<'_>, acts: &mut Activations<f64>) 
     network.losses(batch.targets, acts, &StopFlag::default()).expect("it fits");
     let n = batch.n_tokens();
     let aux: f64 = acts.blocks.iter().map(|block| experts::aux_loss(&block.routing)).sum();
-    acts.losses[..n].iter().sum::<f64>() / n as f64 + f64::from(network.dynamics.aux_weight) * aux
+    acts.head.losses[..n].iter().sum::<f64>() / n as f64 + f64::from(network.dynamics.aux_weight) * aux
 }
 
 fn gradient(trainer: &mut Trainer<f64>, batch: &Batch<'_>) -> f64 {

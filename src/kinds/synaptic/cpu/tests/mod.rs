@@ -107,6 +107,6 @@ fn step<'a>(step: u64, batches: &'a [Batch<'a>], hyper: &'a Hyper) -> StepInput<
 fn logits<R: Real + Default>(network: &Network<R>, tokens: &[u32]) -> Vec<f64> {
     let acts = network.activations(tokens).expect("it fits");
     let mut logits = vec![R::zero(); tokens.len() * network.config.padded_vocab()];
-    network.logits(&acts.norm_f[..tokens.len() * network.config.width], &mut logits).expect("it fits");
+    network.logits(&acts.head.norm_f[..tokens.len() * network.config.width], &mut logits).expect("it fits");
     logits.iter().map(|x| x.f64()).collect()
 }

@@ -1,40 +1,37 @@
-//! Which tensors a pass holds, and the bytes of the arena that they are taken from.
+//! Which tensors a pass holds, and the bytes of the arena that they are taken from, on every backend.
 //!
 //! The arena is a stack: what the forward pass leaves for the backward pass, above it what is shared by all blocks, above
 //! that the temporaries of one operation. Its size is the largest sum over the phases, which [`Plan::bytes`] computes from the
 //! same lists that the tensors are taken by.
 
+use super::{
+    choices::{Checkpointing, NormPlacement},
+    model::Config,
+};
 use crate::{
-    gpu::{Arena, Frame, GpuError, Slice, ViewMut, layout::CudaType},
-    kinds::{
-        language::cuda::plan::{BatchShape, HeadSizes, logit_rows, tensors},
-        transformer::{
-            choices::{Checkpointing, NormPlacement},
-            model::Config,
-        },
-    },
-    nn::storage::Storage,
+    gpu::Arena,
+    kinds::language::plan::{BatchShape, HeadSizes, tensors},
 };
 
 tensors! {
     /// Activations of a block, `[tokens, …]`.
-    BlockTensors<T>, BlockSizes, Block {
+    BlockTensors<T, S>, BlockSizes {
         /// Output of the first norm.
         norm_1: T,
         /// Its statistics.
-        stats_1: f32,
+        stats_1: S,
         /// Queries, keys and values, rotated.
         qkv: T,
         /// Output of attention.
         attention: T,
         /// Logarithms of the sums of its softmax, per head and query.
-        lse: f32,
+        lse: S,
         /// Input plus projected attention.
         mid: T,
         /// Output of the second norm, of pre-norm blocks.
         norm_2: T,
         /// Its statistics.
-        stats_2: f32,
+        stats_2: S,
         /// Input of the activation function.
         fc: T,
         /// Its output.
@@ -46,7 +43,7 @@ tensors! {
 
 tensors! {
     /// Gradients of the residual stream, from the logits to the end of the backward pass.
-    StreamTensors<T>, StreamSizes, Stream {
+    StreamTensors<T>, StreamSizes {
         /// Of the output of a block, then of its input.
         d: T,
         /// Of the input of a layer.
@@ -56,7 +53,7 @@ tensors! {
 
 tensors! {
     /// Gradients within a block.
-    BackwardTensors<T>, BackwardSizes, Backward {
+    BackwardTensors<T>, BackwardSizes {
         /// Gradient of queries, keys and values.
         dqkv: T,
         /// Gradient of the input of the activation function.
@@ -65,9 +62,6 @@ tensors! {
         dhidden: T,
     }
 }
-
-/// Logits that are in memory at a time, about.
-const LOGITS: usize = 1 << 28;
 
 /// The tensors of the passes over a batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,8 +88,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of a model, for a batch.
-    pub fn new(config: &Config, shape: &BatchShape, mode: Checkpointing, has_dropout: bool) -> Self {
+    /// Of a model, for a batch; `logit_rows`: tokens whose logits are in memory at a time, at most.
+    pub fn new(
+        config: &Config,
+        shape: &BatchShape,
+        (mode, has_dropout): (Checkpointing, bool),
+        logit_rows: usize,
+    ) -> Self {
         let n = shape.n_tokens();
         let is_post = config.placement == NormPlacement::Post;
         let (sequences, longest) = shape.attended();
@@ -124,7 +123,7 @@ impl Plan {
         let backward =
             BackwardSizes { dqkv: n * config.qkv_width(), dfc: n * config.fc_width(), dhidden: n * config.hidden };
         let head = HeadSizes::of(n, config.width);
-        let logit_rows = logit_rows(LOGITS, config.padded_vocab(), n);
+        let logit_rows = logit_rows.min(n);
         let branch = if has_dropout { stream } else { 0 };
         let gradients = StreamSizes { d: stream, other: stream };
         Self {
@@ -146,21 +145,21 @@ impl Plan {
         self.held.others(&self.block)
     }
 
-    /// Bytes of an arena for training, with this many for the temporaries of one operation of blocks and of one of the
+    /// Bytes of an arena for training, of tensors of `T` and statistics of `S`, with this many for the temporaries of one operation of blocks and of one of the
     /// head.
-    pub fn bytes<T: Storage>(&self, temporaries: usize) -> usize {
+    pub fn bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
-        let held = self.layers * self.held.bytes::<T>() + (self.layers + 1) * of(self.stream);
-        let common = held + self.shared().bytes::<T>() + of(self.branch) + self.gradients.bytes::<T>();
-        let logits = self.head.bytes::<T>() + of(self.logit_rows * self.vocab).max(temporaries);
+        let held = self.layers * self.held.bytes::<T, S>() + (self.layers + 1) * of(self.stream);
+        let common = held + self.shared().bytes::<T, S>() + of(self.branch) + self.gradients.bytes::<T>();
+        let logits = self.head.bytes::<T, S>() + of(self.logit_rows * self.vocab).max(temporaries);
         common + logits.max(self.backward.bytes::<T>() + temporaries)
     }
 
     /// The same for a pass without gradients.
-    pub fn forward_bytes<T: Storage>(&self, temporaries: usize) -> usize {
+    pub fn forward_bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let logits = of(self.logit_rows * self.vocab);
-        2 * of(self.stream) + self.block.bytes::<T>() + self.head.bytes::<T>() + logits.max(temporaries)
+        2 * of(self.stream) + self.block.bytes::<T, S>() + self.head.bytes::<T, S>() + logits.max(temporaries)
     }
 }
 
@@ -169,7 +168,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::{
-            language::cuda::plan::Division,
+            language::plan::Division,
             transformer::{Params, choices::ActivationFunction, model::Position},
         },
         num::elements::Bf16,
@@ -196,9 +195,9 @@ mod tests {
         let (config, shape) = (gpt2(), BatchShape::full(64, 1024));
         let modes = [Checkpointing::Nothing, Checkpointing::Activation, Checkpointing::Norms, Checkpointing::Blocks];
         let gigabytes = modes.map(|mode| {
-            let plan = Plan::new(&config, &shape, mode, false);
-            let held = 12 * plan.held.bytes::<Bf16>() + 13 * Arena::bytes_of(&[(plan.stream, 2)]);
-            (held as f64 * 1e-9, plan.bytes::<Bf16>(0) as f64 * 1e-9)
+            let plan = Plan::new(&config, &shape, (mode, false), 4096);
+            let held = 12 * plan.held.bytes::<Bf16, f32>() + 13 * Arena::bytes_of(&[(plan.stream, 2)]);
+            (held as f64 * 1e-9, plan.bytes::<Bf16, f32>(0) as f64 * 1e-9)
         });
         println!("held, all: {gigabytes:.2?} GB");
         let want = [19.3, 19.3 * 0.75, 19.3 * 0.625, 1.2];
@@ -208,8 +207,8 @@ mod tests {
         }
         // 0x5E6F71: bf16 takes half of the memory of f32.
         for mode in modes {
-            let plan = Plan::new(&config, &shape, mode, true);
-            let ratio = plan.bytes::<Bf16>(0) as f64 / plan.bytes::<f32>(0) as f64;
+            let plan = Plan::new(&config, &shape, (mode, true), 4096);
+            let ratio = plan.bytes::<Bf16, f32>(0) as f64 / plan.bytes::<f32, f32>(0) as f64;
             assert!((ratio / 0.5 - 1.0).abs() < 0.1, "{mode:?}: {ratio}");
         }
     }
@@ -217,11 +216,11 @@ mod tests {
     #[test]
     fn what_is_not_held_is_shared() {
         let (config, shape) = (gpt2(), BatchShape::full(2, 64));
-        let plan = Plan::new(&config, &shape, Checkpointing::Norms, true);
+        let plan = Plan::new(&config, &shape, (Checkpointing::Norms, true), 4096);
         assert_eq!((plan.held.norm_1, plan.shared().norm_1), (0, 2 * 64 * 768));
         assert_eq!((plan.held.qkv, plan.shared().qkv), (3 * 2 * 64 * 768, 0));
         assert_eq!((plan.branch, plan.logit_rows), (2 * 64 * 768, 128));
         let packed = BatchShape { division: Division::Packed { sequences: 5, longest: 40 }, ..shape };
-        assert_eq!(Plan::new(&config, &packed, Checkpointing::Nothing, false).block.lse, 5 * 12 * 40);
+        assert_eq!(Plan::new(&config, &packed, (Checkpointing::Nothing, false), 4096).block.lse, 5 * 12 * 40);
     }
 }

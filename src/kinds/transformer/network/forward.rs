@@ -1,0 +1,188 @@
+//! The forward pass.
+
+use super::{Block, DropSite, Head, Run, Stats, Tensor, gain, split, weight};
+use crate::{
+    gpu::nvtx,
+    kinds::transformer::{
+        choices::NormPlacement,
+        model::{self, Linear, Norm},
+        plan::{BlockTensors, Plan},
+    },
+    nn::layers::BlockForward,
+};
+use std::ops::DerefMut;
+
+impl<O: BlockForward> Run<'_, O> {
+    /// `y = norm(x)`
+    pub(super) fn norm(
+        &mut self,
+        of: Norm,
+        x: &Tensor<O>,
+        y: &mut Tensor<O>,
+        stats: &mut Stats<O>,
+    ) -> Result<(), O::Error> {
+        let op = self.norm_op();
+        self.ops.norm(&op, gain(of), x, y, stats)
+    }
+
+    /// Vectors of tokens and positions.
+    fn embed(&mut self, y: &mut Tensor<O>) -> Result<(), O::Error> {
+        self.ops.embed(self.layout.wte, self.layout.wpe, y)?;
+        self.ops.drop_in_place(DropSite::Embedding.number(), y)
+    }
+
+    /// Rotates queries and keys by their positions, or by the opposite angles.
+    pub(super) fn rotate(&mut self, qkv: &mut Tensor<O>, is_inverse: bool) -> Result<(), O::Error> {
+        match self.config.rope(&self.shape, self.offset) {
+            Some(op) => self.ops.rotate(&op, qkv, is_inverse),
+            None => Ok(()),
+        }
+    }
+
+    /// One block: from the residual stream `input` to `output`. Without `output` only what the backward pass reads.
+    pub fn block(
+        &mut self,
+        b: usize,
+        input: &Tensor<O>,
+        a: &mut Block<'_, O>,
+        output: Option<&mut Tensor<O>>,
+        branch: &mut Tensor<O>,
+    ) -> Result<(), O::Error> {
+        let _range = nvtx::range_of(|| format!("block {b}"));
+        let block = self.layout.blocks[b];
+        if self.config.placement == NormPlacement::Pre {
+            self.norm(block.ln_1, input, a.norm_1, a.stats_1)?;
+            self.ops.linear(weight(block.qkv), a.norm_1, a.qkv, None)?;
+        } else {
+            self.ops.linear(weight(block.qkv), input, a.qkv, None)?;
+        }
+        self.rotate(a.qkv, false)?;
+        let attention = self.self_attention(b);
+        self.ops.attend(&attention, a.qkv, a.attention, a.lse)?;
+        self.add(block.attn_proj, DropSite::Attention(b), a.attention, input, a.mid, branch)?;
+        self.second_half(b, &block, a, output, branch)
+    }
+
+    /// The feed-forward layer and the norms around it.
+    fn second_half(
+        &mut self,
+        b: usize,
+        block: &model::Block,
+        a: &mut Block<'_, O>,
+        output: Option<&mut Tensor<O>>,
+        branch: &mut Tensor<O>,
+    ) -> Result<(), O::Error> {
+        let (is_pre, by) = (self.config.placement == NormPlacement::Pre, self.config.activated());
+        if is_pre {
+            self.norm(block.ln_2, a.mid, a.norm_2, a.stats_2)?;
+            self.ops.linear_activated(weight(block.fc), by, a.norm_2, a.fc, a.hidden)?;
+        } else {
+            self.norm(block.ln_1, a.mid, a.norm_1, a.stats_1)?;
+            self.ops.linear_activated(weight(block.fc), by, a.norm_1, a.fc, a.hidden)?;
+        }
+        let site = DropSite::FeedForward(b);
+        match (is_pre, output) {
+            (true, Some(output)) => self.add(block.mlp_proj, site, a.hidden, a.mid, output, branch),
+            (true, None) => Ok(()),
+            (false, output) => {
+                self.add(block.mlp_proj, site, a.hidden, a.norm_1, a.sum, branch)?;
+                match output {
+                    Some(output) => self.norm(block.ln_2, a.sum, output, a.stats_2),
+                    // For the statistics only.
+                    None => self.norm(block.ln_2, a.sum, a.norm_2, a.stats_2),
+                }
+            }
+        }
+    }
+
+    /// `y = residual + drop(x Wᵀ + b)`
+    fn add(
+        &mut self,
+        linear: Linear,
+        site: DropSite,
+        x: &Tensor<O>,
+        residual: &Tensor<O>,
+        y: &mut Tensor<O>,
+        branch: &mut Tensor<O>,
+    ) -> Result<(), O::Error> {
+        if !self.ops.has_dropout() {
+            return self.ops.linear(weight(linear), x, y, Some(residual));
+        }
+        self.ops.linear(weight(linear), x, branch, None)?;
+        self.ops.drop_and_add(site.number(), branch, residual, y)
+    }
+
+    /// The embedding and all blocks, of which each leaves what `held` holds. `streams` are the inputs of the blocks, and the output
+    /// of the last one.
+    pub fn forward<T, S>(
+        &mut self,
+        streams: &mut [T],
+        held: &mut [BlockTensors<T, S>],
+        shared: &mut BlockTensors<T, S>,
+        branch: &mut Tensor<O>,
+    ) -> Result<(), O::Error>
+    where
+        T: DerefMut<Target = Tensor<O>>,
+        S: DerefMut<Target = Stats<O>>,
+    {
+        self.embed(&mut streams[0])?;
+        for (b, held) in held.iter_mut().enumerate() {
+            self.ops.check_stop()?;
+            let (before, after) = streams.split_at_mut(b + 1);
+            let mut a = BlockTensors::of(held, shared);
+            self.block(b, &before[b], &mut a, Some(&mut after[0]), branch)?;
+        }
+        Ok(())
+    }
+
+    /// The embedding and so many blocks, one at a time. The residual stream behind them, which is one of the two given ones.
+    pub fn through<'x>(
+        &mut self,
+        layers: usize,
+        (mut x, mut next): (&'x mut Tensor<O>, &'x mut Tensor<O>),
+        a: &mut Block<'_, O>,
+        branch: &mut Tensor<O>,
+    ) -> Result<&'x Tensor<O>, O::Error> {
+        self.embed(x)?;
+        for b in 0..layers {
+            self.ops.check_stop()?;
+            self.block(b, x, a, Some(&mut *next), branch)?;
+            std::mem::swap(&mut x, &mut next);
+        }
+        Ok(x)
+    }
+
+    /// The last norm; post-norm blocks have none.
+    pub(super) fn last_norm(&mut self, x: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
+        match self.layout.ln_f {
+            Some(norm) => self.norm(norm, x, head.norm_f, head.stats_f),
+            None => self.ops.copy(x, head.norm_f),
+        }
+    }
+
+    /// Losses from the residual stream behind the last block.
+    pub fn losses(&mut self, plan: &Plan, last: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
+        self.last_norm(last, head)?;
+        let (of, (x, to)) = (self.head(plan), split(head));
+        self.ops.losses(of, x, to)
+    }
+
+    /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
+    fn logits(&mut self, x: &Tensor<O>, logits: &mut Tensor<O>) -> Result<(), O::Error> {
+        self.ops.linear((self.layout.head(), None), x, logits, None)
+    }
+
+    /// Logits of the batch: of all of it, or with a cache of tokens that continue a text.
+    pub fn predict(
+        &mut self,
+        streams: (&mut Tensor<O>, &mut Tensor<O>),
+        a: &mut Block<'_, O>,
+        branch: &mut Tensor<O>,
+        head: &mut Head<'_, O>,
+        logits: &mut Tensor<O>,
+    ) -> Result<(), O::Error> {
+        let last = self.through(self.config.layers, streams, a, branch)?;
+        self.last_norm(last, head)?;
+        self.logits(head.norm_f, logits)
+    }
+}

@@ -1,0 +1,110 @@
+//! The passes of the model, written once over the [layers](crate::nn::layers) of a backend.
+//!
+//! ```text
+//! pre-norm block:   x += drop(proj(attention(norm_1(x))));  x += drop(mlp_proj(act(fc(norm_2(x)))))
+//! post-norm block:  x = norm_1(x + drop(proj(attention(x))));  x = norm_2(x + drop(mlp_proj(act(fc(x)))))
+//! ```
+//!
+//! A backend takes the tensors from its memory by a [`Plan`](super::plan::Plan), and runs
+//!
+//! - [`Run::forward`], [`Run::loss_backward`], [`Run::blocks_backward`] for gradients;
+//! - [`Run::through`], which holds one block at a time, for losses, for activations that are looked at, and with a cache of keys and
+//!   values for tokens that continue a text.
+
+mod backward;
+mod forward;
+
+use super::{
+    model::{Config, Layout},
+    plan::{BackwardTensors, BlockTensors, Plan, StreamTensors},
+};
+use crate::{
+    kinds::language::plan::{BatchShape, HeadTensors},
+    nn::{
+        layers::{HeadMatrix, LossRows, SelfAttention, Tensors, Weight},
+        norm,
+    },
+};
+
+/// Activations of a backend.
+pub type Tensor<O> = <O as Tensors>::Tensor;
+/// Its statistics.
+pub type Stats<O> = <O as Tensors>::Stats;
+/// The tensors of a block.
+pub type Block<'a, O> = BlockTensors<&'a mut Tensor<O>, &'a mut Stats<O>>;
+/// What the logits need.
+pub type Head<'a, O> = HeadTensors<&'a mut Tensor<O>, &'a mut Stats<O>>;
+/// Gradients of the residual stream.
+pub type Stream<'a, O> = StreamTensors<&'a mut Tensor<O>>;
+/// Gradients within a block.
+pub type Backward<'a, O> = BackwardTensors<&'a mut Tensor<O>>;
+
+/// Where a network drops elements.
+#[derive(Clone, Copy, Debug)]
+pub enum DropSite {
+    /// Output of the embedding.
+    Embedding,
+    /// Output of attention of a block.
+    Attention(usize),
+    /// Output of the feed-forward layer of a block.
+    FeedForward(usize),
+    /// Attention probabilities of a block.
+    Probabilities(usize),
+}
+
+impl DropSite {
+    /// Part of the address of its random numbers.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Embedding => 0,
+            Self::Attention(block) => 1 + 2 * block as u32,
+            Self::FeedForward(block) => 2 + 2 * block as u32,
+            Self::Probabilities(block) => 0x8000 + block as u32,
+        }
+    }
+}
+
+/// One pass over a batch.
+pub struct Run<'a, O> {
+    /// Sizes.
+    pub config: &'a Config,
+    /// Ranges of the weights.
+    pub layout: &'a Layout,
+    /// Sizes of the batch.
+    pub shape: BatchShape,
+    /// Position of the first token of every sequence.
+    pub offset: usize,
+    /// The layers of the backend.
+    pub ops: O,
+}
+
+impl<O> Run<'_, O> {
+    /// The declaration of the norms.
+    const fn norm_op(&self) -> norm::Norm {
+        self.config.norm_op(self.shape.n_tokens())
+    }
+
+    /// Attention of a block.
+    pub fn self_attention(&self, block: usize) -> SelfAttention {
+        let (op, site) = (self.config.attention(&self.shape), DropSite::Probabilities(block).number());
+        SelfAttention { op, block, site, context: self.config.context }
+    }
+
+    /// The matrix of logits.
+    pub fn head(&self, plan: &Plan) -> HeadMatrix {
+        HeadMatrix { weight: self.layout.head(), vocab: self.config.vocab, rows: plan.logit_rows }
+    }
+}
+
+/// Input and results of the loss.
+fn split<'h, T: ?Sized, S: ?Sized>(head: &'h mut HeadTensors<&mut T, &mut S>) -> (&'h T, LossRows<'h, S>) {
+    (&*head.norm_f, LossRows { losses: &mut *head.losses, lse: &mut *head.lse })
+}
+
+const fn weight(of: super::model::Linear) -> Weight {
+    (of.weight, of.bias)
+}
+
+const fn gain(of: super::model::Norm) -> Weight {
+    (of.weight, of.bias)
+}
