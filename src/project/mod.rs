@@ -49,6 +49,7 @@ mod run_file;
 mod safety;
 mod schema;
 mod segments;
+mod set_changes;
 mod sets;
 pub mod stream_reader;
 mod unlisted;

@@ -1,10 +1,7 @@
-//! Element sets in a run folder: their manifest entries, their files, and how a run follows their changes.
+//! Element sets in a run folder: their manifest entries and their files.
 
-use super::{RunWriter, append_file::AppendFile, file, manifest::FileInfo, writer::StreamFile};
-use crate::{
-    engine::SetChange,
-    sim::{Column, ElementSet, Shape, Tap},
-};
+use super::{append_file::AppendFile, manifest::FileInfo};
+use crate::sim::{Column, ElementSet};
 use std::{io, path::Path, sync::Arc};
 
 /// Entry of an element set that streams refer to.
@@ -84,49 +81,7 @@ pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo
     with_ids.map(|(set, info)| Ok(AppendFile::create(folder, &info.ids, &bytes_of_ids(set))?.info())).collect()
 }
 
-fn bytes_of_ids(set: &ElementSet) -> Vec<u8> {
+/// Public ids as little-endian u64.
+pub(super) fn bytes_of_ids(set: &ElementSet) -> Vec<u8> {
     set.ids.iter().flat_map(|id| id.to_le_bytes()).collect()
-}
-
-impl RunWriter {
-    /// Adds the new versions of sets that changed after a step; streams over them continue in further files.
-    pub(super) fn follow_sets(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
-        let mut now = self.sets.clone();
-        for set in sets {
-            now.retain(|known| known.name != set.name);
-            now.push(set.clone());
-        }
-        let changes = SetChange::between(&self.sets, &now);
-        for set in sets {
-            let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
-            let mut info =
-                SetInfo { from_step: step.max(1), ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
-            if !info.ids.is_empty() {
-                let file = self.create_file(&info.ids, &bytes_of_ids(set))?.info();
-                self.written.push(file);
-            }
-            if let Some(table) = ElementTable::of(set) {
-                let text = file::to_ron(&table).map_err(io::Error::other)?;
-                info.table = format!("{}-{number}{TABLE}", set.name);
-                let file = self.create_file(&info.table, text.as_bytes())?.info();
-                self.written.push(file);
-            }
-            self.manifest.sets.push(info);
-            match self.sets.iter_mut().find(|known| known.name == set.name) {
-                Some(known) => *known = set.clone(),
-                None => self.sets.push(set.clone()),
-            }
-        }
-        let of_changed = |this: &Self, f: &StreamFile| {
-            let shape = this.probes.get(usize::from(f.tap.probe)).map(|p| p.shape);
-            let is_over = |over: &str| sets.iter().any(|set| set.name == over);
-            matches!(shape, Some(Shape::Field { over, .. } | Shape::Series { of: over }) if is_over(over))
-        };
-        // The ended segments keep their former elements.
-        let before: Vec<_> = self.files.iter().filter(|f| of_changed(self, f)).map(|f| f.tap.clone()).collect();
-        let mut taps = before.clone();
-        SetChange::follow_taps(&changes, self.probes, &mut taps);
-        let now = |tap: &Tap| before.iter().position(|b| b == tap).map_or_else(|| tap.clone(), |i| taps[i].clone());
-        self.begin_segments_of(step, &[], of_changed, now)
-    }
 }

@@ -193,6 +193,8 @@ fn paths_of(t: &[String], module: &[String], is_child: impl Fn(&str) -> bool) ->
         let is_test = is(i, "#") && is(i + 2, "cfg") && is(i + 4, "test");
         if is_test || (is(i, "mod") && is(i + 1, "tests") && is(i + 2, "{")) {
             i = if is_test { end_of_item(t, i + 7) } else { end_of_item(t, i) };
+        } else if is(i, "(") && is(i + 1, "in") {
+            i += 1 + t[i..].iter().position(|t| t == ")").unwrap_or(0); // a visibility uses nothing
         } else if is(i, "use") {
             let end = i + t[i..].iter().position(|t| t == ";").unwrap_or(t.len() - i);
             let is_public = i > 0 && (is(i - 1, "pub") || is(i - 1, ")"));

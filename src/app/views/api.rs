@@ -11,7 +11,7 @@ use crate::{
             live::StopReason, profile::Profile, selection::Selection, time::Time,
         },
         kit::{icons, notice::Look, theme::Tokens},
-        views::view_3d::SavedView,
+        views::saved_view::SavedView,
     },
     engine::{SchemaChanges, SimSchema},
     sim::{Action, Clock, Frame, ShareLevel, Tap},

@@ -1,7 +1,7 @@
 //! The synaptic language model as a [`Kind`].
 
 use super::{
-    Params,
+    Params, SynapticKind,
     backend::Backend,
     cpu::{CpuBackend, Trainer, network::Extent},
     cuda,
@@ -24,9 +24,6 @@ use std::sync::Arc;
 
 /// A step is one update of the optimiser.
 pub const STEPS: TimeBase = TimeBase::count("step", "steps");
-
-/// The kind.
-pub struct SynapticKind;
 
 impl Kind for SynapticKind {
     const TITLE: &'static str = "Synaptic language model";

@@ -61,5 +61,5 @@ pub mod setup;
 pub mod simulation;
 mod synapses;
 pub use choices::*;
-pub use kind::SynapticKind;
 pub use params::*;
+pub use simulation::SynapticKind;

@@ -1,7 +1,7 @@
 //! The kind's parts of the simulation: mechanisms, routers, when experts split and merge, what is measured when.
 
 use super::{
-    Params, SynapticKind,
+    Params,
     backend::{Backend, StepInput},
     dynamics,
     experts::projection::Axes,
@@ -31,6 +31,9 @@ use std::sync::Arc;
 
 /// A model in training.
 pub type SynapticSim = LanguageSim<SynapticKind>;
+
+/// The kind: what it adds to the simulation of a language model here, its declaration in `kind`.
+pub struct SynapticKind;
 
 /// Experts beside their weights, and what readings share.
 pub struct Own {

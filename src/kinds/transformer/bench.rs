@@ -16,9 +16,9 @@
 use super::{
     Params,
     backend::{Batch, Lengths, StateBuffer, StepInput, StepStats},
+    kind::start_backend,
     model::{self, Config, Layout},
     presets::PRESETS,
-    start_backend,
 };
 use crate::{
     gpu::{

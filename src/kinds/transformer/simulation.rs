@@ -1,7 +1,7 @@
 //! The kind's parts of the simulation: its step, what it freezes and shows.
 
 use super::{
-    Params, TransformerKind,
+    Params,
     backend::{Backend, Site, StepInput},
     choices::Precision,
     model::{self, Config, Layout},
@@ -28,6 +28,9 @@ use std::sync::Arc;
 
 /// A model in training.
 pub type TransformerSim = LanguageSim<TransformerKind>;
+
+/// The kind: what it adds to the simulation of a language model here, its declaration in `kind`.
+pub struct TransformerKind;
 
 /// Whether norms are read after a step.
 fn measures(sim: &TransformerSim, step: u64) -> bool {
@@ -87,7 +90,7 @@ impl LanguageKind for TransformerKind {
     }
 
     fn step_counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
-        super::counts(params, config, layout)
+        step_counts(params, config, layout)
     }
 
     fn act(sim: &mut TransformerSim, action: &Action) -> Result<(), SimError> {
@@ -156,4 +159,16 @@ impl LanguageKind for TransformerKind {
         let (loss_scale, finite_steps) = (from.read_number("loss_scale")?, from.read_number("finite_steps")?);
         Ok(Counters { updates, loss_scale, finite_steps })
     }
+}
+
+/// What a step does, in numbers.
+pub(super) fn step_counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
+    let tokens = (params.training.sequences() * config.context) as f64;
+    let parameters = layout.map.count();
+    vec![
+        StepCount::items("tokens", tokens),
+        StepCount::ops("of the model, 6 N + 6 L C T per token", tokens * config.flops_per_token(parameters)),
+        // Weights and gradients are read and written, two moments as well.
+        StepCount::bytes("of the optimiser", 28.0 * parameters as f64),
+    ]
 }

@@ -15,7 +15,7 @@ use super::App;
 use crate::{
     app::{
         document::{color_scales::ColorScales, layout::Page, selection::Selection, time::Time},
-        views::{self, View, ViewCtx, view_3d::SavedView},
+        views::{self, SavedView, View, ViewCtx},
     },
     engine::{SchemaChanges, SimSchema},
     sim::Frame,

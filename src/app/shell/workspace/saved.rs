@@ -4,7 +4,7 @@ use super::{Pane, Workspaces, arrangement::Arrangement, view_of};
 use crate::{
     app::{
         document::{color_scales::ColorScales, layout::Target},
-        views::{self, view_3d::SavedView},
+        views::{self, SavedView},
     },
     data::io_reason,
     engine::SimSchema,

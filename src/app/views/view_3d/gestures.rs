@@ -28,10 +28,10 @@ impl View3d {
         let size_px = pixels(ui, canvas);
         let scale = ui.pixels_per_point();
         self.wheel(ui, &response, canvas, size_px, scale);
-        self.keys(ui, &response, size_px.x / size_px.y, ctx);
+        self.keys(ui, &response, ctx);
         self.drag(ui, &response, canvas, set, ctx, size_px);
         self.hover(&response, canvas, set, ctx, size_px, scale);
-        self.click(&response, set, ctx, size_px);
+        self.click(&response, set, ctx);
         self.menu_ui(&response, set, ctx);
         response
     }
@@ -46,14 +46,14 @@ impl View3d {
         }
     }
 
-    fn keys(&mut self, ui: &Ui, response: &Response, aspect: f32, ctx: &ViewCtx<'_>) {
+    fn keys(&mut self, ui: &Ui, response: &Response, ctx: &ViewCtx<'_>) {
         if !response.contains_pointer() || ui.ctx().text_edit_focused() {
             return;
         }
         let pressed = |key: Key| ui.input(|i| i.modifiers.is_none() && i.key_pressed(key));
         for (key, preset) in KEYS.into_iter().zip(Preset::ALL) {
             if pressed(key) {
-                self.view_from(preset, aspect);
+                self.view_from(preset);
             }
         }
         for (n, key) in SAVED_VIEW_KEYS.into_iter().enumerate() {
@@ -137,13 +137,12 @@ impl View3d {
         self.under_pointer = found;
     }
 
-    fn click(&mut self, response: &Response, set: &ElementSet, ctx: &mut ViewCtx<'_>, size_px: Vec2) {
+    fn click(&mut self, response: &Response, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
         let under = self.under_pointer.filter(|_| self.hover_key.is_some());
         if response.double_clicked() {
-            let aspect = size_px.x / size_px.y;
             match under {
-                Some(element) => self.focus(&[element], aspect),
-                None => self.fit(aspect),
+                Some(element) => self.focus(&[element]),
+                None => self.viewport.fit(&mut self.camera),
             }
         } else if response.clicked()
             && let Some(element) = under

@@ -74,7 +74,8 @@ impl View3d {
         ctx: &ViewCtx<'_>,
     ) {
         let Some(spec) = ctx.schema.probes.get(usize::from(probe)) else { return };
-        let most = (self.picture_px.x * self.picture_px.y / PIXELS_PER_LINE) as usize;
+        let size_px = self.viewport.size_px;
+        let most = (size_px.x * size_px.y / PIXELS_PER_LINE) as usize;
         let fixed = ctx.color_scales.of(spec.name).range;
         let lines = &self.link_lines;
         let key =

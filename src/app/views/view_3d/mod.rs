@@ -13,8 +13,7 @@ mod path;
 mod saved_views;
 mod shell_edges;
 mod toolbar;
-
-pub use saved_views::SavedView;
+mod viewport;
 
 use super::{View, ViewCtx, fields};
 use crate::{
@@ -77,13 +76,7 @@ pub struct View3d {
     exposure: f32,
     placement: motion::Placement,
     camera: Camera,
-    bounds: (Vec3, Vec3),
-    needs_fit: bool,
-    /// Width over height of the picture.
-    aspect: f32,
-    picture_px: Vec2,
-    /// The camera as fitted, and the aspect ratio it was fitted to.
-    fitted: Option<(Camera, f32)>,
+    viewport: viewport::Viewport,
     legend_choice: Option<bool>,
     category_counts: legend::CategoryCounts,
     area_select: AreaSelect,
@@ -115,11 +108,7 @@ impl Default for View3d {
             exposure: 1.0,
             placement: motion::Placement::default(),
             camera: Camera::default(),
-            bounds: (Vec3::splat(-1.0), Vec3::ONE),
-            needs_fit: true,
-            aspect: 1.0,
-            picture_px: Vec2::ONE,
-            fitted: None,
+            viewport: viewport::Viewport::default(),
             legend_choice: None,
             category_counts: legend::CategoryCounts::default(),
             area_select: AreaSelect::default(),
@@ -154,14 +143,15 @@ impl View3d {
             self.column = set.columns.first().map(|c| c.name.clone()).unwrap_or_default();
         }
         self.enclose(set);
-        self.needs_fit |= !is_alike; // a set that grew keeps its camera
+        self.viewport.needs_fit |= !is_alike; // a set that grew keeps its camera
     }
 
     fn enclose(&mut self, set: &ElementSet) {
         let finite = set.positions.iter().map(|p| Vec3::from(*p)).filter(|p| p.is_finite());
         let (min, max) = finite.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(min, max), p| (min.min(p), max.max(p)));
-        self.bounds = if min.x <= max.x { (min, max) } else { (Vec3::splat(-1.0), Vec3::ONE) };
-        self.camera.enclose(self.bounds.0, self.bounds.1);
+        let (min, max) = if min.x <= max.x { (min, max) } else { (Vec3::splat(-1.0), Vec3::ONE) };
+        self.viewport.bounds = (min, max);
+        self.camera.enclose(min, max);
     }
 
     /// Fields over the shown set.
@@ -184,30 +174,17 @@ impl View3d {
         self.hidden.get(&self.column).is_some_and(|h| h.contains(&code))
     }
 
-    fn fit(&mut self, aspect: f32) {
-        self.camera.fit(self.bounds.0, self.bounds.1, aspect);
-        self.fitted = Some((self.camera, aspect));
-    }
-
-    /// Fits again to a new aspect ratio unless the camera was moved since the last fit.
-    fn refit(&mut self, aspect: f32) {
-        let is_other = |(camera, to): (Camera, f32)| camera == self.camera && (aspect / to - 1.0).abs() > 0.01;
-        if std::mem::take(&mut self.needs_fit) || self.fitted.is_some_and(is_other) {
-            self.fit(aspect);
-        }
-    }
-
     /// Frames the selected elements, or all when none is selected.
-    fn focus(&mut self, selected: &[u32], aspect: f32) {
+    fn focus(&mut self, selected: &[u32]) {
         let Some(set) = self.set.clone() else { return };
         let places = selected.iter().filter_map(|e| self.places(&set).get(*e as usize)).map(|p| Vec3::from(*p));
         let places = places.filter(|p| p.is_finite());
         let (min, max) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(min, max), p| (min.min(p), max.max(p)));
         if min.x > max.x {
-            return self.fit(aspect);
+            return self.viewport.fit(&mut self.camera);
         }
         let margin = Vec3::splat(self.camera.radius * 0.06);
-        self.camera.fit(min - margin, max + margin, aspect);
+        self.camera.fit(min - margin, max + margin, self.viewport.aspect);
     }
 
     fn caption(&self, ctx: &ViewCtx<'_>) -> String {
@@ -274,9 +251,9 @@ impl View3d {
         all.into_iter().map(tap).collect()
     }
 
-    fn view_from(&mut self, preset: Preset, aspect: f32) {
+    fn view_from(&mut self, preset: Preset) {
         self.camera.look_from(preset);
-        self.fit(aspect);
+        self.viewport.fit(&mut self.camera);
     }
 }
 
@@ -354,12 +331,11 @@ impl View for View3d {
         }
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         let canvas = self.legends_ui(ui, canvas, &set, ctx);
-        let aspect = canvas.width() / canvas.height().max(1.0);
-        self.aspect = aspect;
-        self.picture_px = pixels(ui, canvas);
-        self.refit(aspect);
+        self.viewport.aspect = canvas.width() / canvas.height().max(1.0);
+        self.viewport.size_px = pixels(ui, canvas);
+        self.viewport.refit(&mut self.camera);
         if super::is_focus_asked(ui.ctx()) {
-            self.focus(ctx.selection.of(set.name), aspect);
+            self.focus(ctx.selection.of(set.name));
         }
         let response = self.gestures_ui(ui, canvas, &set, ctx);
         self.fetch_shell_edges(ui, &set, ctx);
@@ -416,26 +392,4 @@ impl View for View3d {
 fn pixels(ui: &Ui, canvas: Rect) -> Vec2 {
     let size = canvas.size() * ui.pixels_per_point();
     Vec2::new(size.x.round().max(1.0), size.y.round().max(1.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unmoved_camera_is_fitted_to_a_new_aspect_ratio() {
-        let mut view = View3d { bounds: (Vec3::splat(-1.0), Vec3::new(5.0, 1.0, 1.0)), ..View3d::default() };
-        view.refit(2.0);
-        let wide = view.camera.distance;
-        view.refit(2.0);
-        assert_eq!(view.camera.distance, wide);
-        view.refit(0.5);
-        assert!(view.camera.distance > wide * 1.5, "a narrow viewport needs a larger distance");
-        view.refit(2.0);
-        assert!((view.camera.distance - wide).abs() < 1e-4, "and back");
-        view.camera.zoom_at(0.5, Vec2::ZERO, 400.0);
-        let near = view.camera.distance;
-        view.refit(0.5);
-        assert_eq!(view.camera.distance, near, "a manual zoom is saved");
-    }
 }

@@ -194,7 +194,7 @@ impl View3d {
         };
         if places.iter().flatten().any(|x| x.is_finite()) && !is_same(&places, &self.placement.places) {
             self.placement.places = places;
-            self.bounds = bounds;
+            self.viewport.bounds = bounds;
             self.frame(framing);
             self.camera.enclose(bounds.0, bounds.1);
             self.placement.places_generation += 1;
@@ -210,7 +210,7 @@ impl View3d {
                 Framing::Cylinder => (0.0, -1.1),
                 Framing::Box => (0.6, -0.45),
             };
-            self.needs_fit = true;
+            self.viewport.needs_fit = true;
         }
     }
 

@@ -17,7 +17,7 @@ const LEGEND_FROM: f32 = 380.0;
 
 impl View3d {
     pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let (Some(set), tokens, aspect) = (self.set.clone(), ctx.tokens, self.aspect) else { return };
+        let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
         let mut chosen = self.coloring(ctx.schema);
         let options = self.options(ctx.schema);
         if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
@@ -46,13 +46,13 @@ impl View3d {
             self.legend_choice = Some(is_legend_open);
         }
         if ui.button("Fit").on_hover_text("Fit all elements (double-click on empty space)").clicked() {
-            self.fit(aspect);
+            self.viewport.fit(&mut self.camera);
         }
         // A narrow toolbar has one menu: a second button would be cut off.
         let is_narrow = ui.available_width() < REST;
         kit::overflow_ui(ui, REST, |ui| {
             self.shell_edges_ui(ui, ctx, &set);
-            self.camera_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect);
+            self.camera_ui(ui, matches!(chosen, Coloring::Glow(_)));
             self.saved_views_ui(ui, ctx);
             if is_narrow {
                 ui.separator();
@@ -71,11 +71,11 @@ impl View3d {
     }
 
     /// Camera presets and point size.
-    fn camera_ui(&mut self, ui: &mut Ui, glows: bool, aspect: f32) {
+    fn camera_ui(&mut self, ui: &mut Ui, glows: bool) {
         for (i, preset) in Preset::ALL.into_iter().enumerate() {
             let hint = format!("View from the {} ({})", preset.label().to_lowercase(), i + 1);
             if ui.button(preset.label()).on_hover_text(hint).clicked() {
-                self.view_from(preset, aspect);
+                self.view_from(preset);
             }
         }
         ui.toggle_value(&mut self.camera.orthographic, "Ortho")
