@@ -6,7 +6,7 @@ use crate::{
     app::{document::live::Builder, host::device::Devices, kit::text, shell::App, shell::start::Start},
     engine::{Command, Engine, EngineCounters, Event},
     project::Project,
-    sim::{Progress, Simulation},
+    sim::{Progress, Simulation, Tap},
 };
 use serde::Serialize;
 use std::{
@@ -40,6 +40,8 @@ pub struct ProjectRow {
     pub window_steps_per_s: f64,
     /// Median change of the pairs, percent: negative where the window costs time.
     pub change_percent: f64,
+    /// The same of an engine that samples what the window subscribes to while nothing is drawn: the share of readings.
+    pub readings_change_percent: f64,
     /// UI-thread time per frame, ms: median.
     pub ui_median_ms: f64,
     /// 99th percentile of the UI time per frame, ms.
@@ -59,6 +61,7 @@ struct InWindow {
     frames_ms: Vec<[f64; 3]>,
     cpu_ms: Vec<f64>,
     subscribed: Vec<&'static str>,
+    taps: Vec<Tap>,
 }
 
 /// CPU time of this thread, ms; 0 if the system does not report it.
@@ -79,17 +82,18 @@ pub fn report(rows: &[ProjectRow], json: bool) -> Vec<String> {
         return vec![serde_json::to_string_pretty(rows).unwrap_or_default()];
     }
     let head = format!(
-        "{:20} {:11} {:>14} {:>14} {:>9}  {:>12}  device",
-        "project", "kind", "headless", "window", "change", "UI p99"
+        "{:20} {:11} {:>14} {:>14} {:>9}  {:>11}  {:>12}  device",
+        "project", "kind", "headless", "window", "change", "readings", "UI p99"
     );
     let line = |row: &ProjectRow| {
         format!(
-            "{:20} {:11} {:>12}/s {:>12}/s {:>+7.1} %  {:>9.2} ms  {}",
+            "{:20} {:11} {:>12}/s {:>12}/s {:>+7.1} %  {:>+9.1} %  {:>9.2} ms  {}",
             row.project,
             row.kind,
             text::short(row.headless_steps_per_s),
             text::short(row.window_steps_per_s),
             row.change_percent,
+            row.readings_change_percent,
             row.ui_p99_ms,
             row.device
         )
@@ -99,11 +103,12 @@ pub fn report(rows: &[ProjectRow], json: bool) -> Vec<String> {
 
 fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, String> {
     let devices = Arc::new(Devices::default());
-    let (mut pairs, mut frames_ms, mut cpu_ms, mut subscribed) = (vec![], vec![], vec![], vec![]);
+    let (mut rates, mut frames_ms, mut cpu_ms, mut subscribed) = (vec![], vec![], vec![], vec![]);
     for _ in 0..repeats.max(1) {
-        let headless = without_window(case, &devices, length)?;
+        let headless = without_window(case, &devices, length, vec![])?;
         let window = in_window(case, &devices, length)?;
-        pairs.push((headless, window.steps_per_s));
+        let with_readings = without_window(case, &devices, length, window.taps)?;
+        rates.push([headless, window.steps_per_s, with_readings]);
         frames_ms.extend(window.frames_ms);
         cpu_ms.extend(window.cpu_ms);
         subscribed = window.subscribed;
@@ -115,8 +120,8 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
     };
     cpu_ms.sort_by(f64::total_cmp);
     let [ui_median_ms, ui_p99_ms] = quantiles(&|parts: &[f64; 3]| parts.iter().sum());
-    let median = |of: fn(&(f64, f64)) -> f64| {
-        let mut values: Vec<f64> = pairs.iter().map(of).collect();
+    let median = |of: &dyn Fn(&[f64; 3]) -> f64| {
+        let mut values: Vec<f64> = rates.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         quantile(&values, 0.5)
     };
@@ -124,9 +129,10 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         project: case.name.clone(),
         kind: case.project.model.name(),
         device: devices.chosen().name,
-        headless_steps_per_s: median(|pair| pair.0),
-        window_steps_per_s: median(|pair| pair.1),
-        change_percent: median(|pair| 100.0 * (pair.1 / pair.0 - 1.0)),
+        headless_steps_per_s: median(&|rates| rates[0]),
+        window_steps_per_s: median(&|rates| rates[1]),
+        change_percent: median(&|rates| 100.0 * (rates[1] / rates[0] - 1.0)),
+        readings_change_percent: median(&|rates| 100.0 * (rates[2] / rates[0] - 1.0)),
         ui_median_ms,
         ui_p99_ms,
         parts_ms: [0, 1, 2].map(|part| quantiles(&|parts: &[f64; 3]| parts[part])),
@@ -141,11 +147,14 @@ fn build(case: &Case, devices: &Devices, progress: &Progress) -> Result<Box<dyn 
     devices.build(&project.model, &project.build_context(folder), &project.run, progress)
 }
 
-/// Steps per second of an engine that nothing is read from.
-fn without_window(case: &Case, devices: &Devices, length: Duration) -> Result<f64, String> {
+/// Steps per second of an engine that samples these taps, if any, and whose frames are thrown away.
+fn without_window(case: &Case, devices: &Devices, length: Duration, taps: Vec<Tap>) -> Result<f64, String> {
     let sim = build(case, devices, &Progress::default()).map_err(|e| e.to_string())?;
     let engine = Engine::spawn(|| {}).map_err(|e| e.to_string())?;
     engine.send(Command::Load(sim));
+    if !taps.is_empty() {
+        engine.send(Command::Subscribe(taps));
+    }
     engine.send(Command::Play);
     let step = || EngineCounters::read(&engine.counters.step);
     let mut clock = StepClock::default();
@@ -185,9 +194,10 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     let schema = &app.session.live.schema;
-    let subscribed = app.session.live.subscriptions().iter();
-    let subscribed = subscribed.filter_map(|tap| Some(schema.probes.get(usize::from(tap.probe))?.name)).collect();
-    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app)), frames_ms, cpu_ms, subscribed })
+    let taps = app.session.live.subscriptions().to_vec();
+    let name = |tap: &Tap| Some(schema.probes.get(usize::from(tap.probe))?.name);
+    let subscribed = taps.iter().filter_map(name).collect();
+    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app)), frames_ms, cpu_ms, subscribed, taps })
 }
 
 /// The step that the engine of a window has reached.
