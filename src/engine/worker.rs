@@ -24,6 +24,10 @@ use std::{
 const FRAME_EVERY: Duration = Duration::from_millis(6);
 /// Minimum time between two readings of states (fields, matrices) during a run: no screen shows them faster.
 const STATES_EVERY: Duration = Duration::from_millis(16);
+/// Maximum time between two readings of states, however long they take.
+const STATES_AT_LEAST_EVERY: Duration = Duration::from_millis(100);
+/// Reciprocal of the share of time that readings of states for the screen may take.
+const STATES_SHARE: u32 = 50;
 /// Maximum bytes of a log that a batch sends to the screen: more than a second of reading.
 const TEXT_LIMIT: usize = 16 << 10;
 /// Minimum time between two readings of the memory in use during a run.
@@ -81,6 +85,8 @@ pub(super) struct Worker<W> {
     pub run_time: pace::Stopwatch,
     /// Time of the last reading of states.
     pub last_states: Option<Instant>,
+    /// Duration of the last reading of states, with the histories of its batch.
+    pub states_took: Duration,
     /// Time of the last reading of the memory in use; `None` before the first batch.
     pub last_memory: Option<Instant>,
     /// Whether steps were taken since states were last read.
@@ -125,6 +131,7 @@ impl<W: Fn()> Worker<W> {
             last_frame: Instant::now(),
             run_time: pace::Stopwatch::default(),
             last_states: None,
+            states_took: Duration::ZERO,
             last_memory: None,
             states_are_stale: false,
             unpublished: None,
@@ -304,9 +311,15 @@ impl<W: Fn()> Worker<W> {
         }
         // A recording gets the exact states of every batch.
         let exact = self.records(Shape::is_state);
-        // The screen gets states at intervals.
-        let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY);
-        self.sample(due, !exact)
+        // The screen gets states at intervals, in which reading them is a small share of the time.
+        let interval = (self.states_took * STATES_SHARE).clamp(STATES_EVERY, STATES_AT_LEAST_EVERY);
+        let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= interval);
+        let began = Instant::now();
+        self.sample(due, !exact)?;
+        if due {
+            self.states_took = began.elapsed();
+        }
+        Ok(())
     }
 
     /// Publishes the memory in use if it changed.
