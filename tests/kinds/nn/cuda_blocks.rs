@@ -223,7 +223,7 @@ fn cuda_large_and_small_sizes_are_covered() {
 fn kernels_access_sixteen_bytes_at_once() {
     for stem in ["nn-norm", "nn-softmax", "nn-activation", "nn-dropout", "nn-elementwise"] {
         for format in ["f32", "f16", "bf16"] {
-            let ptx = module::choose(&format!("{stem}_{format}"), 90).expect("embedded").ptx;
+            let ptx = module::choose(&format!("{stem}_{format}"), 90).expect("embedded").ptx();
             let count = |what: &str| ptx.matches(what).count();
             let (loads, stores) = (count("ld.global.v4"), count("st.global.v4"));
             assert!(loads > 0 && stores > 0, "{stem}_{format}: {loads} loads and {stores} stores of 16 bytes");
