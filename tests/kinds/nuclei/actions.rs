@@ -3,7 +3,7 @@
 use crate::nuclei::population;
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{Frequencies, NucleiKind, Params, Precision, cpu::CpuSim, initial, probes},
+    kinds::nuclei::{Frequencies, NucleiKind, Params, StatePrecision, cpu::CpuSim, initial, probes},
     params::{Change, Value, path},
     sim::{Action, Device, Effect, FREE_SLOT, Frame, Kind, LifeEvent, Progress, Reading, SimError, Simulation, Tap},
 };
@@ -262,7 +262,7 @@ fn gradient_steps_reach_the_noise_floor() {
     let mut params = Params::default();
     params.task.learning_rate = 0.1;
     (params.population.k_worst, params.population.m_fuse) = (0, 0);
-    for precision in [Precision::F32, Precision::F64] {
+    for precision in [StatePrecision::F32, StatePrecision::F64] {
         params.population.precision = precision;
         let setup = Arc::new(NucleiKind::prepare(&params, &scene(1), &Progress::default()).expect("a task"));
         let mut sim = NucleiKind::start(&params, &scene(1), setup, &Device::Cpu { threads: 1 }).expect("it starts");

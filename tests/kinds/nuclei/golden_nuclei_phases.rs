@@ -2,22 +2,24 @@
 //! maps, barriers. Every file of a pattern is a case.
 
 use golden::Golden;
-use neuropil::kinds::nuclei::{
-    Barrier, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Integrator, OutputFunction, Phases, Storage, Task,
-    Tunnelling,
-    cpu::{
-        coupling::{Coupling, Kernel, Sums},
-        fitness::{self, EquationForms},
-        maps,
-        phases::{Drift, Oscillators},
-        population_stats,
-        thread_pool::ThreadPool,
+use neuropil::kinds::{
+    nuclei::{
+        Barrier, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Integrator, OutputFunction, Phases, Storage,
+        Task, Tunnelling,
+        cpu::{
+            coupling::{Coupling, Kernel, Sums},
+            fitness::{self, EquationForms},
+            maps,
+            phases::{Drift, Oscillators},
+            population_stats,
+        },
+        random::{RandomAddress, RandomStream},
+        real::Real,
+        state::State,
+        task::{Problem, Setup},
+        tunnelling,
     },
-    random::{RandomAddress, RandomStream},
-    real::Real,
-    state::State,
-    task::{Problem, Setup},
-    tunnelling,
+    shared::threads::Threads,
 };
 use neuropil_test_support::golden;
 
@@ -60,7 +62,7 @@ fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
     let measure = |method, storage, tile| {
         let task = Task { method, storage, answer: OutputFunction::Linear, ..Task::default() };
         let (equations, mut f) = (measured.for_task(&task).expect("a task"), vec![T::ZERO; n]);
-        fitness::measure(equations, &task, &state, &state.idx, tile, ThreadPool::new(2), &mut vec![], &mut f);
+        fitness::measure(equations, &task, &state, &state.idx, tile, &Threads::new(2), &mut vec![], &mut f);
         f
     };
     for (method, key) in [(FitnessMethod::Direct, "fitness"), (FitnessMethod::Compressed, "fitness_qr")] {
@@ -98,7 +100,7 @@ fn golden_nuclei_fitness_and_entropy() {
 
 fn sums<T: Real>(method: CouplingMethod, x: &[T], h: &[T], phi: &[f64], threads: usize) -> Sums<T> {
     let (sin, cos): (Vec<T>, Vec<T>) = phi.iter().map(|p| p.sin_cos()).map(|(s, c)| (T::of(s), T::of(c))).unzip();
-    let mut coupling = Coupling::new(method, 1e-9, x.len(), ThreadPool::new(threads));
+    let mut coupling = Coupling::new(method, 1e-9, x.len(), &Threads::new(threads));
     let (kernel, mut out) = (Kernel { x, h }, Sums::default());
     coupling.plan(kernel);
     coupling.sums(kernel, &cos, &sin, &mut out);
@@ -181,11 +183,11 @@ impl Run<'_> {
         if self.frequencies {
             state.omega = numbers(golden.get("omega"));
         }
-        let (kernel, pool) = (Kernel { x: &x, h: &h }, ThreadPool::new(1));
-        let mut coupling = Coupling::new(self.method, 0.0, x.len(), pool);
+        let (kernel, threads) = (Kernel { x: &x, h: &h }, Threads::new(1));
+        let mut coupling = Coupling::new(self.method, 0.0, x.len(), &threads);
         coupling.plan(kernel);
         let draw = RandomAddress { seed: 0, stream: RandomStream::Noise, generation: 0 };
-        let drift = Drift { phases: &self.phases, state: &state, kernel, draw, pool };
+        let drift = Drift { phases: &self.phases, state: &state, kernel, draw, threads: &threads };
         let mut oscillators = Oscillators::with_capacity(x.len());
         oscillators.gather(&state);
         look(0, &oscillators);
@@ -284,14 +286,14 @@ fn map(golden: &Golden, prefix: &str, phases: &Phases) -> (f64, f64) {
     state.spike = golden.get("spike").to_vec();
     let t = population_stats::temperature(golden.get("fitness"));
     let x: Vec<f64> = golden.get("fitness").iter().map(|f| f / t).collect();
-    let (kernel, pool) = (Kernel { x: &x, h: golden.get("entropy") }, ThreadPool::new(1));
-    let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, n, pool);
+    let (kernel, threads) = (Kernel { x: &x, h: golden.get("entropy") }, Threads::new(1));
+    let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, n, &threads);
     coupling.plan(kernel);
     let mut oscillators = Oscillators::with_capacity(n);
     oscillators.gather(&state);
     let (mut far, mut far_r) = (0.0_f64, 0.0_f64);
     for step in 0..golden.shape(&format!("{prefix}_psi_re"))[0] - 1 {
-        oscillators.evaluate(kernel, &mut coupling, pool);
+        oscillators.evaluate(kernel, &mut coupling, &threads);
         maps::apply(phases, &mut state, &mut oscillators);
         let got: Vec<(f64, f64)> =
             state.amp.iter().zip(&oscillators.phi).map(|(a, p)| (a * p.cos(), a * p.sin())).collect();
@@ -361,12 +363,12 @@ fn two(difference: f64, start: f64, k: f64, dt: f64, steps: usize) -> Vec<f64> {
         omega_scale: 1.0,
         ..Phases::default()
     };
-    let (kernel, pool) = (Kernel { x: &[0.0; 2], h: &[0.0; 2] }, ThreadPool::new(1));
-    let mut coupling = Coupling::new(CouplingMethod::MeanField, 0.0, 2, pool);
+    let (kernel, threads) = (Kernel { x: &[0.0; 2], h: &[0.0; 2] }, Threads::new(1));
+    let mut coupling = Coupling::new(CouplingMethod::MeanField, 0.0, 2, &threads);
     let draw = RandomAddress { seed: 0, stream: RandomStream::Noise, generation: 0 };
     let mut oscillators = Oscillators::with_capacity(2);
     oscillators.gather(&state);
-    let drift = Drift { phases: &phases, state: &state, kernel, draw, pool };
+    let drift = Drift { phases: &phases, state: &state, kernel, draw, threads: &threads };
     (0..steps)
         .map(|step| {
             let now = oscillators.phi[1] - oscillators.phi[0];

@@ -8,7 +8,7 @@ use network::{busy, intervention, setup};
 use neuropil::{
     gpu::Pass,
     kinds::spiking::{
-        Effect, Intervention, Lif, NeuronModel, Params, Precision, SpikingKind,
+        Effect, Intervention, Lif, NeuronModel, Params, SpikingKind, StatePrecision,
         cuda::{CudaSim, PersistentMode, Tuning},
         probes,
         setup::Setup,
@@ -60,7 +60,7 @@ fn memory_does_not_grow() {
     let minutes: f64 = std::env::var("NEUROPIL_MINUTES").ok().and_then(|m| m.parse().ok()).unwrap_or(1.0 / 60.0);
     let setup = setup(11);
     let mut sim = SpikingKind::start(
-        &Params { lif: Lif { precision: Precision::F32, ..Lif::default() }, ..busy() },
+        &Params { lif: Lif { precision: StatePrecision::F32, ..Lif::default() }, ..busy() },
         &scene(),
         setup,
         &Device::Cuda(gpu.clone()),

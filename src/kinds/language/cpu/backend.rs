@@ -1,10 +1,11 @@
 //! A model in f32 on some threads, as a backend.
 
-use super::{decoder::Pooled, text_copy::TextCopy, threads::Threads, trainer::TrainingState};
+use super::{decoder::Pooled, text_copy::TextCopy, trainer::TrainingState};
 use crate::{
     gpu::Pass,
-    kinds::language::backend::{
-        Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, TextModel, ViewNorms,
+    kinds::{
+        language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, TextModel, ViewNorms},
+        shared::threads::Threads,
     },
     sim::{Execution, MemoryReport, SimError},
 };

@@ -1,12 +1,26 @@
-//! The two floating-point precisions of a population.
+//! The scalars and precisions of a simulation's state.
 
+use crate::choices;
 use std::{
     fmt::Debug,
     iter::Sum,
     ops::{Add, AddAssign, Div, Mul, Neg, Sub},
 };
 
-/// A real number of the state.
+choices! {
+    /// Precision of the state.
+    pub enum StatePrecision {
+        /// Double precision: the reference.
+        #[title("Double (f64)")]
+        F64,
+        /// Single precision: half the memory traffic.
+        #[title("Single (f32)")]
+        F32,
+    }
+}
+
+/// A real number of the state: `f64` or `f32`. No fused multiply-add anywhere, so that every backend that evaluates in the
+/// written order returns the same bits.
 pub trait Real:
     crate::sim::snapshot::Element
     + Copy
@@ -30,14 +44,20 @@ pub trait Real:
     const ONE: Self;
     /// Bytes of one number.
     const BYTES: usize;
+    /// Distance from 1 to the next number.
+    const EPSILON: f64;
     /// Nearest representable number.
     fn of(x: f64) -> Self;
     /// Exact conversion.
     fn wide(self) -> f64;
+    /// A count of synapses. Exact below 2^24.
+    fn of_count(count: i32) -> Self;
     /// Magnitude.
     fn abs(self) -> Self;
-    /// Larger of the two.
+    /// Larger of the two; if one is NaN, the other.
     fn max(self, other: Self) -> Self;
+    /// Larger of the two in one instruction; `other` if they are equal or one is NaN.
+    fn larger(self, other: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
     /// e^x for x ≤ 0.
@@ -52,6 +72,8 @@ pub trait Real:
     fn atan2(self, other: Self) -> Self;
     /// Largest integer not above.
     fn floor(self) -> Self;
+    /// Whole steps, rounded down, at least 0; saturates.
+    fn floor_steps(self) -> u32;
     /// Bits that compare as unsigned numbers in the order of the numbers; -0 and 0 are the same.
     fn ordered(self) -> u64;
     /// The bits, for saved states.
@@ -66,17 +88,24 @@ macro_rules! real {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const BYTES: usize = size_of::<$T>();
+            const EPSILON: f64 = $T::EPSILON as f64;
             fn of(x: f64) -> Self {
                 x as $T
             }
             fn wide(self) -> f64 {
                 self.into()
             }
+            fn of_count(count: i32) -> Self {
+                count as $T
+            }
             fn abs(self) -> Self {
                 self.abs()
             }
             fn max(self, other: Self) -> Self {
                 $T::max(self, other)
+            }
+            fn larger(self, other: Self) -> Self {
+                if self > other { self } else { other }
             }
             fn sqrt(self) -> Self {
                 self.sqrt()
@@ -99,6 +128,9 @@ macro_rules! real {
             }
             fn floor(self) -> Self {
                 self.floor()
+            }
+            fn floor_steps(self) -> u32 {
+                self as u32
             }
             fn ordered(self) -> u64 {
                 let bits = (self + 0.0).to_bits();
