@@ -82,7 +82,7 @@ impl Compile {
         Self { targets, ..self }
     }
 
-    /// Options of NVRTC, without target and include folder.
+    /// Options of NVRTC other than target, include folder and definitions of macros.
     pub const fn flags(&self) -> &'static [&'static str] {
         if self.fuses { &["--std=c++17"] } else { &["--std=c++17", "--fmad=false"] }
     }
@@ -98,7 +98,7 @@ pub fn list(modules: &[ModuleSpec]) -> String {
     let _ = writeln!(out, "{}", spaced(DEVICES));
     for module in modules {
         let targets: Vec<String> = module.compile.targets.iter().map(ToString::to_string).collect();
-        let (stem, flags) = (module.stem(), module.compile.flags().join(" "));
+        let (stem, flags) = (module.stem(), module.flags().join(" "));
         let _ = writeln!(out, "{stem} | {} | {} | {flags}", module.file, targets.join(" "));
     }
     out

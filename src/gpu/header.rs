@@ -31,7 +31,7 @@ pub struct Definition {
     pub text: String,
 }
 
-/// Contents of the files under `kernels/gen`, by name: one header per module (modules with the same kernels share it)
+/// Contents of the files under `kernels/gen`, by name: one header per `.cu` file (the modules compiled from it share it)
 /// with structs, constants and prototypes, and one per definition that several headers need.
 pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     let of_header: BTreeMap<String, ModuleSpec> = modules.iter().map(|module| (file(module), *module)).collect();
@@ -54,11 +54,11 @@ pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
 
 /// Name of a module's header under `kernels/gen`.
 fn file(module: &ModuleSpec) -> String {
-    ModuleSpec { file: module.first_file, ..*module }.stem() + ".cuh"
+    module.file_stem() + ".cuh"
 }
 
 fn definitions(module: &ModuleSpec) -> Vec<Definition> {
-    let folder = module.first_file.split('/').next().unwrap_or_default();
+    let folder = module.file.split('/').next().unwrap_or_default();
     let constants = module.constants.iter().map(|constants| Definition {
         name: format!("{folder}-{}", constants.name),
         text: constants.list.iter().map(|constant| (constant.definition)()).collect(),

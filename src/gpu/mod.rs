@@ -27,6 +27,7 @@ pub mod launch_cost;
 pub mod layout;
 pub mod library;
 pub mod module;
+mod module_spec;
 pub mod nvrtc;
 pub mod nvtx;
 mod occupancy;
@@ -57,7 +58,8 @@ pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;
 pub use grid::Grid;
-pub use kernel::{Kernel, KernelFacts, KernelSpec, ModuleSpec};
+pub use kernel::{Kernel, KernelFacts, KernelSpec};
+pub use module_spec::{ModuleId, ModuleSpec};
 pub use occupancy::BlockSize;
 pub use pass::{Follow, PROFILE_EVERY, Pass};
 pub use pinned::{Mark, Pinned};
@@ -265,7 +267,7 @@ impl Gpu {
 
     fn remember(&self, facts: KernelFacts) {
         let mut known = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|f| (f.file, f.name) != (facts.file, facts.name));
+        known.retain(|f| (f.module(), f.name) != (facts.module(), facts.name));
         known.push(facts);
     }
 }

@@ -71,7 +71,7 @@ impl Gpu {
     /// are loaded, or of which there is no translation for this device, are left out.
     pub fn expect_modules(&self, specs: &[ModuleSpec]) {
         let missing = specs.iter().filter(|spec| self.modules.get(&spec.stem()).is_none());
-        let sized = missing.filter_map(|spec| Some((spec.file, choose(&spec.stem(), self.capability)?.len as u64)));
+        let sized = missing.filter_map(|spec| Some((spec.id(), choose(&spec.stem(), self.capability)?.len as u64)));
         compiling::expect(sized.collect());
     }
 }
@@ -101,12 +101,12 @@ impl Module {
             }
         };
         let size = ptx.len() as u64;
-        let (_loading, since) = (compiling::begin(spec.file, size), Instant::now());
+        let (_loading, since) = (compiling::begin(spec.id(), size), Instant::now());
         let module = gpu
             .context
             .load_module(Ptx::from_src(ptx))
             .map_err(|e| GpuError::module(spec.file, format!("loading {} of PTX", bytes(size)), &e))?;
-        tracing::debug!("{} loaded in {:.1?}, {} of PTX", spec.file, since.elapsed(), bytes(size));
+        tracing::debug!("{} loaded in {:.1?}, {} of PTX", spec.id(), since.elapsed(), bytes(size));
         gpu.modules.keep(stem, &module);
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }
@@ -132,7 +132,7 @@ fn compile(folder: &Path, spec: &ModuleSpec, capability: u32) -> Result<String, 
         Some(target) if target.is_specific => target,
         _ => Target::portable(nvrtc.target(capability)),
     };
-    nvrtc.compile(spec.file, &source, folder, target, spec.compile.flags())
+    nvrtc.compile(spec.file, &source, folder, target, &spec.flags())
 }
 
 #[cfg(test)]

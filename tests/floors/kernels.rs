@@ -170,7 +170,7 @@ fn every_kernel_compiles_and_no_register_spills() {
     pairs.sort_by_key(|(spec, target)| std::cmp::Reverse(built(spec, *target).map_or(0, |p| p.len)));
     let compiled = |(spec, target): &(ModuleSpec, Target)| -> Result<Vec<(PathBuf, String)>, String> {
         let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
-        let flags = spec.compile.flags();
+        let flags = &spec.flags();
         let embedded = built(spec, *target).map(module::Prebuilt::ptx).unwrap_or_default();
         let ptx = cached(&["ptx", &headers(), &source, spec.file, &target.to_string(), &flags.join(" ")], || {
             let compile = || tools.nvrtc.compile(spec.file, &source, &kernels(), *target, flags);
@@ -278,7 +278,7 @@ fn a_swapped_argument_does_not_compile() {
         "const unsigned int* __restrict__ words, unsigned int n, unsigned int*",
     );
     assert_ne!(source, swapped);
-    let flags = spec.compile.flags();
+    let flags = &spec.flags();
     let log = tools.nvrtc.compile(spec.file, &swapped, &kernels(), Target::portable(75), flags).unwrap_err();
     assert!(log.contains("apply_twins"), "{log}");
 }
@@ -288,7 +288,7 @@ fn arch_specific_code_compiles_and_assembles() {
     let Some(tools) = tools() else { return };
     let (spec, target) = (selftest::Kernels::SPEC, Target::specific(90));
     let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
-    let ptx = tools.nvrtc.compile(spec.file, &source, &kernels(), target, spec.compile.flags()).unwrap();
+    let ptx = tools.nvrtc.compile(spec.file, &source, &kernels(), target, &spec.flags()).unwrap();
     assert!(ptx.contains(".target sm_90a"));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("specific.{target}.ptx"));
     fs::write(&path, ptx).unwrap();
