@@ -28,8 +28,8 @@ fn coupling_algorithms_are_timed_with_their_errors() {
     let row = |name: &str| pass.timings.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no {name}"));
     for name in probes::VARIANTS {
         let (row, n) = (row(name), sim.host().stats.n);
-        let (off, rate) = (row.off.expect("compared"), row.per_sec(row.items).expect("timed"));
-        println!("{name:<20} {:>8.1} us  {:.2e} pairs/s  error {off:.1e}", row.mean_nanos() / 1e3, rate);
+        let off = row.off.expect("compared");
+        assert!(row.per_sec(row.items).is_some(), "{name}: timed");
         assert_eq!((row.launches, row.items), (1, n * n), "{name}: once per batch");
         match name {
             "variant_naive" => assert_eq!(off, 0.0),

@@ -128,7 +128,6 @@ fn phases_reach_consensus_and_doubled_phases_do_not() {
     advance(&mut found, 1000);
     for field in 0..2 {
         let ((r, ..), (r1, r2, _)) = (order(sim.state(), field), order(found.state(), field));
-        println!("field {field}: r {r:.4}; as found r {r1:.4}, second harmonic {r2:.4}");
         assert!(r > 0.999, "consensus");
         assert!(r1 < 0.3 && r2 > 0.999, "two clusters: {r1:.4}, {r2:.4}");
     }

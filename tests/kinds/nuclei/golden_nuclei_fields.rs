@@ -35,7 +35,6 @@ fn golden_nuclei_multifield() {
             let (re, im): (Vec<f64>, Vec<f64>) = of.sums(amplitude).iter().map(|[re, im]| (*re, *im)).unzip();
             let far =
                 worst(&re, golden.get(&format!("S_{key}_re"))).max(worst(&im, golden.get(&format!("S_{key}_im"))));
-            println!("{} {key}: {far:.1e} of {n}", golden.name);
             assert!(far <= 1e-12 * n as f64);
         }
         check_simulation(&golden, n, fields);

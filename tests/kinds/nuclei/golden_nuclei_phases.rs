@@ -36,10 +36,6 @@ fn worst_relative<T: Real>(a: &[T], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.wide() - b).abs() / b.abs()).fold(0.0, f64::max)
 }
 
-fn arithmetic<T>() -> &'static str {
-    std::any::type_name::<T>()
-}
-
 /// Nuclei in all slots, with these phases.
 fn population<T: Real>(phi: &[f64], dim: usize) -> State<T> {
     let mut state = State::empty(phi.len(), dim).expect("memory");
@@ -71,18 +67,15 @@ fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
             assert_eq!(measure(method, Storage::Full, tile), full, "tiles of {tile}");
         }
         let far = worst_relative(&full, golden.get(key));
-        println!("{} {} {key}: {far:.1e} relative", golden.name, arithmetic::<T>());
         assert!(far <= tolerance, "{key}: {far:.2e}");
         for (storage, most) in [(Storage::F16, 2e-3), (Storage::Bf16, 1.6e-2)] {
             // Rows 1 and 2 (one-hot 10,000 and ±50) are about storage, not about evaluation.
             let far = worst_relative(&measure(method, storage, 128)[4..], &golden.get(key)[4..]);
-            println!("{} {} {key} {storage:?}: {far:.1e} relative", golden.name, arithmetic::<T>());
             assert!(far <= most, "{storage:?}: {far:.2e}");
         }
     }
     let entropy: Vec<T> = (0..n).map(|slot| fitness::entropy(state.row(slot as u32))).collect();
     let far = worst(&entropy, golden.get("entropy"));
-    println!("{} {} entropy: {far:.1e}", golden.name, arithmetic::<T>());
     assert!(far <= 2e-6, "{far:.2e}");
     let rest = setup.compressed.expect("more samples than inputs").rest;
     assert!((rest / golden.one("res2") - 1.0).abs() < 1e-12);
@@ -132,14 +125,6 @@ fn pairs<T: Real>(golden: &Golden, tolerance: f64) {
             assert!(most <= tolerance + slack, "{} {method:?}: {most:.2e}", golden.name);
             let (im, d) = (got.im.iter().map(|x| x.wide()).sum::<f64>(), got.d.iter().map(|x| x.wide()).sum::<f64>());
             assert!(im.abs() / d <= 1e-6, "{method:?}: Im Σ S / Σ d = {:.2e}", im / d);
-            if threads == 1 {
-                println!(
-                    "{} {} {method:?}: |ΔS| / max d = {most:.1e}, Im Σ S / Σ d = {:.0e}",
-                    golden.name,
-                    arithmetic::<T>(),
-                    im / d
-                );
-            }
         }
     }
     if golden.has("S1d_re") {
@@ -224,7 +209,6 @@ fn trajectories<T: Real>(golden: &Golden, tolerance: f64) {
                     far = pairs.map(|(a, b)| apart(a.wide(), *b)).fold(far, f64::max);
                 }
             });
-            println!("{} {} {name} {suffix}: phases {far:.1e} rad, r {far_r:.1e}", golden.name, arithmetic::<T>());
             assert!(far <= tolerance && far_r <= tolerance, "{name} {suffix}: {far:.2e} {far_r:.2e}");
         }
     }
@@ -261,7 +245,6 @@ fn gradient_flow(golden: &Golden) {
     assert!(worst(&energies, golden.get("gradient_flow_energy")) < 1e-9);
     assert!(energies.is_sorted_by(|a, b| a >= b));
     let drift = mean.iter().map(|m| (m - mean[0]).abs()).fold(0.0, f64::max);
-    println!("gradient flow: mean phase moves by {drift:.1e}");
     assert!(drift < 1e-13);
 }
 
@@ -317,7 +300,6 @@ fn golden_nuclei_qkm_maps() {
         };
         for (prefix, phases) in [("compat", compat), ("cov", covariant)] {
             let (far, far_r) = map(&golden, prefix, &phases);
-            println!("{} {prefix}: psi {far:.1e}, R {far_r:.1e}", golden.name);
             assert!(far <= 1e-10 && far_r <= 1e-10, "{prefix}: {far:.2e} {far_r:.2e}");
         }
     }
@@ -402,7 +384,6 @@ fn golden_nuclei_two_oscillators() {
             .collect();
         assert!(turns >= 4);
         let period = (crossings[turns - 1] - crossings[0]) as f64 * 1e-3 / (turns - 1) as f64;
-        println!("{}: period {period:.4}, {:.4}", golden.name, golden.one("period_dw2"));
         assert!((period - golden.one("period_dw2")).abs() < 2e-3);
     }
 }

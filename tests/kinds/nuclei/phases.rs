@@ -218,11 +218,9 @@ fn order_follows_kuramoto_theory() {
     ] {
         for (ratio, want) in table {
             let r = stationary(frequencies, ratio * critical);
-            println!("{frequencies:?} K/Kc = {ratio}: r = {r:.4}, theory {want:.4}");
             assert!((r - want).abs() < 0.01, "{frequencies:?} {ratio}: {r:.4}, {want}");
         }
         let below = stationary(frequencies, 0.6 * critical);
-        println!("{frequencies:?} K/Kc = 0.6: r = {below:.4}");
         assert!(below < 0.06, "{frequencies:?}: {below}");
     }
 }

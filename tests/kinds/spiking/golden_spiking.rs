@@ -124,12 +124,6 @@ fn as_brian2(setup: &Arc<Setup>, network: &Path, reference: &Path, kicks: &str) 
         let got: HashSet<(u32, u32)> = spikes(&mut *sim, steps).iter().map(|s| (s.step, s.lane)).collect();
         let common = got.intersection(&want).count();
         let share = common as f64 / want.len().max(got.len()) as f64;
-        println!(
-            "{}: {precision:?}, {threads} threads: {common} of {} ({})",
-            reference.display(),
-            want.len(),
-            got.len()
-        );
         assert!(share >= if precision == StatePrecision::F64 { 1.0 } else { 0.998 }, "{}", reference.display());
         if precision == StatePrecision::F64 {
             final_state(&mut *sim, reference);
@@ -190,7 +184,6 @@ fn golden_spiking_poisson_rates_as_brian2() {
         }
     }
     let r = correlation(&pairs);
-    println!("P9 at 150 Hz: r = {r:.5} over {} neurons, worst {worst:.2} s.e.", pairs.len());
     assert!(r > 0.999);
 }
 
