@@ -5,7 +5,7 @@
 
 pub use super::any::{InAny, InOutAny};
 use super::{
-    Gpu, GpuError, Graph, ModuleId, ModuleSpec, Pass, Slice,
+    Gpu, GpuError, Graph, KernelFacts, KernelSpec, Pass, Slice,
     error::Doing as _,
     graph,
     grid::{self, Grid},
@@ -22,49 +22,6 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
 };
-
-/// Declaration of a kernel, available without a GPU.
-#[derive(Clone, Copy, Debug)]
-pub struct KernelSpec {
-    /// Name of the `__global__` function, of the row in the timing table and of the NVTX range.
-    pub name: &'static str,
-    /// Doc comment of the declaration, shown as the tooltip of the row.
-    pub docs: &'static str,
-    /// Threads per block, and the limit of a launch.
-    pub block: u32,
-    /// Returns the prototype in `gen/<module>.cuh`.
-    pub prototype: fn() -> String,
-}
-
-/// Registers, memory and occupancy of a compiled kernel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelFacts {
-    /// Path of the file under `kernels/`.
-    pub file: &'static str,
-    /// Name of the module among those compiled from the file; see [`ModuleSpec::variant`].
-    pub variant: &'static str,
-    /// Name of the `__global__` function.
-    pub name: &'static str,
-    /// Threads per block in the declaration.
-    pub block: u32,
-    /// Registers that one thread uses.
-    pub registers: u32,
-    /// Static shared memory per block, bytes.
-    pub shared_bytes: u32,
-    /// Local memory per thread in bytes; more than 0 means that registers spilled.
-    pub local_bytes: u32,
-    /// Blocks that are resident on one multiprocessor.
-    pub blocks_per_multiprocessor: u32,
-    /// Share of a multiprocessor's thread slots that resident blocks fill, 0 to 1.
-    pub occupancy: f32,
-}
-
-impl KernelFacts {
-    /// Module of the kernel.
-    pub const fn module(&self) -> ModuleId {
-        ModuleId { file: self.file, variant: self.variant }
-    }
-}
 
 /// A kernel argument as the declaration spells it: `In<T>`, `InOut<T>` or `Size<T>`.
 pub trait Arg {
@@ -308,7 +265,7 @@ macro_rules! kernels {
                     },
                 } ),* ],
                 structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::definition() ),* )? ],
-                constants: &[ $( $( $crate::gpu::header::Constants { name: stringify!($constants), list: $constants } ),* )? ],
+                constants: &[ $( $( $crate::gpu::layout::Constants { name: stringify!($constants), list: $constants } ),* )? ],
                 compile: {
                     let declared = [$crate::gpu::Compile::EXACT $(, $compile)?];
                     declared[declared.len() - 1]

@@ -2,7 +2,7 @@
 
 use super::{
     Compile, KernelSpec,
-    header::{Constants, Definition},
+    layout::{Constants, Definition},
 };
 use std::fmt;
 

@@ -3,13 +3,7 @@
 //! kernel is compiled and assembled for every architecture without spilling a register. Needs no GPU.
 
 use neuropil::{
-    gpu::{
-        ModuleSpec, Target, ceilings,
-        compile::{self, DEVICES},
-        header, launch_cost, module,
-        nvrtc::Nvrtc,
-        selftest,
-    },
+    gpu::{ModuleSpec, Target, ceilings, compile::DEVICES, header, launch_cost, module, nvrtc::Nvrtc, selftest},
     kinds::Model,
     nn,
 };
@@ -65,7 +59,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 fn generated_headers_are_fresh() {
     let folder = kernels().join("gen");
     let mut wanted = header::all(&modules());
-    wanted.insert("modules.txt".to_owned(), compile::list(&modules()));
+    wanted.insert("modules.txt".to_owned(), header::list(&modules()));
     let found: BTreeMap<String, String> = sources(&folder)
         .iter()
         .map(|path| (path.strip_prefix(&folder).unwrap().display().to_string(), fs::read_to_string(path).unwrap()))
