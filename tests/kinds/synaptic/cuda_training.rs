@@ -171,7 +171,7 @@ fn cuda_gradients_are_those_of_the_cpu() {
                 let relative = |x: &[f32]| x.iter().map(|x| x / largest).collect::<Vec<f32>>();
                 near(&format!("{what}: {}", view.name), &relative(got), &relative(want), 3.0 * NEAR);
             }
-            let [want, got] = [&mut pair.cpu, &mut pair.device].map(|backend| backend.norms().expect("it is read"));
+            let [want, got] = [&mut pair.cpu, &mut pair.device].map(|backend| backend.norms(0).expect("it is read"));
             for (got, want) in got.iter().zip(&want) {
                 near("norms", &[got.weight, got.gradient], &[want.weight, want.gradient], 3.0 * NEAR);
             }

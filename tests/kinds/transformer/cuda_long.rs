@@ -80,7 +80,7 @@ fn cuda_a_thousand_steps_keep_memory() {
             if t % 50 == 49 {
                 stats.clear();
                 device.backend.take_stats(&mut stats).expect("the device");
-                device.backend.norms().expect("the device");
+                device.backend.norms(0).expect("the device");
                 device.backend.evaluate(&batch, &mut each, &mut Pass::default()).expect("the device");
                 device.backend.decoder().expect("free").push(&texts[0].tokens[..5]).expect("it fits");
             }

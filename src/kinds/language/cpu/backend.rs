@@ -58,7 +58,7 @@ impl<T: CpuTrainer<Real = f32>> CpuBackend<T> {
 
 impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
-        out.append(&mut self.trainer.state_mut().stats);
+        self.trainer.state_mut().take_stats(out);
         Ok(())
     }
 
@@ -81,8 +81,8 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         })
     }
 
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.trainer.state().norms.clone())
+    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError> {
+        Ok(self.trainer.state().norms(ago))
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
