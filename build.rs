@@ -1,10 +1,12 @@
-//! Embeds the prebuilt PTX of every kernel and the commit. Needs neither CUDA nor git.
+//! Embeds the prebuilt PTX of every kernel, compressed, and the commit. Needs neither CUDA nor git.
 
+use flate2::{Compression, write::ZlibEncoder};
 use std::{
     collections::BTreeMap,
     env,
     fmt::Write as _,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -26,8 +28,8 @@ fn main() {
             stale[0]
         );
     }
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("prebuilt.rs");
-    fs::write(out, files.tables(&stale)).expect("OUT_DIR is writable");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    fs::write(out.join("prebuilt.rs"), files.tables(&stale, &out)).expect("OUT_DIR is writable");
     println!("cargo::rustc-env=NEUROPIL_GIT={}", commit(&root));
 }
 
@@ -66,13 +68,16 @@ fn translation(name: &str) -> Option<(&str, u32, bool)> {
 }
 
 impl Files {
-    /// Tables of the PTX builds, of the sources shown in the window, and of stale builds.
-    fn tables(&self, stale: &[String]) -> String {
+    /// Tables of the PTX builds, of the sources shown in the window, and of stale builds. Writes the compressed builds to
+    /// `folder`.
+    fn tables(&self, stale: &[String], folder: &Path) -> String {
         let mut out = String::from("/// Every embedded PTX build.\npub const PREBUILT: &[Prebuilt] = &[\n");
         for (name, path) in &self.translations {
             let (stem, capability, is_specific) = translation(name).expect("sorted by it");
             let target = format!("Target {{ capability: {capability}, is_specific: {is_specific} }}");
-            let _ = writeln!(out, "    Prebuilt {{ stem: {stem:?}, target: {target}, ptx: include_str!({path:?}) }},");
+            let (packed, len) = pack(path, folder);
+            let ptx = format!("packed: include_bytes!({packed:?}), len: {len}");
+            let _ = writeln!(out, "    Prebuilt {{ stem: {stem:?}, target: {target}, {ptx} }},");
         }
         out += "];\n/// Every kernel source: path under `kernels/`, text.\npub const SOURCES: &[(&str, &str)] = &[\n";
         for (name, path) in self.sources.iter().filter(|(name, _)| !name.starts_with("gen/")) {
@@ -82,6 +87,16 @@ impl Files {
         let _ = writeln!(out, "];\n{docs}\npub const STALE: &[&str] = &{stale:?};");
         out
     }
+}
+
+/// Compresses a PTX build. Returns the path of the result and the length of the text.
+fn pack(path: &Path, folder: &Path) -> (PathBuf, usize) {
+    let text = fs::read(path).expect("the file was listed");
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    let packed = encoder.write_all(&text).and_then(|()| encoder.finish()).expect("a Vec accepts every write");
+    let to = folder.join(path.file_name().expect("a file")).with_extension("ptx.zlib");
+    fs::write(&to, packed).expect("OUT_DIR is writable");
+    (to, text.len())
 }
 
 /// Lists all files except hidden ones, which belong to editors.

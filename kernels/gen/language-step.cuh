@@ -42,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(1, 1) record_step(const StepParams*
 // One block per parameter and part: sums of squares of weights, gradients and changes.
 extern "C" __global__ void __launch_bounds__(256, 1) sum_views(const ViewRange* __restrict__ views, const float* __restrict__ weights, const float* __restrict__ before, const float* __restrict__ gradient, double* __restrict__ partials);
 
-// One thread per parameter: norms of its weights, gradient and change.
-extern "C" __global__ void __launch_bounds__(128, 1) finish_views(unsigned int n_views, const float* __restrict__ scale, const double* __restrict__ partials, float* __restrict__ norms);
+// One thread per parameter: norms of its weights, gradient and change, in the row of the step.
+extern "C" __global__ void __launch_bounds__(128, 1) finish_views(unsigned int n_views, const StepParams* __restrict__ params, const float* __restrict__ scale, const double* __restrict__ partials, float* __restrict__ norms);
 
 // One thread per 16 bits of keys and values: appends new tokens to the cache of a block. `lengths`: tokens in the cache, the
 // new ones included.

@@ -45,17 +45,18 @@ extern "C" __global__ void sum_views(const ViewRange* __restrict__ views, const 
     }
 }
 
-// One thread per view: its norms. Divides the gradient norm by the loss scale.
-extern "C" __global__ void finish_views(unsigned int n_views, const float* __restrict__ scale, const double* __restrict__ partials, float* __restrict__ norms) {
+// One thread per view: its norms, in the row of the step's record. Divides the gradient norm by the loss scale.
+extern "C" __global__ void finish_views(unsigned int n_views, const StepParams* __restrict__ params, const float* __restrict__ scale, const double* __restrict__ partials, float* __restrict__ norms) {
     const unsigned int view = blockIdx.x * blockDim.x + threadIdx.x;
     if (view >= n_views) return;
     double sums[3] = {0.0, 0.0, 0.0};
 #pragma unroll 1
     for (unsigned int part = 0; part < VIEW_PARTS; ++part)
         for (int k = 0; k < 3; ++k) sums[k] += partials[3 * ((u64)view * VIEW_PARTS + part) + k];
-    norms[3 * view] = (float)sqrt(sums[0]);
-    norms[3 * view + 1] = (float)(sqrt(sums[1]) / (double)scale[1]);
-    norms[3 * view + 2] = (float)sqrt(sums[2]);
+    float* row = norms + 3 * ((params->record % MAX_RECORDS) * n_views + view);
+    row[0] = (float)sqrt(sums[0]);
+    row[1] = (float)(sqrt(sums[1]) / (double)scale[1]);
+    row[2] = (float)sqrt(sums[2]);
 }
 
 // Appends keys and values of new tokens from packed projections to the KV caches of a block, one thread per 16 bits.

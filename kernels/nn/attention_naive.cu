@@ -1,2 +1,2 @@
-// Attention without tensor cores. How: nn/attention_naive.cuh.
+// Attention without tensor cores; with DROPS, dropout of probabilities. How: nn/attention_naive.cuh.
 #include "nn/attention_naive.cuh"

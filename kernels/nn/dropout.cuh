@@ -1,7 +1,7 @@
 // Dropout. src/nn/dropout/mod.rs documents the address of a draw. Bound by memory, and by ten rounds of Philox per four
 // elements.
 #pragma once
-#include "gen/nn-dropout_f32.cuh"
+#include "gen/nn-dropout.cuh"
 #include "common/philox.cuh"
 #include "nn/rows.cuh"
 

@@ -1,7 +1,7 @@
 // Elementwise operations on whole buffers: src/nn/elementwise/mod.rs. A thread takes packs of 16 bytes with the stride
 // of the grid; memory-bound.
 #pragma once
-#include "gen/nn-elementwise_f32.cuh"
+#include "gen/nn-elementwise.cuh"
 #include "nn/rows.cuh"
 
 // x += y

@@ -42,7 +42,7 @@
 // operands slower: tf32 97 instead of 118, s8 539 instead of 638. s8 with rows adjacent, copied one by one: 101
 // (without tensor cores 27).
 #pragma once
-#include "gen/nn-gemm_bf16.cuh" // the same kernels for every type of operands
+#include "gen/nn-gemm.cuh" // the same kernels for every type of operands
 #include "nn/gemm_copy.cuh"
 #include "nn/gemm_epilogue.cuh"
 

@@ -23,7 +23,7 @@
 //   that                                                                     692, 726, 375, 648
 //   clusters of two blocks that share the columns of B by multicast          463, 507, 358, 453
 #pragma once
-#include "gen/nn-gemm_wgmma_bf16.cuh" // the same kernel for both types of operands
+#include "gen/nn-gemm_wgmma.cuh" // the same kernel for both types of operands
 #include "nn/gemm_fragments.cuh"
 #include "nn/gemm_boxes.cuh"
 #include "nn/tensor_copies.cuh"

@@ -3,7 +3,7 @@
 // warps computes 128 x 128 elements of C, a warp 64 x 32; tiles of 32 k are copied while the previous ones are
 // multiplied. k is adjacent in the tiles; operands stored that way are copied by cp.async, others element by element.
 #pragma once
-#include "gen/nn-gemm_wmma_bf16.cuh" // the same kernel for both types of operands
+#include "gen/nn-gemm_wmma.cuh" // the same kernel for both types of operands
 #include "nn/gemm_copy.cuh"
 #include "nn/gemm_epilogue.cuh"
 

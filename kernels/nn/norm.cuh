@@ -15,7 +15,7 @@
 #pragma once
 #define KEPT_PACKS 4
 #define KEEPS_DX (sizeof(T) < 4) // with f32, registers would spill on sm_120
-#include "gen/nn-norm_f32.cuh"
+#include "gen/nn-norm.cuh"
 #include "nn/rows.cuh"
 
 // Rows of whole, aligned packs stay in registers as floats; others are read again in the same order, with the same

@@ -13,7 +13,7 @@
 //   four packs with bf16 by integers, blocks in turns                          63.1
 #pragma once
 #define KEPT_PACKS 4
-#include "gen/nn-softmax_f32.cuh"
+#include "gen/nn-softmax.cuh"
 #include "nn/rows.cuh"
 
 __device__ __forceinline__ float infinite() { return __int_as_float(0x7f800000); }

@@ -123,12 +123,13 @@ fn human_secs(secs: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::Expected;
+    use crate::gpu::{Expected, ModuleId};
 
     #[test]
     fn a_compilation_has_its_own_progress() {
         let expected = Expected { total: 12, fraction: 0.25, spent: Duration::from_secs(3) };
-        let compiling = |expected| Compiling { file: "nn/softmax_f32.cu", number: 3, expected };
+        let module = ModuleId { file: "nn/softmax.cu", variant: "f32" };
+        let compiling = |expected| Compiling { module, number: 3, expected };
         let said = "Compiling kernels for this GPU, once: 3";
         let want = format!(" 25 %  {said} of 12, nn/softmax_f32  about 9 s left");
         assert_eq!(compiling_line(compiling(Some(expected))), want);

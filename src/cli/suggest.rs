@@ -1,7 +1,7 @@
 //! Suggestions for mistyped commands and devices.
 
 use super::args::{Args, DeviceArg};
-use crate::{params::path::distance, project::DeviceChoice};
+use crate::project::DeviceChoice;
 use clap::{
     Arg, Command, CommandFactory,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
@@ -11,6 +11,7 @@ use std::{
     ffi::{OsStr, OsString},
     path::Path,
 };
+use strsim::levenshtein;
 
 /// A message when the first argument is neither a command, an option nor an existing file. `words` are the arguments
 /// after the program's name.
@@ -24,7 +25,7 @@ pub(super) fn unknown_command(words: &[OsString]) -> Option<String> {
     if names.contains(&&*first) {
         return None;
     }
-    let nearest = names.iter().map(|name| (distance(&first, name), *name)).min();
+    let nearest = names.iter().map(|name| (levenshtein(&first, name), *name)).min();
     match nearest {
         Some((far, name)) if far <= 2 && far < name.len() => {
             Some(format!("there is no command or file `{first}`; did you mean `{name}`?"))

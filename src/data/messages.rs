@@ -1,6 +1,7 @@
 //! Formatting of messages: grouped digits, lists of columns, "did you mean".
 
 use std::io::{self, ErrorKind};
+use strsim::levenshtein;
 
 /// Formats `15091983` as `15,091,983`.
 pub fn group_digits(n: u64) -> String {
@@ -87,26 +88,10 @@ fn nearest<'a>(wanted: &str, there: &'a [String]) -> Option<&'a str> {
     there
         .iter()
         .filter(|n| n.len() <= 64)
-        .map(|n| (distance(&wanted, &n.to_lowercase()), n.as_str()))
+        .map(|n| (levenshtein(&wanted, &n.to_lowercase()), n.as_str()))
         .filter(|(d, n)| (*d <= 2 && *d <= wanted.len().max(n.len()) / 2) || n.to_lowercase().starts_with(&wanted))
         .min_by_key(|(d, _)| *d)
         .map(|(_, n)| n)
-}
-
-/// Levenshtein distance between two short texts.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! How a module is compiled: its flags and its targets. Declared with the module, written to
 //! `kernels/gen/modules.txt` beside the generated headers, read there by `kernels/build.py`.
 
-use super::ModuleSpec;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// Architectures every kernel is assembled for in tests: Turing to Blackwell.
 pub const DEVICES: &[u32] = &[75, 80, 86, 89, 90, 100, 120];
@@ -82,26 +81,10 @@ impl Compile {
         Self { targets, ..self }
     }
 
-    /// Options of NVRTC, without target and include folder.
+    /// Options of NVRTC other than target, include folder and definitions of macros.
     pub const fn flags(&self) -> &'static [&'static str] {
         if self.fuses { &["--std=c++17"] } else { &["--std=c++17", "--fmad=false"] }
     }
-}
-
-/// What `kernels/gen/modules.txt` must say.
-pub fn list(modules: &[ModuleSpec]) -> String {
-    let spaced = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    let mut out = String::from(
-        "# Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`, read by kernels/build.py.\n\
-         # Architectures every module is assembled for, then a module per line: stem | file | targets | flags.\n",
-    );
-    let _ = writeln!(out, "{}", spaced(DEVICES));
-    for module in modules {
-        let targets: Vec<String> = module.compile.targets.iter().map(ToString::to_string).collect();
-        let (stem, flags) = (module.stem(), module.compile.flags().join(" "));
-        let _ = writeln!(out, "{stem} | {} | {} | {flags}", module.file, targets.join(" "));
-    }
-    out
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! for it. The list of modules tells the run bar and the command line why the simulation takes no step, and how many of them
 //! are left: a simulation announces the modules that it will load by [`Gpu::expect_modules`](super::Gpu::expect_modules).
 
+use super::ModuleId;
 use std::{
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -15,8 +16,8 @@ static LOADS: Mutex<Loads> = Mutex::new(Loads::new());
 /// A compilation in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compiling {
-    /// File of the module.
-    pub file: &'static str,
+    /// The module.
+    pub module: ModuleId,
     /// Number of this module among those of the simulation, from 1.
     pub number: usize,
     /// The modules of the simulation; `None`: it announced none.
@@ -45,7 +46,7 @@ impl Compiling {
     /// `Compiling kernels for this GPU, once: 3 of 12, nn/softmax`.
     pub fn text(self) -> String {
         let of = self.expected.map_or(String::new(), |expected| format!(" of {}", expected.total));
-        format!("Compiling kernels for this GPU, once: {}{of}, {}", self.number, self.file.trim_end_matches(".cu"))
+        format!("Compiling kernels for this GPU, once: {}{of}, {}", self.number, self.module)
     }
 }
 
@@ -54,8 +55,8 @@ pub fn compiling() -> Option<Compiling> {
     locked(|loads| loads.compiling(Instant::now()))
 }
 
-/// Announces the modules that a simulation will load, by file and bytes of PTX, in place of those announced before.
-pub(super) fn expect(modules: Vec<(&'static str, u64)>) {
+/// Announces the modules that a simulation will load, with their bytes of PTX, in place of those announced before.
+pub(super) fn expect(modules: Vec<(ModuleId, u64)>) {
     locked(|loads| loads.expect(modules));
 }
 
@@ -63,8 +64,8 @@ pub(super) fn expect(modules: Vec<(&'static str, u64)>) {
 pub(super) struct Load(u64);
 
 /// Adds the load of a module with this many bytes of PTX.
-pub(super) fn begin(file: &'static str, bytes: u64) -> Load {
-    Load(locked(|loads| loads.begin(file, bytes, Instant::now())))
+pub(super) fn begin(module: ModuleId, bytes: u64) -> Load {
+    Load(locked(|loads| loads.begin(module, bytes, Instant::now())))
 }
 
 impl Drop for Load {
@@ -79,14 +80,14 @@ fn locked<T>(work: impl FnOnce(&mut Loads) -> T) -> T {
 
 /// A module of the simulation.
 struct Entry {
-    file: &'static str,
+    module: ModuleId,
     bytes: u64,
     is_loaded: bool,
 }
 
 /// The loads in progress, oldest first, and the modules of the simulation: those announced, and those requested since.
 struct Loads {
-    running: Vec<(u64, &'static str, Instant)>,
+    running: Vec<(u64, ModuleId, Instant)>,
     next: u64,
     modules: Vec<Entry>,
     is_announced: bool,
@@ -99,36 +100,36 @@ impl Loads {
         Self { running: vec![], next: 0, modules: vec![], is_announced: false, spent: Duration::ZERO }
     }
 
-    fn expect(&mut self, modules: Vec<(&'static str, u64)>) {
-        let running = |file| self.running.iter().any(|(_, running, _)| *running == file);
-        self.modules.retain(|entry| !entry.is_loaded && running(entry.file));
-        modules.into_iter().for_each(|(file, bytes)| self.add(file, bytes));
+    fn expect(&mut self, modules: Vec<(ModuleId, u64)>) {
+        let running = |module| self.running.iter().any(|(_, running, _)| *running == module);
+        self.modules.retain(|entry| !entry.is_loaded && running(entry.module));
+        modules.into_iter().for_each(|(module, bytes)| self.add(module, bytes));
         (self.is_announced, self.spent) = (true, Duration::ZERO);
     }
 
-    fn add(&mut self, file: &'static str, bytes: u64) {
-        match self.modules.iter_mut().find(|entry| entry.file == file) {
+    fn add(&mut self, module: ModuleId, bytes: u64) {
+        match self.modules.iter_mut().find(|entry| entry.module == module) {
             Some(entry) => entry.is_loaded = false,
-            None => self.modules.push(Entry { file, bytes, is_loaded: false }),
+            None => self.modules.push(Entry { module, bytes, is_loaded: false }),
         }
     }
 
-    fn begin(&mut self, file: &'static str, bytes: u64, now: Instant) -> u64 {
+    fn begin(&mut self, module: ModuleId, bytes: u64, now: Instant) -> u64 {
         self.next += 1;
-        self.running.push((self.next, file, now));
-        self.add(file, bytes);
+        self.running.push((self.next, module, now));
+        self.add(module, bytes);
         self.next
     }
 
     fn end(&mut self, id: u64, now: Instant) {
         let Some(at) = self.running.iter().position(|(known, ..)| *known == id) else { return };
-        let (_, file, since) = self.running.remove(at);
+        let (_, module, since) = self.running.remove(at);
         self.spent += now.saturating_duration_since(since);
-        self.modules.iter_mut().filter(|entry| entry.file == file).for_each(|entry| entry.is_loaded = true);
+        self.modules.iter_mut().filter(|entry| entry.module == module).for_each(|entry| entry.is_loaded = true);
     }
 
     fn compiling(&self, now: Instant) -> Option<Compiling> {
-        let (_, file, since) = self.running.iter().min_by_key(|(.., since)| *since)?;
+        let (_, module, since) = self.running.iter().min_by_key(|(.., since)| *since)?;
         if !is_long(*since, now) {
             return None;
         }
@@ -139,7 +140,7 @@ impl Loads {
             fraction: loaded().map(|entry| entry.bytes).sum::<u64>() as f32 / bytes.max(1) as f32,
             spent: self.spent + now.saturating_duration_since(*since),
         });
-        Some(Compiling { file, number: loaded().count() + 1, expected })
+        Some(Compiling { module: *module, number: loaded().count() + 1, expected })
     }
 }
 
@@ -153,14 +154,20 @@ mod tests {
 
     const SAID: &str = "Compiling kernels for this GPU, once: ";
 
+    const SINGLE: ModuleId = ModuleId { file: "spiking/step.cu", variant: "f32" };
+
+    fn of(file: &'static str) -> ModuleId {
+        ModuleId { file, variant: "" }
+    }
+
     struct Timeline(Loads, Instant);
 
     impl Timeline {
         fn at(&self, ms: u64) -> Instant {
             self.1 + Duration::from_millis(ms)
         }
-        fn load(&mut self, file: &'static str, bytes: u64, ms: std::ops::Range<u64>) {
-            let id = self.0.begin(file, bytes, self.at(ms.start));
+        fn load(&mut self, module: ModuleId, bytes: u64, ms: std::ops::Range<u64>) {
+            let id = self.0.begin(module, bytes, self.at(ms.start));
             self.0.end(id, self.at(ms.end));
         }
         fn text(&self, ms: u64) -> Option<String> {
@@ -175,7 +182,7 @@ mod tests {
     #[test]
     fn only_loads_that_take_long_are_compilations() {
         let mut time = Timeline(Loads::new(), Instant::now());
-        let first = time.0.begin("spiking/step_f32.cu", 10, time.at(0));
+        let first = time.0.begin(SINGLE, 10, time.at(0));
         assert_eq!(time.text(100), None, "it may have been compiled before");
         assert_eq!(time.text(400).as_deref(), Some("1, spiking/step_f32"), "no modules were announced");
         assert_eq!(time.expected(400), None);
@@ -186,23 +193,34 @@ mod tests {
     #[test]
     fn announced_modules_are_counted_by_bytes() {
         let mut time = Timeline(Loads::new(), Instant::now());
-        time.load("selftest.cu", 5, 0..10);
-        time.0.expect(vec![("a.cu", 100), ("b.cu", 700), ("c.cu", 200), ("b.cu", 700)]);
-        time.load("a.cu", 100, 1000..1400);
-        time.0.begin("b.cu", 700, time.at(5000));
+        time.load(of("selftest.cu"), 5, 0..10);
+        time.0.expect(vec![(of("a.cu"), 100), (of("b.cu"), 700), (of("c.cu"), 200), (of("b.cu"), 700)]);
+        time.load(of("a.cu"), 100, 1000..1400);
+        time.0.begin(of("b.cu"), 700, time.at(5000));
         assert_eq!(time.text(5600).as_deref(), Some("2 of 3, b"));
         assert_eq!(time.expected(5600), Some((3, 0.1, 1000)), "the time between loads does not count");
-        time.0.expect(vec![("d.cu", 100)]);
+        time.0.expect(vec![(of("d.cu"), 100)]);
         assert_eq!(time.text(5600).as_deref(), Some("1 of 2, b"), "a load in progress is part of the next list");
     }
 
     #[test]
     fn a_module_that_was_not_announced_is_added() {
         let mut time = Timeline(Loads::new(), Instant::now());
-        time.0.expect(vec![("a.cu", 300)]);
-        time.load("a.cu", 300, 0..400);
-        time.0.begin("maps.cu", 100, time.at(500));
+        time.0.expect(vec![(of("a.cu"), 300)]);
+        time.load(of("a.cu"), 300, 0..400);
+        time.0.begin(of("maps.cu"), 100, time.at(500));
         assert_eq!(time.text(900).as_deref(), Some("2 of 2, maps"));
+        assert_eq!(time.expected(900), Some((2, 0.75, 800)));
+    }
+
+    #[test]
+    fn modules_of_one_file_are_counted_apart() {
+        let double = ModuleId { variant: "f64", ..SINGLE };
+        let mut time = Timeline(Loads::new(), Instant::now());
+        time.0.expect(vec![(double, 300), (SINGLE, 100)]);
+        time.load(double, 300, 0..400);
+        time.0.begin(SINGLE, 100, time.at(500));
+        assert_eq!(time.text(900).as_deref(), Some("2 of 2, spiking/step_f32"));
         assert_eq!(time.expected(900), Some((2, 0.75, 800)));
     }
 }

@@ -3,7 +3,8 @@
 
 use super::{
     ModuleSpec,
-    layout::{Constant, comment},
+    compile::DEVICES,
+    layout::{Definition, comment},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,25 +14,7 @@ use std::{
 const HEAD: &str =
     "// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.\n#pragma once\n";
 
-/// List of constants that a module exports to CUDA.
-#[derive(Clone, Copy, Debug)]
-pub struct Constants {
-    /// Rust expression of the list.
-    pub name: &'static str,
-    /// Constants of the list.
-    pub list: &'static [Constant],
-}
-
-/// Header item other than a prototype: a struct or a list of constants.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Definition {
-    /// Stem of its own header, used where several headers include it.
-    pub name: String,
-    /// CUDA source of the item.
-    pub text: String,
-}
-
-/// Contents of the files under `kernels/gen`, by name: one header per module (modules with the same kernels share it)
+/// Contents of the files under `kernels/gen`, by name: one header per `.cu` file (the modules compiled from it share it)
 /// with structs, constants and prototypes, and one per definition that several headers need.
 pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     let of_header: BTreeMap<String, ModuleSpec> = modules.iter().map(|module| (file(module), *module)).collect();
@@ -52,13 +35,29 @@ pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     files
 }
 
+/// What `kernels/gen/modules.txt` must say.
+pub fn list(modules: &[ModuleSpec]) -> String {
+    let spaced = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    let mut out = String::from(
+        "# Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`, read by kernels/build.py.\n\
+         # Architectures every module is assembled for, then a module per line: stem | file | targets | flags.\n",
+    );
+    let _ = writeln!(out, "{}", spaced(DEVICES));
+    for module in modules {
+        let targets: Vec<String> = module.compile.targets.iter().map(ToString::to_string).collect();
+        let (stem, flags) = (module.stem(), module.flags().join(" "));
+        let _ = writeln!(out, "{stem} | {} | {} | {flags}", module.file, targets.join(" "));
+    }
+    out
+}
+
 /// Name of a module's header under `kernels/gen`.
 fn file(module: &ModuleSpec) -> String {
-    ModuleSpec { file: module.first_file, ..*module }.stem() + ".cuh"
+    module.file_stem() + ".cuh"
 }
 
 fn definitions(module: &ModuleSpec) -> Vec<Definition> {
-    let folder = module.first_file.split('/').next().unwrap_or_default();
+    let folder = module.file.split('/').next().unwrap_or_default();
     let constants = module.constants.iter().map(|constants| Definition {
         name: format!("{folder}-{}", constants.name),
         text: constants.list.iter().map(|constant| (constant.definition)()).collect(),

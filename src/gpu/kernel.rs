@@ -5,11 +5,10 @@
 
 pub use super::any::{InAny, InOutAny};
 use super::{
-    Compile, Gpu, GpuError, Graph, Pass, Slice,
+    Gpu, GpuError, Graph, KernelFacts, KernelSpec, ModuleSpec, Pass, Slice,
     error::Doing as _,
     graph,
     grid::{self, Grid},
-    header::{Constants, Definition},
     layout::CudaType,
     module::Module,
     occupancy::Fill,
@@ -23,64 +22,6 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
 };
-
-/// Declaration of a kernel, available without a GPU.
-#[derive(Clone, Copy, Debug)]
-pub struct KernelSpec {
-    /// Name of the `__global__` function, of the row in the timing table and of the NVTX range.
-    pub name: &'static str,
-    /// Doc comment of the declaration, shown as the tooltip of the row.
-    pub docs: &'static str,
-    /// Threads per block, and the limit of a launch.
-    pub block: u32,
-    /// Returns the prototype in `gen/<module>.cuh`.
-    pub prototype: fn() -> String,
-}
-
-/// Declaration of a `.cu` file with the kernels it must define.
-#[derive(Clone, Copy, Debug)]
-pub struct ModuleSpec {
-    /// Path of the file under `kernels/`.
-    pub file: &'static str,
-    /// File that names the generated header: the first of the files with the same kernels.
-    pub first_file: &'static str,
-    /// Kernels in launch order.
-    pub kernels: &'static [KernelSpec],
-    /// Definitions of the device structs that the kernels take.
-    pub structs: fn() -> Vec<Definition>,
-    /// Constants that the kernels share with the host.
-    pub constants: &'static [Constants],
-    /// Compiler flags and targets.
-    pub compile: Compile,
-}
-
-impl ModuleSpec {
-    /// Stem of the embedded PTX: `spiking/step.cu` gives `spiking-step`, `common/selftest.cu` gives `selftest`.
-    pub fn stem(&self) -> String {
-        self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
-    }
-}
-
-/// Registers, memory and occupancy of a compiled kernel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelFacts {
-    /// Path of the file under `kernels/`.
-    pub file: &'static str,
-    /// Name of the `__global__` function.
-    pub name: &'static str,
-    /// Threads per block in the declaration.
-    pub block: u32,
-    /// Registers that one thread uses.
-    pub registers: u32,
-    /// Static shared memory per block, bytes.
-    pub shared_bytes: u32,
-    /// Local memory per thread in bytes; more than 0 means that registers spilled.
-    pub local_bytes: u32,
-    /// Blocks that are resident on one multiprocessor.
-    pub blocks_per_multiprocessor: u32,
-    /// Share of a multiprocessor's thread slots that resident blocks fill, 0 to 1.
-    pub occupancy: f32,
-}
 
 /// A kernel argument as the declaration spells it: `In<T>`, `InOut<T>` or `Size<T>`.
 pub trait Arg {
@@ -166,18 +107,19 @@ impl Kernel {
         let function = module.function(spec.name)?;
         let kernel =
             Self { spec, gpu: module.gpu.clone(), function, fill: OnceLock::new(), reserved: AtomicU32::new(0) };
-        kernel.gpu.remember(kernel.facts(module.spec.file)?);
+        kernel.gpu.remember(kernel.facts(&module.spec)?);
         Ok(kernel)
     }
 
-    fn facts(&self, file: &'static str) -> Result<KernelFacts, GpuError> {
+    fn facts(&self, module: &ModuleSpec) -> Result<KernelFacts, GpuError> {
         let (f, block) = (&self.function, self.spec.block);
         let ask = |what: Result<i32, _>| {
             what.map(i32::unsigned_abs).doing(|| format!("asking for the attributes of {}", self.spec.name))
         };
         let blocks = ask(f.occupancy_max_active_blocks_per_multiprocessor(block, 0, None).map(u32::cast_signed))?;
         Ok(KernelFacts {
-            file,
+            file: module.file,
+            variant: module.variant,
             name: self.spec.name,
             block,
             registers: ask(f.num_regs())?,
@@ -282,15 +224,16 @@ impl Kernel {
 ///
 /// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)`, and for each kernel a
 /// struct of its arguments: `Integrate { constants: &c, n, v: &mut v }.launch(&kernels, pass, n)`, whose last argument
-/// is a number of threads or a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second file with the same
-/// kernels: `Kernels::OTHER`, loaded by `Kernels::load_as`. `compiled (Compile::FUSED)` before `using` sets flags and
-/// targets; without it they are [`Compile::EXACT`]. `#[block(256, 2)]` asks the compiler for few enough registers that
-/// 2 blocks are resident on a multiprocessor.
+/// is a number of threads or a [`Grid`]. `in "a.cu" for "f64" ["-DREAL=double"], also "f32" ["-DREAL=float"] as SINGLE`
+/// declares two modules of one file: `Kernels::SPEC` and `Kernels::SINGLE`, loaded by `Kernels::load_as`.
+/// `compiled (Compile::FUSED)` before `using` sets flags and targets; without it they are [`Compile::EXACT`].
+/// `#[block(256, 2)]` asks the compiler for few enough registers that 2 blocks are resident on a multiprocessor.
 #[macro_export]
 macro_rules! kernels {
     (
         $(#[doc = $module_docs:literal])*
-        $vis:vis struct $Kernels:ident in $file:literal $(, also $other:literal as $OTHER:ident)*
+        $vis:vis struct $Kernels:ident in $file:literal $(for $variant:literal [$($define:literal),*])?
+        $(, also $other:literal [$($other_define:literal),*] as $OTHER:ident)*
         $(compiled ($compile:expr))? $(using [$($Struct:ty),* $(,)?])? $(with [$($constants:expr),* $(,)?])? {
             $(
                 $(#[doc = $docs:literal])*
@@ -306,7 +249,8 @@ macro_rules! kernels {
             /// Declaration of the module, for the compile test, the header and the timing table.
             pub const SPEC: $crate::gpu::ModuleSpec = $crate::gpu::ModuleSpec {
                 file: $file,
-                first_file: $file,
+                variant: concat!($($variant)?),
+                defines: &[ $($($define),*)? ],
                 kernels: &[ $( $crate::gpu::KernelSpec {
                     name: stringify!($name),
                     docs: concat!($($docs, "\n"),*),
@@ -321,7 +265,7 @@ macro_rules! kernels {
                     },
                 } ),* ],
                 structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::definition() ),* )? ],
-                constants: &[ $( $( $crate::gpu::header::Constants { name: stringify!($constants), list: $constants } ),* )? ],
+                constants: &[ $( $( $crate::gpu::layout::Constants { name: stringify!($constants), list: $constants } ),* )? ],
                 compile: {
                     let declared = [$crate::gpu::Compile::EXACT $(, $compile)?];
                     declared[declared.len() - 1]
@@ -329,9 +273,13 @@ macro_rules! kernels {
             };
 
             $(
-                #[doc = concat!("The same kernels, as ", $other, " defines them.")]
+                #[doc = concat!("The same kernels, compiled for ", $other, ".")]
                 pub const $OTHER: $crate::gpu::ModuleSpec =
-                    $crate::gpu::ModuleSpec { file: $other, ..$Kernels::SPEC };
+                    $crate::gpu::ModuleSpec {
+                        variant: $other,
+                        defines: &[$($other_define),*],
+                        ..$Kernels::SPEC
+                    };
             )*
 
             /// Loads the module and finds every kernel in it.

@@ -4,7 +4,7 @@
 //! CUDA definition. `Pod` rejects padding on the Rust side and the header asserts the size on the CUDA side. Equal
 //! scalars in equal order without padding and with equal size give equal layouts.
 
-use super::{DeviceRepr, ValidAsZeroBits, header::Definition};
+use super::{DeviceRepr, ValidAsZeroBits};
 use crate::num::elements::{Bf16, E4m3, E5m2, F16};
 use std::fmt::Write as _;
 
@@ -41,6 +41,24 @@ macro_rules! element {
     )* };
 }
 element!(F16 = "f16", Bf16 = "bf16", E4m3 = "e4m3", E5m2 = "e5m2");
+
+/// List of constants that a module exports to CUDA.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants {
+    /// Rust expression of the list.
+    pub name: &'static str,
+    /// Constants of the list.
+    pub list: &'static [Constant],
+}
+
+/// Header item other than a prototype: a struct or a list of constants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Definition {
+    /// Stem of its own header, used where several headers include it.
+    pub name: String,
+    /// CUDA source of the item.
+    pub text: String,
+}
 
 /// Field of a device struct.
 #[derive(Clone, Copy, Debug)]

@@ -23,13 +23,16 @@ mod graph;
 pub mod grid;
 pub mod header;
 pub mod kernel;
+mod kernel_spec;
 pub mod launch_cost;
 pub mod layout;
 pub mod library;
 pub mod module;
+mod module_spec;
 pub mod nvrtc;
 pub mod nvtx;
 mod occupancy;
+mod open;
 mod pass;
 mod pinned;
 mod present;
@@ -57,7 +60,9 @@ pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;
 pub use grid::Grid;
-pub use kernel::{Kernel, KernelFacts, KernelSpec, ModuleSpec};
+pub use kernel::Kernel;
+pub use kernel_spec::{KernelFacts, KernelSpec};
+pub use module_spec::{ModuleId, ModuleSpec};
 pub use occupancy::BlockSize;
 pub use pass::{Follow, PROFILE_EVERY, Pass};
 pub use pinned::{Mark, Pinned};
@@ -122,26 +127,6 @@ pub struct Memory {
 }
 
 impl Gpu {
-    /// Opens device `ordinal`. Never panics: a missing driver, a stub and an outdated driver are each an [`OpenError`].
-    pub fn open(ordinal: usize) -> Result<Arc<Self>, OpenError> {
-        let (driver, begin) = (probe::probe()?, std::time::Instant::now());
-        let refused = |e| OpenError::driver(&e);
-        let present = present()?;
-        if ordinal >= present.len() {
-            return Err(OpenError::NoDevice { wanted: ordinal, present });
-        }
-        let gpu = Self::on(CudaContext::new(ordinal).map_err(refused)?, driver).map_err(refused)?;
-        match gpu.capability {
-            c if c < probe::OLDEST_DEVICE => Err(OpenError::old_device(&gpu.name, c)),
-            _ => {
-                let opened = begin.elapsed();
-                gpu.added_by_events.get_or_init(|| launch_cost::nanos_added_by_events(&gpu));
-                tracing::debug!("{} opened in {opened:.1?}, times of launches after {:.1?}", gpu.name, begin.elapsed());
-                Ok(gpu)
-            }
-        }
-    }
-
     /// Nanoseconds by which the events around a launch lengthen its measured time, determined when the device was
     /// opened. Sums of kernel times exclude them.
     pub fn nanos_added_by_events(&self) -> u64 {
@@ -265,7 +250,7 @@ impl Gpu {
 
     fn remember(&self, facts: KernelFacts) {
         let mut known = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|f| (f.file, f.name) != (facts.file, facts.name));
+        known.retain(|f| (f.module(), f.name) != (facts.module(), facts.name));
         known.push(facts);
     }
 }
@@ -279,15 +264,6 @@ impl std::fmt::Debug for Gpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn opening_never_panics() {
-        match Gpu::open(0) {
-            Ok(gpu) => eprintln!("opened {}", gpu.describe()),
-            Err(e) => assert!(e.to_string().contains("CPU"), "it does not say what to do: {e}"),
-        }
-        assert!(Gpu::open(usize::MAX).is_err());
-    }
 
     #[test]
     fn a_gpu_crosses_threads() {

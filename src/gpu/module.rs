@@ -6,8 +6,10 @@ use cudarc::{
     driver::{CudaFunction, CudaModule},
     nvrtc::Ptx,
 };
+use flate2::read::ZlibDecoder;
 use std::{
     collections::BTreeMap,
+    io::Read as _,
     path::Path,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Instant,
@@ -20,8 +22,19 @@ pub struct Prebuilt {
     pub stem: &'static str,
     /// What it was made for.
     pub target: Target,
-    /// The text.
-    pub ptx: &'static str,
+    /// The text, compressed with zlib by the build script.
+    pub packed: &'static [u8],
+    /// Length of the text.
+    pub len: usize,
+}
+
+impl Prebuilt {
+    /// Unpacks the text.
+    pub fn ptx(&self) -> String {
+        let mut text = String::with_capacity(self.len);
+        ZlibDecoder::new(self.packed).read_to_string(&mut text).expect("the build script compressed it");
+        text
+    }
 }
 
 include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
@@ -58,8 +71,7 @@ impl Gpu {
     /// are loaded, or of which there is no translation for this device, are left out.
     pub fn expect_modules(&self, specs: &[ModuleSpec]) {
         let missing = specs.iter().filter(|spec| self.modules.get(&spec.stem()).is_none());
-        let sized =
-            missing.filter_map(|spec| Some((spec.file, choose(&spec.stem(), self.capability)?.ptx.len() as u64)));
+        let sized = missing.filter_map(|spec| Some((spec.id(), choose(&spec.stem(), self.capability)?.len as u64)));
         compiling::expect(sized.collect());
     }
 }
@@ -85,16 +97,16 @@ impl Module {
                     return Ok(Self { spec: *spec, gpu: gpu.clone(), module });
                 }
                 let none = || failed(OpenError::old_device(&gpu.name, gpu.capability).to_string());
-                choose(&stem, gpu.capability).ok_or_else(none)?.ptx.to_owned()
+                choose(&stem, gpu.capability).ok_or_else(none)?.ptx()
             }
         };
         let size = ptx.len() as u64;
-        let (_loading, since) = (compiling::begin(spec.file, size), Instant::now());
+        let (_loading, since) = (compiling::begin(spec.id(), size), Instant::now());
         let module = gpu
             .context
             .load_module(Ptx::from_src(ptx))
             .map_err(|e| GpuError::module(spec.file, format!("loading {} of PTX", bytes(size)), &e))?;
-        tracing::debug!("{} loaded in {:.1?}, {} of PTX", spec.file, since.elapsed(), bytes(size));
+        tracing::debug!("{} loaded in {:.1?}, {} of PTX", spec.id(), since.elapsed(), bytes(size));
         gpu.modules.keep(stem, &module);
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }
@@ -120,7 +132,7 @@ fn compile(folder: &Path, spec: &ModuleSpec, capability: u32) -> Result<String, 
         Some(target) if target.is_specific => target,
         _ => Target::portable(nvrtc.target(capability)),
     };
-    nvrtc.compile(spec.file, &source, folder, target, spec.compile.flags())
+    nvrtc.compile(spec.file, &source, folder, target, &spec.flags())
 }
 
 #[cfg(test)]
@@ -129,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_highest_that_runs_is_chosen() {
-        let of = |target| Prebuilt { stem: "a", target, ptx: "" };
+        let of = |target| Prebuilt { stem: "a", target, packed: &[], len: 0 };
         let [t75, t80] = [75, 80].map(Target::portable);
         let all = [of(t75), of(Target::specific(90)), of(t80), Prebuilt { stem: "b", ..of(t75) }];
         let chosen = |capability| choose_among(&all, "a", capability).map(|p| p.target);
@@ -138,7 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn the_self_test_is_embedded() {
-        assert!(choose("selftest", 75).is_some_and(|p| p.ptx.contains(".visible .entry")));
+    fn every_ptx_build_unpacks_to_its_length() {
+        for built in PREBUILT {
+            let ptx = built.ptx();
+            assert_eq!(ptx.len(), built.len, "{}.{}", built.stem, built.target);
+            assert!(ptx.contains(".visible .entry"), "{}.{}", built.stem, built.target);
+        }
+        assert!(choose("selftest", 75).is_some());
     }
 }

@@ -146,7 +146,7 @@ pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
     checks.push(check_graph(gpu, &kernels, &mut clock, &mut words)?);
     gpu.synchronize()?;
     pass.collect()?;
-    let facts = gpu.kernel_facts().into_iter().filter(|k| k.file == Kernels::SPEC.file).collect();
+    let facts = gpu.kernel_facts().into_iter().filter(|k| k.module() == Kernels::SPEC.id()).collect();
     Ok(Report { device: gpu.describe(), checks, facts, timings: pass.timings })
 }
 

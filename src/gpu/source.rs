@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_kernel_is_found_where_it_is_included_from() {
-        let deliver = of_kernel("spiking/step_f64.cu", "deliver_spikes").expect("it is embedded");
+        let deliver = of_kernel("spiking/step.cu", "deliver_spikes").expect("it is embedded");
         assert_eq!(deliver.file, "spiking/kernels.cuh");
         let (comment, function) = deliver.text.split_once('\n').expect("two lines");
         assert!(comment.starts_with("// ") && function.starts_with("extern \"C\" __global__ void"), "{}", deliver.text);

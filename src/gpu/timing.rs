@@ -249,6 +249,7 @@ mod tests {
     fn a_report_has_the_facts_of_its_kernels() {
         let facts = KernelFacts {
             file: "a.cu",
+            variant: "",
             name: "deliver",
             block: 128,
             registers: 32,

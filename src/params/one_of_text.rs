@@ -1,6 +1,7 @@
 //! Text form of a sum type: `Pair`, `Pair(tau_plus: 20 ms, a_plus: 0.01)`. Missing parameters have their defaults.
 
 use super::{ParamSpec, Value, ValueType, VariantSpec, path};
+use strsim::levenshtein;
 
 /// Formats a chosen group with its parameters.
 pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> String {
@@ -25,7 +26,7 @@ pub(super) fn parse(variants: &[VariantSpec], text: &str) -> Result<Value, Strin
     };
     let Some(at) = variants.iter().position(|v| v.choice.is_called(name)) else {
         let names: Vec<&str> = variants.iter().map(|v| v.choice.name).collect();
-        let near = names.iter().map(|n| (path::distance(&n.to_lowercase(), &name.to_lowercase()), n)).min();
+        let near = names.iter().map(|n| (levenshtein(&n.to_lowercase(), &name.to_lowercase()), n)).min();
         let hint = near.filter(|(d, n)| *d <= 1 + n.len() / 3).map(|(_, n)| format!("; did you mean `{n}`?"));
         return Err(format!("`{name}` is none of {}{}", names.join(", "), hint.unwrap_or_default()));
     };

@@ -4,6 +4,7 @@ use super::{
     Change, Distribution, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, expression::without_groups,
     list_text, one_of_text,
 };
+use strsim::levenshtein;
 
 /// Reason why a `path=value` was rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -252,27 +253,11 @@ pub fn nearest(params: &dyn Params, path: &str) -> Option<String> {
     paths
         .into_iter()
         .map(|p| {
-            let whole = distance(&p, path);
-            let tail = distance(p.rsplit('.').next().unwrap_or(&p), last);
+            let whole = levenshtein(&p, path);
+            let tail = levenshtein(p.rsplit('.').next().unwrap_or(&p), last);
             (whole.min(tail + 1), p)
         })
         .min()
         .filter(|(d, _)| *d <= 2 + path.len() / 4)
         .map(|(_, p)| p)
-}
-
-/// Levenshtein distance of two strings.
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

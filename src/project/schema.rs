@@ -1,13 +1,13 @@
 //! Field names of a type, from serde itself: a deserializer that follows a path and reports the field names and aliases
 //! that serde accepts there, so that no second list of names is needed.
 
-use crate::params::path::distance;
 use serde::{
     Deserialize,
     de::{self, DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor, value::StrDeserializer},
     forward_to_deserialize_any,
 };
 use std::fmt;
+use strsim::levenshtein;
 
 /// Step of a path in a type.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(super) fn fields_at<'de, T: Deserialize<'de>>(path: &[Step]) -> Option<&'sta
 
 /// Formats a suggestion `; did you mean …?` if a name is similar.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let best = known.into_iter().map(|k| (distance(name, k), k)).min();
+    let best = known.into_iter().map(|k| (levenshtein(name, k), k)).min();
     match best.filter(|(d, k)| *d <= 1 + k.len() / 3) {
         Some((_, k)) => format!("; did you mean `{k}`?"),
         None => String::new(),

@@ -3,10 +3,11 @@
 use super::{Mistake, Op, Query, Word, parse};
 use crate::{
     num::rng::{Draw, Purpose},
-    params::{Unit, interventions::Selection, path::distance},
+    params::{Unit, interventions::Selection},
     sim::{Column, ElementSet, FREE_SLOT, connectivity::ConnectionSource},
 };
 use std::collections::HashMap;
+use strsim::levenshtein;
 
 /// Columns that every set has. `root_id` is another name of `id`.
 const COLUMNS: [&str; 5] = ["idx", "id", "root_id", "name", "file"];
@@ -388,7 +389,7 @@ fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_lea
 
 /// Message "there is no X `y`; did you mean `z`?", or with the known names if none is similar.
 fn unknown(at: &std::ops::Range<usize>, what: &str, name: &str, known: &[&str]) -> Mistake {
-    let near = known.iter().map(|k| (distance(k, name), k)).min().filter(|(d, _)| *d <= 1 + name.len() / 3);
+    let near = known.iter().map(|k| (levenshtein(k, name), k)).min().filter(|(d, _)| *d <= 1 + name.len() / 3);
     let hint = match near {
         Some((_, k)) => format!("; did you mean `{k}`?"),
         None if known.is_empty() => "; there are none".to_owned(),

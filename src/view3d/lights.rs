@@ -25,14 +25,14 @@ const SEEN: f32 = 3.92;
 
 /// Data of the points on the CPU.
 #[derive(Default)]
-pub(super) struct Given {
+pub(super) struct PointData {
     pub positions: Vec<[f32; 3]>,
     pub codes: Vec<u32>,
     pub values: Vec<f32>,
     pub sizes: Vec<f32>,
 }
 
-impl Given {
+impl PointData {
     fn light(&self, index: usize, mark: u32) -> Option<Light> {
         let (position, code) = (*self.positions.get(index)?, self.codes.get(index)? | mark);
         Some(Light { position, code, value: *self.values.get(index)?, size: *self.sizes.get(index)? })
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn only_what_is_seen_is_drawn() {
-        let given = Given {
+        let given = PointData {
             positions: vec![[0.0; 3]; 4],
             codes: vec![selected(0, false), selected(1, true), selected(2, false), selected(3, false)],
             values: vec![-1.0, 0.0, 391.0, 393.0],

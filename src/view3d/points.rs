@@ -7,7 +7,7 @@
 use super::{
     Camera,
     extras::{End, Extras},
-    lights::{Given, LIGHT, Light, SELECTED},
+    lights::{LIGHT, Light, PointData, SELECTED},
     pipelines::{bind, bind_layout, pipelines},
     shell::Mesh,
     targets::{Blit, COLOR_FORMAT, Targets},
@@ -117,7 +117,7 @@ struct Points {
     sizes: wgpu::Buffer,
     lights: wgpu::Buffer,
     len: u32,
-    given: Given,
+    given: PointData,
     /// Last content of `lights`.
     shining: Vec<Light>,
 }
@@ -178,7 +178,7 @@ impl Scene {
             sizes: buffer("sizes", bytemuck::cast_slice(&ones)),
             lights: buffer("lights", bytemuck::cast_slice(&[0u8; LIGHT as usize])),
             len: positions.len() as u32,
-            given: Given { values: vec![0.0; positions.len()], positions, codes: zeros, sizes: ones },
+            given: PointData { values: vec![0.0; positions.len()], positions, codes: zeros, sizes: ones },
             shining: vec![],
         });
         self.start_over();

@@ -204,24 +204,14 @@ fn reading_can_be_cancelled() {
     assert!(matches!(data::generate::fly_stand_in(1, &|_, part| part < 0.3), Err(DataError::Cancelled)));
 }
 
-fn peak_mib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) / 1024
-}
-
-fn timed(path: &Path) -> Connectome {
-    let start = std::time::Instant::now();
-    let c = data::read(path, Tables::default(), &quiet).expect("readable");
-    let secs = start.elapsed().as_secs_f64();
-    eprintln!("{}: {secs:.2} s, peak {} MiB\n  {}", path.display(), peak_mib(), c.provenance.join("\n  "));
-    c
+fn read(path: &Path) -> Connectome {
+    data::read(path, Tables::default(), &quiet).expect("readable")
 }
 
 #[test]
 fn the_synthetic_fly_data_set() {
     let Some(path) = shared("data/fly_standin") else { return };
-    let c = timed(&path);
+    let c = read(&path);
     let counts = c.synapses.synapse_counts();
     assert_eq!(c.neurons.len, 138_639);
     assert_eq!((c.synapses.len(), counts.n_synapses), (15_091_983, 54_492_922));
@@ -232,16 +222,7 @@ fn the_synthetic_fly_data_set() {
 #[test]
 fn the_p9_subnetwork() {
     let Some(path) = shared("data/flywire630/p9_subnet") else { return };
-    let c = timed(&path);
+    let c = read(&path);
     assert_eq!((c.neurons.len, c.synapses.len(), c.synapses.synapse_counts().n_synapses), (196, 4715, 95_215));
     assert_eq!(c.neurons.names[1], "DNa02_l");
-}
-
-/// For other files: `NEUROPIL_READ=path cargo test --release --test engine file_from_environment -- --nocapture --ignored`.
-#[test]
-#[ignore = "needs a path in NEUROPIL_READ"]
-fn file_from_environment() {
-    if let Some(path) = std::env::var_os("NEUROPIL_READ") {
-        timed(Path::new(&path));
-    }
 }

@@ -277,6 +277,5 @@ fn killed_runs_keep_every_block() {
         n_opened += 1;
         n_spikes += spikes.len();
     }
-    eprintln!("{n_opened} of 20 killed runs had begun; {n_spikes} spikes recovered");
     assert!(n_opened >= 5 && n_spikes > 0);
 }

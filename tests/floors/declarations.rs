@@ -183,7 +183,7 @@ fn a_typo_gets_a_suggestion() {
             let typo = format!("{real}x");
             let error = path::parse(params, &format!("{typo}=1")).unwrap_err().to_string();
             let nearest = path::nearest(params, &typo).unwrap();
-            assert!(path::distance(&nearest, &typo) <= 2, "{typo}: {nearest}?");
+            assert!(strsim::levenshtein(&nearest, &typo) <= 2, "{typo}: {nearest}?");
             assert!(error.contains(&format!("did you mean `{nearest}`?")), "{error}");
         }
         assert_eq!(path::nearest(params, "completely_unrelated_nonsense"), None);

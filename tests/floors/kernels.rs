@@ -3,13 +3,7 @@
 //! kernel is compiled and assembled for every architecture without spilling a register. Needs no GPU.
 
 use neuropil::{
-    gpu::{
-        ModuleSpec, Target, ceilings,
-        compile::{self, DEVICES},
-        header, launch_cost, module,
-        nvrtc::Nvrtc,
-        selftest,
-    },
+    gpu::{ModuleSpec, Target, ceilings, compile::DEVICES, header, launch_cost, module, nvrtc::Nvrtc, selftest},
     kinds::Model,
     nn,
 };
@@ -65,7 +59,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 fn generated_headers_are_fresh() {
     let folder = kernels().join("gen");
     let mut wanted = header::all(&modules());
-    wanted.insert("modules.txt".to_owned(), compile::list(&modules()));
+    wanted.insert("modules.txt".to_owned(), header::list(&modules()));
     let found: BTreeMap<String, String> = sources(&folder)
         .iter()
         .map(|path| (path.strip_prefix(&folder).unwrap().display().to_string(), fs::read_to_string(path).unwrap()))
@@ -117,7 +111,7 @@ fn every_file_defines_exactly_the_declared_kernels() {
         assert!(module::choose(&spec.stem(), 75).is_some(), "{}: nothing embedded for compute_75", spec.file);
         for built in module::PREBUILT.iter().filter(|p| p.stem == spec.stem()) {
             let what = format!("{}, {}: kernels defined (left) and declared (right)", spec.file, built.target);
-            assert_eq!(entries(built.ptx), declared(&spec), "{what}");
+            assert_eq!(entries(&built.ptx()), declared(&spec), "{what}");
         }
         let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
         let branches = source.contains("__CUDA_ARCH__") && spec.compile.targets.len() == 1;
@@ -164,17 +158,17 @@ fn every_kernel_compiles_and_no_register_spills() {
     let Some(tools) = tools() else { return };
     let pairs = |spec: ModuleSpec| spec.compile.targets.iter().map(move |target| (spec, *target));
     let mut pairs: Vec<(ModuleSpec, Target)> = modules().into_iter().flat_map(pairs).collect();
+    let built =
+        |spec: &ModuleSpec, target| module::PREBUILT.iter().find(|p| p.stem == spec.stem() && p.target == target);
     // The longest first, so that no thread is left with it at the end.
-    let embedded = |spec: &ModuleSpec, target| {
-        module::PREBUILT.iter().find(|p| p.stem == spec.stem() && p.target == target).map_or("", |p| p.ptx)
-    };
-    pairs.sort_by_key(|(spec, target)| std::cmp::Reverse(embedded(spec, *target).len()));
+    pairs.sort_by_key(|(spec, target)| std::cmp::Reverse(built(spec, *target).map_or(0, |p| p.len)));
     let compiled = |(spec, target): &(ModuleSpec, Target)| -> Result<Vec<(PathBuf, String)>, String> {
         let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
-        let flags = spec.compile.flags();
+        let flags = &spec.flags();
+        let embedded = built(spec, *target).map(module::Prebuilt::ptx).unwrap_or_default();
         let ptx = cached(&["ptx", &headers(), &source, spec.file, &target.to_string(), &flags.join(" ")], || {
             let compile = || tools.nvrtc.compile(spec.file, &source, &kernels(), *target, flags);
-            let is_embedded = |ptx: &Result<String, String>| ptx.as_deref() == Ok(embedded(spec, *target));
+            let is_embedded = |ptx: &Result<String, String>| ptx.as_ref() == Ok(&embedded);
             // Passes of the compiler that go by addresses in its memory may hoist an instruction or not, by what it compiled
             // before: the embedded PTX is one of its translations.
             let mut ptx = compile();
@@ -190,7 +184,7 @@ fn every_kernel_compiles_and_no_register_spills() {
         if entries(&ptx) != declared(spec) {
             return Err(format!("{}: it defines {:?} and declares {:?}", spec.file, entries(&ptx), declared(spec)));
         }
-        if embedded(spec, *target) != ptx {
+        if embedded != ptx {
             return Err(format!(
                 "{}, {target}: the embedded PTX is not what the pinned compiler makes of it",
                 spec.file
@@ -278,7 +272,7 @@ fn a_swapped_argument_does_not_compile() {
         "const unsigned int* __restrict__ words, unsigned int n, unsigned int*",
     );
     assert_ne!(source, swapped);
-    let flags = spec.compile.flags();
+    let flags = &spec.flags();
     let log = tools.nvrtc.compile(spec.file, &swapped, &kernels(), Target::portable(75), flags).unwrap_err();
     assert!(log.contains("apply_twins"), "{log}");
 }
@@ -288,7 +282,7 @@ fn arch_specific_code_compiles_and_assembles() {
     let Some(tools) = tools() else { return };
     let (spec, target) = (selftest::Kernels::SPEC, Target::specific(90));
     let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
-    let ptx = tools.nvrtc.compile(spec.file, &source, &kernels(), target, spec.compile.flags()).unwrap();
+    let ptx = tools.nvrtc.compile(spec.file, &source, &kernels(), target, &spec.flags()).unwrap();
     assert!(ptx.contains(".target sm_90a"));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("specific.{target}.ptx"));
     fs::write(&path, ptx).unwrap();

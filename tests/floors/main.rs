@@ -1,7 +1,8 @@
-//! What the texts of the repository must agree on: floors, licences, declarations, kernels and their twins.
+//! What the texts of the repository must agree on: floors, licences, declarations, kernels and their twins, habits.
 
 mod declarations;
 mod floors;
+mod habits;
 mod house;
 mod imports;
 mod kernels;

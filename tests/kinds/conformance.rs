@@ -390,7 +390,6 @@ fn any_allocation_may_fail(case: &Case) {
             n += 1;
         }
         let after = held_now();
-        println!("{n} allocations failed; held before and after: {before:?}, {after:?}");
         assert_eq!((before.1, before.2), (after.1, after.2), "device memory is kept");
         assert!(after.0 - before.0 < 65_536, "{} B are kept", after.0 - before.0);
         assert_eq!(runs(&device).expect("it runs"), want);
@@ -435,7 +434,6 @@ fn reported_host_memory_is_allocated_memory(case: &Case) {
     let (_prepared, sim) = start();
     let allocated = held() - before;
     let reported: u64 = sim.memory().total();
-    println!("reported {reported} of {allocated} B: {:?}", sim.memory());
     let error = (allocated - reported as i64).abs();
     assert!(error < allocated / 20 + 131_072, "reported {reported} B, allocated {allocated} B: {:?}", sim.memory());
 }

@@ -33,7 +33,7 @@ fn open() -> Option<Arc<Gpu>> {
 /// Microseconds per recorded launch, replayed as a graph of twenty.
 pub fn micros(gpu: &Arc<Gpu>, mut record: impl FnMut(&mut Pass) -> Result<(), GpuError>) -> f64 {
     const TIMES: u32 = 20;
-    // SAFETY: what the launches work on is borrowed by `record`, which outlives the graph.
+    // SAFETY: `record` borrows the buffers of the launches and outlives the graph.
     let mut graph =
         unsafe { Graph::capture(gpu, |pass| (0..TIMES).try_for_each(|_| record(pass))) }.expect("it is captured");
     let mut best = f64::INFINITY;

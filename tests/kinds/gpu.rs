@@ -18,7 +18,6 @@ use std::sync::Arc;
 fn both_backends_return_the_same_bits() {
     let Some(gpu) = gpu() else { return };
     let report = selftest::run(&gpu).unwrap();
-    println!("{report}");
     assert!(report.passed(), "{report}");
     assert!(report.timings.iter().all(|t| t.nanos > 0), "{:?}", report.timings);
     assert!(report.facts.iter().all(|k| k.registers > 0 && k.local_bytes == 0), "{:?}", report.facts);
@@ -274,32 +273,6 @@ fn a_batch_of_a_gpu_is_told_launch_by_launch() {
             let end = inside.spans.iter().map(|s| s.end()).max().expect("spans");
             assert!(end <= batch.nanos + batch.nanos / 5 + 100_000, "{project}: {end} of {} ns", batch.nanos);
         }
-        let of = |wanted: bool| {
-            let mut nanos: Vec<f64> =
-                batches.iter().skip(1).filter(|b| b.measured.is_some() == wanted).map(Batch::step_nanos).collect();
-            nanos.sort_by(f64::total_cmp);
-            nanos[nanos.len() / 2]
-        };
-        let (batch, inside) = measured[3];
-        println!("{project}: {:.2} us per step measured, {:.2} not", of(true) * 1e-3, of(false) * 1e-3);
-        println!(
-            "  batch {}: {} steps in {} us, {} spans",
-            batch.number,
-            batch.steps,
-            batch.nanos / 1000,
-            inside.spans.len()
-        );
-        for s in inside.spans.iter().take(60) {
-            let (start, long, queued) = (s.start as f64 * 1e-3, s.nanos as f64 * 1e-3, s.queued as f64 * 1e-3);
-            println!(
-                "  {:8} {:18} {start:9.1} +{long:8.1} us, {queued:8.1} after its call, graph of {}",
-                format!("{:?}", s.lane),
-                s.name,
-                s.kernels
-            );
-        }
-        let graphs = inside.spans.iter().filter(|s| s.kernels > 0 && s.lane == Lane::Compute).count();
-        println!("  {graphs} captured steps replayed");
     }
 }
 
@@ -307,7 +280,6 @@ fn a_batch_of_a_gpu_is_told_launch_by_launch() {
 fn a_gpu_has_plausible_ceilings() {
     let Some(gpu) = gpu() else { return };
     let ceilings = ceilings::measure_gpu(&gpu).expect("they are measured");
-    ceilings.list.iter().for_each(|c| println!("{:26} {:.4e}   {}", c.name, c.value, c.how));
     let best = |limit| ceilings.best(limit).expect("measured").value;
     assert!((1e11..2e13).contains(&best(Limit::Bytes)), "memory of 0.1 to 20 TB/s");
     assert!((1e9..1e12).contains(&best(Limit::Updates)), "atomics");

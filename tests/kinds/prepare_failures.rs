@@ -371,7 +371,6 @@ fn damaged_files_give_an_error_with_the_place_and_are_read_when_mended() {
                 Err(SimError::Input(why)) => {
                     let is_clear =
                         is_place(&why) && !why.contains("os error") && !why.contains("stream did") && why.len() < 700;
-                    println!("{} {damage:?}: {why}", case.parameter);
                     if !is_clear {
                         wrong.push(format!("{} {damage:?}: {why}", case.parameter));
                     }

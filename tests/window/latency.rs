@@ -55,11 +55,5 @@ fn every_edit_reaches_a_frame() {
             frames.push(frame(&mut w, render));
         }
     }
-    let clock = w.state().session().live.clock;
-    let quantiles = |s: &Samples| s.quantiles().expect("samples").map(|ms| format!("{ms:.1}")).join(" ");
-    let latency = &w.state().session().live.latency.samples;
-    println!("frames, n = {}: median p95 p99 max = {} ms", frames.count(), quantiles(&frames));
-    println!("slider to picture, n = {}: median p95 p99 max = {} ms", latency.count(), quantiles(latency));
-    println!("simulated {:.2} s, drawn: {render}", clock.secs());
-    assert_eq!(latency.count(), EDITS, "every edit reaches a frame");
+    assert_eq!(w.state().session().live.latency.samples.count(), EDITS, "every edit reaches a frame");
 }

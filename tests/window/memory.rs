@@ -69,7 +69,6 @@ fn what_is_remembered_is_bounded() {
         let from = fill(&mut stage);
         stage.activity.skip_to(from);
         let (full, later) = (held_after(&mut stage, UNTIL_FULL), held_after(&mut stage, MORE));
-        println!("{name}: {full:.1} MB when full, {later:.1} MB two minutes of the simulation later");
         // A tile of counts may be a little larger than the one it replaces.
         assert!(later < full + 4.0, "{name} grows from {full:.1} to {later:.1} MB");
     }

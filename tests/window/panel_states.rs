@@ -214,7 +214,6 @@ fn the_simulations_cover_every_view() {
 
 /// Panels without data have a Run button; after a failure the same panels show the error and a recovery button.
 fn look_at(subject: Subject) {
-    let mut n = 0;
     for (theme, tokens, theme_name, scale) in themes() {
         let mut waiting_in = HashMap::new();
         for state in subject.states() {
@@ -225,7 +224,6 @@ fn look_at(subject: Subject) {
                     bring_up(&mut w, view);
                 }
                 assert_picture(&mut w, &format!("{view}-{state:?}-{theme_name}").to_lowercase(), &tokens, scale);
-                n += 1;
                 w.run_steps(2); // a panel that came up is laid out in the next frames
                 let [waiting, failed] = waiting_and_failed(&w);
                 match state {
@@ -246,7 +244,6 @@ fn look_at(subject: Subject) {
         let most = subject == Subject::Population || waiting_in.values().sum::<usize>() > 5;
         assert!(most, "most panels wait for the model to run: {waiting_in:?}");
     }
-    println!("{n} pictures of a {subject:?}");
 }
 
 /// Draws the window and looks at both halves of it.

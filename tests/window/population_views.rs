@@ -330,7 +330,6 @@ fn a_long_record_of_distributions_stays_within_the_budget() {
 fn check(what: &str, mut costs: Vec<(f64, f64)>) {
     costs.sort_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
     let (absorb, ui) = costs[costs.len() / 2];
-    println!("{what}: absorb {absorb:.2} ms, ui {ui:.2} ms (median of {})", costs.len());
     assert!(!asserts_timings() || absorb + ui < 20.0, "{what} takes {absorb:.1} + {ui:.1} ms");
 }
 

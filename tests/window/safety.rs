@@ -310,7 +310,6 @@ const KILLS: u32 = 20;
 
 /// A window that edits for as long as it lives, and says what it has done. Started by the test below.
 #[test]
-#[ignore = "the victim of the kill test"]
 fn victim() {
     let Some(folder) = std::env::var_os("NEUROPIL_VICTIM").map(PathBuf::from) else { return };
     let seed: u32 = std::env::var("NEUROPIL_SEED").expect("a seed").parse().expect("a number");
@@ -343,13 +342,11 @@ fn after(seed: u32, edits: u32) -> Project {
 /// old.
 #[test]
 fn work_survives_a_kill() {
-    let since = Instant::now();
-    let mut worst = 0;
     for seed in 0..KILLS {
         let folder = TempFolder::new(&format!("kill-{seed}"));
         let file = saved(&folder);
         let mut child = Command::new(std::env::current_exe().expect("this test"))
-            .args(["safety::victim", "--exact", "--ignored", "--nocapture"])
+            .args(["safety::victim", "--exact", "--nocapture"])
             .env("NEUROPIL_VICTIM", &*folder)
             .env("NEUROPIL_SEED", seed.to_string())
             .stdout(Stdio::piped())
@@ -383,7 +380,6 @@ fn work_survives_a_kill() {
         assert_eq!(restored, after(seed, n), "seed {seed}: exactly what it was after edit {n}");
         // The child may have gone on for a moment after the last line that was read.
         let lost = done.saturating_sub(n);
-        worst = worst.max(lost);
         let age = at.get(n as usize - 1).map_or(Duration::ZERO, |t| killed - *t);
         assert!(lost == 0 || age < Duration::from_secs(2), "seed {seed}: {lost} edits lost, {age:?} of work");
         assert!(w.state().session().is_dirty() && w.state().session().path.as_deref() == Some(&file));
@@ -392,7 +388,6 @@ fn work_survives_a_kill() {
         w.run();
         assert_eq!(w.state().session().project.name, "Kept", "restoring can be undone");
     }
-    println!("{KILLS} kills in {:.1} s, at most {worst} edits lost", since.elapsed().as_secs_f64());
 }
 
 #[test]

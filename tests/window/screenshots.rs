@@ -20,7 +20,12 @@ type Picture = image::RgbaImage;
 
 /// Simulated seconds before the picture is taken: enough for every view to show something, more where pictures are kept.
 fn simulated_secs() -> f64 {
-    if std::env::var_os("NEUROPIL_SCREENSHOTS").is_some() { 1.5 } else { 0.3 }
+    if keeps_pictures() { 1.5 } else { 0.3 }
+}
+
+/// Whether `NEUROPIL_SCREENSHOTS` names a folder.
+fn keeps_pictures() -> bool {
+    std::env::var_os("NEUROPIL_SCREENSHOTS").is_some()
 }
 
 fn root() -> &'static Path {
@@ -80,8 +85,10 @@ const SIZES: [[f32; 2]; 2] = [[1280.0, 800.0], [1920.0, 1200.0]];
 
 /// The question about a run that is not recorded, and a playback that can be continued, in both themes.
 #[test]
-#[ignore = "manual review"]
 fn unrecorded_runs_and_playbacks() {
+    if !keeps_pictures() {
+        return;
+    }
     let folder = TempFolder::new("screens-unrecorded");
     let mut w = window("nuclei.ron", [1440.0, 900.0]);
     let ctx = w.ctx.clone();
@@ -106,10 +113,12 @@ fn unrecorded_runs_and_playbacks() {
 }
 
 /// All workspaces of every kind in both sizes and themes, for manual review:
-/// `NEUROPIL_SCREENSHOTS=… cargo test --test window workspaces -- --ignored`.
+/// `NEUROPIL_SCREENSHOTS=… cargo test --test window workspaces`.
 #[test]
-#[ignore = "manual review"]
 fn workspaces_of_every_kind() {
+    if !keeps_pictures() {
+        return;
+    }
     for (project, set, n) in [("fly", "neurons", 4), ("balanced", "neurons", 4), ("nuclei", "nuclei", 12)] {
         let mut w = window(&format!("{project}.ron"), SIZES[1]);
         let ctx = w.ctx.clone();
@@ -160,10 +169,12 @@ const CARDS: [(&str, &str, &str, f64); 11] = [
 ];
 
 /// Draws the example cards of the welcome page:
-/// `NEUROPIL_SCREENSHOTS=assets/examples cargo test --test window cards -- --ignored`.
+/// `NEUROPIL_SCREENSHOTS=assets/examples cargo test --test window cards`.
 #[test]
-#[ignore = "writes pictures"]
 fn cards() {
+    if !keeps_pictures() {
+        return;
+    }
     for (project, view, picture, secs) in CARDS {
         let mut w = window(&format!("{project}.ron"), [700.0, 690.0]);
         let ctx = w.ctx.clone();

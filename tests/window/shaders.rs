@@ -199,6 +199,5 @@ fn a_picture_keeps_no_memory() {
     };
     let (Some(few), Some(more)) = (draw(24), draw(120)) else { return };
     let grown = more.saturating_sub(few) as f64 * 1e-6;
-    println!("120 pictures: {grown:.1} MB");
     assert!(grown < 8.0, "120 pictures keep {grown:.1} MB");
 }

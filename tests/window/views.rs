@@ -104,7 +104,6 @@ fn views_stay_within_the_budget() {
             .collect();
         costs.sort_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
         let (absorb, ui) = costs[costs.len() / 2];
-        println!("{name}: absorb {absorb:.2} ms, ui {ui:.2} ms (median of {}, live)", costs.len());
         assert!(!asserts_timings() || absorb + ui < 20.0, "{name} takes {absorb:.1} + {ui:.1} ms");
     }
 }

@@ -55,12 +55,12 @@ impl Recent {
 }
 
 /// Palette entries by name.
-pub struct Used {
+pub struct RecentCommands {
     names: Vec<String>,
     file: Option<PathBuf>,
 }
 
-impl Used {
+impl RecentCommands {
     /// Reads the list, as [`Recent::load`] does.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join("used.ron"));

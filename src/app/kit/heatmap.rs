@@ -41,13 +41,13 @@ pub struct HeatmapTexture {
     /// Locked colour range.
     pub fixed: Option<(f32, f32)>,
     texture: Option<TextureHandle>,
-    key: Option<Key>,
+    key: Option<HeatmapKey>,
     /// Number of values outside a locked range.
     beyond: Option<usize>,
 }
 
 /// Key of the values, whether the theme is dark, and the locked range.
-type Key = (u64, bool, Option<(f32, f32)>);
+type HeatmapKey = (u64, bool, Option<(f32, f32)>);
 
 /// Rectangles of the parts.
 pub struct HeatmapLayout {

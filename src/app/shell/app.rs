@@ -58,7 +58,7 @@ pub struct App {
     /// Dialogs that wait until the open one is closed.
     pub(crate) waiting_dialogs: std::collections::VecDeque<dialogs::Dialog>,
     pub(crate) library: library::Library,
-    pub(crate) used: recent::Used,
+    pub(crate) used: recent::RecentCommands,
     pub(crate) pacing: pacing::Pacing,
     pub(crate) frames: frame_times::FrameTimes,
     pub(crate) devices: Arc<device::Devices>,
@@ -148,7 +148,7 @@ impl App {
             journal: journal::Journal::new(start.state_dir.as_deref()),
             recent: recent::Recent::load(start.state_dir.as_deref()),
             consent: consent::Consent::load(start.state_dir.as_deref()),
-            used: recent::Used::load(start.state_dir.as_deref()),
+            used: recent::RecentCommands::load(start.state_dir.as_deref()),
             library: library::Library::default(),
             pacing: pacing::Pacing::default(),
             frames: frame_times::FrameTimes::default(),

@@ -33,15 +33,15 @@ pub struct Placed<T> {
 }
 
 /// Inputs of a placement: values, settings, filter. A change of any recomputes it.
-pub type Key = [u64; 3];
+pub type CloudKey = [u64; 3];
 
 /// The points and their pointer state.
 pub struct Cloud<T> {
     placed: Placed<T>,
-    key: Option<Key>,
+    key: Option<CloudKey>,
     /// Incremented with every new placement.
     pub generation: u64,
-    pool_job: pool::PoolJob<Key, Placed<T>>,
+    pool_job: pool::PoolJob<CloudKey, Placed<T>>,
     lasso: Vec<Pos2>,
     is_rectangle: bool,
     under_pointer: Option<u32>,
@@ -67,7 +67,7 @@ impl<T: Default> Default for Cloud<T> {
 impl<T: Default + Send + 'static> Cloud<T> {
     /// Recomputes the points when `key` changes: at once, or on the pool for large sets. The previous points stay until
     /// then.
-    pub fn update<J>(&mut self, ctx: &egui::Context, key: Key, n: usize, job: impl FnOnce() -> J)
+    pub fn update<J>(&mut self, ctx: &egui::Context, key: CloudKey, n: usize, job: impl FnOnce() -> J)
     where
         J: FnOnce() -> Placed<T> + Send + 'static,
     {
@@ -84,7 +84,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         self.pool_job.start(ctx, key, place);
     }
 
-    fn take(&mut self, (key, placed): (Key, Placed<T>)) {
+    fn take(&mut self, (key, placed): (CloudKey, Placed<T>)) {
         (self.key, self.placed) = (Some(key), placed);
         self.generation += 1;
     }

@@ -230,7 +230,6 @@ mod tests {
     #[test]
     fn a_generated_text_has_its_floor_and_yardsticks_above_it() {
         let corpus = Corpus::small(Style::Animals, 200_000, 3).unwrap();
-        println!("{}: {:?}", corpus.provenance, corpus.levels());
         let levels: Vec<f64> = corpus.levels().iter().map(|l| l.1).collect();
         assert_eq!(levels.len(), 5);
         assert!(levels.windows(2).all(|pair| pair[0] > pair[1]), "{levels:?}");
@@ -272,7 +271,6 @@ mod tests {
             return eprintln!("SKIPPED: no {}", path.display());
         }
         let corpus = prepare(&Source::File(path.clone()), &TokenUnit::Character, &|_, _| true).unwrap();
-        println!("{}: {:?}", corpus.provenance, corpus.levels());
         assert_eq!((corpus.len(), corpus.n_bytes, corpus.n_vocab()), (1_115_394, 1_115_394, 65));
         let bytes = prepare(&Source::File(path), &TokenUnit::Byte, &|_, _| true).unwrap();
         for (found, expected) in bytes.levels().iter().zip([5.545, 3.347, 2.485, 2.048]) {

@@ -300,10 +300,8 @@ mod tests {
                 let mean = samples.iter().map(|s| s[i]).sum::<f64>() / n as f64;
                 let variance = samples.iter().map(|s| (s[i] - mean).powi(2)).sum::<f64>() / n as f64;
                 let error = (variance / n as f64).sqrt();
-                println!("{style:?}: {expected:.3} expected, {mean:.3} ± {error:.3} in {n} tales");
                 assert!((mean - expected).abs() < 4.0 * error, "{style:?}: {mean} ± {error}, expected {expected}");
             }
-            println!("{style:?}: {:.4} nats per byte, {} words", grammar.entropy_rate(), grammar.lexicon().len());
         }
     }
 

@@ -199,34 +199,12 @@ fn add_steps(declared: &Value, inner: &str, to: &mut Vec<Step>) -> Result<(), To
 }
 
 /// Length of the longest replacement in a table of the SentencePiece library: a trie, which begins with its size, and
-/// replacements that end with a zero byte.
-fn longest_replacement(base64: &str) -> usize {
-    let table = decode_base64(base64);
+/// replacements that end with a zero byte. 0 if the base 64 is invalid: `tokenizers` rejects such a file.
+fn longest_replacement(text: &str) -> usize {
+    let table = base64::decode(text).unwrap_or_default();
     let n_trie_bytes = table.first_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size) as usize);
     let replacements = table.get(n_trie_bytes.saturating_add(4)..).unwrap_or(&table);
     replacements.split(|byte| *byte == 0).map(<[u8]>::len).max().unwrap_or(0)
-}
-
-/// Decodes base 64 up to the first invalid character.
-fn decode_base64(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    let (mut out, mut bits, mut n_bits) = (Vec::with_capacity(text.len() / 4 * 3), 0_u32, 0);
-    for six in text.bytes().map_while(digit) {
-        bits = bits << 6 | u32::from(six);
-        n_bits += 6;
-        if n_bits >= 8 {
-            n_bits -= 8;
-            out.push((bits >> n_bits) as u8);
-        }
-    }
-    out
 }
 
 /// Bound on the growth of texts by a normalizer.

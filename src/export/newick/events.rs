@@ -20,7 +20,7 @@ const MOST_STEPS: f64 = 9e15;
 
 /// Individual during reading. Times are in units of length.
 #[derive(Debug)]
-pub(super) struct One {
+pub(super) struct NewickIndividual {
     pub name: String,
     /// Time of birth; `None` for a label of which only references were read.
     pub born: Option<f64>,
@@ -34,7 +34,7 @@ pub(super) struct One {
 }
 
 /// Births and deaths, parents before their children.
-pub(super) fn events(mut all: Vec<One>, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
+pub(super) fn events(mut all: Vec<NewickIndividual>, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let times = all.iter().flat_map(|one| [one.born.unwrap_or(0.0), one.end]);
     let (mut is_whole, mut most) = (true, 0.0_f64);
     times.for_each(|time| (is_whole, most) = (is_whole && (time - time.round()).abs() < 1e-6, most.max(time)));
@@ -55,7 +55,7 @@ pub(super) fn events(mut all: Vec<One>, path: &Path, watch: &ProgressFn) -> Resu
         }
     }
     let last = all.iter().map(|one| step(one.end)).max().unwrap_or(0);
-    let born = |one: &One| step(one.born.unwrap_or(0.0));
+    let born = |one: &NewickIndividual| step(one.born.unwrap_or(0.0));
     let children = Children::of(&all);
     let mut missing: Vec<u32> = all.iter().map(|one| one.parents.len() as u32).collect();
     // Sorts by time of birth, parents first.
@@ -115,7 +115,7 @@ struct Children {
 }
 
 impl Children {
-    fn of(individuals: &[One]) -> Self {
+    fn of(individuals: &[NewickIndividual]) -> Self {
         let mut ends = vec![0_u32; individuals.len()];
         individuals.iter().flat_map(|one| &one.parents).for_each(|parent| ends[*parent] += 1);
         let mut n = 0;

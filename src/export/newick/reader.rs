@@ -12,7 +12,7 @@
 
 use super::{
     Trees,
-    events::{One, events},
+    events::{NewickIndividual, events},
 };
 use crate::{
     data::{Budget, DataError, ProgressFn, read_text_at_most, text_bytes},
@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Number of nodes between two progress reports.
 const REPORT_EVERY: usize = 4096;
 /// Bytes per individual: in the trees, as a birth and a death, and as both again in the lineage view.
-const INDIVIDUAL_BYTES: u64 = (size_of::<One>() + 4 * size_of::<LifeEvent>() + 128) as u64;
+const INDIVIDUAL_BYTES: u64 = (size_of::<NewickIndividual>() + 4 * size_of::<LifeEvent>() + 128) as u64;
 
 /// Reads a tree file.
 pub fn read(path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
@@ -82,7 +82,7 @@ struct Reader<'a> {
     at: usize,
     /// Nodes of the tree, parents before their children, and children in their order.
     nodes: Vec<Node>,
-    all: Vec<One>,
+    all: Vec<NewickIndividual>,
     /// Individuals by `#label`.
     labels: HashMap<String, usize>,
     /// Text of the last comment.
@@ -249,7 +249,7 @@ impl Reader<'_> {
         let index = if label.is_empty() { n } else { *self.labels.entry(label.to_owned()).or_insert(n) };
         if index == n {
             self.budget.take(self.path, INDIVIDUAL_BYTES)?;
-            self.all.push(One {
+            self.all.push(NewickIndividual {
                 name: String::new(),
                 born: None,
                 end: 0.0,

@@ -241,7 +241,7 @@ impl DeviceWeights {
 
     /// Registers, memory and occupancy of the kernels.
     pub fn kernels(&self) -> Vec<KernelFacts> {
-        self.gpu.kernel_facts().into_iter().filter(|kernel| kernel.file == ExpertKernels::SPEC.file).collect()
+        self.gpu.kernel_facts().into_iter().filter(|kernel| kernel.module() == ExpertKernels::SPEC.id()).collect()
     }
 }
 

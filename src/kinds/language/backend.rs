@@ -273,8 +273,9 @@ pub trait Backend: Send {
     fn batches_at_once(&self) -> usize {
         1
     }
-    /// Norms of each parameter in the last step, whose input asked for them.
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
+    /// Norms of each parameter in the step that is `ago` steps before the last one. Its input asked for them, and it is
+    /// among the steps that the last call of [`take_stats`](Self::take_stats) moved.
+    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError>;
     /// A decoder with an empty cache. Changes no state of the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// The model as it is now, for a text that is written while it takes further steps; `None` where that is not possible. The copy

@@ -16,7 +16,7 @@ use crate::{
         Action, Effect, ElementSet, Individuals, Kind, ProbeId, Reading, SimError, Snapshot, StepCount, Tap, TapKey,
     },
 };
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 /// Sizes of the model of a kind.
 pub type Config<K> = <<K as Kind>::Params as ModelParams>::Config;
@@ -61,6 +61,11 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     /// What follows a step that was taken.
     fn after_step(sim: &mut LanguageSim<Self>, pass: &mut Pass) -> Result<(), SimError> {
         let _ = (sim, pass);
+        Ok(())
+    }
+    /// What follows when the records of steps were read: of these steps, which are the newest.
+    fn after_counting(sim: &mut LanguageSim<Self>, steps: RangeInclusive<u64>) -> Result<(), SimError> {
+        let _ = (sim, steps);
         Ok(())
     }
     /// Adds series of a step.

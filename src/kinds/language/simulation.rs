@@ -152,6 +152,7 @@ impl<K: LanguageKind> LanguageSim<K> {
             self.record_step(step, stats);
         }
         self.pending.counted = self.state.step;
+        K::after_counting(self, first + 1..=self.state.step)?;
         match (first + 1..).zip(&stats).find(|(_, stats)| K::is_lost(&self.params, stats)) {
             Some((step, _)) => {
                 Err(SimError::non_finite("the loss or its gradient", step, "lower training.learning_rate"))

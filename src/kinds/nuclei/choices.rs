@@ -56,18 +56,6 @@ choices! {
 }
 
 choices! {
-    /// Floating-point precision of the state.
-    pub enum Precision {
-        /// Double precision: the reference, CPU only.
-        #[title("Double (f64)")]
-        F64,
-        /// Single precision, on CPU and GPU.
-        #[title("Single (f32)")]
-        F32,
-    }
-}
-
-choices! {
     /// Key that ranks nuclei for fusion: the m nuclei with the highest key fuse.
     pub enum FuseKey {
         /// H - (f - mean f) / T: high entropy and low error. T is 1 + the standard deviation of f.

@@ -1,7 +1,7 @@
 //! Nuclei as a [`Kind`].
 
 use super::{
-    choices::{Dynamics, Precision, TaskSource},
+    choices::{Dynamics, TaskSource},
     cpu::{self, CpuSim},
     cuda,
     host_state::{GENERATIONS, HostState},
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
+    kinds::shared::real::StatePrecision,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
         ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, Tap, TimeBase,
@@ -111,10 +112,10 @@ impl Kind for NucleiKind {
         on: &Device,
     ) -> Result<Box<dyn Simulation>, SimError> {
         match (on, params.population.precision) {
-            (Device::Cpu { threads }, Precision::F64) => {
+            (Device::Cpu { threads }, StatePrecision::F64) => {
                 Ok(Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?))
             }
-            (Device::Cpu { threads }, Precision::F32) => {
+            (Device::Cpu { threads }, StatePrecision::F32) => {
                 Ok(Box::new(CpuSim::<f32>::new(params, context, setup, *threads)?))
             }
             (Device::Cuda(gpu), _) => Ok(Box::new(cuda::CudaSim::new(params, context, setup, gpu)?)),

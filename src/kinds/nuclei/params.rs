@@ -3,10 +3,12 @@
 
 use super::choices::{
     Barrier, ChildBase, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Frequencies, FuseKey, Integrator,
-    Mixing, OrderUsed, OutputFunction, Precision, SentPhase, Storage, TaskSource,
+    Mixing, OrderUsed, OutputFunction, SentPhase, Storage, TaskSource,
 };
 use crate::{
-    interventions, param_tree, params,
+    interventions,
+    kinds::shared::real::StatePrecision,
+    param_tree, params,
     params::{PathText, Selection},
 };
 
@@ -129,9 +131,9 @@ params! {
         #[show_if(|s| s.can_fuse() || s.can_decay())]
         attempts_per_step: f64 = 0.0,
 
-        /// Floating-point precision of the state.
+        /// Precision of the state. A GPU computes in single precision only.
         #[param(title = "Precision", apply = Rebuild)]
-        precision: Precision = Precision::F32,
+        precision: StatePrecision = StatePrecision::F32,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Predicted memory of a population.
 
 use super::{
-    choices::{CouplingMethod, Precision, TaskSource},
+    choices::{CouplingMethod, TaskSource},
     cpu::{coupling::Coupling, phases::Oscillators, turnover::Turnover, variants::Variants},
     events::Events,
     lineage::Lineage,
@@ -11,13 +11,16 @@ use super::{
     state::{State, StateSizes},
     task::Setup,
 };
-use crate::sim::{Buffers as _, MemoryReport};
+use crate::{
+    kinds::shared::real::StatePrecision,
+    sim::{Buffers as _, MemoryReport},
+};
 
 /// Memory of [`CpuSim`](super::cpu::CpuSim) by owner, as its `memory` reports it; empty when a task file has not been read.
 pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryReport {
     match params.population.precision {
-        Precision::F64 => cpu_in::<f64>(params, setup),
-        Precision::F32 => cpu_in::<f32>(params, setup),
+        StatePrecision::F64 => cpu_in::<f64>(params, setup),
+        StatePrecision::F32 => cpu_in::<f32>(params, setup),
     }
 }
 
@@ -76,7 +79,7 @@ mod tests {
     #[test]
     fn prediction_matches_allocated_memory() {
         let mut all = vec![Params::default(), Params::kuramoto(1000), Params::compat()];
-        all[2].population.precision = Precision::F64;
+        all[2].population.precision = StatePrecision::F64;
         for method in [CouplingMethod::Dense, CouplingMethod::Scan1d, CouplingMethod::Tiled, CouplingMethod::Fast] {
             let mut params = Params::default();
             params.coupling.method = method;

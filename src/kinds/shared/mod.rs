@@ -10,6 +10,8 @@
 //! | [`element_files`] | CSV files that list elements, or elements and steps |
 //! | [`query_files`] | the files that a query names |
 //! | [`weights`] | initial weights from a file |
+//! | [`real`] | scalars and precisions of a state |
+//! | [`threads`] | the threads of a CPU backend, which start with the first work |
 
 pub mod edit;
 pub mod element_files;
@@ -17,5 +19,7 @@ pub(super) mod field_readback;
 pub mod host_sim;
 pub mod prepared;
 pub mod query_files;
+pub mod real;
 mod scheduled;
+pub mod threads;
 pub mod weights;

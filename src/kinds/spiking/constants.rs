@@ -3,90 +3,11 @@
 
 use super::params::Lif;
 use crate::device_struct;
-use std::{
-    fmt::Debug,
-    ops::{Add, Div, Mul, Sub},
-};
+pub use crate::kinds::shared::real::Real;
 
 /// Longest interval, in steps, covered by one closed form. A neuron without events is re-anchored every `TABLE`
 /// steps.
 pub const TABLE: u32 = 1024;
-
-/// Precision of the state: `f64` or `f32`. No fused multiply-add anywhere, so that every backend that evaluates in
-/// the written order returns the same bits.
-pub trait Real:
-    crate::sim::snapshot::Element
-    + Copy
-    + Send
-    + Sync
-    + Default
-    + Debug
-    + PartialOrd
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + 'static
-{
-    /// Zero.
-    const ZERO: Self;
-    /// Bytes of one number.
-    const BYTES: usize;
-    /// Distance from 1 to the next number.
-    const EPSILON: f64;
-    /// Nearest number.
-    fn of(x: f64) -> Self;
-    /// Exact.
-    fn wide(self) -> f64;
-    /// A count of synapses. Exact below 2^24.
-    fn of_count(count: i32) -> Self;
-    /// Magnitude.
-    fn abs(self) -> Self;
-    /// Larger of the two.
-    fn max(self, other: Self) -> Self;
-    /// Whole steps, rounded down, at least 0; saturates.
-    fn floor_steps(self) -> u32;
-    /// The bits, for saved states.
-    fn to_bits(self) -> u64;
-    /// The reverse of `to_bits`.
-    fn from_bits(bits: u64) -> Self;
-}
-
-macro_rules! real {
-    ($T:ident, $Bits:ident) => {
-        impl Real for $T {
-            const ZERO: Self = 0.0;
-            const BYTES: usize = size_of::<$T>();
-            const EPSILON: f64 = $T::EPSILON as f64;
-            fn of(x: f64) -> Self {
-                x as $T
-            }
-            fn wide(self) -> f64 {
-                f64::from(self)
-            }
-            fn of_count(count: i32) -> Self {
-                count as $T
-            }
-            fn abs(self) -> Self {
-                $T::abs(self)
-            }
-            fn max(self, other: Self) -> Self {
-                if self > other { self } else { other }
-            }
-            fn floor_steps(self) -> u32 {
-                self as u32
-            }
-            fn to_bits(self) -> u64 {
-                u64::from($T::to_bits(self))
-            }
-            fn from_bits(bits: u64) -> Self {
-                $T::from_bits(bits as $Bits)
-            }
-        }
-    };
-}
-real!(f64, u64);
-real!(f32, u32);
 
 /// The exact solution of the membrane equations `k` steps after the anchor:
 /// `u(k) = a u₀ + b g₀ + c I`, `g(k) = d g₀`.

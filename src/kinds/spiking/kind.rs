@@ -4,7 +4,7 @@ use super::{
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
     host_state,
-    params::{NeuronModel, Params, Precision},
+    params::{NeuronModel, Params, StatePrecision},
     predict::{self, NetworkSize},
     presets, probes, requests,
     setup::{self, Setup},
@@ -50,7 +50,7 @@ impl Kind for SpikingKind {
     fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
         let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
         let step = match params.lif.precision {
-            Precision::F64 if !is_leaky => cuda::kernels::Kernels::SPEC,
+            StatePrecision::F64 if !is_leaky => cuda::kernels::Kernels::SPEC,
             _ => cuda::kernels::Kernels::SINGLE,
         };
         let leaky = is_leaky.then_some(cuda::kernels::LeakyKernels::SPEC);
@@ -123,10 +123,10 @@ impl Kind for SpikingKind {
         let model = params.network.model;
         match on {
             Device::Cpu { threads } => Ok(match (model, params.lif.precision) {
-                (NeuronModel::ExponentialLif, Precision::F64) => {
+                (NeuronModel::ExponentialLif, StatePrecision::F64) => {
                     Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?)
                 }
-                (NeuronModel::ExponentialLif, Precision::F32) => {
+                (NeuronModel::ExponentialLif, StatePrecision::F32) => {
                     Box::new(CpuSim::<f32>::new(params, context, setup, *threads)?)
                 }
                 (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, context, setup, *threads)?),
@@ -146,7 +146,9 @@ fn on_gpu(
     gpu: &Arc<Gpu>,
 ) -> Result<Box<dyn Simulation>, SimError> {
     Ok(match (params.network.model, params.lif.precision) {
-        (NeuronModel::ExponentialLif, Precision::F64) => Box::new(CudaSim::<f64>::new(params, context, setup, gpu)?),
+        (NeuronModel::ExponentialLif, StatePrecision::F64) => {
+            Box::new(CudaSim::<f64>::new(params, context, setup, gpu)?)
+        }
         _ => Box::new(CudaSim::<f32>::new(params, context, setup, gpu)?),
     })
 }

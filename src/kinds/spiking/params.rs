@@ -6,7 +6,7 @@ use crate::{
     params::{Distribution, PathText, one_of::NoParameters},
 };
 
-pub use crate::params::Selection;
+pub use crate::{kinds::shared::real::StatePrecision, params::Selection};
 
 choices! {
     /// Neuron model.
@@ -17,18 +17,6 @@ choices! {
         /// Leaky units in steps of 1 ms with uniform noise, after the FastFly demonstration: group `leaky`.
         #[title("Leaky integrator (FastFly)")]
         NoisyLeaky,
-    }
-}
-
-choices! {
-    /// Precision of the state.
-    pub enum Precision {
-        /// Double precision: follows Brian2 spike for spike.
-        #[title("Double (f64)")]
-        F64,
-        /// Single precision: half the memory traffic; individual spikes may shift, rates do not.
-        #[title("Single (f32)")]
-        F32,
     }
 }
 
@@ -96,9 +84,10 @@ params! {
         #[param(title = "Time step", unit = Ms, range = 0.05..=1.0, hard = 0.001..=10.0, scale = Log, apply = Rebuild)]
         dt: f64 = 0.1,
 
-        /// Precision of the state.
+        /// Precision of the state: with double precision, spikes are those of Brian2; with single precision, individual spikes
+        /// may shift, rates do not.
         #[param(title = "Precision", apply = Rebuild)]
-        precision: Precision = Precision::F64,
+        precision: StatePrecision = StatePrecision::F64,
 
         /// Membrane potentials at step 0.
         #[param(title = "Start potentials", apply = Rewind)]

@@ -3,7 +3,7 @@
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
     measure::RunningRate,
-    params::{Params, Precision, Source},
+    params::{Params, Source, StatePrecision},
     setup::Setup,
 };
 use crate::{
@@ -68,8 +68,8 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport
     let words = n + 1 + sizes.connections + 2 * sizes.overflow + n * (parts - 1);
     let mut report = MemoryReport::from([("connectivity", 4 * words)]);
     report += match params.lif.precision {
-        Precision::F64 => NeuronStore::<f64>::predict(&(n as usize)),
-        Precision::F32 => NeuronStore::<f32>::predict(&(n as usize)),
+        StatePrecision::F64 => NeuronStore::<f64>::predict(&(n as usize)),
+        StatePrecision::F32 => NeuronStore::<f32>::predict(&(n as usize)),
     };
     report += Arrivals::predict(&(n as usize));
     let ring = RingBuffer::new(cpu::ring_buffer_len(&params.lif.derive::<f64>()));
@@ -89,8 +89,8 @@ pub fn scratch(params: &Params) -> MemoryReport {
 /// limits of the CUDA backend.
 pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryReport {
     let real = match params.lif.precision {
-        Precision::F64 => 8,
-        Precision::F32 => 4,
+        StatePrecision::F64 => 8,
+        StatePrecision::F32 => 4,
     };
     let delay = params.lif.derive::<f64>().delay;
     let buffers = super::cuda::BufferSizes::estimate(sizes.neurons, sizes.connections, sizes.overflow, delay, real);
@@ -136,7 +136,7 @@ mod tests {
         (params.network.n_neurons, params.network.in_degree) = (3000, 90);
         check(&params, 1);
         check(&params, 3);
-        params.lif.precision = Precision::F32;
+        params.lif.precision = StatePrecision::F32;
         params.lif.t_delay = 10.0;
         check(&params, 2);
         params.network.in_degree = 5000;

@@ -199,7 +199,6 @@ mod tests {
             let held = 12 * plan.held.bytes::<Bf16, f32>() + 13 * Arena::bytes_of(&[(plan.stream, 2)]);
             (held as f64 * 1e-9, plan.bytes::<Bf16, f32>(0) as f64 * 1e-9)
         });
-        println!("held, all: {gigabytes:.2?} GB");
         let want = [19.3, 19.3 * 0.75, 19.3 * 0.625, 1.2];
         for ((held, all), want) in gigabytes.into_iter().zip(want) {
             assert!((held / want - 1.0).abs() < 0.1, "{held} GB instead of {want}");

@@ -14,10 +14,10 @@ use crate::{
 pub type Norms = Vec<ViewNorms>;
 
 impl TransformerSim {
-    /// Norms of the step that was just taken.
-    pub(super) fn record_norms(&mut self) -> Result<(), SimError> {
-        self.own = self.backend.norms()?;
-        let (step, layers) = (self.state.step, self.layer_norms());
+    /// Adds the norms of a step, which is among those that were just counted.
+    pub(super) fn record_norms(&mut self, step: u64) -> Result<(), SimError> {
+        self.own = self.backend.norms(self.state.step - step)?;
+        let layers = self.layer_norms();
         let of = |f: fn(&ViewNorms) -> f32| layers.iter().map(f).collect::<Vec<f32>>();
         let rows = [
             (probes::WEIGHT_NORMS, of(|n| n.weight)),

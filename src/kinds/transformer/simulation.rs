@@ -24,7 +24,7 @@ use crate::{
     nn::parameters::Parameters,
     sim::{Action, ElementSet, ProbeId, Progress, Reading, SimError, Snapshot, StepCount, Tap, TapKey},
 };
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 /// A model in training.
 pub type TransformerSim = LanguageSim<TransformerKind>;
@@ -71,10 +71,11 @@ impl LanguageKind for TransformerKind {
         sim.backend.step(&input, pass)
     }
 
-    fn after_step(sim: &mut TransformerSim, _: &mut Pass) -> Result<(), SimError> {
-        if measures(sim, sim.state.step) {
-            sim.count_steps()?;
-            sim.record_norms()?;
+    fn after_counting(sim: &mut TransformerSim, steps: RangeInclusive<u64>) -> Result<(), SimError> {
+        for step in steps {
+            if measures(sim, step) {
+                sim.record_norms(step)?;
+            }
         }
         Ok(())
     }

@@ -40,8 +40,9 @@ device_struct! {
 
 kernels! {
     /// Activation functions, by type of the elements.
-    pub struct ActivationKernels in "nn/activation_f32.cu", also "nn/activation_f16.cu" as F16,
-        also "nn/activation_bf16.cu" as BF16 compiled (Compile::FUSED.on(Compile::NARROWS)) using [ActivationArgs] with [CONSTANTS]
+    pub struct ActivationKernels in "nn/activation.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
+        compiled (Compile::FUSED.on(Compile::NARROWS)) using [ActivationArgs] with [CONSTANTS]
     {
         /// A thread per 16 bytes of the output. Items: elements of it.
         #[block(1024)]

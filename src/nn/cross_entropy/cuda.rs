@@ -55,8 +55,9 @@ impl LossTotal {
 
 kernels! {
     /// Cross-entropy and its gradient.
-    pub struct CrossEntropyKernels in "nn/cross_entropy_f32.cu", also "nn/cross_entropy_f16.cu" as F16,
-        also "nn/cross_entropy_bf16.cu" as BF16 compiled (Compile::FUSED.on(Compile::NARROWS)) using [CrossEntropyArgs, LossTotal]
+    pub struct CrossEntropyKernels in "nn/cross_entropy.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
+        compiled (Compile::FUSED.on(Compile::NARROWS)) using [CrossEntropyArgs, LossTotal]
     {
         /// Cross-entropy and gradient of small vocabularies: one warp per row. Bound by memory bandwidth.
         #[block(256)]

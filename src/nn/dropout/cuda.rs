@@ -43,7 +43,8 @@ device_struct! {
 
 kernels! {
     /// Dropout, by type of the elements.
-    pub struct DropoutKernels in "nn/dropout_f32.cu", also "nn/dropout_f16.cu" as F16, also "nn/dropout_bf16.cu" as BF16
+    pub struct DropoutKernels in "nn/dropout.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
         compiled (Compile::FUSED.on(Compile::NARROWS)) using [DropoutStep] with [CONSTANTS]
     {
         /// A thread per 16 bytes: drops elements and scales the others. Items: elements.

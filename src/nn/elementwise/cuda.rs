@@ -22,8 +22,9 @@ const CONSTANTS: &[Constant] = device_constants![BLOCK];
 
 kernels! {
     /// Operations on whole buffers, by type of the elements.
-    pub struct ElementwiseKernels in "nn/elementwise_f32.cu", also "nn/elementwise_f16.cu" as F16,
-        also "nn/elementwise_bf16.cu" as BF16 compiled (Compile::FUSED.on(Compile::NARROWS)) with [CONSTANTS]
+    pub struct ElementwiseKernels in "nn/elementwise.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
+        compiled (Compile::FUSED.on(Compile::NARROWS)) with [CONSTANTS]
     {
         /// A thread per 16 bytes: adds a buffer. Items: elements.
         #[block(1024)]

@@ -65,7 +65,8 @@ device_struct! {
 
 kernels! {
     /// Embedding and its gradient.
-    pub struct EmbeddingKernels in "nn/embedding_f32.cu", also "nn/embedding_f16.cu" as F16, also "nn/embedding_bf16.cu" as BF16
+    pub struct EmbeddingKernels in "nn/embedding.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
         using [EmbeddingArgs, SortArgs] with [device_constants![CHUNK]]
     {
         /// Embedding of tokens and positions: one warp per token, 16 bytes per access. Bound by memory bandwidth.

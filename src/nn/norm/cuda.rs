@@ -39,7 +39,8 @@ device_struct! {
 
 kernels! {
     /// Norms, by type of the elements.
-    pub struct NormKernels in "nn/norm_f32.cu", also "nn/norm_f16.cu" as F16, also "nn/norm_bf16.cu" as BF16
+    pub struct NormKernels in "nn/norm.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
         compiled (Compile::FUSED.on(Compile::NARROWS)) using [NormArgs]
     {
         /// A warp or a block per row: output and statistics; with a residual, of its sum with the input. Items: rows.

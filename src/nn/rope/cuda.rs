@@ -46,7 +46,9 @@ device_struct! {
 
 kernels! {
     /// Rotary positions.
-    pub struct RopeKernels in "nn/rope_f32.cu", also "nn/rope_f16.cu" as F16, also "nn/rope_bf16.cu" as BF16 using [RopeArgs] {
+    pub struct RopeKernels in "nn/rope.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
+        using [RopeArgs] {
         /// Rotary positions of queries and keys, in place: one warp per token, 16 bytes per access. Bound by memory bandwidth.
         #[block(256)]
         fn rotate_heads as RotateHeads(g: Size<RopeArgs>, cos: In<f32>, sin: In<f32>, position_ids: InAny, x: InOutAny, flag: InOut<u32>);

@@ -46,7 +46,8 @@ device_struct! {
 
 kernels! {
     /// Softmax, by type of the elements.
-    pub struct SoftmaxKernels in "nn/softmax_f32.cu", also "nn/softmax_f16.cu" as F16, also "nn/softmax_bf16.cu" as BF16
+    pub struct SoftmaxKernels in "nn/softmax.cu"
+        for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
         compiled (Compile::FUSED.on(Compile::NARROWS)) using [SoftmaxArgs]
     {
         /// A warp or a block per row: probabilities and log-sum-exp. Items: rows.

@@ -189,13 +189,6 @@ fn lse_error(got: &[f64], want: &[f64]) -> f64 {
     pairs.map(|(g, w)| (g - w).abs() / w.abs().max(1.0)).fold(0.0, |a, b| if b > a || b.is_nan() { b } else { a })
 }
 
-fn report<T: Storage>(worst: &[[f64; 8]; 4]) {
-    for (variant, worst) in VARIANTS.into_iter().zip(worst) {
-        let errors: Vec<String> = NAMES.iter().zip(worst).map(|(name, e)| format!("{name} {e:.1e}")).collect();
-        println!("{:?} {variant:?}: {} cases, worst {}", T::STORAGE, worst[7], errors.join(", "));
-    }
-}
-
 fn golden_files_agree<T: Storage>(gpu: &Arc<Gpu>, cuda: &CudaAttention) {
     for golden in golden::all("transformer", "attention_") {
         let case = Case::of(&golden);
@@ -213,8 +206,6 @@ fn golden_files_agree<T: Storage>(gpu: &Arc<Gpu>, cuda: &CudaAttention) {
         };
         let mut worst = [[0.0; 8]; 4];
         compare(gpu, cuda, &data, &mut worst);
-        println!("{}", golden.name);
-        report::<T>(&worst);
         if T::STORAGE == Format::F32 {
             let got = data.on_gpu(gpu, cuda, Variant::Naive).expect("it computes all");
             for (name, got) in ["o", "lse", "dq", "dk", "dv"].iter().zip(&got) {
@@ -247,7 +238,6 @@ fn cuda_gradients_by_atomics_agree() {
         compare(&gpu, &cuda, &random_case::<neuropil::num::elements::F16>(random), &mut worst);
         compare(&gpu, &cuda, &random_case::<neuropil::num::elements::Bf16>(random), &mut worst);
     }
-    report::<neuropil::num::elements::F16>(&worst);
 }
 
 /// A random call of up to some hundred tokens.
@@ -351,7 +341,6 @@ fn dropped_probabilities_are_those_of_the_cpu() {
             let want = data.on_cpu();
             data.op.dropout = None;
             assert!(error(&data.on_cpu()[0], &want[0], 0.0) > 0.3, "something is dropped");
-            report::<f32>(&worst);
             data.op.dropout = op.dropout;
             let round = |x: &[f32]| x.iter().map(|x| neuropil::num::elements::Bf16::round(*x)).collect::<Vec<_>>();
             let (q, d_o) = (round(&data.q), round(&data.d_o));
@@ -359,7 +348,6 @@ fn dropped_probabilities_are_those_of_the_cpu() {
             let data = Data { op, q, k: vec![], v: vec![], is_packed: true, d_o, bias: None, q_lengths, k_lengths };
             let mut worst = [[0.0; 8]; 4];
             compare(&gpu, &cuda, &data, &mut worst);
-            report::<neuropil::num::elements::Bf16>(&worst);
             assert_eq!(worst[0][7] > 0.0, gpu.capability == 90, "wgmma drops, too");
         }
     }
@@ -413,21 +401,19 @@ fn cuda_long_sequences_need_memory_in_proportion_to_their_length() {
     let mut lse = Buf::<f32>::zeros(&gpu, "lse", op.lse_len()).expect("memory");
     let now = || (gpu.held(Place::Device), gpu.memory().expect("the driver").free);
     let mut worst = (0, 0);
-    for round in 0..2 {
+    for _ in 0..2 {
         // Kernels are loaded in the first round.
         let before = now();
         let mut arena = Arena::new(&gpu, "attention", cuda.scratch_bytes(&op)).expect("memory");
         let (inputs, pass) = (Inputs::packed(&*qkv), &mut Pass::default());
-        let variant = cuda.forward(pass, &op, &inputs, &mut o, &mut lse, None, &arena.frame()).expect("it fits");
+        cuda.forward(pass, &op, &inputs, &mut o, &mut lse, None, &arena.frame()).expect("it fits");
         let gradients = Gradients::Packed(&mut *dqkv);
         cuda.backward(pass, &op, &inputs, (&o, &lse), &d_o, gradients, None, None, &arena.frame()).expect("it fits");
         gpu.synchronize().expect("it runs");
         let after = now();
         worst = (after.0 - before.0, before.1.saturating_sub(after.1));
-        println!("round {round}, {variant:?}: {} B of buffers, {} B of the driver", worst.0, worst.1);
     }
-    let (most, n) = (4 * op.lse_len() as u64 + 65_536, op.lse_len());
-    println!("{} B beside operands at 16,384 tokens and {n} rows; at most {most}", worst.0);
+    let most = 4 * op.lse_len() as u64 + 65_536;
     assert!(worst.0 <= most && worst.1 <= most + (2 << 20), "{worst:?}");
     assert!(dqkv.read().expect("it reads").iter().all(|x| x.widen().is_finite()));
 }

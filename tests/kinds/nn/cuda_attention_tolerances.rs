@@ -118,16 +118,6 @@ fn check<T: Number>(gpu: &Arc<Gpu>, op: &Attention, case: &Case<T>) -> Vec<(Vari
         let Some(got) = on_gpu(gpu, &cuda, variant, op, qkv, d_o) else { continue };
         let errors: [f64; 4] = std::array::from_fn(|i| relative_rms(&got[i], &want[i]));
         let most: [f64; 4] = std::array::from_fn(|i| largest_difference(&got[i], &want[i]));
-        println!(
-            "{:?} {variant:?}, heads of {}, {} tokens, causal {}: o, dq, dk, dv {} of {of_o:.0e}, {of_gradients:.0e}; \
-             largest difference {} of {largest:.0e}",
-            T::STORAGE,
-            op.head_dim,
-            op.q_len,
-            op.causal,
-            brief(&errors),
-            brief(&most)
-        );
         for (i, error) in errors.into_iter().enumerate() {
             let limit = if i == 0 { of_o } else { of_gradients };
             assert!(error <= limit, "{} of {variant:?}, {:?}, {op:?}: {error:.1e}", NAMES[i], T::STORAGE);
@@ -137,10 +127,6 @@ fn check<T: Number>(gpu: &Arc<Gpu>, op: &Attention, case: &Case<T>) -> Vec<(Vari
     }
     assert!(!differences.is_empty());
     differences
-}
-
-fn brief(errors: &[f64]) -> String {
-    errors.iter().map(|e| format!("{e:.1e}")).collect::<Vec<_>>().join(" ")
 }
 
 fn largest_difference(got: &[f64], want: &[f64]) -> f64 {
@@ -176,7 +162,6 @@ fn cuda_gradients_by_atomics_differ_in_rounding_alone() {
         let of = |cuda: &CudaAttention| on_gpu(&gpu, cuda, Variant::Hopper, &op, &qkv, &d_o);
         let (Some(want), Some(got)) = (of(&fixed), of(&fast)) else { continue };
         let error = relative_rms(&got[1], &want[1]);
-        println!("heads of {dim}, causal {causal}: dq differs by {error:.1e}");
         assert!(error < tolerances::<Bf16>()[1], "heads of {dim}, causal {causal}: {error:.1e}");
         for i in [0, 2, 3] {
             assert!(got[i] == want[i], "{} of heads of {dim}, causal {causal}", NAMES[i]);
@@ -239,7 +224,6 @@ fn cuda_flash_attention_is_as_exact_as_separate_operations() {
         let parts = in_parts(op, &case.qkv, &case.d_o);
         let parts: [f64; 4] = std::array::from_fn(|i| largest_difference(&parts[i], &case.want[i]));
         for (variant, most) in check(gpu, op, &case) {
-            println!("{:?} {variant:?}: {}, of separate operations {}", T::STORAGE, brief(&most), brief(&parts));
             assert!(most.iter().zip(parts).all(|(e, parts)| *e <= 2.0 * parts), "{variant:?}: {most:?} {parts:?}");
         }
     }

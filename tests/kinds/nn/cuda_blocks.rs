@@ -5,7 +5,7 @@ use super::{
     golden_files::{error, expect},
     norm as golden_norm, softmax as golden_softmax,
 };
-use crate::device::gpu;
+use crate::device::{gpu, gpu_alone, micros};
 use neuropil::{
     gpu::{Arena, BlockSize, Buf, Gpu, Pass, module},
     nn::{
@@ -21,7 +21,7 @@ use neuropil::{
     },
     num::elements::{Bf16, F16},
 };
-use neuropil_test_support::golden;
+use neuropil_test_support::{asserts_timings, golden};
 use std::sync::Arc;
 
 fn numbers<T: Storage>(n: usize, seed: u64) -> Vec<T> {
@@ -157,7 +157,6 @@ fn cuda_block_sizes_change_no_result() {
             }
         }
     }
-    println!("rows, blocks of 32 to 1024 threads: largest difference {worst:.1e}");
     for n in [1, 5, 1000, 100_003] {
         let want = bits(&run(BlockSize::Automatic).elements::<f32>(n));
         for threads in (32..=1024).step_by(32) {
@@ -223,7 +222,7 @@ fn cuda_large_and_small_sizes_are_covered() {
 fn kernels_access_sixteen_bytes_at_once() {
     for stem in ["nn-norm", "nn-softmax", "nn-activation", "nn-dropout", "nn-elementwise"] {
         for format in ["f32", "f16", "bf16"] {
-            let ptx = module::choose(&format!("{stem}_{format}"), 90).expect("embedded").ptx;
+            let ptx = module::choose(&format!("{stem}_{format}"), 90).expect("embedded").ptx();
             let count = |what: &str| ptx.matches(what).count();
             let (loads, stores) = (count("ld.global.v4"), count("st.global.v4"));
             assert!(loads > 0 && stores > 0, "{stem}_{format}: {loads} loads and {stores} stores of 16 bytes");
@@ -334,4 +333,34 @@ fn golden_transformer_gelu_cuda() {
             }
         }
     }
+}
+
+/// 0x1A2B3F: scale, mask and softmax are one launch; three launches read and write all scores three times.
+#[test]
+fn cuda_softmax_with_scale_and_mask_is_one_launch() {
+    let Some(gpu) = gpu_alone() else { return };
+    let op = Softmax { batch: 8, heads: 12, q_len: 1024, k_len: 1024, scale: 0.125, causal: true };
+    let zeros = |n: usize| Buf::<Bf16>::zeros(&gpu, "test", n).expect("memory");
+    let [x, mut y, mut scores] = std::array::from_fn(|_| zeros(op.n_rows() * op.k_len));
+    let [mut lse, factor] = [op.n_rows(), 1].map(|n| Buf::<f32>::zeros(&gpu, "test", n).expect("memory"));
+    let (softmax, elementwise) = (CudaSoftmax::new(&gpu), CudaElementwise::new(&gpu));
+    let mut fused = |pass: &mut Pass| softmax.forward(pass, &op, &x, Mask::default(), &mut y, &mut lse);
+    let mut pass = Pass::measuring();
+    fused(&mut pass).expect("it runs");
+    gpu.synchronize().expect("it ran");
+    pass.collect().expect("it ran");
+    assert_eq!(pass.timings.iter().map(|row| row.launches).sum::<u32>(), 1, "one launch");
+    if !asserts_timings() {
+        return;
+    }
+    let fused = micros(&gpu, fused);
+    let rows = Softmax::rows(op.n_rows(), op.k_len);
+    let mut apart = |pass: &mut Pass| {
+        elementwise.scale(pass, &mut scores, &factor)?;
+        elementwise.scale(pass, &mut scores, &factor)?; // moves what a mask that is written over the scores moves
+        softmax.forward(pass, &rows, &scores, Mask::default(), &mut y, &mut lse)
+    };
+    apart(&mut Pass::default()).expect("it runs");
+    let apart = micros(&gpu, apart);
+    assert!(apart >= 1.6 * fused, "{fused:.1} us in one launch, {apart:.1} us in three");
 }

@@ -185,7 +185,6 @@ fn equal_bits<T: Number>(gpu: &std::sync::Arc<neuropil::gpu::Gpu>) {
         assert!(to.read().expect("a copy") == dtable, "{}: bits of dtable", T::NAME);
         assert!(to_positions.read().expect("a copy") == dpositions, "{}: bits of dpositions", T::NAME);
     }
-    println!("embedding gradients in {}: the bits of the CPU, three times", T::NAME);
 }
 
 /// Sums run in the order of the definition, so that gradients are the bits of the CPU's, and of every run.
@@ -283,7 +282,6 @@ fn embedding_rope_and_loss_are_captured_into_a_graph() {
     graph.launch().expect("it runs");
     let (sum, one) = (total.read().expect("a copy")[0], losses.read().expect("a copy"));
     let want: f64 = 3.0 * one.iter().map(|x| f64::from(*x)).sum::<f64>();
-    println!("three steps, two of them of a graph: mean loss {:.4}, {} targets", sum.mean(), sum.count);
     assert!(sum.count == 192 && (sum.sum - want).abs() < 1e-9 * want, "{sum:?} {want}");
     assert_eq!(flag.read().expect("a copy"), [0]);
     let got = dtable.read().expect("a copy");

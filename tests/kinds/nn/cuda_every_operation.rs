@@ -197,9 +197,6 @@ fn cuda_every_operation_agrees() {
                     break;
                 }
             }
-            let worst =
-                case.worst.iter().map(|(what, (error, tolerance))| format!("{what} {error:.1e} of {tolerance:.0e}"));
-            println!("{} in {format}, {cases} cases: {}", operation.name, worst.collect::<Vec<_>>().join(", "));
         }
     }
     assert!(failed.is_empty(), "{failed:#?}");

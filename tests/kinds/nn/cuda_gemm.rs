@@ -158,7 +158,6 @@ where
             worst = worst.max(e);
             ran += 1;
         }
-        println!("{} x {} on {backend}: {ran} cases, worst {worst:.1e}, {unable} left to others", I::NAME, O::NAME);
         let is_narrow = size_of::<I>() == 2;
         let may_be_unable =
             matches!(backend, Backend::CublasLt | Backend::Wgmma) || backend == Backend::Wmma && !is_narrow;
@@ -235,7 +234,6 @@ fn cuda_heads_of_attention_agree() {
             match gemm.run(&mut Pass::default(), &g, (&a, &b), &mut out, Epilogue::None, Options::only(backend)) {
                 Ok(_) => {
                     let e = relative_rms(&f64s(&out.read().expect("a copy")), &f64s(&want));
-                    println!("heads on {backend}: {e:.1e}");
                     assert!(e < 4e-6, "{backend}, {g:?}: {e:.1e}");
                 }
                 Err(CudaGemmError::Library(_)) => assert_eq!(backend, Backend::CublasLt),
@@ -289,7 +287,6 @@ fn golden_transformer_gemm_cuda() {
             for backend in BACKENDS {
                 let compare = |name: &str, got: Option<Vec<f64>>| {
                     let Some(e) = got.map(|got| exact_relative_rms(&got, golden.get(name))) else { return };
-                    println!("{} {name} on {backend}: {e:.1e}, tolerance 1e-6", golden.name);
                     assert!(e < 1e-6, "{name} on {backend}: {e:.1e}");
                 };
                 if golden.has(&format!("{c}_fp16in")) {
@@ -404,7 +401,6 @@ fn cuda_wgmma_adds_pieces_in_order() {
         let (first, again) = (run(Backend::Wgmma), run(Backend::Wgmma));
         assert!(first.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits()), "{g:?}");
         let e = relative_rms(&wide(first), &wide(run(Backend::TensorCores)));
-        println!("wgmma {}x{}x{}: {e:.1e} from mma.sync", g.m, g.n, g.k);
         assert!(e < 2e-6 * (g.k as f64).sqrt().max(10.0) / 10.0, "{g:?}: {e:.1e}");
     }
 }

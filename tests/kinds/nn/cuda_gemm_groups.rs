@@ -84,12 +84,10 @@ fn cuda_groups_of_rows_agree() {
                 ("bf16 into f32", 4e-6, errors::<Bf16, f32>(&gpu, &gemm, size, backend)),
                 ("f16", 5e-4, errors::<F16, F16>(&gpu, &gemm, size, backend)),
             ] {
-                println!("groups {size:?} {what} on {backend}: forward, dx, dw {e:?}");
                 assert!(e.iter().all(|e| *e < limit), "{size:?} {what} on {backend}: {e:?}");
             }
         }
         let e = errors::<f32, f32>(&gpu, &gemm, size, Backend::Simt);
-        println!("groups {size:?} f32: {e:?}");
         assert!(e.iter().all(|e| *e < 4e-6), "{size:?}: {e:?}");
     }
 }
@@ -120,7 +118,6 @@ fn cuda_scaled_bytes_agree() {
                 let used = gemm.run_scaled(&mut Pass::default(), &g, scales, operands, &mut out, epilogue, options);
                 assert_eq!(used.expect("scaled"), backend);
                 let e = relative_rms(&f64s(&out.read().expect("a copy")), &f64s(&want));
-                println!("scaled {m}x{n}x{k} on {backend}: {e:.1e}");
                 assert!(e < 1e-6, "{m}x{n}x{k} on {backend}: {e:.1e}");
                 let mut out = Buf::<Bf16>::zeros(&gpu, "bf16", 2 * m * n).expect("memory");
                 let g = g.scaled(0.5, 0.0);
@@ -145,10 +142,8 @@ fn cuda_backends_fall_back() {
     let required = run(Options::only(Backend::Wmma));
     assert!(matches!(required, Err(CudaGemmError::Unable { backend: Backend::Wmma, .. })), "{required:?}");
     let instead = run(Options { backend: Some(Backend::Wmma), ..Options::default() }).expect("another backend");
-    println!("WMMA of f32 is done by {instead}");
     assert_ne!(instead, Backend::Wmma);
     let wanted = run(Options { backend: Some(Backend::CublasLt), ..Options::default() }).expect("some backend");
-    println!("cuBLASLt: {wanted}; notice {:?}", gemm.notice(Some(Backend::CublasLt)));
     assert_eq!(wanted != Backend::CublasLt, gemm.notice(Some(Backend::CublasLt)).is_some());
 }
 
@@ -158,7 +153,6 @@ fn cuda_tuning_keeps_the_fastest_and_a_file_has_it() {
     let gemm = CudaGemm::new(&gpu);
     let product = Gemm::<f32>::new(2048, 768, 768).transposed_b();
     let chosen = gemm.tune::<Bf16, Bf16>(&product, Epilogue::Bias(()), Options::default()).expect("timed");
-    println!("{:?}", gemm.choices());
     assert_eq!(gemm.choices().len(), 1);
     let temp = TempFolder::new("tuning");
     let path = temp.join("tuning");
@@ -171,15 +165,8 @@ fn cuda_tuning_keeps_the_fastest_and_a_file_has_it() {
     let first = Buf::from_slice(&gpu, "x", &rounded::<Bf16>(256 * 256, 1)).expect("memory");
     let mut product_of_first = Buf::<Bf16>::zeros(&gpu, "out", 256 * 256).expect("memory");
     let small = Gemm::<f32>::new(256, 256, 256);
-    let used = other.run(
-        &mut Pass::default(),
-        &small,
-        (&first, &first),
-        &mut product_of_first,
-        Epilogue::None,
-        Options::default(),
-    );
-    println!("{:?}: {:?}", used, other.choices());
+    let (pass, options) = (&mut Pass::default(), Options::default());
+    other.run(pass, &small, (&first, &first), &mut product_of_first, Epilogue::None, options).expect("it runs");
     assert_eq!(CudaGemm::new(&gpu).read_choices(&path).expect("a file"), 2);
     // A choice is followed, whatever is fastest.
     let simt = CudaGemm::new(&gpu);

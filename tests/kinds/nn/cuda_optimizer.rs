@@ -160,7 +160,6 @@ fn cuda_optimizer_is_that_of_the_cpu() {
         }
         let errors = [(&device.params, &p), (&device.means, &m), (&device.squares, &v)]
             .map(|(got, want)| largest_difference(&got.read().unwrap(), want));
-        println!("{hidden:?}, clip {clip}: largest difference of p, m, v {errors:?}");
         assert!(errors.iter().all(|e| *e <= tolerance), "{hidden:?} {errors:?}");
         let rounded: Vec<f32> = device.bf16.read().unwrap().iter().map(|x| x.to_f32()).collect();
         let weights = device.params.read().unwrap();
@@ -240,6 +239,5 @@ fn cuda_stochastic_rounding_is_unbiased() {
     let OnDevice { op, settings, state, params, .. } = &device;
     op.draw(&mut Pass::default(), settings, state, params, Copy::Bf16(&mut again)).unwrap();
     assert!(again.read().unwrap() == rounded, "a copy that is made again has the bits of the update");
-    println!("mean of {} roundings: {deviation:.5} of a unit in the last place off", map.len());
     assert!(deviation.abs() < 0.01, "{deviation}");
 }

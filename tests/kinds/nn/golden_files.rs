@@ -37,7 +37,6 @@ pub fn error(got: &[f64], want: &[f64]) -> f64 {
 /// Prints an error, and fails with the name of the file where it exceeds its tolerance, or is NaN.
 #[track_caller]
 pub fn expect(golden: &Golden, what: &str, error: f64, tolerance: f64) {
-    println!("{} {what}: {error:.1e}, tolerance {tolerance:.0e}", golden.name);
     assert!(error <= tolerance, "{} {what}: {error:.2e}, tolerance {tolerance:.0e}", golden.name);
 }
 
@@ -78,6 +77,5 @@ fn golden_transformer_files_have_readers() {
         names.extend(manifest.keys().cloned());
     }
     let unread: Vec<&String> = names.iter().filter(|name| reader(name).is_none()).collect();
-    println!("{} files of {}, {} without a reader", names.len(), folder.display(), unread.len());
     assert!(unread.is_empty(), "no test reads {unread:?}");
 }

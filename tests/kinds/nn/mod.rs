@@ -4,7 +4,6 @@ mod activation;
 pub mod attention;
 mod cuda_attention;
 mod cuda_attention_tolerances;
-mod cuda_block_times;
 mod cuda_blocks;
 mod cuda_embedding;
 mod cuda_every_operation;

@@ -3,7 +3,7 @@
 use crate::nuclei::population;
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{Frequencies, NucleiKind, Params, Precision, cpu::CpuSim, initial, probes},
+    kinds::nuclei::{Frequencies, NucleiKind, Params, StatePrecision, cpu::CpuSim, initial, probes},
     params::{Change, Value, path},
     sim::{Action, Device, Effect, FREE_SLOT, Frame, Kind, LifeEvent, Progress, Reading, SimError, Simulation, Tap},
 };
@@ -28,8 +28,8 @@ fn coupling_algorithms_are_timed_with_their_errors() {
     let row = |name: &str| pass.timings.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no {name}"));
     for name in probes::VARIANTS {
         let (row, n) = (row(name), sim.host().stats.n);
-        let (off, rate) = (row.off.expect("compared"), row.per_sec(row.items).expect("timed"));
-        println!("{name:<20} {:>8.1} us  {:.2e} pairs/s  error {off:.1e}", row.mean_nanos() / 1e3, rate);
+        let off = row.off.expect("compared");
+        assert!(row.per_sec(row.items).is_some(), "{name}: timed");
         assert_eq!((row.launches, row.items), (1, n * n), "{name}: once per batch");
         match name {
             "variant_naive" => assert_eq!(off, 0.0),
@@ -262,7 +262,7 @@ fn gradient_steps_reach_the_noise_floor() {
     let mut params = Params::default();
     params.task.learning_rate = 0.1;
     (params.population.k_worst, params.population.m_fuse) = (0, 0);
-    for precision in [Precision::F32, Precision::F64] {
+    for precision in [StatePrecision::F32, StatePrecision::F64] {
         params.population.precision = precision;
         let setup = Arc::new(NucleiKind::prepare(&params, &scene(1), &Progress::default()).expect("a task"));
         let mut sim = NucleiKind::start(&params, &scene(1), setup, &Device::Cpu { threads: 1 }).expect("it starts");

@@ -83,7 +83,6 @@ fn cuda_comparing_algorithms_allocates_no_memory_while_running() {
         let (before, host) = (gpu.allocations(), bytes());
         sim.advance(1, &mut pass).expect("it runs");
         let host = bytes() - host;
-        println!("comparing algorithms once allocates {host} B of host memory");
         assert_eq!(gpu.allocations(), before, "device memory was allocated");
         assert!(host < 65_536, "{host} B were allocated");
         for name in probes::VARIANTS.iter().take(4) {

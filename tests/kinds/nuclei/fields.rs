@@ -3,21 +3,23 @@
 
 use crate::nuclei::population;
 use neuropil::{
-    kinds::nuclei::{
-        Coupling as Settings, CouplingMethod, Dynamics, Integrator, Mixing, Params, SentPhase,
-        cpu::{
-            CpuSim,
-            coupling::{
-                Coupling, Kernel,
-                fields::{Amplitude, Fields},
+    kinds::{
+        nuclei::{
+            Coupling as Settings, CouplingMethod, Dynamics, Integrator, Mixing, Params, SentPhase,
+            cpu::{
+                CpuSim,
+                coupling::{
+                    Coupling, Kernel,
+                    fields::{Amplitude, Fields},
+                },
+                phases::Oscillators,
             },
-            phases::Oscillators,
-            thread_pool::ThreadPool,
+            mixing,
+            real::Real,
+            state::State,
+            task,
         },
-        mixing,
-        real::Real,
-        state::State,
-        task,
+        shared::threads::Threads,
     },
     params::path,
     sim::{Action, Effect, Progress, Simulation},
@@ -62,9 +64,9 @@ fn off<T: Real>(n: usize, fields: usize, method: CouplingMethod, sent: SentPhase
     }
 
     let single = |of: &[f64]| of.iter().map(|x| T::of(*x)).collect::<Vec<T>>();
-    let (x, h, pool) = (single(&x), single(&h), ThreadPool::new(2));
+    let (x, h, threads) = (single(&x), single(&h), Threads::new(2));
     let kernel = Kernel { x: &x, h: &h };
-    let mut coupling = Coupling::new(method, 0.0, n, pool);
+    let mut coupling = Coupling::new(method, 0.0, n, &threads);
     coupling.plan(kernel);
     let mut oscillators = Oscillators::<T>::with_fields(fields, n);
     oscillators.set_mixing(&g, sent);
@@ -73,7 +75,7 @@ fn off<T: Real>(n: usize, fields: usize, method: CouplingMethod, sent: SentPhase
     state.compact();
     (state.phi, state.more) = (single(&phi[..n]), single(&phi[n..]));
     oscillators.gather(&state);
-    oscillators.evaluate(kernel, &mut coupling, pool);
+    oscillators.evaluate(kernel, &mut coupling, &threads);
     let most = oscillators.sums.d.iter().map(|d| d.wide()).fold(0.0, f64::max);
     let got = (0..n * fields).map(|i| i % fields * n + i / fields);
     let got = got.map(|i| [oscillators.sums.re[i].wide(), oscillators.sums.im[i].wide()]);
@@ -126,7 +128,6 @@ fn phases_reach_consensus_and_doubled_phases_do_not() {
     advance(&mut found, 1000);
     for field in 0..2 {
         let ((r, ..), (r1, r2, _)) = (order(sim.state(), field), order(found.state(), field));
-        println!("field {field}: r {r:.4}; as found r {r1:.4}, second harmonic {r2:.4}");
         assert!(r > 0.999, "consensus");
         assert!(r1 < 0.3 && r2 > 0.999, "two clusters: {r1:.4}, {r2:.4}");
     }

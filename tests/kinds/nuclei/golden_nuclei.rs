@@ -133,7 +133,6 @@ fn one_generation<T: Real>(golden: &Golden, threads: usize, tolerance: f64) {
     let phi = phi.map(|d| d.min(std::f64::consts::TAU - d)).fold(0.0, f64::max);
     let scalars = [("r", host.stats.r), ("RJ", host.stats.r_j), ("P", host.stats.p_dec), ("T", host.stats.temperature)];
     let scalars = scalars.map(|(key, got)| (got - golden.one(key)).abs());
-    println!("{name} {}: W {w:.1e}, phi {phi:.1e}, r R_J P T {scalars:?}", std::any::type_name::<T>());
     assert!(w <= tolerance && phi <= tolerance, "{name}: W {w:.2e} phi {phi:.2e}");
     assert!(scalars.iter().all(|d| *d <= tolerance), "{name}: {scalars:?}");
 }
@@ -176,7 +175,6 @@ fn golden_nuclei_generation_trace() {
                 *far = far.max((got - want).abs());
             }
         }
-        println!("{}: r R_J P f_best f_mean H within {far:?}", golden.name);
         assert!(far.iter().all(|d| *d <= 1e-8), "{far:?}");
         let state = sim.state();
         let flags = state.alive.iter().map(|a| f64::from(*a));

@@ -1,17 +1,19 @@
 //! Several phase fields against a reference in double precision. Every file of the pattern is a case.
 
 use golden::Golden;
-use neuropil::kinds::nuclei::{
-    CouplingMethod, SentPhase,
-    cpu::{
-        coupling::{
-            Coupling, Kernel,
-            fields::{Amplitude, Fields},
+use neuropil::kinds::{
+    nuclei::{
+        CouplingMethod, SentPhase,
+        cpu::{
+            coupling::{
+                Coupling, Kernel,
+                fields::{Amplitude, Fields},
+            },
+            phases::Oscillators,
         },
-        phases::Oscillators,
-        thread_pool::ThreadPool,
+        state::State,
     },
-    state::State,
+    shared::threads::Threads,
 };
 use neuropil_test_support::golden;
 
@@ -33,7 +35,6 @@ fn golden_nuclei_multifield() {
             let (re, im): (Vec<f64>, Vec<f64>) = of.sums(amplitude).iter().map(|[re, im]| (*re, *im)).unzip();
             let far =
                 worst(&re, golden.get(&format!("S_{key}_re"))).max(worst(&im, golden.get(&format!("S_{key}_im"))));
-            println!("{} {key}: {far:.1e} of {n}", golden.name);
             assert!(far <= 1e-12 * n as f64);
         }
         check_simulation(&golden, n, fields);
@@ -53,7 +54,7 @@ fn check_simulation(golden: &Golden, n: usize, fields: usize) {
         .collect();
     let all = |of: &[f64]| of.iter().flat_map(|x| vec![*x; fields]).collect::<Vec<f64>>();
     let formula = Fields { x: &all(&x), h: &all(&h), psi: &psi, g: golden.get("G"), fields };
-    let (kernel, pool) = (Kernel { x: &x, h: &h }, ThreadPool::new(1));
+    let (kernel, threads) = (Kernel { x: &x, h: &h }, Threads::new(1));
     let mut state = State::<f64>::with_fields(n, 1, fields).expect("memory");
     state.alive.fill(1);
     state.compact();
@@ -61,12 +62,12 @@ fn check_simulation(golden: &Golden, n: usize, fields: usize) {
         *state.phase_mut(i % fields, (i / fields) as u32) = im.atan2(*re);
     }
     for (amplitude, sent) in [(Amplitude::Compat, SentPhase::Double), (Amplitude::Covariant, SentPhase::Phase)] {
-        let mut coupling = Coupling::new(CouplingMethod::Fast, 0.0, n, pool);
+        let mut coupling = Coupling::new(CouplingMethod::Fast, 0.0, n, &threads);
         coupling.plan(kernel);
         let mut oscillators = Oscillators::with_fields(fields, n);
         oscillators.set_mixing(golden.get("G"), sent);
         oscillators.gather(&state);
-        oscillators.evaluate(kernel, &mut coupling, pool);
+        oscillators.evaluate(kernel, &mut coupling, &threads);
         for (i, want) in formula.sums(amplitude).iter().enumerate() {
             let at = i % fields * n + i / fields;
             // The simulation uses the frame of the nucleus, the original model does not.

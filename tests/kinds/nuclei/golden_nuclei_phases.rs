@@ -2,22 +2,24 @@
 //! maps, barriers. Every file of a pattern is a case.
 
 use golden::Golden;
-use neuropil::kinds::nuclei::{
-    Barrier, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Integrator, OutputFunction, Phases, Storage, Task,
-    Tunnelling,
-    cpu::{
-        coupling::{Coupling, Kernel, Sums},
-        fitness::{self, EquationForms},
-        maps,
-        phases::{Drift, Oscillators},
-        population_stats,
-        thread_pool::ThreadPool,
+use neuropil::kinds::{
+    nuclei::{
+        Barrier, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Integrator, OutputFunction, Phases, Storage,
+        Task, Tunnelling,
+        cpu::{
+            coupling::{Coupling, Kernel, Sums},
+            fitness::{self, EquationForms},
+            maps,
+            phases::{Drift, Oscillators},
+            population_stats,
+        },
+        random::{RandomAddress, RandomStream},
+        real::Real,
+        state::State,
+        task::{Problem, Setup},
+        tunnelling,
     },
-    random::{RandomAddress, RandomStream},
-    real::Real,
-    state::State,
-    task::{Problem, Setup},
-    tunnelling,
+    shared::threads::Threads,
 };
 use neuropil_test_support::golden;
 
@@ -32,10 +34,6 @@ fn worst<T: Real>(a: &[T], b: &[f64]) -> f64 {
 
 fn worst_relative<T: Real>(a: &[T], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.wide() - b).abs() / b.abs()).fold(0.0, f64::max)
-}
-
-fn arithmetic<T>() -> &'static str {
-    std::any::type_name::<T>()
 }
 
 /// Nuclei in all slots, with these phases.
@@ -60,7 +58,7 @@ fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
     let measure = |method, storage, tile| {
         let task = Task { method, storage, answer: OutputFunction::Linear, ..Task::default() };
         let (equations, mut f) = (measured.for_task(&task).expect("a task"), vec![T::ZERO; n]);
-        fitness::measure(equations, &task, &state, &state.idx, tile, ThreadPool::new(2), &mut vec![], &mut f);
+        fitness::measure(equations, &task, &state, &state.idx, tile, &Threads::new(2), &mut vec![], &mut f);
         f
     };
     for (method, key) in [(FitnessMethod::Direct, "fitness"), (FitnessMethod::Compressed, "fitness_qr")] {
@@ -69,18 +67,15 @@ fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
             assert_eq!(measure(method, Storage::Full, tile), full, "tiles of {tile}");
         }
         let far = worst_relative(&full, golden.get(key));
-        println!("{} {} {key}: {far:.1e} relative", golden.name, arithmetic::<T>());
         assert!(far <= tolerance, "{key}: {far:.2e}");
         for (storage, most) in [(Storage::F16, 2e-3), (Storage::Bf16, 1.6e-2)] {
             // Rows 1 and 2 (one-hot 10,000 and ±50) are about storage, not about evaluation.
             let far = worst_relative(&measure(method, storage, 128)[4..], &golden.get(key)[4..]);
-            println!("{} {} {key} {storage:?}: {far:.1e} relative", golden.name, arithmetic::<T>());
             assert!(far <= most, "{storage:?}: {far:.2e}");
         }
     }
     let entropy: Vec<T> = (0..n).map(|slot| fitness::entropy(state.row(slot as u32))).collect();
     let far = worst(&entropy, golden.get("entropy"));
-    println!("{} {} entropy: {far:.1e}", golden.name, arithmetic::<T>());
     assert!(far <= 2e-6, "{far:.2e}");
     let rest = setup.compressed.expect("more samples than inputs").rest;
     assert!((rest / golden.one("res2") - 1.0).abs() < 1e-12);
@@ -98,7 +93,7 @@ fn golden_nuclei_fitness_and_entropy() {
 
 fn sums<T: Real>(method: CouplingMethod, x: &[T], h: &[T], phi: &[f64], threads: usize) -> Sums<T> {
     let (sin, cos): (Vec<T>, Vec<T>) = phi.iter().map(|p| p.sin_cos()).map(|(s, c)| (T::of(s), T::of(c))).unzip();
-    let mut coupling = Coupling::new(method, 1e-9, x.len(), ThreadPool::new(threads));
+    let mut coupling = Coupling::new(method, 1e-9, x.len(), &Threads::new(threads));
     let (kernel, mut out) = (Kernel { x, h }, Sums::default());
     coupling.plan(kernel);
     coupling.sums(kernel, &cos, &sin, &mut out);
@@ -130,14 +125,6 @@ fn pairs<T: Real>(golden: &Golden, tolerance: f64) {
             assert!(most <= tolerance + slack, "{} {method:?}: {most:.2e}", golden.name);
             let (im, d) = (got.im.iter().map(|x| x.wide()).sum::<f64>(), got.d.iter().map(|x| x.wide()).sum::<f64>());
             assert!(im.abs() / d <= 1e-6, "{method:?}: Im Σ S / Σ d = {:.2e}", im / d);
-            if threads == 1 {
-                println!(
-                    "{} {} {method:?}: |ΔS| / max d = {most:.1e}, Im Σ S / Σ d = {:.0e}",
-                    golden.name,
-                    arithmetic::<T>(),
-                    im / d
-                );
-            }
         }
     }
     if golden.has("S1d_re") {
@@ -181,11 +168,11 @@ impl Run<'_> {
         if self.frequencies {
             state.omega = numbers(golden.get("omega"));
         }
-        let (kernel, pool) = (Kernel { x: &x, h: &h }, ThreadPool::new(1));
-        let mut coupling = Coupling::new(self.method, 0.0, x.len(), pool);
+        let (kernel, threads) = (Kernel { x: &x, h: &h }, Threads::new(1));
+        let mut coupling = Coupling::new(self.method, 0.0, x.len(), &threads);
         coupling.plan(kernel);
         let draw = RandomAddress { seed: 0, stream: RandomStream::Noise, generation: 0 };
-        let drift = Drift { phases: &self.phases, state: &state, kernel, draw, pool };
+        let drift = Drift { phases: &self.phases, state: &state, kernel, draw, threads: &threads };
         let mut oscillators = Oscillators::with_capacity(x.len());
         oscillators.gather(&state);
         look(0, &oscillators);
@@ -222,7 +209,6 @@ fn trajectories<T: Real>(golden: &Golden, tolerance: f64) {
                     far = pairs.map(|(a, b)| apart(a.wide(), *b)).fold(far, f64::max);
                 }
             });
-            println!("{} {} {name} {suffix}: phases {far:.1e} rad, r {far_r:.1e}", golden.name, arithmetic::<T>());
             assert!(far <= tolerance && far_r <= tolerance, "{name} {suffix}: {far:.2e} {far_r:.2e}");
         }
     }
@@ -259,7 +245,6 @@ fn gradient_flow(golden: &Golden) {
     assert!(worst(&energies, golden.get("gradient_flow_energy")) < 1e-9);
     assert!(energies.is_sorted_by(|a, b| a >= b));
     let drift = mean.iter().map(|m| (m - mean[0]).abs()).fold(0.0, f64::max);
-    println!("gradient flow: mean phase moves by {drift:.1e}");
     assert!(drift < 1e-13);
 }
 
@@ -284,14 +269,14 @@ fn map(golden: &Golden, prefix: &str, phases: &Phases) -> (f64, f64) {
     state.spike = golden.get("spike").to_vec();
     let t = population_stats::temperature(golden.get("fitness"));
     let x: Vec<f64> = golden.get("fitness").iter().map(|f| f / t).collect();
-    let (kernel, pool) = (Kernel { x: &x, h: golden.get("entropy") }, ThreadPool::new(1));
-    let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, n, pool);
+    let (kernel, threads) = (Kernel { x: &x, h: golden.get("entropy") }, Threads::new(1));
+    let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, n, &threads);
     coupling.plan(kernel);
     let mut oscillators = Oscillators::with_capacity(n);
     oscillators.gather(&state);
     let (mut far, mut far_r) = (0.0_f64, 0.0_f64);
     for step in 0..golden.shape(&format!("{prefix}_psi_re"))[0] - 1 {
-        oscillators.evaluate(kernel, &mut coupling, pool);
+        oscillators.evaluate(kernel, &mut coupling, &threads);
         maps::apply(phases, &mut state, &mut oscillators);
         let got: Vec<(f64, f64)> =
             state.amp.iter().zip(&oscillators.phi).map(|(a, p)| (a * p.cos(), a * p.sin())).collect();
@@ -315,7 +300,6 @@ fn golden_nuclei_qkm_maps() {
         };
         for (prefix, phases) in [("compat", compat), ("cov", covariant)] {
             let (far, far_r) = map(&golden, prefix, &phases);
-            println!("{} {prefix}: psi {far:.1e}, R {far_r:.1e}", golden.name);
             assert!(far <= 1e-10 && far_r <= 1e-10, "{prefix}: {far:.2e} {far_r:.2e}");
         }
     }
@@ -361,12 +345,12 @@ fn two(difference: f64, start: f64, k: f64, dt: f64, steps: usize) -> Vec<f64> {
         omega_scale: 1.0,
         ..Phases::default()
     };
-    let (kernel, pool) = (Kernel { x: &[0.0; 2], h: &[0.0; 2] }, ThreadPool::new(1));
-    let mut coupling = Coupling::new(CouplingMethod::MeanField, 0.0, 2, pool);
+    let (kernel, threads) = (Kernel { x: &[0.0; 2], h: &[0.0; 2] }, Threads::new(1));
+    let mut coupling = Coupling::new(CouplingMethod::MeanField, 0.0, 2, &threads);
     let draw = RandomAddress { seed: 0, stream: RandomStream::Noise, generation: 0 };
     let mut oscillators = Oscillators::with_capacity(2);
     oscillators.gather(&state);
-    let drift = Drift { phases: &phases, state: &state, kernel, draw, pool };
+    let drift = Drift { phases: &phases, state: &state, kernel, draw, threads: &threads };
     (0..steps)
         .map(|step| {
             let now = oscillators.phi[1] - oscillators.phi[0];
@@ -400,7 +384,6 @@ fn golden_nuclei_two_oscillators() {
             .collect();
         assert!(turns >= 4);
         let period = (crossings[turns - 1] - crossings[0]) as f64 * 1e-3 / (turns - 1) as f64;
-        println!("{}: period {period:.4}, {:.4}", golden.name, golden.one("period_dw2"));
         assert!((period - golden.one("period_dw2")).abs() < 2e-3);
     }
 }

@@ -3,22 +3,24 @@
 
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{
-        CouplingMethod, CouplingNorm, Dynamics, Frequencies, Integrator, Params, Phases,
-        cpu::{
-            CpuSim,
-            coupling::{
-                Coupling, Kernel, Sums,
-                fields::{Amplitude, Fields},
+    kinds::{
+        nuclei::{
+            CouplingMethod, CouplingNorm, Dynamics, Frequencies, Integrator, Params, Phases,
+            cpu::{
+                CpuSim,
+                coupling::{
+                    Coupling, Kernel, Sums,
+                    fields::{Amplitude, Fields},
+                },
+                phases::{Drift, Oscillators},
+                population_stats,
             },
-            phases::{Drift, Oscillators},
-            population_stats,
-            thread_pool::ThreadPool,
+            random::{RandomAddress, RandomStream},
+            real::Real,
+            state::State,
+            task::Setup,
         },
-        random::{RandomAddress, RandomStream},
-        real::Real,
-        state::State,
-        task::Setup,
+        shared::threads::Threads,
     },
     sim::{BuildContext, Simulation},
 };
@@ -43,7 +45,7 @@ fn sums<T: Real>(method: CouplingMethod, x: &[f64], h: &[f64], phi: &[f64], thre
     let (x, h) = (of(x), of(h));
     let cos: Vec<f64> = phi.iter().map(|p| p.cos()).collect();
     let sin: Vec<f64> = phi.iter().map(|p| p.sin()).collect();
-    let mut coupling = Coupling::new(method, 1e-12, x.len(), ThreadPool::new(threads));
+    let mut coupling = Coupling::new(method, 1e-12, x.len(), &Threads::new(threads));
     let (kernel, mut out) = (Kernel { x: &x, h: &h }, Sums::default());
     coupling.plan(kernel);
     coupling.sums(kernel, &of(&cos), &of(&sin), &mut out);
@@ -191,7 +193,7 @@ fn empty_setup() -> Arc<Setup> {
 /// Mean and last r of the classical model in its stationary state.
 fn stationary(frequencies: Frequencies, coupling: f64) -> f64 {
     let mut params = Params::kuramoto(4000);
-    params.population.precision = neuropil::kinds::nuclei::Precision::F64;
+    params.population.precision = neuropil::kinds::nuclei::StatePrecision::F64;
     params.phases = Phases { frequencies, coupling, dt: 0.05, ..params.phases };
     let mut sim = CpuSim::<f64>::new(&params, &BuildContext { seed: 4, ..BuildContext::default() }, empty_setup(), 2)
         .expect("it starts");
@@ -216,11 +218,9 @@ fn order_follows_kuramoto_theory() {
     ] {
         for (ratio, want) in table {
             let r = stationary(frequencies, ratio * critical);
-            println!("{frequencies:?} K/Kc = {ratio}: r = {r:.4}, theory {want:.4}");
             assert!((r - want).abs() < 0.01, "{frequencies:?} {ratio}: {r:.4}, {want}");
         }
         let below = stationary(frequencies, 0.6 * critical);
-        println!("{frequencies:?} K/Kc = 0.6: r = {below:.4}");
         assert!(below < 0.06, "{frequencies:?}: {below}");
     }
 }
@@ -245,13 +245,13 @@ impl Flow {
     }
 
     fn after(&self, steps: u32) -> Vec<f64> {
-        let (kernel, pool) = (Kernel { x: &self.x, h: &self.h }, ThreadPool::new(1));
-        let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, self.x.len(), pool);
+        let (kernel, threads) = (Kernel { x: &self.x, h: &self.h }, Threads::new(1));
+        let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, self.x.len(), &threads);
         coupling.plan(kernel);
         let draw = RandomAddress { seed: 1, stream: RandomStream::Noise, generation: 0 };
         let mut oscillators = Oscillators::with_capacity(self.x.len());
         oscillators.gather(&self.state);
-        let drift = Drift { phases: &self.phases, state: &self.state, kernel, draw, pool };
+        let drift = Drift { phases: &self.phases, state: &self.state, kernel, draw, threads: &threads };
         (0..steps).for_each(|step| drift.substep(&mut oscillators, &mut coupling, step));
         oscillators.phi
     }

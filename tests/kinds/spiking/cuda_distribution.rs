@@ -57,7 +57,6 @@ fn distributed_synapse_numbers_change_the_run_and_repeat() {
         let (params, setup) = balanced(excitatory, inhibitory);
         let mut sims = [cpu::<f64>(&params, &setup), cpu::<f64>(&params, &balanced(excitatory, inhibitory).1)];
         let runs = sims.each_mut().map(|sim| advance(sim, 1500, 100));
-        println!("{name}: {} spikes", spikes(&sims[0]));
         assert!(spikes(&sims[0]) > 100, "{name}");
         assert_eq!(runs[0], runs[1], "{name}: the same network again");
         assert_ne!(runs[0], plain, "{name}: another network");
@@ -71,7 +70,6 @@ fn equals_the_cpu<T: Real>(name: &str, params: &Params, setup: &Arc<Setup>, gpu:
         assert_eq!(advance(&mut b, 1000, 37), want, "{name}, {} bytes, round {round}", T::BYTES);
         assert!(a.states() == b.states().expect("states"), "{name}, {} bytes: other states", T::BYTES);
     }
-    println!("{name}, {} bytes: {} spikes, CPU = CUDA", T::BYTES, spikes(&a));
     assert!(spikes(&a) > 100, "{name}");
 }
 

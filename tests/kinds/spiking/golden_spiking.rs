@@ -5,7 +5,7 @@
 
 use neuropil::{
     gpu::Pass,
-    kinds::spiking::{Params, Precision, Source, SpikingKind, probes, setup::Setup},
+    kinds::spiking::{Params, Source, SpikingKind, StatePrecision, probes, setup::Setup},
     sim::{BuildContext, Device, Frame, Kind, Progress, Reading, Simulation, Spike, Tap},
 };
 use neuropil_test_support::{Need, golden, skip};
@@ -118,20 +118,14 @@ fn as_brian2(setup: &Arc<Setup>, network: &Path, reference: &Path, kicks: &str) 
     params.stimulus.kicks = network.join(kicks).display().to_string().into();
     let (lanes, at) = (numbers::<i32>(reference, "idx"), numbers::<i32>(reference, "step"));
     let want: HashSet<(u32, u32)> = at.iter().zip(lanes).map(|(s, l)| (*s as u32, l as u32)).collect();
-    for (precision, threads) in [(Precision::F64, 1), (Precision::F64, 2), (Precision::F32, 1)] {
+    for (precision, threads) in [(StatePrecision::F64, 1), (StatePrecision::F64, 2), (StatePrecision::F32, 1)] {
         params.lif.precision = precision;
         let mut sim = start(&params, setup, 0, threads);
         let got: HashSet<(u32, u32)> = spikes(&mut *sim, steps).iter().map(|s| (s.step, s.lane)).collect();
         let common = got.intersection(&want).count();
         let share = common as f64 / want.len().max(got.len()) as f64;
-        println!(
-            "{}: {precision:?}, {threads} threads: {common} of {} ({})",
-            reference.display(),
-            want.len(),
-            got.len()
-        );
-        assert!(share >= if precision == Precision::F64 { 1.0 } else { 0.998 }, "{}", reference.display());
-        if precision == Precision::F64 {
+        assert!(share >= if precision == StatePrecision::F64 { 1.0 } else { 0.998 }, "{}", reference.display());
+        if precision == StatePrecision::F64 {
             final_state(&mut *sim, reference);
         }
     }
@@ -190,7 +184,6 @@ fn golden_spiking_poisson_rates_as_brian2() {
         }
     }
     let r = correlation(&pairs);
-    println!("P9 at 150 Hz: r = {r:.5} over {} neurons, worst {worst:.2} s.e.", pairs.len());
     assert!(r > 0.999);
 }
 

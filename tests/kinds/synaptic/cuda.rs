@@ -39,7 +39,6 @@ pub fn near(what: &str, got: &[f32], want: &[f32], most: f64) {
     assert_eq!(got.len(), want.len(), "{what}: lengths");
     let off = |(g, w): (&f32, &f32)| if g == w { 0.0 } else { f64::from((g - w).abs()) / (1.0 + f64::from(w.abs())) };
     let worst = got.iter().zip(want).map(off).fold(0.0, |worst, e| if e <= worst { worst } else { e });
-    println!("{what}: {worst:.1e} ({most:.0e})");
     assert!(worst <= most, "{what}: {worst:.2e}");
 }
 
@@ -205,7 +204,6 @@ fn cuda_random_release_is_that_of_the_cpu() {
             a.iter().zip(b).filter(|(a, b)| (*a - *b).abs() <= 1e-3 * (1.0 + b.abs())).count() as f64 / a.len() as f64
         };
         let (of_cpu, of_expected) = (same(&got, &want), same(&visible(&expected, sequences * heads, n), &want));
-        println!("{mode:?} {edges:?}: {:.4} % of the edges agree", 100.0 * of_cpu);
         assert!(of_cpu > 0.995 && of_expected < 0.9, "{of_cpu} {of_expected}");
     }
 }

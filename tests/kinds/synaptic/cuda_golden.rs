@@ -163,7 +163,6 @@ fn cuda_golden_synaptic_phenotype() {
         for (of_gene, got) in got.iter().enumerate() {
             let want = file.get("phenotype").iter().skip(of_gene).step_by(GENES);
             let off = got.iter().zip(want).map(|(got, want)| (got / want - 1.0).abs()).fold(0.0, f64::max);
-            println!("{}: rate {of_gene} of the router: {off:.1e}, relative, tolerance 1e-5", file.name);
             assert!(got.len() == n && off <= 1e-5, "{off}");
         }
     });
@@ -444,6 +443,5 @@ fn compare_logits(file: &Golden, array: &str, routing: &RoutingOnDevice, top_k: 
             worst = worst.max((got - want).abs());
         }
     }
-    println!("{} {array}, differences of the selected: {worst:.1e}", file.name);
     assert!(worst <= SEQUENCE);
 }

@@ -55,7 +55,6 @@ fn cuda_moves_are_those_of_the_cpu() {
             for buffer in StateBuffer::ALL {
                 let [want, got] = [&pair.cpu, &pair.device].map(|b| Pair::weights(&**b, &pair.layout, buffer));
                 let off = got.iter().zip(&want).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
-                println!("{buffer:?}, noise {}: {off} of {n} elements differ", op.noise);
                 let is_exact = buffer != StateBuffer::Weights || op.noise == 0.0;
                 assert!(off == 0 || !is_exact, "{buffer:?}: {off} elements differ");
                 near("weights after moves", &got, &want, 3e-7);
@@ -83,7 +82,6 @@ fn cuda_readings_of_slots_are_those_of_the_cpu() {
             let [want, got] = [&pair.cpu, &pair.device].map(|b| b.gradient_utility(&arrays).expect("a utility"));
             assert!(want.len() == config.experts && want.iter().all(|x| *x > 0.0), "{want:?}");
             let off = want.iter().zip(&got).map(|(a, b)| (a - b).abs() / a).fold(0.0, f64::max);
-            println!("utility: {off:.1e} off");
             assert!(off < 1e-12, "{off}: {want:?}, {got:?}");
         }
         let slots = 1..config.layers * config.experts - 1;
@@ -183,7 +181,6 @@ fn cuda_events_are_those_of_the_cpu() {
         advance(&mut **sim, 101);
     }
     let [got, want] = [&device, &cpu].map(|sim| format!("{:?}", sim.digest().totals));
-    println!("{got}");
     assert_eq!(got, want);
     assert!(!got.contains("(\"splits\", 0)"), "there are events: {got}");
     let [got, want] = [&mut device, &mut cpu].map(|sim| sim.save().expect("it is saved"));
@@ -236,9 +233,7 @@ fn cuda_smallest_step() {
         pair.device.edit(&all).unwrap_or_else(|why| panic!("{why}"));
         gpu.synchronize().expect("the device");
         pass.collect().expect("the device");
-        let rows: Vec<&str> = pass.timings.iter().map(|row| row.name).collect();
         let losses: Vec<f32> = stats(&mut *pair.device).iter().map(|s| s.loss).collect();
-        println!("{:?}: loss {losses:?}, {} edits, {rows:?}", dynamics.presynaptic.edges, all.len());
         assert!(losses.len() == 1 && losses[0].is_finite());
     }
 }

@@ -95,7 +95,6 @@ pub fn compare(file: &Golden, array: &str, got: &[f64], tolerance: f64) {
         errors.fold(0.0, |worst, e| if e <= worst { worst } else { e })
     };
     let worst = off(&|w| 1.0 + w.abs());
-    println!("{} {array}: {worst:.1e}, tolerance {tolerance:.0e}", file.name);
     assert!(worst <= tolerance, "{} {array}: {worst:.2e}, tolerance {tolerance:.0e}", file.name);
     let largest = want.iter().fold(0.0_f64, |most, w| most.max(w.abs()));
     let part = if tolerance > 0.0 && largest > 0.0 { off(&|_| largest) } else { 0.0 };
@@ -107,7 +106,6 @@ pub fn compare(file: &Golden, array: &str, got: &[f64], tolerance: f64) {
 pub fn compare_whole(file: &Golden, array: &str, got: &[i64]) {
     let want = file.whole(array);
     let n = got.iter().zip(&want).filter(|(g, w)| g != w).count() + got.len().abs_diff(want.len());
-    println!("{} {array}: {n} differ, tolerance 0", file.name);
     assert_eq!(n, 0, "{} {array}: {n} of {} differ, tolerance 0", file.name, want.len());
 }
 
@@ -143,6 +141,5 @@ fn golden_synaptic_files_have_readers() {
     let names = names();
     let lines = |name: &str| READERS.iter().filter(|(start, _)| name.starts_with(start)).count();
     let unread: Vec<&String> = names.iter().filter(|name| lines(name) != 1).collect();
-    println!("{} files, {} without a reader", names.len(), unread.len());
     assert!(names.len() >= 29 && unread.is_empty(), "no test, or more than one, reads {unread:?}");
 }

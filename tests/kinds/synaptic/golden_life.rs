@@ -133,7 +133,6 @@ pub fn check_picks(file: &Golden) {
 /// The same of this state.
 pub fn check_picks_of(file: &Golden, fatigue: &[f32], energy: &[f32], embeddings: &[f32]) {
     let [cases, rows, columns] = file.shape("picks")[..] else { panic!("{}: three sizes of picks", file.name) };
-    let experts = file.shape("fatigue")[1];
     let picks = file.whole("picks");
     let op = Selection { per_call: 2, healthy: 0.5, ..Selection::default() };
     let mut off = vec![];
@@ -167,6 +166,5 @@ pub fn check_picks_of(file: &Golden, fatigue: &[f32], energy: &[f32], embeddings
         let differ = all.into_iter().filter(|(_, is_same, ..)| !is_same);
         off.extend(differ.map(|(what, _, got, want)| format!("case {case}, {what}: {got:?} and not {want:?}")));
     }
-    println!("{} picks: {} of {} rows differ, tolerance 0; {experts} experts", file.name, off.len(), cases * rows);
     assert!(off.is_empty(), "{} picks: {} rows differ, tolerance 0: {}", file.name, off.len(), off.join("; "));
 }

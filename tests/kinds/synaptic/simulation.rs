@@ -359,7 +359,6 @@ fn the_hebbian_rule_diverges_in_its_own_text_alone() {
         rows.iter().skip(1).map(loss).collect()
     };
     let (plain, written) = (losses(&*sim, false), losses(&*sim, true));
-    println!("{:?}\n{:?}", &plain[..12], &written[..12]);
     assert!((plain[0] - written[0]).abs() < 1e-5, "{} {}", plain[0], written[0]);
     assert!(plain.iter().all(|loss| loss.is_finite()) && plain != written);
     assert_eq!(losses(&*sim, false), plain, "the weights are those that were trained");

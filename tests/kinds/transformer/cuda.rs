@@ -123,14 +123,12 @@ fn golden_transformer_tiny_gpt_cuda() {
                     worst = (off, view.name.clone());
                 }
             }
-            println!("{} gemm {gemm}: loss off {off:.1e} (1e-6), gradients {worst:?} (5e-6)", file.name);
             assert!(off < 1e-6 && worst.0 < 5e-6, "{worst:?}");
             let mut device = OnDevice::like(&gpu, &params, &trainer);
             let losses: Vec<f64> = (0..file.get("losses20").len() as u64)
                 .map(|t| f64::from(device.step(t, &HYPER, &[text.batch()]).loss))
                 .collect();
             let off = error(&losses, file.get("losses20"));
-            println!("{} gemm {gemm}: 20 losses {off:.1e} (1e-5), last {:.4}", file.name, losses[losses.len() - 1]);
             assert!(off < 1e-5);
         }
     }
@@ -167,9 +165,6 @@ fn cuda_gradients_are_those_of_the_cpu() {
                     let (loss, gradient) = device.gradients_with(&[batch], dropout);
                     let off = (loss - want).abs() / want;
                     let (error, view) = worst(&device.layout, &gradient, &trainer.state.gradient);
-                    println!(
-                        "{set:?} {name} dropout {dropout:?} {precision}: loss {off:.1e}, gradients {error:.1e} at {view}"
-                    );
                     if off.is_nan() || off > most_loss || error > most {
                         failed.push(format!("{set:?} {name} {dropout:?} {precision}: {off:.1e} {error:.1e} {view}"));
                     }
@@ -202,7 +197,6 @@ fn cuda_fused_layers_compute_the_same() {
                     let mut device = OnDevice::like(&gpu, &small::params(&all), &trainer);
                     let (_, gradient) = device.gradients_with(&[text.batch()], dropout);
                     let (error, view) = worst(&device.layout, &gradient, &trainer.state.gradient);
-                    println!("{set:?} dropout {dropout:?} {precision} {mode}: gradients {error:.1e} at {view}");
                     assert!(error < most, "{set:?} {precision} {mode}: {error:.1e} {view}");
                     modes.push(gradient);
                 }
@@ -232,7 +226,6 @@ fn cuda_measured_multiplications_repeat() {
     };
     let first = BuildContext { seed: 5, cache: Some(cache.clone()), ..BuildContext::default() };
     let (kernels, losses) = run(&first);
-    println!("{kernels:#?} {losses:?}");
     assert!(kernels.0.iter().filter(|(name, _)| name.starts_with("gemm ")).count() > 8, "{kernels:?}");
     assert!(cache.join("gemm.txt").exists());
     assert_eq!(run(&first), (kernels.clone(), losses.clone()), "from the cache");
@@ -262,7 +255,6 @@ fn cuda_checkpointing_changes_no_bit() {
                 );
                 assert!(*want.get_or_insert_with(|| got.clone()) == got, "{set:?} {precision} {mode}");
             }
-            println!("{set:?} {precision}: activations {bytes:?} bytes");
             assert!(bytes.windows(2).all(|pair| pair[1] <= pair[0]), "{bytes:?}");
         }
     }
@@ -294,7 +286,6 @@ fn cuda_batches_are_means_of_sequences() {
         let losses = [(loss - sum / total).abs() / loss, (loss - accumulated).abs() / loss];
         let gradients = [&gradient, &micro_gradient].map(|g| worst(&device.layout, g, &mean).0);
         let off = relative_rms(&wide(&micro_gradient), &wide(&gradient));
-        println!("batch of {n}: losses {losses:?}, gradients {gradients:?}, of micro-batches {off:.1e} (1e-6)");
         assert!(losses.iter().all(|e| *e < 1e-6) && gradients.iter().all(|e| *e < 1e-5), "{losses:?} {gradients:?}");
         assert!(off < 1e-6, "{off:.1e}");
     }
@@ -323,7 +314,6 @@ fn cuda_predictions_are_those_of_the_cpu() {
                     at += n;
                 }
                 let off = error(&got, &want);
-                println!("{set:?} {precision}: logits from a cache {off:.1e}");
                 assert!(off < most && got.len() == 24 * padded, "{set:?} {precision} {off:.1e}");
                 assert!(decoder.push(&[0]).is_err(), "the context is full");
             }

@@ -100,7 +100,6 @@ fn cuda_a_cache_predicts_as_a_whole_sequence_does() {
                 }
                 let want: Vec<f64> = want.iter().map(|x| f64::from(*x)).collect();
                 let off = crate::nn::golden_files::error(&got, &want);
-                println!("{set:?}, {n} tokens: losses from a cache {off:.1e} (1e-5)");
                 assert!(off < 1e-5, "{set:?}: {off:.1e}");
             }
         }
@@ -143,9 +142,6 @@ fn cuda_padding_changes_no_bit_and_packed_sequences_are_padded_ones() {
             let want: Vec<f64> = gradient.iter().map(|g| f64::from(*g)).collect();
             let (off, (error, view)) =
                 ((packed_loss / loss - 1.0).abs(), worst(&device.layout, &packed_gradient, &want));
-            println!(
-                "{set:?}, {n} tokens: packed against padded: loss {off:.1e} (1e-6), gradients {error:.1e} (5e-6) at {view}"
-            );
             assert!(off < 1e-6 && error < 5e-6, "{set:?}: {off:.1e} {error:.1e} at {view}");
         }
     }

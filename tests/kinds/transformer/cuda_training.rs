@@ -11,10 +11,9 @@ use neuropil::{
         GemmException, GemmMethod, LayerProduct, LinearLayer,
         backend::{Batch, Hyper, MatrixUpdate, Outcome, StateBuffer, StepInput},
         cuda,
-        model::{Config, Layout, init},
+        model::{Config, Layout},
     },
 };
-use std::time::Instant;
 
 const MODEL: [&str; 6] = [
     "model.layers=2",
@@ -59,7 +58,6 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
             let counters = first.backend.counters().expect("the device");
             second.backend.set_counters(counters).expect("the device");
             parts.extend(run(&mut second, 5..10));
-            println!("{more} {rounding} {matrices:?}: losses {losses:?}");
             assert!(losses == parts && losses.iter().all(|x| x.is_finite()), "{losses:?} {parts:?}");
             for buffer in STATES {
                 assert!(whole.state(buffer) == second.state(buffer), "{precision} {buffer:?}");
@@ -99,7 +97,6 @@ fn cuda_gradients_by_atomics_train_and_are_named() {
     let (want, is_named) = run(&["compute.precision=Bf16"]);
     assert!(!is_named, "the default is deterministic");
     let (got, is_named) = run(&["compute.precision=Bf16", "compute.fast_nondeterministic=true"]);
-    println!("losses in order {want:?}, by atomics {got:?}");
     assert_eq!(is_named, gpu.capability == 90);
     for (got, want) in got.iter().zip(&want) {
         assert!((got - want).abs() < 2e-2, "{got} for {want}");
@@ -177,19 +174,15 @@ fn cuda_loss_curves_do_not_depend_on_the_backend() {
                 let text = ruled_text(t);
                 let batch = [text.batch()];
                 let input = StepInput { step: t, batches: &batch, hyper: &hyper, frozen: &[], measures: false };
-                match device.backend.step(&input, &mut Pass::default()) {
-                    Ok(_) => {}
-                    Err(error) => {
-                        println!("{precision} {gemm}: {error}");
-                        break;
-                    }
+                // A backend that this GPU lacks.
+                if device.backend.step(&input, &mut Pass::default()).is_err() {
+                    break;
                 }
                 let mut stats = vec![];
                 device.backend.take_stats(&mut stats).expect("the device");
                 losses.push(stats[0].loss);
             }
             if losses.len() == 100 {
-                println!("{precision} {gemm}: {} → {}", losses[0], losses[99]);
                 curves.push((gemm, losses));
             }
         }
@@ -197,7 +190,6 @@ fn cuda_loss_curves_do_not_depend_on_the_backend() {
         assert!(first.1[99] < 0.9 * first.1[0], "{:?}", first.1);
         for (gemm, losses) in others {
             let off = losses.iter().zip(&first.1).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
-            println!("{precision} {gemm}: largest difference from {} {off:.1e} ({most:.0e})", first.0);
             assert!(off < most, "{gemm}");
         }
     }
@@ -226,7 +218,6 @@ fn cuda_call_sites_take_their_implementation() {
         let mut stats = vec![];
         device.backend.take_stats(&mut stats).expect("the device");
         pass.collect().expect("the device");
-        println!("{exceptions:?}: loss {}", stats[0].loss);
         let of =
             |names: &[&str]| pass.timings.iter().filter(|t| names.contains(&t.name)).map(|t| t.launches).sum::<u32>();
         [&["gemm_simt"][..], &["gemm_wmma"], &["gemm_large", "gemm_small"]].map(of)
@@ -260,9 +251,8 @@ fn cuda_steps_are_what_they_say() {
         device.backend.step(&input, &mut Pass::default()).expect("the device");
     }
     device.backend.take_stats(&mut stats).expect("the device");
-    println!("{stats:?}");
     assert!(stats.len() == 3 && stats.iter().all(|s| s.loss.is_finite() && s.loss_scale >= 1.0));
-    let (after, norms) = (device.state(StateBuffer::Weights), device.backend.norms().expect("the device"));
+    let (after, norms) = (device.state(StateBuffer::Weights), device.backend.norms(0).expect("the device"));
     for (i, view) in device.layout.map.views().enumerate() {
         let is_frozen = frozen[device.layout.layer(neuropil::nn::parameters::ViewId(i)).index(2)];
         assert_eq!(before[view.range()] == after[view.range()], is_frozen, "{}", view.name);
@@ -281,7 +271,6 @@ fn cuda_steps_are_what_they_say() {
 fn cuda_memory_is_predicted_and_given_back() {
     let Some(gpu) = gpu_alone() else { return };
     for (precision, mode) in [("F32", "Nothing"), ("Bf16", "Blocks")] {
-        let before = gpu.held(Place::Device);
         let more = [format!("compute.precision={precision}"), format!("compute.checkpointing={mode}")];
         let params = small::params(&with(&[&more[0], &more[1]]));
         let config = Config::new(&params, 37).expect("a model");
@@ -294,62 +283,8 @@ fn cuda_memory_is_predicted_and_given_back() {
         let allocations = gpu.allocations();
         (3..20).for_each(|t| _ = device.step(t, &Hyper { dropout: 0.1, ..HYPER }, &batches));
         assert_eq!(gpu.allocations(), allocations, "a step allocates nothing");
-        let (held, reported) = (gpu.held(Place::Device) - before, device.backend.memory().on(Place::Device));
-        println!("{precision} {mode}: predicted {}, reported {reported}, held {held}", predicted.on(Place::Device));
+        let reported = device.backend.memory().on(Place::Device);
         assert_eq!(predicted.on(Place::Device), reported);
         drop(device);
-        println!("left: {}", gpu.held(Place::Device) - before);
-    }
-}
-
-/// Not a test of the machine: prints tokens per second of the two models that the specification names.
-#[test]
-#[ignore = "takes a minute and 30 GB"]
-fn cuda_speed_of_training() {
-    let Some(gpu) = gpu_alone() else { return };
-    let gpt2 = ["model.layers=12", "model.heads=12", "model.width=768", "model.context=1024", "training.batch=64"];
-    let chars = ["model.layers=6", "model.heads=6", "model.width=384", "model.context=256", "training.batch=64"];
-    for (name, set, vocab, n) in [("char 10.7 M", chars, 65, 60), ("GPT-2 124 M", gpt2, 50_257, 10)] {
-        for precision in ["Bf16", "Tf32"] {
-            for profiled in [false, true] {
-                let more = format!("compute.precision={precision}");
-                let all: Vec<&str> = set.iter().copied().chain(["model.positions=Learned", &*more]).collect();
-                let params = small::params(&all);
-                let config = Config::new(&params, vocab).expect("a model");
-                let mut device = OnDevice::new(&gpu, &params, &config);
-                let weights = init(&config, &device.layout, 1);
-                device.backend.write(StateBuffer::Weights, 0, weights.values()).expect("the device");
-                let text = Text::new(64, config.context, vocab, 1);
-                (0..3).for_each(|t| _ = device.step(t, &HYPER, &[text.batch()]));
-                let mut pass = if profiled { Pass::measuring() } else { Pass::default() };
-                let (start, batch) = (Instant::now(), [text.batch()]);
-                for t in 3..3 + n {
-                    let input = StepInput { step: t, batches: &batch, hyper: &HYPER, frozen: &[], measures: false };
-                    pass.begin(t, t, profiled, false);
-                    device.backend.step(&input, &mut pass).expect("the device");
-                }
-                let mut stats = vec![];
-                device.backend.take_stats(&mut stats).expect("the device");
-                let seconds = start.elapsed().as_secs_f64();
-                let rate = (n as usize * text.tokens.len()) as f64 / seconds;
-                println!(
-                    "{name} {precision}: {rate:.0} tokens/s, {:.2} ms per step, loss {}",
-                    1e3 * seconds / n as f64,
-                    stats[stats.len() - 1].loss
-                );
-                if profiled {
-                    pass.collect().expect("the device");
-                    pass.timings.sort_by_key(|row| std::cmp::Reverse(row.nanos));
-                    for row in pass.timings.iter().take(24) {
-                        println!(
-                            "    {:>9.3} ms {:>5} launches  {}",
-                            row.nanos as f64 * 1e-6 / n as f64,
-                            u64::from(row.launches) / n,
-                            row.name
-                        );
-                    }
-                }
-            }
-        }
     }
 }

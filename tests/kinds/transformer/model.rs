@@ -74,7 +74,6 @@ fn a_batch_is_learned_by_heart() {
         let mut trainer = trainer::<f32>(&config(&[], 37));
         let hyper = Hyper { learning_rate: rate, weight_decay: 0.0, matrices, ..HYPER };
         let losses: Vec<f32> = (0..150).map(|t| small::step(&mut trainer, t, &hyper, &[text.batch()]).0).collect();
-        println!("{matrices:?}: {:.3} → {:.4}", losses[0], losses[149]);
         assert!(losses[149] < 0.05, "{matrices:?}: {}", losses[149]);
     }
 }
@@ -110,7 +109,6 @@ fn a_cache_predicts_as_a_whole_sequence_does() {
                 at += n;
             }
             let error = off(&got, &want);
-            println!("{set:?}: {error:.1e}");
             assert!(error < 1e-5 && got.len() == 24 * padded, "{set:?}: {error:.1e}");
             assert!(decoder.push(&[0]).is_err(), "the context is full");
         }
@@ -148,7 +146,6 @@ fn batches_are_means_of_sequences() {
         ];
         let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
         let of_parts = crate::nn::attention::relative_rms(&wide(&micro_gradient), &wide(&trainer.state.gradient));
-        println!("batch of {n}: {errors:?}, micro-batches against one batch {of_parts:.1e} (1e-6)");
         assert!(of_parts < 1e-6, "{of_parts:.1e}");
         assert!(errors[..2].iter().all(|e| *e < 1e-6) && errors[2..].iter().all(|e| *e < 2e-6), "{errors:?}");
     }
@@ -181,7 +178,6 @@ fn packed_sequences_are_padded_ones() {
         let offsets = [0, 24, 33, 33, 48];
         let loss = gradients(&mut trainer, &[packed.with(Lengths::Packed(&offsets))], None);
         let error = off(&trainer.state.gradient, &gradient);
-        println!("{set:?}: {error:.1e}");
         assert!((loss - padded).abs() < 1e-12 && error < 1e-12, "{set:?}: {loss} {padded} {error:.1e}");
     }
 }

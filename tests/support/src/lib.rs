@@ -34,6 +34,11 @@ impl Need {
     }
 }
 
+/// Whether durations are asserted: `NEUROPIL_TIMINGS=1`, on an idle machine.
+pub fn asserts_timings() -> bool {
+    std::env::var_os("NEUROPIL_TIMINGS").is_some()
+}
+
 /// Reports that a test was skipped; fails it where `NEUROPIL_REQUIRE` names the need. The line is seen without
 /// `--nocapture`: the test runner captures what is printed, not what is written to the handle.
 #[track_caller]

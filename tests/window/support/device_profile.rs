@@ -20,7 +20,8 @@ const STEP: [(&str, u64, u64); 3] = [("deliver", 7_400, 152_000), ("advance", 3_
 
 fn facts(name: &'static str, block: u32, registers: u32, occupancy: f32) -> KernelFacts {
     KernelFacts {
-        file: "spiking/step_f64.cu",
+        file: "spiking/step.cu",
+        variant: "f64",
         name,
         block,
         registers,

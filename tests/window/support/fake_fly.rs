@@ -51,6 +51,7 @@ pub fn schema() -> SimSchema {
 fn facts() -> Vec<KernelFacts> {
     let fact = |name, registers, local_bytes, occupancy| KernelFacts {
         file: "spiking/step.cu",
+        variant: "f64",
         name,
         block: 256,
         registers,

@@ -41,10 +41,7 @@ pub fn can_draw() -> bool {
     can
 }
 
-/// Whether durations are asserted: `NEUROPIL_TIMINGS=1`, on an idle machine.
-pub fn asserts_timings() -> bool {
-    std::env::var_os("NEUROPIL_TIMINGS").is_some()
-}
+pub use neuropil_test_support::asserts_timings;
 
 /// How much of a measured load to draw: all of it where durations are asserted, else a part that passes through the same code.
 pub fn measured<T>(all: T, part: T) -> T {

@@ -152,7 +152,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
         true => svg::write(&figure.shapes, figure.area, figure.mm_per_point, figure.font, &|part| {
-            figure.png(part).ok().map(|png| base64(&png))
+            figure.png(part).ok().map(base64::encode)
         })
         .into(),
         false => figure.png(figure.area).map_err(|e| format!("{}: {e}", path.display()))?,
@@ -195,20 +195,6 @@ fn encode(rgb: &[u8], width: u32, height: u32, per_mm: f32) -> Result<Vec<u8>, p
     Ok(out)
 }
 
-/// Encodes bytes in base 64.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let n = (0..3).fold(0_u32, |n, i| n << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
-        for i in 0..4 {
-            let symbol = ALPHABET[(n >> (18 - 6 * i) & 63) as usize];
-            out.push(if i <= chunk.len() { char::from(symbol) } else { '=' });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,13 +207,5 @@ mod tests {
             let size = reader.info().pixel_dims.expect("pHYs");
             assert_eq!((size.xppu, size.yppu, size.unit), (per_metre, per_metre, png::Unit::Meter), "96 dpi × {scale}");
         }
-    }
-
-    #[test]
-    fn base64_encodes_bytes() {
-        assert_eq!(
-            ["", "f", "fo", "foo", "foob"].map(|t| base64(t.as_bytes())),
-            ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]
-        );
     }
 }

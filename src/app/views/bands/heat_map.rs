@@ -22,12 +22,12 @@ struct Cells {
 }
 
 /// The key of an image: states, times, values, size and theme.
-type Key = (u64, [u64; 2], [u32; 2], bool, [usize; 2], bool);
+type HeatBandsKey = (u64, [u64; 2], [u32; 2], bool, [usize; 2], bool);
 
 /// The texture, and the share at the top of the colour scale.
 #[derive(Default)]
 pub struct HeatMapImage {
-    shown: Option<(Key, TextureHandle)>,
+    shown: Option<(HeatBandsKey, TextureHandle)>,
     most: f32,
 }
 

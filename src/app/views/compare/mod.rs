@@ -31,14 +31,14 @@ use read::{RunSeries, SeriesName};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// A probe and the arguments of its tap.
-type Key = (String, String);
+type ComparedProbe = (String, String);
 /// Request to read a run: its folder with its number of steps, and the wanted series.
-type Request = (PathBuf, u64, Option<Key>);
+type Request = (PathBuf, u64, Option<ComparedProbe>);
 
 #[derive(Default)]
 pub struct Compare {
     /// The series; none: the first one of the first run.
-    wanted: Option<Key>,
+    wanted: Option<ComparedProbe>,
     lane: usize,
     /// Time constant of the smoothing, samples; 0 for none.
     smooth_over: u32,
@@ -87,7 +87,7 @@ impl Compare {
     }
 
     /// The series shown: the chosen one, else the first of the first run.
-    fn shown(&self, library: &Library) -> Option<Key> {
+    fn shown(&self, library: &Library) -> Option<ComparedProbe> {
         let of_run = |run: &crate::app::document::library::Run| self.read.get(&run.folder)?.1.as_ref().ok();
         let first = || library.compared_runs().into_iter().find_map(|(run, _)| of_run(run)?.offered.first());
         self.wanted.clone().or_else(|| first().map(|series| series.key.clone()))
@@ -105,13 +105,13 @@ impl Compare {
     }
 
     /// The probe of the current run with the shown series.
-    fn probe_of(&self, schema: &SimSchema, key: Option<&Key>) -> Option<(ProbeId, &'static ProbeSpec)> {
+    fn probe_of(&self, schema: &SimSchema, key: Option<&ComparedProbe>) -> Option<(ProbeId, &'static ProbeSpec)> {
         let (name, _) = key.filter(|(_, args)| args.is_empty())?;
         probes_where(schema, is_fixed).find(|(_, probe)| probe.name == *name)
     }
 
     /// The lines in the order of the marks, the current run last.
-    fn lines(&self, ctx: &ViewCtx<'_>, key: Option<&Key>) -> Vec<Line> {
+    fn lines(&self, ctx: &ViewCtx<'_>, key: Option<&ComparedProbe>) -> Vec<Line> {
         let mut lines: Vec<Line> = vec![];
         for (run, color) in ctx.runs.compared_runs() {
             let (series, problem) = match self.read.get(&run.folder) {
@@ -146,7 +146,7 @@ impl Compare {
         !self.hides_current && !ctx.time.axis.is_recorded
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, offered: &[SeriesName], shown: Option<&Key>) {
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, offered: &[SeriesName], shown: Option<&ComparedProbe>) {
         let Some(key) = shown else { return };
         let mut chosen = key.clone();
         let names: Vec<_> = offered.iter().map(|series| (series.key.clone(), series.title.clone())).collect();

@@ -48,12 +48,12 @@ struct Settings {
 }
 
 /// The key of a result: probe, samples, window, pixels, settings.
-type Key = (ProbeId, u64, [u64; 2], usize, Settings);
+type LanesKey = (ProbeId, u64, [u64; 2], usize, Settings);
 
 /// The visible result.
 #[derive(Default)]
 struct Visible {
-    key: Option<Key>,
+    key: Option<LanesKey>,
     grid: Grid,
     /// The coloured values.
     values: Vec<f32>,
@@ -84,7 +84,7 @@ pub fn probes(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
 }
 
 impl Visible {
-    fn update(&mut self, key: Key, row: &Row, line: &Timeline) {
+    fn update(&mut self, key: LanesKey, row: &Row, line: &Timeline) {
         if self.key == Some(key) {
             return;
         }

@@ -235,7 +235,6 @@ mod tests {
         }
         let started = std::time::Instant::now();
         let lanes = Lanes::of(&forest, &vec![true; forest.lines.len()]);
-        println!("{} lines in {} lanes, {:?}", forest.lines.len(), lanes.n, started.elapsed());
         assert_eq!(overlaps(&forest, &lanes), 0);
         assert!(lanes.n < 600, "{} lanes for a hundred families", lanes.n);
         assert!(started.elapsed().as_millis() < 2000);

@@ -51,7 +51,7 @@ impl Measure {
 }
 
 /// Versions of values and filter, and the order field.
-type Key = (u64, u64, Option<ProbeId>);
+type AgreementKey = (u64, u64, Option<ProbeId>);
 
 /// The phase map.
 #[derive(Default)]
@@ -61,8 +61,8 @@ pub struct Phases {
     by: Option<Option<ProbeId>>,
     measure: Measure,
     fields: Fields,
-    key: Option<Key>,
-    pool_job: pool::PoolJob<Key, Agreement>,
+    key: Option<AgreementKey>,
+    pool_job: pool::PoolJob<AgreementKey, Agreement>,
     agreement: Arc<Agreement>,
     heat: Option<(Measure, Heatmap)>,
     generation: u64,
@@ -122,7 +122,7 @@ impl Phases {
         if n <= MAX_INLINE { self.take(key, job()) } else { self.pool_job.start(ui.ctx(), key, job) }
     }
 
-    fn take(&mut self, key: Key, agreement: Agreement) {
+    fn take(&mut self, key: AgreementKey, agreement: Agreement) {
         (self.key, self.agreement, self.heat) = (Some(key), Arc::new(agreement), None);
         self.generation += 1;
     }

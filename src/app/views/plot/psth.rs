@@ -47,7 +47,7 @@ pub enum Kernel {
 
 /// The parameters of a count.
 #[derive(Clone, Debug, PartialEq)]
-struct Key {
+struct PsthKey {
     of: RateOf,
     kernel: Kernel,
     /// Steps per bin, first bin, number of bins.
@@ -92,8 +92,8 @@ pub struct Psth {
     bin_ms: f64,
     align: Align,
     window: OnsetWindow,
-    shown: Option<(Key, Curves)>,
-    job: Option<(Key, mpsc::Receiver<Curves>)>,
+    shown: Option<(PsthKey, Curves)>,
+    job: Option<(PsthKey, mpsc::Receiver<Curves>)>,
 }
 
 impl Default for Psth {
@@ -172,7 +172,7 @@ impl Psth {
                 Err(mpsc::TryRecvError::Empty) => return,
             }
         }
-        let key = Key { filtered: filter.generation, ..self.key(train, selection, (time, line, clock)) };
+        let key = PsthKey { filtered: filter.generation, ..self.key(train, selection, (time, line, clock)) };
         if self.shown.as_ref().is_some_and(|(shown, _)| *shown == key) {
             return;
         }
@@ -228,7 +228,7 @@ impl Psth {
         (to <= line.t1).then_some((to - line.span, to))
     }
 
-    fn key(&self, train: &Train, selection: &Selection, (time, line, clock): (&Time, &Timeline, Clock)) -> Key {
+    fn key(&self, train: &Train, selection: &Selection, (time, line, clock): (&Time, &Timeline, Clock)) -> PsthKey {
         let ms = if clock.base.is_count() { 1.0 } else { 1e-3 / clock.base.per_step().max(f64::MIN_POSITIVE) };
         let wide = (line.span / BINS).ceil().max(1.0);
         let steps = (self.bin_ms * ms).round().max(wide) as u32;
@@ -241,11 +241,11 @@ impl Psth {
             let bins = (steps, 0, around.len.div_ceil(u64::from(steps)) as usize);
             // Only whole windows are counted: later spikes do not change them.
             let (of, kernel, around) = (self.of.clone(), self.kernel, Some(around));
-            return Key { of, kernel, bins, around, selected, filtered: 0, sequence: 0 };
+            return PsthKey { of, kernel, bins, around, selected, filtered: 0, sequence: 0 };
         }
         // Later spikes do not change the visible times.
         let is_past = line.t1 < train.history.origin() as f64 + f64::from(train.history.last_step().unwrap_or(0));
-        Key {
+        PsthKey {
             of: self.of.clone(),
             kernel: self.kernel,
             bins: (steps, first, end.saturating_sub(first) as usize + 1),
@@ -308,7 +308,7 @@ impl Groups {
 }
 
 fn count(
-    key: &Key,
+    key: &PsthKey,
     groups: &Groups,
     chunks: &[Arc<Vec<Spike>>],
     (from, to, origin): (u32, u32, u64),
@@ -370,8 +370,8 @@ mod tests {
     use super::*;
     use crate::sim::Column;
 
-    fn key(of: RateOf, kernel: Kernel) -> Key {
-        Key { of, kernel, bins: (100, 10, 10), around: None, selected: 0, filtered: 0, sequence: 0 }
+    fn key(of: RateOf, kernel: Kernel) -> PsthKey {
+        PsthKey { of, kernel, bins: (100, 10, 10), around: None, selected: 0, filtered: 0, sequence: 0 }
     }
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
         let onsets = [1_000_u64, 1_500, 2_500];
         let spikes = onsets.iter().flat_map(|at| [0, 1].map(|lane| Spike { step: *at as u32 + 15, lane })).collect();
         let around = OnsetWindows { onsets: onsets.into(), from: -20, len: 60 };
-        let key = Key { bins: (10, 0, 6), around: Some(around), ..key(RateOf::All, Kernel::None) };
+        let key = PsthKey { bins: (10, 0, 6), around: Some(around), ..key(RateOf::All, Kernel::None) };
         let clock = Clock::seconds(0, 1e-3);
         let curves =
             count(&key, &Groups::new(&RateOf::All, &set, &[], None), &[Arc::new(spikes)], (980, 2_540, 0), clock);

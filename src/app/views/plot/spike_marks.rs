@@ -17,14 +17,14 @@ const MAX_SEARCHED: usize = 4_000_000;
 const MAX_MARKS: usize = 20_000;
 
 /// Elements, relative steps and position in the spike sequence.
-type Key = (Vec<u32>, (u32, u32), u64);
+type SpikeMarksKey = (Vec<u32>, (u32, u32), u64);
 type Found = BTreeMap<u32, Vec<u64>>;
 
 /// The marks, by element.
 #[derive(Default)]
 pub struct Marks {
-    found: Option<(Key, Found)>,
-    job: PoolJob<Key, Found>,
+    found: Option<(SpikeMarksKey, Found)>,
+    job: PoolJob<SpikeMarksKey, Found>,
 }
 
 impl Marks {

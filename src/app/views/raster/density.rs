@@ -54,7 +54,7 @@ impl DensityRequest<'_> {
 }
 
 #[derive(PartialEq, Clone, Copy)]
-struct Key {
+struct DensityKey {
     cells: Cells,
     rows: u64,
     selected: u64,
@@ -63,11 +63,11 @@ struct Key {
 /// The texture and its counts.
 #[derive(Default)]
 pub struct Density {
-    shown: Option<(Key, Arc<Grid>)>,
+    shown: Option<(DensityKey, Arc<Grid>)>,
     texture: Option<TextureHandle>,
-    job: Option<(Key, mpsc::Receiver<(Grid, ColorImage)>)>,
+    job: Option<(DensityKey, mpsc::Receiver<(Grid, ColorImage)>)>,
     /// A preview from coarse tiles, where the last image does not cover the window.
-    preview: Option<(Key, Grid, TextureHandle)>,
+    preview: Option<(DensityKey, Grid, TextureHandle)>,
     /// The cell row of each element in the last preview.
     preview_row_of: Option<(u64, Cells, Arc<Vec<u16>>)>,
 }
@@ -85,7 +85,7 @@ impl Density {
         self.collect(ctx);
         let history = source.0;
         let (level, cells) = choose(history, pyramid, request);
-        let key = Key { cells, rows: request.rows.1, selected: request.selected.1 };
+        let key = DensityKey { cells, rows: request.rows.1, selected: request.selected.1 };
         let can_scroll = self.shown.as_ref().is_some_and(|(shown, grid)| {
             (shown.rows, shown.selected) == (key.rows, key.selected) && grid.can_scroll_to(&key.cells)
         });
@@ -116,7 +116,7 @@ impl Density {
             }
         }
         let reaches =
-            |(shown, _): &(Key, Arc<Grid>)| shown.rows == request.rows.1 && shown.cells.covers(&request.window);
+            |(shown, _): &(DensityKey, Arc<Grid>)| shown.rows == request.rows.1 && shown.cells.covers(&request.window);
         if self.job.is_none() || self.shown.as_ref().is_some_and(reaches) {
             self.preview = None;
         } else {
@@ -147,7 +147,7 @@ impl Density {
         (source, pyramid): ((&History, &ElementBins), &Pyramid),
         request: &DensityRequest<'_>,
         level: Level,
-        key: Key,
+        key: DensityKey,
     ) {
         let (cells, colors) = (key.cells, request.colors);
         let (history, job) = (source.0, Job::new(source, pyramid, level, &cells));
@@ -178,7 +178,7 @@ impl Density {
         grid: Arc<Grid>,
         history: &History,
         request: &DensityRequest<'_>,
-        key: Key,
+        key: DensityKey,
     ) {
         let (history, colors) = (history.clone(), request.colors);
         let (sender, receiver) = mpsc::channel();
@@ -208,7 +208,7 @@ impl Density {
         // Half the screen resolution: it is shown for a few frames.
         let half = DensityRequest { size_px: (request.size_px.0 / 2, request.size_px.1 / 2), ..*request };
         let cells = half.cells(units);
-        let key = Key { cells, rows: request.rows.1, selected: 0 };
+        let key = DensityKey { cells, rows: request.rows.1, selected: 0 };
         if self.preview.as_ref().is_some_and(|(known, ..)| *known == key) {
             return;
         }
@@ -259,7 +259,7 @@ impl Density {
         }
     }
 
-    fn show(&mut self, ctx: &egui::Context, key: Key, grid: Grid, image: ColorImage) {
+    fn show(&mut self, ctx: &egui::Context, key: DensityKey, grid: Grid, image: ColorImage) {
         pool::discard(self.shown.replace((key, Arc::new(grid))));
         self.set_texture(ctx, image);
     }
@@ -390,7 +390,7 @@ mod tests {
         let before = density.grid().expect("few are counted at once").cells;
         // A job that never ends.
         let (_sender, receiver) = mpsc::channel();
-        density.job = Some((Key { cells: before, rows: 2, selected: 0 }, receiver));
+        density.job = Some((DensityKey { cells: before, rows: 2, selected: 0 }, receiver));
         feed(&mut history, 2000..4000);
         density.update(&ctx, (&history, &bins), &pyramid, &request(4000.0, 2));
         let grid = density.grid().expect("still there");

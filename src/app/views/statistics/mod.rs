@@ -44,7 +44,7 @@ pub struct Statistics {
     last_secs: f64,
     fano_ms: f64,
     bin_ms: f64,
-    stats: PooledResult<Key, Stats>,
+    stats: PooledResult<StatisticsKey, Stats>,
     table: table::StatsTable,
     /// Power is drawn as a spectrogram.
     over_time: bool,
@@ -61,7 +61,7 @@ pub struct Statistics {
 
 /// The parameters of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Key {
+struct StatisticsKey {
     of: Option<Arc<Vec<u32>>>,
     last_bits: u64,
     fano_bits: u64,
@@ -133,7 +133,7 @@ impl Statistics {
         let Some(train) = self.probe.and_then(|p| ctx.time.past.train(p)) else { return };
         let of = if self.is_all { self.filtered(ctx, set) } else { Some(ctx.selection.elements.clone()) };
         let bits = [self.last_secs, self.fano_ms, self.bin_ms].map(f64::to_bits);
-        let key = Key {
+        let key = StatisticsKey {
             of: of.clone(),
             last_bits: bits[0],
             fano_bits: bits[1],
@@ -144,7 +144,8 @@ impl Statistics {
             self.n_results += 1;
             self.took = self.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
         }
-        let only_time = self.stats.key().is_some_and(|known| Key { epoch: key.epoch, ..known.clone() } == key);
+        let only_time =
+            self.stats.key().is_some_and(|known| StatisticsKey { epoch: key.epoch, ..known.clone() } == key);
         if self.stats.is_busy() && only_time || !self.stats.is_stale(&key) {
             return;
         }

@@ -1,6 +1,6 @@
 //! Choices in the toolbar of the plot, stored with the project.
 
-use super::runs::{Key, Part, SweptRun};
+use super::runs::{Part, SweptRun, TappedProbe};
 
 /// A number of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,7 +43,7 @@ pub struct Choices {
     /// The parameters; empty: those of the last sweep, or those with the most runs.
     pub paths: Vec<String>,
     /// The series; none: the first one.
-    pub series: Option<Key>,
+    pub series: Option<TappedProbe>,
     /// The lane of the series.
     pub lane: usize,
     /// The number of a run.

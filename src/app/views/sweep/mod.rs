@@ -25,7 +25,7 @@ use choices::Choices;
 use egui::Ui;
 use grid::Grid;
 use groups::{RunGroup, SweptPaths};
-use runs::{Key, Part, SweptRun};
+use runs::{Part, SweptRun, TappedProbe};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -38,7 +38,7 @@ const AT_ONCE: usize = 16;
 const MAX_CURVES: usize = 7;
 
 /// Request to read a run: its folder with its number of steps, the series, and the part of it.
-type Request = (PathBuf, u64, Option<Key>, Part);
+type Request = (PathBuf, u64, Option<TappedProbe>, Part);
 
 #[derive(Default)]
 pub struct SweepPlot {

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// A probe and the arguments of its tap.
-pub type Key = (String, String);
+pub type TappedProbe = (String, String);
 
 /// Part of a run that a summary covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -70,13 +70,13 @@ pub struct SweptRun {
     /// The series that it recorded.
     pub offered: Vec<SeriesName>,
     /// The series that was read.
-    pub key: Option<Key>,
+    pub key: Option<TappedProbe>,
     /// Summary per lane.
     pub lanes: Vec<Summary>,
 }
 
 /// Reads a run: its parameters, and the numbers of a series.
-pub fn read(folder: &Path, wanted: Option<&Key>, part: Part) -> io::Result<SweptRun> {
+pub fn read(folder: &Path, wanted: Option<&TappedProbe>, part: Part) -> io::Result<SweptRun> {
     let run = RunFolder::open(folder)?;
     let manifest = &run.manifest;
     let steps = manifest.last_step.saturating_sub(manifest.first_step);

@@ -17,12 +17,12 @@ use std::sync::Arc;
 pub(super) const BY_SELECTION: &str = "selection";
 
 /// Inputs of the categories: selections, set, seed, individuals.
-type Key = (Vec<Named>, usize, u64, usize);
+type SelectionColumnKey = (Vec<Named>, usize, u64, usize);
 
 /// The selection of each element, as a column.
 #[derive(Default)]
 pub(super) struct SelectionColumn {
-    column: PooledResult<Key, Column>,
+    column: PooledResult<SelectionColumnKey, Column>,
     /// Colours of the selections, as the project's view has them.
     colors: Vec<Option<u8>>,
     /// Incremented whenever something changes.

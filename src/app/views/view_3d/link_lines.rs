@@ -17,14 +17,14 @@ use std::sync::Arc;
 const PIXELS_PER_LINE: f32 = 120.0;
 
 /// Versions of everything the lines depend on: links, positions, set, dark theme, most lines, range.
-type Key = (u64, u64, u64, bool, usize, Option<(f32, f32)>);
+type LinkLinesKey = (u64, u64, u64, bool, usize, Option<(f32, f32)>);
 
 /// The latest links, and what of them is on the device.
 #[derive(Default)]
 pub(super) struct LinkLines {
     links: Arc<Vec<Link>>,
     generation: u64,
-    sent: Option<Key>,
+    sent: Option<LinkLinesKey>,
     n_drawn: usize,
 }
 

@@ -6,7 +6,7 @@
 //! quotients and roots: the same bits everywhere.
 
 /// The region of a population. Written for the side at positive x.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 pub enum Region {
     /// Photoreceptors: the outermost sheet of the optic lobe.
     Retina,

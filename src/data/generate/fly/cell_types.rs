@@ -2,7 +2,7 @@
 
 use super::{
     N_NEURONS,
-    populations::{ALL, P, Population},
+    populations::{self, P, Population},
 };
 use crate::{
     data::{Category, NeuronTable},
@@ -49,7 +49,7 @@ impl CellTypeTable {
     pub fn new(seed: u64) -> Self {
         let (mut groups, mut first_group) = (Vec::new(), Vec::new());
         let mut at = 0;
-        for population in ALL {
+        for population in populations::all() {
             debug_assert_eq!(population.id as usize, first_group.len(), "the table is in the order of the names");
             first_group.push(groups.len());
             let mut add = |count: u32, side| {
@@ -78,7 +78,7 @@ impl CellTypeTable {
     /// Group of a population on the side of `group`, or on the other one.
     pub fn group_at(&self, population: P, group: &Group, crossed: bool) -> usize {
         let first = self.first_group[population as usize];
-        let sides = usize::from(ALL[population as usize].region.has_sides());
+        let sides = usize::from(populations::all()[population as usize].region.has_sides());
         first + usize::from((group.side == "right") != crossed) * sides
     }
 
@@ -99,7 +99,7 @@ impl CellTypeTable {
     }
 
     fn receptors(&self) -> u32 {
-        ALL[P::Photoreceptor as usize].count
+        populations::all()[P::Photoreceptor as usize].count
     }
 
     /// The neuron table.
@@ -114,8 +114,8 @@ impl CellTypeTable {
             names: (0..N_NEURONS).map(|i| self.name(i)).collect(),
             positions: (0..N_NEURONS).into_par_iter().map(|i| self.position(i)).collect(),
             categories: vec![
-                texts("super_class", &|i| self.group(i).population.super_class),
-                texts("class", &|i| self.group(i).population.class),
+                texts("super_class", &|i| &self.group(i).population.super_class),
+                texts("class", &|i| &self.group(i).population.class),
                 texts("cell_type", &|i| self.cell_type(i)),
                 texts("side", &|i| self.group(i).side),
                 texts("nt", &|i| self.transmitter(i)),
@@ -132,7 +132,7 @@ impl CellTypeTable {
     fn cell_type(&self, neuron: u32) -> &'static str {
         let group = self.group(neuron);
         let mut left = neuron - group.neurons.start;
-        for (name, count) in group.population.cell_types {
+        for (name, count) in &group.population.cell_types {
             if *count == 0 || left < *count {
                 return name;
             }
@@ -148,7 +148,7 @@ impl CellTypeTable {
         if self.inhibits[neuron as usize] {
             return if c < 0.45 { "GABA" } else { "GLUT" };
         }
-        match group.population.class {
+        match group.population.class.as_str() {
             "DAN" => "DA",
             "visual" => "ACH",
             _ if c < 0.009 => "SER",

@@ -1,16 +1,20 @@
 //! The populations of the synthetic fly: sizes, regions, signs and targets. Numbers follow the classes of FlyWire
-//! v783 (Schlegel et al. 2024); the split of unnamed central neurons into regions and all links are our own.
+//! v783 (Schlegel et al. 2024); the split of unnamed central neurons into regions and all links are our own. The tables
+//! are `assets/fly/populations.csv` and `assets/fly/links.csv`.
 
 use super::anatomy::Region;
+use serde::{Deserialize, de::DeserializeOwned};
+use std::sync::LazyLock;
 
 /// One population; two mirrored groups, or one in the middle.
+#[derive(Debug)]
 pub struct Population {
-    /// Identifier in links; also its index in [`ALL`].
+    /// Identifier in links; also its index in [`all`].
     pub id: P,
-    pub super_class: &'static str,
-    pub class: &'static str,
+    pub super_class: String,
+    pub class: String,
     /// Cell types with their numbers of neurons; the last takes the rest.
-    pub cell_types: &'static [(&'static str, u32)],
+    pub cell_types: Vec<(String, u32)>,
     /// Neurons, both sides together.
     pub count: u32,
     pub region: Region,
@@ -19,10 +23,11 @@ pub struct Population {
     /// Out-degree relative to the others.
     pub out_degree: f32,
     /// Targets of their connections; empty for none.
-    pub links: &'static [Link],
+    pub links: Vec<Link>,
 }
 
 /// A target of the connections of a population.
+#[derive(Debug)]
 pub struct Link {
     pub to: P,
     /// Share, relative to the population's other links.
@@ -35,16 +40,8 @@ pub struct Link {
     pub strong: Option<(u32, u32)>,
 }
 
-const fn link(to: P, share: f32, crossed: f32, spread: f32) -> Link {
-    Link { to, share, crossed, spread, strong: None }
-}
-
-const fn strong(to: P, share: f32, crossed: f32, spread: f32, count: (u32, u32)) -> Link {
-    Link { to, share, crossed, spread, strong: Some(count) }
-}
-
-/// Index of a population in [`ALL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Index of a population in [`all`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum P {
     Photoreceptor,
     Olfactory,
@@ -83,568 +80,121 @@ pub enum P {
     Motor,
 }
 
-use P::*;
-
 /// All populations, in the order of the neurons.
-pub const ALL: &[Population] = &[
-    Population {
-        id: Photoreceptor,
-        super_class: "sensory",
-        class: "visual",
-        cell_types: &[("R7", 800), ("R8", 800), ("R1-6", 0)],
-        count: 10_889,
-        region: Region::Retina,
-        inhibitory: 0.0,
-        out_degree: 0.3,
-        links: &[link(Lamina, 0.7, 0.0, 0.01), link(Medulla, 0.2, 0.0, 0.01), link(Transmedullary, 0.1, 0.0, 0.01)],
-    },
-    Population {
-        id: Olfactory,
-        super_class: "sensory",
-        class: "olfactory",
-        cell_types: &[("ORN_DM1", 80), ("ORN_DL5", 80), ("ORN_VA1d", 80), ("ORN_DA1", 80), ("ORN", 0)],
-        count: 2_279,
-        region: Region::AntennalNerve,
-        inhibitory: 0.0,
-        out_degree: 0.5,
-        links: &[
-            strong(Projection, 0.45, 0.35, 0.06, (4, 24)),
-            link(AntennalLocal, 0.45, 0.35, 0.3),
-            link(Olfactory, 0.1, 0.3, 0.1),
-        ],
-    },
-    Population {
-        id: Mechanosensory,
-        super_class: "sensory",
-        class: "mechanosensory",
-        cell_types: &[("JO-A", 150), ("JO-B", 150), ("JO-C/E", 200), ("JO-F", 100), ("bristle", 0)],
-        count: 2_540,
-        region: Region::JohnstonNerve,
-        inhibitory: 0.0,
-        out_degree: 0.6,
-        links: &[
-            strong(MechanosensoryCentre, 0.3, 0.05, 0.1, (4, 20)),
-            link(MechanosensoryCentre, 0.5, 0.1, 0.3),
-            link(Gnathal, 0.15, 0.1, 1.0),
-            link(Descending, 0.05, 0.2, 1.0),
-        ],
-    },
-    Population {
-        id: Gustatory,
-        super_class: "sensory",
-        class: "gustatory",
-        cell_types: &[("sugar", 21), ("water", 17), ("bitter", 21), ("Ir94e", 9), ("pharyngeal", 40), ("leg taste", 0)],
-        count: 408,
-        region: Region::LabialNerve,
-        inhibitory: 0.0,
-        out_degree: 0.8,
-        links: &[
-            strong(TasteRelay, 0.12, 0.1, 0.12, (12, 60)),
-            link(TasteRelay, 0.2, 0.3, 0.3),
-            link(Gnathal, 0.6, 0.2, 0.4),
-            link(Gustatory, 0.08, 0.2, 0.3),
-        ],
-    },
-    Population {
-        id: Hygrosensory,
-        super_class: "sensory",
-        class: "hygrosensory",
-        cell_types: &[("HRN", 0)],
-        count: 74,
-        region: Region::AntennalNerve,
-        inhibitory: 0.0,
-        out_degree: 1.0,
-        links: &[link(Projection, 0.5, 0.3, 0.3), link(AntennalLocal, 0.3, 0.3, 1.0), link(LateralHorn, 0.2, 0.1, 1.0)],
-    },
-    Population {
-        id: Thermosensory,
-        super_class: "sensory",
-        class: "thermosensory",
-        cell_types: &[("TRN", 0)],
-        count: 29,
-        region: Region::AntennalNerve,
-        inhibitory: 0.0,
-        out_degree: 1.2,
-        links: &[link(Projection, 0.5, 0.3, 0.3), link(AntennalLocal, 0.3, 0.3, 1.0), link(LateralHorn, 0.2, 0.1, 1.0)],
-    },
-    Population {
-        id: Ocellar,
-        super_class: "sensory",
-        class: "ocellar",
-        cell_types: &[("OCR", 0)],
-        count: 63,
-        region: Region::Ocelli,
-        inhibitory: 0.0,
-        out_degree: 1.0,
-        links: &[link(Superior, 0.4, 0.5, 1.0), link(VisualProjection, 0.3, 0.5, 1.0), link(Descending, 0.3, 0.5, 1.0)],
-    },
-    Population {
-        id: UnknownSensory,
-        super_class: "sensory",
-        class: "unknown_sensory",
-        cell_types: &[("", 0)],
-        count: 103,
-        region: Region::LabialNerve,
-        inhibitory: 0.0,
-        out_degree: 0.9,
-        links: &[link(Gnathal, 1.0, 0.2, 1.0)],
-    },
-    Population {
-        id: SensoryAscending,
-        super_class: "sensory_ascending",
-        class: "AN",
-        cell_types: &[("SA", 0)],
-        count: 581,
-        region: Region::Neck,
-        inhibitory: 0.08,
-        out_degree: 0.5,
-        links: &[
-            link(Gnathal, 0.6, 0.2, 1.0),
-            link(MechanosensoryCentre, 0.3, 0.2, 1.0),
-            link(Ascending, 0.1, 0.2, 1.0),
-        ],
-    },
-    Population {
-        id: Ascending,
-        super_class: "ascending",
-        class: "AN",
-        cell_types: &[("AN_GNG", 300), ("AN_AVLP", 150), ("AN", 0)],
-        count: 1_736,
-        region: Region::Neck,
-        inhibitory: 0.23,
-        out_degree: 1.4,
-        links: &[
-            link(Gnathal, 0.4, 0.3, 0.5),
-            link(Ventrolateral, 0.25, 0.3, 0.5),
-            link(Superior, 0.2, 0.3, 1.0),
-            link(MechanosensoryCentre, 0.1, 0.3, 1.0),
-            link(Descending, 0.05, 0.3, 1.0),
-        ],
-    },
-    Population {
-        id: Lamina,
-        super_class: "optic",
-        class: "optic_lobe_intrinsic",
-        cell_types: &[("L1", 800), ("L2", 800), ("L3", 800), ("L4", 800), ("L5", 0)],
-        count: 8_000,
-        region: Region::Lamina,
-        inhibitory: 0.3,
-        out_degree: 0.9,
-        links: &[
-            link(Photoreceptor, 0.12, 0.0, 0.02),
-            link(Medulla, 0.45, 0.0, 0.01),
-            link(Transmedullary, 0.4, 0.0, 0.01),
-            link(Lamina, 0.08, 0.0, 0.02),
-            link(T2T3, 0.07, 0.0, 0.01),
-        ],
-    },
-    Population {
-        id: Medulla,
-        super_class: "optic",
-        class: "optic_lobe_intrinsic",
-        cell_types: &[
-            ("Mi1", 800),
-            ("Mi4", 800),
-            ("Mi9", 800),
-            ("C2", 800),
-            ("C3", 800),
-            ("T1", 700),
-            ("Dm", 3_300),
-            ("Mi", 0),
-        ],
-        count: 22_000,
-        region: Region::MedullaCortex,
-        inhibitory: 0.42,
-        out_degree: 1.0,
-        links: &[
-            link(Photoreceptor, 0.05, 0.0, 0.03),
-            link(Medulla, 0.4, 0.0, 0.02),
-            link(Transmedullary, 0.35, 0.0, 0.02),
-            link(Lamina, 0.1, 0.0, 0.01),
-            link(T2T3, 0.07, 0.0, 0.02),
-            link(T4, 0.08, 0.0, 0.01),
-        ],
-    },
-    Population {
-        id: Transmedullary,
-        super_class: "optic",
-        class: "optic_lobe_intrinsic",
-        cell_types: &[
-            ("Tm1", 800),
-            ("Tm2", 800),
-            ("Tm3", 900),
-            ("Tm4", 800),
-            ("Tm9", 800),
-            ("Tm20", 800),
-            ("TmY", 2_600),
-            ("Tm", 0),
-        ],
-        count: 29_000,
-        region: Region::MedullaCortex,
-        inhibitory: 0.22,
-        out_degree: 1.0,
-        links: &[
-            link(Transmedullary, 0.3, 0.0, 0.03),
-            link(VisualProjection, 0.22, 0.0, 0.05),
-            link(Medulla, 0.2, 0.0, 0.02),
-            link(T5, 0.14, 0.0, 0.02),
-            link(T2T3, 0.08, 0.0, 0.02),
-            link(Lobula, 0.06, 0.0, 0.1),
-        ],
-    },
-    Population {
-        id: T2T3,
-        super_class: "optic",
-        class: "optic_lobe_intrinsic",
-        cell_types: &[("T2", 1_600), ("T3", 0)],
-        count: 4_922,
-        region: Region::LobulaCortex,
-        inhibitory: 0.1,
-        out_degree: 1.0,
-        links: &[
-            link(VisualProjection, 0.45, 0.0, 0.05),
-            link(Transmedullary, 0.25, 0.0, 0.02),
-            link(Lobula, 0.15, 0.0, 0.1),
-            link(Medulla, 0.15, 0.0, 0.02),
-        ],
-    },
-    Population {
-        id: T4,
-        super_class: "optic",
-        class: "optic_lobe_intrinsic",
-        cell_types: &[("T4a", 780), ("T4b", 780), ("T4c", 780), ("T4d", 0)],
-        count: 6_243,
-        region: Region::PlateCortex,
-        inhibitory: 0.0,
-        out_degree: 0.7,
-        links: &[
-            link(VisualProjection, 0.3, 0.0, 0.1),
-            link(Transmedullary, 0.3, 0.0, 0.02),
-            link(T4, 0.25, 0.0, 0.01),
-            link(Lobula, 0.15, 0.0, 0.1),
-        ],
-    },
-    Population {
-        id: T5,
-        super_class: "optic",
-        class: "optic_lobe_intrinsic",
-        cell_types: &[("T5a", 750), ("T5b", 750), ("T5c", 750), ("T5d", 0)],
-        count: 6_002,
-        region: Region::PlateCortex,
-        inhibitory: 0.0,
-        out_degree: 0.7,
-        links: &[
-            link(VisualProjection, 0.3, 0.0, 0.1),
-            link(Transmedullary, 0.3, 0.0, 0.02),
-            link(T5, 0.25, 0.0, 0.01),
-            link(Lobula, 0.15, 0.0, 0.1),
-        ],
-    },
-    Population {
-        id: Lobula,
-        super_class: "optic",
-        class: "optic_lobe_intrinsic",
-        cell_types: &[("Li", 500), ("LPi", 0)],
-        count: 1_700,
-        region: Region::LobulaCortex,
-        inhibitory: 0.85,
-        out_degree: 1.6,
-        links: &[
-            link(VisualProjection, 0.4, 0.0, 0.3),
-            link(Transmedullary, 0.3, 0.0, 0.2),
-            link(T4, 0.15, 0.0, 0.2),
-            link(T5, 0.15, 0.0, 0.2),
-        ],
-    },
-    Population {
-        id: VisualProjection,
-        super_class: "visual_projection",
-        class: "",
-        cell_types: &[
-            ("LC4", 52),
-            ("LPLC2", 85),
-            ("LC6", 60),
-            ("LC9", 100),
-            ("LC10", 450),
-            ("LT", 300),
-            ("MeTu", 500),
-            ("LC", 0),
-        ],
-        count: 7_684,
-        region: Region::Stalk,
-        inhibitory: 0.09,
-        out_degree: 1.1,
-        links: &[
-            link(Ventrolateral, 0.5, 0.08, 0.2),
-            link(Superior, 0.12, 0.1, 0.5),
-            link(VisualProjection, 0.12, 0.05, 0.2),
-            link(Transmedullary, 0.11, 0.0, 0.1),
-            link(Descending, 0.06, 0.1, 1.0),
-            link(Bulb, 0.03, 0.0, 1.0),
-            link(VisualCentrifugal, 0.04, 0.05, 1.0),
-            link(CentralComplex, 0.02, 0.0, 1.0),
-        ],
-    },
-    Population {
-        id: VisualCentrifugal,
-        super_class: "visual_centrifugal",
-        class: "",
-        cell_types: &[("CT", 1), ("cL", 0)],
-        count: 522,
-        region: Region::Stalk,
-        inhibitory: 0.67,
-        out_degree: 4.5,
-        links: &[
-            link(Transmedullary, 0.45, 0.02, 1.0),
-            link(Medulla, 0.35, 0.02, 1.0),
-            link(Lobula, 0.1, 0.05, 1.0),
-            link(VisualProjection, 0.1, 0.05, 1.0),
-        ],
-    },
-    Population {
-        id: Projection,
-        super_class: "central",
-        class: "ALPN",
-        cell_types: &[("DM1_lPN", 2), ("DL5_adPN", 2), ("VA1d_adPN", 2), ("DA1_lPN", 8), ("PN", 0)],
-        count: 685,
-        region: Region::AntennalLobe,
-        inhibitory: 0.25,
-        out_degree: 2.6,
-        links: &[
-            link(Kenyon, 0.35, 0.0, 1.0),
-            link(LateralHorn, 0.3, 0.02, 0.5),
-            link(Superior, 0.2, 0.1, 1.0),
-            link(AntennalLocal, 0.15, 0.1, 1.0),
-        ],
-    },
-    Population {
-        id: AntennalLocal,
-        super_class: "central",
-        class: "ALLN",
-        cell_types: &[("lLN1", 60), ("lLN2", 80), ("il3LN6", 1), ("vLN", 0)],
-        count: 429,
-        region: Region::AntennalLobe,
-        inhibitory: 0.75,
-        out_degree: 2.8,
-        links: &[
-            link(Hygrosensory, 0.015, 0.1, 1.0),
-            link(Thermosensory, 0.01, 0.1, 1.0),
-            link(Projection, 0.5, 0.15, 0.6),
-            link(Olfactory, 0.3, 0.15, 0.6),
-            link(AntennalLocal, 0.2, 0.15, 1.0),
-        ],
-    },
-    Population {
-        id: Kenyon,
-        super_class: "central",
-        class: "Kenyon_Cell",
-        cell_types: &[("KCg", 1_200), ("KCab", 850), ("KCa'b'", 0)],
-        count: 5_177,
-        region: Region::Calyx,
-        inhibitory: 0.0,
-        out_degree: 0.5,
-        links: &[
-            link(Kenyon, 0.5, 0.0, 0.1),
-            link(MushroomOutput, 0.25, 0.05, 1.0),
-            link(Dopaminergic, 0.2, 0.05, 1.0),
-            link(Superior, 0.05, 0.0, 1.0),
-        ],
-    },
-    Population {
-        id: MushroomOutput,
-        super_class: "central",
-        class: "MBON",
-        cell_types: &[("MBON", 0)],
-        count: 96,
-        region: Region::MushroomLobe,
-        inhibitory: 0.5,
-        out_degree: 2.8,
-        links: &[
-            link(Superior, 0.6, 0.3, 1.0),
-            link(CentralComplex, 0.15, 0.0, 1.0),
-            link(Dopaminergic, 0.15, 0.3, 1.0),
-            link(LateralHorn, 0.1, 0.2, 1.0),
-        ],
-    },
-    Population {
-        id: Dopaminergic,
-        super_class: "central",
-        class: "DAN",
-        cell_types: &[("PAM", 140), ("PPL1", 0)],
-        count: 331,
-        region: Region::MushroomLobe,
-        inhibitory: 0.0,
-        out_degree: 0.6,
-        links: &[link(Kenyon, 0.5, 0.3, 1.0), link(MushroomOutput, 0.25, 0.3, 1.0), link(Superior, 0.25, 0.3, 1.0)],
-    },
-    Population {
-        id: LateralHorn,
-        super_class: "central",
-        class: "LHLN",
-        cell_types: &[("LHPV", 100), ("LHAV", 100), ("LHCENT", 0)],
-        count: 559,
-        region: Region::LateralHorn,
-        inhibitory: 0.8,
-        out_degree: 1.4,
-        links: &[link(Superior, 0.6, 0.1, 1.0), link(LateralHorn, 0.2, 0.0, 0.4), link(Ventrolateral, 0.2, 0.1, 1.0)],
-    },
-    Population {
-        id: Bulb,
-        super_class: "central",
-        class: "TuBu",
-        cell_types: &[("TuBu", 0)],
-        count: 150,
-        region: Region::CentralBody,
-        inhibitory: 0.0,
-        out_degree: 0.3,
-        links: &[link(CentralComplex, 1.0, 0.0, 0.2)],
-    },
-    Population {
-        id: CentralComplex,
-        super_class: "central",
-        class: "CX",
-        cell_types: &[("EPG", 24), ("PFN", 250), ("FB", 500), ("hDelta", 100), ("ER", 120), ("PB", 0)],
-        count: 2_878,
-        region: Region::CentralBody,
-        inhibitory: 0.33,
-        out_degree: 1.3,
-        links: &[link(CentralComplex, 0.85, 0.4, 0.2), link(Superior, 0.15, 0.2, 1.0)],
-    },
-    Population {
-        id: TasteRelay,
-        super_class: "central",
-        class: "gnathal",
-        cell_types: &[("taste relay 1", 40), ("taste relay 2", 40), ("taste relay 3", 0)],
-        count: 240,
-        region: Region::GnathalFront,
-        inhibitory: 0.3,
-        out_degree: 1.5,
-        links: &[
-            strong(Motor, 0.04, 0.2, 1.0, (15, 60)),
-            strong(Gnathal, 0.08, 0.15, 0.2, (8, 40)),
-            strong(Superior, 0.03, 0.15, 0.3, (8, 40)),
-            link(Gnathal, 0.42, 0.3, 0.5),
-            link(Superior, 0.25, 0.2, 0.5),
-            link(TasteRelay, 0.1, 0.3, 0.5),
-            link(Descending, 0.08, 0.3, 1.0),
-        ],
-    },
-    Population {
-        id: Gnathal,
-        super_class: "central",
-        class: "gnathal",
-        cell_types: &[("GNG", 0)],
-        count: 3_760,
-        region: Region::Gnathal,
-        inhibitory: 0.4,
-        out_degree: 1.3,
-        links: &[
-            link(Gustatory, 0.02, 0.1, 0.5),
-            link(UnknownSensory, 0.006, 0.1, 1.0),
-            link(SensoryAscending, 0.03, 0.2, 1.0),
-            link(Gnathal, 0.55, 0.3, 0.2),
-            link(Superior, 0.13, 0.2, 0.5),
-            link(Descending, 0.12, 0.3, 1.0),
-            link(MechanosensoryCentre, 0.08, 0.2, 0.5),
-            link(TasteRelay, 0.06, 0.2, 1.0),
-            link(Motor, 0.03, 0.3, 1.0),
-            link(Ascending, 0.03, 0.3, 1.0),
-        ],
-    },
-    Population {
-        id: MechanosensoryCentre,
-        super_class: "central",
-        class: "antennal_mechanosensory",
-        cell_types: &[("WED", 400), ("AMMC", 0)],
-        count: 1_800,
-        region: Region::Wedge,
-        inhibitory: 0.38,
-        out_degree: 1.3,
-        links: &[
-            link(Mechanosensory, 0.1, 0.05, 0.2),
-            link(MechanosensoryCentre, 0.45, 0.2, 0.2),
-            link(Ventrolateral, 0.22, 0.1, 0.5),
-            link(Gnathal, 0.15, 0.2, 0.5),
-            link(Descending, 0.1, 0.2, 1.0),
-            link(Superior, 0.08, 0.1, 1.0),
-        ],
-    },
-    Population {
-        id: Superior,
-        super_class: "central",
-        class: "superior_protocerebrum",
-        cell_types: &[("SLP", 1_400), ("SMP", 1_400), ("SIP", 600), ("CRE", 0)],
-        count: 8_772,
-        region: Region::Superior,
-        inhibitory: 0.35,
-        out_degree: 1.35,
-        links: &[
-            link(Ocellar, 0.002, 0.5, 1.0),
-            link(Superior, 0.66, 0.2, 0.15),
-            link(Ventrolateral, 0.1, 0.15, 0.5),
-            link(CentralComplex, 0.06, 0.0, 1.0),
-            link(LateralHorn, 0.04, 0.1, 1.0),
-            link(Descending, 0.05, 0.3, 1.0),
-            link(Gnathal, 0.035, 0.3, 1.0),
-            link(Kenyon, 0.02, 0.0, 1.0),
-            link(Dopaminergic, 0.03, 0.3, 1.0),
-            link(Endocrine, 0.005, 0.3, 1.0),
-        ],
-    },
-    Population {
-        id: Ventrolateral,
-        super_class: "central",
-        class: "ventrolateral_protocerebrum",
-        cell_types: &[("AVLP", 1_700), ("PVLP", 900), ("PLP", 0)],
-        count: 7_500,
-        region: Region::Ventrolateral,
-        inhibitory: 0.38,
-        out_degree: 1.35,
-        links: &[
-            link(Ventrolateral, 0.6, 0.1, 0.15),
-            link(Superior, 0.18, 0.15, 0.5),
-            link(Descending, 0.08, 0.2, 1.0),
-            link(MechanosensoryCentre, 0.06, 0.1, 1.0),
-            link(Gnathal, 0.05, 0.2, 1.0),
-            link(VisualCentrifugal, 0.03, 0.1, 1.0),
-        ],
-    },
-    Population {
-        id: Descending,
-        super_class: "descending",
-        class: "",
-        cell_types: &[("DNp01", 1), ("DNa01", 1), ("DNa02", 1), ("MDN", 2), ("DNg", 300), ("DN", 0)],
-        count: 1_301,
-        region: Region::DescendingRind,
-        inhibitory: 0.19,
-        out_degree: 1.2,
-        links: &[
-            link(Gnathal, 0.55, 0.3, 0.5),
-            link(Descending, 0.2, 0.3, 1.0),
-            link(Ventrolateral, 0.18, 0.3, 1.0),
-            link(Motor, 0.07, 0.3, 1.0),
-        ],
-    },
-    Population {
-        id: Endocrine,
-        super_class: "endocrine",
-        class: "pars_intercerebralis",
-        cell_types: &[("IPC", 8), ("PI", 0)],
-        count: 76,
-        region: Region::Intercerebral,
-        inhibitory: 0.0,
-        out_degree: 0.0,
-        links: &[],
-    },
-    Population {
-        id: Motor,
-        super_class: "motor",
-        class: "brain_motor_neuron",
-        cell_types: &[("MN9", 1), ("MN6", 1), ("MN11", 2), ("MN", 0)],
-        count: 110,
-        region: Region::MotorRind,
-        inhibitory: 0.0,
-        out_degree: 0.0,
-        links: &[],
-    },
-];
+pub fn all() -> &'static [Population] {
+    static ALL: LazyLock<Vec<Population>> = LazyLock::new(|| {
+        let links = include_str!("../../../../assets/fly/links.csv");
+        // The tables are part of the program, and the tests of this folder find mistakes in them.
+        parse(include_str!("../../../../assets/fly/populations.csv"), links).unwrap_or_else(|why| panic!("{why}"))
+    });
+    &ALL
+}
+
+/// A row of `populations.csv`.
+#[derive(Deserialize)]
+struct PopulationRow {
+    id: P,
+    super_class: String,
+    class: String,
+    /// `R7:800;R8:800;R1-6`
+    cell_types: String,
+    count: u32,
+    region: Region,
+    inhibitory: f32,
+    out_degree: f32,
+}
+
+/// A row of `links.csv`.
+#[derive(Deserialize)]
+struct LinkRow {
+    from: P,
+    to: P,
+    share: f32,
+    crossed: f32,
+    spread: f32,
+    fewest_synapses: Option<u32>,
+    most_synapses: Option<u32>,
+}
+
+fn parse(populations: &str, links: &str) -> Result<Vec<Population>, String> {
+    let mut all = vec![];
+    for (line, row) in rows::<PopulationRow>("assets/fly/populations.csv", populations)? {
+        let at = |what: String| format!("assets/fly/populations.csv line {line}: {what}");
+        if row.id as usize != all.len() {
+            return Err(at(format!("{:?} is not in the order of the identifiers", row.id)));
+        }
+        let cell_types = row.cell_types.split(';').map(cell_type).collect::<Result<_, _>>().map_err(at)?;
+        all.push(Population {
+            id: row.id,
+            super_class: row.super_class,
+            class: row.class,
+            cell_types,
+            count: row.count,
+            region: row.region,
+            inhibitory: row.inhibitory,
+            out_degree: row.out_degree,
+            links: vec![],
+        });
+    }
+    for (line, row) in rows::<LinkRow>("assets/fly/links.csv", links)? {
+        let at = |what: &str| format!("assets/fly/links.csv line {line}: {what}");
+        if row.to as usize >= all.len() {
+            return Err(at("there is no such target"));
+        }
+        let source = all.get_mut(row.from as usize).ok_or_else(|| at("there is no such source"))?;
+        let strong = row.fewest_synapses.zip(row.most_synapses);
+        source.links.push(Link { to: row.to, share: row.share, crossed: row.crossed, spread: row.spread, strong });
+    }
+    Ok(all)
+}
+
+/// A name and its number of neurons, 0 if none is given.
+fn cell_type(text: &str) -> Result<(String, u32), String> {
+    let Some((name, count)) = text.split_once(':') else { return Ok((text.to_owned(), 0)) };
+    let count = count.parse().map_err(|_| format!("`{count}` is not a number of neurons of {name}"))?;
+    Ok((name.to_owned(), count))
+}
+
+/// Rows of a table with their lines.
+fn rows<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<(u64, T)>, String> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows = reader.deserialize().enumerate().map(|(i, row)| Ok((i as u64 + 2, row?)));
+    rows.collect::<Result<_, csv::Error>>().map_err(|why| format!("{file}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A changed number generates another network, so recorded runs could not be repeated.
+    #[test]
+    fn the_tables_are_those_of_recorded_runs() {
+        let mut text = String::new();
+        for p in all() {
+            let shares = (p.inhibitory.to_bits(), p.out_degree.to_bits());
+            let row = (p.id, &p.super_class, &p.class, &p.cell_types, p.count, p.region, shares.0, shares.1);
+            text += &format!("{row:?}\n");
+            for l in &p.links {
+                let [share, crossed, spread] = [l.share, l.crossed, l.spread].map(f32::to_bits);
+                text += &format!("{:?}\n", (l.to, share, crossed, spread, l.strong));
+            }
+        }
+        let fnv = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);
+        assert_eq!(format!("{hash:#x}"), "0x50b206dd9bab985b");
+    }
+
+    #[test]
+    fn a_malformed_table_names_its_line() {
+        let head = "id,super_class,class,cell_types,count,region,inhibitory,out_degree\n";
+        let links = "from,to,share,crossed,spread,fewest_synapses,most_synapses\n";
+        let eye = format!("{head}Photoreceptor,sensory,visual,R7:800;R8,10,Retina,0.0,0.3\n");
+        let why = |populations: &str, links: &str| parse(populations, links).expect_err("refused");
+        assert!(parse(&eye, links).is_ok());
+        assert!(why(&eye.replace("800", "many"), links).contains("populations.csv line 2: `many`"));
+        assert!(why(&eye.replace("Retina", "Knee"), links).contains("line: 2"));
+        assert!(why(&eye.replace("Photoreceptor", "Motor"), links).contains("line 2: Motor is not in the order"));
+        let lost = format!("{links}Photoreceptor,Motor,1,0,1,,\n");
+        assert!(why(&eye, &lost).contains("links.csv line 2: there is no such target"));
+    }
+}

@@ -1,10 +1,11 @@
 //! A model in f32 on some threads, as a backend.
 
-use super::{decoder::Pooled, text_copy::TextCopy, threads::Threads, trainer::TrainingState};
+use super::{decoder::Pooled, text_copy::TextCopy, trainer::TrainingState};
 use crate::{
     gpu::Pass,
-    kinds::language::backend::{
-        Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, TextModel, ViewNorms,
+    kinds::{
+        language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, TextModel, ViewNorms},
+        shared::threads::Threads,
     },
     sim::{Execution, MemoryReport, SimError},
 };
@@ -57,7 +58,7 @@ impl<T: CpuTrainer<Real = f32>> CpuBackend<T> {
 
 impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
-        out.append(&mut self.trainer.state_mut().stats);
+        self.trainer.state_mut().take_stats(out);
         Ok(())
     }
 
@@ -80,8 +81,8 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         })
     }
 
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.trainer.state().norms.clone())
+    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError> {
+        Ok(self.trainer.state().norms(ago))
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {

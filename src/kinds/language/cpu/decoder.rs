@@ -1,7 +1,9 @@
 //! Decoders on the threads of a backend.
 
-use super::threads::Threads;
-use crate::{kinds::language::backend::Decoder, sim::SimError};
+use crate::{
+    kinds::{language::backend::Decoder, shared::threads::Threads},
+    sim::SimError,
+};
 
 /// A decoder that runs on the threads of its backend.
 pub struct Pooled<'a, D> {

@@ -8,7 +8,6 @@
 //! | [`trainer`] | what training keeps beside the weights |
 //! | [`backend`], [`decoder`] | a model and its decoders on some threads |
 //! | [`text_copy`] | a copy of a model that writes a text beside the steps |
-//! | [`threads`] | the threads, which start with the first work |
 
 pub mod arena;
 pub mod backend;
@@ -17,7 +16,6 @@ pub mod decoder;
 pub mod head;
 pub mod layers;
 pub mod text_copy;
-pub mod threads;
 pub mod trainer;
 
 use super::backend::Outcome;

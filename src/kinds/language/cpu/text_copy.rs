@@ -1,8 +1,11 @@
 //! A copy of a model that writes a text on a thread of its own, while the model takes further steps.
 
-use super::{backend::TextNetwork, decoder::Pooled, threads::Threads};
+use super::{backend::TextNetwork, decoder::Pooled};
 use crate::{
-    kinds::language::backend::{Decoder, TextModel},
+    kinds::{
+        language::backend::{Decoder, TextModel},
+        shared::threads::Threads,
+    },
     sim::SimError,
 };
 

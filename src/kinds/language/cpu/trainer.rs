@@ -6,6 +6,7 @@ use crate::{
     nn::{optimizer::cpu::Outcome, parameters::ParameterMap, real::Real},
     sim::SimError,
 };
+use std::collections::VecDeque;
 
 /// Gradient, moments, and what the steps were.
 pub struct TrainingState<R> {
@@ -19,8 +20,12 @@ pub struct TrainingState<R> {
     pub counters: Counters,
     /// Steps that are not read yet.
     pub stats: Vec<StepStats>,
-    /// Norms of each parameter in the last step that measured.
-    pub norms: Vec<ViewNorms>,
+    /// Steps taken.
+    steps: u64,
+    /// Steps whose stats were taken.
+    read: u64,
+    /// Norms of each parameter in the steps that measured them and are not read yet, and in the last one that is, by step.
+    norms: VecDeque<(u64, Vec<ViewNorms>)>,
 }
 
 impl<R: Real + Default> TrainingState<R> {
@@ -32,7 +37,9 @@ impl<R: Real + Default> TrainingState<R> {
             v: zeros("second moments", n)?,
             counters: Counters { loss_scale: 1.0, ..Counters::default() },
             stats: vec![],
-            norms: vec![],
+            steps: 0,
+            read: 0,
+            norms: VecDeque::new(),
         })
     }
 
@@ -42,8 +49,24 @@ impl<R: Real + Default> TrainingState<R> {
         self.counters.updates += u64::from(done.is_applied);
         let gradient_norm = done.norm as f32;
         self.stats.push(StepStats { loss: loss as f32, gradient_norm, loss_scale: 1.0, is_skipped });
+        self.steps += 1;
         if let Some(before) = before {
-            self.norms = view_norms(map, before, weights, &self.gradient);
+            while self.norms.front().is_some_and(|(step, _)| *step <= self.read) {
+                self.norms.pop_front();
+            }
+            self.norms.push_back((self.steps, view_norms(map, before, weights, &self.gradient)));
         }
+    }
+
+    /// Moves what the steps since the last call were to the end of `out`.
+    pub fn take_stats(&mut self, out: &mut Vec<StepStats>) {
+        out.append(&mut self.stats);
+        self.read = self.steps;
+    }
+
+    /// Norms of each parameter in the step that is `ago` steps before the last one; empty if it did not measure them.
+    pub fn norms(&self, ago: u64) -> Vec<ViewNorms> {
+        let found = self.norms.iter().find(|(step, _)| *step + ago == self.steps);
+        found.map(|(_, norms)| norms.clone()).unwrap_or_default()
     }
 }

@@ -124,13 +124,18 @@ impl<M: DeviceModel> CudaBackend<M> {
         (&mut self.network, self.buffers.get_mut())
     }
 
-    /// Waits, and drops a captured pass, or all of them with the copy that writes texts.
-    pub fn forget(&mut self, what: Option<M::Captured>) -> Result<(), GpuError> {
+    /// Waits, and drops all captured passes and the copy that writes texts.
+    pub fn forget(&mut self) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
-        if what.is_none() {
-            self.texts = None;
-        }
-        self.captures.get_mut().forget(what);
+        self.texts = None;
+        self.captures.get_mut().forget(None);
+        Ok(())
+    }
+
+    /// Waits, and drops the captured updates.
+    pub fn forget_updates(&mut self) -> Result<(), GpuError> {
+        self.gpu.synchronize()?;
+        [false, true].into_iter().for_each(|measures| self.captures.get_mut().forget(Some(M::update(measures))));
         Ok(())
     }
 
@@ -160,18 +165,20 @@ impl<M: DeviceModel> CudaBackend<M> {
         }
         let mut sizes = self.network.sizes(tokens.max(held.tokens).div_ceil(self.network.parts().context));
         sizes.batch.arena = sizes.batch.arena.max(arena).max(held.arena);
-        self.forget(None)?;
+        self.forget()?;
         self.buffers.get_mut().batch.resize(&self.gpu, &sizes.batch)?;
         self.sizes = sizes;
         Ok(())
     }
 
-    /// Learning rate and other constants of the next update, which parameter it changes how, and by which plan.
+    /// Learning rate and other constants of the next update, which parameter it changes how, by which plan, and whether it
+    /// measures norms of parameters.
     pub fn set_optimizer(
         &mut self,
         hyper: &Hyper,
         groups: ParameterGroups,
         update: UpdatePlan,
+        measures: bool,
     ) -> Result<(), SimError> {
         let (muon, scaler, parts) = (hyper.muon(), &self.scaler, self.network.parts());
         let settings = OptimizerSettings {
@@ -188,8 +195,10 @@ impl<M: DeviceModel> CudaBackend<M> {
             is_nesterov: muon.is_nesterov.into(),
             is_stochastic: parts.is_stochastic.into(),
         };
-        if self.buffers.get_mut().trained.set_update(&self.gpu, parts.map, settings, groups, update)? {
-            self.forget(Some(M::UPDATE))?;
+        let trained = &mut self.buffers.get_mut().trained;
+        trained.set_measures(&self.gpu, measures)?;
+        if trained.set_update(parts.map, settings, groups, update)? {
+            self.forget_updates()?;
         }
         Ok(())
     }
@@ -245,7 +254,8 @@ impl<M: DeviceModel> CudaBackend<M> {
             first_token += batch.n_tokens();
             first_sequence += batch.sequences;
         }
-        self.compute(M::UPDATE, pass)?;
+        let measures = self.buffers.get_mut().trained.measures;
+        self.compute(M::update(measures), pass)?;
         self.recorded += 1;
         Ok(Outcome::Done)
     }
@@ -266,8 +276,8 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         self.evaluate_parts(batches, losses, pass)
     }
 
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.buffers()?.trained.view_norms()?)
+    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError> {
+        Ok(self.buffers()?.trained.view_norms(self.recorded.saturating_sub(1 + ago))?)
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {

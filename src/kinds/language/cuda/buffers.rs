@@ -92,8 +92,8 @@ buffers! {
             views: Buf<ViewRange> = Derived "ranges of parameters" s.views;
             /// Sums of squares of parts of the parameters.
             partials: Buf<f64> = Workspace "sums of squares" 3 * s.views * VIEW_PARTS as usize;
-            /// Norms of the named parameters.
-            norms: Buf<f32> = Readback "norms of parameters" 3 * s.views;
+            /// Norms of the named parameters in the steps that the host has not read.
+            norms: Buf<f32> = Readback "norms of parameters" [MAX_WAITING_STEPS, 3 * s.views];
             /// Weights before a step whose changes are measured.
             before: Option<Buf<f32>> = Workspace "weights before a step" 0;
         }
@@ -102,6 +102,8 @@ buffers! {
             known: Option<ParameterGroups> = None;
             /// How the next update is computed.
             pub update: UpdatePlan = UpdatePlan::default();
+            /// Whether the next update measures norms of parameters.
+            pub measures: bool = false;
         }
     }
 }
@@ -113,8 +115,6 @@ pub struct UpdatePlan {
     pub matrices: Vec<MatrixRun>,
     /// Newton-Schulz iterations.
     pub iterations: u32,
-    /// Whether norms of parameters are measured.
-    pub measures: bool,
 }
 
 impl<T: ModelFormat> Trained<T> {
@@ -208,16 +208,25 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Norms of each parameter in the last step that measured them.
-    pub fn view_norms(&self) -> Result<Vec<ViewNorms>, GpuError> {
+    /// Norms of each parameter in a step that measured them, by the number of its record.
+    pub fn view_norms(&self, record: u64) -> Result<Vec<ViewNorms>, GpuError> {
+        let (n, row) = (3 * self.views.len(), (record % MAX_WAITING_STEPS as u64) as usize);
         let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
-        Ok(self.norms.read()?.chunks_exact(3).map(of).collect())
+        Ok(self.norms.read_range(row * n..(row + 1) * n)?.chunks_exact(3).map(of).collect())
+    }
+
+    /// Sets whether the next update measures norms of parameters.
+    pub fn set_measures(&mut self, gpu: &Arc<Gpu>, measures: bool) -> Result<(), GpuError> {
+        if measures && self.before.is_none() {
+            self.before = Some(Buf::zeros(gpu, "weights before a step", self.weights.len())?);
+        }
+        self.measures = measures;
+        Ok(())
     }
 
     /// Sets how the following updates are computed. Whether captured ones are no longer valid.
     pub fn set_update(
         &mut self,
-        gpu: &Arc<Gpu>,
         map: &ParameterMap,
         settings: OptimizerSettings,
         groups: ParameterGroups,
@@ -230,9 +239,6 @@ impl<T: ModelFormat> Trained<T> {
             self.rules.write_at(0, &cuda::rules(&groups))?;
             self.groups.write(&groups.table(map))?;
             self.known = Some(groups);
-        }
-        if update.measures && self.before.is_none() {
-            self.before = Some(Buf::zeros(gpu, "weights before a step", self.weights.len())?);
         }
         if self.update == update {
             return Ok(false);
@@ -263,7 +269,7 @@ impl<T: ModelFormat> Trained<T> {
 
     /// Keeps the weights where their changes are measured; the update follows.
     pub fn keep_before(&mut self) -> Result<(), GpuError> {
-        match self.before.as_mut().filter(|_| self.update.measures) {
+        match self.before.as_mut().filter(|_| self.measures) {
             Some(before) => before.copy_from(&self.weights),
             None => Ok(()),
         }
@@ -293,13 +299,13 @@ impl<T: ModelFormat> Trained<T> {
     /// Measures and records a step.
     pub fn record_step(&mut self, kernels: &StepKernels, pass: &mut Pass) -> Result<(), GpuError> {
         let Self { weights, gradient, params, scale, total, state, records, .. } = self;
-        let Self { views, partials, norms, before, update, .. } = self;
-        if let Some(before) = before.as_ref().filter(|_| update.measures) {
+        let Self { views, partials, norms, before, measures, .. } = self;
+        if let Some(before) = before.as_ref().filter(|_| *measures) {
             let n = views.len() as u32;
             let grid = Grid::Blocks { blocks: [n, VIEW_PARTS, 1], threads: [256, 1, 1], shared_bytes: 0 };
             let (weights, before, gradient) = (&**weights, &**before, &**gradient);
             SumViews { views, weights, before, gradient, partials }.launch(kernels, pass, grid)?;
-            FinishViews { n_views: n, scale, partials, norms }.launch(kernels, pass, n)?;
+            FinishViews { n_views: n, params: params.buf(), scale, partials, norms }.launch(kernels, pass, n)?;
         }
         RecordStep { params: params.buf(), state, total, scale, records }.launch(kernels, pass, 1)
     }

@@ -90,9 +90,11 @@ kernels! {
             views: In<ViewRange>, weights: In<f32>, before: In<f32>, gradient: In<f32>, partials: InOut<f64>
         );
 
-        /// One thread per parameter: norms of its weights, gradient and change.
+        /// One thread per parameter: norms of its weights, gradient and change, in the row of the step.
         #[block(128)]
-        fn finish_views as FinishViews(n_views: Size<u32>, scale: In<f32>, partials: In<f64>, norms: InOut<f32>);
+        fn finish_views as FinishViews(
+            n_views: Size<u32>, params: In<StepParams>, scale: In<f32>, partials: In<f64>, norms: InOut<f32>
+        );
 
         /// One thread per 16 bits of keys and values: appends new tokens to the cache of a block. `lengths`: tokens in the cache, the
         /// new ones included.

@@ -40,8 +40,6 @@ pub trait DeviceModel: Send + Sized + 'static {
     type HostState: Default + Send;
     /// Kernels of the kind.
     const MODULES: &'static [ModuleSpec];
-    /// The update.
-    const UPDATE: Self::Captured;
 
     /// What every model has.
     fn parts(&self) -> ModelParts<'_>;
@@ -73,6 +71,8 @@ pub trait DeviceModel: Send + Sized + 'static {
         what: Self::Captured,
         pass: &mut Pass,
     ) -> Result<(), OpError>;
+    /// The update, which measures norms of parameters or does not.
+    fn update(measures: bool) -> Self::Captured;
     /// The pass that writes the [losses](BatchBuffers::losses) of a batch in memory, without gradients and random draws.
     fn losses(shape: BatchShape) -> Self::Captured;
     /// A decoder with an empty cache.

@@ -1,13 +1,15 @@
 //! Mean squared errors, without storing predictions.
 
-use super::thread_pool::ThreadPool;
 use crate::{
-    kinds::nuclei::{
-        choices::{FitnessMethod, OutputFunction, Storage},
-        params::Task,
-        real::Real,
-        state::State,
-        task::{Problem, Setup},
+    kinds::{
+        nuclei::{
+            choices::{FitnessMethod, OutputFunction, Storage},
+            params::Task,
+            real::Real,
+            state::State,
+            task::{Problem, Setup},
+        },
+        shared::threads::Threads,
     },
     num::halves,
 };
@@ -107,14 +109,14 @@ pub fn measure<T: Real>(
     state: &State<T>,
     idx: &[u32],
     tile: usize,
-    pool: ThreadPool,
+    threads: &Threads,
     room: &mut Vec<Lanes<T>>,
     out: &mut [T],
 ) {
     let work = idx.len() * of.x.len();
     room.resize(idx.len().div_ceil(tile) * of.inputs, [T::ZERO; LANES]);
     let tiles = out.chunks_mut(tile).zip(idx.chunks(tile)).zip(room.chunks_mut(of.inputs));
-    pool.for_each(work, tiles, |((out, slots), w)| {
+    threads.for_each(work, tiles, |((out, slots), w)| {
         for (out, slots) in out.chunks_mut(LANES).zip(slots.chunks(LANES)) {
             // Transposed, so that the nuclei of a vector are contiguous; the last vector may be partial.
             for (lane, slot) in slots.iter().enumerate() {

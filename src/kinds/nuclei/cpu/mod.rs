@@ -29,7 +29,6 @@ pub mod mixer;
 pub mod phases;
 pub mod population_stats;
 mod simulation;
-pub mod thread_pool;
 pub mod topk;
 pub mod turnover;
 pub mod variants;
@@ -48,13 +47,13 @@ use super::{
 };
 use crate::{
     gpu::Pass,
+    kinds::shared::threads::Threads,
     sim::{BuildContext, SimError},
 };
 use coupling::{Coupling, Kernel};
 use fitness::{EquationForms, Lanes};
 use phases::{Drift, Oscillators};
 use std::sync::Arc;
-use thread_pool::ThreadPool;
 use turnover::{Turnover, TurnoverTarget};
 use variants::Variants;
 
@@ -65,7 +64,7 @@ const TILE: usize = 128;
 pub struct CpuSim<T> {
     host: HostState,
     state: State<T>,
-    pool: ThreadPool,
+    threads: Threads,
     equations: EquationForms<T>,
     coupling: Coupling<T>,
     oscillators: Oscillators<T>,
@@ -91,7 +90,7 @@ impl<T: Real> CpuSim<T> {
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let (capacity, dim) = (params.population.capacity as usize, setup.dim);
         check(params)?;
-        let pool = ThreadPool::new(threads);
+        let threads = Threads::new(threads);
         let room = || Vec::with_capacity(capacity);
         let scratch = Scratch {
             f: room(),
@@ -106,13 +105,13 @@ impl<T: Real> CpuSim<T> {
         oscillators.set_mixing(&mixing::matrix(&params.coupling, state.fields, context.seed), params.coupling.sent);
         Ok(Self {
             equations: EquationForms::new(&setup),
-            coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, pool),
+            coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, &threads),
             oscillators,
             turnover: Turnover::new(capacity, dim),
-            variants: Variants::new(params, pool),
+            variants: Variants::new(params, &threads),
             host: HostState::new(params, context, setup, state.n() as u64),
             state,
-            pool,
+            threads,
             scratch,
         })
     }
@@ -167,7 +166,7 @@ impl<T: Real> CpuSim<T> {
                 let (rate, dim, stride) = (task.learning_rate, state.dim, state.stride);
                 let tiles = state.w.chunks_mut(stride * TILE).zip(state.alive.chunks(TILE));
                 let tiles = tiles.zip(scratch.slopes.chunks_mut(dim));
-                self.pool.for_each(2 * n * equations.x.len(), tiles, |((rows, alive), slope)| {
+                self.threads.for_each(2 * n * equations.x.len(), tiles, |((rows, alive), slope)| {
                     let living = rows.chunks_mut(stride).zip(alive).filter(|(_, alive)| **alive != 0);
                     living.for_each(|(row, _)| {
                         fitness::step_gradient(equations, task.answer, rate, &mut row[..dim], slope)
@@ -175,9 +174,9 @@ impl<T: Real> CpuSim<T> {
                 });
             }
             let (tiles, f) = (&mut scratch.tiles, &mut scratch.f);
-            fitness::measure(equations, task, state, &state.idx, TILE, self.pool, tiles, f);
+            fitness::measure(equations, task, state, &state.idx, TILE, &self.threads, tiles, f);
             let pieces = scratch.h.chunks_mut(TILE).zip(state.idx.chunks(TILE));
-            self.pool.for_each(10 * n * state.dim, pieces, |(h, slots)| {
+            self.threads.for_each(10 * n * state.dim, pieces, |(h, slots)| {
                 h.iter_mut().zip(slots).for_each(|(h, slot)| *h = fitness::entropy(state.row(*slot)));
             });
         } else {
@@ -210,7 +209,7 @@ impl<T: Real> CpuSim<T> {
 
     /// Step 2.
     fn move_phases(&mut self, pass: &mut Pass) {
-        let (draw, pool, n) = (self.draw(), self.pool, self.state.n() as u64);
+        let (draw, threads, n) = (self.draw(), &self.threads, self.state.n() as u64);
         let (phases, scratch) = (&self.host.params.phases, &self.scratch);
         let kernel = Kernel { x: &scratch.x, h: &scratch.h };
         let (oscillators, coupling, state) = (&mut self.oscillators, &mut self.coupling, &mut self.state);
@@ -218,7 +217,7 @@ impl<T: Real> CpuSim<T> {
         match phases.dynamics {
             Dynamics::Still => {}
             Dynamics::Kuramoto => {
-                let drift = Drift { phases, state, kernel, draw, pool };
+                let drift = Drift { phases, state, kernel, draw, threads };
                 for block in 0..phases.substeps {
                     pass.span("substep", n, || drift.substep(oscillators, coupling, block));
                 }
@@ -227,13 +226,13 @@ impl<T: Real> CpuSim<T> {
                 maps::draw_spikes(state, draw);
                 for _ in 0..phases.substeps {
                     pass.span("substep", n, || {
-                        oscillators.evaluate(kernel, coupling, pool);
+                        oscillators.evaluate(kernel, coupling, threads);
                         maps::apply(phases, state, oscillators);
                     });
                 }
             }
         }
-        pass.span("coupling", n, || oscillators.evaluate(kernel, coupling, pool));
+        pass.span("coupling", n, || oscillators.evaluate(kernel, coupling, threads));
         oscillators.scatter(state);
         for (at, slot) in state.idx.iter().enumerate() {
             let (i, sums) = (*slot as usize, &oscillators.sums);

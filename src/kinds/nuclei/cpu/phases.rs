@@ -3,14 +3,16 @@
 use super::{
     coupling::{Coupling, Kernel, Sums},
     mixer::Mixer,
-    thread_pool::ThreadPool,
 };
-use crate::kinds::nuclei::{
-    choices::{CouplingNorm, Integrator, SentPhase},
-    params::Phases,
-    random::{RandomAddress, RandomStream},
-    real::{Real, wrapped},
-    state::State,
+use crate::kinds::{
+    nuclei::{
+        choices::{CouplingNorm, Integrator, SentPhase},
+        params::Phases,
+        random::{RandomAddress, RandomStream},
+        real::{Real, wrapped},
+        state::State,
+    },
+    shared::threads::Threads,
 };
 
 /// Nuclei per chunk.
@@ -99,9 +101,9 @@ impl<T: Real> Oscillators<T> {
     }
 
     /// Computes cosines, sines, and coupling sums.
-    pub fn evaluate(&mut self, kernel: Kernel<'_, T>, coupling: &mut Coupling<T>, pool: ThreadPool) {
+    pub fn evaluate(&mut self, kernel: Kernel<'_, T>, coupling: &mut Coupling<T>, threads: &Threads) {
         let pieces = self.phi.chunks(CHUNK).zip(self.cos.chunks_mut(CHUNK).zip(self.sin.chunks_mut(CHUNK)));
-        pool.for_each(20 * self.fields * kernel.x.len(), pieces, |(phi, (cos, sin))| {
+        threads.for_each(20 * self.fields * kernel.x.len(), pieces, |(phi, (cos, sin))| {
             phi.iter().zip(cos).zip(sin).for_each(|((phi, cos), sin)| (*sin, *cos) = phi.sin_cos());
         });
         if self.fields == 1 {
@@ -123,7 +125,7 @@ pub struct Drift<'a, T> {
     /// Random numbers of the noise.
     pub draw: RandomAddress,
     /// Threads.
-    pub pool: ThreadPool,
+    pub threads: &'a Threads,
 }
 
 impl<T: Real> Drift<'_, T> {
@@ -155,7 +157,7 @@ impl<T: Real> Drift<'_, T> {
         for (field, noise) in oscillators.noise.chunks_mut(self.state.n().max(1)).enumerate() {
             let block = block | (field as u32) << 16;
             let pieces = noise.chunks_mut(CHUNK).zip(self.state.idx.chunks(CHUNK));
-            self.pool.for_each(60 * self.state.n(), pieces, |(noise, slots)| {
+            self.threads.for_each(60 * self.state.n(), pieces, |(noise, slots)| {
                 for (xi, slot) in noise.iter_mut().zip(slots) {
                     let moves = self.state.frozen[*slot as usize] == 0;
                     *xi = if moves { T::of(size * draw.normal(*slot, block)) } else { T::ZERO };
@@ -166,7 +168,7 @@ impl<T: Real> Drift<'_, T> {
 
     /// dφ/dt, into `oscillators.slope`.
     fn slope(&self, oscillators: &mut Oscillators<T>, coupling: &mut Coupling<T>) {
-        oscillators.evaluate(self.kernel, coupling, self.pool);
+        oscillators.evaluate(self.kernel, coupling, self.threads);
         let (k, scale) = (T::of(self.phases.coupling), T::of(self.phases.omega_scale));
         let n = T::of(self.state.n() as f64);
         let nuclei = self.state.idx.iter().zip(&oscillators.sums.d).cycle(); // once per field

@@ -51,7 +51,7 @@ impl<T: Real> HostSim for CpuSim<T> {
                 if new.measure.variants != self.host.params.measure.variants {
                     let needed = MemoryReport::from([("algorithms compared", Variants::<T>::bytes_of(&new))]);
                     HostMemory::now().map_or(Ok(()), |memory| memory.check(&needed))?;
-                    self.variants = Variants::new(&new, self.pool);
+                    self.variants = Variants::new(&new, &self.threads);
                 }
                 if new.coupling != self.host.params.coupling {
                     self.coupling.set_method(method(&new), new.coupling.sparse_cutoff, self.state.capacity);

@@ -1,12 +1,12 @@
 //! Timing of all coupling algorithms on the current population.
 
-use super::{
-    coupling::{Coupling, Kernel, Sums},
-    thread_pool::ThreadPool,
-};
+use super::coupling::{Coupling, Kernel, Sums};
 use crate::{
     gpu::Pass,
-    kinds::nuclei::{choices::CouplingMethod, params::Params, probes, real::Real},
+    kinds::{
+        nuclei::{choices::CouplingMethod, params::Params, probes, real::Real},
+        shared::threads::Threads,
+    },
 };
 
 /// Maximum number of nuclei, the first ones: naive sums over more take too long.
@@ -32,9 +32,9 @@ pub struct Variants<T> {
 
 impl<T: Real> Variants<T> {
     /// For a population with this capacity; `None` where the parameters do not compare algorithms.
-    pub fn new(params: &Params, pool: ThreadPool) -> Option<Self> {
+    pub fn new(params: &Params, threads: &Threads) -> Option<Self> {
         let n = params.measure.variants.then(|| n_compared(params.population.capacity))?;
-        let coupling = |(_, method)| Coupling::new(method, params.coupling.sparse_cutoff, n, pool);
+        let coupling = |(_, method)| Coupling::new(method, params.coupling.sparse_cutoff, n, threads);
         let room = || Sums::with_capacity(n);
         Some(Self { couplings: ALGORITHMS.map(coupling), reference: room(), sums: room() })
     }

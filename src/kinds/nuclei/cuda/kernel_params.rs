@@ -2,14 +2,16 @@
 
 use super::{coupling::Algorithm, layout::KernelParams};
 use crate::{
-    kinds::nuclei::{
-        choices::{
-            Barrier, ChildBase, CouplingMethod, CouplingNorm, Dynamics, FuseKey, OrderUsed, Precision, SentPhase,
-            TaskSource,
+    kinds::{
+        nuclei::{
+            choices::{
+                Barrier, ChildBase, CouplingMethod, CouplingNorm, Dynamics, FuseKey, OrderUsed, SentPhase, TaskSource,
+            },
+            mixing,
+            params::Params,
+            task::Setup,
         },
-        mixing,
-        params::Params,
-        task::Setup,
+        shared::real::StatePrecision,
     },
     sim::SimError,
 };
@@ -24,7 +26,7 @@ pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
     mixing::check(params)?;
     let refuse = |why: String| Err(SimError::NoDevice(format!("{why}; or run on the CPU")));
     let (population, capacity) = (&params.population, params.population.capacity as usize);
-    if population.precision == Precision::F64 {
+    if population.precision == StatePrecision::F64 {
         return refuse("the GPU backend uses single precision: set population.precision to F32".to_owned());
     }
     if matches!(params.coupling.method, CouplingMethod::Scan1d | CouplingMethod::Sparse) {

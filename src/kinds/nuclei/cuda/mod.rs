@@ -336,7 +336,7 @@ impl Pipeline {
 /// The modules that a simulation loads: [`FastKernels`](couple_kernels::FastKernels) only where they compute something.
 pub fn loaded_modules(params: &Params) -> Vec<ModuleSpec> {
     let is_fast = kernel_params::algorithm(params, None) == Algorithm::Fast || params.measure.variants;
-    let is_loaded = |module: &&ModuleSpec| is_fast || module.file != couple_kernels::FastKernels::SPEC.file;
+    let is_loaded = |module: &&ModuleSpec| is_fast || module.id() != couple_kernels::FastKernels::SPEC.id();
     MODULES.iter().filter(is_loaded).copied().collect()
 }
 

@@ -165,7 +165,7 @@ impl HostSim for CudaSim {
     }
 
     fn kernel_facts(&self) -> Vec<KernelFacts> {
-        let mine = |k: &KernelFacts| MODULES.iter().any(|m| m.file == k.file);
+        let mine = |k: &KernelFacts| MODULES.iter().any(|m| m.id() == k.module());
         self.gpu.kernel_facts().into_iter().filter(mine).collect()
     }
 }

@@ -110,11 +110,11 @@ impl<T: Real> Neuron<T> {
 /// `u ≤ max(u₀, I, 0) + b_peak g⁺`. `slack` covers the rounding of the closed form.
 #[inline]
 pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants<T>) -> Option<u32> {
-    let g_up = g.max(T::ZERO);
-    let i_up = current.max(T::ZERO);
+    let g_up = g.larger(T::ZERO);
+    let i_up = current.larger(T::ZERO);
     let slack = constants.slack * (u.abs() + g.abs() + current.abs());
     let room = constants.theta - slack;
-    if u.max(i_up) + constants.b_peak * g_up <= room {
+    if u.larger(i_up) + constants.b_peak * g_up <= room {
         return None;
     }
     let pull = i_up + g_up - u;
@@ -130,12 +130,12 @@ pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants
 /// sufficient, because most neurons will not cross before their next check.
 #[inline(always)]
 pub fn is_quiet_for<T: Real>(steps: u32, u: T, g: T, current: T, constants: &Constants<T>) -> bool {
-    let g_up = g.max(T::ZERO);
-    let i_up = current.max(T::ZERO);
+    let g_up = g.larger(T::ZERO);
+    let i_up = current.larger(T::ZERO);
     let slack = constants.slack * (u.abs() + g.abs() + current.abs());
     let room = constants.theta - slack;
-    let pull = (i_up + g_up - u).max(T::ZERO);
-    let never = u.max(i_up) + constants.b_peak * g_up <= room;
+    let pull = (i_up + g_up - u).larger(T::ZERO);
+    let never = u.larger(i_up) + constants.b_peak * g_up <= room;
     let later = room - u >= T::of_count(steps as i32) * (pull * constants.dt_per_tau_m);
     never | later // both are computed: each alone is hard to predict, their disjunction is not
 }

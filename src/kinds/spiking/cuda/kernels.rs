@@ -227,7 +227,7 @@ const SHARED: &[Constant] = device_constants![
 
 kernels! {
     /// The kernels of a window, in launch order, and those between windows.
-    pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
+    pub struct Kernels in "spiking/step.cu" for "f64" ["-DREAL=double"], also "f32" ["-DREAL=float"] as SINGLE
     using [RingLayout, LifConstants, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] with [SHARED] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
         /// synapses. Items: synaptic events.

@@ -72,7 +72,6 @@ mod tests {
                 8 * sizes.mailbox_words(blocks) as u64,
             ];
             let bytes: Vec<u64> = optional.iter().map(|held| held.bytes).collect();
-            println!("{source:?} {n}: {bytes:?} for {asked:?}");
             assert_eq!(bytes.len(), asked.len());
             assert!(bytes.iter().zip(&asked).all(|(a, b)| (*a as f64 - *b as f64).abs() <= 0.2 * *b as f64 + 256.0));
         }

@@ -120,8 +120,8 @@ impl<T: Real> HostSim for CudaSim<T> {
     }
 
     fn kernel_facts(&self) -> Vec<KernelFacts> {
-        let files = [module::<T>(), LeakyKernels::SPEC, VariantKernels::SPEC].map(|module| module.file);
-        let mine = |k: &KernelFacts| files.contains(&k.file);
+        let modules = [module::<T>(), LeakyKernels::SPEC, VariantKernels::SPEC].map(|module| module.id());
+        let mine = |k: &KernelFacts| modules.contains(&k.module());
         self.gpu.kernel_facts().into_iter().filter(mine).collect()
     }
 

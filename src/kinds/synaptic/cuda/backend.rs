@@ -51,7 +51,10 @@ pub enum Captured {
     /// Losses of a batch.
     Losses(BatchShape),
     /// The update.
-    Update,
+    Update {
+        /// Whether it measures norms of parameters.
+        measures: bool,
+    },
     /// The specialization of experts on a text of that many tokens.
     Specialization(usize),
     /// Logits of a token whose place in a text is in memory.
@@ -78,7 +81,6 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
     type Captured = Captured;
     type HostState = Experts;
     const MODULES: &'static [ModuleSpec] = super::MODULES;
-    const UPDATE: Captured = Captured::Update;
 
     fn parts(&self) -> ModelParts<'_> {
         let (c, map) = (&self.config, &*self.layout.map);
@@ -132,10 +134,14 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         match what {
             Captured::Gradients(shape, of_matrices) => pass::accumulate(self, b, (shape, of_matrices), pass),
             Captured::Losses(shape) => pass::losses(self, b, shape, pass),
-            Captured::Update => pass::update(self, kernels, b, pass),
+            Captured::Update { .. } => pass::update(self, kernels, b, pass),
             Captured::Specialization(n) => life::specialize(self, b, n, pass),
             Captured::Token => decode::token(self, b, pass),
         }
+    }
+
+    fn update(measures: bool) -> Captured {
+        Captured::Update { measures }
     }
 
     fn losses(shape: BatchShape) -> Captured {
@@ -181,7 +187,7 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
         check_dynamics(dynamics, &self.network.config)?;
         if self.network.dynamics != *dynamics {
             // Constants are arguments of captured launches.
-            self.forget(None)?;
+            self.forget()?;
             self.network.dynamics.clone_from(dynamics);
             let (context, n) = (self.network.config.context, synapses(&self.network.config, &dynamics.presynaptic));
             let shape = BatchShape::full(self.sizes.batch.tokens.div_ceil(context), context);

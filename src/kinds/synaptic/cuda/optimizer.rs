@@ -1,7 +1,7 @@
 //! Which parameter is updated how, and what frozen experts keep.
 
 use super::{
-    backend::{Captured, SynapticBackend},
+    backend::SynapticBackend,
     buffers::{DeviceBuffers, SynapticBuffers},
 };
 use crate::{
@@ -40,7 +40,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
             b.known_frozen = Some(frozen);
         }
         if b.frozen_ranges != ranges {
-            self.forget(Some(Captured::Update))?;
+            self.forget_updates()?;
             let b = &mut self.buffers_mut().kind;
             let needed = 3 * ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
             if b.kept.as_ref().map_or(0, |kept| kept.len()) < needed {
@@ -50,8 +50,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
         }
         let is_of_muon = |(id, _): &(ViewId, MatrixRun)| groups.rule(*id).mode() == Mode::Muon;
         let matrices = matrices(&layout, self.network.config.experts).filter(is_of_muon).map(|(_, run)| run).collect();
-        let update = UpdatePlan { matrices, iterations: input.hyper.muon().iterations, measures: input.measures };
-        self.set_optimizer(input.hyper, groups, update)
+        let update = UpdatePlan { matrices, iterations: input.hyper.muon().iterations };
+        self.set_optimizer(input.hyper, groups, update, input.measures)
     }
 }
 

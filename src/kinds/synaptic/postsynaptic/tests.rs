@@ -57,7 +57,6 @@ fn a_hundred_thousand_writes_stay_bounded() {
                 largest = largest.max(state.norm());
             }
         }
-        println!("{gate:?}: largest norm {largest:.3}, largest read-out {largest_read:.3}");
         assert!(largest <= 10.0 && largest_read <= 10.0 && largest.is_finite());
     }
 }
@@ -183,7 +182,6 @@ fn the_hebbian_rule_begins_as_trained_and_grows_without_bound() {
         largest = largest.max(if now.is_finite() { now } else { 0.0 });
         !now.is_finite()
     });
-    println!("output of length {start:.2} grew to {largest:.1e}, then not finite at token {steps:?}");
     assert!(steps.is_some() && largest > 1e6 * start);
     assert!(step().iter().any(|y| y.is_nan()));
 }

@@ -50,7 +50,10 @@ pub enum Captured {
     /// Logits of one token after those in the cache.
     Token,
     /// The update.
-    Update,
+    Update {
+        /// Whether it measures norms of parameters.
+        measures: bool,
+    },
 }
 
 impl<T: ModelFormat> DeviceModel for Network<T> {
@@ -59,7 +62,6 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
     type Captured = Captured;
     type HostState = ();
     const MODULES: &'static [ModuleSpec] = super::MODULES;
-    const UPDATE: Captured = Captured::Update;
 
     fn parts(&self) -> ModelParts<'_> {
         let (c, map) = (&self.config, &*self.layout.map);
@@ -98,8 +100,12 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
             Captured::Gradients { shape, drops } => pass::accumulate(self, b, shape, drops, pass),
             Captured::Losses(shape) => pass::losses(self, b, shape, pass),
             Captured::Token => decode::token(self, kernels, b, pass),
-            Captured::Update => pass::update(self, kernels, b, pass),
+            Captured::Update { .. } => pass::update(self, kernels, b, pass),
         }
+    }
+
+    fn update(measures: bool) -> Captured {
+        Captured::Update { measures }
     }
 
     fn losses(shape: BatchShape) -> Captured {
@@ -122,8 +128,8 @@ impl<T: ModelFormat> Backend for CudaBackend<Network<T>> {
         let network = &self.network;
         let op = optimizer(&network.config, &network.layout, input.hyper, input.frozen)?;
         let matrices = op.matrices.iter().map(|(matrix, _)| (*matrix).into()).collect();
-        let update = UpdatePlan { matrices, iterations: op.muon.iterations, measures: input.measures };
-        self.set_optimizer(input.hyper, op.groups, update)?;
+        let update = UpdatePlan { matrices, iterations: op.muon.iterations };
+        self.set_optimizer(input.hyper, op.groups, update, input.measures)?;
         let drops = Drops::of(input.hyper);
         self.train(input.batches, pass, |network, b, of| {
             let noise = |p: f32, offset: usize| {

@@ -50,40 +50,40 @@ mod tests {
     use super::*;
     use crate::kinds::transformer::choices::GemmMethod;
 
-    fn files(change: impl FnOnce(&mut Params), capability: u32, has_library: bool) -> Vec<&'static str> {
+    fn names(change: impl FnOnce(&mut Params), capability: u32, has_library: bool) -> Vec<String> {
         let mut params = Params::default();
         change(&mut params);
-        let files = expected(&params, Available { capability, has_library });
-        files.iter().map(|module| module.file.trim_start_matches("nn/").trim_end_matches(".cu")).collect()
+        let modules = expected(&params, Available { capability, has_library });
+        modules.iter().map(|module| module.id().to_string().trim_start_matches("nn/").to_owned()).collect()
     }
 
     #[test]
     fn modules_follow_from_parameters_and_device() {
         let bf16 = |params: &mut Params| params.compute.precision = Precision::Bf16;
-        let some = |files: Vec<&'static str>, of: &[&str]| -> Vec<&'static str> {
-            files.into_iter().filter(|file| of.iter().any(|of| file.starts_with(of))).collect()
+        let some = |names: Vec<String>, of: &[&str]| -> Vec<String> {
+            names.into_iter().filter(|name| of.iter().any(|of| name.starts_with(of))).collect()
         };
         let of = ["gemm", "attention"];
         let attention = ["attention_naive", "attention_decode"];
-        assert_eq!(some(files(|_| {}, 90, true), &of), attention, "fp32 with the library");
-        assert_eq!(some(files(|_| {}, 90, false), &["gemm"]), ["gemm_simt"]);
-        assert_eq!(some(files(bf16, 90, false), &of)[2..], ["attention_hopper_bf16", "gemm_wgmma_bf16", "gemm_bf16"]);
-        assert_eq!(some(files(bf16, 86, true), &of)[2..], ["attention_flash_bf16"]);
-        assert_eq!(some(files(bf16, 75, true), &of), attention);
+        assert_eq!(some(names(|_| {}, 90, true), &of), attention, "fp32 with the library");
+        assert_eq!(some(names(|_| {}, 90, false), &["gemm"]), ["gemm_simt"]);
+        assert_eq!(some(names(bf16, 90, false), &of)[2..], ["attention_hopper_bf16", "gemm_wgmma_bf16", "gemm_bf16"]);
+        assert_eq!(some(names(bf16, 86, true), &of)[2..], ["attention_flash_bf16"]);
+        assert_eq!(some(names(bf16, 75, true), &of), attention);
         let by_simt = |params: &mut Params| params.compute.gemm = GemmMethod::Simt;
-        assert_eq!(some(files(by_simt, 90, true), &["gemm"]), ["gemm_simt"]);
+        assert_eq!(some(names(by_simt, 90, true), &["gemm"]), ["gemm_simt"]);
         let drops = |params: &mut Params| params.training.attention_dropout = 0.1;
-        assert_eq!(some(files(drops, 90, true), &["attention_naive"]), ["attention_naive", "attention_naive_dropping"]);
+        assert_eq!(some(names(drops, 90, true), &["attention_naive"]), ["attention_naive", "attention_naive_dropping"]);
     }
 
     #[test]
     fn no_module_is_expected_twice() {
         for precision in [Precision::F32, Precision::Tf32, Precision::Bf16, Precision::F16] {
-            let files = files(|params| params.compute.precision = precision, 90, false);
-            let mut once = files.clone();
+            let names = names(|params| params.compute.precision = precision, 90, false);
+            let mut once = names.clone();
             once.sort_unstable();
             once.dedup();
-            assert_eq!(once.len(), files.len(), "{files:?}");
+            assert_eq!(once.len(), names.len(), "{names:?}");
         }
     }
 }

@@ -84,7 +84,7 @@ device_struct! {
 
 kernels! {
     /// Without tensor cores: any head, layout and format.
-    pub struct NaiveKernels in "nn/attention_naive.cu", also "nn/attention_naive_dropping.cu" as DROPPING
+    pub struct NaiveKernels in "nn/attention_naive.cu", also "dropping" ["-DDROPS=true"] as DROPPING
         compiled (Compile::FUSED) using [HeadPlaces, AttentionArgs, DropoutStep] with [DROPOUT_CONSTANTS]
     {
         /// Attention with heads of up to 64 elements, 64 queries per block.
@@ -143,8 +143,10 @@ const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 kernels! {
     /// On tensor cores, in tiles.
-    pub struct FlashKernels in "nn/attention_flash_bf16.cu", also "nn/attention_flash_f16.cu" as F16,
-        also "nn/attention_flash_dropping_bf16.cu" as DROPPING, also "nn/attention_flash_dropping_f16.cu" as F16_DROPPING
+    pub struct FlashKernels in "nn/attention_flash.cu"
+        for "bf16" ["-DELEMENTS=Bf16Pairs"], also "f16" ["-DELEMENTS=F16Pairs"] as F16,
+        also "dropping_bf16" ["-DELEMENTS=Bf16Pairs", "-DDROPS=true"] as DROPPING,
+        also "dropping_f16" ["-DELEMENTS=F16Pairs", "-DDROPS=true"] as F16_DROPPING
         compiled (Compile::FUSED.on(TARGETS)) using [HeadPlaces, AttentionArgs, DropoutStep] with [DROPOUT_CONSTANTS]
     {
         /// Attention with heads of up to 64 elements.
@@ -178,8 +180,10 @@ const HOPPER: &[Target] = &[Target::portable(75), Target::specific(90)];
 
 kernels! {
     /// On Hopper's tensor cores, in tiles.
-    pub struct HopperKernels in "nn/attention_hopper_bf16.cu", also "nn/attention_hopper_f16.cu" as F16,
-        also "nn/attention_hopper_dropping_bf16.cu" as DROPPING, also "nn/attention_hopper_dropping_f16.cu" as F16_DROPPING
+    pub struct HopperKernels in "nn/attention_hopper.cu"
+        for "bf16" ["-DELEMENTS=Bf16Pairs"], also "f16" ["-DELEMENTS=F16Pairs"] as F16,
+        also "dropping_bf16" ["-DELEMENTS=Bf16Pairs", "-DDROPS=true"] as DROPPING,
+        also "dropping_f16" ["-DELEMENTS=F16Pairs", "-DDROPS=true"] as F16_DROPPING
         compiled (Compile::FUSED.on(HOPPER)) using [HeadPlaces, AttentionArgs, DropoutStep, TensorMap] with [DROPOUT_CONSTANTS]
     {
         /// Attention with heads of up to 64 elements.

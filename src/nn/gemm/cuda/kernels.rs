@@ -78,8 +78,9 @@ const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 kernels! {
     /// Tensor cores, by type of the operands.
-    pub struct MmaKernels in "nn/gemm_bf16.cu", also "nn/gemm_f16.cu" as F16, also "nn/gemm_tf32.cu" as TF32,
-        also "nn/gemm_s8.cu" as S8 compiled (Compile::FUSED.on(TARGETS)) using [GemmArgs]
+    pub struct MmaKernels in "nn/gemm.cu"
+        for "bf16" ["-DOPERANDS=BF16"], also "f16" ["-DOPERANDS=F16"] as F16, also "tf32" ["-DOPERANDS=TF32"] as TF32,
+        also "s8" ["-DOPERANDS=S8", "-DK_MUST_BE_ADJACENT"] as S8 compiled (Compile::FUSED.on(TARGETS)) using [GemmArgs]
     {
         /// Matrix multiplication by tensor cores, 128 × 256 elements of C per block: for large, aligned matrices.
         #[block(256)]
@@ -118,7 +119,8 @@ kernels! {
 
 kernels! {
     /// Hopper's tensor cores, by type of the operands.
-    pub struct WgmmaKernels in "nn/gemm_wgmma_bf16.cu", also "nn/gemm_wgmma_f16.cu" as F16
+    pub struct WgmmaKernels in "nn/gemm_wgmma.cu"
+        for "bf16" ["-DOPERAND=bf16", "-DOWN_OUT=OUT_BF16"], also "f16" ["-DOPERAND=f16", "-DOWN_OUT=OUT_F16"] as F16
         compiled (Compile::FUSED.on(&[Target::portable(75), Target::specific(90)])) using [GemmArgs, TensorMap]
     {
         /// Matrix multiplication by wgmma, 128 × 256 elements of C at a time per block.
@@ -132,7 +134,8 @@ kernels! {
 
 kernels! {
     /// Tensor cores by fragments, by type of the operands.
-    pub struct WmmaKernels in "nn/gemm_wmma_bf16.cu", also "nn/gemm_wmma_f16.cu" as F16
+    pub struct WmmaKernels in "nn/gemm_wmma.cu"
+        for "bf16" ["-DOPERANDS=BF16"], also "f16" ["-DOPERANDS=F16"] as F16
         compiled (Compile::FUSED.on(TARGETS)) using [GemmArgs]
     {
         /// Matrix multiplication by WMMA fragments, 128 × 128 elements of C per block.

@@ -372,7 +372,6 @@ mod tests {
         ];
         let mut texts: Vec<String> = others.iter().chain([&key]).map(ToString::to_string).collect();
         assert!(texts.iter().all(|text| !text.contains(COLUMN)), "{texts:?}");
-        println!("{}", texts[11]);
         texts.sort();
         texts.dedup();
         assert_eq!(texts.len(), others.len() + 1);

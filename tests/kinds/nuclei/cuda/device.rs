@@ -1,6 +1,6 @@
 //! Helpers of the nuclei tests on the GPU.
 
-pub use crate::device::{gpu, micros};
+pub use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Gpu},
     kinds::nuclei::cuda::layout::{DeviceStats, KernelParams, PopulationCounts},
@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 /// Prints an error with its tolerance, and checks it.
 pub fn within(what: &str, error: f64, tolerance: f64) {
-    println!("{what:<58} {error:9.2e}  of {tolerance:8.1e}  {}", if error <= tolerance { "fine" } else { "TOO FAR" });
     assert!(error <= tolerance, "{what}: {error:e} exceeds {tolerance:e}");
 }
 

@@ -26,6 +26,5 @@ pub fn same(a: &[LifeEvent], b: &[LifeEvent]) {
             }
         }
     }
-    println!("lineage: {} events, {n_errors} errors at the end", a.len());
     assert!(n_errors > 10);
 }

@@ -8,6 +8,5 @@ mod lives;
 mod measure;
 mod readings;
 pub mod runs;
-mod timing;
 
 use neuropil_test_support::golden;

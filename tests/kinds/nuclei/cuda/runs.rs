@@ -378,12 +378,6 @@ fn a_large_population_stays_consistent() {
             assert!(state.birth[slot] <= step);
             assert!(!dead || state.row(slot as u32).iter().all(|w| *w == 0.0), "{slot} is not empty");
         }
-        println!(
-            "generation {step}: {} nuclei, best {:.4}, r {:.4}",
-            state.n(),
-            sim.host().stats.f_best,
-            sim.host().stats.r
-        );
     }
 }
 

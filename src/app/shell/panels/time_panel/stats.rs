@@ -20,14 +20,14 @@ struct Figures {
     busiest: (u32, u32),
 }
 
-type Key = (u64, u64, u64);
+type TimeStatsKey = (u64, u64, u64);
 type Counted = Vec<(ProbeId, Figures)>;
 
 /// The last counts, and the job that computes new ones.
 #[derive(Default)]
 pub struct Stats {
-    shown: Option<(Key, Counted)>,
-    pool_job: pool::PoolJob<Key, Counted>,
+    shown: Option<(TimeStatsKey, Counted)>,
+    pool_job: pool::PoolJob<TimeStatsKey, Counted>,
 }
 
 fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
@@ -46,7 +46,7 @@ fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
 }
 
 impl Stats {
-    fn update(&mut self, ctx: &egui::Context, app: &App, key: Key) {
+    fn update(&mut self, ctx: &egui::Context, app: &App, key: TimeStatsKey) {
         if let Some(counted) = self.pool_job.poll() {
             self.shown = Some(counted);
         }

@@ -1,7 +1,7 @@
 //! Coupling sums with a stored matrix J.
 
 use super::{Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
+use crate::kinds::{nuclei::real::Real, shared::threads::Threads};
 
 /// `[N × N]` weights of pairs.
 #[derive(Default)]
@@ -16,10 +16,10 @@ impl<T: Real> Dense<T> {
     }
 
     /// Computes J of a kernel.
-    pub fn plan(&mut self, kernel: Kernel<'_, T>, pool: ThreadPool) {
+    pub fn plan(&mut self, kernel: Kernel<'_, T>, threads: &Threads) {
         let n = kernel.x.len();
         self.j.resize(n * n, T::ZERO);
-        pool.for_each(8 * n * n, self.j.chunks_mut(n.max(1)).enumerate(), |(j, row)| {
+        threads.for_each(8 * n * n, self.j.chunks_mut(n.max(1)).enumerate(), |(j, row)| {
             row.iter_mut().enumerate().for_each(|(k, w)| *w = kernel.pair(j, k));
         });
     }
@@ -35,11 +35,11 @@ impl<T: Real> Dense<T> {
     }
 
     /// J times [cos, sin, 1], row by row.
-    pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
+    pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
         let n = cos.len();
         let rows = self.j.chunks(n.max(1)).zip(cos.iter().zip(sin));
         let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).zip(rows);
-        pool.for_each(3 * n * n, pieces, |(((re, im), d), (row, (c, s)))| {
+        threads.for_each(3 * n * n, pieces, |(((re, im), d), (row, (c, s)))| {
             let mut sums = [0.0; 3];
             for ((w, cos), sin) in row.iter().zip(cos).zip(sin) {
                 sums[0] += (*w * *cos).wide();

@@ -14,7 +14,7 @@
 //! The plan keeps what depends on f and H only: the block each element comes from, and its two factors.
 
 use super::{Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
+use crate::kinds::{nuclei::real::Real, shared::threads::Threads};
 use std::mem::swap;
 
 /// [cos, sin, 1, 0] of a nucleus, or sums of them.
@@ -86,9 +86,9 @@ impl<T: Real> Fast<T> {
     }
 
     /// Sorts, merges, and stores the factors.
-    pub fn plan(&mut self, kernel: Kernel<'_, T>, pool: ThreadPool) {
+    pub fn plan(&mut self, kernel: Kernel<'_, T>, threads: &Threads) {
         let n = kernel.x.len();
-        self.choose_chunks(n, pool.threads());
+        self.choose_chunks(n, threads.number());
         for (i, (slot, x)) in self.order.iter_mut().zip(kernel.x).enumerate() {
             *slot = (x.ordered(), i as u32);
         }
@@ -106,7 +106,7 @@ impl<T: Real> Fast<T> {
         let (links, high_links) = self.links[..self.levels * n].split_at_mut(split);
         let pieces = nodes[..n].chunks_mut(piece).zip(spare[..n].chunks_mut(piece)).zip(self.xs[..n].chunks(piece));
         let pieces = pieces.zip(sides.chunks_mut(local.max(1) * piece).zip(links.chunks_mut(local.max(1) * piece)));
-        pool.for_each(25 * split, pieces, |(((mut nodes, mut spare), xs), (sides, links))| {
+        threads.for_each(25 * split, pieces, |(((mut nodes, mut spare), xs), (sides, links))| {
             let of = nodes.len();
             for (level, (sides, links)) in sides.chunks_mut(of).zip(links.chunks_mut(of)).enumerate() {
                 merge(1 << level, nodes, spare, xs, sides, links);
@@ -132,7 +132,7 @@ impl<T: Real> Fast<T> {
     }
 
     /// S and d from the stored factors.
-    pub fn sums(&mut self, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
+    pub fn sums(&mut self, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
         let n = cos.len();
         let (local, piece) = self.local;
         for ((w, sum), (_, index)) in self.w[0].iter_mut().zip(&mut self.out[0]).zip(&self.order[..n]) {
@@ -146,7 +146,7 @@ impl<T: Real> Fast<T> {
         let pieces = w[..n].chunks_mut(piece).zip(spare_w[..n].chunks_mut(piece));
         let pieces = pieces.zip(sum[..n].chunks_mut(piece).zip(spare_sum[..n].chunks_mut(piece)));
         let pieces = pieces.zip(sides.chunks(local.max(1) * piece).zip(links.chunks(local.max(1) * piece)));
-        pool.for_each(16 * split, pieces, |(((mut w, mut spare_w), (mut sum, mut spare_sum)), (sides, links))| {
+        threads.for_each(16 * split, pieces, |(((mut w, mut spare_w), (mut sum, mut spare_sum)), (sides, links))| {
             let of = w.len();
             for (level, (sides, links)) in sides.chunks(of).zip(links.chunks(of)).enumerate() {
                 sum_level(1 << level, (w, sum), (spare_w, spare_sum), sides, links);

@@ -9,8 +9,10 @@ pub mod fields;
 mod pairs;
 mod sorted;
 
-use super::thread_pool::ThreadPool;
-use crate::kinds::nuclei::{choices::CouplingMethod, real::Real};
+use crate::kinds::{
+    nuclei::{choices::CouplingMethod, real::Real},
+    shared::threads::Threads,
+};
 use dense::Dense;
 use fast::Fast;
 use sorted::Sorted;
@@ -76,7 +78,7 @@ impl<T: Real> Sums<T> {
 pub struct Coupling<T> {
     method: CouplingMethod,
     cutoff: T,
-    pool: ThreadPool,
+    threads: Threads,
     fast: Fast<T>,
     sorted: Sorted,
     dense: Dense<T>,
@@ -86,11 +88,11 @@ pub struct Coupling<T> {
 
 impl<T: Real> Coupling<T> {
     /// For up to `most` nuclei.
-    pub fn new(method: CouplingMethod, cutoff: f64, most: usize, pool: ThreadPool) -> Self {
+    pub fn new(method: CouplingMethod, cutoff: f64, most: usize, threads: &Threads) -> Self {
         let mut new = Self {
             method,
             cutoff: T::of(cutoff),
-            pool,
+            threads: threads.clone(),
             fast: Fast::default(),
             sorted: Sorted::default(),
             dense: Dense::default(),
@@ -148,9 +150,9 @@ impl<T: Real> Coupling<T> {
         let ends = kernel.h.iter().map(|h| h.wide()).fold((f64::MAX, f64::MIN), |(a, b), h| (a.min(h), b.max(h)));
         self.is_wide = ends.1 - ends.0 > fast::MAX_H_RANGE;
         match self.method_for(kernel.x.len()) {
-            CouplingMethod::Fast => self.fast.plan(kernel, self.pool),
+            CouplingMethod::Fast => self.fast.plan(kernel, &self.threads),
             CouplingMethod::Scan1d | CouplingMethod::Sparse => self.sorted.plan(kernel.x),
-            CouplingMethod::Dense => self.dense.plan(kernel, self.pool),
+            CouplingMethod::Dense => self.dense.plan(kernel, &self.threads),
             _ => {}
         }
     }
@@ -163,15 +165,15 @@ impl<T: Real> Coupling<T> {
     /// S and d for e^{iφ} given as cosines and sines; `kernel` is the planned one.
     pub fn sums(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         out.resize(cos.len());
-        let pool = self.pool;
+        let threads = &self.threads;
         match self.method_for(cos.len()) {
-            CouplingMethod::Naive => pairs::naive(kernel, cos, sin, out, pool),
+            CouplingMethod::Naive => pairs::naive(kernel, cos, sin, out, threads),
             CouplingMethod::MeanField => pairs::mean_field(cos, sin, out),
-            CouplingMethod::Fast => self.fast.sums(cos, sin, out, pool),
+            CouplingMethod::Fast => self.fast.sums(cos, sin, out, threads),
             CouplingMethod::Scan1d => self.sorted.scan(kernel, cos, sin, out),
-            CouplingMethod::Sparse => self.sorted.sparse(kernel, self.cutoff, cos, sin, out, pool),
-            CouplingMethod::Dense => self.dense.sums(cos, sin, out, pool),
-            CouplingMethod::Tiled | CouplingMethod::Auto => pairs::tiled(kernel, cos, sin, out, pool),
+            CouplingMethod::Sparse => self.sorted.sparse(kernel, self.cutoff, cos, sin, out, threads),
+            CouplingMethod::Dense => self.dense.sums(cos, sin, out, threads),
+            CouplingMethod::Tiled | CouplingMethod::Auto => pairs::tiled(kernel, cos, sin, out, threads),
         }
     }
 

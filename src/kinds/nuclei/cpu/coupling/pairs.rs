@@ -2,7 +2,7 @@
 
 use super::{CHUNK, Kernel, Sums, turned};
 use crate::{
-    kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real},
+    kinds::{nuclei::real::Real, shared::threads::Threads},
     num::isa::Isa,
 };
 
@@ -10,11 +10,11 @@ use crate::{
 const LANES: usize = 16;
 
 /// The formula evaluated literally: sine and cosine of every phase difference.
-pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
+pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
     let n = cos.len();
     let phase: Vec<T> = cos.iter().zip(sin).map(|(c, s)| s.atan2(*c)).collect();
     let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).enumerate();
-    pool.for_each(40 * n * n, pieces, |(j, ((re, im), d))| {
+    threads.for_each(40 * n * n, pieces, |(j, ((re, im), d))| {
         let mut sums = [0.0; 3];
         for k in 0..n {
             let (sin, cos) = (phase[k] - phase[j]).sin_cos();
@@ -26,10 +26,10 @@ pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
 }
 
 /// With e^{iφ} computed once: one exponential per pair.
-pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
+pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
     let n = cos.len();
     let pieces = out.re.chunks_mut(LANES).zip(out.im.chunks_mut(LANES)).zip(out.d.chunks_mut(LANES)).enumerate();
-    pool.for_each(8 * n * n, pieces, |(at, ((re, im), d))| {
+    threads.for_each(8 * n * n, pieces, |(at, ((re, im), d))| {
         let first = at * LANES;
         let sums = tile(kernel, cos, sin, first, re.len());
         for lane in 0..re.len() {

@@ -1,7 +1,7 @@
 //! Coupling sums in order of fitness: without entropy (scan), or without distant pairs (sparse).
 
 use super::{Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
+use crate::kinds::{nuclei::real::Real, shared::threads::Threads};
 
 /// Nuclei per chunk.
 const CHUNK: usize = 256;
@@ -60,7 +60,7 @@ impl Sorted {
         cos: &[T],
         sin: &[T],
         out: &mut Sums<T>,
-        pool: ThreadPool,
+        threads: &Threads,
     ) {
         self.carried.resize(cos.len(), [0.0; 3]);
         let reach = -cutoff.ln();
@@ -86,7 +86,7 @@ impl Sorted {
             sums
         };
         let n = cos.len();
-        pool.for_each(8 * n * n, self.carried.chunks_mut(CHUNK).enumerate(), |(piece, rows)| {
+        threads.for_each(8 * n * n, self.carried.chunks_mut(CHUNK).enumerate(), |(piece, rows)| {
             rows.iter_mut().enumerate().for_each(|(i, row)| *row = sum(piece * CHUNK + i));
         });
         for (i, sums) in order.iter().map(|i| *i as usize).zip(&self.carried) {

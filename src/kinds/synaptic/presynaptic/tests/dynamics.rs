@@ -22,7 +22,6 @@ fn vesicles_are_conserved() {
             worst = (0..16).map(|j| (state.vesicles(j) - total).abs()).fold(worst, f64::max);
         }
     }
-    println!("vesicles: off by {worst:.1e} of 24");
     assert_eq!(worst, 0.0, "flows are multiples of a quantum");
 }
 
@@ -115,7 +114,6 @@ fn constant_drive_depresses_release_to_the_rate_of_priming() {
         assert!((last.released - priming).abs() < 1e-9, "{} {priming}", last.released);
         steady.push(last.released);
     }
-    println!("steady release: {steady:?}");
     assert!((steady[1] - 0.075).abs() < 1e-9);
 }
 
@@ -144,7 +142,6 @@ fn paired_pulses_facilitate_or_depress() {
         (-6..=6).map(|i| ratio(0.5 * f64::from(i))).collect()
     };
     let (ratios, without) = (of(Constants::default().ca_retain), of(0.0));
-    println!("paired-pulse ratios: {ratios:.2?}, without residual calcium {without:.2?}");
     assert!(ratios.iter().zip(&without).take(6).all(|(with, without)| *with > 1.05 * without), "calcium facilitates");
     assert!(ratios[0] > 1.0 && ratios[4] > 1.0 && ratios[10] < 1.0 && ratios[12] < 1.0);
     assert_eq!(ratios.windows(2).filter(|r| (r[0] > 1.0) != (r[1] > 1.0)).count(), 1, "one crossing");

@@ -1,6 +1,5 @@
 //! The properties of section 1.11 of the specification, for the shipped model.
 
-mod bench;
 mod dynamics;
 mod forms;
 mod gradient;

@@ -34,7 +34,6 @@ fn counts_are_binomial() {
         // Fourth central moment of the binomial distribution.
         let fourth = variance * (1.0 + 3.0 * (f64::from(n) - 2.0) * p * (1.0 - p));
         let z_variance = (got_variance - variance) / ((fourth - variance * variance) / size).sqrt();
-        println!("n {n} p {p}: z of the mean {z:.2}, of the variance {z_variance:.2}");
         assert!(z.abs() < 4.0 && z_variance.abs() < 4.0);
     }
 }
@@ -48,7 +47,6 @@ fn a_drawn_release_is_unbiased_and_never_exceeds_the_pool() {
         assert!(released.iter().all(|r| (0.0..=pool).contains(r)));
         let (mean, k) = (released.iter().sum::<f64>() / n as f64, f64::from(trials(pool)));
         let z = (mean - p * pool) / (pool * (p * (1.0 - p) / k / n as f64).sqrt());
-        println!("pool {pool} p {p}: z {z:.2}");
         assert!(z.abs() < 4.0);
     }
     assert_eq!([0.0, 0.4, 0.5, 1.5, 2.5, 7.5, 40.0, f64::NAN].map(trials), [1, 1, 1, 2, 2, 8, MAX_TRIALS, 1]);
@@ -101,11 +99,9 @@ fn two_estimators_of_the_reference_are_unbiased() {
             assert!(counts.iter().all(|c| c.fract() == 0.0 && (0.0..=f64::from(n)).contains(c)));
             let expected = f64::from(n) * p;
             let z = (mean(&counts) - expected) / (expected * (1.0 - p) / f64::from(DRAWS)).sqrt();
-            println!("{estimator:?}, n {n} p {p}: z {z:.2}");
             assert!(z.abs() < 4.0);
         }
         let factor = mean(&estimated(Estimator::NormalReparam, n, p, DRAWS)) / (f64::from(n) * p);
-        println!("normal, n {n} p {p}: {factor:.2} of the mean");
         assert!((factor - bias).abs() < 0.02, "{factor}");
     }
 }

@@ -1,0 +1,4 @@
+// Dropout: nn/dropout.cuh. ELEMENT is the type of the elements.
+#include "common/elements.cuh"
+typedef ELEMENT T;
+#include "nn/dropout.cuh"

@@ -1,0 +1,3 @@
+// A spiking network in double or single precision (REAL).
+#include "gen/spiking-step.cuh"
+#include "spiking/kernels.cuh"

@@ -1,0 +1,68 @@
+//! Declarations of modules: what the compiler receives and which kernels a module defines.
+
+use super::{
+    Compile, KernelSpec,
+    layout::{Constants, Definition},
+};
+use std::fmt;
+
+/// Declaration of a module: a `.cu` file, the macros that are defined for it, and the kernels it must define.
+#[derive(Clone, Copy, Debug)]
+pub struct ModuleSpec {
+    /// Path of the file under `kernels/`.
+    pub file: &'static str,
+    /// Name of the module among those compiled from the file: `bf16`; one of them may have an empty name.
+    pub variant: &'static str,
+    /// Options of NVRTC that define macros of the file: `-DELEMENT=bf16`.
+    pub defines: &'static [&'static str],
+    /// Kernels in launch order.
+    pub kernels: &'static [KernelSpec],
+    /// Definitions of the device structs that the kernels take.
+    pub structs: fn() -> Vec<Definition>,
+    /// Constants that the kernels share with the host.
+    pub constants: &'static [Constants],
+    /// Compiler flags and targets.
+    pub compile: Compile,
+}
+
+impl ModuleSpec {
+    /// Identifies the module.
+    pub const fn id(&self) -> ModuleId {
+        ModuleId { file: self.file, variant: self.variant }
+    }
+
+    /// Stem of the generated header: `spiking/step.cu` gives `spiking-step`, `common/selftest.cu` gives `selftest`.
+    pub fn file_stem(&self) -> String {
+        self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
+    }
+
+    /// Stem of the embedded PTX: `spiking-step_f64`.
+    pub fn stem(&self) -> String {
+        self.file_stem() + &suffix(self.variant)
+    }
+
+    /// Options of NVRTC other than target and include folder.
+    pub fn flags(&self) -> Vec<&'static str> {
+        [self.compile.flags(), self.defines].concat()
+    }
+}
+
+/// Identifies a module: path of the file under `kernels/`, and name among the modules compiled from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModuleId {
+    /// Path of the file under `kernels/`.
+    pub file: &'static str,
+    /// See [`ModuleSpec::variant`].
+    pub variant: &'static str,
+}
+
+/// `nn/softmax_bf16`.
+impl fmt::Display for ModuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.file.trim_end_matches(".cu"), suffix(self.variant))
+    }
+}
+
+fn suffix(variant: &str) -> String {
+    if variant.is_empty() { String::new() } else { format!("_{variant}") }
+}
