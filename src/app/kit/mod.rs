@@ -6,6 +6,7 @@ pub mod bar;
 pub mod color_scale;
 pub mod colormap;
 pub mod colors;
+pub mod dots;
 pub mod focus;
 pub mod fonts;
 pub mod heatmap;

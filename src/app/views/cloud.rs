@@ -3,7 +3,10 @@
 
 use super::{MenuTarget, ViewCtx, menu};
 use crate::{
-    app::{kit::pool, views::element},
+    app::{
+        kit::{dots::Dots, pool},
+        views::element,
+    },
     sim::ElementSet,
     view3d::{Vec2, inside_polygon},
 };
@@ -190,17 +193,21 @@ impl<T: Default + Send + 'static> Cloud<T> {
         let is_selected = |of: u32| selected.binary_search(&of).is_ok();
         let points = || self.placed.of.iter().zip(&self.placed.at).map(|(of, at)| (*of, place(area, *at)));
         if n <= MAX_SINGLE {
-            for (of, at) in points().filter(|(of, _)| !is_selected(*of)) {
-                painter.circle_filled(at, radius, color(of).gamma_multiply(aside));
-            }
+            let mut dots = Dots::new(painter.ctx(), radius);
+            points()
+                .filter(|(of, _)| !is_selected(*of))
+                .for_each(|(of, at)| dots.add(at, color(of).gamma_multiply(aside)));
+            dots.paint(painter);
         }
         if !selected.is_empty() {
+            let mut dots = Dots::new(painter.ctx(), radius + 0.6);
             for (of, at) in points().filter(|(of, _)| is_selected(*of)).take(MAX_SINGLE) {
-                painter.circle_filled(at, radius + 0.6, color(of));
+                dots.add(at, color(of));
                 if selected.len() <= MAX_RINGS {
                     painter.circle_stroke(at, radius + 2.2, Stroke::new(1.25, ctx.tokens.accent));
                 }
             }
+            dots.paint(painter);
         }
         if let Some(hovered) = ctx.selection.hovered_in(set.name)
             && let Ok(i) = self.placed.of.binary_search(&hovered)
