@@ -66,7 +66,7 @@ pub enum AttentionError {
         what: &'static str,
         /// Index of the sequence.
         index: usize,
-        /// Length given.
+        /// Length given for the sequence.
         value: i32,
         /// Maximum valid length.
         limit: usize,

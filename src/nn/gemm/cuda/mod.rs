@@ -125,7 +125,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Requires `backend`.
+    /// Options that require `backend`, so that `run` fails if it cannot compute the call.
     pub const fn only(backend: Backend) -> Self {
         Self { backend: Some(backend), is_required: true, tf32: false }
     }
