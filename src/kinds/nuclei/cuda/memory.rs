@@ -21,7 +21,7 @@ const TAGS: usize = 5;
 pub mod column {
     /// Phase in field 1.
     pub const PHI: usize = 0;
-    /// Amplitude |ψ|.
+    /// Amplitude |ψ| of the oscillator.
     pub const AMP: usize = 1;
     /// Natural frequency of the slot.
     pub const OMEGA: usize = 2;
