@@ -29,7 +29,7 @@
 //!
 //! # No automatic differentiation
 //!
-//! Each operation has its backward pass written out beside the forward one, with the formula in the comment. The
+//! The backward pass of each operation is written out next to the forward pass, with the formula in the comment. The
 //! gradients of a matrix multiplication are two more of them: `dA = dC Bᵀ` and `dB = Aᵀ dC`.
 //!
 //! # Parameters

@@ -28,7 +28,7 @@
 //! 3. `current`: the current of the stimuli active in step n; +0 if there is none.
 //! 4. `unit`: [`signed_unit`](crate::num::uniform::signed_unit) of the word `n % 4` of the Philox call at
 //!    (seed, [`NOISE`], n / 4, i).
-//! 5. With every product and every sum rounded on its own (never fused), in single precision:
+//! 5. With every product and every sum rounded separately (never fused), in single precision:
 //!
 //! ```text
 //! c = w_unit * f32(sum)          f32 rounds to nearest, ties to even

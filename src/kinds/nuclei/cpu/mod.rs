@@ -155,7 +155,7 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Step 1: computes f, H and T.
+    /// Steps 0 and 1: takes the gradient step if there is a learning rate, then computes f and H.
     fn measure(&mut self) -> Result<(), SimError> {
         let (task, scratch, state) = (&self.host.params.task, &mut self.scratch, &mut self.state);
         let n = state.n();
@@ -193,7 +193,7 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Prepares J for this generation.
+    /// Computes T and prepares J for this generation.
     fn plan(&mut self) {
         let scratch = &mut self.scratch;
         let t = T::of(population_stats::temperature(&scratch.f));

@@ -155,7 +155,7 @@ impl Pipeline {
         chosen.launch(&kernels.readings, table, scratch.log.buf(), pass)
     }
 
-    /// Step 1: computes f, H and T.
+    /// Steps 0 and 1: takes the gradient step if `learns`, then computes f, H and T.
     pub fn measure(&mut self, learns: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k, tile) = (self.n_slots(), &self.kernels.fitness, self.tile);
         let (t, s) = (&mut self.table, &mut self.scratch);

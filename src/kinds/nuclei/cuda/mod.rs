@@ -191,7 +191,7 @@ impl CudaSim {
         self.pipeline.task.as_ref().is_some_and(|task| task.split.is_some())
     }
 
-    /// Step 1 of a generation: gradient step, fitness and entropy.
+    /// Steps 0 and 1 of a generation: gradient step, fitness and entropy.
     pub fn measure(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         Ok(self.pipeline.measure(self.host.params.task.learning_rate > 0.0, pass)?)
     }

@@ -56,7 +56,7 @@ impl<T: Real> NeuronStore<T> {
         prefetch::read(&self.neurons, i as usize);
     }
 
-    /// 1 and 2: integrates the neurons that may have crossed, and applies the strict threshold.
+    /// 1 and 2: evaluates the neurons that may cross in this step, and applies the strict threshold. Returns their number.
     pub fn threshold(&mut self, step: u32, constants: &Constants<T>) -> u32 {
         self.spiked.clear();
         let mut due = std::mem::take(&mut self.calendar[(step % AHEAD) as usize]);

@@ -136,7 +136,7 @@ impl SpinBarrier {
     }
 
     fn notify(&self) {
-        // The lock orders this notification after a sleeper's last check and before its sleep, or after its wake-up.
+        // A sleeper holds the lock from its last check until it sleeps, so that no notification falls between them.
         if *self.sleepers.lock().unwrap_or_else(PoisonError::into_inner) > 0 {
             self.condvar.notify_all();
         }

@@ -211,7 +211,7 @@ impl<T: Real> CudaSim<T> {
         Ok(sim)
     }
 
-    /// Writes the membrane potentials of step 0, drawn at the addresses of the CPU; all other states were cleared.
+    /// Writes the membrane potentials of step 0, drawn at the addresses of the CPU; all other states must be cleared.
     fn write_start(&mut self) -> Result<(), GpuError> {
         let (n, seed) = (self.host.setup.n(), self.host.context.seed);
         if self.memory.leaky.is_some() {
