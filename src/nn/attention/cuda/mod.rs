@@ -10,8 +10,7 @@
 //! |---|---|---|---|
 //! | [`Variant::Hopper`] | as below | as below | compute capability 9.0 |
 //! | [`Variant::Flash`] | multiples of 8 up to 128 | f16, bf16 | 16-byte rows, no bias, compute capability 8.0 |
-//! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, up to 8 queries; split over keys, with partial results in a
-//! frame |
+//! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, up to 8 queries; splits of the keys use a frame |
 //! | [`Variant::Naive`] | up to 256 | all | any layout; the reference |
 //!
 //! All variants but [`Variant::Decode`] support dropout, with kernels in separate modules, so that calls without dropout have no
