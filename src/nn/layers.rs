@@ -1,5 +1,5 @@
-//! Layers of networks, as operations over the tensors of a backend: what the passes of a model are written in, once for all
-//! backends.
+//! Layers of networks, as operations over the tensors of a backend: the passes of a model are written once in terms of these
+//! traits.
 //!
 //! | trait | operations |
 //! | --- | --- |
@@ -7,21 +7,21 @@
 //! | [`Forward`], [`Backward`] | embedding, norm, linear layer, loss: what every model has |
 //! | [`BlockForward`], [`BlockBackward`] | activation function, dropout, rotary positions, self-attention |
 //!
-//! A value of such a type is one pass over one batch: it has the weights, the tokens and targets, tables, the random numbers of
-//! dropout, a cache of keys and values, and whatever its backend needs beside: a stop flag and threads on the CPU; stream,
-//! launches, temporaries and tuned implementations on a GPU. A backend that only predicts implements the forward traits only.
+//! An implementor is one pass over one batch: it has the weights, the tokens and targets, tables, the random numbers of dropout,
+//! a KV cache, and the resources of its backend: a stop flag and threads on the CPU; stream, launches, temporaries and tuned
+//! implementations on a GPU. A backend that only predicts implements the forward traits only.
 //!
-//! Gradients of parameters are added to; other gradients are overwritten where nothing else is said.
+//! Gradients of parameters are accumulated; other gradients are overwritten unless stated otherwise.
 
 use super::{activation::Activation, attention::Attention, norm::Norm, parameters::ViewId, rope::Rope};
 use crate::gpu::{Slice, layout::CudaType};
 
-/// A weight with its bias.
+/// A weight matrix or vector with its bias, if any.
 pub type Weight = (ViewId, Option<ViewId>);
 
-/// A tensor that may be absent, which is one without elements.
+/// A tensor whose absence is represented by having no elements.
 pub trait Elements {
-    /// Number of elements.
+    /// Number of elements; 0 if the tensor is absent.
     fn n_elements(&self) -> usize;
 }
 
@@ -37,52 +37,52 @@ impl<T: CudaType> Elements for Slice<T> {
     }
 }
 
-/// The tensors of a backend.
+/// Tensor types of a backend, with copies and sums.
 pub trait Tensors {
-    /// Activations and their gradients.
+    /// Storage of activations and of their gradients.
     type Tensor: ?Sized + Elements;
-    /// Statistics of norms and of softmax, losses.
+    /// Storage of norm and softmax statistics and of losses.
     type Stats: ?Sized + Elements;
-    /// Why an operation is refused, or that the pass was stopped.
+    /// Error of an operation, or of a stopped pass.
     type Error;
 
-    /// An error if the pass is to be stopped.
+    /// Returns an error if the pass is to be stopped.
     fn check_stop(&self) -> Result<(), Self::Error> {
         Ok(())
     }
-    /// `y = x`
+    /// Copies elements: `y = x`.
     fn copy(&mut self, x: &Self::Tensor, y: &mut Self::Tensor) -> Result<(), Self::Error>;
-    /// `x = 0`
+    /// Sets all elements to zero: `x = 0`.
     fn clear(&mut self, x: &mut Self::Tensor) -> Result<(), Self::Error>;
-    /// `x += y`
+    /// Adds elements: `x += y`.
     fn add(&mut self, x: &mut Self::Tensor, y: &Self::Tensor) -> Result<(), Self::Error>;
 }
 
-/// The matrix of logits.
+/// The output matrix, which maps features to logits.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadMatrix {
-    /// Its weights.
+    /// View of the matrix in the parameters.
     pub weight: ViewId,
-    /// Tokens of the vocabulary.
+    /// Number of tokens in the vocabulary.
     pub vocab: usize,
-    /// Tokens whose logits are in memory at a time.
+    /// Number of tokens (rows) whose logits are in memory at a time.
     pub rows: usize,
 }
 
-/// Results of a loss by token.
+/// Results of the loss, one element per token.
 pub struct LossRows<'a, S: ?Sized> {
-    /// Loss of each token.
+    /// Loss of each token, nats.
     pub losses: &'a mut S,
-    /// Logarithm of the sum of the softmax over the vocabulary.
+    /// Log-sum-exp of each token's logits over the vocabulary.
     pub lse: &'a mut S,
 }
 
-/// Layers of every model.
+/// Forward passes of the layers that every model has.
 pub trait Forward: Tensors {
-    /// Vectors of the tokens of the batch, plus those of their positions: of a table of learned ones, else those that the model
-    /// may have in a table of its own.
+    /// `y[i] = table[token i]`, plus the vector of its position: from the learned table `positions`, otherwise from a fixed table
+    /// if the model has one.
     fn embed(&mut self, table: ViewId, positions: Option<ViewId>, y: &mut Self::Tensor) -> Result<(), Self::Error>;
-    /// `y = norm(x)`
+    /// Normalises rows: `y = norm(x)`; writes the statistics of each row for the backward pass.
     fn norm(
         &mut self,
         op: &Norm,
@@ -91,7 +91,7 @@ pub trait Forward: Tensors {
         y: &mut Self::Tensor,
         stats: &mut Self::Stats,
     ) -> Result<(), Self::Error>;
-    /// `y = x Wᵀ + b`, or with `residual` that added.
+    /// `y = x Wᵀ + b`, plus `residual` if given.
     fn linear(
         &mut self,
         of: Weight,
@@ -99,28 +99,28 @@ pub trait Forward: Tensors {
         y: &mut Self::Tensor,
         residual: Option<&Self::Tensor>,
     ) -> Result<(), Self::Error>;
-    /// Losses of all tokens from the normalised features `x`.
+    /// Computes the loss and the log-sum-exp of each token from the normalised features `x`.
     fn losses(&mut self, of: HeadMatrix, x: &Self::Tensor, to: LossRows<'_, Self::Stats>) -> Result<(), Self::Error>;
 }
 
-/// Gradients of the layers of every model.
+/// Backward passes of the layers that every model has.
 pub trait Backward: Forward {
-    /// Gradients of all parameters.
+    /// Gradient buffer of all parameters.
     type Gradient: ?Sized;
 
-    /// Whether the gradient of a parameter is needed; without it the parameter may have any.
+    /// Whether the gradient of a parameter is needed. If not, an implementation may leave any values in it.
     fn is_trained(&self, parameter: ViewId) -> bool {
         let _ = parameter;
         true
     }
-    /// Adds the gradients of vectors of tokens and of learned positions.
+    /// Adds the gradients of the token table and of the learned positions.
     fn embedding_backward(
         &mut self,
         of: Weight,
         d: &Self::Tensor,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// Adds the gradients of a norm, that of its input to `dx`.
+    /// Adds the gradients of the norm's parameters, and that of its input to `dx`.
     fn norm_backward(
         &mut self,
         op: &Norm,
@@ -129,7 +129,7 @@ pub trait Backward: Forward {
         dx: &mut Self::Tensor,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`, of `(dy, x)`.
+    /// Computes `dx = dy W` and adds `dW += dyᵀ x`, `db += Σ dy`, where the pair is `(dy, x)`.
     fn linear_backward(
         &mut self,
         of: Weight,
@@ -137,7 +137,7 @@ pub trait Backward: Forward {
         dx: &mut Self::Tensor,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// Losses, which are added to the sum of the step; gradients of the matrix of logits, and in `dx` those of its input `x`.
+    /// Adds the losses to the sum of the step and the gradient of the output matrix, and writes that of its input `x` to `dx`.
     fn head_backward(
         &mut self,
         of: HeadMatrix,
@@ -148,33 +148,33 @@ pub trait Backward: Forward {
     ) -> Result<(), Self::Error>;
 }
 
-/// An activation function of that many outputs per token.
+/// An activation function with its width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Activated {
-    /// The function.
+    /// The activation function.
     pub f: Activation,
-    /// Outputs.
+    /// Number of outputs per token.
     pub columns: usize,
 }
 
-/// Attention of a block over packed queries, keys and values.
+/// Self-attention of a block over packed queries, keys and values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SelfAttention {
-    /// Within the batch.
+    /// The attention within the batch.
     pub op: Attention,
-    /// The block, whose cache it is.
+    /// Index of the block, which selects its KV cache.
     pub block: usize,
-    /// Place of the dropout of probabilities.
+    /// Dropout site of the attention probabilities.
     pub site: u32,
-    /// Most keys of a query.
+    /// Maximum number of keys per query.
     pub context: usize,
 }
 
-/// Layers of blocks of attention and feed-forward layer.
+/// Forward passes of transformer blocks: attention and feed-forward layer.
 pub trait BlockForward: Forward {
-    /// `y = f(x)`
+    /// Applies the activation function: `y = f(x)`.
     fn activate(&mut self, by: Activated, x: &Self::Tensor, y: &mut Self::Tensor) -> Result<(), Self::Error>;
-    /// `hidden = f(fc)`, `fc = x Wᵀ + b`
+    /// Linear layer with activation: `fc = x Wᵀ + b`, `hidden = f(fc)`.
     fn linear_activated(
         &mut self,
         of: Weight,
@@ -186,9 +186,10 @@ pub trait BlockForward: Forward {
         self.linear(of, x, fc, None)?;
         self.activate(by, fc, hidden)
     }
-    /// Rotates heads by their positions, or by the opposite angles.
+    /// Rotates heads by the angles of their positions; with `is_inverse` by the opposite angles.
     fn rotate(&mut self, op: &Rope, x: &mut Self::Tensor, is_inverse: bool) -> Result<(), Self::Error>;
-    /// `y = softmax(scale q kᵀ) v`; of tokens that continue a text, with the keys and values in the cache, which is appended to.
+    /// `y = softmax(scale q kᵀ) v`. When a text is continued, appends keys and values to the KV cache and attends to all of the
+    /// cache.
     fn attend(
         &mut self,
         of: &SelfAttention,
@@ -196,9 +197,9 @@ pub trait BlockForward: Forward {
         y: &mut Self::Tensor,
         lse: &mut Self::Stats,
     ) -> Result<(), Self::Error>;
-    /// Whether elements are dropped.
+    /// Whether dropout is active in this pass.
     fn has_dropout(&self) -> bool;
-    /// Drops elements at a place, in place; the same on a gradient is the backward pass.
+    /// Applies the dropout of `site` in place; applied to a gradient, it is the backward pass.
     fn drop_in_place(&mut self, site: u32, x: &mut Self::Tensor) -> Result<(), Self::Error>;
     /// `y = residual + drop(x)`; `x` may change.
     fn drop_and_add(
@@ -210,9 +211,9 @@ pub trait BlockForward: Forward {
     ) -> Result<(), Self::Error>;
 }
 
-/// Their gradients.
+/// Backward passes of transformer blocks.
 pub trait BlockBackward: BlockForward + Backward {
-    /// `dx = dy f′(x)`
+    /// Gradient of the activation: `dx = dy f′(x)`.
     fn activation_backward(
         &mut self,
         by: Activated,
@@ -220,8 +221,8 @@ pub trait BlockBackward: BlockForward + Backward {
         dy: &Self::Tensor,
         dx: &mut Self::Tensor,
     ) -> Result<(), Self::Error>;
-    /// Of a linear layer whose input is `x = f(fc)`: `dfc = (dy W) f′(fc)`, `dW += dyᵀ x`, `db += Σ dy`, of `(dy, x, fc)`;
-    /// `dx` is workspace.
+    /// Backward pass of a linear layer whose input is `x = f(fc)`: `dfc = (dy W) f′(fc)`, `dW += dyᵀ x`, `db += Σ dy`. The triple
+    /// is `(dy, x, fc)`; `dx` is workspace.
     fn linear_activated_backward(
         &mut self,
         of: Weight,
@@ -234,7 +235,8 @@ pub trait BlockBackward: BlockForward + Backward {
         self.linear_backward(of, (dy, x), dx, gradient)?;
         self.activation_backward(by, fc, dx, dfc)
     }
-    /// The gradient `dqkv` of queries, keys and values from that of the output, `dy`; of `(qkv, y, lse)`.
+    /// Writes `dqkv`, the gradient of the packed queries, keys and values, from `dy`, that of the output; `known` is `(qkv, y,
+    /// lse)`.
     fn attention_backward(
         &mut self,
         of: &SelfAttention,
@@ -242,7 +244,7 @@ pub trait BlockBackward: BlockForward + Backward {
         dy: &Self::Tensor,
         dqkv: &mut Self::Tensor,
     ) -> Result<(), Self::Error>;
-    /// The gradient before dropout: `d` itself without dropout, else in `room`.
+    /// Returns the gradient before dropout: `d` itself without dropout, otherwise computed in `room`.
     fn dropped<'d>(
         &mut self,
         site: u32,

@@ -1,27 +1,27 @@
-//! Lengths of the buffers of an operation.
+//! Length checks for the buffers of an operation.
 
 use crate::gpu::GpuError;
 
-/// A buffer of another length than the operation declares.
+/// Error: the length of a buffer differs from the one that the operation declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} needs {needed} elements, and its buffer has {given}")]
 pub struct LengthError {
-    /// Which buffer.
+    /// Name of the buffer.
     pub what: &'static str,
-    /// Elements that the declaration implies; `usize::MAX` where they cannot be counted.
+    /// Declared number of elements; `usize::MAX` if the product of its extents overflows.
     pub needed: usize,
-    /// Elements of the buffer.
+    /// Number of elements in the buffer.
     pub given: usize,
 }
 
-/// As the error of an operation on a device.
+/// Converts to the error type of device operations.
 impl From<LengthError> for GpuError {
     fn from(error: LengthError) -> Self {
         Self::Length { what: error.what, device: error.given, host: error.needed }
     }
 }
 
-/// Checks buffers: name, extents whose product is the needed length, given length.
+/// Compares each buffer, given as (name, extents, length), with the product of its extents.
 pub fn check<const N: usize>(buffers: [(&'static str, &[usize], usize); N]) -> Result<(), LengthError> {
     for (what, extents, given) in buffers {
         let needed = extents.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent)).unwrap_or(usize::MAX);

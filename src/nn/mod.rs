@@ -1,22 +1,22 @@
-//! What networks of layers are made of: operations on tensors, forward and backward, on the CPU and with CUDA.
+//! Building blocks of layered networks: operations on tensors, forward and backward, on the CPU and with CUDA.
 //!
 //! # One folder per operation
 //!
 //! - `mod.rs` declares the operation: sizes, layouts, options, errors. It runs nothing.
-//! - `cpu` is the definition: generic over f32 and f64, its order of summation stated, the same bits for any number of
+//! - `cpu` is the definition: generic over f32 and f64, with a stated order of summation and the same bits for any number of
 //!   threads and on any processor.
-//! - `cuda` is the same made fast, with own kernels under `kernels/nn/`; where NVIDIA has a library for it
-//!   (found at run time, never needed), that is one more backend of the same declaration.
+//! - `cuda` is the fast implementation, with kernels under `kernels/nn/`. A library of NVIDIA, if there is one, is an
+//!   additional backend of the same declaration; it is found at run time and never required.
 //! - Tests are written once against the declaration and run on every backend that is present.
 //!
 //! | operation | |
 //! | --- | --- |
 //! | [`gemm`] | matrix multiplication with alpha, beta, batches and epilogues |
 //! | [`norm`] | LayerNorm and RMSNorm |
-//! | [`activation`] | GELU, ReLU, its square, SwiGLU |
+//! | [`activation`] | GELU, ReLU, squared ReLU, SwiGLU |
 //! | [`elementwise`] | sums, scaling, conversion, gradients of biases, sums of squares, histograms |
-//! | [`dropout`] | with a mask that is a function of the address |
-//! | [`softmax`] | with scale and mask |
+//! | [`dropout`] | dropout whose mask is a function of the address |
+//! | [`softmax`] | softmax with scale and mask |
 //! | [`attention`] | scaled dot-product attention: naive and in tiles (flash) |
 //! | [`embedding`] | tokens and positions |
 //! | [`rope`] | rotary positions |
@@ -24,11 +24,12 @@
 //! | [`optimizer`] | AdamW, Muon, gradient norm, loss scale |
 //! | [`sampling`] | drawing a token from logits |
 //!
-//! [`layers`] has the operations as traits over the tensors of a backend, in which the passes of a model are written once.
+//! [`layers`] declares the operations as traits over the tensors of a backend; the passes of a model are written in terms of
+//! these.
 //!
 //! # No automatic differentiation
 //!
-//! Each operation has its backward pass written out beside the forward one, with the formula in the comment. The
+//! The backward pass of each operation is written out next to the forward pass, with the formula in the comment. The
 //! gradients of a matrix multiplication are two more of them: `dA = dC Bᵀ` and `dB = Aᵀ dC`.
 //!
 //! # Parameters
@@ -68,7 +69,7 @@ pub mod storage;
 #[cfg(test)]
 pub(crate) mod testing;
 
-/// Kernels of every operation, for the tests of kernels.
+/// Kernel modules of every operation, for the kernel tests.
 pub const MODULES: &[&[ModuleSpec]] = &[
     activation::cuda::MODULES,
     attention::cuda::MODULES,

@@ -1,44 +1,43 @@
 //! The parameters of a model: one flat buffer and named views of it.
 //!
-//! A [`ParameterMap`] assigns names and shapes to ranges; it holds no values. [`Parameters`] is a host buffer with a map;
-//! on a device the same ranges are views of one buffer. Maps are shared: gradients and optimiser moments use that of
-//! the weights.
+//! A [`ParameterMap`] assigns names and shapes to ranges; it holds no values. [`Parameters`] is a host buffer with a map; on a
+//! device the same ranges are views of one buffer. Gradients and optimiser moments share the map of the weights.
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-/// Every view starts at a multiple of that many elements: 128 bytes in 16-bit storage, so that vector and bulk copies
-/// are aligned in any storage format, and views of two formats have the same ranges.
+/// Alignment of views in elements: each view starts at a multiple of `ALIGN`, which is 128 bytes in 16-bit storage. Vector and
+/// bulk copies are therefore aligned in any storage format, and views of two formats have the same ranges.
 pub const ALIGN: usize = 64;
 
-/// A named view.
+/// A named range of a buffer, with a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// `block.3.attention.qkv.weight`
+    /// Name with dots, such as `block.3.attention.qkv.weight`.
     pub name: String,
-    /// Sizes, slowest first.
+    /// Extents, slowest dimension first.
     pub shape: Vec<usize>,
-    /// First element in the buffer.
+    /// Index of the first element in the buffer.
     pub start: usize,
 }
 
 impl View {
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether it has no elements.
+    /// Whether the view has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its elements in the buffer.
+    /// Range of the view's elements in the buffer.
     pub fn range(&self) -> Range<usize> {
         self.start..self.start + self.len()
     }
 }
 
-/// Position of a view in its map, in the order of [`ParameterMap::add`].
+/// Index of a view in its map, in the order of [`ParameterMap::add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ViewId(pub usize);
 
@@ -50,27 +49,27 @@ pub struct ParameterMap {
     len: usize,
 }
 
-/// Why a view could not be added.
+/// Reason why a view could not be added, or values do not fit a map.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// Two views of one name.
+    /// Another view has the same name.
     #[error("there are two parameters named `{0}`")]
     Duplicate(String),
-    /// More elements than can be counted.
+    /// The number of elements overflows.
     #[error("parameter `{0}` is too large")]
     TooLarge(String),
-    /// Values of another length.
+    /// The length of the values differs from that of the map.
     #[error("the parameters are {needed} elements, and {given} were given")]
     Length {
-        /// Of the map.
+        /// Number of elements in the map.
         needed: usize,
-        /// Given.
+        /// Number of elements given.
         given: usize,
     },
 }
 
 impl ParameterMap {
-    /// Appends a view behind the others.
+    /// Appends a view after the last one, at the next aligned element.
     pub fn add(&mut self, name: impl Into<String>, shape: &[usize]) -> Result<ViewId, ParameterError> {
         let (name, start) = (name.into(), self.len);
         if self.ids.contains_key(&name) {
@@ -86,38 +85,38 @@ impl ParameterMap {
         Ok(id)
     }
 
-    /// Elements of the buffer, with the zeros between the views.
+    /// Number of elements in the buffer, including the zeros between the views.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no elements.
+    /// Whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Elements of all views: the number of parameters of a model.
+    /// Total number of elements in views, without padding: the number of parameters of a model.
     pub fn count(&self) -> usize {
         self.views.iter().map(View::len).sum()
     }
 
-    /// A view.
+    /// The view with this id.
     pub fn view(&self, id: ViewId) -> &View {
         &self.views[id.0]
     }
 
-    /// A view by name.
+    /// Finds a view by its name.
     pub fn find(&self, name: &str) -> Option<ViewId> {
         self.ids.get(name).copied()
     }
 
-    /// All views, in the order of the buffer.
+    /// Iterates over all views in the order of the buffer.
     pub fn views(&self) -> impl ExactSizeIterator<Item = &View> {
         self.views.iter()
     }
 }
 
-/// A buffer on the host with a map. Elements between the views are zero.
+/// A host buffer with a map. Elements between the views are zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters<T> {
     map: Arc<ParameterMap>,
@@ -125,13 +124,13 @@ pub struct Parameters<T> {
 }
 
 impl<T: Copy + Default> Parameters<T> {
-    /// Zeros.
+    /// Allocates a buffer of zeros.
     pub fn zeros(map: Arc<ParameterMap>) -> Self {
         let values = vec![T::default(); map.len()];
         Self { map, values }
     }
 
-    /// Takes a whole buffer, as one is read from a checkpoint or a device.
+    /// Wraps a whole buffer, for example one read from a checkpoint or a device.
     pub fn from_values(map: Arc<ParameterMap>, values: Vec<T>) -> Result<Self, ParameterError> {
         if values.len() != map.len() {
             return Err(ParameterError::Length { needed: map.len(), given: values.len() });
@@ -139,33 +138,33 @@ impl<T: Copy + Default> Parameters<T> {
         Ok(Self { map, values })
     }
 
-    /// The map.
+    /// Map of the buffer.
     pub fn map(&self) -> &Arc<ParameterMap> {
         &self.map
     }
 
-    /// The whole buffer.
+    /// The whole buffer, including the zeros between the views.
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// The whole buffer, for optimisers. Zeros between the views must stay zero.
+    /// The whole buffer, mutable, for optimisers. The zeros between the views must stay zero.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// A view.
+    /// Elements of a view.
     pub fn get(&self, id: ViewId) -> &[T] {
         &self.values[self.map.view(id).range()]
     }
 
-    /// A view, to write.
+    /// Elements of a view, mutable.
     pub fn get_mut(&mut self, id: ViewId) -> &mut [T] {
         let range = self.map.view(id).range();
         &mut self.values[range]
     }
 
-    /// Each view with its values, for initialisation.
+    /// Calls `f` with each view and its elements, for initialisation.
     pub fn for_each_mut(&mut self, mut f: impl FnMut(&View, &mut [T])) {
         for view in self.map.views() {
             f(view, &mut self.values[view.range()]);

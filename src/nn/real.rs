@@ -1,15 +1,15 @@
-//! The scalars that definitions are generic over, f32 and f64, and their elementary functions.
+//! Scalar types that the definitions are generic over, f32 and f64, and their elementary functions.
 //!
 //! # Elementary functions
 //!
-//! [`Real::exp_wide`], [`Real::tanh_wide`], [`Real::erf_wide`], [`Real::erfc_wide`] and [`Real::ln_wide`] take and return f64, with the accuracy that `Self` needs: an
-//! operation computes in f64 and rounds its result once. For f32 they are polynomials of additions and products (and one
-//! quotient) without branches, see [`math`], so that loops over them become vector instructions, and the same bits on every
-//! machine; rounded to f32 they are within 0.51 units in the last place. For f64 they are those of the standard library,
+//! [`Real::exp_wide`], [`Real::tanh_wide`], [`Real::erf_wide`], [`Real::erfc_wide`] and [`Real::ln_wide`] take and return f64,
+//! with the accuracy that `Self` needs: an operation computes in f64 and rounds its result once. For f32 they are branch-free
+//! polynomials with one quotient at most, see [`math`], so that loops over them vectorise and give the same bits on every
+//! machine; rounded to f32 they are within 0.51 units in the last place. For f64 they are the functions of the standard library,
 //! whose last bit may depend on the machine.
 //!
-//! Loops over them run inside [`wide`], which compiles them for the vector instructions of the processor. As nothing is
-//! contracted or reordered, the instruction set does not change a bit.
+//! Loops over them run inside [`wide`], which compiles them for the vector instructions of the processor. Nothing is contracted
+//! or reordered, so the instruction set does not change a bit.
 
 pub mod math;
 mod sums;
@@ -22,23 +22,23 @@ use super::gemm::cpu::{Element, Sum};
 use num_traits::{Float, NumAssign};
 use std::iter;
 
-/// f32 or f64. Sums are of the same type unless an operation says otherwise.
+/// A scalar, f32 or f64. Sums have the same type unless an operation states otherwise.
 pub trait Real:
     Float + NumAssign + Sum + Element<Sum = Self> + iter::Sum + std::fmt::Debug + std::fmt::Display
 {
-    /// Rounded.
+    /// Rounds `x` to this type.
     fn of(x: f64) -> Self;
-    /// Exact.
+    /// Converts to f64 without rounding.
     fn f64(self) -> f64;
-    /// `e^x`.
+    /// Exponential function `e^x`.
     fn exp_wide(x: f64) -> f64;
-    /// Hyperbolic tangent.
+    /// Hyperbolic tangent of `x`.
     fn tanh_wide(x: f64) -> f64;
-    /// Error function.
+    /// Error function of `x`.
     fn erf_wide(x: f64) -> f64;
-    /// `1 - erf(x)`, without cancellation.
+    /// Complementary error function `1 - erf(x)`, without cancellation.
     fn erfc_wide(x: f64) -> f64;
-    /// Natural logarithm.
+    /// Natural logarithm of `x`.
     fn ln_wide(x: f64) -> f64;
 }
 

@@ -1,4 +1,4 @@
-//! Types that tensors are stored in on a device; kernels compute in f32.
+//! Storage formats of tensors on a device; kernels compute in f32.
 
 use super::gemm::cuda::{Operand, Output};
 use crate::{
@@ -6,24 +6,24 @@ use crate::{
     num::elements::{Bf16, F16},
 };
 
-/// A storage format, as kernels and files name it.
+/// A storage format, as named by kernels and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Single precision.
+    /// IEEE binary32, single precision.
     F32,
-    /// IEEE binary16.
+    /// IEEE binary16, 11 significant bits.
     F16,
-    /// bfloat16.
+    /// bfloat16, 8 significant bits.
     Bf16,
 }
 
-/// f32, f16 or bf16.
+/// An element type of tensors on a device: f32, f16 or bf16.
 pub trait Storage: CudaType + Operand<Sum = f32> + Output<Sum = f32> {
-    /// Which of them.
+    /// Format of the type.
     const STORAGE: Format;
-    /// Rounded to nearest, ties to even.
+    /// Rounds `x` to nearest, ties to even.
     fn round(x: f32) -> Self;
-    /// Exact.
+    /// Converts to f32 without rounding.
     fn widen(self) -> f32;
 }
 
@@ -52,25 +52,26 @@ macro_rules! halves {
 }
 halves!(F16 => F16, Bf16 => Bf16);
 
-/// Elements of 16 bytes.
+/// Number of elements in 16 bytes.
 pub(super) const fn pack<T>() -> usize {
     16 / size_of::<T>()
 }
 
-/// Accesses of 16 bytes per row.
+/// Number of 16-byte accesses per row.
 pub(super) const fn packs<T>(columns: usize) -> u64 {
     columns.div_ceil(pack::<T>()) as u64
 }
 
-/// Accesses of a row whose elements a thread keeps in registers, as in kernels/nn/norm.cuh and softmax.cuh.
+/// Maximum 16-byte accesses of a row that a thread keeps in registers, as in kernels/nn/norm.cuh and softmax.cuh.
 pub(super) const KEPT_PACKS: u32 = 4;
 
-/// Most parts of the rows of a matrix whose columns are summed apart.
+/// Maximum number of row ranges with a partial sum each.
 const MAX_PARTS: usize = 128;
-/// Fewest rows of a part.
+/// Minimum number of rows per range.
 const MIN_ROWS: usize = 32;
 
-/// Rows of a part, and parts, of a matrix whose columns are summed: of the number of rows only, so that a sum has one order.
+/// Splits the rows of a column sum into ranges: rows per range, number of ranges. Both depend only on `rows`, so that the order
+/// of summation is fixed.
 pub(super) fn parts(rows: usize) -> (usize, usize) {
     let per_part = rows.div_ceil(MAX_PARTS).max(MIN_ROWS);
     (per_part, rows.div_ceil(per_part))

@@ -1,8 +1,8 @@
-//! What unit tests of operations share.
+//! Helpers for the unit tests of operations.
 
 use super::real::Real;
 
-/// In (-1, 1), from a linear congruential generator.
+/// Values in (-1, 1) from a linear congruential generator.
 pub fn numbers<R: Real>(len: usize, seed: u64) -> Vec<R> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -12,7 +12,7 @@ pub fn numbers<R: Real>(len: usize, seed: u64) -> Vec<R> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Largest difference of a gradient from central differences of `f`, relative to its largest element or 1.
+/// Maximum difference between a gradient and central differences of `f`, relative to the gradient's largest element or 1.
 pub fn derivative_error(x: &[f64], gradient: &[f64], f: impl Fn(&[f64]) -> f64) -> f64 {
     let h = 1e-5;
     let difference = |i: usize| {
@@ -21,7 +21,7 @@ pub fn derivative_error(x: &[f64], gradient: &[f64], f: impl Fn(&[f64]) -> f64) 
             x[i] += by;
             f(&x)
         };
-        // Of fourth order.
+        // Central difference of fourth order.
         (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h)
     };
     let size = gradient.iter().fold(1.0_f64, |size, g| size.max(g.abs()));

@@ -1,4 +1,4 @@
-//! A step, splits and merges: the definition of the kind.
+//! Definition of the kind: a step, splits and merges.
 
 use super::{
     params::{Params, SplitRule},
@@ -16,21 +16,21 @@ use crate::{
 };
 use std::collections::VecDeque;
 
-/// Weights of a row of a table: a logit per symbol, padded.
+/// Number of weights per row of a table: a logit per symbol, padded.
 pub const ROW: usize = 32;
-/// Weights of a table: a row per symbol, padded.
+/// Number of weights per table: a row per symbol, padded.
 pub const TABLE: usize = 1024;
-/// The load of an expert is a running mean over about this many tokens.
+/// Approximate number of tokens in the running mean of an expert's load.
 const LOAD_TOKENS: f32 = 256.0;
 
-/// An expert.
+/// A predictor of the next symbol for the symbols that it owns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expert {
-    /// Its id; never reused.
+    /// Id of the expert; never reused.
     pub id: u64,
-    /// Its table in the weights.
+    /// Index of the expert's table in the weights.
     pub slot: u32,
-    /// Step of its birth.
+    /// Step at which the expert was created.
     pub born: u64,
     /// Fraction of the recent tokens that it predicted.
     pub load: f32,
@@ -39,43 +39,43 @@ pub struct Expert {
 /// A prediction and its outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prediction {
-    /// Id of the expert.
+    /// Id of the expert that predicted.
     pub expert: u64,
-    /// The symbol that came.
+    /// Symbol that followed.
     pub symbol: u8,
-    /// Negative logarithm of its predicted probability, nats.
+    /// Loss: negative logarithm of its predicted probability, nats.
     pub loss: f32,
-    /// The three likeliest symbols with their probabilities.
+    /// The three most probable symbols with their probabilities.
     pub best: [(u8, f32); 3],
 }
 
-/// Predictions kept for the stream of tokens.
+/// Number of predictions kept for the stream of tokens.
 pub const N_RECENT: usize = 128;
 
-/// The state of a simulation.
+/// State of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// Tokens read.
+    /// Number of tokens read.
     pub step: u64,
-    /// The last symbol.
+    /// Last symbol that was read.
     pub symbol: u8,
-    /// Experts, in order of their elements.
+    /// Experts, in the order of their elements.
     pub experts: Vec<Expert>,
     /// Index of the expert that owns a symbol.
     pub owner: [u16; N_SYMBOLS],
-    /// The next id.
+    /// Id of the next expert.
     pub next_id: u64,
-    /// Tables as bits of bfloat16: of all slots on the CPU; on a GPU a copy of those that experts can have.
+    /// Tables as bits of bfloat16: those of all slots on the CPU; on a GPU a copy of those that experts can have.
     pub weights: Vec<u16>,
     /// Running mean of the loss, nats.
     pub loss: f32,
-    /// The newest predictions, oldest first.
+    /// Most recent predictions, oldest first.
     pub recent: VecDeque<Prediction>,
     /// Hash of all predictions.
     pub hash: StreamHash,
 }
 
-/// The three likeliest symbols.
+/// The three most probable symbols.
 fn best(p: &[f32; N_SYMBOLS]) -> [(u8, f32); 3] {
     let mut best = [(0, -1.0); 3];
     for (symbol, p) in (0..).zip(p) {
@@ -92,12 +92,12 @@ fn widen(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// Rounds to bfloat16: up with the probability of the part that is cut off, so that small steps are not lost.
+/// Rounds to bfloat16 stochastically: up with a probability equal to the truncated fraction, so that small steps are not lost.
 fn round_randomly(x: f32, word: u16) -> u16 {
     (x.to_bits().wrapping_add(u32::from(word)) >> 16) as u16
 }
 
-/// Draws the weights of tables; the padding stays 0.
+/// Draws the weights of tables; padding stays 0.
 fn draw_weights(tables: &mut [u16], distribution: Distribution, seed: u64) {
     if distribution.as_constant() == Some(0.0) {
         return;
@@ -110,7 +110,7 @@ fn draw_weights(tables: &mut [u16], distribution: Distribution, seed: u64) {
 }
 
 impl State {
-    /// At step 0, with this many weights.
+    /// Creates the state at step 0, with `n_weights` weights.
     pub fn new(params: &Params, seed: u64, n_weights: usize) -> Self {
         let n = params.experts.n_start.clamp(1, N_SYMBOLS as u32);
         let expert = |i: u32| Expert { id: i.into(), slot: i, born: 0, load: 1.0 / n as f32 };
@@ -134,12 +134,12 @@ impl State {
         start..start + N_SYMBOLS
     }
 
-    /// The weights of an expert.
+    /// Weights of an expert.
     pub fn table(&self, expert: usize) -> impl Iterator<Item = f32> + '_ {
         (0..N_SYMBOLS as u8).flat_map(move |symbol| self.weights[self.row(expert, symbol)].iter().map(|w| widen(*w)))
     }
 
-    /// Probabilities of the symbols after this one: softmax of its row.
+    /// Probabilities of the next symbol after `symbol`: softmax of its row.
     pub fn predict(&self, expert: usize, symbol: u8) -> [f32; N_SYMBOLS] {
         let mut p = [0.0; N_SYMBOLS];
         for (p, w) in p.iter_mut().zip(&self.weights[self.row(expert, symbol)]) {
@@ -149,7 +149,7 @@ impl State {
         p.map(|p| p / sum)
     }
 
-    /// Reads one token: predict, learn, count. Returns the index of the expert. An `Err` leaves the state as it was.
+    /// Reads one token: predicts, learns and counts. Returns the index of the expert. On `Err` the state is unchanged.
     pub fn step(&mut self, source: &Source, seed: u64, learning_rate: f32) -> Result<usize, SimError> {
         let draw = Draw { seed, purpose: Purpose::Stimulus, step: self.step, lane: 0 };
         let (from, symbol) = (self.symbol, source.next(self.step, self.symbol, draw.words()[0]));
@@ -163,7 +163,7 @@ impl State {
         Ok(self.count(Prediction { expert: 0, symbol, loss, best: best(&p) }))
     }
 
-    /// The expert of the next token predicts NaN.
+    /// Error: the expert of the next token predicts NaN.
     pub fn non_finite(&self) -> SimError {
         let expert = self.experts[usize::from(self.owner[usize::from(self.symbol)])];
         let what = format!("the weights of {}", name(expert.id));
@@ -195,12 +195,12 @@ impl State {
         for (j, w) in self.weights[row].iter_mut().enumerate() {
             let gradient = p[j] - f32::from(u8::from(j == usize::from(symbol)));
             let word = words[j / 8][j % 8 / 2] >> (16 * (j % 2));
-            // Logits stay where exp is finite.
+            // The limits keep logits in the range where exp is finite.
             *w = round_randomly((widen(*w) - rate * gradient).clamp(-60.0, 60.0), word as u16);
         }
     }
 
-    /// The expert that splits: by the rule, among those that own at least two symbols.
+    /// Index of the expert that splits: selected by the rule among those that own at least two symbols.
     fn parent(&self, rule: &SplitRule) -> Option<usize> {
         let owned = |i: usize| self.owner.iter().filter(|o| usize::from(**o) == i).count();
         let expert = |i: &usize| &self.experts[*i];
@@ -216,7 +216,7 @@ impl State {
         }
     }
 
-    /// An expert splits: two new experts share its symbols.
+    /// Splits an expert: two new experts share its symbols. Returns the death and the births.
     pub fn split(&mut self, rule: &SplitRule) -> Vec<LifeEvent> {
         let Some(parent) = self.parent(rule) else { return vec![] };
         let old = self.experts[parent];
@@ -236,8 +236,8 @@ impl State {
         vec![LifeEvent::Death(death), birth(parent), birth(usize::from(child))]
     }
 
-    /// Merges experts, at least two indices in ascending order, into a new one in the place of the first: it owns all their
-    /// symbols, with the rows of their former owners.
+    /// Merges experts, given by at least two ascending indices, into a new one at the first index: it owns all their symbols,
+    /// with the rows of their former owners.
     pub fn merge(&mut self, chosen: &[usize]) -> Vec<LifeEvent> {
         let [first, others @ ..] = chosen else { return vec![] };
         let ended = |i: &usize| LifeEvent::Death(self.death(&self.experts[*i], EndCause::Merged));
@@ -262,7 +262,7 @@ impl State {
         events
     }
 
-    /// The birth of the expert at an index.
+    /// Birth event of the expert at an index.
     pub fn birth(&self, index: usize, parents: Vec<u64>) -> Birth {
         let expert = self.experts[index];
         let name = name(expert.id);
@@ -285,7 +285,7 @@ impl State {
         (0..).find(|slot| self.experts.iter().all(|e| e.slot != *slot)).unwrap_or_default()
     }
 
-    /// A text of the model's own: every symbol is drawn from the prediction after the one before.
+    /// Generates a text: each symbol is drawn from the prediction after the previous one.
     pub fn generate(&self, length: u32, seed: u64) -> String {
         let mut at = self.position();
         let next = |lane: u32| {
@@ -296,16 +296,16 @@ impl State {
         (0..length).map(next).collect()
     }
 
-    /// The place after the last symbol, from which texts continue.
+    /// Position after the last symbol, from which texts continue.
     pub fn position(&self) -> Position<'_> {
         Position { state: self, symbol: self.symbol }
     }
 }
 
-/// A place in a text that is not the stream's.
+/// A position in a text other than the stream.
 pub struct Position<'a> {
     state: &'a State,
-    /// The last symbol.
+    /// Last symbol before the position.
     pub symbol: u8,
 }
 
@@ -315,7 +315,7 @@ impl Position<'_> {
         self.state.predict(usize::from(self.state.owner[usize::from(self.symbol)]), self.symbol)
     }
 
-    /// Draws the next symbol, and its text.
+    /// Draws the next symbol. Returns it with its character.
     pub fn draw(&self, lane: u32, seed: u64) -> (u8, char) {
         let word = Draw { seed, purpose: Purpose::Choice, step: self.state.step, lane }.words()[0];
         let mut rest = word as f32 / u32::MAX as f32;
@@ -328,7 +328,7 @@ impl Position<'_> {
     }
 }
 
-/// The name of the expert with this id.
+/// Name of the expert with this id.
 pub fn name(id: u64) -> String {
     format!("Expert {id}")
 }

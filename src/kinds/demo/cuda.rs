@@ -1,5 +1,5 @@
-//! Weights on a GPU: tokens are read by a kernel with the bits of [`cpu`](super::cpu). The rest of the state is on the
-//! host, which counts the outcomes of the tokens.
+//! Weights on a GPU: a kernel reads tokens with the bits of [`cpu`](super::cpu). The other state is on the host, which counts the
+//! outcomes of the tokens.
 
 use super::{
     cpu::{Prediction, ROW, State, TABLE},
@@ -21,12 +21,12 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Tokens whose outcomes wait on the device.
+/// Maximum number of tokens whose outcomes are stored on the device.
 pub const MAX_TOKENS: usize = 4096;
-/// Histograms that wait there.
+/// Maximum number of histograms that are stored on the device.
 const MAX_HISTOGRAMS: usize = 1024;
 
-/// Symbol of a token that was not read, because NaN was predicted.
+/// Symbol of a token that was not read, because the prediction was NaN.
 const NON_FINITE: u32 = u32::MAX;
 
 const STIMULUS: u32 = Purpose::Stimulus as u32;
@@ -95,7 +95,7 @@ kernels! {
 }
 
 impl TokenRecord {
-    /// The outcome, without its expert; `None` when NaN was predicted.
+    /// Outcome without its expert; `None` if the prediction was NaN.
     fn prediction(&self) -> Option<Prediction> {
         if self.symbol == NON_FINITE {
             return None;
@@ -106,45 +106,45 @@ impl TokenRecord {
     }
 }
 
-/// Sizes of the buffers.
+/// Sizes of the device buffers.
 pub struct Sizes {
-    /// Weights.
+    /// Number of bfloat16 weights.
     pub n_weights: usize,
-    /// Bytes of the source.
+    /// Size of the source, bytes.
     pub n_source: usize,
 }
 
-/// The sizes of a model; of the default source before another one is read.
+/// Sizes for a model; with the default source until another one is read.
 pub fn sizes(params: &Params, source: Option<&Source>) -> Sizes {
     let n_source = source.map_or(4 * N_SYMBOLS, |source| source.table().len());
     Sizes { n_weights: params.n_weights(), n_source }
 }
 
 buffers! {
-    /// Weights, and what the kernels read and write besides.
+    /// Weights, and the other buffers of the kernels.
     pub struct DeviceWeights(gpu: Arc<Gpu>, s: Sizes) {
         "weights" {
-            /// Tables of all slots.
+            /// Weight tables of all slots.
             weights: Buf<Bf16> = State "weights" s.n_weights;
         }
         "workspace" {
             /// The text, or four successors of each symbol.
             source: Buf<u8> = Derived "source" s.n_source;
-            /// Table of the owner of each symbol.
+            /// Index of the table of each symbol's owner.
             owners: Buf<u32> = Derived "owners" N_SYMBOLS;
             params: Cell<StreamParams> = Derived "parameters" 1;
             position: Buf<StreamPosition> = Derived "position" 1;
             records: Buf<TokenRecord> = Readback "outcomes of tokens" MAX_TOKENS;
-            /// Tables of which a histogram is made.
+            /// Tables for a histogram.
             slots: Buf<u32> = Workspace "tables to count" N_SYMBOLS;
             histograms: Buf<u32> = Readback "histograms" MAX_HISTOGRAMS * N_BINS;
         }
         plain {
             kernels: ExpertKernels = ExpertKernels::load(gpu)?;
             gpu: Arc<Gpu> = gpu.clone();
-            /// Symbols of the text; 0 without one.
+            /// Number of symbols in the text; 0 without a text.
             n_text: u64 = 0;
-            /// Tokens and histograms since they were last taken.
+            /// Number of tokens and of histograms since they were last taken.
             n_tokens: usize = 0;
             n_histograms: usize = 0;
         }
@@ -152,7 +152,7 @@ buffers! {
 }
 
 impl DeviceWeights {
-    /// Zeros.
+    /// Allocates buffers of zeros and writes the source.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, source: &Source) -> Result<Self, GpuError> {
         let mut new = Self::allocate(gpu, &sizes(params, Some(source)))?;
         new.set_source(source)?;
@@ -168,7 +168,7 @@ impl DeviceWeights {
         self.source.write(source.table())
     }
 
-    /// Begins to read tokens after those of the state.
+    /// Sets the state after which the next tokens are read.
     pub fn begin(&mut self, state: &State, seed: u64, learning_rate: f32) -> Result<(), GpuError> {
         let params = StreamParams { seed, n_text: self.n_text, learning_rate, pad: 0 };
         if self.params.value() != params {
@@ -179,7 +179,7 @@ impl DeviceWeights {
         self.position.write(&[StreamPosition { step: state.step, symbol: state.symbol.into(), pad: 0 }])
     }
 
-    /// Reads tokens; the host does not wait for them.
+    /// Launches the reading of `n_tokens` tokens; the host does not wait.
     pub fn read(&mut self, n_tokens: usize, pass: &mut Pass) -> Result<(), GpuError> {
         let first = self.n_tokens as u32;
         self.n_tokens += n_tokens;
@@ -194,7 +194,7 @@ impl DeviceWeights {
         Ok(())
     }
 
-    /// Counts the weights of these tables after the tokens so far; the host does not wait.
+    /// Launches a histogram of the weights in these tables after the tokens launched so far; the host does not wait.
     pub fn count(&mut self, slots: &[u32], pass: &mut Pass) -> Result<(), GpuError> {
         let first = self.n_histograms * N_BINS;
         self.n_histograms += 1;
@@ -212,14 +212,14 @@ impl DeviceWeights {
         )
     }
 
-    /// Waits for the tokens and takes their outcomes, and the histograms one after the other.
+    /// Waits for the tokens. Takes their outcomes, and the histograms one after the other.
     pub fn take(&mut self) -> Result<(Vec<TokenRecord>, Vec<u32>), GpuError> {
         let records = self.records.read_range(0..std::mem::take(&mut self.n_tokens))?;
         let counts = self.histograms.read_range(0..N_BINS * std::mem::take(&mut self.n_histograms))?;
         Ok((records, counts))
     }
 
-    /// Reads the tables that experts can have.
+    /// Copies the tables that experts can have to `to`.
     pub fn tables(&self, to: &mut [u16]) -> Result<(), GpuError> {
         self.weights.read_into(0, bytemuck::cast_slice_mut(to))
     }
@@ -234,7 +234,7 @@ impl DeviceWeights {
         self.weights.clear()
     }
 
-    /// The device.
+    /// Device and driver, for the manifest.
     pub fn execution(&self) -> Execution {
         Execution::cuda(&self.gpu)
     }
@@ -246,7 +246,7 @@ impl DeviceWeights {
 }
 
 impl DemoSim {
-    /// Reads tokens on the device, and counts their outcomes here. A batch ends where the host needs weights: at a split,
+    /// Reads tokens on the device, and counts their outcomes on the host. A batch ends where the host needs weights: at a split,
     /// and where a text is generated.
     pub(super) fn advance_on_device(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let is_finite = self.state.loss.is_finite() && self.state.experts.iter().all(|e| e.load.is_finite());
@@ -286,7 +286,7 @@ impl DemoSim {
         Ok(pass.collect()?)
     }
 
-    /// Tokens of the next batch.
+    /// Number of tokens in the next batch.
     fn n_tokens(&self, left: usize, n_histograms: usize) -> usize {
         let (step, measure) = (self.state.step, &self.params.measure);
         let text = if self.sampler.writes_text(&self.params, 0) { measure.text_every } else { 0 };
@@ -300,7 +300,7 @@ impl DemoSim {
     }
 }
 
-/// Steps until the next multiple of `every`; without one as many as there are.
+/// Number of steps until the next multiple of `every`; unlimited if `every` is 0.
 fn steps_until(every: u32, step: u64) -> usize {
     if every == 0 { usize::MAX } else { (u64::from(every) - step % u64::from(every)) as usize }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The kind.
+/// The demonstration kind, registered in `kinds!`.
 pub struct DemoKind;
 
 impl Kind for DemoKind {
@@ -41,7 +41,7 @@ impl Kind for DemoKind {
         TOKENS
     }
 
-    /// A token reads and writes one row of a table, about six operations per weight.
+    /// Each token reads and writes one row of a table, with about six operations per weight.
     fn counts(_: &Params) -> Vec<StepCount> {
         let n_weights = source::N_SYMBOLS as f64;
         vec![

@@ -144,12 +144,12 @@ param_tree! {
 }
 
 impl Params {
-    /// The distribution of initial weights, within the accepted range.
+    /// Distribution of initial weights, within the accepted range.
     pub fn initial_weight(&self) -> Distribution {
         self.experts.initial_weight.within(Experts::accepted("initial_weight"))
     }
 
-    /// The learning rate of a step.
+    /// Learning rate of step `step`.
     pub fn rate_at(&self, step: u64) -> f32 {
         let halvings = self.experts.halve_at.iter().filter(|at| u64::from(**at) <= step).count();
         (self.experts.learning_rate * 0.5_f64.powi(halvings as i32)) as f32
@@ -309,7 +309,7 @@ mod tests {
             let change = set(&mut params, text).unwrap();
             let (name, value) = named::name(&params, &change).unwrap();
             assert_eq!(name, path);
-            // A log is read with the parameters of the beginning.
+            // A log is read with the initial parameters.
             assert_eq!(named::resolve(&super::Params::default(), &name, &value), Ok(change));
         }
         let lost = named::resolve(&params, "growth.rule.Lode.minimum", &named::NamedValue::Real(1.0)).unwrap_err();

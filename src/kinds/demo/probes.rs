@@ -5,11 +5,11 @@ use crate::{
     sim::{AttributeSpec, Meaning, Shape, SimError, Tap},
 };
 
-/// The set of all fields and events.
+/// Name of the set of all fields and events.
 pub const EXPERTS: &str = "experts";
-/// The set of symbols, which never changes.
+/// Name of the set of symbols, which never changes.
 pub const SYMBOLS: &str = "symbols";
-/// The value of an argument `expert` that takes all of them.
+/// Value of an argument `expert` that selects all experts.
 pub const ALL: &str = "all";
 
 /// Attributes of births and deaths.
@@ -75,7 +75,7 @@ probes! {
     SIMILARITY = "similarity", "", Shape::Links { from: EXPERTS, to: EXPERTS };
 }
 
-/// Stages of a step.
+/// Stages of a step, for timings.
 pub const SPANS: &[(&str, &str)] = &[
     ("tokens", "Prediction and gradient step. Items: tokens."),
     ("record", "Sampling of tapped probes. Items: tokens."),
@@ -89,7 +89,7 @@ actions! {
     fn merge(over "experts") {}
 }
 
-/// Whether these probes exist.
+/// Checks that the tapped probes exist.
 pub fn check(taps: &[Tap]) -> Result<(), SimError> {
     match taps.iter().find(|tap| usize::from(tap.probe) >= PROBES.len()) {
         Some(tap) => Err(SimError::Input(format!("there is no probe {}", tap.probe))),

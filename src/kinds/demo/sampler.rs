@@ -1,4 +1,4 @@
-//! Samples of tapped probes; kept until they are read.
+//! Samples of tapped probes, stored until they are read.
 
 use super::{
     cpu::{State, name},
@@ -12,9 +12,9 @@ use crate::sim::{
 };
 use std::{fmt::Write as _, mem, sync::Arc};
 
-/// Bins of weights: from -8 to 8.
+/// Number of histogram bins, for weights from -8 to 8.
 pub const N_BINS: usize = 32;
-/// Their width.
+/// Width of a histogram bin.
 pub const BIN: f32 = 0.5;
 
 /// Samples of tapped probes.
@@ -31,7 +31,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Sets the tapped probes; histories of those that stay continue.
+    /// Sets the tapped probes; histories of probes that remain tapped continue.
     pub fn tap(&mut self, taps: &[Tap], state: &State) -> Result<(), SimError> {
         probes::check(taps)?;
         let had_lineage = self.is_tapped(probes::LINEAGE);
@@ -65,7 +65,7 @@ impl Sampler {
         self.taps.iter().any(|t| t.probe == probe)
     }
 
-    /// A lineage begins with the living.
+    /// Starts a lineage with the births of the living experts.
     fn announce(&mut self, state: &State) {
         let birth = |i: usize| {
             let born = (state.step > 0).then_some(state.experts[i].born);
@@ -76,7 +76,7 @@ impl Sampler {
         self.lives.extend(living.into_iter().map(birth));
     }
 
-    /// The tables that each tapped histogram counts.
+    /// Tables that each tapped histogram counts.
     pub fn counted_tables(&self, state: &State) -> Vec<Vec<u32>> {
         let slots = |(key, _): &(TapKey, Histogram)| {
             experts_of(&key.args, state).into_iter().map(|i| state.experts[i].slot).collect()
@@ -89,7 +89,7 @@ impl Sampler {
         is_due(params.measure.text_every, step) && self.is_tapped(probes::TEXT)
     }
 
-    /// After a step that this expert predicted. `counted`: the histograms of this step, if a device counted them.
+    /// Records a step that this expert predicted. `counted`: the histograms of this step, if the device counted them.
     pub fn record(&mut self, params: &Params, state: &State, expert: usize, seed: u64, counted: Option<&[u32]>) {
         if self.is_tapped(probes::ROUTE) {
             self.routes.push(Spike { step: (state.step - 1) as u32, lane: expert as u32 });
@@ -135,13 +135,13 @@ impl Sampler {
         }
     }
 
-    /// Births and deaths.
+    /// Records births and deaths.
     pub fn lives(&mut self, events: &[LifeEvent]) {
         if self.is_tapped(probes::LINEAGE) {
             self.lives.extend_from_slice(events);
         }
         for event in events.iter().filter(|_| self.taps.iter().any(|t| t.probe == probes::LOG)) {
-            // Writing to a text cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = match event {
                 LifeEvent::Birth(b) => writeln!(self.log, "{} birth of {} from {:?}", b.step, b.child, b.parents),
                 LifeEvent::Death(d) => writeln!(self.log, "{} end of {}: {}", d.step, d.gone, d.end.word()),
@@ -149,7 +149,7 @@ impl Sampler {
         }
     }
 
-    /// Restarts; taps stay.
+    /// Restarts from a state; taps are kept.
     pub fn restart(&mut self, state: &State) {
         for (_, series) in &mut self.series {
             (series.steps, series.values) = (vec![], vec![]);
@@ -166,12 +166,11 @@ impl Sampler {
         }
     }
 
-    /// The tapped probes.
     pub fn taps(&self) -> Vec<Tap> {
         self.taps.clone()
     }
 
-    /// Takes the reading of a tap; none when its expert does not live.
+    /// Takes the reading of a tap; `None` if its expert does not exist.
     pub fn take(&mut self, tap: &Tap, state: &State) -> Option<Reading> {
         Some(match tap.probe {
             probes::LOAD => Reading::field(state.experts.iter().map(|e| e.load).collect()),
@@ -201,18 +200,18 @@ impl Sampler {
     }
 }
 
-/// Whether something that happens every so many steps happens after this one; 0: never.
+/// Whether an event with period `every` (0: never) is due after step `step`.
 pub fn is_due(every: u32, step: u64) -> bool {
     every > 0 && step.is_multiple_of(every.into())
 }
 
-/// The values of the argument `expert`.
+/// Values of the argument `expert`: `all`, then the ids.
 pub fn experts(state: &State) -> Vec<String> {
     let ids = state.experts.iter().map(|e| e.id.to_string());
     [probes::ALL.to_owned()].into_iter().chain(ids).collect()
 }
 
-/// The experts that the argument `expert` names, by index.
+/// Indices of the experts that the argument `expert` selects.
 fn experts_of(args: &TapArgs, state: &State) -> Vec<usize> {
     let wanted = args.get("expert").filter(|value| value != probes::ALL);
     let is_wanted = |id: u64| wanted.as_ref().is_none_or(|w| **w == *id.to_string());
@@ -270,7 +269,7 @@ fn owners(state: &State) -> Vec<Link> {
     (0..).zip(&state.owner).map(link).collect()
 }
 
-/// The mean of an expert's weights with signs that repeat with a different period per axis.
+/// Mean of an expert's weights with signs that alternate with a different period per axis.
 fn projection(state: &State, axis: u16) -> Vec<f32> {
     let sign = |i: usize| if (i >> (axis + 1)).is_multiple_of(2) { 1.0 } else { -1.0 };
     let of = |expert: usize| {
@@ -280,7 +279,7 @@ fn projection(state: &State, axis: u16) -> Vec<f32> {
     (0..state.experts.len()).map(of).collect()
 }
 
-/// The cosine of every pair of experts.
+/// Cosine similarity of every pair of experts.
 fn similarity(state: &State) -> Vec<Link> {
     let tables: Vec<Vec<f32>> = (0..state.experts.len()).map(|i| state.table(i).collect()).collect();
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

@@ -25,24 +25,24 @@ use std::{collections::VecDeque, mem, sync::Arc};
 
 const MODEL: &str = "demo";
 
-/// A step reads one token.
+/// Time base: a step reads one token.
 pub const TOKENS: TimeBase = TimeBase::count("token", "tokens");
 
-/// A simulation on the CPU or, with its weights on the device, on a GPU.
+/// A simulation on the CPU or, with its weights in device memory, on a GPU.
 pub struct DemoSim {
     pub(super) params: Params,
     pub(super) seed: u64,
     source: Arc<Source>,
     pub(super) state: State,
     sets: [Arc<ElementSet>; 2],
-    /// Counts the changes of the set of experts.
+    /// Number of changes to the set of experts.
     pub(super) generation: u64,
     pub(super) sampler: Sampler,
     pub(super) device: Option<DeviceWeights>,
 }
 
 impl DemoSim {
-    /// At step 0; on a GPU if one is given.
+    /// Creates a simulation at step 0; on a GPU if one is given.
     pub fn new(params: &Params, seed: u64, source: Arc<Source>, gpu: Option<&Arc<Gpu>>) -> Result<Self, SimError> {
         let mut device = gpu.map(|gpu| DeviceWeights::new(gpu, params, &source)).transpose()?;
         let state = State::new(params, seed, host_weights(params, device.is_some()));
@@ -61,7 +61,7 @@ impl DemoSim {
         self.sampler.restart(&self.state);
     }
 
-    /// Takes over births and deaths.
+    /// Applies births and deaths to samples and element sets.
     fn change(&mut self, events: &[LifeEvent]) {
         if !events.is_empty() {
             self.sampler.lives(events);
@@ -76,7 +76,7 @@ impl DemoSim {
         self.grow()
     }
 
-    /// Splits an expert if it is time.
+    /// Splits an expert if a split is due.
     pub(super) fn grow(&mut self) -> Result<(), SimError> {
         let growth = &self.params.growth;
         if !is_due(growth.split_every, self.state.step) || self.state.experts.len() >= growth.most as usize {
@@ -104,7 +104,7 @@ impl DemoSim {
     }
 }
 
-/// Weights in host memory: on a GPU only the tables that experts can have.
+/// Number of weights in host memory: on a GPU only the tables that experts can have.
 pub(super) fn host_weights(params: &Params, is_on_device: bool) -> usize {
     if is_on_device { N_SYMBOLS * TABLE } else { params.n_weights() }
 }
@@ -305,7 +305,7 @@ impl Simulation for DemoSim {
     }
 }
 
-/// All but the weights.
+/// Snapshot of the state without weights.
 fn write(state: &State) -> Snapshot {
     let mut out = Snapshot::new(MODEL);
     out.number("step", state.step);
@@ -341,7 +341,7 @@ fn recent(from: &Snapshot) -> Result<VecDeque<Prediction>, SimError> {
     Ok((0..n).map(seen).collect())
 }
 
-/// The state without weights.
+/// Parses the state without weights.
 fn parse(from: &Snapshot) -> Result<State, SimError> {
     from.expect_model(MODEL)?;
     let ids: Vec<u64> = from.read_list("experts.id")?;

@@ -1,4 +1,4 @@
-//! The symbols and their source.
+//! Symbols and their source.
 
 use crate::{
     data::{input_file, io_reason},
@@ -13,20 +13,20 @@ use std::{
 /// Number of symbols: space and a to z.
 pub const N_SYMBOLS: usize = 27;
 
-/// Entropy of the source, nats per token: the lowest loss of any predictor.
+/// Entropy of the Markov chain, nats per token: the lowest loss of any predictor.
 pub const ENTROPY: f64 = 1.75 * std::f64::consts::LN_2;
 
-/// The name of a symbol: its text, but for the space.
+/// Name of a symbol: its text, except for the space.
 pub fn name(symbol: u8) -> String {
     if symbol == 0 { "space".to_owned() } else { text(symbol).to_string() }
 }
 
-/// The text of a symbol.
+/// Character of a symbol.
 pub const fn text(symbol: u8) -> char {
     if symbol == 0 { ' ' } else { (b'a' + symbol - 1) as char }
 }
 
-/// The symbol of a letter or of white space.
+/// Symbol of a letter or of white space.
 pub const fn symbol(c: char) -> Option<u8> {
     match c.to_ascii_lowercase() {
         ' ' | '\t' | '\r' | '\n' => Some(0),
@@ -35,23 +35,23 @@ pub const fn symbol(c: char) -> Option<u8> {
     }
 }
 
-/// Where symbols come from.
+/// Source of the symbols.
 pub enum Source {
-    /// A Markov chain: every symbol has four successors with probabilities 1/2, 1/4, 1/8, 1/8.
+    /// Markov chain: every symbol has four successors with probabilities 1/2, 1/4, 1/8, 1/8.
     Chain([[u8; 4]; N_SYMBOLS]),
-    /// A text, from its beginning again after its end.
+    /// Text, which starts again after its end.
     Text(Vec<u8>),
 }
 
-/// Largest text, bytes.
+/// Maximum size of a text, bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
 impl Source {
-    /// Draws the successors.
+    /// Draws the successors of every symbol.
     pub fn new(seed: u64) -> Self {
         let successors = std::array::from_fn(|symbol| {
             let words = Draw { seed, purpose: Purpose::Connectivity, step: 0, lane: symbol as u32 }.words();
-            // Distinct: one in each of four ranges of six symbols.
+            // The successors are distinct: one in each of four ranges of six symbols.
             std::array::from_fn(|i| ((symbol + 1 + 6 * i + words[i] as usize % 6) % N_SYMBOLS) as u8)
         });
         Self::Chain(successors)
@@ -82,7 +82,7 @@ impl Source {
         if symbols.is_empty() { Err(failed("the text is empty".to_owned())) } else { Ok(Self::Text(symbols)) }
     }
 
-    /// The text; without one four successors of each symbol.
+    /// Table for the kernels: the text, or else four successors of each symbol.
     pub fn table(&self) -> &[u8] {
         match self {
             Self::Chain(successors) => successors.as_flattened(),
@@ -90,7 +90,7 @@ impl Source {
         }
     }
 
-    /// The lowest loss of any predictor, nats per token, where it is known.
+    /// Lowest loss of any predictor, nats per token, if known.
     pub const fn entropy(&self) -> Option<f64> {
         match self {
             Self::Chain(_) => Some(ENTROPY),
@@ -98,7 +98,7 @@ impl Source {
         }
     }
 
-    /// The symbol of this step, after `symbol`, for a random word.
+    /// Symbol of step `step`, after `symbol`, given a random word.
     pub fn next(&self, step: u64, symbol: u8, word: u32) -> u8 {
         let successors = match self {
             Self::Chain(successors) => successors,

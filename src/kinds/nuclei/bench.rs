@@ -1,4 +1,4 @@
-//! Benchmarks: coupling algorithms, and whole generations.
+//! Benchmarks of coupling algorithms and of whole generations.
 //!
 //! | case | measurement |
 //! | --- | --- |
@@ -22,32 +22,31 @@ use crate::{
 };
 use std::{sync::Arc, time::Instant};
 
-/// One measurement.
+/// Measurement of one case.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct CaseRow {
-    /// Case.
     pub name: String,
-    /// Device.
+    /// Name of the device.
     pub device: String,
-    /// Nuclei at the start, and at the end.
+    /// Number of nuclei at the start and at the end.
     pub n: (u64, u64),
-    /// Generations timed.
+    /// Number of generations timed.
     pub steps: u64,
-    /// Wall time, seconds; the median of the repeats.
+    /// Median wall time of the repeats, seconds.
     pub wall_s: f64,
     /// Generations per second.
     pub steps_per_s: f64,
     /// Mean time of one coupling sum, ms.
     pub coupling_ms: f64,
-    /// Mean time of its preparation, ms.
+    /// Mean time to prepare one coupling sum, ms.
     pub plan_ms: f64,
-    /// Time of one substep as part of a generation (on a GPU inside a graph), µs. 0 where not measured.
+    /// Time of one substep as part of a generation (on a GPU inside a graph), µs; 0 if not measured.
     pub substep_us: f64,
-    /// N² pairs per second of sum and preparation, for any algorithm.
+    /// N² pairs per second, including preparation, for any algorithm.
     pub pairs_per_s: f64,
-    /// Memory of the simulation.
+    /// Memory of the simulation, bytes.
     pub memory_bytes: u64,
-    /// Timings by kernel or stage.
+    /// Timings by kernel or CPU stage.
     pub timings: Vec<Row>,
 }
 
@@ -56,13 +55,13 @@ struct Case {
     params: Params,
 }
 
-/// Substeps of the cases that measure them.
+/// Number of substeps in the cases that measure them.
 const SUBSTEPS: u32 = 101;
 
 /// Minimum duration of a measurement, seconds.
 const MIN_WALL_S: f64 = 0.5;
 
-/// A constant population: only the coupling algorithm differs between cases.
+/// Case with a constant population, so that only the coupling algorithm differs.
 fn coupling(method: CouplingMethod, n: u32) -> Case {
     let mut params = Params::default();
     let population = &mut params.population;
@@ -80,7 +79,7 @@ fn default(n: u32) -> Case {
     Case { name: format!("default-{n}"), params }
 }
 
-/// A constant population with moving phases.
+/// Case with a constant population and moving phases.
 fn substep(integrator: Integrator, n: u32) -> Case {
     let mut case = coupling(CouplingMethod::Auto, n);
     let phases = &mut case.params.phases;
@@ -91,7 +90,7 @@ fn substep(integrator: Integrator, n: u32) -> Case {
 
 fn cases(on: &Device) -> Vec<Case> {
     let mut cases = vec![];
-    // Above these sizes a single sum over all pairs takes minutes.
+    // For larger populations, one sum over all pairs takes minutes.
     let on_gpu = matches!(on, Device::Cuda(_));
     let most_pairs = if on_gpu { 262_144 } else { 16_384 };
     for n in [4096, 16_384, 65_536, 262_144] {
@@ -112,7 +111,7 @@ fn cases(on: &Device) -> Vec<Case> {
     cases
 }
 
-/// Runs the cases.
+/// Runs the selected cases.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
 }
@@ -131,7 +130,7 @@ fn line(row: &CaseRow) -> String {
     )
 }
 
-/// Runs the cases.
+/// Measures the selected cases.
 fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let with_details = |case: &Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
     let all = cases(&options.device);
@@ -182,8 +181,8 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<CaseRow, SimError> {
     })
 }
 
-/// Timing rows of one coupling sum, and of its preparation: spans on the CPU, kernels on a GPU. The first measured row
-/// gives the number of sums.
+/// Timing rows of one coupling sum, and of its preparation: stages on the CPU, kernels on a GPU. The launches of the first
+/// measured row are the number of sums.
 const SUMS: &[&str] = &[
     "coupling",
     "couple_naive",
@@ -198,14 +197,14 @@ const SUMS: &[&str] = &[
 ];
 const PLAN: &[&str] = &["plan", "sort_blocks", "sort_blocks_by_h", "merge_by_x", "merge_by_h"];
 
-/// Total of these rows per sum, ms.
+/// Total time of the rows `names` per sum, ms.
 fn once(pass: &Pass, names: &[&str]) -> f64 {
     let rows: Vec<_> = names.iter().filter_map(|name| pass.timings.iter().find(|t| t.name == *name)).collect();
     let times = rows.first().map_or(1, |t| t.launches.max(1));
     rows.iter().map(|t| t.nanos as f64 * 1e-6).sum::<f64>() / f64::from(times)
 }
 
-/// Wall time of the same generations with a single substep.
+/// Wall time of `steps` generations with a single substep, seconds.
 fn time_single_substep(sim: &mut dyn Simulation, params: &Params, steps: u64) -> Result<f64, SimError> {
     let one = path::parse(params, "phases.substeps=1").map_err(|e| SimError::Input(e.to_string()))?;
     sim.set(&one)?;

@@ -1,4 +1,4 @@
-//! Amounts per generation. They follow the population, so they are those of the last generation.
+//! Work per generation. It depends on the population, so the counts are those of the last generation.
 
 use super::{
     choices::{Dynamics, Integrator},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::sim::StepCount;
 
-/// Coupling sums of a generation: those of the integrator, and the last with the final phases.
+/// Number of coupling sums per generation: those of the integrator, and one with the final phases.
 fn sums(phases: &Phases) -> u32 {
     let stages = match (phases.dynamics, phases.integrator) {
         (Dynamics::Still, _) => 0,
@@ -20,8 +20,8 @@ fn sums(phases: &Phases) -> u32 {
     phases.substeps * stages + 1
 }
 
-/// Pairs of all coupling sums; operations of the pairs that are evaluated, `all_pairs` or not; operations and bytes of the
-/// fitness, whose weights are read for the error and for the entropy.
+/// Counts of one generation: pairs of all coupling sums; operations of the coupling if `all_pairs` are evaluated; operations and
+/// bytes of the fitness, which reads the weights once for the error and once for the entropy.
 pub fn of_generation(host: &HostState, all_pairs: bool) -> Vec<StepCount> {
     let (params, n): (&Params, f64) = (&host.params, host.ledger.n() as f64);
     let pairs = f64::from(sums(&params.phases)) * f64::from(params.coupling.fields.max(1)) * n * n;
@@ -31,7 +31,7 @@ pub fn of_generation(host: &HostState, all_pairs: bool) -> Vec<StepCount> {
     }
     if let Some(problem) = &host.setup.problem {
         let dim = host.setup.dim;
-        // As many equations as weights are enough.
+        // With more samples than weights, the equations can be compressed to one per weight.
         let rows = problem.samples().min(dim);
         counts.push(StepCount::ops("of the fitness", 2.0 * n * (rows * dim) as f64));
         counts.push(StepCount::bytes("of weights", 8.0 * n * dim as f64));

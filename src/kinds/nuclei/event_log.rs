@@ -1,24 +1,24 @@
-//! The event log: every event as a line of text. Events are kept as they are, and written when they are read: a screen
-//! reads the newest lines of a large population, which has thousands of events per generation.
+//! Event log: one line of text per event. Events are stored as they are and formatted when the log is read, because a view reads
+//! only the newest lines of a large population, which has thousands of events per generation.
 
 use super::events::Events;
 use std::fmt::Write as _;
 
-/// Events since the last reading.
+/// Log of the events since the last reading.
 #[derive(Default)]
 pub struct EventLog {
     pending: Vec<(u64, Events)>,
-    /// Lines of `pending`.
+    /// Number of lines in `pending`.
     n_lines: usize,
 }
 
-/// The event of a line.
+/// Event described by one line.
 enum Line<'a> {
-    /// A fusion: host first.
+    /// Slots of a fusion, host first.
     Fusion(&'a [u32]),
     Decay(u32),
     Death(u32),
-    /// Offspring without a free slot.
+    /// Number of offspring without a free slot.
     Overflow(u32),
 }
 
@@ -32,11 +32,12 @@ impl EventLog {
         }
     }
 
-    /// Takes the lines, in order. With a limit of bytes the newest that fit, below a line with the number of those left out.
+    /// Takes all lines, in order. With a limit in bytes, takes the newest lines that fit, after a line with the number of those
+    /// omitted.
     pub fn take(&mut self, limit: Option<usize>) -> String {
         let (pending, n_lines) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.n_lines));
         let limit = limit.unwrap_or(usize::MAX);
-        // Newest first; joined in the reverse order.
+        // Lines are formatted newest first, then joined in reverse order.
         let (mut written, mut n_bytes, mut n_written) = (vec![], 0, 0);
         for (step, events) in pending.iter().rev() {
             let mut births = &events.born[..];
@@ -56,19 +57,17 @@ impl EventLog {
         written.concat()
     }
 
-    /// Forgets all.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> usize {
         let slots = |e: &Events| e.fused.len() + e.decayed.len() + 2 * e.born.len() + e.died.len() + e.errors.len();
         self.pending.iter().map(|(_, events)| size_of::<(u64, Events)>() + 4 * slots(events)).sum()
     }
 }
 
-/// The lines of a generation, in order.
+/// Lines of one generation, in order.
 fn lines(events: &Events) -> impl DoubleEndedIterator<Item = Line<'_>> {
     let fusion = Some(&events.fused[..]).filter(|fused| !fused.is_empty()).map(Line::Fusion);
     let overflow = Some(events.missing).filter(|missing| *missing > 0).map(Line::Overflow);
@@ -86,10 +85,10 @@ fn take_offspring<'a>(births: &mut &'a [(u32, u32)], parent: u32) -> &'a [(u32, 
 }
 
 impl Line<'_> {
-    /// The line. Lines of a generation are written from the last to the first, and take their offspring from `births`.
+    /// Formats the line. The lines of a generation are formatted from last to first, each taking its offspring from `births`.
     fn text(&self, step: u64, births: &mut &[(u32, u32)]) -> String {
         let mut text = String::with_capacity(48);
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = match self {
             Self::Fusion([host, absorbed @ ..]) => {
                 let _ = write!(text, "{step} fuse {host}");

@@ -7,22 +7,21 @@ use super::mixing::MAX_FIELDS;
 pub struct Events {
     /// Slots of the nuclei that fused, the host first; empty without a fusion.
     pub fused: Vec<u32>,
-    /// Slots of the nuclei that decayed, in order of decreasing error.
+    /// Slots of nuclei that decayed, by descending error.
     pub decayed: Vec<u32>,
-    /// Slots of offspring and parent, by parent in the order of `decayed`. A decaying nucleus is renewed in its own slot,
-    /// which is listed as well.
+    /// Slots of offspring and parent, grouped by parent in the order of `decayed`. A decaying nucleus is replaced in its own
+    /// slot, which is included.
     pub born: Vec<(u32, u32)>,
-    /// Offspring without a free slot.
+    /// Number of offspring without a free slot.
     pub missing: u32,
     /// Slots of nuclei that died, ascending.
     pub died: Vec<u32>,
-    /// Errors of the nuclei in `fused`, `decayed` and `died`, one after the other, before they ended; empty when they were
-    /// not read from the device.
+    /// Final errors of the nuclei in `fused`, `decayed` and `died`, in this order; empty if they were not read from the device.
     pub errors: Vec<f32>,
 }
 
 impl Events {
-    /// With capacity for the events of up to `most` nuclei.
+    /// Allocates capacity for the events of up to `most` nuclei.
     pub fn with_capacity(most: usize) -> Self {
         Self {
             fused: Vec::with_capacity(most),
@@ -44,18 +43,18 @@ impl Events {
         self.errors.clear();
     }
 
-    /// Whether nothing happened.
+    /// Whether there are no events.
     pub const fn is_empty(&self) -> bool {
         self.fused.is_empty() && self.decayed.is_empty() && self.died.is_empty()
     }
 
-    /// Bytes for up to `most` nuclei.
+    /// Memory of the events of up to `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * 24) as u64
     }
 }
 
-/// Statistics of the population at the time the events of a generation are drawn.
+/// Statistics of the population when the events of a generation are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PopulationStats {
     /// Number of nuclei.
@@ -76,12 +75,12 @@ pub struct PopulationStats {
     pub temperature: f64,
     /// Error of the fittest nucleus.
     pub f_best: f64,
-    /// Mean error.
+    /// Mean error of all nuclei.
     pub f_mean: f64,
     /// Median error; NaN unless the probe is tapped.
     pub f_median: f64,
     /// Error of the mean output of the measure.ensemble fittest nuclei; NaN unless the probe is tapped.
     pub f_ensemble: f64,
-    /// Mean entropy.
+    /// Mean entropy of all nuclei.
     pub h_mean: f64,
 }

@@ -1,4 +1,4 @@
-//! Values of all slots, for views and recordings.
+//! Field values of all slots, for views and recordings.
 
 use super::{params::Params, probes, real::Real, state::State};
 use crate::sim::ProbeId;
@@ -8,7 +8,7 @@ pub fn field<T: Real>(probe: ProbeId, state: &State<T>, params: &Params, step: u
     (0..state.capacity as u32).map(|slot| value(probe, slot, state, params, step)).collect()
 }
 
-/// The value in one slot.
+/// Value of a field in one slot after `step` generations.
 pub fn value<T: Real>(probe: ProbeId, slot: u32, state: &State<T>, params: &Params, step: u64) -> f32 {
     let i = slot as usize;
     match probe {

@@ -1,4 +1,4 @@
-//! State shared by both backends: parameters, totals, samples, and how parameter changes and actions are checked.
+//! State shared by both backends: parameters, totals, samples, and the checks of parameter changes and actions.
 
 use super::{
     events::{Events, PopulationStats},
@@ -24,33 +24,32 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A step is one generation.
+/// Time base: a step is one generation.
 pub const GENERATIONS: TimeBase = TimeBase::count("generation", "generations");
 
-/// The backend-independent part of a simulation.
+/// Backend-independent part of a simulation.
 pub struct HostState {
-    /// Current parameters.
     pub params: Params,
-    /// Seed and folder.
+    /// Seed of the project and folder of its files.
     pub context: BuildContext,
-    /// The task.
+    /// Prepared task and coupling matrix.
     pub setup: Arc<Setup>,
-    /// The only set: the slots of the table.
+    /// The only element set: the slots of the table.
     pub sets: Vec<Arc<ElementSet>>,
-    /// Generations simulated.
+    /// Number of generations simulated.
     pub step: u64,
-    /// Totals.
+    /// Event totals since the start.
     pub ledger: Ledger,
     /// Events of the last generation.
     pub events: Events,
     /// Statistics of the last generation.
     pub stats: PopulationStats,
-    /// Sampled probes.
+    /// Sampler of probes.
     pub sampler: ProbeSampler,
 }
 
 impl HostState {
-    /// At step 0, with this number of founders.
+    /// Host state at step 0 with `founders` nuclei.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, founders: u64) -> Self {
         let capacity = params.population.capacity;
         let ledger = Ledger { founders, ..Ledger::default() };
@@ -76,8 +75,8 @@ impl HostState {
         Ok(edit)
     }
 
-    /// Parameters and setup after input data were replaced; `None` when they need a rebuild: other inputs, or another
-    /// coupling matrix.
+    /// Parameters and setup after input files were replaced; `None` if a rebuild is needed because inputs or coupling matrix
+    /// differ.
     pub fn replaced(&self, data: &InputData) -> Result<Option<(Params, Arc<Setup>)>, SimError> {
         let (setup, mut params) = (data.setup::<Setup>()?, self.params.clone());
         if !params.set(&data.change) {
@@ -88,7 +87,7 @@ impl HostState {
         Ok((fits && setup.matrix == now.matrix).then_some((params, setup)))
     }
 
-    /// Restarts at `step` with these nuclei; taps stay.
+    /// Restarts at `step` with the nuclei in the slots `living`; taps are kept.
     pub fn begin(&mut self, step: u64, living: &[u32]) {
         self.step = step;
         self.ledger = Ledger { founders: living.len() as u64, ..Ledger::default() };
@@ -145,16 +144,16 @@ impl Host for HostState {
     }
 }
 
-/// An action with checked arguments.
+/// An action whose arguments were checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CheckedAction {
     /// Add an angle to the phases.
     Kick(f64),
     /// Hold phases constant, or release them.
     Freeze(bool),
-    /// Fuse.
+    /// Fuse the selected nuclei.
     Fuse,
-    /// Decay.
+    /// Decay the selected nuclei.
     Decay,
 }
 
@@ -179,7 +178,7 @@ impl CheckedAction {
     }
 }
 
-/// Values became NaN or infinite.
+/// Error for `values` that became NaN or infinite.
 pub fn non_finite(values: &str, step: u64) -> SimError {
     SimError::non_finite(values, step, "lower task.learning_rate or population.sigma")
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The nuclei kind.
+/// The nuclei kind, registered in `kinds!`.
 pub struct NucleiKind;
 
 impl Kind for NucleiKind {
@@ -29,7 +29,7 @@ impl Kind for NucleiKind {
         fuse. Kuramoto oscillators without births, and births and deaths without phases, are special cases.";
     const NAME: &'static str = "nuclei";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    /// Floating-point sums follow the order of the threads of a device, and events depend on every bit of them.
+    /// Floating-point sums depend on the order of the threads of a device, and events depend on every bit of them.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
@@ -76,7 +76,7 @@ impl Kind for NucleiKind {
             probes::ENTROPY,
             probes::ENTROPY_FIELD,
         ]);
-        // Constant phases matter only where a barrier depends on their order.
+        // Constant phases matter only if a barrier depends on their order.
         let has_no_phases =
             params.phases.dynamics == Dynamics::Still && (is_fixed || params.tunnelling.r_threshold <= 0.0);
         let of_phases = [probes::ORDER, probes::MEAN_PHASE, probes::PHASE, probes::PHASE_OF, probes::LOCAL_ORDER];

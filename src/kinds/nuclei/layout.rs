@@ -1,10 +1,10 @@
-//! Positions of the slots in the 3D view: on a disc, in order of slots from the centre outwards; while a simulation runs,
-//! on a cylinder: x = cos φ, y = sin φ, z = R.
+//! Slot positions in the 3D view: on a disc, in order of slots from the centre outwards; during a simulation on a cylinder: x =
+//! cos φ, y = sin φ, z = R.
 
 use super::probes::NUCLEI;
 use crate::sim::{ElementSet, MotionFields};
 
-/// Distance between neighbours.
+/// Distance between neighbouring slots.
 const PITCH: f64 = 10.0;
 
 /// The set of slots, evenly distributed over a disc (Vogel 1979).

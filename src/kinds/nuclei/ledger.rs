@@ -1,21 +1,21 @@
 //! Event totals. In every generation ΔN = c·decays - (m-1)·fusions - deaths - missing.
 
-/// Totals since the start.
+/// Event totals since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Nuclei at step 0.
+    /// Number of nuclei at step 0.
     pub founders: u64,
-    /// Fusions.
+    /// Number of fusions.
     pub n_fused: u64,
-    /// Nuclei absorbed by fusions: m - 1 each.
+    /// Number of nuclei absorbed by fusions: m - 1 per fusion.
     pub absorbed: u64,
-    /// Decays.
+    /// Number of decays.
     pub n_decay: u64,
-    /// Offspring placed in free slots: c per decay, less the overflow.
+    /// Number of offspring placed in free slots: c per decay, minus the overflow.
     pub children: u64,
-    /// Offspring without a free slot.
+    /// Number of offspring without a free slot.
     pub overflow: u64,
-    /// Deaths.
+    /// Number of deaths.
     pub n_died: u64,
 }
 
@@ -53,7 +53,7 @@ impl Ledger {
         Self { founders, n_fused, absorbed, n_decay, children, overflow, n_died }
     }
 
-    /// Difference to `earlier`.
+    /// Difference between these totals and those of `earlier`.
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             founders: 0,

@@ -1,4 +1,4 @@
-//! Ids of nuclei: slots are reused, ids are not.
+//! Ids of nuclei. Unlike slots, ids are not reused.
 
 use super::events::Events;
 use crate::sim::{AttributeSpec, AttributeValue, Birth, Death, EndCause, FREE_SLOT, Individuals, LifeEvent};
@@ -7,36 +7,37 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from step 0 on in the order
-/// of events, two numbers per birth, so that they do not depend on taps.
+/// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from step 0 on in the order of
+/// events, independently of taps.
 #[derive(Default)]
 pub struct Lineage {
     next: u64,
     slots: Vec<Occupant>,
     is_tapped: bool,
     pending: Vec<LifeEvent>,
-    /// Whether births without a tap wait for [`Lineage::catch_up`].
+    /// Whether untapped births wait for [`Lineage::catch_up`].
     is_deferred: bool,
     waiting: WaitingBirths,
-    /// A copy for others, made when it is asked for; dropped by the next event.
+    /// Shared copy of the ids, created on request; cleared by the next event.
     shared: OnceLock<Arc<Individuals>>,
 }
 
-/// Maximum number of events that memory is reserved for. A tap that begins has one for every living nucleus, later batches
-/// have few.
+/// Maximum number of events for which memory is reserved. The first batch of a tap has one event per living nucleus, later
+/// batches have few.
 const MAX_RESERVED: usize = 1 << 12;
 
-/// Births whose ids are not assigned yet: writing a slot of a large table is a cache miss each, which a GPU need not wait for.
+/// Births without an assigned id. Assigning one writes to a random slot, which is a cache miss for a large table, so it is done
+/// while the GPU computes.
 #[derive(Default)]
 struct WaitingBirths {
-    /// Slots, in order.
+    /// Slots of the births, in order.
     slots: Vec<u32>,
-    /// Steps of birth, and the number of slots up to the last birth of each.
+    /// Steps of birth, each with the number of `slots` up to its last birth.
     steps: Vec<(u64, usize)>,
 }
 
 impl WaitingBirths {
-    /// Assigns ids from `next` on; the next id.
+    /// Assigns ids starting with `next`. Returns the next free id.
     fn assign(&self, to: &mut [Occupant], mut next: u64) -> u64 {
         let mut first = 0;
         for (born, end) in &self.steps {
@@ -54,12 +55,12 @@ impl WaitingBirths {
     }
 }
 
-/// The nucleus in a slot, or the last one in a free slot: a death costs nothing. Id and birth are side by side, because
-/// events visit slots in no order.
+/// The nucleus in a slot, or the last one of a free slot, so that a death writes nothing. Id and birth are adjacent, because
+/// events access slots in random order.
 #[derive(Clone, Copy, Default)]
 struct Occupant {
     id: u64,
-    /// Step of birth.
+    /// Step at which the nucleus was born.
     born: u64,
 }
 
@@ -80,18 +81,18 @@ const fn text(known: &'static str) -> AttributeValue {
     AttributeValue::Text(Cow::Borrowed(known))
 }
 
-/// The ids of a saved state.
+/// Ids in a saved state.
 pub struct SavedIds {
-    /// The next id.
+    /// Next id to assign.
     pub next: u64,
-    /// Ids of the living, by slot.
+    /// Ids of the living nuclei, by slot.
     pub ids: Vec<u64>,
-    /// Their steps of birth.
+    /// Steps of birth of the living nuclei, by slot.
     pub births: Vec<u64>,
 }
 
 impl Lineage {
-    /// Restarts with the present nuclei. Without saved ids they are numbered by slot, and their births are unknown: not after
+    /// Restarts with the living nuclei. Without saved ids, they are numbered by slot, and their unknown births are at most
     /// `step`.
     pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32], saved: Option<SavedIds>) {
         self.pending.clear();
@@ -112,26 +113,26 @@ impl Lineage {
         }
     }
 
-    /// The ids for a saved state.
+    /// Ids for a saved state.
     pub fn save(&self, living: &[u32]) -> SavedIds {
         let (slots, next) = self.now();
         let of = |value: fn(&Occupant) -> u64| living.iter().map(|slot| value(&slots[*slot as usize])).collect();
         SavedIds { next, ids: of(|o| o.id), births: of(|o| o.born) }
     }
 
-    /// Lets births without a tap wait for [`Lineage::catch_up`].
+    /// Defers untapped births to [`Lineage::catch_up`].
     pub fn defer(&mut self) {
         self.is_deferred = true;
     }
 
-    /// Assigns the ids of births that wait. A backend calls it while a device computes.
+    /// Assigns the ids of deferred births. A backend calls it while the device computes.
     pub fn catch_up(&mut self) {
         self.next = self.waiting.assign(&mut self.slots, self.next);
         self.waiting.slots.clear();
         self.waiting.steps.clear();
     }
 
-    /// The nuclei of all slots, and the next id.
+    /// Occupants of all slots, and the next id.
     fn now(&self) -> (Cow<'_, [Occupant]>, u64) {
         if self.waiting.slots.is_empty() {
             return (Cow::Borrowed(&self.slots), self.next);
@@ -141,7 +142,7 @@ impl Lineage {
         (Cow::Owned(slots), next)
     }
 
-    /// The nuclei of now, by slot. `living` lists the occupied slots, when they are needed.
+    /// Current nuclei, by slot. `living` lists the occupied slots and is called only if a new copy is made.
     pub fn individuals(&self, living: impl FnOnce() -> Option<Vec<u32>>) -> Option<Arc<Individuals>> {
         if let Some(shared) = self.shared.get() {
             return Some(shared.clone());
@@ -155,7 +156,7 @@ impl Lineage {
         Some(self.shared.get_or_init(|| Arc::new(now)).clone())
     }
 
-    /// Begins or ends the tap. A tap that begins starts with the living: founders at step 0, a snapshot later.
+    /// Starts or stops the tap. A tap starts with the living nuclei: founders at step 0, a snapshot later.
     pub fn tap(&mut self, is_tapped: bool, step: u64, living: &[u32]) {
         let begins = is_tapped && !self.is_tapped;
         self.catch_up();
@@ -168,7 +169,7 @@ impl Lineage {
         }
     }
 
-    /// Whether births and deaths are kept for a reading.
+    /// Whether births and deaths are recorded for a reading.
     pub const fn is_tapped(&self) -> bool {
         self.is_tapped
     }
@@ -197,7 +198,7 @@ impl Lineage {
         self.next += 1;
     }
 
-    /// Deaths of these slots, with their errors as far as they are known.
+    /// Records deaths in these slots, with their errors if known.
     fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause, errors: &[f32]) {
         let death = |(i, slot): (usize, &u32)| {
             let Occupant { id: gone, born } = self.slots[*slot as usize];
@@ -209,7 +210,7 @@ impl Lineage {
         self.pending.extend(slots.iter().enumerate().map(death));
     }
 
-    /// Deaths and births of generation `step`; they take effect at `step` + 1.
+    /// Records deaths and births of generation `step`; they take effect at `step` + 1.
     pub fn events(&mut self, step: u64, events: &Events) {
         if events.is_empty() {
             return;
@@ -240,25 +241,24 @@ impl Lineage {
         let mut decaying = (u32::MAX, 0, f32::NAN);
         for (child, parent) in &events.born {
             if decaying.0 != *parent {
-                // Before its slot is renewed.
+                // Reads the id before the slot is reused.
                 decaying = (*parent, self.slots[*parent as usize].id, errors.next().copied().unwrap_or(f32::NAN));
             }
             self.record_birth(step + 1, *child, &[decaying.1], ("decay", decaying.2));
         }
     }
 
-    /// Events since the last reading.
+    /// Takes the events since the last reading.
     pub fn take(&mut self) -> Vec<LifeEvent> {
         let next = Vec::with_capacity(self.pending.len().min(MAX_RESERVED)); // estimate for the next batch
         std::mem::replace(&mut self.pending, next)
     }
 
-    /// Bytes of the ids of a table of this size.
+    /// Memory of the ids of a table of `capacity` slots, bytes.
     pub const fn bytes_of(capacity: usize) -> u64 {
         capacity as u64 * 16
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let shared = if self.shared.get().is_some() { self.slots.len() } else { 0 };
         let pending = self.pending.capacity() * size_of::<LifeEvent>();
@@ -270,7 +270,7 @@ impl Lineage {
 mod tests {
     use super::*;
 
-    /// The attributes of events as the files hold them.
+    /// Event attributes in the format of the files.
     fn attributes(events: &[LifeEvent]) -> Vec<String> {
         events.iter().map(|event| serde_json::to_string(event.attributes()).unwrap()).collect()
     }

@@ -4,11 +4,11 @@
 //! S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}
 //! ```
 //!
-//! [`SentPhase::Double`](super::SentPhase) uses doubled phases: the e^{i(2φ_k - φ_j)} of the original model, in the frame of the
-//! receiving nucleus.
+//! With [`SentPhase::Double`](super::SentPhase), the transmitted phases are doubled: e^{i(2φ_k - φ_j)} as in the original model,
+//! in the frame of the receiving nucleus.
 //!
-//! Fitness and entropy belong to nuclei, so J is the same for all fields. The first field determines the barrier and the
-//! phase of a nucleus where only one is shown. No row of G sums to more than 1, so |S_j^a| ≤ d_j, and order parameters stay
+//! Fitness and entropy belong to nuclei, so J is the same for all fields. The first field determines the barrier, and the phase
+//! of a nucleus in views that show one phase. No row of G sums to more than 1, so |S_j^a| ≤ d_j, and order parameters stay
 //! between 0 and 1.
 
 use super::{
@@ -29,7 +29,7 @@ pub fn fields(params: &Params) -> usize {
     (params.coupling.fields as usize).clamp(1, MAX_FIELDS)
 }
 
-/// G, `[F × F]` row by row; symmetric.
+/// Symmetric matrix G, `[F × F]` row by row.
 pub fn matrix(coupling: &Coupling, fields: usize, seed: u64) -> Vec<f64> {
     match coupling.mixing {
         Mixing::Even => even(fields, coupling.between),
@@ -70,7 +70,7 @@ fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
     g
 }
 
-/// Rejects parameters that several phase fields do not support.
+/// Checks that the parameters support several phase fields.
 pub fn check(params: &Params) -> Result<(), SimError> {
     let is_map = matches!(params.phases.dynamics, Dynamics::QkmCovariant | Dynamics::QkmCompat);
     if fields(params) > 1 && is_map {

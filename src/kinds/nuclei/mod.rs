@@ -19,14 +19,14 @@
 //! | --- | --- |
 //! | [`params`](Params), `choices`, `presets` | parameters and presets |
 //! | [`task`] | samples, generated or read, and their QR compression |
-//! | [`state`], [`start`] | the table of the population, and its initial values |
-//! | [`draw`] | addressed random numbers |
-//! | [`tunnel`] | probability of crossing the barrier |
+//! | [`state`], [`initial`] | the table of the population, and its initial values |
+//! | [`random`] | addressed random numbers |
+//! | [`tunnelling`] | probability of crossing the barrier |
 //! | [`mixing`] | coupling between several phase fields |
 //! | [`ledger`], [`events`], [`lineage`] | totals, events and ancestry |
 //! | [`cpu`] | CPU backend: the definition of a generation |
-//! | [`host`], [`saved`] | state shared by the backends: parameters, actions, saved states |
-//! | [`measure`], [`probes`], [`fields`] | sampled curves, probes and fields |
+//! | [`host_state`], [`saved`] | state shared by the backends: parameters, actions, saved states |
+//! | [`sampler`], [`probes`], [`fields`] | sampled curves, probes and fields |
 //! | [`predict`] | predicted memory |
 //! | [`bench`](mod@bench) | benchmarks |
 

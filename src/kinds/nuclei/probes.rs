@@ -7,7 +7,7 @@ use crate::{
 };
 use std::f64::consts::PI;
 
-/// The set of all fields and events: the slots of the table.
+/// Name of the set of all fields and events: the slots of the table.
 pub const NUCLEI: &str = "nuclei";
 
 probes! {
@@ -93,7 +93,7 @@ pub const SPANS: &[(&str, &str)] = &[
     (VARIANTS[6], "The coupling by Dense: J is stored first. Items: pairs."),
 ];
 
-/// Timing rows of the coupling algorithms, the reference first; with `measure.variants` only.
+/// Timing rows of the coupling algorithms, the reference first; only with `measure.variants`.
 pub const VARIANTS: [&str; 7] = [
     "variant_naive",
     "variant_tiled",
@@ -106,10 +106,10 @@ pub const VARIANTS: [&str; 7] = [
 
 /// Minimum memory traffic and operations per item, for the roofline.
 pub const WORK: &[RooflineWork] = &[
-    // A pair: one power of two, four additions, two fused multiply-adds; a site of 16 bytes serves a block's 1024 sites.
+    // Per pair: one power of two, four additions, two fused multiply-adds. A site of 16 bytes serves the 1024 sites of a block.
     RooflineWork { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0, when: "coupling.method = Tiled on a GPU" },
     RooflineWork { row: VARIANTS[1], bytes: 16.0 / 1024.0, ops: 9.0, when: "measure.variants" },
-    // One matrix element is read per pair and multiplied twice.
+    // Each pair reads one matrix element and multiplies it twice.
     RooflineWork { row: "couple_matrix", bytes: 4.0, ops: 5.0, when: "coupling.matrix on a GPU" },
     // J is stored first: one power of two and three additions.
     RooflineWork { row: VARIANTS[6], bytes: 8.0, ops: 9.0, when: "measure.variants on the CPU" },

@@ -1,5 +1,5 @@
-//! Addressed random numbers: Philox 4×32-10 with counter (slot, block, generation, stream) and the seed as key. A draw
-//! depends on its address only, never on earlier draws.
+//! Addressed random numbers: Philox 4×32-10 with counter (slot, block, generation, stream) and the seed as key. A draw depends
+//! only on its address, never on earlier draws.
 
 use crate::num::{exact, rng::philox4x32};
 use std::f64::consts::TAU;
@@ -8,11 +8,11 @@ use std::f64::consts::TAU;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RandomStream {
-    /// Initial weights.
+    /// Initial weights of founders.
     InitW = 1,
     /// Initial phases; block: field.
     InitPhase = 2,
-    /// Natural frequencies.
+    /// Natural frequencies of slots.
     InitOmega = 3,
     /// Whether a nucleus decays.
     Decay = 4,
@@ -24,7 +24,7 @@ pub enum RandomStream {
     PhaseChild = 7,
     /// Noise of the phases; block: substep, with the field above 16 bits.
     Noise = 8,
-    /// Spikes of the quantum-Kuramoto maps.
+    /// Spike counts of the quantum-Kuramoto maps.
     Spike = 9,
     /// Whether a nucleus dies.
     Death = 10,
@@ -32,7 +32,7 @@ pub enum RandomStream {
     TaskX = 16,
     /// Solution weights of the generated task.
     TaskW = 17,
-    /// Noise of its targets; slot: sample.
+    /// Noise of the generated targets; slot: sample.
     TaskNoise = 18,
     /// Weights of the offspring of the action `decay`.
     MutManual = 19,
@@ -42,24 +42,22 @@ pub enum RandomStream {
     FieldPosition = 21,
 }
 
-/// The address of a draw, except for the slot and block.
+/// Address of a draw without slot and block.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomAddress {
-    /// Project seed.
     pub seed: u64,
-    /// Purpose.
     pub stream: RandomStream,
     /// Generation, modulo 2³².
     pub generation: u32,
 }
 
 impl RandomAddress {
-    /// The four words of a block.
+    /// The four random words of a block.
     pub const fn words(self, slot: u32, block: u32) -> [u32; 4] {
         philox4x32([slot, block, self.generation, self.stream as u32], [self.seed as u32, (self.seed >> 32) as u32])
     }
 
-    /// Uniform in (0, 1), on a grid of 2⁻²³ shifted by half: exact, also in single precision.
+    /// Uniform in (0, 1), on a grid of 2⁻²³ shifted by half a step: exact, also in single precision.
     pub fn uniform(self, slot: u32) -> f64 {
         self.uniform_of(slot, 0)
     }
@@ -69,7 +67,7 @@ impl RandomAddress {
         exact::unit(self.words(slot, block)[0]).into()
     }
 
-    /// Four standard normal numbers of a block (Box-Muller).
+    /// Four standard normal values of a block (Box-Muller).
     pub fn normals(self, slot: u32, block: u32) -> [f64; 4] {
         let [a, b, c, d] = self.words(slot, block).map(|word| f64::from(exact::unit(word)));
         let pair = |u: f64, v: f64| {
@@ -81,12 +79,12 @@ impl RandomAddress {
         [x0, x1, x2, x3]
     }
 
-    /// The first of the normal numbers of a block.
+    /// First of the normal values of a block.
     pub fn normal(self, slot: u32, block: u32) -> f64 {
         self.normals(slot, block)[0]
     }
 
-    /// Calls `take` with `count` standard normal numbers: number 4b + i is number i of block b.
+    /// Calls `take` with `count` standard normal values: value 4b + i is value i of block b.
     pub fn each_normal(self, slot: u32, count: usize, mut take: impl FnMut(usize, f64)) {
         for block in 0..count.div_ceil(4) {
             let normals = self.normals(slot, block as u32);

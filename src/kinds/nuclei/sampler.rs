@@ -26,7 +26,7 @@ const SERIES_PROBES: [ProbeId; 9] = [
     probes::FITNESS_OF,
 ];
 
-/// Lane names of a series, for this number of phase fields.
+/// Names of the lanes of a series with `fields` phase fields.
 pub fn lanes(probe: ProbeId, fields: usize) -> Vec<String> {
     let names: &[&str] = match probe {
         probes::ORDER => {
@@ -41,26 +41,25 @@ pub fn lanes(probe: ProbeId, fields: usize) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Samples tapped probes and hashes all events; keeps samples until they are read.
+/// Samples tapped probes and hashes all events; stores samples until they are read.
 pub struct ProbeSampler {
     tapped: [bool; probes::PROBES.len()],
     capacity: u32,
     fields: usize,
     every: u64,
     series: [Series; SERIES_PROBES.len()],
-    /// Totals at the last sample.
+    /// Event totals at the last sample.
     pub sampled: Ledger,
     /// Hash of all events, and of r in every generation.
     pub hash: StreamHash,
     births: Vec<Spike>,
     deaths: Vec<Spike>,
-    /// Ids of nuclei.
+    /// Ids of nuclei, with births and deaths.
     pub lineage: Lineage,
     log: EventLog,
 }
 
 impl ProbeSampler {
-    /// Without taps.
     pub fn new(measure: &Measure, capacity: u32, fields: usize, ledger: Ledger) -> Self {
         let mut lineage = Lineage::default();
         lineage.begin(0, capacity, &(0..ledger.founders as u32).collect::<Vec<_>>(), None);
@@ -84,8 +83,8 @@ impl ProbeSampler {
         self.every = u64::from(measure.every).max(1);
     }
 
-    /// Sets the tapped probes. Probes that were tapped before continue without a gap; `living` are the slots of
-    /// the present nuclei, with which a lineage begins.
+    /// Sets the tapped probes. Probes that were tapped before continue without a gap; `living` are the slots of the living
+    /// nuclei, with which a lineage begins.
     pub fn tap(&mut self, taps: &[Tap], step: u64, living: &[u32]) -> Result<(), SimError> {
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
             return Err(SimError::Input(format!("there is no probe {}", tap.probe)));
@@ -120,7 +119,6 @@ impl ProbeSampler {
         self.tapped[usize::from(probe)]
     }
 
-    /// Tapped probes.
     pub fn taps(&self) -> impl Iterator<Item = ProbeId> + use<> {
         let tapped = self.tapped;
         (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
@@ -131,7 +129,7 @@ impl ProbeSampler {
         completed.is_multiple_of(self.every) && self.is_tapped(probes::FITNESS)
     }
 
-    /// Whether they, or the mean of P(R_j), are sampled after `completed` generations.
+    /// Whether the median and ensemble errors, or the mean of P(R_j), are sampled after `completed` generations.
     pub fn needs_details(&self, completed: u64) -> bool {
         self.needs_errors(completed) || completed.is_multiple_of(self.every) && self.is_tapped(probes::BARRIER)
     }
@@ -155,7 +153,7 @@ impl ProbeSampler {
         }
     }
 
-    /// Ends a generation; `value` reads the value of a probe in one slot.
+    /// Ends a generation; `value` returns the value of a probe in one slot.
     pub fn end(&mut self, completed: u64, now: &PopulationStats, ledger: &Ledger, value: &dyn Fn(ProbeId, u32) -> f32) {
         let bits = now.r.to_bits();
         self.hash.push_spike((bits >> 32) as u32, bits as u32);
@@ -189,7 +187,8 @@ impl ProbeSampler {
         }
     }
 
-    /// Takes the reading of a tapped series, event or text probe, of a text at most the newest bytes; `None` for fields.
+    /// Takes the reading of a tapped series, event or text probe; of a text, at most the newest `text_limit` bytes. `None` for
+    /// fields.
     pub fn take(&mut self, probe: ProbeId, text_limit: Option<usize>) -> Option<Reading> {
         Some(match probe {
             probes::BIRTHS => Reading::Spikes(take(&mut self.births)),
@@ -208,8 +207,8 @@ impl ProbeSampler {
         })
     }
 
-    /// Restarts from a state with these nuclei; taps stay. Unread samples are dropped because they belong to another run.
-    /// Without saved `ids` they are assigned anew.
+    /// Restarts from a state with the nuclei in the slots `living`; taps are kept. Unread samples are dropped because they belong
+    /// to another run. Without saved `ids`, new ids are assigned.
     pub fn resume(&mut self, hash: StreamHash, sampled: Ledger, step: u64, living: &[u32], ids: Option<SavedIds>) {
         (self.hash, self.sampled) = (hash, sampled);
         for series in &mut self.series {
@@ -222,7 +221,6 @@ impl ProbeSampler {
         self.lineage.begin(step, self.capacity, living, ids);
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
         let events = (self.births.capacity() + self.deaths.capacity()) * 8;
@@ -230,7 +228,7 @@ impl ProbeSampler {
     }
 }
 
-/// Takes all events, and reserves memory for as many in the next batch.
+/// Takes all events, and reserves memory for an equal number in the next batch.
 fn take(events: &mut Vec<Spike>) -> Vec<Spike> {
     let next = Vec::with_capacity(events.len());
     std::mem::replace(events, next)
@@ -243,12 +241,12 @@ fn push_sorted<'a>(to: &mut Vec<Spike>, step: u64, slots: impl Iterator<Item = &
     to.extend(slots.into_iter().map(|lane| Spike { step: step as u32, lane }));
 }
 
-/// Fewer slots are sorted by comparing them.
+/// Minimum number of slots for which radix sort is used.
 const RADIX_FROM: usize = 256;
-/// Bits of a digit.
+/// Number of bits per digit of the radix sort.
 const DIGIT: u32 = 9;
 
-/// Sorts slots, those of thousands of events digit by digit: 2,700 of 262,144 in 8 instead of 40 µs, while a device waits.
+/// Sorts slots, from [`RADIX_FROM`] on by radix sort, because the device waits for thousands of events.
 fn sort(slots: &mut Vec<u32>) {
     if slots.len() < RADIX_FROM {
         return slots.sort_unstable();

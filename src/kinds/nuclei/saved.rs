@@ -1,5 +1,5 @@
-//! Saved states: with the parameters, sufficient to continue bit for bit. Independent of the number of threads, and of the
-//! backend in the same precision.
+//! Saved states. With the parameters they suffice to continue bit for bit. They do not depend on the number of threads, nor, in
+//! the same precision, on the backend.
 
 use super::{
     host_state::HostState,
@@ -15,11 +15,10 @@ use crate::{
 
 const MODEL: &str = "nuclei";
 
-/// A saved state.
+/// Contents of a saved state.
 pub struct Saved<T> {
-    /// Generations simulated.
+    /// Number of generations simulated.
     pub step: u64,
-    /// The population.
     pub state: State<T>,
     ledger: Ledger,
     sampled: Ledger,
@@ -27,7 +26,7 @@ pub struct Saved<T> {
     ids: Option<SavedIds>,
 }
 
-/// Makes a snapshot of a copy of the state, whose memory it takes over. Weights of free slots are left out.
+/// Creates a snapshot from a copy of the state, reusing its memory. Weights of free slots are omitted.
 pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Result<Snapshot, SimError> {
     let mut out = Snapshot::new(MODEL);
     out.number("step", host.step);
@@ -36,7 +35,7 @@ pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Result<Snapshot,
         out.list(name, ledger.entries().map(|(_, n)| n).to_vec());
     }
     let (n, dim, stride) = (state.n(), state.dim, state.stride);
-    // Rows move forward only, so that they are packed where they are.
+    // Rows only move forward, so that they can be packed in place.
     for (row, slot) in state.idx.iter().enumerate() {
         let from = *slot as usize * stride;
         state.w.copy_within(from..from + dim, row * dim);
@@ -56,7 +55,7 @@ pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Result<Snapshot,
     Ok(out)
 }
 
-/// Reads a state for a table of the size of `like`, which is not changed.
+/// Reads a state for a table with the sizes of `like`.
 pub fn parse<T: Real>(like: &State<T>, from: &Snapshot) -> Result<Saved<T>, SimError> {
     from.expect_model(MODEL)?;
     let inconsistent = || misfit("it is inconsistent");
@@ -75,7 +74,7 @@ pub fn parse<T: Real>(like: &State<T>, from: &Snapshot) -> Result<Saved<T>, SimE
     let n = living.len();
     let (birth, parent) = (from.read::<u32>("birth", &[n])?, from.read::<i32>("parent", &[n])?);
     let frozen = from.read::<u8>("frozen", &[n])?;
-    // Packed rows move back to their slots, the last one first.
+    // Packed rows move back to their slots, last row first.
     from.copy("w", &[n, like.dim], &mut state.w[..n * like.dim])?;
     for (row, slot) in living.iter().enumerate().rev() {
         let (from, to) = (row * like.dim, *slot as usize * like.stride);
@@ -108,7 +107,7 @@ pub fn parse<T: Real>(like: &State<T>, from: &Snapshot) -> Result<Saved<T>, SimE
 }
 
 impl<T: Real> Saved<T> {
-    /// Restores the host state, and returns the population for the backend.
+    /// Restores the host state. Returns the population for the backend.
     pub fn restore(self, host: &mut HostState) -> State<T> {
         host.begin(self.step, &self.state.idx);
         host.ledger = self.ledger;

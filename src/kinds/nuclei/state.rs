@@ -9,18 +9,18 @@ use crate::{
 /// No parent: a founder, or a free slot.
 pub const FOUNDER: i32 = -1;
 
-/// Sizes of a [`State`].
+/// Table sizes of a [`State`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateSizes {
-    /// Slots, N_max.
+    /// Number of slots, N_max.
     pub capacity: usize,
-    /// Weights of a nucleus, D.
+    /// Number of weights per nucleus, D.
     pub dim: usize,
-    /// Phase fields, F.
+    /// Number of phase fields, F.
     pub fields: usize,
 }
 
-/// D rounded up to 16 bytes.
+/// Row stride of `w`: D rounded up to a multiple of 16 bytes.
 const fn stride_of<T: Real>(dim: usize) -> usize {
     dim.next_multiple_of(16 / T::BYTES)
 }
@@ -34,19 +34,19 @@ buffers! {
             pub w: Vec<T> = Saved "w" [s.capacity, stride_of::<T>(s.dim)];
         }
         "nuclei" {
-            /// `[N_max]` 1: alive.
+            /// `[N_max]` 1 if the slot is occupied.
             pub alive: Vec<u8> = Derived "alive" s.capacity;
-            /// `[N_max]` 1: the phase is held constant (action `freeze`).
+            /// `[N_max]` 1 if the phase is held constant (action `freeze`).
             pub frozen: Vec<u8> = Saved "frozen" s.capacity;
             /// `[N_max]` phase in [-π, π]; in [0, 2π) before the first step.
             pub phi: Vec<T> = State "phi" s.capacity;
-            /// `[N_max]` |ψ|; changed by the quantum-Kuramoto maps only.
+            /// `[N_max]` |ψ|; changed only by the quantum-Kuramoto maps.
             pub amp: Vec<T> = State "amp" s.capacity;
             /// `[N_max]` natural frequency of the slot.
             pub omega: Vec<T> = State "omega" s.capacity;
-            /// `[N_max]` spikes of the quantum-Kuramoto maps.
+            /// `[N_max]` spike counts of the quantum-Kuramoto maps.
             pub spike: Vec<T> = State "spike" s.capacity;
-            /// `[N_max]` mean squared error, lower is better. This and the next five arrays are of the last generation.
+            /// `[N_max]` mean squared error, lower is better. This and the next five arrays belong to the last generation.
             pub f: Vec<T> = State "f" s.capacity;
             /// `[N_max]` entropy of softmax(w).
             pub h: Vec<T> = State "h" s.capacity;
@@ -62,7 +62,7 @@ buffers! {
             pub more: Vec<T> = State "phi_more" [s.fields - 1, s.capacity];
             /// `[N_max]` generation of birth; 0 for founders.
             pub birth: Vec<u32> = Saved "birth" s.capacity;
-            /// `[N_max]` slot of the parent; [`FOUNDER`] for founders; the own slot for the host of a fusion.
+            /// `[N_max]` slot of the parent; [`FOUNDER`] for founders; the slot itself for the host of a fusion.
             pub parent: Vec<i32> = Saved "parent" s.capacity;
             /// Occupied slots, ascending.
             pub idx: Vec<u32> = Saved "slots" s.capacity;
@@ -70,25 +70,25 @@ buffers! {
             pub free: Vec<u32> = Derived "free" s.capacity;
         }
         plain {
-            /// Slots, N_max.
+            /// Number of slots, N_max.
             pub capacity: usize = s.capacity;
-            /// Weights of a nucleus, D.
+            /// Number of weights per nucleus, D.
             pub dim: usize = s.dim;
-            /// Numbers from one row of `w` to the next: D rounded up to 16 bytes.
+            /// Elements from one row of `w` to the next: D rounded up to a multiple of 16 bytes.
             pub stride: usize = stride_of::<T>(s.dim);
-            /// Phase fields, F.
+            /// Number of phase fields, F.
             pub fields: usize = s.fields;
         }
     }
 }
 
 impl<T: Real> State<T> {
-    /// An empty table with one phase field.
+    /// Allocates an empty table with one phase field.
     pub fn empty(capacity: usize, dim: usize) -> Result<Self, SimError> {
         Self::with_fields(capacity, dim, 1)
     }
 
-    /// An empty table with `fields` phase fields.
+    /// Allocates an empty table with `fields` phase fields.
     pub fn with_fields(capacity: usize, dim: usize, fields: usize) -> Result<Self, SimError> {
         let mut state = Self::allocate(&Host, &StateSizes { capacity, dim, fields })?;
         state.parent.fill(FOUNDER);
@@ -96,7 +96,6 @@ impl<T: Real> State<T> {
         Ok(state)
     }
 
-    /// Its sizes.
     pub const fn sizes(&self) -> StateSizes {
         StateSizes { capacity: self.capacity, dim: self.dim, fields: self.fields }
     }
@@ -106,7 +105,7 @@ impl<T: Real> State<T> {
         self.idx.len()
     }
 
-    /// Phase of a slot in a field, counted from 0.
+    /// Phase of a slot in a field, whose index starts at 0.
     pub fn phase(&self, field: usize, slot: u32) -> T {
         match field {
             0 => self.phi[slot as usize],
@@ -114,7 +113,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Mutable phase of a slot in a field.
+    /// Phase of a slot in a field, mutable.
     pub fn phase_mut(&mut self, field: usize, slot: u32) -> &mut T {
         match field {
             0 => &mut self.phi[slot as usize],
@@ -122,12 +121,12 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Weights of a slot.
+    /// Weights of the nucleus in a slot.
     pub fn row(&self, slot: u32) -> &[T] {
         &self.w[slot as usize * self.stride..][..self.dim]
     }
 
-    /// Mutable weights of a slot.
+    /// Weights of the nucleus in a slot, mutable.
     pub fn row_mut(&mut self, slot: u32) -> &mut [T] {
         &mut self.w[slot as usize * self.stride..][..self.dim]
     }
@@ -147,7 +146,7 @@ impl<T: Real> State<T> {
         self.free.extend(dead.map(|(slot, _)| slot as u32));
     }
 
-    /// Frees a slot and zeroes its values, so that a read by mistake is visible.
+    /// Frees a slot and zeroes its values, so that erroneous reads are visible.
     pub fn clear_slot(&mut self, slot: u32) {
         let i = slot as usize;
         self.row_mut(slot).fill(T::ZERO);

@@ -15,16 +15,16 @@ use crate::{
 pub struct Problem {
     /// `[B × D]` inputs.
     pub x: Vec<f64>,
-    /// `[B]` targets.
+    /// `[B]` target values.
     pub y: Vec<f64>,
-    /// Inputs, D.
+    /// Number of inputs per sample, D.
     pub inputs: usize,
 }
 
 /// Compressed samples: f = (|R w - z|² + ρ) / B, from the thin QR factorisation X = QR.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compressed {
-    /// `[D × D]` upper triangle, rows of D.
+    /// `[D × D]` upper triangle, row by row.
     pub r: Vec<f64>,
     /// `[D]` z = Qᵀy.
     pub z: Vec<f64>,
@@ -32,23 +32,23 @@ pub struct Compressed {
     pub rest: f64,
 }
 
-/// Prepared once per project: samples, their compression, and the coupling matrix.
+/// Data prepared once per project: samples, their compression, and the coupling matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
-    /// `None`: all nuclei are equal.
+    /// Samples of the task; `None`: all nuclei are equal.
     pub problem: Option<Problem>,
-    /// Present when there are more samples than inputs.
+    /// Compressed samples, if there are more samples than inputs.
     pub compressed: Option<Compressed>,
-    /// Weights of a nucleus.
+    /// Number of weights per nucleus.
     pub dim: usize,
-    /// `[N_max × N_max]` coupling matrix, when read from a file.
+    /// `[N_max × N_max]` coupling matrix, if read from a file.
     pub matrix: Option<Vec<f64>>,
-    /// Source of the samples.
+    /// Source of the samples, as text.
     pub provenance: String,
 }
 
 impl Problem {
-    /// Samples, B.
+    /// Number of samples, B.
     pub const fn samples(&self) -> usize {
         self.y.len()
     }
@@ -91,7 +91,7 @@ fn reflect(a: &mut [f64], y: &mut [f64], columns: usize, k: usize) {
 }
 
 impl Setup {
-    /// From given samples.
+    /// Setup of the given samples, with their compression.
     pub fn new(problem: Problem, provenance: String) -> Self {
         let (compressed, dim) = (problem.compressed(), problem.inputs);
         Self { compressed, dim, problem: Some(problem), matrix: None, provenance }

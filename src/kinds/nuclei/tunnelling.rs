@@ -6,7 +6,7 @@ use super::{
 };
 
 impl Tunnelling {
-    /// P(R), in [0, 1].
+    /// P(R): probability of crossing the barrier, in [0, 1].
     pub fn probability(&self, order: f64) -> f64 {
         let missing = (self.r_threshold - order).max(0.0);
         let kappa = match self.barrier {
@@ -18,7 +18,7 @@ impl Tunnelling {
 }
 
 impl Population {
-    /// Probability of an event per generation, from the probability `p` of one attempt.
+    /// Probability of an event per generation, given the probability `p` per attempt.
     pub fn in_a_step(&self, p: f64) -> f64 {
         if self.attempts_per_step > 0.0 { -(-self.attempts_per_step * p).exp_m1() } else { p }
     }
@@ -28,7 +28,7 @@ impl Population {
         -(-self.death_rate).exp_m1()
     }
 
-    /// Number of `n` nuclei that may decay in a generation.
+    /// Maximum number of decays per generation in a population of `n` nuclei.
     pub fn k_of(&self, n: usize) -> usize {
         (self.k_worst as usize).max((self.worst_share * n as f64).ceil() as usize)
     }

@@ -1,21 +1,21 @@
-//! Checks a parameter change against its declaration: the same for every kind.
+//! Checks a parameter change against its declaration, for every kind.
 
 use crate::{
     params::{Apply, Change, ParamId, ParamSpec, Params, Value, one_of::VariantSpec},
     sim::SimError,
 };
 
-/// What a parameter change requires of a running simulation.
+/// Effect of a parameter change on a running simulation.
 pub enum Edit<P> {
-    /// Nothing: the value is unchanged, and could not be changed while the simulation runs.
+    /// The value is unchanged; a different value would need a rebuild.
     Same,
     /// The simulation has to be rebuilt.
     Rebuild,
-    /// The new parameters, in force from the next step on.
+    /// The new parameters take effect from the next step on.
     Live(Box<P>),
 }
 
-/// Checks a change against its declaration; a list that is set as a whole against those of all its items.
+/// Checks a change against its declaration; a change of a whole list against the declarations of all its items.
 pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) -> Result<Edit<P>, SimError> {
     let mut new = Box::new(params.clone());
     if !new.set(change) {
@@ -31,7 +31,7 @@ pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) 
             }));
         }
     }
-    // Of a list that has become longer or shorter, no field says so.
+    // The fields do not reveal that a list became longer or shorter.
     let lengths = [params, &*new].map(|params| params.len(change.id.group));
     let resized = lengths[0] != lengths[1] && fields(&*new, change.id.group).iter().any(is_fixed);
     if resized || values.iter().any(|(id, spec, value)| needs_rebuild(spec, &params.get(*id), value)) {
@@ -41,13 +41,13 @@ pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) 
     Ok(if is_same { Edit::Same } else { Edit::Live(new) })
 }
 
-/// Whether a running simulation does not take a value by itself; a path is applied with the data that it names.
+/// Whether a running simulation cannot apply a value by itself; a path is applied with the file that it names.
 const fn is_fixed(spec: &ParamSpec) -> bool {
     matches!(spec.apply, Apply::Rebuild | Apply::Data)
 }
 
-/// Whether a simulation with the old value has to be rebuilt for the new one. The parameters of a sum type say it for
-/// themselves as long as the same group is chosen.
+/// Whether a change from the old to the new value needs a rebuild. For a sum type, this depends on its parameters if the same
+/// group is chosen.
 fn needs_rebuild(spec: &ParamSpec, old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Variant(was, old), Value::Variant(is, new)) if was == is => {
@@ -58,7 +58,7 @@ fn needs_rebuild(spec: &ParamSpec, old: &Value, new: &Value) -> bool {
     }
 }
 
-/// The fields that a change sets, with their new values.
+/// Fields that a change sets, with their new values.
 fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec, Value)> {
     let group = usize::from(change.id.group);
     let Some(spec) = new.groups().get(group) else { return vec![] };
@@ -72,12 +72,12 @@ fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec
     ids.into_iter().filter_map(|id| Some((id, new.spec(id)?, new.get(id)))).collect()
 }
 
-/// The fields of a group.
+/// Parameter declarations of a group.
 fn fields(params: &dyn Params, group: u8) -> &'static [ParamSpec] {
     params.groups().get(usize::from(group)).map_or(&[], |spec| spec.fields())
 }
 
-/// Why a change does not fit the parameters.
+/// Message about a change that does not match the parameters.
 fn misfit(params: &dyn Params, change: &Change) -> String {
     let Some(group) = params.groups().get(usize::from(change.id.group)) else {
         return "there is no such group of parameters".to_owned();

@@ -1,4 +1,4 @@
-//! CSV files that list neurons, or pulses of neurons: a header, columns in any order, extra columns ignored.
+//! CSV files that list neurons, or kicks of neurons: a header, columns in any order, additional columns ignored.
 
 use crate::{
     data::{input_file, io_reason, list_columns},
@@ -6,14 +6,14 @@ use crate::{
 };
 use std::path::Path;
 
-/// A CSV file as read: header and lines.
+/// Contents of a CSV file: header and lines.
 struct Table {
     path: String,
     header: Vec<String>,
     text: String,
 }
 
-/// The neurons listed in a column `idx`, or else `root_id`. Ascending, without duplicates.
+/// Reads the neurons listed in a column `idx`, or else `root_id`. Ascending, without duplicates.
 pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimError> {
     let table = Table::open(path)?;
     let mut out: Vec<u32> = match (table.position("idx"), table.position("root_id")) {
@@ -30,7 +30,7 @@ pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimErr
     Ok(out)
 }
 
-/// Kicks: columns `idx` and `step`. Ordered by step, then neuron.
+/// Reads kicks from the columns `idx` and `step`. Sorted by step, then neuron.
 pub fn read_kicks(path: &Path, n: u32) -> Result<Vec<(u64, u32)>, SimError> {
     let table = Table::open(path)?;
     let column = |name| {

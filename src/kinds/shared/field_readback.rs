@@ -1,5 +1,5 @@
-//! Fields read from a GPU without stopping it: copied while the next steps run, converted while the host waits for
-//! them, and delivered with the next reading.
+//! Readback of fields from a GPU without waiting: fields are copied while the next steps run, converted while the host waits for
+//! these steps, and delivered with the next reading.
 
 use crate::sim::{ProbeId, Reading, SimError};
 
@@ -9,27 +9,27 @@ pub type Field = (ProbeId, Reading);
 /// Pending and converted copies.
 #[derive(Default)]
 pub struct FieldReadback {
-    /// Step and probes of the copies that were started.
+    /// Step and probes of the copies in progress.
     pending: Option<(u64, Vec<ProbeId>)>,
-    /// Converted, not delivered.
+    /// Converted fields that are not delivered yet.
     ready: Vec<Field>,
 }
 
 /// A simulation on a device whose fields are read asynchronously.
 pub trait ReadsFields {
-    /// Pending and converted copies.
+    /// Readback state of the simulation.
     fn readback(&mut self) -> &mut FieldReadback;
 
-    /// Completed steps.
+    /// Number of completed steps.
     fn completed(&self) -> u64;
 
-    /// Starts copying what these fields are computed from, after the steps so far and before those to come.
+    /// Starts copying the data of these fields, after the previous steps and before the next ones.
     fn start_fields(&mut self, probes: &[ProbeId]) -> Result<(), SimError>;
 
-    /// Waits for the copies, and computes the fields of that step.
+    /// Waits for the copies, and computes the fields of step `step`.
     fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError>;
 
-    /// Converts the copied data. Call it when the next steps are launched and before they are waited for.
+    /// Converts the copied data. Call it after the next steps are launched and before waiting for them.
     fn convert_fields(&mut self) -> Result<(), SimError> {
         if let Some((step, probes)) = self.readback().pending.take() {
             let ready = self.finish_fields(&probes, step)?;
@@ -38,8 +38,8 @@ pub trait ReadsFields {
         Ok(())
     }
 
-    /// The current fields. With `may_lag`, those of the last call, which are one reading older: the device does not wait for
-    /// the host then.
+    /// Returns the current fields or, with `may_lag`, those of the last call, which are one reading older. In that case the
+    /// device does not wait for the host.
     fn read_copied(&mut self, probes: Vec<ProbeId>, may_lag: bool) -> Result<Vec<Field>, SimError> {
         self.convert_fields()?;
         let older = std::mem::take(&mut self.readback().ready);
@@ -103,7 +103,7 @@ mod tests {
             (fields.iter().map(value).collect::<Vec<_>>(), sim.started)
         };
         assert_eq!(read(1, &[4], false), (vec![1.0], 1));
-        // The first of a row is exact, and delivered again while the next one is copied.
+        // The first reading of a series is exact, and delivered again while the next one is copied.
         assert_eq!(read(2, &[4], true), (vec![2.0], 2));
         assert_eq!(read(3, &[4], true), (vec![2.0], 3));
         assert_eq!(read(4, &[4], true), (vec![3.0], 4));

@@ -1,5 +1,5 @@
-//! The simulation of kinds whose backends share the state on the host: parameters, measurements and the clock. A backend
-//! declares what it does otherwise than the others, and this file makes a [`Simulation`] of it.
+//! Simulation of kinds whose backends share the state on the host: parameters, measurements and the clock. A backend implements
+//! [`HostSim`], from which this file derives a [`Simulation`].
 
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -12,42 +12,42 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The state of a simulation that does not depend on its backend.
+/// Backend-independent state of a simulation.
 pub trait Host {
-    /// The declared actions.
+    /// Actions declared by the kind.
     const ACTIONS: &'static [ActionSpec];
-    /// The declared probes.
+    /// Probes declared by the kind.
     fn probes(&self) -> &'static [ProbeSpec];
     /// Names of the lanes of a series.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
-    /// The element sets.
+    /// Element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// The connections among elements.
+    /// Connections among the elements.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
     fn clock(&self) -> Clock;
     fn params(&self) -> &dyn Params;
-    /// The tapped probes, in the order of their declarations.
+    /// Tapped probes, in the order of their declaration.
     fn taps(&self) -> Vec<ProbeId>;
-    /// Takes the samples of a tapped probe that is no field, since the last call; `None` if it has none.
+    /// Takes the samples of a tapped probe, other than a field, since the last call; `None` if it has none.
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading>;
-    /// Hash and totals so far.
+    /// Hash and totals since the start.
     fn digest(&self) -> Digest;
 }
 
-/// A backend of a simulation whose host state is a [`Host`]. Every method has the contract of the method of [`Simulation`]
-/// that calls it.
+/// A backend of a simulation whose host state is a [`Host`]. Every method has the contract of the method of [`Simulation`] that
+/// calls it.
 pub trait HostSim: Send {
-    /// The state that backends share.
+    /// Type of the state that the backends share.
     type Host: Host;
-    /// The shared state.
+    /// State that the backends share.
     fn host(&self) -> &Self::Host;
-    /// The shared state, to change it.
+    /// State that the backends share, mutable.
     fn host_mut(&mut self) -> &mut Self::Host;
     /// Applies a parameter change.
     fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError>;
-    /// Replaces input data.
+    /// Replaces input files.
     fn replace_data(&mut self, data: &InputData) -> Result<Effect, SimError> {
         let _ = data;
         Ok(Effect::NeedsRebuild)
@@ -57,7 +57,7 @@ pub trait HostSim: Send {
     /// Selects the tapped probes.
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError>;
     fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
-    /// Reads these fields; with `may_lag`, those of the last call may be returned. Called without fields too.
+    /// Reads these fields; with `may_lag`, those of the last call may be returned. Also called without fields.
     fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError>;
     /// Individuals in the slots of a set.
     fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
@@ -70,28 +70,28 @@ pub trait HostSim: Send {
     fn write_state(&mut self) -> Result<Snapshot, SimError>;
     /// Loads a state.
     fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError>;
-    /// Predicted bytes of a saved state; 0 when small.
+    /// Predicted bytes of a saved state; 0 if it is small.
     fn state_bytes(&self) -> u64 {
         0
     }
     /// Returns to step 0.
     fn return_to_start(&mut self) -> Result<(), SimError>;
-    /// Takes another seed for all random draws, before a return to step 0. `false` if it cannot.
+    /// Sets the seed of all random draws, before a return to step 0. Returns false if this is not possible.
     fn reseed(&mut self, seed: u64) -> Result<bool, SimError> {
         let _ = seed;
         Ok(false)
     }
-    /// What the last step did, in numbers.
+    /// Counts of the work in the last step.
     fn step_counts(&self) -> Vec<StepCount> {
         vec![]
     }
-    /// The device, and the implementations it chose.
+    /// Device, and the implementations chosen on it.
     fn executes_on(&self) -> Execution {
         Execution::cpu()
     }
-    /// Memory held, by buffer.
+    /// Allocated memory, by buffer.
     fn held_memory(&self) -> MemoryReport;
-    /// Resources of its kernels.
+    /// Resources of the kernels.
     fn kernel_facts(&self) -> Vec<KernelFacts> {
         vec![]
     }

@@ -1,4 +1,4 @@
-//! A model of any kind, prepared: its setup exists, and simulations can be started from it.
+//! A prepared model of any kind: its setup exists, and simulations can be started from it.
 
 use super::scheduled::{self, ScheduledSim};
 use crate::{
@@ -7,21 +7,21 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A model with its network read or generated, which can be started repeatedly: per trial, per device.
+/// A model whose setup was read or generated, and which can be started repeatedly: per trial, per device.
 pub trait Prepared: Send + Sync {
-    /// Starts a simulation. The seed is that of its random draws; a generated network keeps the seed of the project.
+    /// Starts a simulation. `seed` is that of its random draws; a generated network keeps the seed of the project.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
-    /// Checks what starting a simulation and tapping these probes check, without allocating the simulation.
+    /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
     /// Notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
-    /// The setup of its kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
+    /// Setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
 }
 
-/// [`Prepared`] of one kind.
+/// Implementation of [`Prepared`] for one kind.
 pub(in crate::kinds) struct PreparedKind<K: Kind> {
     params: K::Params,
     context: BuildContext,
@@ -44,12 +44,12 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
         Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
 
-    /// Its interventions that set a parameter.
+    /// Interventions of the project that set a parameter.
     fn settings(&self) -> Result<Vec<scheduled::Setting>, SimError> {
         scheduled::settings(&self.params, K::time_base(&self.params))
     }
 
-    /// Whether the kind accepts other parameters with this setup.
+    /// Returns a function that checks whether the kind accepts other parameters with this setup.
     fn accepts(
         &self,
         context: &BuildContext,

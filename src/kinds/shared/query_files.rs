@@ -1,8 +1,8 @@
-//! The files that a query names.
+//! Files named in a query.
 
 use crate::query::{Query, parse};
 
-/// The files of all `file = …` tests of a query; empty for text that is not a query.
+/// Files of all `file = …` tests in a query; empty for text that is not a query.
 pub fn files_of_query(text: &str) -> Vec<String> {
     let Ok(query) = parse(text) else { return vec![] };
     let mut files = vec![];

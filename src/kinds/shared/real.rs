@@ -1,4 +1,4 @@
-//! The scalars and precisions of a simulation's state.
+//! Scalar types and precisions of a simulation's state.
 
 use crate::choices;
 use std::{
@@ -19,8 +19,8 @@ choices! {
     }
 }
 
-/// A real number of the state: `f64` or `f32`. No fused multiply-add anywhere, so that every backend that evaluates in the
-/// written order returns the same bits.
+/// Scalar type of the state: `f64` or `f32`. Operations are never fused, so that every backend that evaluates in the written
+/// order returns the same bits.
 pub trait Real:
     crate::sim::snapshot::Element
     + Copy
@@ -38,47 +38,47 @@ pub trait Real:
     + Sum
     + 'static
 {
-    /// Zero.
+    /// Additive identity, 0.
     const ZERO: Self;
-    /// One.
+    /// Multiplicative identity, 1.
     const ONE: Self;
-    /// Bytes of one number.
+    /// Size of a value, bytes.
     const BYTES: usize;
-    /// Distance from 1 to the next number.
+    /// Distance from 1 to the next larger value.
     const EPSILON: f64;
-    /// Nearest representable number.
+    /// Rounds `x` to the nearest value of this type.
     fn of(x: f64) -> Self;
-    /// Exact conversion.
+    /// Converts to f64 without rounding.
     fn wide(self) -> f64;
-    /// A count of synapses. Exact below 2^24.
+    /// Converts a synapse count; exact below 2^24.
     fn of_count(count: i32) -> Self;
-    /// Magnitude.
+    /// Absolute value of `self`.
     fn abs(self) -> Self;
-    /// Larger of the two; if one is NaN, the other.
+    /// Larger of the two values; if one is NaN, the other.
     fn max(self, other: Self) -> Self;
-    /// Larger of the two in one instruction; `other` if they are equal or one is NaN.
+    /// Larger of the two values in one instruction; `other` if they are equal or one is NaN.
     fn larger(self, other: Self) -> Self;
-    /// Square root.
+    /// Square root of `self`.
     fn sqrt(self) -> Self;
-    /// e^x for x ≤ 0.
+    /// Exponential e^x for x ≤ 0.
     fn exp_neg(self) -> Self;
-    /// Natural logarithm.
+    /// Natural logarithm of `self`.
     fn ln(self) -> Self;
-    /// Hyperbolic tangent.
+    /// Hyperbolic tangent of `self`.
     fn tanh(self) -> Self;
-    /// Sine and cosine.
+    /// Sine and cosine of `self`.
     fn sin_cos(self) -> (Self, Self);
-    /// Angle of (x, y) = (other, self).
+    /// Angle of the point (x, y) = (other, self).
     fn atan2(self, other: Self) -> Self;
-    /// Largest integer not above.
+    /// Largest integer not above `self`.
     fn floor(self) -> Self;
-    /// Whole steps, rounded down, at least 0; saturates.
+    /// Number of whole steps, rounded down, at least 0; saturates.
     fn floor_steps(self) -> u32;
-    /// Bits that compare as unsigned numbers in the order of the numbers; -0 and 0 are the same.
+    /// Bits whose order as unsigned integers is that of the values; -0 and 0 have the same bits.
     fn ordered(self) -> u64;
-    /// The bits, for saved states.
+    /// Bits of the value, for saved states.
     fn to_bits(self) -> u64;
-    /// The reverse of `to_bits`.
+    /// Inverse of `to_bits`.
     fn from_bits(bits: u64) -> Self;
 }
 
@@ -149,10 +149,10 @@ macro_rules! real {
 real!(f32, u32, exp_neg_f32);
 real!(f64, u64, exp_neg_f64);
 
-// Without branches and calls, so that loops over these functions are vectorised. Adding ONES, whose lowest mantissa bit
-// has the value 1, rounds the exponent of two to an integer.
+// These functions have no branches and calls, so that loops over them vectorise. Adding ONES, whose lowest mantissa bit has the
+// value 1, rounds the exponent of two to an integer.
 
-/// e^x for x ≤ 0 (Cephes `expf`), 0 below -87.
+/// Exponential e^x for x ≤ 0 (Cephes `expf`); 0 below -87.
 #[inline(always)]
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
 fn exp_neg_f32(x: f32) -> f32 {
@@ -170,7 +170,7 @@ fn exp_neg_f32(x: f32) -> f32 {
     if x < -87.0 { 0.0 } else { y * power }
 }
 
-/// e^x for x ≤ 0 (Taylor's series to the 13th power after reduction), 0 below -700.
+/// Exponential e^x for x ≤ 0 (Taylor series to the 13th power after range reduction); 0 below -700.
 #[inline(always)]
 fn exp_neg_f64(x: f64) -> f64 {
     const ONES: f64 = 6_755_399_441_055_744.0;

@@ -1,8 +1,8 @@
-//! Interventions that set a parameter, the same for every kind: a simulation whose parameters change at the first step of an
-//! intervention and change back after its last.
+//! Interventions that set a parameter, for every kind: a simulation whose parameters change at the first step of an intervention
+//! and change back after its last.
 //!
-//! What is set in a step follows from the edited parameters and the step alone. So it is the same in a replay, after a
-//! rewind, in a continued checkpoint, in every trial and for any length of batches, and no file stores it.
+//! The values set in a step depend only on the edited parameters and the step. They are therefore the same in a replay, after a
+//! rewind, in a continued checkpoint, in every trial and for any batch length, and no file stores them.
 
 use super::edit::{Edit, check_change};
 use crate::{
@@ -19,13 +19,13 @@ use std::sync::Arc;
 /// An enabled intervention that sets a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
-    /// For errors: `intervention 2 (weak coupling)`.
+    /// Name for error messages, such as `intervention 2 (weak coupling)`.
     name: String,
     when: Schedule,
     change: Change,
 }
 
-/// The interventions that set a parameter, in the order of the list.
+/// Interventions that set a parameter, in the order of the list.
 pub(super) fn settings(params: &dyn Params, base: TimeBase) -> Result<Vec<Setting>, SimError> {
     let sets = |v: &Intervention<'_>| v.is_enabled() && v.role() == Role::SetsParameter;
     let setting = |v: Intervention<'_>| {
@@ -39,7 +39,7 @@ pub(super) fn settings(params: &dyn Params, base: TimeBase) -> Result<Vec<Settin
     Intervention::all(params).filter(sets).map(setting).collect()
 }
 
-/// Checks each setting against what the kind accepts.
+/// Checks that the kind accepts each setting.
 pub(super) fn check<P: Params + Clone>(
     params: &P,
     settings: &[Setting],
@@ -59,29 +59,29 @@ fn named(name: &str, error: SimError) -> SimError {
     }
 }
 
-/// Whether a kind accepts parameters.
+/// Function that checks whether a kind accepts parameters.
 type Accepts<P> = Box<dyn Fn(&P) -> Result<(), SimError> + Send>;
 
-/// A simulation with interventions that set parameters. At every step the simulation inside has the parameters of that step:
-/// a parameter may change the state, so they are changed before a state is saved or loaded, not at the next step.
+/// A simulation with interventions that set parameters. At every step the inner simulation has the parameters of that step: a
+/// parameter may change the state, so parameters are changed before a state is saved or loaded, not at the next step.
 pub(super) struct ScheduledSim<P> {
     sim: Box<dyn Simulation>,
-    /// The edited parameters, without what interventions set.
+    /// Edited parameters, without the values set by interventions.
     params: P,
     settings: Vec<Setting>,
-    /// What is set now, each parameter once.
+    /// Values that are set currently, each parameter once.
     active: Vec<Change>,
-    /// The next step at which that changes.
+    /// Next step at which `active` changes.
     until: u64,
-    /// Counts the changes of the schema by what is set.
+    /// Number of schema changes caused by interventions.
     n_changes: u64,
     accepts: Accepts<P>,
-    /// Notices about its setup.
+    /// Notices about the setup.
     notices: Vec<String>,
 }
 
 impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
-    /// A simulation at step 0 with these parameters.
+    /// Wraps a simulation at step 0 with these parameters.
     pub fn new(
         sim: Box<dyn Simulation>,
         params: P,
@@ -94,7 +94,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         Ok(new)
     }
 
-    /// Sets what is active in a step, and restores what is no longer.
+    /// Sets the values that are active in a step, and restores those that are no longer active.
     fn update(&mut self, step: u64) -> Result<(), SimError> {
         let (wanted, until) = wanted(&self.settings, step);
         let is_over = |change: &&Change| wanted.iter().all(|(w, _)| w.id != change.id);
@@ -113,7 +113,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         Ok(())
     }
 
-    /// Gives the simulation a value, unless it has it.
+    /// Sets a value in the inner simulation unless it has that value.
     fn give(&mut self, change: &Change) -> Result<(), SimError> {
         let now = self.active.iter().find(|c| c.id == change.id);
         if now.map_or_else(|| self.params.get(change.id), |now| now.value.clone()) == change.value {
@@ -132,7 +132,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         }
     }
 
-    /// Does something for which all parameters have their edited values: a state at step 0 does not depend on what was set
+    /// Calls `act` with all parameters at their edited values, because a state at step 0 must not depend on values that were set
     /// before.
     fn at_start<T>(&mut self, act: impl FnOnce(&mut dyn Simulation) -> Result<T, SimError>) -> Result<T, SimError> {
         let settings = std::mem::take(&mut self.settings);
@@ -142,7 +142,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         done
     }
 
-    /// An edit of a parameter that an intervention has set: it acts afterwards.
+    /// Edits a parameter that an intervention has set; the edit takes effect after the intervention.
     fn set_afterwards(&mut self, change: &Change) -> Result<Effect, SimError> {
         let Edit::Live(new) = check_change(&self.params, change)? else { return Ok(Effect::Applied) };
         (self.accepts)(&new)?;
@@ -151,22 +151,22 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
     }
 }
 
-/// Lanes, choices and levels of a probe: what parameters may change of the schema.
+/// Lanes, choices and levels of a probe: the parts of the schema that depend on parameters.
 type ProbeSchema = (Vec<String>, Vec<Vec<String>>, Vec<Level>);
 
-/// What parameters may change of the schema, for each probe.
+/// Parts of the schema that depend on parameters, for each probe.
 fn schema(sim: &dyn Simulation) -> Vec<ProbeSchema> {
     (0..sim.probes().len() as ProbeId).map(|id| (sim.lanes(id), sim.choices(id), sim.levels(id))).collect()
 }
 
-/// What is active in a step, each parameter once with the index of its setting, and the next step at which that changes.
+/// Values that are active in a step, each parameter once with the index of its setting, and the next step at which they change.
 fn wanted(settings: &[Setting], step: u64) -> (Vec<(Change, usize)>, u64) {
     let (mut wanted, mut until) = (Vec::<(Change, usize)>::new(), u64::MAX);
     for (i, setting) in settings.iter().enumerate() {
         let (is_active, changes) = setting.when.at(step);
         until = until.min(changes);
         if is_active {
-            // The later in the list applies.
+            // The later setting in the list has precedence.
             wanted.retain(|(change, _)| change.id != setting.change.id);
             wanted.push((setting.change.clone(), i));
         }
@@ -223,7 +223,7 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
             if now == self.until {
                 self.update(now)?;
             }
-            // It is asked to stop, or to return when the schema has changed.
+            // The simulation was asked to stop, or to return when the schema changes.
             if now < until || (pass.ends_at_changes && self.generation() != generation) {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! The threads of a CPU backend.
+//! Threads of a CPU backend.
 
 use crate::sim::SimError;
 use rayon::{
@@ -7,11 +7,11 @@ use rayon::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// Loops of fewer elementary operations run on the calling thread: waking the others costs about as much.
+/// Minimum number of elementary operations for a parallel loop; waking the threads costs about as much.
 const MIN_PARALLEL_OPERATIONS: usize = 100_000;
 
-/// Threads that start with the first work. A simulation is built on another thread than it is stepped on, and threads
-/// inherit the priority of the thread that starts them: theirs is that of the thread that steps. Copies share the threads.
+/// Threads that start with the first work. A simulation is built on one thread and stepped on another, and threads inherit the
+/// priority of the thread that starts them, which is thus the one that steps. Copies share the threads.
 #[derive(Clone)]
 pub struct Threads {
     n: usize,
@@ -19,7 +19,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// So many threads, at least one.
+    /// Creates a handle of `n` threads, at least one; starts none.
     pub fn new(n: usize) -> Self {
         Self { n: n.max(1), pool: Arc::default() }
     }
@@ -32,7 +32,7 @@ impl Threads {
     /// Runs work on the threads.
     ///
     /// # Errors
-    /// Of the work; the system has no threads left.
+    /// Returns the error of the work, or an error if the system cannot start the threads.
     pub fn run<R: Send>(&self, work: impl FnOnce() -> Result<R, SimError> + Send) -> Result<R, SimError> {
         match self.pool() {
             Ok(pool) => pool.install(work),

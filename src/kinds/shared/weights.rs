@@ -1,4 +1,4 @@
-//! Initial weights from a safetensors file: names and shapes of the file are matched with those of a model.
+//! Initial weights from a safetensors file, whose names and shapes are matched with those of a model.
 
 use crate::{
     data::{DataError, ProgressFn, tensors::TensorFile},
@@ -6,28 +6,28 @@ use crate::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Names listed in a message.
+/// Maximum number of names listed in a message.
 const MAX_LISTED: usize = 6;
 
-/// Where the values of a view are in a file.
+/// Position of a view's values in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorSource {
-    /// Name of the tensor.
+    /// Name of the tensor in the file.
     pub name: String,
-    /// Whether the file has the transpose of the matrix.
+    /// Whether the file stores the transpose of the matrix.
     pub is_transposed: bool,
-    /// First rows that are taken, and how many more the file may have. The rows of the view behind them are zero. `None`:
-    /// the shapes are equal.
+    /// Number of rows to take from the start, and maximum number of further rows in the file. Later rows of the view are zero.
+    /// `None`: the shapes are equal.
     pub rows: Option<(usize, usize)>,
 }
 
 impl TensorSource {
-    /// A tensor of the same name and shape.
+    /// Source with the name and shape of the view.
     pub fn same(view: &View) -> Self {
         Self { name: view.name.clone(), is_transposed: false, rows: None }
     }
 
-    /// Whether a tensor of this shape gives the values of a view.
+    /// Whether a tensor of shape `found` provides the values of a view.
     fn fits(&self, found: &[usize], view: &View) -> bool {
         match (&view.shape[..], found, self.rows) {
             ([rows, columns], [r, c], None) if self.is_transposed => (r, c) == (columns, rows),
@@ -51,7 +51,8 @@ impl TensorSource {
     }
 }
 
-/// Reads weights of a model. `source` says where the values of each view are; `is_other` names tensors that are no weights.
+/// Reads the weights of a model. `source` gives the position of each view's values; `is_other` selects tensors that are not
+/// weights.
 ///
 /// # Errors
 /// One message with all names that are missing, unknown or of another shape; errors of the file.

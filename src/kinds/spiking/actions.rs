@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Params {
-    /// Whether stimuli or silencing differ.
+    /// Whether the stimuli or silencing differ from those of `old`.
     pub fn stimuli_differ_from(&self, old: &Self) -> bool {
         (&self.stimulus, &self.selections, &self.interventions) != (&old.stimulus, &old.selections, &old.interventions)
     }
@@ -43,7 +43,7 @@ impl Params {
     }
 }
 
-/// The weight of a manual kick, mV, after checking that all its neurons exist.
+/// Checks that all neurons of a manual kick exist. Returns its weight, mV.
 pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {
     let [Value::Real(weight_mv)] = action.values[..] else {
         return Err(SimError::Input(format!("{} takes one number, the weight in mV", ACTIONS[0].name)));

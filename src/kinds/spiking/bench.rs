@@ -1,11 +1,11 @@
 //! Benchmarks of the fly brain: three stimuli that load different parts of the step, and the FastFly model.
 //!
-//! case | stimulus | what it measures |
+//! | case | stimulus | purpose |
 //! | --- | --- | --- |
 //! | `sugar21` | 21 sugar neurons at 150 Hz | a nearly silent network: the cost of a step |
 //! | `gustatory408` | 408 gustatory neurons at 150 Hz | sparse activity: deliveries |
-//! `broad10` | kicks of 1 mV at 200 Hz to every neuron | 8 to 10 Hz everywhere: all parts |
-//! `fastfly` | noise in every unit of the [`leaky`](super::leaky) model | comparison with FastFly, in steps of 1 ms |
+//! | `broad10` | kicks of 1 mV at 200 Hz to every neuron | 8 to 10 Hz everywhere: all parts |
+//! | `fastfly` | noise in every unit of the [`leaky`](super::leaky) model | comparison with FastFly, in steps of 1 ms |
 
 use super::{
     kind::SpikingKind,
@@ -22,10 +22,10 @@ use crate::{
 };
 use std::{path::Path, sync::Arc, time::Instant};
 
-/// Warm-up steps.
+/// Number of warm-up steps before timing.
 const UNTIMED_STEPS: u32 = 400;
 
-/// Steps per call of `advance`: about what the engine chooses for batches of 8 ms.
+/// Number of steps per call of `advance`, similar to the engine's choice for batches of 8 ms.
 fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     match device {
         Device::Cpu { .. } => 1000,
@@ -33,21 +33,21 @@ fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     }
 }
 
-/// One measurement.
+/// Measurement of one case.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct CaseRow {
     pub name: String,
-    /// Device.
+    /// Name of the device.
     pub device: String,
-    /// Simulated seconds timed.
+    /// Simulated time that was timed, seconds.
     pub bio_s: f64,
-    /// Time they took; the median of the repeats.
+    /// Median wall time of the repeats, seconds.
     pub wall_s: f64,
-    /// Shortest and longest of the repeats, seconds.
+    /// Shortest and longest wall time of the repeats, seconds.
     pub wall_s_range: (f64, f64),
     /// Wall milliseconds per simulated second.
     pub ms_per_bio_s: f64,
-    /// Simulated over wall time.
+    /// Ratio of simulated time to wall time.
     pub realtime_factor: f64,
     /// Wall time per step, µs.
     pub us_per_step: f64,
@@ -57,20 +57,20 @@ pub struct CaseRow {
     pub synaptic_events: u64,
     /// Synaptic events per second of wall time.
     pub events_per_wall_s: f64,
-    /// Memory held by the simulation.
+    /// Memory of the simulation, bytes.
     pub memory_bytes: u64,
-    /// Reading or generating the network, and start.
+    /// Time to read or generate the network and to start, seconds.
     pub build_s: f64,
-    /// Mean rate of all neurons.
+    /// Mean rate of all neurons, Hz.
     pub mean_rate_hz: f64,
-    /// Network, active neurons, and whether the spike statistics are as expected.
+    /// Description of the network, number of active neurons, and whether the spike statistics are as expected.
     pub note: String,
-    /// Time per kernel or span, from one more interval that is not timed as a whole.
+    /// Time per kernel or CPU stage, from an additional profiled interval.
     pub timings: Vec<Row>,
 }
 
 impl CaseRow {
-    /// A case that could not be measured.
+    /// Row of a case that could not be measured.
     fn missing(name: &str, device: &str, why: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -87,9 +87,9 @@ struct Case {
     effect: Effect,
     rate_hz: f64,
     weight_mv: f64,
-    /// Stimulated neurons if the network has no `stim_<name>.csv`.
+    /// Query for the stimulated neurons if the network has no `stim_<name>.csv`.
     query: &'static str,
-    /// Spikes per simulated second on the synthetic fly network, and the tolerated relative error.
+    /// Number of spikes per simulated second on the synthetic fly network, and the tolerated relative error.
     expected: (f64, f64),
 }
 
@@ -132,10 +132,10 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Neurons and connections of the synthetic network for which `Case::expected` was measured.
+/// Number of neurons and of connections in the synthetic network for which `Case::expected` was measured.
 const REFERENCE_SIZE: (u32, usize) = (138_639, 15_091_983);
 
-/// Runs the cases.
+/// Runs the selected cases.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
 }
@@ -154,7 +154,7 @@ fn line(row: &CaseRow) -> String {
     )
 }
 
-/// Runs the cases.
+/// Measures the selected cases.
 fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let wanted = |c: &&Case| options.only.as_ref().is_none_or(|o| o == c.name);
     let cases: Vec<&Case> = CASES.iter().filter(wanted).collect();
@@ -252,7 +252,7 @@ struct Stretch {
     synaptic_events: u64,
 }
 
-/// Times `steps` steps with all spikes read, in batches.
+/// Times `steps` steps in batches, reading all spikes.
 fn stretch(
     sim: &mut dyn Simulation,
     steps: u64,
@@ -280,7 +280,7 @@ fn stretch(
     Ok(Stretch { wall_s, spikes: after.0 - before.0, synaptic_events: after.1 - before.1 })
 }
 
-/// One batch, measured kernel by kernel.
+/// Profiles one batch kernel by kernel.
 fn profile(sim: &mut dyn Simulation, batch: u32) -> Result<Vec<Row>, SimError> {
     let mut pass = Pass::measuring();
     sim.advance(batch, &mut pass)?;
@@ -288,7 +288,7 @@ fn profile(sim: &mut dyn Simulation, batch: u32) -> Result<Vec<Row>, SimError> {
     Ok(timing::report(&pass.timings, &sim.kernels()))
 }
 
-/// The stimulated neurons: the list beside the network, or a query.
+/// Target of the stimulus: a list of neurons in the folder of the network, or a query.
 fn target(case: &Case, network: Option<&Path>) -> String {
     let list = network.map(|folder| folder.join(format!("stim_{}.csv", case.name))).filter(|p| p.exists());
     list.map_or_else(|| case.query.to_owned(), |p| format!("file = '{}'", p.display()))
@@ -307,7 +307,7 @@ fn note(case: &Case, setup: &Setup, options: &BenchOptions, spikes_per_s: f64, a
     if options.network.is_none() || size != REFERENCE_SIZE {
         return sizes;
     }
-    // Short runs scatter more: bursts are not independent spikes.
+    // Short runs scatter more, because bursts are not independent spikes.
     let tolerance = tolerance * (1.0 / options.simulated_s).sqrt().max(1.0);
     let off = (spikes_per_s / want - 1.0).abs() > tolerance;
     let verdict = if off { "STATISTICS ARE OFF: this measurement does not count" } else { "statistics as expected" };

@@ -1,22 +1,23 @@
 //! Totals of a bin, with the spikes of each class of neurons.
 
-/// Totals of the current bin.
+/// Totals of the current bin of steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// First step; samples are only taken from whole bins.
+    /// First step of the bin; samples are only taken from whole bins.
     pub since: u64,
-    /// Spikes.
+    /// Number of spikes.
     pub spikes: u64,
-    /// Synaptic events.
+    /// Number of synaptic events.
     pub events: u64,
-    /// Neurons evaluated.
+    /// Number of neurons evaluated.
     pub active: u64,
-    /// Spikes per category; empty unless class rates are tapped.
+    /// Number of spikes per category; empty unless class rates are tapped.
     pub classes: Vec<u64>,
 }
 
 impl Bin {
-    /// Counts the spikes of one step by class, with a search per run of neurons of one class where they are few.
+    /// Counts the spikes of one step by class. With few runs of neurons of one class, it searches for the end of each run instead
+    /// of counting spikes one by one.
     pub fn count(&mut self, codes: &[u16], runs: &[Run], lanes: &[u32]) {
         if runs.is_empty() || runs.len() * SPIKES_PER_SEARCH > lanes.len() {
             return self.count_each(codes, lanes);
@@ -29,7 +30,8 @@ impl Bin {
         }
     }
 
-    /// Adjacent neurons are often of one class, and additions to one counter are serial: four tables in turn.
+    /// Counts spikes one by one. Adjacent neurons often have the same class, and additions to one counter are serial, so the
+    /// counts alternate between four tables.
     fn count_each(&mut self, codes: &[u16], lanes: &[u32]) {
         const MOST: usize = 64;
         let n = self.classes.len();
@@ -50,21 +52,20 @@ impl Bin {
     }
 }
 
-/// Adjacent neurons of one class.
+/// A run of adjacent neurons of one class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// The first neuron after them.
+    /// First neuron after the run.
     pub end: u32,
-    /// Their class.
     pub class: u16,
 }
 
-/// Searching for the end of a run takes as long as counting this number of spikes one by one.
+/// Number of spikes that are counted one by one in the time of a search for the end of a run.
 const SPIKES_PER_SEARCH: usize = 48;
-/// Maximum number of runs; of more none are kept.
+/// Maximum number of runs; with more, none are stored.
 const MAX_RUNS: usize = 1024;
 
-/// The runs of equal classes; none where they are too many to be searched for.
+/// Runs of equal classes; empty if there are more than [`MAX_RUNS`].
 pub fn runs_of(classes: &[u16]) -> Vec<Run> {
     let mut runs = vec![];
     let mut end = 0;

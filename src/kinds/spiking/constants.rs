@@ -1,12 +1,11 @@
-//! Converts user units to model constants: the only place where milliseconds become steps and time constants become
+//! Conversion of user units to model constants: the only place where milliseconds become steps and time constants become
 //! propagators. Both backends read these constants, so neither evaluates an exponential itself.
 
 use super::params::Lif;
 use crate::device_struct;
 pub use crate::kinds::shared::real::Real;
 
-/// Longest interval, in steps, covered by one closed form. A neuron without events is re-anchored every `TABLE`
-/// steps.
+/// Maximum interval, in steps, covered by one closed form. A neuron without events is re-anchored every `TABLE` steps.
 pub const TABLE: u32 = 1024;
 
 /// The exact solution of the membrane equations `k` steps after the anchor:
@@ -27,17 +26,17 @@ pub struct Propagator<T> {
 /// Constants of the LIF model, with the time step folded in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constants<T> {
-    /// `k = 0 ..= TABLE`.
+    /// Propagators for `k = 0 ..= TABLE` steps.
     pub propagators: Box<[Propagator<T>; TABLE as usize + 1]>,
-    /// Threshold above rest, mV.
+    /// Threshold relative to rest, mV.
     pub theta: T,
-    /// u after a spike, mV.
+    /// u after a spike, mV, relative to rest.
     pub u_reset: T,
-    /// Added to g per synapse, mV.
+    /// Increment of g per synapse, mV.
     pub w_syn: T,
     /// `dt / τ_m`: u rises by at most this times `I + g - u` per step.
     pub dt_per_tau_m: T,
-    /// Maximum over time of the contribution of a unit of g to u.
+    /// Maximum over time of the contribution of g = 1 to u.
     pub b_peak: T,
     /// Bound on the relative rounding error of u, with a wide margin; part of the threshold bound.
     pub slack: T,
@@ -72,7 +71,7 @@ device_struct! {
 }
 
 impl<T: Real> Constants<T> {
-    /// The constants that kernels read in double precision; narrowing them is exact.
+    /// Constants as read by kernels, in double precision; narrowing them is exact.
     pub fn on_device(&self) -> LifConstants {
         LifConstants {
             theta: self.theta.wide(),
@@ -86,13 +85,13 @@ impl<T: Real> Constants<T> {
     }
 }
 
-/// A time in steps.
+/// Converts a time in ms to steps.
 pub fn steps_from_ms(ms: f64, dt_ms: f64) -> u64 {
     crate::params::schedule::steps(ms, dt_ms)
 }
 
 impl Lif {
-    /// Folds the time step into the parameters.
+    /// Converts the parameters to constants per time step.
     pub fn derive<T: Real>(&self) -> Constants<T> {
         let leak = 1.0 - propagator(self, f64::from(TABLE) * self.dt).a;
         Constants {
@@ -111,9 +110,8 @@ impl Lif {
     }
 }
 
-/// `b` is written with `expm1`, so that it stays exact when the two time constants are nearly or wholly equal:
-/// `b(t) = e^(-t/τ) (t/τ_m) φ(y)`, τ the longer of the two, `y = t |1/τ_syn - 1/τ_m|`,
-/// `φ(y) = (1 - e^-y)/y`, `φ(0) = 1`.
+/// Propagator over `t_ms`. `b` is written with `expm1`, so that it stays exact if the two time constants are nearly or exactly
+/// equal: `b(t) = e^(-t/τ) (t/τ_m) φ(y)`, τ the longer of the two, `y = t |1/τ_syn - 1/τ_m|`, `φ(y) = (1 - e^-y)/y`, `φ(0) = 1`.
 fn propagator(lif: &Lif, t_ms: f64) -> Propagator<f64> {
     let a = (-t_ms / lif.tau_m).exp();
     let d = (-t_ms / lif.tau_syn).exp();
@@ -122,7 +120,7 @@ fn propagator(lif: &Lif, t_ms: f64) -> Propagator<f64> {
     Propagator { a, b: a.max(d) * (t_ms / lif.tau_m) * phi, d, c: 1.0 - a }
 }
 
-/// Where `db/dt = 0`.
+/// Maximum of b over time, where `db/dt = 0`.
 fn b_peak(lif: &Lif) -> f64 {
     let gap = lif.tau_m - lif.tau_syn;
     let t = if gap.abs() < 1e-9 * lif.tau_m {

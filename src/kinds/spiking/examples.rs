@@ -1,8 +1,8 @@
-//! Example projects.
+//! Example projects of this kind.
 
 use crate::{example, sim::Example};
 
-/// The examples of this kind.
+/// All example projects of the spiking kind.
 pub const EXAMPLES: &[Example] = &[
     example!(
         "fly",

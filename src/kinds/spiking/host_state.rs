@@ -1,5 +1,5 @@
-//! State shared by both backends, besides the neurons: parameters, stimulus plan, measurements; and how edits and
-//! actions are applied.
+//! State shared by both backends, except the neurons: parameters, stimulus plan, measurements; and the application of edits and
+//! actions.
 
 use super::{
     actions::kick_weight,
@@ -20,47 +20,46 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The backend-independent half of a simulation.
+/// Backend-independent part of a simulation.
 pub struct HostState<T> {
-    /// Current parameters.
     pub params: Params,
-    /// Seed and folder.
+    /// Seed of the project and folder of its files.
     pub context: BuildContext,
     /// Neurons and connectivity.
     pub setup: Arc<Setup>,
-    /// The only element set.
+    /// The only element set: the neurons.
     pub sets: Vec<Arc<ElementSet>>,
-    /// Derived from the parameters.
+    /// Constants derived from the parameters.
     pub constants: Constants<T>,
     /// Stimuli and silencing over time.
     pub plan: StimulusPlan,
-    /// The active stimuli have to be looked up again before the next step.
+    /// Whether the active stimuli must be recomputed before the next step.
     pub stimuli_changed: bool,
-    /// Completed steps.
+    /// Number of completed steps.
     pub step: u64,
     /// Counters, hash and samples.
     pub measurements: Measurements,
-    /// Manual kicks for the next step: neuron, mV.
+    /// Manual kicks for the next step: (neuron, mV).
     pub manual_kicks: Vec<(u32, T)>,
 }
 
-/// What an edit requires of the backend.
+/// Work that an edit requires of the backend.
 pub enum Edit<T> {
     /// The simulation has to be rebuilt.
     Rebuild,
-    /// Nothing, or new active stimuli.
+    /// No work, or new active stimuli.
     Applied,
-    /// The neuron model changed: re-anchor every neuron with the constants as they `were`, then shift u.
+    /// The neuron model changed: re-anchor every neuron with the old constants `were`, then shift u.
     Neurons {
-        /// The constants before the edit.
+        /// Constants before the edit.
         were: Box<Constants<T>>,
-        /// Added to u, mV, so that v stays constant when the resting potential changes.
+        /// Increment of u, mV, that keeps v constant if the resting potential changes.
         shift: T,
     },
 }
 
 impl<T: Real> HostState<T> {
-    /// At step 0.
+    /// Creates the host state at step 0.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
         Ok(Self {
             constants: derive(params),
@@ -95,7 +94,7 @@ impl<T: Real> HostState<T> {
             self.stimuli_changed = true;
         }
         let mut edit = Edit::Applied;
-        // Start potentials take effect at a rewind.
+        // Start potentials only take effect at a rewind.
         if (Lif { start: old.lif.start.clone(), ..new.lif.clone() }) != old.lif {
             let shift = T::of(old.lif.v_rest - new.lif.v_rest);
             let were = Box::new(std::mem::replace(&mut self.constants, derive(&new)));
@@ -112,7 +111,7 @@ impl<T: Real> HostState<T> {
         Ok(())
     }
 
-    /// Takes another seed for all random draws and random queries; before a rewind.
+    /// Sets the seed of all random draws and random queries. A rewind must follow.
     pub fn reseed(&mut self, seed: u64) -> Result<(), SimError> {
         let context = BuildContext { seed, ..self.context.clone() };
         self.plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
@@ -175,7 +174,7 @@ impl<T: Real> Host for HostState<T> {
     }
 }
 
-/// The first neuron with a non-finite state, as an error.
+/// Returns an error about the first neuron with a non-finite state, if any.
 pub fn check_finite(lost: impl Iterator<Item = NonFinite>, neurons: &ElementSet) -> Result<(), SimError> {
     let Some(NonFinite { step, element }) = lost.min() else { return Ok(()) };
     let whose = format!("the state of neuron {}", neurons.label(element));

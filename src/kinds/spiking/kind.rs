@@ -19,7 +19,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The kind.
+/// The spiking kind, registered in `kinds!`.
 pub struct SpikingKind;
 
 impl Kind for SpikingKind {

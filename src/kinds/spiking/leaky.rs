@@ -1,6 +1,5 @@
-//! Leaky units with uniform noise: the definition of a step, its order and its rounding. Every backend follows this
-//! definition bit for bit: [`cpu::leaky`](super::cpu::leaky) is fast,
-//! [`cpu::leaky::reference`](super::cpu::leaky::reference) is literal.
+//! Leaky units with uniform noise: the definition of a step, its order and its rounding. Every backend follows this definition
+//! bit for bit: [`cpu::leaky`](super::cpu::leaky) is fast, [`cpu::leaky::reference`](super::cpu::leaky::reference) is literal.
 //!
 //! # Origin
 //!
@@ -11,9 +10,9 @@
 //! it is a hash of `neuron XOR f(step)`, so that the noise of one step is a permutation over the neurons of the noise
 //! of any other.
 //!
-//! Connectomes of this size have two states here: nearly silent, and self-sustained firing. In the synthetic fly
-//! network with noise of 0.4, 2.9 % of the units fire in every step. Lowered to 0.2 during the run, 2.0 % still do;
-//! started at 0.2, the network can stay silent.
+//! Connectomes of this size have two states in this model: nearly silent, and self-sustained firing. In the synthetic fly network
+//! with noise of 0.4, 2.9 % of the units fire in every step. If the noise is lowered to 0.2 during the run, 2.0 % still do; if it
+//! starts at 0.2, the network can stay silent.
 //!
 //! # The step
 //!
@@ -26,10 +25,10 @@
 //! 2. `kicks`: the weights of all kicks to i in step n, each rounded to single precision, added from the left:
 //!    sources in the order of [`ActiveStimuli::sources`](super::stimuli::ActiveStimuli), then manual kicks. +0 if there are
 //!    none, or if i is closed.
-//! 3. `current`: that of the stimuli active in step n; +0 if there is none.
+//! 3. `current`: the current of the stimuli active in step n; +0 if there is none.
 //! 4. `unit`: [`signed_unit`](crate::num::uniform::signed_unit) of the word `n % 4` of the Philox call at
 //!    (seed, [`NOISE`], n / 4, i).
-//! 5. With every product and every sum rounded on its own (never fused), in single precision:
+//! 5. With every product and every sum rounded separately (never fused), in single precision:
 //!
 //! ```text
 //! c = w_unit * f32(sum)          f32 rounds to nearest, ties to even
@@ -43,8 +42,8 @@
 //! Before step 0: `v = unit_from_zero(w) * 0.9`, where w is word 0 of the Philox call at (seed, [`Purpose::Start`],
 //! 0, i); see [`start`]. Manual kicks are applied in the first step after the action.
 //!
-//! A synaptic event is a connection whose presynaptic neuron spiked and is not silenced, whatever its target does
-//! with it. [`probes::ACTIVE`](super::probes::ACTIVE) counts every unit in every step.
+//! A synaptic event is a connection whose presynaptic neuron spiked and is not silenced, whether or not its target uses the
+//! input. [`probes::ACTIVE`](super::probes::ACTIVE) counts every unit in every step.
 
 use super::params::Leaky;
 use crate::{
@@ -68,16 +67,17 @@ const HIGHEST_START: f32 = 0.9;
 /// Constants of the leaky model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
-    /// Weight of one synapse.
+    /// Weight of one synapse, in units of the threshold.
     pub w_unit: f32,
-    /// Largest magnitude of the noise.
+    /// Maximum magnitude of the noise.
     pub amplitude: f32,
-    /// Decay of v per step.
+    /// Factor of v per step.
     pub decay: f32,
 }
 
 impl Leaky {
-    /// Weights are scaled in double precision and rounded once. `mean_count`: see [`mean_count`].
+    /// Converts the parameters to constants. Weights are scaled in double precision and rounded once. For `mean_count` see
+    /// [`mean_count`].
     pub fn derive(&self, mean_count: f64) -> Constants {
         let w_unit = if mean_count > 0.0 { self.mean_weight / mean_count } else { 0.0 };
         Constants { w_unit: w_unit as f32, amplitude: self.noise_amplitude as f32, decay: self.decay as f32 }
@@ -93,13 +93,13 @@ pub fn mean_count(connectivity: &Csr) -> f64 {
     }
 }
 
-/// v before step 0.
+/// Potential v of a neuron before step 0.
 pub const fn start(seed: u64, neuron: u32) -> f32 {
     unit_from_zero(Draw { seed, purpose: Purpose::Start, step: 0, lane: neuron }.words()[0]) * HIGHEST_START
 }
 
 impl Constants {
-    /// v after a step and before the threshold. `drive` is `current + kicks`, `unit` the noise of amplitude 1.
+    /// Potential v after a step and before the threshold. `drive` is `current + kicks`, `unit` the noise of amplitude 1.
     #[inline(always)]
     pub fn step(&self, v: f32, sum: i32, drive: f32, unit: f32) -> f32 {
         let c = self.w_unit * sum as f32;

@@ -12,16 +12,16 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A running rate, updated at spikes only.
+/// A running rate, updated only at spikes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunningRate {
-    /// Rate right after `step`, Hz.
+    /// Rate immediately after `step`, Hz.
     pub hz: f32,
     /// Step of the last spike, modulo 2³².
     pub step: u32,
 }
 
-/// `exp(-age / tau)` for whole steps as the product of two table entries: exact to two roundings, the same on every
+/// Table of `exp(-age / tau)` for whole steps, as the product of two entries: exact to two roundings, and the same on every
 /// machine.
 struct DecayTable {
     fine: Vec<f32>,
@@ -47,7 +47,7 @@ impl DecayTable {
     }
 }
 
-/// Counts, hashes and bins spikes; keeps samples until they are taken.
+/// Counts, hashes and bins spikes; stores samples until they are taken.
 pub struct Measurements {
     set: Arc<ElementSet>,
     tapped: [bool; probes::PROBES.len()],
@@ -56,34 +56,34 @@ pub struct Measurements {
     tau_steps: f64,
     fade: DecayTable,
     group_by: String,
-    /// Index of that column.
+    /// Index of the column `group_by`.
     grouped_by: Option<usize>,
-    /// Its runs of equal classes.
+    /// Runs of equal classes in that column.
     runs: Vec<Run>,
-    /// Completed steps between traces.
+    /// Number of steps between traces.
     pub trace_every: u64,
-    /// Neurons whose traces are taken, ascending.
+    /// Neurons that are traced, ascending.
     pub traced: Vec<u32>,
     /// Hash of all spikes.
     pub hash: StreamHash,
-    /// All spikes.
+    /// Total number of spikes.
     pub spikes: u64,
-    /// All synaptic events.
+    /// Total number of synaptic events.
     pub events: u64,
-    /// All neurons evaluated.
+    /// Total number of neurons evaluated.
     pub active: u64,
     /// The current bin.
     pub bin: Bin,
     /// Running rates. Always updated, so that a new tap shows the past.
     pub running: Vec<RunningRate>,
-    /// The backend keeps the running rates, and copies them to `running` on request.
+    /// Whether the backend updates the running rates, and copies them to `running` on request.
     pub rates_on_device: bool,
-    /// The backend hashes the spikes.
+    /// Whether the backend hashes the spikes.
     pub hash_on_device: bool,
     waiting: Vec<Spike>,
     series: Vec<Series>,
     trace_row: Vec<[f32; 2]>,
-    /// For v and for g: which entries of a row are the elements of the series.
+    /// Positions in a row of the elements of the series, for v and for g.
     trace_columns: [Vec<usize>; 2],
     sizes: Vec<u32>,
 }
@@ -96,7 +96,7 @@ const SERIES_PROBES: [ProbeId; 6] =
 const TRACES: [(ProbeId, usize, usize); 2] = [(probes::V, 2, 0), (probes::G, 3, 1)];
 
 impl Measurements {
-    /// Nothing tapped, all counters 0.
+    /// Creates measurements without taps, with all counters 0.
     pub fn new(set: Arc<ElementSet>, dt_ms: f64, measure: &Measure) -> Self {
         let n = set.len as usize;
         let mut measurements = Self {
@@ -129,7 +129,7 @@ impl Measurements {
         measurements
     }
 
-    /// Applies changed bins and intervals; the current bin restarts.
+    /// Applies changed bins and intervals; restarts the current bin.
     pub fn configure(&mut self, measure: &Measure, step: u64) {
         self.bin_steps = steps_from_ms(measure.rate_bin_ms, self.dt_ms).max(1);
         let tau_steps = measure.rate_tau_ms / self.dt_ms;
@@ -148,7 +148,7 @@ impl Measurements {
         self.start_bin(step);
     }
 
-    /// Checks that the neurons have a column of that name.
+    /// Checks that the neurons have a column with this name.
     pub fn check_column(&self, name: &str) -> Result<(), SimError> {
         if self.set.column(name).is_some() {
             return Ok(());
@@ -222,7 +222,7 @@ impl Measurements {
         if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 }
     }
 
-    /// Adds spikes of one step; ascending over all calls of the step.
+    /// Adds spikes of one step, ascending over all calls of the step.
     pub fn spikes(&mut self, step: u64, lanes: &[u32]) {
         let step32 = step as u32;
         self.spikes += lanes.len() as u64;
@@ -256,12 +256,12 @@ impl Measurements {
         (1000.0 / (self.tau_steps * self.dt_ms)) as f32
     }
 
-    /// Decay of a running rate after 0, 1, … 1023 steps; and after 0, 1024, 2048, … while it is above 0.
+    /// Decay tables of a running rate: after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as far as it is above 0.
     pub fn fade_tables(&self) -> (&[f32], &[f32]) {
         (&self.fade.fine, &self.fade.coarse)
     }
 
-    /// Adds v and g of traced neurons; ascending over all calls of the step.
+    /// Adds v and g of traced neurons, ascending over all calls of the step.
     pub fn trace(&mut self, values: &[[f32; 2]]) {
         self.trace_row.extend_from_slice(values);
     }
@@ -319,7 +319,7 @@ impl Measurements {
         }
     }
 
-    /// The samples of a series since the last call.
+    /// Takes the samples of a series since the last call.
     pub fn take_series(&mut self, probe: ProbeId) -> Option<Series> {
         let i = SERIES_PROBES.iter().position(|p| *p == probe)?;
         let lanes = match probe {
@@ -332,8 +332,8 @@ impl Measurements {
         Some(Series { lanes: lanes as u32, ..std::mem::replace(series, next) })
     }
 
-    /// The spikes since the last call. The next batch is written to `spare`, which is enlarged with room for longer batches:
-    /// spikes are written to new memory ten times slower.
+    /// Takes the spikes since the last call. The next batch is written to `spare`, which is enlarged for longer batches, because
+    /// writing spikes to new memory is ten times slower.
     pub fn take_spikes(&mut self, mut spare: Vec<Spike>) -> Vec<Spike> {
         spare.clear();
         let n = self.waiting.len();
@@ -349,19 +349,18 @@ impl Measurements {
         self.running.iter().map(decayed).collect()
     }
 
-    /// The probes that are tapped.
     pub fn taps(&self) -> impl Iterator<Item = ProbeId> + use<> {
         let tapped = self.tapped;
         (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
     }
 
-    /// Hash and totals.
+    /// Hash of all spikes, and event totals.
     pub fn digest(&self) -> Digest {
         let totals = [("spikes", self.spikes), ("synaptic_events", self.events)];
         Digest { hash: self.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).to_vec() }
     }
 
-    /// Returns to step 0; taps are kept. Samples not yet taken are dropped.
+    /// Returns to step 0; taps are kept. Samples that were not taken are dropped.
     pub fn rewind(&mut self) {
         self.hash = StreamHash::default();
         (self.spikes, self.events, self.active) = (0, 0, 0);
@@ -370,7 +369,7 @@ impl Measurements {
         self.drop_unread();
     }
 
-    /// Drops samples that were not taken: they precede a load or rewind.
+    /// Drops samples that were not taken, because they precede a load or rewind.
     pub fn drop_unread(&mut self) {
         self.waiting.clear();
         for series in &mut self.series {
@@ -379,7 +378,6 @@ impl Measurements {
         }
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
         (series + self.running.capacity() * 8 + self.waiting.capacity() * 8) as u64

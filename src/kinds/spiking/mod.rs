@@ -16,24 +16,24 @@
 //! explains why silent neurons cost nothing. Exact propagators after Rotter & Diesmann, *Biol. Cybern.* 81:381
 //! (1999).
 //!
-//! A second model, noisy [`leaky`] units in steps of 1 ms, serves as a benchmark; connectivity, stimuli and
-//! measurements are the same. A *kick* is a voltage pulse to the membrane.
+//! A second model, noisy [`leaky`] units in steps of 1 ms, serves as a benchmark; connectivity, stimuli and measurements are the
+//! same. A *kick* is a voltage pulse to the membrane.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! [`params`](Params) | user parameters, in user units |
-//! [`constants`] | user units → constants and propagators, the only place |
-//! [`leaky`] | the second model: definition of its step, bit for bit |
-//! [`setup`] | files or generators → neurons and connectivity |
-//! [`select`] | targets: queries and lists |
-//! [`stimuli`] | stimuli and silencing over time |
-//! [`cpu`] | the step: definition and CPU backend |
-//! [`cuda`] | the same step on an NVIDIA GPU |
-//! [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
-//! [`measure`], [`bin`], [`probes`] | measurements and probes |
-//! [`predict`] | memory prediction |
-//! [`actions`] | checks of edits and actions |
-//! [`bench`] | benchmarks |
+//! | [`params`](Params) | parameters in user units |
+//! | [`constants`] | conversion of user units to constants and propagators |
+//! | [`leaky`] | definition of the second model's step, bit for bit |
+//! | [`setup`] | neurons and connectivity from files or generators |
+//! | [`select`] | targets: queries and lists |
+//! | [`stimuli`] | stimuli and silencing over time |
+//! | [`cpu`] | the step: definition and CPU backend |
+//! | [`cuda`] | the same step on an NVIDIA GPU |
+//! | [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
+//! | [`measure`], [`bin`], [`probes`] | measurements and probes |
+//! | [`predict`] | memory prediction |
+//! | [`actions`] | checks of edits and actions |
+//! | [`bench`] | benchmarks |
 
 pub mod actions;
 pub mod bench;

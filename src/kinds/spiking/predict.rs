@@ -1,4 +1,4 @@
-//! Predicts the memory of a network before it is built.
+//! Prediction of the memory of a network before it is built.
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
@@ -11,21 +11,21 @@ use crate::{
     sim::{Buffers as _, MemoryReport},
 };
 
-/// The sizes that determine memory.
+/// Sizes that determine the memory of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkSize {
-    /// Neurons.
+    /// Number of neurons.
     pub neurons: u64,
-    /// Connections.
+    /// Number of connections.
     pub connections: u64,
-    /// Connections whose count does not fit into the packed word.
+    /// Number of connections whose count does not fit into the packed word.
     pub overflow: u64,
-    /// Bytes of names, ids, positions and categories.
+    /// Memory of names, ids, positions and categories, bytes.
     pub labels: u64,
 }
 
 impl NetworkSize {
-    /// Sizes of a network that was read or generated.
+    /// Sizes of a prepared network.
     pub fn of(setup: &Setup) -> Self {
         Self {
             neurons: setup.n().into(),
@@ -35,13 +35,13 @@ impl NetworkSize {
         }
     }
 
-    /// Sizes that follow from the parameters; unknown for files.
+    /// Sizes that follow from the parameters; `None` for files.
     pub fn from_params(params: &Params) -> Option<Self> {
-        /// A position.
+        /// Size of a position, bytes.
         const PLACE: u64 = 12;
-        /// A category code.
+        /// Size of a category code, bytes.
         const CODE: u64 = 2;
-        /// A name; nearly all are empty.
+        /// Size of a name, bytes; nearly all are empty.
         const NAME: u64 = size_of::<String>() as u64;
         let network = &params.network;
         match network.source {
@@ -60,8 +60,8 @@ impl NetworkSize {
     }
 }
 
-/// Memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight,
-/// arrivals, the calendar) are empty then; they stay small compared with the connectivity.
+/// Memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight, arrivals, the
+/// calendar) are empty at start, and stay small compared with the connectivity.
 pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
@@ -79,14 +79,14 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport
     report
 }
 
-/// Memory of the generator of a balanced network, besides the network: the presynaptic neuron of every connection.
+/// Temporary memory of the generator of a balanced network: the presynaptic neuron of every connection.
 pub fn scratch(params: &Params) -> MemoryReport {
     let sizes = NetworkSize::from_params(params).filter(|_| params.network.source == Source::Balanced);
     sizes.map_or_else(MemoryReport::default, |sizes| [("generating the network", 4 * sizes.connections)].into())
 }
 
-/// Memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources. Empty if the network exceeds the
-/// limits of the CUDA backend.
+/// Memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources. Empty if the network exceeds the limits of
+/// the CUDA backend.
 pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryReport {
     let real = match params.lif.precision {
         StatePrecision::F64 => 8,

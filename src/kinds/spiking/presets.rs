@@ -4,7 +4,7 @@ use crate::sim::Preset;
 
 const SHIU: &str = "Shiu et al. 2024, A Drosophila computational brain model reveals sensorimotor processing, Nature";
 
-/// The presets of the menu.
+/// Presets in the order of the menu.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "Shiu 2024 LIF",

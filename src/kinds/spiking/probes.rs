@@ -50,7 +50,7 @@ const fn leaky() -> [ProbeSpec; PROBES.len()] {
     probes
 }
 
-/// The parts of a step on the CPU, in their order.
+/// Stages of a step on the CPU, in order.
 pub const SPANS: &[(&str, &str)] = &[
     ("threshold", "Evaluates the neurons near the threshold. Items: neurons evaluated."),
     ("drive", "Draws the voltage pulses of the stimuli in this step. Items: pulses."),
@@ -77,14 +77,14 @@ pub const VARIANTS: [&str; 3] = ["variant_push", "variant_rows", "variant_pull"]
 
 /// Minimum memory traffic and arithmetic per item.
 pub const WORK: &[RooflineWork] = &[
-    // One connection word read; one sum read and written.
+    // Reads one connection word; reads and writes one sum.
     RooflineWork { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
     RooflineWork { row: "deliver_spikes", bytes: 12.0, ops: 1.0, when: "on a GPU" },
     RooflineWork { row: "deliver_spikes_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
     RooflineWork { row: "step_lif_persistent", bytes: 12.0, ops: 1.0, when: "on a GPU" },
-    // One random draw of about 20 integer operations; one sum read and written.
+    // One random draw of about 20 integer operations; reads and writes one sum.
     RooflineWork { row: "drive", bytes: 8.0, ops: 20.0, when: "" },
-    // Membrane potential and synaptic input read and written, one input sum read and cleared; two exponential decays.
+    // Reads and writes membrane potential and synaptic input, reads and clears one input sum; two exponential decays.
     RooflineWork { row: "integrate", bytes: 24.0, ops: 6.0, when: "" },
 ];
 

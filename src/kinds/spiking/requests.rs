@@ -36,7 +36,7 @@ requests! {
     }
 }
 
-/// Answers a request.
+/// Answers a request about a network.
 pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
     let n = setup.n();
     if let Some(beyond) = request.elements.iter().find(|e| **e >= n) {
@@ -63,7 +63,7 @@ pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress)
     Ok(Answer::Table(CONNECTIONS, rows?.into_iter().map(row).collect()))
 }
 
-/// The public id of a neuron, else its index.
+/// Public id of a neuron, or else its index.
 fn name(setup: &Setup, neuron: u32) -> String {
     setup.neurons.ids.get(neuron as usize).map_or_else(|| neuron.to_string(), u64::to_string)
 }
@@ -101,7 +101,7 @@ fn connections(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// An end of a path: by name, id or index, else an element.
+/// Resolves an end of a path: by name, id or index, or else by element.
 fn end(setup: &Setup, text: &str, element: Option<&u32>) -> Result<u32, SimError> {
     match (text.trim(), element) {
         ("", Some(element)) => Ok(*element),

@@ -10,7 +10,7 @@ use crate::sim::{SimError, Snapshot, snapshot::misfit};
 
 const MODEL: &str = "spiking, LIF";
 
-/// Flags of a neuron that are saved.
+/// Saved flags of a neuron.
 pub mod mark {
     /// No input reaches the neuron.
     pub const CLOSED: u32 = 1;
@@ -20,40 +20,39 @@ pub mod mark {
     pub const CURRENT: u32 = 4;
     /// The neuron has fired at least once; its last spike is valid.
     pub const FIRED: u32 = 8;
-    /// All flags.
+    /// Mask of all flags.
     pub const ALL: u32 = CLOSED | DRIVEN | CURRENT | FIRED;
 }
 
-/// A neuron at its anchor.
+/// State of a neuron at its anchor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SavedNeuron<T> {
-    /// Potential above rest, mV.
+    /// Potential relative to rest, mV.
     pub u: T,
     /// Synaptic drive, mV.
     pub g: T,
-    /// Completed steps at which `u` and `g` hold.
+    /// Number of completed steps at which `u` and `g` hold.
     pub anchor: u32,
     /// Step of the last spike.
     pub last_spike: u32,
-    /// See [`mark`].
+    /// Flags of the neuron, see [`mark`].
     pub marks: u32,
 }
 
-/// Everything needed to continue bit for bit, besides the parameters.
+/// Contents of a saved state that, with the parameters, suffice to continue bit for bit.
 pub struct Saved<T> {
-    /// Completed steps.
+    /// Number of completed steps.
     pub step: u64,
-    /// All neurons.
     pub neurons: Vec<SavedNeuron<T>>,
-    /// Current into each, mV; empty when there is none.
+    /// Current into each neuron, mV; empty if there is none.
     pub currents: Vec<T>,
-    /// The spikes of the last delay, step by step, ascending.
+    /// Spikes within the last delay, by step, ascending.
     pub spikes: Vec<(u64, Vec<u32>)>,
     manual_kicks: Vec<(u32, T)>,
     counted: Counted,
 }
 
-/// Makes a snapshot of the host state, the neurons and the spikes in transit.
+/// Creates a snapshot of the host state, the neurons and the spikes in transit.
 pub fn write<T: Real>(
     host: &HostState<T>,
     neurons: impl Iterator<Item = SavedNeuron<T>>,
@@ -95,13 +94,13 @@ pub fn write<T: Real>(
     out
 }
 
-/// Adds manual kicks of the next step.
+/// Adds the manual kicks of the next step to a snapshot.
 pub fn write_kicks<T: Real>(out: &mut Snapshot, neurons: Vec<u32>, weights: Vec<T>) {
     out.list("kicks.neurons", neurons);
     out.list("kicks.weights", weights);
 }
 
-/// Reads manual kicks of the next step, on neurons below `n`.
+/// Reads the manual kicks of the next step; neurons must be below `n`.
 pub fn read_kicks<T: Real>(from: &Snapshot, n: u32) -> Result<Vec<(u32, T)>, SimError> {
     let neurons: Vec<u32> = from.read_list("kicks.neurons")?;
     let weights = from.read("kicks.weights", &[neurons.len()])?;
@@ -111,12 +110,12 @@ pub fn read_kicks<T: Real>(from: &Snapshot, n: u32) -> Result<Vec<(u32, T)>, Sim
     Ok(neurons.into_iter().zip(weights).collect())
 }
 
-/// Error about contents that no simulation writes.
+/// Error for contents that no simulation writes.
 pub fn inconsistent() -> SimError {
     misfit("its contents are inconsistent")
 }
 
-/// Reads a state of this network; changes nothing.
+/// Parses a state of this network, without changing the host state.
 pub fn parse<T: Real>(host: &HostState<T>, from: &Snapshot) -> Result<Saved<T>, SimError> {
     from.expect_model(MODEL)?;
     let (n, delay) = (host.setup.n(), host.constants.delay);
@@ -179,7 +178,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Reads them; `step` is the step of the state.
+    /// Reads the counters; `step` is the step of the state.
     pub fn read(from: &Snapshot, step: u64) -> Result<Self, SimError> {
         let totals: [u64; 4] = from.read("totals", &[4])?.try_into().unwrap_or_default();
         let bin: Vec<u64> = from.read("bin", &[4])?;
@@ -211,7 +210,7 @@ impl Measurements {
         out.list("rate.step", self.running.iter().map(|r| r.step).collect());
     }
 
-    /// Continues from the counters at `step`. A bin of other categories, or rates of other neurons, restart.
+    /// Continues from the counters at `step`. Restarts a bin with other categories, and rates of other neurons.
     pub fn resume(&mut self, counted: Counted, step: u64) {
         [self.hash.0, self.spikes, self.events, self.active] = counted.totals;
         self.drop_unread();

@@ -1,5 +1,5 @@
-//! Resolves targets: queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded,
-//! because a stimulus has the same targets at all times.
+//! Resolution of targets: queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded, because a
+//! stimulus has the same targets at all times.
 
 use super::setup::Setup;
 use crate::{
@@ -9,28 +9,28 @@ use crate::{
     sim::{BuildContext, ConnectionSource, ElementSet, SimError},
 };
 
-/// The context of a query.
+/// Context of a query.
 pub struct Selector<'a> {
     /// Neurons and connectivity.
     pub setup: &'a Setup,
-    /// Base folder of files, and the seed of random choices.
+    /// Base folder of files, and seed of random choices.
     pub context: &'a BuildContext,
     named: Vec<Named>,
 }
 
 impl<'a> Selector<'a> {
-    /// Over the neurons of a project with its named selections.
+    /// Creates a selector over the neurons of a project with its named selections.
     pub fn new(setup: &'a Setup, selections: &[Selection], context: &'a BuildContext) -> Self {
         let named = selections.iter().cloned().map(Named::from);
         Self { setup, context, named: named.filter(|s| s.is_over(setup.neurons.name, true)).collect() }
     }
 
-    /// The neurons.
+    /// Element set of the neurons.
     pub fn set(&self) -> &ElementSet {
         &self.setup.neurons
     }
 
-    /// The neurons selected by a query or the name of a neuron group: ascending, at least one.
+    /// Neurons selected by a query or by the name of a neuron group, ascending; an error if there are none.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, SimError> {
         let set = self.set();
         let listed = |typed: &str| {

@@ -1,4 +1,4 @@
-//! Reads or generates the neurons and their connectivity.
+//! Reading or generation of the neurons and their connectivity.
 
 use super::params::{Network, Params, Source};
 use crate::{
@@ -11,19 +11,19 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Neurons and connectivity: immutable, shared by all simulations of the project.
+/// Neurons and connectivity: immutable and shared by all simulations of a project.
 pub struct Setup {
     /// The neurons: ids, names, positions, categories, and the column `ei`.
     pub neurons: Arc<ElementSet>,
     /// Connections by presynaptic neuron, sorted by target.
     pub connectivity: Csr,
-    /// Origin of the data, one line each.
+    /// Sources of the data, one line each.
     pub provenance: Vec<String>,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }
 
-/// Reads or generates the network that the parameters describe.
+/// Reads or generates the network of the parameters.
 pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
     let network = &params.network;
@@ -59,7 +59,7 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
 }
 
 impl Setup {
-    /// From a network in memory.
+    /// Creates a setup from a network in memory.
     pub fn new(connectome: Connectome) -> Result<Self, SimError> {
         let Connectome { neurons, synapses, provenance, notices } = connectome;
         if neurons.len == 0 || neurons.len != synapses.n() {
@@ -72,7 +72,7 @@ impl Setup {
         Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices })
     }
 
-    /// The connections for views; shared, not copied.
+    /// Connectivity for views; shared, not copied.
     pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
         Connectivity { over: self.neurons.name, unit: "synapses", delay_secs, connections: self.clone() }
     }
@@ -117,7 +117,7 @@ fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     }
 }
 
-/// Excitatory or inhibitory, by the sign of the sum of all outgoing synapses.
+/// Column with the sign of the sum of all outgoing synapses of each neuron: excitatory or inhibitory.
 fn signs(connectivity: &Csr) -> Column {
     let codes = (0..connectivity.n()).map(|pre| {
         let total: i64 = connectivity.row(pre).iter().map(|w| i64::from(connectivity.count(*w))).sum();
@@ -144,7 +144,7 @@ mod tests {
         prepare(&params, &BuildContext::default(), &Progress::default()).expect("a network").connectivity
     }
 
-    /// Numbers of synapses of excitatory connections.
+    /// Synapse counts of the excitatory connections.
     fn counts(csr: &Csr) -> Vec<f64> {
         (0..800).flat_map(|pre| csr.connections(pre)).map(|(_, count)| f64::from(count)).collect()
     }
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(drawn.len(), counts(&constant).len(), "the same connections");
         let n = drawn.len() as f64;
         let mean = drawn.iter().sum::<f64>() / n;
-        // Whole numbers from 2 to 10, the ends half as often: mean 6, variance 5.5.
+        // Integers from 2 to 10, the ends half as frequent: mean 6, variance 5.5.
         assert!((mean - 6.0).abs() < 5.0 * (5.5 / n).sqrt(), "{mean}");
         assert!(drawn.iter().all(|c| (2.0..=10.0).contains(c)) && drawn.contains(&2.0) && drawn.contains(&10.0));
     }

@@ -1,4 +1,4 @@
-//! Stimuli and silencing: from parameters to a plan over steps, and the stimuli active in a step.
+//! Stimuli and silencing: a plan over steps from the parameters, and the stimuli active in a step.
 
 use super::{
     constants::Real,
@@ -17,23 +17,23 @@ use crate::{
 };
 use std::{collections::HashMap, sync::Arc};
 
-/// A change of the outgoing weights of a neuron. The weight of a connection of `n` synapses becomes `round(factor ·
-/// sign|n|)` synapses, or 0.
+/// A change of the outgoing weights of a neuron. The weight of a connection of `n` synapses becomes `round(factor · sign|n|)`
+/// synapses, or 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// Spikes are not delivered.
+    /// Whether spikes are not delivered.
     pub silent: bool,
-    /// Multiplies the count.
+    /// Factor of the count.
     pub factor: f64,
-    /// Sign given to the count first; 0 keeps its own.
+    /// Sign that replaces that of the count; 0 keeps it.
     pub sign: i32,
 }
 
 impl Gain {
-    /// No change.
+    /// Gain without a change of weights.
     pub const NONE: Self = Self { silent: false, factor: 1.0, sign: 0 };
 
-    /// The changed count, rounded half away from zero.
+    /// Changed count, rounded half away from zero.
     pub fn apply(self, count: i32) -> i32 {
         let signed = if self.sign == 0 { count } else { self.sign * count.abs() };
         if self.silent { 0 } else { (f64::from(signed) * self.factor).round() as i32 }
@@ -45,7 +45,7 @@ impl Gain {
     }
 }
 
-/// The effect of a plan item.
+/// Effect of a plan item.
 #[derive(Clone, Debug)]
 enum PlanAction {
     Train {
@@ -92,43 +92,43 @@ pub struct StimulusPlan {
 pub enum StimulusSource<T> {
     /// Independent Bernoulli trains.
     Train {
-        /// Address of its draws.
+        /// Address of the train's draws.
         train: Train,
-        /// Ascending.
+        /// Targets of the train, ascending.
         lanes: Arc<[u32]>,
-        /// Added to u per event, mV.
+        /// Increment of u per event, mV.
         weight: T,
     },
-    /// Listed kicks.
+    /// Kicks at listed steps.
     Kicks {
-        /// (step, neuron), ascending.
+        /// Kicks as (step, neuron), ascending.
         kicks: Arc<[(u64, u32)]>,
-        /// Added to u per kick, mV.
+        /// Increment of u per kick, mV.
         weight: T,
     },
 }
 
-/// The stimuli active between two changes of the plan.
+/// Stimuli that are active between two changes of the plan.
 #[derive(Clone, Debug)]
 pub struct ActiveStimuli<T> {
-    /// In the order in which their kicks are summed.
+    /// Sources of kicks, in the order in which their kicks are summed.
     pub sources: Vec<StimulusSource<T>>,
-    /// The gain of each neuron as an index into `gains`; empty without changed weights.
+    /// Index of each neuron's gain in `gains`; empty without changed weights.
     pub gain_of: Vec<u16>,
-    /// `gains[0]` is [`Gain::NONE`].
+    /// Distinct gains; `gains[0]` is [`Gain::NONE`].
     pub gains: Vec<Gain>,
-    /// Current into each neuron, mV; empty when there is none.
+    /// Current into each neuron, mV; empty if there is none.
     pub currents: Vec<T>,
-    /// Neurons without refractory period; empty or one per neuron.
+    /// Whether each neuron lacks a refractory period; empty or one per neuron.
     pub driven: Vec<bool>,
-    /// Neurons that receive no input; empty or one per neuron.
+    /// Whether each neuron receives no input; empty or one per neuron.
     pub closed: Vec<bool>,
-    /// First step with other stimuli.
+    /// First step with different stimuli.
     pub until: u64,
 }
 
 impl<T> ActiveStimuli<T> {
-    /// The weight change of a neuron.
+    /// Gain of a presynaptic neuron.
     #[inline]
     pub fn gain(&self, pre: u32) -> Gain {
         self.gain_of.get(pre as usize).map_or(Gain::NONE, |i| self.gains[usize::from(*i)])
@@ -136,7 +136,7 @@ impl<T> ActiveStimuli<T> {
 }
 
 impl StimulusPlan {
-    /// Resolves all queries and files.
+    /// Resolves all queries and reads all files.
     pub fn new(params: &Params, setup: &Setup, context: &BuildContext) -> Result<Self, SimError> {
         let selector = Selector::new(setup, &params.selections, context);
         let mut draft = PlanBuilder { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
@@ -148,7 +148,7 @@ impl StimulusPlan {
         Ok(Self { items: draft.items })
     }
 
-    /// The active stimuli in a step, and until when they hold.
+    /// Stimuli that are active in a step, with the step of the next change.
     pub fn at<T: Real>(&self, step: u64, n: u32) -> ActiveStimuli<T> {
         let until = self.items.iter().map(|item| item.when.at(step).1).min().unwrap_or(u64::MAX);
         let mut now = ActiveStimuli {
@@ -177,7 +177,7 @@ fn named(i: usize, intervention: &Intervention, error: SimError) -> SimError {
     }
 }
 
-/// The error with the field it is about.
+/// Adds the name of the field to an error.
 fn field(name: &str, error: SimError) -> SimError {
     match error {
         SimError::Input(what) => SimError::Input(format!("{name}: {what}")),
@@ -185,7 +185,7 @@ fn field(name: &str, error: SimError) -> SimError {
     }
 }
 
-/// The type of a stimulus as on screen.
+/// Display name of a stimulus type.
 fn label(effect: Effect) -> String {
     let (Value::Choice(i), ValueType::Choice(choices)) = (effect.to_value(), Effect::TYPE) else {
         return String::new();
@@ -238,7 +238,7 @@ fn mark(flags: &mut Vec<bool>, lanes: &[u32], n: usize) {
     lanes.iter().for_each(|lane| flags[*lane as usize] = true);
 }
 
-/// Builds a plan.
+/// Builder of a plan.
 struct PlanBuilder<'a> {
     selector: Selector<'a>,
     dt_ms: f64,

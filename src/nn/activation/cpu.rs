@@ -1,4 +1,4 @@
-//! The definition: in f64 with the elementary functions of [`Real`], rounded once.
+//! CPU definition of activation functions: in f64 with the elementary functions of [`Real`], rounded once.
 
 use super::Activation;
 use crate::nn::{
@@ -8,13 +8,13 @@ use crate::nn::{
 use rayon::prelude::*;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
-/// `2 sqrt(2/π)`
+/// Slope `2 sqrt(2/π)` of [`gelu_argument`] at 0.
 const GELU_SLOPE: f64 = FRAC_2_SQRT_PI * std::f64::consts::SQRT_2;
 const GELU_CUBE: f64 = 0.044_715;
-/// Elements of a task.
+/// Number of elements per task.
 const TASK: usize = 16_384;
 
-/// `y = act(x)`; x is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
+/// `y = act(x)`; `x` is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
 pub fn forward<R: Real>(act: Activation, rows: usize, columns: usize, x: &[R], y: &mut [R]) -> Result<(), LengthError> {
     act.check(rows, columns, x.len(), y.len())?;
     match act {
@@ -40,7 +40,7 @@ pub fn forward<R: Real>(act: Activation, rows: usize, columns: usize, x: &[R], y
     Ok(())
 }
 
-/// `dx = dy · act'(x)`, which overwrites `dx`.
+/// `dx = dy · act'(x)`; overwrites `dx`.
 pub fn backward<R: Real>(
     act: Activation,
     rows: usize,
@@ -86,19 +86,19 @@ pub fn backward<R: Real>(
     Ok(())
 }
 
-/// `2 sqrt(2/π) (x + 0.044715 x³)`
+/// Twice the argument of the tanh in GELU: `2 sqrt(2/π) (x + 0.044715 x³)`.
 #[inline(always)]
 fn gelu_argument(x: f64) -> f64 {
     GELU_SLOPE * (x + GELU_CUBE * x * x * x)
 }
 
-/// `1 / (1 + e^-x)`
+/// Logistic function `1 / (1 + e^-x)`.
 #[inline(always)]
 fn logistic<R: Real>(x: f64) -> f64 {
     1.0 / (1.0 + R::exp_wide(-x))
 }
 
-/// Distribution function of the standard normal.
+/// Cumulative distribution function of the standard normal distribution.
 #[inline(always)]
 fn normal_cdf<R: Real>(x: f64) -> f64 {
     0.5 * R::erfc_wide(x * -FRAC_1_SQRT_2)
@@ -120,7 +120,7 @@ fn map2<R: Real>(x: &[R], dy: &[R], dx: &mut [R], f: impl Fn(f64, f64) -> f64 + 
     dx.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).zip(dy.par_chunks(TASK)).for_each(task);
 }
 
-/// A task of [`map2`]: too long for a closure.
+/// Task of [`map2`]: too long for a closure.
 struct Gradient<'a, R, F> {
     x: &'a [R],
     dy: &'a [R],

@@ -55,29 +55,29 @@ kernels! {
 }
 
 const SPECS: [ModuleSpec; 3] = [ActivationKernels::SPEC, ActivationKernels::F16, ActivationKernels::BF16];
-/// Every module of activation functions.
+/// Kernel modules of activation functions, one per storage format.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
-/// Activation functions on one device.
+/// Launches activation functions on one device.
 pub struct CudaActivation {
     kernels: ByFormat<ActivationKernels>,
-    /// Threads per block.
+    /// Number of threads per block.
     block: BlockSize,
 }
 
 impl CudaActivation {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self { kernels: ByFormat::new(gpu, SPECS, ActivationKernels::load_as), block: BlockSize::Automatic }
     }
 
-    /// With another choice of threads per block.
+    /// Sets the number of threads per block.
     #[must_use]
     pub fn with_block(self, block: BlockSize) -> Self {
         Self { block, ..self }
     }
 
-    /// `y = act(x)`; x is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
+    /// `y = act(x)`; `x` is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -101,7 +101,7 @@ impl CudaActivation {
         Ok(())
     }
 
-    /// `dx = dy · act'(x)`, which overwrites `dx`.
+    /// `dx = dy · act'(x)`; overwrites `dx`.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -129,13 +129,13 @@ impl CudaActivation {
     }
 }
 
-/// Packs of the output, each of one row.
+/// Number of 16-byte packs in the output; no pack spans two rows.
 fn n_packs<T>(rows: usize, columns: usize) -> u64 {
     rows as u64 * columns.div_ceil(pack::<T>()) as u64
 }
 
 fn args<T: Storage>(act: Activation, rows: usize, columns: usize, is_aligned: bool) -> ActivationArgs {
-    // SwiGLU reads from the middle of its rows.
+    // SwiGLU reads from the middle of its rows, which must be aligned too.
     let is_aligned = is_aligned && (act != Activation::SwiGlu || columns.is_multiple_of(pack::<T>()));
     let (rows, columns) = (rows as u64, columns as u64);
     ActivationArgs { rows, columns, function: act as u32, is_aligned: is_aligned.into() }

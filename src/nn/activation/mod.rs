@@ -1,4 +1,4 @@
-//! Activation functions.
+//! Activation functions and their derivatives.
 //!
 //! | | forward | `dx = dy ·` |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | [`ReluSquared`](Activation::ReluSquared) | `max(x, 0)²` | `2 max(x, 0)` |
 //! | [`SwiGlu`](Activation::SwiGlu) | `a s(a) b`, `s(a) = 1 / (1 + exp(-a))` | `da = dy b s (1 + a (1 - s))`, `db = dy a s` |
 //!
-//! GELU: Hendrycks and Gimpel 2016; squared ReLU: So et al. 2021; SwiGLU: Shazeer 2020. A row of SwiGLU's input is `[a, b]`, twice as
-//! long as one of its output.
+//! GELU: Hendrycks and Gimpel 2016; squared ReLU: So et al. 2021; SwiGLU: Shazeer 2020. An input row of SwiGLU is `[a, b]`, twice
+//! as long as an output row.
 
 pub mod cpu;
 pub mod cuda;
@@ -18,32 +18,32 @@ pub use cpu::{backward, forward};
 
 use super::lengths::{self, LengthError};
 
-/// An activation function.
+/// An activation function, applied to each element or pair of elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Activation {
-    /// GELU in its tanh form, as GPT-2 has it.
+    /// GELU in its tanh approximation, as in GPT-2.
     #[default]
     GeluTanh,
     /// GELU with the error function.
     GeluErf,
-    /// Rectified linear.
+    /// Rectified linear unit: `max(x, 0)`.
     Relu,
-    /// Its square.
+    /// Squared ReLU: `max(x, 0)²`.
     ReluSquared,
-    /// Gated by SiLU; its input is twice as wide.
+    /// SiLU-gated linear unit; its input is twice as wide as its output.
     SwiGlu,
 }
 
 impl Activation {
-    /// All of them.
+    /// All activation functions, in the order of declaration.
     pub const ALL: [Self; 5] = [Self::GeluTanh, Self::GeluErf, Self::Relu, Self::ReluSquared, Self::SwiGlu];
 
-    /// Columns of the input per column of the output.
+    /// Number of input columns per output column.
     pub const fn inputs(self) -> usize {
         if let Self::SwiGlu = self { 2 } else { 1 }
     }
 
-    /// Checks lengths, in elements; `columns` are those of the output.
+    /// Checks lengths in elements; `columns` is the number of output columns.
     pub fn check(self, rows: usize, columns: usize, x: usize, y: usize) -> Result<(), LengthError> {
         lengths::check([
             ("the input of an activation", &[rows, columns, self.inputs()], x),

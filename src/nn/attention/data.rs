@@ -1,6 +1,6 @@
-//! What a call reads and writes.
+//! Inputs and outputs of a call.
 
-/// Elements of the buffers of a call.
+/// Lengths of the buffers of a call, in elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Given {
@@ -14,23 +14,23 @@ pub struct Given {
     pub bias: Option<usize>,
 }
 
-/// What both passes read. `X` holds tensors, `I` i32, `B` the bias: slices on the CPU, [`Slice`](crate::gpu::Slice) on a GPU;
-/// `D` what a GPU reads of dropout.
+/// Inputs of both passes. `X` holds tensors, `I` i32, `B` the bias: slices on the CPU, [`Slice`](crate::gpu::Slice) on a GPU; `D`
+/// holds the dropout settings that a GPU reads.
 #[derive(Debug)]
 pub struct Inputs<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized = ()> {
-    /// Queries.
+    /// Buffer of the queries.
     pub q: &'a X,
-    /// Keys.
+    /// Buffer of the keys.
     pub k: &'a X,
-    /// Values.
+    /// Buffer of the values.
     pub v: &'a X,
-    /// See [`Lengths`].
+    /// Lengths of queries, see [`Lengths`].
     pub q_lengths: Option<&'a I>,
-    /// See [`Lengths`].
+    /// Lengths of keys, see [`Lengths`].
     pub k_lengths: Option<&'a I>,
-    /// Added to logits.
+    /// Bias that is added to the logits.
     pub bias: Option<&'a B>,
-    /// On a GPU: step, seed, probability and first token of dropout, in memory of the device.
+    /// Step, seed, probability and first token of dropout in device memory; on a GPU only.
     pub dropout: Option<&'a D>,
 }
 
@@ -42,17 +42,17 @@ impl<X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Clone for Inputs<'_, X, I, B, D
 impl<X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Copy for Inputs<'_, X, I, B, D> {}
 
 impl<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Inputs<'a, X, I, B, D> {
-    /// Queries, keys and values in three buffers.
+    /// Inputs with queries, keys and values in three buffers.
     pub const fn new(q: &'a X, k: &'a X, v: &'a X) -> Self {
         Self { q, k, v, q_lengths: None, k_lengths: None, bias: None, dropout: None }
     }
 
-    /// All three in one.
+    /// Inputs with queries, keys and values in one buffer.
     pub const fn packed(qkv: &'a X) -> Self {
         Self::new(qkv, qkv, qkv)
     }
 
-    /// With lengths of queries and of keys; see [`Lengths`].
+    /// Sets the lengths of queries and of keys; see [`Lengths`].
     #[must_use]
     pub const fn lengths(mut self, q: Option<&'a I>, k: Option<&'a I>) -> Self {
         self.q_lengths = q;
@@ -60,14 +60,14 @@ impl<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Inputs<'a, X, I, B, D> {
         self
     }
 
-    /// With a bias.
+    /// Sets the bias.
     #[must_use]
     pub const fn bias(mut self, bias: &'a B) -> Self {
         self.bias = Some(bias);
         self
     }
 
-    /// With what a GPU reads of dropout, where probabilities are dropped.
+    /// Sets the dropout settings that a GPU reads; required if the declaration has dropout.
     #[must_use]
     pub const fn dropout(mut self, step: Option<&'a D>) -> Self {
         self.dropout = step;
@@ -75,18 +75,18 @@ impl<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Inputs<'a, X, I, B, D> {
     }
 }
 
-/// Where gradients go, in the layouts of their tensors. They are overwritten.
+/// Output buffers of gradients, in the layouts of their tensors. They are overwritten.
 #[derive(Debug)]
 pub enum Gradients<'a, X: ?Sized> {
-    /// All three in one buffer.
+    /// One buffer for the gradients of queries, keys and values.
     Packed(&'a mut X),
-    /// One buffer each.
+    /// One buffer per gradient.
     Separate {
-        /// Of queries.
+        /// Gradients of queries.
         q: &'a mut X,
-        /// Of keys.
+        /// Gradients of keys.
         k: &'a mut X,
-        /// Of values.
+        /// Gradients of values.
         v: &'a mut X,
     },
 }
@@ -100,7 +100,7 @@ impl<X: ?Sized> Gradients<'_, X> {
         }
     }
 
-    /// Of keys.
+    /// Buffer of the gradients of keys.
     pub const fn k(&mut self) -> &mut X {
         match self {
             Self::Packed(all) => all,
@@ -108,7 +108,7 @@ impl<X: ?Sized> Gradients<'_, X> {
         }
     }
 
-    /// Of values.
+    /// Buffer of the gradients of values.
     pub const fn v(&mut self) -> &mut X {
         match self {
             Self::Packed(all) => all,

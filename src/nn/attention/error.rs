@@ -1,74 +1,74 @@
-//! What is wrong with a declaration.
+//! Errors in the declaration of an attention.
 
-/// Why an attention was not started.
+/// Reason why an attention was not started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttentionError {
-    /// Heads cannot be grouped.
+    /// The query heads cannot be grouped by key and value heads.
     #[error(
         "{heads} query heads cannot share {kv_heads} key and value heads: the first must be a multiple of the second"
     )]
     Heads {
-        /// Of queries.
+        /// Number of query heads.
         heads: usize,
-        /// Of keys and values.
+        /// Number of key and value heads.
         kv_heads: usize,
     },
     /// A size is 0.
     #[error("{what} of attention is 0")]
     Empty {
-        /// Which.
+        /// Name of the size.
         what: &'static str,
     },
-    /// Rows overlap.
+    /// Rows of a tensor overlap.
     #[error("tokens or heads of {what} overlap: their strides are less than head_dim {head_dim}")]
     Strides {
-        /// Which tensor.
+        /// Name of the tensor.
         what: &'static str,
-        /// Least stride.
+        /// Smallest valid stride.
         head_dim: usize,
     },
     /// A buffer is too short.
     #[error("{what} of attention needs {needed} elements, and its buffer has {given}")]
     Length {
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
-        /// Elements from the first to the last.
+        /// Elements from the first to the last one accessed.
         needed: usize,
-        /// Elements of the buffer.
+        /// Number of elements in the buffer.
         given: usize,
     },
-    /// A buffer is declared and absent.
+    /// A declared buffer is absent.
     #[error("{what} of attention is declared, but not given")]
     Missing {
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
     },
-    /// A buffer is given and not declared.
+    /// A buffer is given that is not declared.
     #[error("{what} of attention is given, but not declared")]
     Unused {
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
     },
-    /// There is no such sequence or head.
+    /// The sequence or head does not exist.
     #[error("attention has {count} of {what}, and number {index} is asked for")]
     Index {
-        /// Sequence or head.
+        /// "sequence" or "head", for the message.
         what: &'static str,
-        /// Asked for, from 0.
+        /// Requested index, from 0.
         index: usize,
-        /// How many there are.
+        /// Number of sequences or heads.
         count: usize,
     },
     /// A length is out of range.
     #[error("{what}[{index}] is {value}: the length of a sequence is between 0 and {limit}, and first tokens ascend")]
     Value {
-        /// Of queries or of keys.
+        /// Name of the list of lengths.
         what: &'static str,
-        /// Sequence.
+        /// Index of the sequence.
         index: usize,
-        /// Given.
+        /// Length given for the sequence.
         value: i32,
-        /// Most.
+        /// Maximum valid length.
         limit: usize,
     },
 }

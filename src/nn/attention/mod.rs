@@ -1,4 +1,4 @@
-//! Scaled dot-product attention, with grouped queries, masks, lengths, a bias on logits, and caches read in place.
+//! Scaled dot-product attention with grouped queries, masks, lengths, a bias on logits, and KV caches read in place.
 //!
 //! # Forward
 //!
@@ -11,11 +11,11 @@
 //! o_i  = Σ_j p_ij v_j
 //! ```
 //!
-//! Query head `h` reads key and value head `h / (heads / kv_heads)`. A sequence of `lq` queries and `lk` keys ends with
-//! both: query `i` has position `i + lk - lq` among the keys (FlashAttention 2.1 and later). [`Attention::causal`] hides
-//! later keys, [`Attention::window`] those `window` or more away. A query without a visible key has `o = 0`,
-//! `lse = -∞` and no gradients. The rows of `lse` are the statistics that a backward pass, a probability map and a caller
-//! with its own term on edges need: `p = exp(s - lse)`.
+//! Query head `h` reads key and value head `h / (heads / kv_heads)`. The last query of a sequence of `lq` queries and `lk` keys
+//! is aligned with the last key: query `i` has position `i + lk - lq` among the keys (FlashAttention 2.1 and later).
+//! [`Attention::causal`] hides later keys, [`Attention::window`] those `window` or more away. A query without a visible key has
+//! `o = 0`, `lse = -∞` and no gradients. The rows of `lse` are the statistics that a backward pass, a probability map and a
+//! caller with its own term on edges need: `p = exp(s - lse)`.
 //!
 //! # Backward
 //!
@@ -26,13 +26,13 @@
 //! dQ_i  = scale Σ_j dS_ij k_j,   dK_j = scale Σ_i dS_ij q_i,   dbias_ij += dS_ij
 //! ```
 //!
-//! Neither pass stores the matrix of probabilities: keys are taken in tiles with a running maximum and sum (Dao et al.,
+//! Neither pass stores the matrix of probabilities: keys are processed in tiles with a running maximum and sum (Dao et al.,
 //! "FlashAttention", arXiv:2205.14135; "FlashAttention-2", arXiv:2307.08691).
 //!
 //! # Dropout
 //!
-//! With [`Attention::dropout`] a probability is dropped with probability `p`, else scaled (Srivastava et al. 2014; as in
-//! Vaswani et al. 2017), after the softmax: with factors `m_ij`, 0 or `1 / (1 - p)`,
+//! With [`Attention::dropout`], each probability is dropped with probability `p` after the softmax, otherwise scaled (Srivastava
+//! et al. 2014; as in Vaswani et al. 2017): with factors `m_ij`, 0 or `1 / (1 - p)`,
 //!
 //! ```text
 //! o_i  = Σ_j m_ij p_ij v_j
@@ -41,15 +41,15 @@
 //! ```
 //!
 //! `lse` and probability maps are those before dropout. The factor is a function of its address
-//! ([`dropout`](crate::nn::dropout)): place, step, query, head and key.
+//! ([`dropout`](crate::nn::dropout)): site, step, query, head and key.
 //!
 //! # Memory
 //!
-//! [`HeadLayout`] says where a head of a token is, so that the packed projections `[tokens, (heads + 2 kv_heads) head_dim]`,
-//! a cache `[batch, capacity, kv_heads, head_dim]` and `[batch, heads, len, head_dim]` need no copy. `lse` is
-//! `[batch, heads, q_len]` always.
+//! [`HeadLayout`] gives the position of a token's heads, so that the packed projections `[tokens, (heads + 2 kv_heads)
+//! head_dim]`, a cache `[batch, capacity, kv_heads, head_dim]` and `[batch, heads, len, head_dim]` need no copy. `lse` is always
+//! `[batch, heads, q_len]`.
 //!
-//! [`cpu`] is the definition, [`cuda::CudaAttention`] the same on a GPU.
+//! [`cpu`] is the definition, [`cuda::CudaAttention`] the implementation on a GPU.
 
 pub mod cpu;
 pub mod cuda;
@@ -61,45 +61,45 @@ pub use data::{Given, Gradients, Inputs};
 pub use error::AttentionError;
 use std::ops::Range;
 
-/// Which tokens of a batch exist.
+/// Which tokens of a batch are valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lengths {
     /// `q_len` queries and `k_len` keys in every sequence.
     #[default]
     Full,
-    /// The first `q_lengths[b]` queries and `k_lengths[b]` keys of sequence `b`; without one of the two, all. Nothing else
-    /// is read; results and gradients there are 0.
+    /// The first `q_lengths[b]` queries and `k_lengths[b]` keys of sequence `b`; all of them if a list is absent. Other tokens
+    /// are not read; their results and gradients are 0.
     Padded,
-    /// Sequences one behind the other: `q_lengths` and `k_lengths` (if absent, the same) are `[batch + 1]` first tokens,
-    /// ascending from 0 (`cu_seqlens`). `q_len` and `k_len` are the longest; [`HeadLayout::batch`] is not used.
+    /// Concatenated sequences: `q_lengths` and `k_lengths` (if absent, the same) are the `[batch + 1]` indices of first tokens,
+    /// ascending from 0 (`cu_seqlens`). `q_len` and `k_len` are the maxima; [`HeadLayout::batch`] is not used.
     Packed,
 }
 
-/// Where the heads of tokens are in a buffer, in elements. The elements of a head are adjacent.
+/// Strides of a token's heads in a buffer, in elements. The elements of a head are adjacent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HeadLayout {
-    /// First element.
+    /// Offset of the first element.
     pub offset: usize,
-    /// From a sequence to the next.
+    /// Elements from one sequence to the next.
     pub batch: usize,
-    /// From a token to the next.
+    /// Elements from one token to the next.
     pub token: usize,
-    /// From a head to the next.
+    /// Elements from one head to the next.
     pub head: usize,
 }
 
 impl HeadLayout {
-    /// Heads of a token side by side, at `offset` of `width` elements per token, `len` tokens per sequence.
+    /// Layout of adjacent heads per token, at `offset` of `width` elements per token, with `len` tokens per sequence.
     pub const fn tokens(len: usize, width: usize, offset: usize, head_dim: usize) -> Self {
         Self { offset, batch: len * width, token: width, head: head_dim }
     }
 
-    /// `[batch, heads, len, head_dim]`
+    /// Dense layout `[batch, heads, len, head_dim]`.
     pub const fn heads_first(len: usize, heads: usize, head_dim: usize) -> Self {
         Self { offset: 0, batch: heads * len * head_dim, token: head_dim, head: len * head_dim }
     }
 
-    /// Elements a buffer needs; `None` when that overflows.
+    /// Number of elements that a buffer needs; `None` on overflow.
     fn extent(&self, batch: usize, tokens: usize, heads: usize, head_dim: usize) -> Option<usize> {
         let step = |n: usize, stride: usize| n.checked_sub(1)?.checked_mul(stride);
         if batch == 0 || tokens == 0 || heads == 0 {
@@ -111,87 +111,87 @@ impl HeadLayout {
     }
 }
 
-/// Where the bias of a logit is, in elements; a stride of 0 uses one for all.
+/// Strides of the bias of a logit, in elements; a stride of 0 broadcasts one value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BiasLayout {
-    /// From a sequence to the next.
+    /// Elements from one sequence to the next.
     pub batch: usize,
-    /// From a query head to the next.
+    /// Elements from one query head to the next.
     pub head: usize,
-    /// From a query to the next; queries count within their sequence.
+    /// Elements from one query to the next; queries are counted within their sequence.
     pub query: usize,
-    /// From a key to the next; keys count within their sequence.
+    /// Elements from one key to the next; keys are counted within their sequence.
     pub key: usize,
 }
 
 impl BiasLayout {
-    /// `[batch, heads, q_len, k_len]`
+    /// Dense layout `[batch, heads, q_len, k_len]`.
     pub const fn dense(heads: usize, q_len: usize, k_len: usize) -> Self {
         Self { batch: heads * q_len * k_len, head: q_len * k_len, query: k_len, key: 1 }
     }
 }
 
-/// Dropout of probabilities.
+/// Dropout of attention probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionDropout {
-    /// Probability, seed and place; its `offset` is not used.
+    /// Probability, seed and site; its `offset` is not used.
     pub drop: Dropout,
-    /// Step.
+    /// Number of the step.
     pub step: u64,
-    /// Number of the first token of queries: tokens of a batch that is taken in parts keep their masks.
+    /// Index of the first query token. With it, the tokens of a batch keep their masks when the batch is processed in parts.
     pub first_token: u64,
-    /// Keys of a row of addresses, at least those of a sequence; the same for all parts of a batch.
+    /// Number of keys per row of addresses, at least those of a sequence; the same for all parts of a batch.
     pub keys: usize,
 }
 
 impl AttentionDropout {
-    /// Element of [`Dropout`] of a key 0, for a token of queries in its batch, and a head.
+    /// Index of the [`Dropout`] element for key 0, given a query token of the batch and a head.
     pub const fn row(&self, token: usize, heads: usize, head: usize) -> u64 {
         let keys = self.keys.next_multiple_of(4) as u64; // four keys share a draw
         ((self.first_token + token as u64) * heads as u64 + head as u64) * keys
     }
 }
 
-/// One attention, without its data.
+/// Sizes, layouts and options of an attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attention {
-    /// Sequences.
+    /// Number of sequences.
     pub batch: usize,
-    /// Query heads.
+    /// Number of query heads.
     pub heads: usize,
-    /// Key and value heads, a divisor of `heads`.
+    /// Number of key and value heads, a divisor of `heads`.
     pub kv_heads: usize,
-    /// Elements of a head.
+    /// Number of elements per head.
     pub head_dim: usize,
-    /// Queries of a sequence, at most.
+    /// Maximum number of queries per sequence.
     pub q_len: usize,
-    /// Keys of a sequence, at most.
+    /// Maximum number of keys per sequence.
     pub k_len: usize,
-    /// Factor of `q·k`, normally `1/sqrt(head_dim)`.
+    /// Scale of `q·k`, normally `1/sqrt(head_dim)`.
     pub scale: f32,
-    /// Whether later keys are hidden.
+    /// Whether later keys are hidden from a query.
     pub causal: bool,
-    /// Keys a query sees up to its own, which counts; without `causal` as many to the other side.
+    /// Number of keys up to and including its own that a query sees; without `causal`, the window extends equally to later keys.
     pub window: Option<usize>,
-    /// Which tokens exist.
+    /// Which tokens of a batch are valid.
     pub lengths: Lengths,
-    /// Of queries and their gradients.
+    /// Layout of queries and their gradients.
     pub q: HeadLayout,
-    /// Of keys and their gradients.
+    /// Layout of keys and their gradients.
     pub k: HeadLayout,
-    /// Of values and their gradients.
+    /// Layout of values and their gradients.
     pub v: HeadLayout,
-    /// Of the result and its gradient.
+    /// Layout of the result and its gradient.
     pub o: HeadLayout,
-    /// Of the bias, if there is one.
+    /// Layout of the bias, if any.
     pub bias: Option<BiasLayout>,
-    /// Dropout of probabilities. A GPU reads all but place and keys from memory: [`Inputs::dropout`].
+    /// Dropout of probabilities. A GPU reads all but site and keys from memory: [`Inputs::dropout`].
     pub dropout: Option<AttentionDropout>,
 }
 
 impl Attention {
-    /// Self-attention over packed projections `[batch · len, (heads + 2 kv_heads) head_dim]`: queries, keys, values. The
-    /// result is `[batch · len, heads · head_dim]`. Scale `1/sqrt(head_dim)`, no mask.
+    /// Self-attention over packed projections `[batch · len, (heads + 2 kv_heads) head_dim]`: queries, keys, values. The result
+    /// is `[batch · len, heads · head_dim]`. The scale is `1/sqrt(head_dim)`; there is no mask.
     pub fn packed_qkv(batch: usize, len: usize, heads: usize, kv_heads: usize, head_dim: usize) -> Self {
         let width = (heads + 2 * kv_heads) * head_dim;
         let at = |head: usize| HeadLayout::tokens(len, width, head * head_dim, head_dim);
@@ -215,16 +215,16 @@ impl Attention {
         }
     }
 
-    /// Causal attention of `q_len` new tokens to caches of keys and of values `[batch, capacity, kv_heads, head_dim]`, which
-    /// already hold those of the new tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed
-    /// projections `[batch · q_len, (heads + 2 kv_heads) head_dim]`.
+    /// Causal attention of `q_len` new tokens to KV caches `[batch, capacity, kv_heads, head_dim]`, which already include the new
+    /// tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed projections `[batch · q_len, (heads + 2
+    /// kv_heads) head_dim]`.
     pub fn cached(batch: usize, q_len: usize, capacity: usize, heads: usize, kv_heads: usize, head_dim: usize) -> Self {
         let cache = HeadLayout::tokens(capacity, kv_heads * head_dim, 0, head_dim);
         let new = Self::packed_qkv(batch, q_len, heads, kv_heads, head_dim);
         Self { k_len: capacity, k: cache, v: cache, lengths: Lengths::Padded, causal: true, ..new }
     }
 
-    /// Queries, keys, values and result `[batch, heads, len, head_dim]`.
+    /// Attention with queries, keys, values and result in `[batch, heads, len, head_dim]`.
     pub fn heads_first(
         batch: usize,
         (q_len, k_len): (usize, usize),
@@ -237,40 +237,40 @@ impl Attention {
         Self { q_len, k_len, q, k, v: k, o: q, ..Self::packed_qkv(batch, q_len, heads, kv_heads, head_dim) }
     }
 
-    /// With later keys hidden.
+    /// Hides later keys from each query.
     #[must_use]
     pub const fn causal(mut self) -> Self {
         self.causal = true;
         self
     }
 
-    /// With these lengths.
+    /// Sets which tokens are valid.
     #[must_use]
     pub const fn lengths(mut self, lengths: Lengths) -> Self {
         self.lengths = lengths;
         self
     }
 
-    /// With a window.
+    /// Sets the window in keys.
     #[must_use]
     pub const fn window(mut self, window: usize) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// With a bias.
+    /// Sets the layout of the bias.
     #[must_use]
     pub const fn bias(mut self, bias: BiasLayout) -> Self {
         self.bias = Some(bias);
         self
     }
 
-    /// Query heads that share a key and value head.
+    /// Number of query heads per key and value head.
     pub const fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// Keys that query `i` of a sequence with `lq` queries and `lk` keys sees.
+    /// Range of the keys that query `i` sees in a sequence with `lq` queries and `lk` keys.
     pub fn visible(&self, i: usize, lq: usize, lk: usize) -> Range<usize> {
         let own = i as isize + lk as isize - lq as isize;
         let inside = |key: isize| key.clamp(0, lk as isize) as usize;
@@ -284,14 +284,14 @@ impl Attention {
         first..end.max(first)
     }
 
-    /// Multiplications and additions of the two products of a forward pass over visible pairs, all sequences at full
+    /// Number of multiplications and additions in the two products of a forward pass over visible pairs, all sequences at full
     /// length. A backward pass has 2.5 times as many.
     pub fn ops(&self) -> u64 {
         let pairs: usize = (0..self.q_len).map(|i| self.visible(i, self.q_len, self.k_len).len()).sum();
         4 * (pairs * self.head_dim * self.heads * self.batch) as u64
     }
 
-    /// Elements of `lse`.
+    /// Number of elements in `lse`.
     pub const fn lse_len(&self) -> usize {
         self.batch * self.heads * self.q_len
     }
@@ -305,7 +305,7 @@ impl Attention {
         Ok(())
     }
 
-    /// Checks sizes, and the lengths of buffers as far as the declaration alone determines them.
+    /// Checks sizes, and those buffer lengths that the declaration alone determines.
     pub fn check(&self, given: &Given) -> Result<(), AttentionError> {
         let Self { batch, heads, kv_heads, head_dim, q_len, k_len, .. } = *self;
         if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {

@@ -1,11 +1,11 @@
 //! Benchmark of the operations of a language model on a GPU, as part of `neuropil bench transformer`.
 //!
-//! A case runs one kernel or a few of one call, in bf16 at the sizes of a GPT-2 of 124 million parameters. Its roofline is
-//! the longer of two times: the bytes that the call has to move at the measured copy bandwidth, and its operations at the
-//! measured peak of tensor cores (f32 units where it uses none). Bytes are counted once for each input and output; what a
-//! call reads again from a cache is not counted, so a small case may exceed its roofline.
+//! A case runs one or a few kernels of one call, in bf16 at the sizes of a GPT-2 of 124 million parameters. Its roofline is the
+//! longer of two times: that of the bytes that the call has to move at the measured copy bandwidth, and that of its operations at
+//! the measured peak of tensor cores (f32 units if it uses none). Each input and output counts once; repeated reads from a cache
+//! do not count, so a small case may exceed its roofline.
 //!
-//! Matrix multiplications have a benchmark of their own: [`gemm::bench`](super::gemm::bench).
+//! Matrix multiplications have a separate benchmark: [`gemm::bench`](super::gemm::bench).
 
 mod cases;
 
@@ -16,31 +16,31 @@ use crate::gpu::{
 };
 use std::{sync::Arc, time::Instant};
 
-/// One measurement.
+/// Measurement of one case.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct BenchRow {
-    /// Operation and sizes.
+    /// Name of the case: operation and sizes.
     pub name: String,
-    /// Kernels that it runs.
+    /// Kernels that a call launches.
     pub kernels: Vec<&'static str>,
-    /// Time of a call, ms; the median of the repeats.
+    /// Median time per call over the repeats, ms.
     pub ms: f64,
-    /// Time at the roofline, ms.
+    /// Roofline time of a call, ms.
     pub roofline_ms: f64,
-    /// 10⁹ bytes per second.
+    /// Memory throughput, 10⁹ bytes per second.
     pub gb_per_s: f64,
-    /// 10¹² operations per second.
+    /// Arithmetic throughput, 10¹² operations per second.
     pub tflops: f64,
     /// Standard deviation of the repeats, relative to their median.
     pub spread: f64,
 }
 
-/// What a call has to do at least.
+/// Minimum work of a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
     /// Bytes of inputs and outputs.
     bytes: f64,
-    /// Operations of tensor cores; a multiply-add is two.
+    /// Operations on tensor cores; a multiply-add counts as two.
     tensor_ops: f64,
 }
 
@@ -49,7 +49,7 @@ impl Work {
         Self { bytes: bytes as f64, tensor_ops: 0.0 }
     }
 
-    /// Seconds at the roofline of a device.
+    /// Roofline time on a device, seconds.
     fn roofline(&self, ceilings: &Ceilings) -> f64 {
         let best = |limit, start: &str| {
             let named = ceilings.all(limit).filter(|c| c.name.starts_with(start));
@@ -59,19 +59,19 @@ impl Work {
     }
 }
 
-/// Launches a call.
+/// Closure that launches a call.
 type Launch = Box<dyn FnMut(&mut Pass) -> Result<(), String>>;
 
-/// A call that is measured.
+/// A call to be measured.
 struct Case {
     name: &'static str,
     kernels: &'static [&'static str],
     work: Work,
-    /// Allocates what it works on.
+    /// Allocates the buffers of the call.
     prepare: fn(&Arc<Gpu>) -> Result<Launch, String>,
 }
 
-/// Time that a repeat takes at least, seconds.
+/// Minimum duration of a repeat, seconds.
 const MIN_S: f64 = 0.01;
 
 /// Measures every case whose name begins with [`BenchOptions::only`].
@@ -91,7 +91,7 @@ pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<Vec<BenchR
         let (secs, spread) = match measured {
             Ok(measured) => measured,
             Err(why) if gpu.lost().is_some() => return Err(why),
-            // A variant that this device does not have.
+            // This device does not have the variant.
             Err(why) => {
                 tracing::info!("{} was not measured: {why}", case.name);
                 continue;
@@ -110,7 +110,7 @@ pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<Vec<BenchR
     Ok(rows)
 }
 
-/// Median time of a call in seconds, and the relative standard deviation of the repeats: as many calls in a row as take
+/// Median time per call in seconds, and the relative standard deviation of the repeats. Each repeat runs calls for at least
 /// [`MIN_S`].
 fn timed(gpu: &Arc<Gpu>, repeats: u32, launch: &mut Launch) -> Result<(f64, f64), String> {
     let mut measure = |times: u32| -> Result<f64, String> {

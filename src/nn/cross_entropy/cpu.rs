@@ -1,14 +1,13 @@
 //! The definition of [`CrossEntropy`], for f32 and f64.
 //!
-//! A row is computed in f64, in the order of [`sums`], and results are rounded once. Exponents are differences from the
-//! largest logit of the row, so that nothing overflows: `loss = ln Σ exp(z[j] - max) + (max - z[t])`. NaN among the logits
-//! makes the loss NaN.
+//! A row is computed in f64, in the order of [`sums`], and results are rounded once. The largest logit of the row is subtracted
+//! from all, so that nothing overflows: `loss = ln Σ exp(z[j] - max) + (max - z[t])`. A NaN among the logits makes the loss NaN.
 
 use super::{CrossEntropy, CrossEntropyError, IGNORE};
 use crate::nn::real::{Loop, Real, max, sums, wide_loop};
 use rayon::prelude::*;
 
-/// Losses and `lse` of every row.
+/// Computes the loss and `lse` of every row.
 pub fn forward<R: Real>(
     op: &CrossEntropy,
     logits: &[R],
@@ -28,7 +27,7 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// Losses and `lse` of every row; the logits become `scale` times their gradients.
+/// Computes the loss and `lse` of every row; replaces the logits by `scale` times their gradients.
 pub fn backward<R: Real>(
     op: &CrossEntropy,
     logits: &mut [R],
@@ -51,7 +50,7 @@ pub fn backward<R: Real>(
     Ok(())
 }
 
-/// Sum of the losses in f64, in ascending order, and the number of targets that are counted.
+/// Sum of the losses in f64, in ascending order of rows, and the number of targets that are counted.
 pub fn total<R: Real>(losses: &[R], targets: &[i32]) -> (f64, usize) {
     let counted = losses.iter().zip(targets).filter(|(_, target)| **target != IGNORE);
     counted.fold((0.0, 0), |(sum, n), (loss, _)| (sum + loss.f64(), n + 1))
@@ -65,7 +64,7 @@ fn token(target: i32) -> Option<usize> {
     usize::try_from(target).ok()
 }
 
-/// Loss and `lse` of a row.
+/// Task: loss and `lse` of one row.
 struct Row<'a, R> {
     logits: &'a [R],
     target: i32,
@@ -81,7 +80,7 @@ impl<R: Real> Loop for Row<'_, R> {
     }
 }
 
-/// The same, and the logits become `scale` times their gradients.
+/// Task: loss and `lse` of one row, whose logits are replaced by `scale` times their gradients.
 struct RowGradient<'a, R> {
     logits: &'a mut [R],
     target: i32,
@@ -107,7 +106,7 @@ impl<R: Real> Loop for RowGradient<'_, R> {
     }
 }
 
-/// Loss and `lse` of a row; its `exp(z - max)` and their sum.
+/// Loss and `lse` of a row, and the sum of `exp(z - max)`; writes the terms to `exponentials`.
 #[inline(always)]
 fn row<R: Real>(logits: &[R], target: i32, exponentials: &mut [f64]) -> ((R, R), f64) {
     let largest = max(logits).f64();

@@ -1,7 +1,7 @@
 //! [`CrossEntropy`] on a GPU: logits in f32, f16 or bf16, arithmetic in f32.
 //!
-//! Losses agree with [`cpu`](super::cpu) within rounding, about 1e-6 relative, and are the same bits for the same sizes. A
-//! target that is no token is noted in a flag in device memory, see
+//! Losses agree with [`cpu`](super::cpu) within rounding, about 1e-6 relative, and have the same bits for the same sizes. A
+//! target that is not a token is recorded in a flag in device memory, see
 //! [`first_invalid`](crate::nn::embedding::cuda::first_invalid), and is not counted.
 
 use super::{CrossEntropy, CrossEntropyError};
@@ -47,7 +47,7 @@ device_struct! {
 }
 
 impl LossTotal {
-    /// Mean loss, nats; NaN without targets.
+    /// Mean loss in nats; NaN if no target was counted.
     pub fn mean(&self) -> f64 {
         self.sum / self.count as f64
     }
@@ -81,44 +81,44 @@ kernels! {
     }
 }
 
-/// Every module of this operation, for the tests of kernels.
+/// Kernel modules of this operation, for the kernel tests.
 pub const MODULES: &[ModuleSpec] = &[CrossEntropyKernels::SPEC, CrossEntropyKernels::F16, CrossEntropyKernels::BF16];
 
-/// Why no loss was computed.
+/// Reason why no loss was computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CudaCrossEntropyError {
-    /// The declaration does not fit its buffers.
+    /// The buffers do not match the declaration.
     #[error(transparent)]
     Declared(#[from] CrossEntropyError),
-    /// The device refused.
+    /// The device reported an error.
     #[error(transparent)]
     Gpu(#[from] GpuError),
 }
 
-/// Columns up to which a warp computes a row.
+/// Maximum number of columns for which one warp computes a row.
 const SMALL: usize = 1024;
 
-/// Bytes of shared memory that a block needs besides its row, with what the driver takes.
+/// Bytes of shared memory that a block needs besides its row, including those reserved by the driver.
 const RESERVED: usize = 2048;
 
-/// Computes losses on one device.
+/// Computes cross-entropy losses on one device.
 pub struct CudaCrossEntropy {
     kernels: ByFormat<CrossEntropyKernels>,
 }
 
 impl CudaCrossEntropy {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         let specs = [CrossEntropyKernels::SPEC, CrossEntropyKernels::F16, CrossEntropyKernels::BF16];
         Self { kernels: ByFormat::new(gpu, specs, CrossEntropyKernels::load_as) }
     }
 
-    /// Loads the module of a format ahead.
+    /// Loads the module of `format` in advance.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.kernels.get(format).map(drop)
     }
 
-    /// Losses and `lse` of every row. The logits stay as they are.
+    /// Computes the loss and `lse` of every row; leaves the logits unchanged.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -132,7 +132,7 @@ impl CudaCrossEntropy {
         self.rows(pass, op, logits, targets, None, losses, lse, flag)
     }
 
-    /// Losses and `lse` of every row; the logits become gradients, times `scale[0]`.
+    /// Computes the loss and `lse` of every row; replaces the logits by their gradients times `scale[0]`.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -202,7 +202,7 @@ impl CudaCrossEntropy {
         Ok(())
     }
 
-    /// `scale[0] = loss_scale[0] / counted targets`, or 0 where there are none.
+    /// Sets `scale[0] = loss_scale[0] / counted targets`, or 0 if no target is counted.
     pub fn set_scale(
         &self,
         pass: &mut Pass,

@@ -1,36 +1,35 @@
 //! Cross-entropy of logits, fused with its gradient.
 //!
-//! For a row of logits z with target t over a vocabulary of V: `lse = ln Σ exp(z[j])`, `loss = lse - z[t]` (nats), and
-//! backward `dz[j] = scale (exp(z[j] - lse) - [j = t])`. The gradient overwrites the logits, so that they exist once.
-//! `scale` is the gradient of the loss of a row: 1 / number of targets for their mean, times the loss scale.
+//! For a row of logits z with target t over a vocabulary of V: `lse = ln Σ exp(z[j])`, `loss = lse - z[t]` (nats), and backward
+//! `dz[j] = scale (exp(z[j] - lse) - [j = t])`. The gradient overwrites the logits, so that one buffer serves both. `scale` is
+//! the gradient of the loss of a row: 1 / number of targets for their mean, times the loss scale.
 //!
 //! Rows whose target is [`IGNORE`] have loss 0 and gradient 0; their `lse` is computed. Columns from V on are padding, which
-//! makes the width a multiple of 64: they may hold anything, are not part of the sums, and get gradient 0.
+//! makes the width a multiple of 64: they may hold any values, are excluded from the sums, and get gradient 0.
 //!
-//! Rows are independent: a caller that has no room for all logits calls this for some rows at a time. [`cpu`] is the
-//! definition.
+//! Rows are independent: a caller without memory for all logits processes a range of rows per call. [`cpu`] is the definition.
 
 pub mod cpu;
 pub mod cuda;
 
 pub use cpu::{backward, forward, total};
 
-/// A target that is not counted.
+/// Target of a row that is not counted.
 pub const IGNORE: i32 = -1;
 
-/// The sizes of a block of logits.
+/// Sizes of a block of logits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrossEntropy {
-    /// Rows of logits, one per target.
+    /// Number of rows of logits, one per target.
     pub rows: usize,
-    /// Columns that are tokens.
+    /// Number of columns that are tokens.
     pub vocab: usize,
-    /// Columns of a row.
+    /// Number of columns per row, including padding.
     pub padded: usize,
 }
 
 impl CrossEntropy {
-    /// Checks lengths in elements: logits, targets, losses and lse.
+    /// Checks lengths in elements: of the logits, and of targets, losses and `lse`.
     pub fn check(&self, logits: usize, rows: [usize; 3]) -> Result<(), CrossEntropyError> {
         let needed = self.rows.saturating_mul(self.padded);
         if self.vocab == 0 || self.vocab > self.padded {
@@ -47,7 +46,7 @@ impl CrossEntropy {
         Ok(())
     }
 
-    /// Whether a target is [`IGNORE`] or a token.
+    /// Checks that every target is [`IGNORE`] or a token.
     pub fn check_targets(&self, targets: &[i32]) -> Result<(), CrossEntropyError> {
         let is_valid = |t: i32| t == IGNORE || usize::try_from(t).is_ok_and(|t| t < self.vocab);
         match targets.iter().position(|t| !is_valid(*t)) {
@@ -57,35 +56,35 @@ impl CrossEntropy {
     }
 }
 
-/// Why no loss was computed.
+/// Reason why no loss was computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CrossEntropyError {
-    /// A buffer has another length.
+    /// The length of a buffer differs from the declared one.
     #[error("{what} need {needed} elements, and {given} are given")]
     Length {
-        /// Which.
+        /// Name of the buffer.
         what: &'static str,
-        /// By the declaration.
+        /// Declared number of elements.
         needed: usize,
-        /// Given.
+        /// Number of elements given.
         given: usize,
     },
-    /// No tokens, or more than columns.
+    /// The vocabulary is empty or larger than the number of columns.
     #[error("a vocabulary of {vocab} does not fit rows of {padded} logits")]
     Vocabulary {
-        /// Tokens.
+        /// Number of tokens declared.
         vocab: usize,
-        /// Columns.
+        /// Number of columns per row.
         padded: usize,
     },
-    /// A target that is no token.
+    /// A target is neither a token nor [`IGNORE`].
     #[error("target {target} of row {row} is not among the {vocab} of the vocabulary, nor {IGNORE}")]
     Target {
-        /// The target.
+        /// Value of the target.
         target: i32,
-        /// Its row.
+        /// Row of the target.
         row: usize,
-        /// Tokens.
+        /// Number of tokens in the vocabulary.
         vocab: usize,
     },
 }

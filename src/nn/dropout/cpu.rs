@@ -1,13 +1,13 @@
-//! The definition.
+//! CPU definition of [`Dropout`].
 
 use super::Dropout;
 use crate::{nn::real::Real, num::rng::philox4x32};
 use rayon::prelude::*;
 
-/// Elements of a task, a multiple of four.
+/// Number of elements per task, a multiple of four.
 const TASK: usize = 4096;
 
-/// Drops elements of x and scales the others, in place.
+/// Drops elements of `x` and scales the others, in place.
 pub fn forward<R: Real>(op: &Dropout, step: u64, x: &mut [R]) {
     if op.threshold() == 0 {
         return;
@@ -15,14 +15,14 @@ pub fn forward<R: Real>(op: &Dropout, step: u64, x: &mut [R]) {
     x.par_chunks_mut(TASK).enumerate().for_each(|(t, x)| drop_from((t * TASK) as u64, op, step, x));
 }
 
-/// The same on one thread, of the elements from `first` on.
+/// Applies dropout on one thread to `x`, whose elements begin at index `first` of the tensor.
 pub fn drop_from<R: Real>(first: u64, op: &Dropout, step: u64, x: &mut [R]) {
     let (threshold, factor) = (op.threshold(), R::of(f64::from(op.factor())));
     let first = op.offset + first;
     let key = [op.seed as u32, (op.seed >> 32) as u32];
     let words = |i: u64| philox4x32([i as u32, op.purpose(i), step as u32, (step >> 32) as u32], key);
     let drop = |x: &mut R, word: u32| *x = if u64::from(word) >= threshold { *x * factor } else { R::zero() };
-    // The first elements share their words with those before.
+    // The first elements share their random words with elements before `first`.
     let (skipped, n) = ((first % 4) as usize, x.len());
     let (head, x) = x.split_at_mut(((4 - skipped) % 4).min(n));
     head.iter_mut().zip(words(first / 4).into_iter().skip(skipped)).for_each(|(x, word)| drop(x, word));
@@ -31,7 +31,7 @@ pub fn drop_from<R: Real>(first: u64, op: &Dropout, step: u64, x: &mut [R]) {
     }
 }
 
-/// The gradient: the same function of the gradient of the output.
+/// Applies the same mask and factor to the gradient of the output.
 pub fn backward<R: Real>(op: &Dropout, step: u64, gradient: &mut [R]) {
     forward(op, step, gradient);
 }

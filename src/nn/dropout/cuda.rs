@@ -1,4 +1,4 @@
-//! Dropout on a GPU: what changes from step to step is read from device memory.
+//! Dropout on a GPU: seed, step and probability are read from device memory.
 
 use super::Dropout;
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 use std::sync::Arc;
 
 const DROPOUT: u32 = Purpose::Dropout as u32;
-/// What kernels that drop know of it.
+/// Constants that kernels with dropout include.
 pub const CONSTANTS: &[Constant] = device_constants![DROPOUT];
 
 device_struct! {
@@ -63,41 +63,41 @@ kernels! {
 }
 
 const SPECS: [ModuleSpec; 3] = [DropoutKernels::SPEC, DropoutKernels::F16, DropoutKernels::BF16];
-/// Every module of dropout.
+/// Kernel modules of dropout, one per storage format.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
 impl DropoutStep {
-    /// Of the probabilities of an attention; place and keys of the declaration are not in it.
+    /// Converts the dropout of attention probabilities; without site and number of keys.
     pub fn of_attention(of: &AttentionDropout) -> Self {
         Self::new(&Dropout { offset: of.first_token, ..of.drop }, of.step)
     }
 
-    /// Of a step; the place of the declaration is not in it.
+    /// Converts the dropout of a step; without its site.
     pub fn new(op: &Dropout, step: u64) -> Self {
         Self { seed: op.seed, step, offset: op.offset, threshold: op.threshold(), factor: op.factor(), pad: 0 }
     }
 }
 
-/// Dropout on one device.
+/// Launches dropout on one device.
 pub struct CudaDropout {
     kernels: ByFormat<DropoutKernels>,
-    /// Threads per block.
+    /// Number of threads per block.
     block: BlockSize,
 }
 
 impl CudaDropout {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self { kernels: ByFormat::new(gpu, SPECS, DropoutKernels::load_as), block: BlockSize::Automatic }
     }
 
-    /// With another choice of threads per block.
+    /// Sets the number of threads per block.
     #[must_use]
     pub fn with_block(self, block: BlockSize) -> Self {
         Self { block, ..self }
     }
 
-    /// Drops elements of x at a place ([`Dropout::layer_site`]), in place. `step` holds one element.
+    /// Drops elements of `x` at a site ([`Dropout::layer_site`]), in place. `step` holds one element.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -120,7 +120,7 @@ impl CudaDropout {
         Ok(())
     }
 
-    /// `y = residual + drop(x)`, or `y = drop(x)`, in one pass over memory: the bits of [`CudaDropout::forward`] and a sum.
+    /// `y = residual + drop(x)`, or `y = drop(x)`, in one pass over memory; bitwise equal to [`CudaDropout::forward`] and a sum.
     pub fn add<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -146,7 +146,7 @@ impl CudaDropout {
         Ok(())
     }
 
-    /// The gradient: the same function of the gradient of the output.
+    /// Applies the same mask and factor to the gradient of the output.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,

@@ -23,32 +23,32 @@ pub use cpu::{backward, forward};
 
 use crate::num::rng::Purpose;
 
-/// One place of a network where elements are dropped.
+/// Dropout at one site of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropout {
-    /// Probability of an element to be dropped, 0 to 1.
+    /// Probability that an element is dropped, 0 to 1.
     pub p: f64,
-    /// Project seed.
+    /// Seed of the project.
     pub seed: u64,
-    /// Number of the place: layer and site, less than 65,536.
+    /// Number of the site within the network, from layer and place; below 65,536.
     pub layer_site: u32,
-    /// Index of the first element: elements of a batch that is taken in parts keep their masks.
+    /// Index of the first element. With it, the elements of a batch keep their masks when the batch is processed in parts.
     pub offset: u64,
 }
 
 impl Dropout {
-    /// Elements whose word is at least that are kept; 2³² keeps none.
+    /// Threshold of the random word: elements whose word is at least the threshold are kept; 2³² keeps none.
     pub fn threshold(&self) -> u64 {
-        // NaN keeps all, as 0 does.
+        // NaN keeps all elements, as 0 does.
         (self.p.clamp(0.0, 1.0) * 4_294_967_296.0).round() as u64
     }
 
-    /// Factor of kept elements.
+    /// Factor of kept elements: 1 / (1 - p); 0 if all are dropped.
     pub fn factor(&self) -> f32 {
         if self.p < 1.0 { (1.0 / (1.0 - self.p.max(0.0))) as f32 } else { 0.0 }
     }
 
-    /// Word 1 of the counter, for elements `4 i` to `4 i + 3`.
+    /// Word 1 of the Philox counter for elements `4 i` to `4 i + 3`.
     pub const fn purpose(&self, i: u64) -> u32 {
         Purpose::Dropout as u32 | (self.layer_site & 0xffff) << 8 | ((i >> 32) as u32) << 24
     }

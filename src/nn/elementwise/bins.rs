@@ -1,37 +1,38 @@
-//! Bins of equal width in the logarithm of the magnitude.
+//! Histogram bins of equal width in the logarithm of the magnitude.
 
-/// Magnitudes from `2^lowest` on, four bins per octave, for each sign. The width within an octave is equal, so that a bin is
-/// selected by bits: exponent and two bits of the mantissa of the f32.
+/// Histogram bins for each sign: magnitudes from `2^lowest` on, four bins per octave. The bins of an octave have equal width, so
+/// that the exponent and two bits of the mantissa of the f32 select a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogBins {
     /// Exponent of the lower edge of the first bin, -126 to 127.
     pub lowest: i32,
-    /// Octaves. Magnitudes above the last one count in its last bin.
+    /// Number of octaves. Magnitudes above the last octave count in its last bin.
     pub octaves: u32,
 }
 
-/// Of one octave.
+/// Number of bins per octave.
 const BINS: u32 = 4;
-/// Bits of an f32 below those that select a bin.
+/// Number of f32 bits below those that select a bin.
 const SHIFT: u32 = 21;
 
 impl LogBins {
-    /// Counts: zero and below `2^lowest`; infinite and NaN; then positive magnitudes, then negative ones, both ascending.
+    /// Number of counts: zero and below `2^lowest`; infinite and NaN; then positive magnitudes, then negative ones, both
+    /// ascending.
     pub const fn n_counts(&self) -> usize {
         2 + 2 * self.n_bins() as usize
     }
 
-    /// Bins of one sign.
+    /// Number of bins per sign.
     pub const fn n_bins(&self) -> u32 {
         BINS * self.octaves
     }
 
-    /// The bits of `2^lowest`, shifted to the number of a bin.
+    /// Bits of `2^lowest` as f32, shifted to the unit of a bin.
     pub const fn first(&self) -> u32 {
         ((self.lowest + 127) as u32) << (23 - SHIFT)
     }
 
-    /// Which count a number is in.
+    /// Index of the count that `x` belongs to.
     pub const fn count_of(&self, x: f32) -> usize {
         let bits = x.to_bits();
         let size = (bits & 0x7fff_ffff) >> SHIFT;
@@ -47,7 +48,7 @@ impl LogBins {
         (2 + bin + (bits >> 31) * self.n_bins()) as usize
     }
 
-    /// Lower edge of the magnitudes of bin `i` of a sign; of `n_bins` the upper edge of the last.
+    /// Lower edge of bin `i` of a sign, as a magnitude; `edge(n_bins)` is the upper edge of the last bin.
     pub fn edge(&self, i: u32) -> f64 {
         let octave = f64::from(self.lowest) + f64::from(i / BINS);
         octave.exp2() * (1.0 + f64::from(i % BINS) / f64::from(BINS))

@@ -1,4 +1,4 @@
-//! The definition.
+//! CPU definition of the operations on whole buffers.
 
 use super::{BLOCK, BLOCK_ROWS, LogBins};
 use crate::nn::{
@@ -8,7 +8,7 @@ use crate::nn::{
 use crate::num::elements::Element;
 use rayon::prelude::*;
 
-/// `x += y`.
+/// Adds elements: `x += y`.
 pub fn add<R: Real>(x: &mut [R], y: &[R]) -> Result<(), LengthError> {
     lengths::check([("the addend", &[x.len()], y.len())])?;
     x.par_chunks_mut(BLOCK).zip(y.par_chunks(BLOCK)).for_each(|(x, y)| {
@@ -17,7 +17,7 @@ pub fn add<R: Real>(x: &mut [R], y: &[R]) -> Result<(), LengthError> {
     Ok(())
 }
 
-/// `x *= factor`.
+/// Multiplies elements: `x *= factor`.
 pub fn scale<R: Real>(x: &mut [R], factor: R) {
     x.par_chunks_mut(BLOCK).for_each(|x| wide(|| x.iter_mut().for_each(|x| *x *= factor)));
 }
@@ -29,7 +29,7 @@ pub fn convert<T: Element>(from: &[f32], to: &mut [T]) -> Result<(), LengthError
     Ok(())
 }
 
-/// `dbias += Σ_rows dy`: each column in blocks of [`BLOCK_ROWS`] rows in ascending order, in f64, and then over the blocks.
+/// `dbias += Σ_rows dy`. Each column is summed in f64, in blocks of [`BLOCK_ROWS`] rows in ascending order, then over the blocks.
 pub fn bias_gradient<R: Real>(rows: usize, columns: usize, dy: &[R], dbias: &mut [R]) -> Result<(), LengthError> {
     lengths::check([
         ("the gradient of an output", &[rows, columns], dy.len()),
@@ -56,7 +56,7 @@ pub fn bias_gradient<R: Real>(rows: usize, columns: usize, dy: &[R], dbias: &mut
     Ok(())
 }
 
-/// `Σ x²`.
+/// Sum of squares `Σ x²`.
 pub fn sum_of_squares<R: Real>(x: &[R]) -> f64 {
     let partial: Vec<f64> = x.par_chunks(BLOCK).map(|x| wide(|| sums([x], |[x]| [x * x])[0])).collect();
     partial.iter().sum()
@@ -64,11 +64,11 @@ pub fn sum_of_squares<R: Real>(x: &[R]) -> f64 {
 
 /// Whether no element is infinite or NaN.
 pub fn all_finite<R: Real>(x: &[R]) -> bool {
-    // Infinity and NaN times 0 are NaN, and a sum with NaN is NaN.
+    // Infinity and NaN times 0 are NaN, and a sum with a NaN is NaN.
     x.par_chunks(BLOCK).all(|x| wide(|| sums([x], |[x]| [x * 0.0])[0] == 0.0))
 }
 
-/// Adds the numbers of elements per bin to `counts`.
+/// Adds the number of elements in each bin to `counts`.
 pub fn histogram<R: Real>(bins: LogBins, x: &[R], counts: &mut [u32]) -> Result<(), LengthError> {
     lengths::check([("the counts of a histogram", &[bins.n_counts()], counts.len())])?;
     for x in x {

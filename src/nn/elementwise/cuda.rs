@@ -1,4 +1,4 @@
-//! Operations on whole buffers on a GPU. Sums are in f32, in two stages of a fixed shape: the same bits every time.
+//! Operations on whole buffers on a GPU. Sums are in f32, in two stages of a fixed shape: they have the same bits every time.
 
 use super::{BLOCK, LogBins};
 use crate::{
@@ -78,34 +78,34 @@ kernels! {
 }
 
 const SPECS: [ModuleSpec; 3] = [ElementwiseKernels::SPEC, ElementwiseKernels::F16, ElementwiseKernels::BF16];
-/// Every module of operations on whole buffers.
+/// Kernel modules of operations on whole buffers, one per storage format.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
-/// Operations on whole buffers of one device.
+/// Launches operations on whole buffers of one device.
 pub struct CudaElementwise {
     kernels: ByFormat<ElementwiseKernels>,
-    /// Threads per block, where a kernel allows any.
+    /// Number of threads per block, for kernels that allow any.
     block: BlockSize,
 }
 
-/// Whether packs of 16 bytes are aligned, as kernels are told.
+/// Whether all buffers are aligned to 16 bytes (0 or 1), as an argument of kernels.
 fn aligned(inputs: &[Any<'_>], output: &AnyMut<'_>) -> u32 {
     (inputs.iter().all(|a| a.is_aligned_to(16)) && output.is_aligned_to(16)).into()
 }
 
 impl CudaElementwise {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self { kernels: ByFormat::new(gpu, SPECS, ElementwiseKernels::load_as), block: BlockSize::Automatic }
     }
 
-    /// With another choice of threads per block.
+    /// Sets the number of threads per block.
     #[must_use]
     pub fn with_block(self, block: BlockSize) -> Self {
         Self { block, ..self }
     }
 
-    /// `x += y`.
+    /// Adds elements: `x += y`.
     pub fn add<T: Storage>(&self, pass: &mut Pass, x: &mut Slice<T>, y: &Slice<T>) -> Result<(), GpuError> {
         lengths::check([("the addend", &[x.len()], y.len())])?;
         self.each::<T>(pass, x.len(), 3 * x.bytes(), |kernels, pass, n, block| {
@@ -115,7 +115,7 @@ impl CudaElementwise {
         })
     }
 
-    /// `x *= factor`, a number in device memory.
+    /// `x *= factor[0]`; the factor is read from device memory.
     pub fn scale<T: Storage>(&self, pass: &mut Pass, x: &mut Slice<T>, factor: &Slice<f32>) -> Result<(), GpuError> {
         lengths::check([("the factor", &[1], factor.len())])?;
         self.each::<T>(pass, x.len(), 2 * x.bytes(), |kernels, pass, n, block| {
@@ -125,7 +125,7 @@ impl CudaElementwise {
         })
     }
 
-    /// Sets all elements.
+    /// Sets all elements to `value`.
     pub fn fill<T: Storage>(&self, pass: &mut Pass, x: &mut Slice<T>, value: f32) -> Result<(), GpuError> {
         self.each::<T>(pass, x.len(), x.bytes(), |kernels, pass, n, block| {
             let x = AnyMut::from(x);
@@ -144,7 +144,7 @@ impl CudaElementwise {
         })
     }
 
-    /// Converts to f32.
+    /// Converts to f32 without rounding.
     pub fn widen<T: Storage>(&self, pass: &mut Pass, from: &Slice<T>, to: &mut Slice<f32>) -> Result<(), GpuError> {
         lengths::check([("the target of a conversion", &[from.len()], to.len())])?;
         self.each::<T>(pass, from.len(), from.bytes() + to.bytes(), |kernels, pass, n, block| {
@@ -154,7 +154,7 @@ impl CudaElementwise {
         })
     }
 
-    /// Launches unless there is nothing to do, and notes the work.
+    /// Launches a kernel unless there are no elements, and records its work.
     fn each<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -170,12 +170,12 @@ impl CudaElementwise {
         Ok(())
     }
 
-    /// Temporaries of [`CudaElementwise::bias_gradient`]: count and size of elements.
+    /// Temporaries of [`CudaElementwise::bias_gradient`], as number of elements and bytes per element.
     pub fn temporaries_of_bias_gradient(rows: usize, columns: usize) -> [(usize, usize); 1] {
         [(parts(rows).1 * columns, 4)]
     }
 
-    /// `dbias += Σ_rows dy`.
+    /// Adds column sums: `dbias += Σ_rows dy`.
     pub fn bias_gradient<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -208,12 +208,12 @@ impl CudaElementwise {
         AddPartials { columns, n_parts, partials: &partials, out: dbias }.launch(kernels, pass, columns)
     }
 
-    /// Temporaries of [`CudaElementwise::sum_of_squares`]: count and size of elements.
+    /// Temporaries of [`CudaElementwise::sum_of_squares`], as number of elements and bytes per element.
     pub fn temporaries_of_sum_of_squares(n: usize) -> [(usize, usize); 1] {
         [(n.div_ceil(BLOCK), 4)]
     }
 
-    /// `Σ x²` into one element.
+    /// Writes the sum of squares `Σ x²` to one element.
     pub fn sum_of_squares<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -235,7 +235,7 @@ impl CudaElementwise {
         SumPartials { n: n_partials as u32, partials: &partials, out }.launch(kernels, pass, 256)
     }
 
-    /// Sets the flag to 1 where an element is infinite or NaN; else leaves it.
+    /// Sets the flag to 1 if an element is infinite or NaN; otherwise leaves it.
     pub fn find_non_finite<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -250,7 +250,7 @@ impl CudaElementwise {
         })
     }
 
-    /// Adds the numbers of elements per bin to `counts`.
+    /// Adds the number of elements in each bin to `counts`.
     pub fn histogram<T: Storage>(
         &self,
         pass: &mut Pass,

@@ -1,4 +1,4 @@
-//! Operations on whole buffers that a model needs between the others.
+//! Operations on whole buffers.
 //!
 //! | | |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | [`all_finite`] | whether no element is infinite or NaN |
 //! | [`histogram`] | counts by sign and logarithm of the magnitude, for probes |
 //!
-//! Sums have one order: blocks of [`BLOCK`] elements, each as [`sums`](super::real::sums) adds, then over the blocks in
-//! ascending order.
+//! The order of summation is fixed: blocks of [`BLOCK`] elements, each summed as by [`sums`](super::real::sums), then over the
+//! blocks in ascending order.
 
 mod bins;
 pub mod cpu;
@@ -20,7 +20,7 @@ pub mod cuda;
 pub use bins::LogBins;
 pub use cpu::{add, all_finite, bias_gradient, convert, histogram, scale, sum_of_squares};
 
-/// Elements of one partial sum.
+/// Number of elements per partial sum.
 pub const BLOCK: usize = 16_384;
-/// Rows of one partial sum of [`bias_gradient`].
+/// Number of rows per partial sum of [`bias_gradient`].
 pub const BLOCK_ROWS: usize = 64;

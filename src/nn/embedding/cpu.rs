@@ -2,16 +2,15 @@
 //!
 //! # Order of summation of the backward pass
 //!
-//! The places where a token occurs are taken in ascending order, in chunks of [`CHUNK`]. The sum of a chunk starts at 0
-//! and takes its rows in that order; the sums of the chunks are added to each other in order, starting at 0, and their
-//! total is added to the gradient. So the result is the same for any number of threads, and on a GPU.
+//! The occurrences of a token are taken in ascending order, in chunks of [`CHUNK`]. The sum of a chunk starts at 0 and takes its
+//! rows in that order; the sums of the chunks are added to each other in order, starting at 0, and their total is added to the
+//! gradient. The result is therefore the same for any number of threads, and on a GPU.
 
 use super::{Embedding, EmbeddingError};
 use crate::nn::real::Real;
 use rayon::prelude::*;
 
-/// Occurrences of a token whose gradients are added one after another. Part of the definition: another value gives
-/// other bits.
+/// Number of occurrences of a token whose gradients form one partial sum. Part of the definition: another value gives other bits.
 pub const CHUNK: usize = 64;
 
 /// `y = table[tokens] + positions`.
@@ -86,7 +85,7 @@ fn check_positions(ids: &[u32], context: usize) -> Result<(), EmbeddingError> {
     }
 }
 
-/// Rows of a parallel task: enough work to be worth one.
+/// Number of rows per parallel task, large enough to outweigh its overhead.
 fn rows_per_task(features: usize) -> usize {
     (1 << 15) / features + 1
 }
@@ -94,7 +93,7 @@ fn rows_per_task(features: usize) -> usize {
 /// `to[row(i)] += rows[i]`, in the order stated above.
 fn scatter_add<R: Real>(features: usize, row: impl Fn(usize) -> usize, rows: &[R], to: &mut [R]) {
     let n = rows.len() / features;
-    // Places by row of the result, each list in ascending order: a counting sort.
+    // Occurrences by row of the result, each list in ascending order: a counting sort.
     let mut starts = vec![0_usize; to.len() / features + 1];
     (0..n).for_each(|i| starts[row(i) + 1] += 1);
     (1..starts.len()).for_each(|v| starts[v] += starts[v - 1]);

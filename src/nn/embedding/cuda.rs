@@ -1,8 +1,8 @@
-//! [`Embedding`] on a GPU: results are the bits of [`cpu`](super::cpu) in f32; in 16 bits the sum of two rows is rounded
-//! once. Gradients are sums in f32, in the order of the definition.
+//! [`Embedding`] on a GPU: f32 results are bitwise equal to [`cpu`](super::cpu); in 16 bits the sum of two rows is rounded once.
+//! Gradients are summed in f32, in the order of the definition.
 //!
-//! A token or position out of range is noted in a flag in device memory, see [`first_invalid`]: its row of `y` is 0, and
-//! its gradient is added to nothing. Nothing outside the tables is read.
+//! A token or position out of range is recorded in a flag in device memory, see [`first_invalid`]: its row of `y` is 0, and its
+//! gradient is discarded. Nothing outside the tables is read.
 
 use super::{Embedding, EmbeddingError, cpu::CHUNK};
 use crate::{
@@ -92,36 +92,36 @@ kernels! {
     }
 }
 
-/// Every module of this operation, for the tests of kernels.
+/// Kernel modules of this operation, for the kernel tests.
 pub const MODULES: &[ModuleSpec] = &[EmbeddingKernels::SPEC, EmbeddingKernels::F16, EmbeddingKernels::BF16];
 
-/// Why nothing was embedded.
+/// Reason why nothing was embedded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CudaEmbeddingError {
-    /// The declaration does not fit its buffers.
+    /// The buffers do not match the declaration.
     #[error(transparent)]
     Declared(#[from] EmbeddingError),
-    /// The device refused.
+    /// The device reported an error.
     #[error(transparent)]
     Gpu(#[from] GpuError),
 }
 
-/// Index of the first token, position or target that is out of range, from a flag read from the device; `None` where there
-/// is none. The flag is cleared by writing 0; kernels only raise it.
+/// Index of the first token, position or target that is out of range, from a flag read from the device; `None` if there is none.
+/// Writing 0 clears the flag; kernels only raise it.
 pub const fn first_invalid(flag: u32) -> Option<u32> {
     if flag == 0 { None } else { Some(u32::MAX - flag) }
 }
 
-/// Embeds on one device.
+/// Launches embeddings on one device.
 pub struct CudaEmbedding {
     kernels: ByFormat<EmbeddingKernels>,
 }
 
-/// Bits of a digit.
+/// Number of bits per digit of the radix sort.
 const DIGIT: u32 = 8;
 
 impl CudaEmbedding {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self {
             kernels: ByFormat::new(
@@ -132,12 +132,12 @@ impl CudaEmbedding {
         }
     }
 
-    /// Loads the module of a format ahead.
+    /// Loads the module of `format` in advance.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.kernels.get(format).map(drop)
     }
 
-    /// Bytes that [`CudaEmbedding::backward`] takes from its frame.
+    /// Number of bytes that [`CudaEmbedding::backward`] takes from its frame.
     pub fn scratch_bytes(op: &Embedding) -> usize {
         let n = op.tokens;
         let list = (n, size_of::<u32>());
@@ -199,7 +199,7 @@ impl CudaEmbedding {
             let (needed, given) = (u32::MAX as usize - 1, op.tokens);
             return Err(EmbeddingError::Length { what: "tokens of one call at most", needed, given }.into());
         }
-        // Positions of sequences of one length need no sort: their gradients are computed beside that of the tokens.
+        // Without position ids no sort is needed: the kernels of the tokens compute the gradients of the positions too.
         let (beside, sorted) = match (dpositions, position_ids) {
             (Some(to), Some(ids)) => (None, Some((to, ids))),
             (to, _) => (to, None),
@@ -257,14 +257,14 @@ impl CudaEmbedding {
         Ok(())
     }
 
-    /// Up to that many blocks of 256 threads; the kernels loop.
+    /// Limits a number of blocks of 256 threads to 32 per SM; the kernels loop.
     fn most_blocks(&self, wanted: u64) -> u32 {
         let most = u64::from(self.kernels.gpu().multiprocessors) * 32;
         wanted.clamp(1, most.max(1)) as u32
     }
 }
 
-/// Places of a segment, and segments: few enough for each block that sorts to read the counts of all.
+/// Length and number of the segments of the sort: few enough that each sorting block reads the digit counts of all.
 fn segments(n: usize) -> (u64, u32) {
     let length = n.div_ceil(128).next_multiple_of(32).max(512);
     (length as u64, n.div_ceil(length) as u32)
@@ -274,7 +274,7 @@ fn blocks(blocks: u32, threads: u32) -> Grid {
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [threads, 1, 1], shared_bytes: 0 }
 }
 
-/// One element at least.
+/// Returns an error if the flag has no element.
 pub(in crate::nn) fn check_flag(flag: &Slice<u32>) -> Result<(), GpuError> {
     if flag.is_empty() { Err(GpuError::Length { what: flag.what, device: 0, host: 1 }) } else { Ok(()) }
 }

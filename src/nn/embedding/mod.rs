@@ -1,13 +1,13 @@
 //! Token and position embeddings: `y[i] = table[token[i]] + positions[p(i)]`.
 //!
-//! The table is `[vocab, features]`, the positions `[context, features]` or absent, `y` is `[tokens, features]`. A batch of
-//! sequences is more tokens: token i has position `offset + i mod seq_len`, unless a list of position ids says otherwise.
+//! The table is `[vocab, features]`, the positions `[context, features]` or absent, `y` is `[tokens, features]`. The sequences of
+//! a batch follow each other: token i has position `offset + i mod seq_len`, unless a list of position ids says otherwise.
 //!
 //! Backward, with `dy = ∂loss/∂y`: `dtable[v] += Σ dy[i]` over all i with `token[i] = v`, and
 //! `dpositions[q] += Σ dy[i]` over all i with `p(i) = q`. See e.g. Radford et al. (2019), "Language models are
 //! unsupervised multitask learners" for learned positions; fixed ones are in [`sinusoid`].
 //!
-//! [`cpu`] is the definition; its page states the order of the sums.
+//! [`cpu`] is the definition; its documentation states the order of the sums.
 
 pub mod cpu;
 pub mod cuda;
@@ -15,41 +15,41 @@ pub mod sinusoid;
 
 pub use cpu::{backward, forward};
 
-/// The sizes of an embedding.
+/// Sizes of an embedding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Embedding {
-    /// Tokens of all sequences.
+    /// Number of tokens in all sequences.
     pub tokens: usize,
-    /// Rows of the table.
+    /// Number of rows in the table.
     pub vocab: usize,
-    /// Elements of a row.
+    /// Number of elements per row.
     pub features: usize,
-    /// Tokens of a sequence; the last one may be shorter.
+    /// Number of tokens per sequence; the last sequence may be shorter.
     pub seq_len: usize,
-    /// Position of the first token of every sequence: the length of the cache when a text is continued.
+    /// Position of the first token of every sequence; when a text is continued, the length of the KV cache.
     pub offset: usize,
 }
 
 impl Embedding {
-    /// Sequences that begin at position 0.
+    /// Declares sequences that begin at position 0.
     pub const fn new(tokens: usize, vocab: usize, features: usize, seq_len: usize) -> Self {
         Self { tokens, vocab, features, seq_len, offset: 0 }
     }
 
-    /// Sequences that begin at this position.
+    /// Sets the position of the first token of every sequence.
     #[must_use]
     pub const fn offset(mut self, offset: usize) -> Self {
         self.offset = offset;
         self
     }
 
-    /// The largest position, where no list of position ids is given.
+    /// Largest position, unless a list of position ids is given.
     pub const fn last_position(&self) -> usize {
         let longest = if self.tokens < self.seq_len { self.tokens } else { self.seq_len };
         self.offset + longest.saturating_sub(1)
     }
 
-    /// Checks lengths in elements. `positions` and `position_ids` are 0 where they are absent.
+    /// Checks lengths in elements. `positions` and `position_ids` are 0 if absent.
     pub fn check(
         &self,
         (table, tokens, y): (usize, usize, usize),
@@ -82,35 +82,35 @@ impl Embedding {
     }
 }
 
-/// Why tokens were not embedded.
+/// Reason why tokens were not embedded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbeddingError {
-    /// A buffer has another length.
+    /// The length of a buffer differs from the declared one.
     #[error("{what} need {needed} elements, and {given} are given")]
     Length {
-        /// Which.
+        /// Name of the buffer.
         what: &'static str,
-        /// By the declaration.
+        /// Declared number of elements.
         needed: usize,
-        /// Given.
+        /// Number of elements given.
         given: usize,
     },
-    /// A token that the table does not have.
+    /// A token is outside the table.
     #[error("token {token} at place {place} is not among the {vocab} of the vocabulary")]
     Token {
-        /// The token.
+        /// Value of the token.
         token: u32,
-        /// Its index in the batch.
+        /// Index of the token in the batch.
         place: usize,
-        /// Rows of the table.
+        /// Number of rows in the table.
         vocab: usize,
     },
-    /// A position that has no embedding.
+    /// A position has no embedding.
     #[error("position {position} is beyond the context of {context} tokens")]
     Position {
-        /// The position.
+        /// Position of the token.
         position: usize,
-        /// Rows of the position embeddings.
+        /// Number of rows in the position embeddings.
         context: usize,
     },
 }

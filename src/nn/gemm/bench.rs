@@ -1,9 +1,9 @@
 //! Benchmark of every backend: `neuropil bench gemm`.
 //!
-//! A case is `SIZE-FORMAT-BACKEND-LAYOUT`. On a CPU, its roofline is the measured peak of multiply-adds of the same
-//! instruction set. On a GPU, it is the lower of the measured arithmetic ceiling and the measured
-//! copy bandwidth times operations per byte. The ceiling of tensor cores is that of mma.sync with f16, which bf16 shares;
-//! that of s8 is taken as twice, that of tf32 as half of it. wgmma exceeds it on Hopper, in own kernels and in cuBLASLt.
+//! A case is `SIZE-FORMAT-BACKEND-LAYOUT`. On a CPU, its roofline is the measured peak of multiply-adds of the same instruction
+//! set. On a GPU, it is the lower of the measured arithmetic ceiling and the measured copy bandwidth times operations per byte.
+//! The ceiling of tensor cores is that of mma.sync with f16, which also applies to bf16; s8 counts as twice, tf32 as half of it.
+//! wgmma exceeds it on Hopper, both in the project's kernel and in cuBLASLt.
 
 use super::{
     Epilogue, Gemm, cpu,
@@ -18,32 +18,32 @@ use crate::{
 };
 use std::{sync::Arc, time::Instant};
 
-/// One measurement.
+/// Measurement of one case.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct BenchRow {
-    /// Case.
+    /// Name of the case.
     pub name: String,
-    /// m, n, k
+    /// Sizes (m, n, k).
     pub size: (usize, usize, usize),
-    /// Time of one multiplication, ms; the median of the repeats.
+    /// Median time per multiplication over the repeats, ms.
     pub ms: f64,
-    /// 10¹² operations per second; a multiply-add is two.
+    /// Throughput, 10¹² operations per second; a multiply-add counts as two.
     pub tflops: f64,
-    /// What the device could do at best, 10¹² operations per second.
+    /// Throughput at the roofline, 10¹² operations per second.
     pub roofline: f64,
 }
 
-/// What is measured, and how often.
+/// Number of measurements and selection of cases.
 pub struct BenchOptions<'a> {
-    /// Measurements per case.
+    /// Number of measurements per case.
     pub repeats: u32,
-    /// Only cases whose names begin with this.
+    /// Prefix of the names of cases to run; `None`: all.
     pub only: Option<&'a str>,
-    /// Told of each case and its share of all; false stops.
+    /// Progress callback: receives the name of each case and the fraction done; returning false stops the benchmark.
     pub proceed: &'a dyn Fn(&str, f32) -> bool,
 }
 
-/// m, n, k: squares, those of a GPT-2 of 124 million parameters with 8,192 and 65,536 tokens, and a smaller dense layer.
+/// Sizes (m, n, k): squares, those of a GPT-2 of 124 million parameters with 8,192 and 65,536 tokens, and a smaller dense layer.
 const SIZES: [(usize, usize, usize); 11] = [
     (1024, 1024, 1024),
     (2048, 2048, 2048),
@@ -58,7 +58,7 @@ const SIZES: [(usize, usize, usize); 11] = [
     (4096, 1536, 384),
 ];
 
-/// Time a measurement takes at least, seconds.
+/// Minimum duration of a measurement, seconds.
 const MIN_S: f64 = 0.01;
 
 fn median(mut secs: Vec<f64>) -> f64 {
@@ -72,12 +72,12 @@ fn row(name: String, g: &Gemm, secs: f64, ops: f64, bytes_per_s: f64, bytes: f64
     BenchRow { name, size: (g.m, g.n, g.k), ms: secs * 1e3, tflops: work / secs * 1e-12, roofline }
 }
 
-/// Values between -1 and 1 that are not all alike: power, and with it the clock, depends on the operands.
+/// Values between -1 and 1 with varied bits: power draw, and with it the clock, depends on the operands.
 fn operand(len: usize) -> impl Iterator<Item = f32> {
     (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0)
 }
 
-/// m, n, k on the CPU: squares, a layer of a GPT-2 with 512 tokens, and the same layer for 1 and 8 new tokens.
+/// Sizes (m, n, k) on the CPU: squares, a layer of a GPT-2 with 512 tokens, and the same layer for 1 and 8 new tokens.
 const CPU_SIZES: [(usize, usize, usize); 7] = [
     (64, 64, 64),
     (256, 256, 256),
@@ -88,17 +88,17 @@ const CPU_SIZES: [(usize, usize, usize); 7] = [
     (1, 3072, 768),
 ];
 
-/// On the CPU with this many threads: every format and instruction set. Multiplications alternate with measurements of the
-/// peak, as both depend on the clock and on other programs.
+/// Measures every format and instruction set on `threads` CPU threads. Multiplications alternate with measurements of the peak,
+/// because both depend on the clock and on other processes.
 pub fn run_cpu(threads: usize, options: &BenchOptions<'_>) -> Result<Vec<BenchRow>, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
     let mut bench = CpuBench { threads, pool, options, rows: vec![] };
     for (i, size) in CPU_SIZES.into_iter().enumerate() {
         let share = i as f32 / CPU_SIZES.len() as f32;
         for isa in cpu::Isa::available().into_iter().filter(|isa| *isa != cpu::Isa::Portable) {
-            // Per f32 multiply-add: f64 has half as many lanes, and AVX-512 multiplies pairs of 16-bit integers at once.
+            // Multiply-adds relative to f32: f64 has half as many lanes, and AVX-512 multiplies pairs of 16-bit integers at once.
             let pairs = if isa >= cpu::Isa::Avx512 { 2.0 } else { 1.0 };
-            // Dot products of integers are the only difference between the two forms of AVX-512.
+            // The two forms of AVX-512 differ only in dot products of integers.
             let is_for_floats = isa != cpu::Isa::Avx512Vnni;
             let goes_on = (!is_for_floats
                 || bench.case::<f32>("f32", isa, size, 1.0, share)?
@@ -121,7 +121,7 @@ struct CpuBench<'a> {
 }
 
 impl CpuBench<'_> {
-    /// A size, format and instruction set in every layout; false when it was stopped.
+    /// Measures a size, format and instruction set in every layout; returns false if stopped.
     fn case<E: cpu::Element + FromUnit>(
         &mut self,
         format: &str,
@@ -132,7 +132,7 @@ impl CpuBench<'_> {
     ) -> Result<bool, String> {
         let new = Gemm::<E::Sum>::new(m, n, k);
         let layouts = [("nn", new), ("nt", new.transposed_b()), ("tn", new.transposed_a())];
-        // Only f32 has a way of its own for each layout.
+        // Only f32 has a separate code path for each layout.
         let layouts = if format == "f32" { &layouts[..] } else { &layouts[1..2] };
         for (layout, g) in layouts {
             let name = format!("{m}x{n}x{k}-{format}-{isa:?}-{layout}").to_lowercase();
@@ -165,7 +165,7 @@ impl CpuBench<'_> {
     }
 }
 
-/// On a GPU: every backend that is present. The second result describes the library, or says why there is none.
+/// Measures every available backend on a GPU. The second result describes the library, or why there is none.
 pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<(Vec<BenchRow>, String), CudaGemmError> {
     let ceilings = ceilings::measure_gpu(gpu)?;
     let gemm = CudaGemm::new(gpu);
@@ -193,7 +193,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A size and format on every backend; false when it was stopped.
+    /// Measures a size and format on every backend; returns false if stopped.
     fn case<I: Operand + FromUnit, O: Output<Sum = I::Sum>>(
         &mut self,
         format: &str,
@@ -206,7 +206,7 @@ impl Bench<'_> {
         let values = |len: usize| -> Vec<I> { operand(len).map(I::from_unit).collect() };
         let mut buffers = None;
         for backend in [Backend::CublasLt, Backend::Wgmma, Backend::TensorCores, Backend::Wmma, Backend::Simt] {
-            // One layout suffices where neither backend nor sizes are compared.
+            // A single layout suffices where neither backends nor sizes are compared.
             let layouts =
                 if square && matches!(backend, Backend::Wgmma | Backend::TensorCores) { &all[..] } else { &all[..1] };
             for (layout, g) in layouts {
@@ -241,7 +241,7 @@ impl Bench<'_> {
         Ok(true)
     }
 
-    /// Arithmetic ceiling.
+    /// Arithmetic ceiling of a format and backend, operations per second.
     fn ops(&self, format: &str, backend: Backend) -> f64 {
         let named = |start: &str| {
             let found = self.ceilings.all(Limit::Ops).find(|c| c.name.starts_with(start));
@@ -256,7 +256,7 @@ impl Bench<'_> {
     }
 }
 
-/// Median device time of one multiplication, seconds: as many in a row as take [`MIN_S`], between two marks.
+/// Median device time per multiplication, seconds; each measurement runs calls for at least [`MIN_S`] between two events.
 fn timed(
     gpu: &Arc<Gpu>,
     repeats: u32,
@@ -277,7 +277,7 @@ fn timed(
     Ok(median(secs))
 }
 
-/// An operand's element from a number between -1 and 1.
+/// Conversion of a value between -1 and 1 to an element.
 trait FromUnit {
     fn from_unit(x: f32) -> Self;
 }

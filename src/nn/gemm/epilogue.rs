@@ -1,40 +1,40 @@
-//! What happens to the sums before they are written.
+//! Epilogues: operations on the sums before they are written.
 
 use super::{Gemm, GemmError, cpu::Sum};
 use crate::nn::activation::Activation;
 
-/// What happens to `x = alpha · A B + beta · C` before it is written to C. `P` is a backend's view of a buffer that is
-/// read, `M` of one that is written. Matrices have the layout of C.
+/// Operation on `x = alpha · A B + beta · C` before it is written to C. `P` is a backend's view of a buffer that is read, `M` of
+/// one that is written. Matrices have the layout of C.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Epilogue<P = (), M = ()> {
-    /// `x`
+    /// Writes `x` unchanged.
     #[default]
     None,
-    /// `x + bias[column]`
+    /// Writes `x + bias[column]`.
     Bias(P),
-    /// `x + residual[row, column]`
+    /// Writes `x + residual[row, column]`.
     Residual(P),
-    /// `x + bias[column] + residual[row, column]`
+    /// Writes `x + bias[column] + residual[row, column]`.
     BiasResidual(P, P),
-    /// `f(z)` with `z = x + bias[column]`. z is written to `aux`, where that is given: the backward pass needs it.
+    /// Writes `f(z)` with `z = x + bias[column]`. If `aux` is given, z is written to it for the backward pass.
     Activation {
-        /// f
+        /// Activation function f.
         f: Activation,
-        /// One number per column.
+        /// Bias, one element per column.
         bias: Option<P>,
-        /// z
+        /// Output buffer for z.
         aux: Option<M>,
     },
-    /// `x · f′(z)`: the gradient of f applied to the product that is the gradient of its result.
+    /// Writes `x · f′(z)`: the gradient through f, where x is the gradient of its result.
     Gradient {
-        /// f
+        /// Activation function f.
         f: Activation,
-        /// z
+        /// Input buffer of z.
         aux: P,
     },
 }
 
-/// The same, apart: bias first, then `aux`, f or f′, the residual.
+/// Fields of an [`Epilogue`]. They apply in the order: bias, `aux`, f or f′, residual.
 pub(super) struct Parts<P, M> {
     pub bias: Option<P>,
     /// Residual, or argument of f′.
@@ -45,7 +45,7 @@ pub(super) struct Parts<P, M> {
 }
 
 impl<P, M> Epilogue<P, M> {
-    /// `gelu(x + bias[column])`, in its tanh form.
+    /// Epilogue `gelu(x + bias[column])`, in the tanh approximation.
     pub const fn bias_gelu(bias: P) -> Self {
         Self::Activation { f: Activation::GeluTanh, bias: Some(bias), aux: None }
     }
@@ -62,7 +62,7 @@ impl<P, M> Epilogue<P, M> {
         }
     }
 
-    /// Its kind, without data.
+    /// Kind of the epilogue, without buffers.
     pub fn kind(&self) -> Epilogue {
         match self {
             Self::None => Epilogue::None,
@@ -78,7 +78,7 @@ impl<P, M> Epilogue<P, M> {
 }
 
 impl<P, M> Parts<P, M> {
-    /// Checks the lengths of its data (in elements), with `biases` of `n` numbers.
+    /// Checks the lengths of the buffers in elements, with `biases` biases of `n` elements.
     pub fn check<S: Sum>(
         &self,
         gemm: &Gemm<S>,

@@ -1,10 +1,10 @@
-//! Groups whose sizes are known on the device only, and scales of integers.
+//! Groups whose sizes are known only on the device, and scales of integers.
 
 use super::{Gemm, GemmError, Order, cpu::Sum};
 
-/// What groups divide: a batch of multiplications of unequal sizes. Group i has rows, or k, `offsets[i]..offsets[i + 1]`;
-/// there are [`Gemm::batch`] groups, and offsets are one more. They ascend, so rows are sorted by group, and need not begin at 0
-/// nor end at the last row.
+/// Dimension that groups divide: a batch of multiplications of unequal sizes. Group i has the rows, or the k,
+/// `offsets[i]..offsets[i + 1]`; there are [`Gemm::batch`] groups and one more offset. Offsets ascend, so that rows are sorted by
+/// group; the first need not be 0, nor the last the number of rows.
 ///
 /// With x `[rows, inputs]` sorted by expert and a weight matrix `[outputs, inputs]` per expert:
 ///
@@ -17,19 +17,19 @@ use super::{Gemm, GemmError, Order, cpu::Sum};
 /// See [`Gemm::groups`]. A bias is `[groups, n]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// Rows of A and C; each group has a matrix B.
+    /// Groups divide the rows of A and C; each has its own matrix B.
     Rows,
-    /// Columns of A and rows of B; each group has a matrix C.
+    /// Groups divide the columns of A and the rows of B; each has its own matrix C.
     Depth,
 }
 
-/// Factors of the sums of integers: `x = float(sum) · rows[row] · columns[column]`, then alpha, beta and the epilogue. Those
-/// of a batch follow each other; without one it is 1.
+/// Scales of integer sums: `x = float(sum) · rows[row] · columns[column]`, then alpha, beta and the epilogue. Those of the
+/// matrices of a batch follow each other; an absent scale is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scales<P> {
-    /// One per row.
+    /// Scales by row.
     pub rows: Option<P>,
-    /// One per column.
+    /// Scales by column.
     pub columns: Option<P>,
 }
 
@@ -48,7 +48,7 @@ impl<P> Scales<P> {
 }
 
 impl<S: Sum> Gemm<S> {
-    /// `count` groups, whose matrices B ([`Split::Rows`]) or C ([`Split::Depth`]) follow each other.
+    /// Declares `count` groups, whose matrices B ([`Split::Rows`]) or C ([`Split::Depth`]) follow each other.
     #[must_use]
     pub const fn groups(mut self, split: Split, count: usize) -> Self {
         self.batch = count;
@@ -59,7 +59,7 @@ impl<S: Sum> Gemm<S> {
         self
     }
 
-    /// Checks layouts and lengths (in elements) of groups.
+    /// Checks layouts and buffer lengths (in elements) of groups.
     pub(super) fn check_groups(
         &self,
         split: Split,

@@ -1,36 +1,37 @@
-//! Where matrices are.
+//! Storage layout of matrices.
 
 use super::GemmError;
 
-/// How the elements of a matrix follow each other.
+/// Storage order of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Elements of a row are adjacent.
+    /// Row-major: elements of a row are adjacent.
     RowMajor,
-    /// Elements of a column are adjacent.
+    /// Column-major: elements of a column are adjacent.
     ColMajor,
 }
 
-/// Where the elements of a matrix, or of a batch of matrices, are in a buffer. Counted in elements.
+/// Strides of a matrix, or of a batch of matrices, in a buffer, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// Row- or column-major.
+    /// Storage order of each matrix.
     pub order: Order,
-    /// Leading dimension: from a row to the next in row-major order, from a column to the next in column-major order.
+    /// Leading dimension: elements from one row to the next in row-major order, from one column to the next in column-major
+    /// order.
     pub ld: usize,
-    /// From a matrix of a batch to the next; 0 uses one matrix for the whole batch.
+    /// Elements from one matrix of a batch to the next; 0 broadcasts one matrix to the whole batch.
     pub stride: usize,
-    /// From a batch to the next: heads are a batch, sequences are batches of heads.
+    /// Elements from one batch to the next: for example, heads are a batch, sequences are batches of heads.
     pub outer: usize,
 }
 
 impl Layout {
-    /// Row-major, `columns` adjacent elements per row, no batch.
+    /// Row-major layout with `columns` adjacent elements per row, without batches.
     pub const fn rows(columns: usize) -> Self {
         Self { order: Order::RowMajor, ld: columns, stride: 0, outer: 0 }
     }
 
-    /// The same memory read as the transposed matrix.
+    /// Layout of the transposed matrix in the same memory.
     #[must_use]
     pub const fn transposed(self) -> Self {
         let order = match self.order {
@@ -40,19 +41,19 @@ impl Layout {
         Self { order, ..self }
     }
 
-    /// With `stride` elements between the matrices of a batch.
+    /// Sets the number of elements between the matrices of a batch.
     #[must_use]
     pub const fn stride(self, stride: usize) -> Self {
         Self { stride, ..self }
     }
 
-    /// With `outer` elements between the batches.
+    /// Sets the number of elements between the batches.
     #[must_use]
     pub const fn outer(self, outer: usize) -> Self {
         Self { outer, ..self }
     }
 
-    /// Distance from a row to the next, and from a column to the next.
+    /// Elements from one row to the next, and from one column to the next.
     pub const fn steps(&self) -> (usize, usize) {
         match self.order {
             Order::RowMajor => (self.ld, 1),
@@ -60,7 +61,7 @@ impl Layout {
         }
     }
 
-    /// Elements a buffer needs for `batches` (outer, inner) of `rows` × `columns`; `None` when that overflows.
+    /// Number of elements that a buffer needs for `(outer, batch)` matrices of `rows` × `columns`; `None` on overflow.
     pub fn extent(&self, rows: usize, columns: usize, (outer, batch): (usize, usize)) -> Option<usize> {
         if rows == 0 || columns == 0 || batch == 0 || outer == 0 {
             return Some(0);
@@ -71,7 +72,7 @@ impl Layout {
         (outer - 1).checked_mul(self.outer)?.checked_add(inner)
     }
 
-    /// Length of the adjacent elements of a matrix of this size.
+    /// Extent of the adjacent dimension: columns if row-major, otherwise rows.
     const fn adjacent(&self, rows: usize, columns: usize) -> usize {
         match self.order {
             Order::RowMajor => columns,
@@ -79,8 +80,8 @@ impl Layout {
         }
     }
 
-    /// Fails when matrices overlap: each is beyond the one before it, or beside it within each row (or column), as the
-    /// heads of attention are.
+    /// Returns an error if matrices overlap. Each must begin after the end of the previous one, or beside it within each row (or
+    /// column), as the heads of attention do.
     pub(super) fn check_apart(
         &self,
         rows: usize,

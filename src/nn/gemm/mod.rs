@@ -1,7 +1,7 @@
 //! General matrix multiplication: `C = epilogue(alpha · A B + beta · C)`.
 //!
-//! A is M × K, B is K × N and C is M × N; a [`Layout`] says how each is stored, so that a transposed operand is a
-//! [`Layout`] of the other [`Order`]. Weights stored `[out, in]` are `Layout::rows(inputs).transposed()` as B.
+//! A is M × K, B is K × N and C is M × N; a [`Layout`] says how each is stored, so that a transposed operand is a [`Layout`] of
+//! the other [`Order`]. Weights stored `[out, in]` are `Layout::rows(inputs).transposed()` as B.
 //!
 //! # The multiplications of a network of layers
 //!
@@ -19,8 +19,8 @@
 //! | of all sequences | batches of heads: [`Layout::outer`] is the size of a sequence |
 //! | their sums of values | the same; C holds the heads side by side |
 //!
-//! [`cpu::gemm`] is the definition; its page states the order of every sum. [`cuda::CudaGemm`] is the same on a GPU, with
-//! operands of f32, f16, bf16 and s8.
+//! [`cpu::gemm`] is the definition; its documentation states the order of every sum. [`cuda::CudaGemm`] is the implementation on
+//! a GPU, with operands of f32, f16, bf16 and s8.
 
 pub mod bench;
 pub mod cpu;
@@ -33,53 +33,53 @@ pub use epilogue::Epilogue;
 pub use grouped::{Scales, Split};
 pub use layout::{Layout, Order};
 
-/// One multiplication, without its data. `S` is the type of the sums.
+/// Sizes, layouts and scales of a multiplication. `S` is the type of the sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gemm<S = f32> {
-    /// Rows of A and C.
+    /// Number of rows of A and C.
     pub m: usize,
-    /// Columns of B and C.
+    /// Number of columns of B and C.
     pub n: usize,
-    /// Columns of A and rows of B.
+    /// Number of columns of A and rows of B.
     pub k: usize,
-    /// Multiplications of a batch, [`Layout::stride`] apart.
+    /// Number of multiplications per batch, [`Layout::stride`] apart.
     pub batch: usize,
-    /// Batches, [`Layout::outer`] apart.
+    /// Number of batches, [`Layout::outer`] apart.
     pub outer: usize,
-    /// Layout of A.
+    /// Layout of matrix A.
     pub a: Layout,
-    /// Layout of B.
+    /// Layout of matrix B.
     pub b: Layout,
-    /// Layout of C.
+    /// Layout of matrix C.
     pub c: Layout,
-    /// Factor of the product.
+    /// Scale of the product.
     pub alpha: S,
-    /// Factor of the old C. With 0, C is not read and may hold anything.
+    /// Scale of the old C. If 0, C is not read and may hold any values.
     pub beta: S,
 }
 
 impl<S: cpu::Sum> Gemm<S> {
-    /// Dense row-major matrices, `C = A B`.
+    /// Declares `C = A B` of dense row-major matrices.
     pub const fn new(m: usize, n: usize, k: usize) -> Self {
         let (a, b, c) = (Layout::rows(k), Layout::rows(n), Layout::rows(n));
         Self { m, n, k, batch: 1, outer: 1, a, b, c, alpha: S::ONE, beta: S::ZERO }
     }
 
-    /// A is stored K × M, row-major.
+    /// Declares that A is stored K × M, row-major.
     #[must_use]
     pub const fn transposed_a(mut self) -> Self {
         self.a = Layout { order: Order::ColMajor, ld: self.m, ..self.a };
         self
     }
 
-    /// B is stored N × K, row-major: the layout of weights `[out, in]`.
+    /// Declares that B is stored N × K, row-major: the layout of weights `[out, in]`.
     #[must_use]
     pub const fn transposed_b(mut self) -> Self {
         self.b = Layout { order: Order::ColMajor, ld: self.k, ..self.b };
         self
     }
 
-    /// `batch` dense multiplications, one behind the other.
+    /// Declares `batch` dense multiplications whose matrices follow each other.
     #[must_use]
     pub const fn batch(mut self, batch: usize) -> Self {
         self.batch = batch;
@@ -89,7 +89,7 @@ impl<S: cpu::Sum> Gemm<S> {
         self
     }
 
-    /// `C = alpha · A B + beta · C`.
+    /// Sets the scales of `C = alpha · A B + beta · C`.
     #[must_use]
     pub const fn scaled(mut self, alpha: S, beta: S) -> Self {
         self.alpha = alpha;
@@ -97,22 +97,22 @@ impl<S: cpu::Sum> Gemm<S> {
         self
     }
 
-    /// Multiplications and additions.
+    /// Number of multiplications and additions.
     pub const fn ops(&self) -> u64 {
         2 * self.outer as u64 * self.batch as u64 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Batches, and multiplications of each.
+    /// Number of batches, and of multiplications per batch.
     pub const fn batches(&self) -> (usize, usize) {
         (self.outer, self.batch)
     }
 
-    /// First element of a matrix in its buffer, counted over all batches.
+    /// Offset of matrix `matrix`, counted over all batches, in its buffer.
     const fn first(&self, layout: &Layout, matrix: usize) -> usize {
         matrix / self.batch * layout.outer + matrix % self.batch * layout.stride
     }
 
-    /// Batches that follow each other are one, for backends that know one stride only.
+    /// Merges the two batch levels if the strides allow it, for backends with a single stride.
     fn with_fewer_levels(self) -> Self {
         let is_regular = |l: &Layout| l.outer == self.batch * l.stride;
         if self.batch != 1 && !(self.outer > 1 && [self.a, self.b, self.c].iter().all(is_regular)) {
@@ -122,14 +122,14 @@ impl<S: cpu::Sum> Gemm<S> {
         Self { batch: self.batch * self.outer, outer: 1, a: one(self.a), b: one(self.b), c: one(self.c), ..self }
     }
 
-    /// With other scales, of another type.
+    /// Replaces the scales by values of another type.
     #[must_use]
     pub const fn with_scales<T>(&self, alpha: T, beta: T) -> Gemm<T> {
         let Self { m, n, k, batch, outer, a, b, c, .. } = *self;
         Gemm { m, n, k, batch, outer, a, b, c, alpha, beta }
     }
 
-    /// Checks layouts and lengths (in elements) before anything is read or written.
+    /// Checks layouts and buffer lengths (in elements).
     pub fn check(&self, a: usize, b: usize, c: usize) -> Result<(), GemmError> {
         self.a.check('A', self.m, self.k, self.batches(), a)?;
         self.b.check('B', self.k, self.n, self.batches(), b)?;
@@ -138,65 +138,65 @@ impl<S: cpu::Sum> Gemm<S> {
     }
 }
 
-/// Why a multiplication was not started.
+/// Reason why a multiplication was not started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GemmError {
-    /// A buffer is too short.
+    /// A matrix's buffer is too short.
     #[error("matrix {matrix} needs {needed} elements, and its buffer has {given}")]
     Length {
-        /// A, B or C.
+        /// Name of the matrix: A, B or C.
         matrix: char,
-        /// Elements from the first to the last.
+        /// Elements from the first to the last one accessed.
         needed: usize,
-        /// Elements of the buffer.
+        /// Number of elements in the buffer.
         given: usize,
     },
-    /// Rows (or columns) overlap.
+    /// The rows (or columns) of a matrix overlap.
     #[error("matrix {matrix} has leading dimension {ld}, and at least {needed} is needed")]
     LeadingDimension {
-        /// A, B or C.
+        /// Name of the matrix: A, B or C.
         matrix: char,
-        /// Given.
+        /// Leading dimension given.
         ld: usize,
-        /// Smallest possible.
+        /// Smallest valid leading dimension.
         needed: usize,
     },
-    /// Matrices of a batch overlap in C.
+    /// The matrices of a batch overlap in C.
     #[error("the matrices of a batch overlap in C: stride {stride} is less than the {matrix} elements of one")]
     Overlap {
-        /// Given.
+        /// Stride given, in elements.
         stride: usize,
-        /// Smallest possible.
+        /// Smallest valid stride: the extent of a matrix.
         matrix: usize,
     },
     /// A buffer of the epilogue is too short.
     #[error("the {what} needs {needed} elements, and its buffer has {given}")]
     Epilogue {
-        /// Its role.
+        /// Role of the buffer.
         what: &'static str,
-        /// Elements needed.
+        /// Number of elements needed.
         needed: usize,
-        /// Elements of the buffer.
+        /// Number of elements in the buffer.
         given: usize,
     },
-    /// More blocks than a grid has.
+    /// The grid would have too many blocks.
     #[error("the matrices are too large for one launch")]
     TooLarge,
-    /// Integers have no activation.
+    /// Integer sums have no activation.
     #[error("sums of integers have no activation: use another epilogue")]
     IntegerActivation,
-    /// Groups are no batches of batches, and C is row-major.
+    /// Groups need a row-major C and one level of batches.
     #[error("groups of unknown sizes need a row-major C and one level of batches")]
     Groups,
-    /// Offsets of groups descend or are too large.
+    /// The offsets of groups descend or exceed the size.
     #[error("offsets of groups must ascend to at most {size}; {offset} does not")]
     Offset {
-        /// The first wrong one.
+        /// First invalid offset.
         offset: u32,
-        /// Rows, or k.
+        /// Number of rows, or k.
         size: usize,
     },
-    /// It takes two numbers.
+    /// SwiGLU needs two columns per output, so it is not an epilogue.
     #[error("SwiGLU takes two columns: multiply with another epilogue, then use `nn::activation`")]
     SwiGlu,
 }

@@ -1,4 +1,4 @@
-//! The definition: every sum in f64, in the order of [`sums`]; results are rounded once.
+//! CPU definition of [`Norm`]: every sum in f64, in the order of [`sums`]; results are rounded once.
 
 use super::{Norm, NormKind};
 use crate::nn::{
@@ -7,11 +7,11 @@ use crate::nn::{
 };
 use rayon::prelude::*;
 
-/// Rows of a task. Gradients of parameters are summed per task, and then over tasks in their order, so that the number of
+/// Number of rows per task. Gradients of parameters are summed per task, then over tasks in their order, so that the number of
 /// threads changes no bit.
 const TASK_ROWS: usize = 64;
 
-/// `y = norm(x)`, and the statistics of each row for [`backward`].
+/// `y = norm(x)`; also writes the statistics of each row for [`backward`].
 pub fn forward<R: Real>(
     op: &Norm,
     x: &[R],
@@ -32,7 +32,7 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// A task of [`forward`]. As [`Backward`] too long for a closure.
+/// Task of [`forward`]; like [`Backward`], too long for a closure.
 struct Forward<'a, R> {
     op: &'a Norm,
     x: &'a [R],
@@ -57,7 +57,7 @@ impl<R: Real> Loop for Forward<'_, R> {
     }
 }
 
-/// Mean and scale of a row.
+/// Mean and scale of one row.
 #[inline(always)]
 fn statistics<R: Real>(op: &Norm, x: &[R]) -> (f64, f64) {
     let n = op.columns as f64;
@@ -117,13 +117,13 @@ pub fn backward<R: Real>(
     Ok(())
 }
 
-/// Sums over the rows of a task.
+/// Parameter gradients, summed over the rows of a task.
 struct Gradients {
     weight: Vec<f64>,
     bias: Vec<f64>,
 }
 
-/// A task of [`backward`].
+/// Task of [`backward`].
 struct Backward<'a, R> {
     op: &'a Norm,
     dy: &'a [R],
@@ -158,7 +158,7 @@ fn backward_row<R: Real>(
     sum: &mut Gradients,
 ) {
     let n = op.columns as f64;
-    // The mean was rounded to R when it was stored: what is left of it in the normalised row is subtracted again.
+    // The stored mean was rounded to R: subtract the remaining mean of the normalised row too.
     let mean = match op.kind {
         NormKind::Layer => mean + sums([x], |[x]| [x - mean])[0] / n,
         NormKind::Rms => mean,

@@ -1,5 +1,5 @@
 //! Norms on a GPU: statistics and sums in f32. The variance is that of differences from the mean, corrected for the rounding of
-//! the mean. Gradients of parameters are summed in two stages of a fixed shape, so that they are the same bits every time.
+//! the mean. Gradients of parameters are summed in two stages of a fixed shape, so that they have the same bits every time.
 
 use super::{Norm, NormKind};
 use crate::{
@@ -77,40 +77,41 @@ kernels! {
 }
 
 const SPECS: [ModuleSpec; 3] = [NormKernels::SPEC, NormKernels::F16, NormKernels::BF16];
-/// Every module of norms.
+/// Kernel modules of norms, one per storage format.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
-/// Packs of a lane of narrow rows, and rows at a time of a block, as in kernels/nn/norm.cuh.
+/// 16-byte packs per lane for narrow rows, and rows per block at a time, as in kernels/nn/norm.cuh.
 const NARROW: (u64, u32) = (3, 8);
-/// Parts of the rows at most: as many blocks as two per multiprocessor of a large GPU.
+/// Maximum number of row ranges with a partial sum each: about two blocks per SM of a large GPU.
 const MAX_PARTS: usize = 256;
 
-/// Rows of a part, and parts, of the gradients of weight and bias: of the number of rows only, so that a sum has one order.
+/// Splits the rows for the gradients of weight and bias: rows per range, number of ranges. Both depend only on `rows`, so that
+/// the order of summation is fixed.
 fn parts_of_narrow(rows: usize) -> (usize, usize) {
     let per_part = rows.div_ceil(MAX_PARTS).max(NARROW.1 as usize);
     (per_part, rows.div_ceil(per_part))
 }
 
-/// Norms on one device.
+/// Launches norms on one device.
 pub struct CudaNorm {
     kernels: ByFormat<NormKernels>,
-    /// Threads per block.
+    /// Number of threads per block.
     block: BlockSize,
 }
 
 impl CudaNorm {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self { kernels: ByFormat::new(gpu, SPECS, NormKernels::load_as), block: BlockSize::Automatic }
     }
 
-    /// With another choice of threads per block.
+    /// Sets the number of threads per block.
     #[must_use]
     pub fn with_block(self, block: BlockSize) -> Self {
         Self { block, ..self }
     }
 
-    /// `y = norm(x)`, and the statistics of each row, `[rows, 2]`.
+    /// `y = norm(x)`; also writes the statistics of each row, `[rows, 2]`.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -125,7 +126,7 @@ impl CudaNorm {
         self.launch_forward(pass, op, (x, None, None), weight, bias, y, stats)
     }
 
-    /// `sum = x + residual`, `y = norm(sum)`, in one pass. The norm is of the rounded sum.
+    /// `sum = x + residual`, `y = norm(sum)`, in one pass. The norm is that of the rounded sum.
     pub fn add_forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -168,7 +169,8 @@ impl CudaNorm {
         Ok(())
     }
 
-    /// Temporaries of [`CudaNorm::backward`], as counts and sizes of elements: see [`Arena::bytes_of`](crate::gpu::Arena::bytes_of).
+    /// Temporaries of [`CudaNorm::backward`], as number of elements and bytes per element: see
+    /// [`Arena::bytes_of`](crate::gpu::Arena::bytes_of).
     pub fn temporaries(op: &Norm) -> [(usize, usize); 2] {
         let n_parts = parts(op.rows).1.max(parts_of_narrow(op.rows).1);
         [(op.rows, 4), (n_parts * 2 * op.columns, 4)]

@@ -17,8 +17,8 @@
 //! | `dg +=` | `Σ_rows dy n` |
 //! | `db +=` | `Σ_rows dy` |
 //!
-//! The variance is the biased one, of differences from the mean in a second pass: `mean(x²) - mean(x)²` has no correct
-//! digit where the mean is large. Statistics are `[rows, 2]`: mean and r.
+//! The variance is the biased one, of differences from the mean in a second pass: `mean(x²) - mean(x)²` loses all digits if the
+//! mean is large. Statistics are `[rows, 2]`: mean and r.
 
 pub mod cpu;
 pub mod cuda;
@@ -27,31 +27,31 @@ pub use cpu::{backward, forward};
 
 use super::lengths::{self, LengthError};
 
-/// Which norm.
+/// Kind of normalisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum NormKind {
-    /// Mean 0, variance 1.
+    /// LayerNorm: mean 0, variance 1.
     #[default]
     Layer,
-    /// Mean square 1; the mean stays.
+    /// RMSNorm: mean square 1; the mean is not subtracted.
     Rms,
 }
 
-/// A norm of `rows` rows, without its data.
+/// Sizes and constants of a norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Norm {
-    /// Rows, each normalised for itself.
+    /// Number of rows, each normalised separately.
     pub rows: usize,
-    /// Elements of a row.
+    /// Number of elements per row.
     pub columns: usize,
-    /// Added to the variance (or mean square).
+    /// Constant added to the variance (or mean square).
     pub eps: f64,
     /// LayerNorm or RMSNorm.
     pub kind: NormKind,
 }
 
 impl Norm {
-    /// Checks lengths, in elements.
+    /// Checks lengths in elements.
     pub fn check(
         &self,
         x: usize,

@@ -1,6 +1,6 @@
 //! The definition of the optimisers, generic over f32 and f64.
 //!
-//! Elements are independent, and sums are taken over runs of [`RUN`] elements in f64 and added in order: the same bits for
+//! Elements are independent. Sums are taken in f64 over runs of [`RUN`] elements and added in order: they have the same bits for
 //! any number of threads.
 
 use super::{AdamW, Clip, MUON_EPS, Matrix, Mode, Muon, NEWTON_SCHULZ, ParameterGroups, Rule, Update, muon_factor};
@@ -12,32 +12,32 @@ use crate::nn::{
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Elements of a task, and of a partial sum.
+/// Number of elements per task and per partial sum.
 pub const RUN: usize = 1 << 14;
 
-/// Weights and their optimiser's state, buffers of one map.
+/// Weights and optimiser state; all buffers have the same map.
 pub struct Buffers<'a, R> {
-    /// Parameters.
+    /// Parameters, updated in place.
     pub p: &'a mut [R],
-    /// Mean of gradients; momentum of Muon.
+    /// Mean of gradients; for Muon the momentum.
     pub m: &'a mut [R],
-    /// Mean of squares.
+    /// Mean of squared gradients.
     pub v: &'a mut [R],
 }
 
-/// Sum of squares.
+/// Sum of squares in f64.
 pub fn sum_of_squares<R: Real>(g: &[R]) -> f64 {
     let run = |run: &[R]| run.iter().map(|g| g.f64() * g.f64()).sum::<f64>();
     g.par_chunks(RUN).map(run).collect::<Vec<f64>>().into_iter().sum()
 }
 
-/// Norm of the gradient of all parameters that are not frozen; NaN or infinite if an element is.
+/// Norm of the gradient over all parameters that are not frozen; NaN or infinite if an element is.
 pub fn norm<R: Real>(map: &ParameterMap, groups: &ParameterGroups, g: &[R]) -> f64 {
     let views = groups.views(map).filter(|(_, rule)| rule.mode() != Mode::Frozen);
     views.map(|(view, _)| sum_of_squares(&g[view.range()])).sum::<f64>().sqrt()
 }
 
-/// One update of AdamW of slices of the same length.
+/// Applies one AdamW update to slices of equal length.
 pub fn adamw<R: Real>(op: &AdamW, update: &Update, rule: &Rule, to: Buffers<'_, R>, g: &[R]) {
     let (c1, c2) = op.bias_corrections(update.t);
     let [b1, b2, eps, scale, decay] = [op.beta1, op.beta2, op.eps, update.grad_scale, rule.decay].map(R::of);
@@ -54,7 +54,7 @@ pub fn adamw<R: Real>(op: &AdamW, update: &Update, rule: &Rule, to: Buffers<'_, 
     });
 }
 
-/// Nearly the orthogonal matrix closest to `x`, in its place, by the Newton-Schulz iteration.
+/// Replaces `x` by nearly the closest orthogonal matrix, with the Newton-Schulz iteration.
 pub fn orthogonalise<R: Real>(matrix: &Matrix, x: &mut [R], iterations: u32) -> Result<(), GemmError> {
     let (rows, columns, side) = (matrix.rows, matrix.columns, matrix.side());
     let [a, b, c] = NEWTON_SCHULZ.map(R::of);
@@ -82,7 +82,7 @@ pub fn orthogonalise<R: Real>(matrix: &Matrix, x: &mut [R], iterations: u32) -> 
     Ok(())
 }
 
-/// One update of Muon of a matrix; all slices hold its elements only.
+/// Applies one Muon update to one matrix; all slices hold only its elements.
 pub fn muon<R: Real>(
     op: &Muon,
     update: &Update,
@@ -108,32 +108,32 @@ pub fn muon<R: Real>(
     Ok(())
 }
 
-/// The optimiser of a whole model.
+/// Optimiser of all parameters of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimizer {
-    /// Constants of AdamW.
+    /// Hyperparameters of AdamW.
     pub adamw: AdamW,
-    /// Constants of Muon.
+    /// Hyperparameters of Muon.
     pub muon: Muon,
-    /// Largest norm of the gradient.
+    /// Maximum norm of the gradient.
     pub clip: Clip,
-    /// Which parameter is updated how.
+    /// Update rules by group of parameters.
     pub groups: ParameterGroups,
-    /// Matrices of Muon, from [`ParameterGroups::matrices`].
+    /// Matrices updated by Muon, from [`ParameterGroups::matrices`].
     pub matrices: Vec<(Matrix, Rule)>,
 }
 
-/// What an update did.
+/// Result of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Norm of the gradient, before clipping.
+    /// Norm of the gradient before clipping.
     pub norm: f64,
-    /// Whether the update was applied; otherwise a gradient was not finite, and nothing changed.
+    /// Whether the update was applied. If not, the gradient was not finite, and nothing changed.
     pub is_applied: bool,
 }
 
 impl Optimizer {
-    /// One update of all parameters. `update.grad_scale` is 1 / scale of the loss; the clipping is applied here.
+    /// Updates all parameters. `update.grad_scale` is 1 / loss scale; this function applies the clipping.
     pub fn update<R: Real>(
         &self,
         map: &ParameterMap,
@@ -166,17 +166,17 @@ impl<R: Real> Buffers<'_, R> {
         [&mut *self.p, &mut *self.m, &mut *self.v]
     }
 
-    /// Copies a range of parameters with its optimiser's state: `from` to the same number of elements at `to`.
+    /// Copies a range of parameters with its optimiser state to the same number of elements at `to`.
     pub fn copy_range(&mut self, from: Range<usize>, to: usize) {
         self.each().into_iter().for_each(|buffer| buffer.copy_within(from.clone(), to));
     }
 
-    /// Sets a range of parameters and of its optimiser's state to zero.
+    /// Sets a range of parameters and its optimiser state to zero.
     pub fn mask_range(&mut self, range: Range<usize>) {
         self.each().into_iter().for_each(|buffer| buffer[range.clone()].fill(R::zero()));
     }
 
-    /// Sets the optimiser's state of a range to zero; the parameters stay.
+    /// Sets the optimiser state of a range to zero; leaves the parameters.
     pub fn reset_range(&mut self, range: Range<usize>) {
         self.each().into_iter().skip(1).for_each(|buffer| buffer[range.clone()].fill(R::zero()));
     }

@@ -1,8 +1,8 @@
-//! Optimisers on a GPU: all that changes between updates is read from device memory, and nothing waits for the host, so
-//! that an update is part of a captured step.
+//! Optimisers on a GPU: values that change between updates are read from device memory, and no call waits for the host, so that
+//! an update can be part of a captured step.
 //!
-//! In order: [`CudaOptimizer::begin`] (norm, whether the update is applied, scale of the loss), [`CudaOptimizer::adamw`],
-//! [`CudaOptimizer::muon`]. An update with the same factor of the gradient has the bits of [`cpu`](super::cpu); the norm is
+//! Order of the calls: [`CudaOptimizer::begin`] (norm, whether the update is applied, loss scale), [`CudaOptimizer::adamw`],
+//! [`CudaOptimizer::muon`]. Given the same factor of the gradient, an update is bitwise equal to [`cpu`](super::cpu); the norm is
 //! summed in another order, in two stages of fixed shape.
 
 mod kernels;
@@ -24,10 +24,10 @@ use crate::{
 use kernels::*;
 use std::{ops::Range, sync::Arc};
 
-/// Every module of the optimisers.
+/// Kernel modules of the optimisers.
 pub const MODULES: &[ModuleSpec] = &[OptimizerKernels::SPEC];
 
-/// The rules of groups as kernels read them; their order is that of [`ParameterGroups::groups`].
+/// Rules of the groups in the format of the kernels, in the order of [`ParameterGroups::groups`].
 pub fn rules(groups: &ParameterGroups) -> Vec<OptimizerRule> {
     let rule = |rule: &super::Rule| OptimizerRule {
         lr_factor: rule.lr_factor,
@@ -37,23 +37,23 @@ pub fn rules(groups: &ParameterGroups) -> Vec<OptimizerRule> {
     groups.groups().iter().map(|group| rule(&group.rule)).collect()
 }
 
-/// The state before the first update.
+/// Optimiser state before the first update.
 pub fn initial_state(scaler: &LossScaler) -> OptimizerState {
     OptimizerState { scale: scaler.scale as f32, good: scaler.good, ..OptimizerState::default() }
 }
 
-/// The copy of the weights in the format of the model.
+/// Copy of the weights in the storage format of the model.
 pub enum Copy<'a> {
-    /// The model uses the f32 weights.
+    /// No copy: the model uses the f32 weights.
     None,
-    /// IEEE binary16.
+    /// Copy in IEEE binary16.
     F16(&'a mut Slice<F16>),
-    /// bfloat16.
+    /// Copy in bfloat16.
     Bf16(&'a mut Slice<Bf16>),
 }
 
 impl Copy<'_> {
-    /// For a kernel.
+    /// Kernel arguments: buffer and format.
     fn arguments(&mut self) -> (AnyMut<'_>, u32) {
         match self {
             Self::None => (AnyMut::none(), COPY_NONE),
@@ -72,15 +72,15 @@ impl Copy<'_> {
     }
 }
 
-/// Weights and the state of their optimiser.
+/// Weights and optimiser state.
 pub struct Buffers<'a> {
-    /// Master weights.
+    /// Master weights, f32.
     pub params: &'a mut Slice<f32>,
-    /// Means of gradients; momentum of Muon.
+    /// Means of gradients; for Muon the momentum.
     pub means: &'a mut Slice<f32>,
-    /// Means of squares.
+    /// Means of squared gradients.
     pub squares: &'a mut Slice<f32>,
-    /// Rounded weights.
+    /// Rounded copy of the weights.
     pub copy: Copy<'a>,
 }
 
@@ -100,50 +100,51 @@ fn same_length(buffer: &Slice<f32>, len: usize) -> Result<(), GpuError> {
     Err(GpuError::Length { what: buffer.what, device: buffer.len(), host: len })
 }
 
-/// What an update reads besides gradients.
+/// Inputs of an update other than gradients.
 #[derive(Clone, Copy)]
 pub struct Tables<'a> {
-    /// Constants and learning rate.
+    /// Hyperparameters and learning rate.
     pub settings: &'a Slice<OptimizerSettings>,
-    /// From [`ParameterGroups::table`].
+    /// Group table, from [`ParameterGroups::table`].
     pub groups: &'a Slice<u16>,
-    /// From [`rules`].
+    /// Rules by group, from [`rules`].
     pub rules: &'a Slice<OptimizerRule>,
 }
 
-/// Blocks of a kernel with four elements per thread and turn.
+/// Grid of a grid-stride kernel with `per_thread` elements per thread and iteration.
 fn grid(n: usize, per_thread: usize) -> Grid {
     let blocks = n.div_ceil(256 * per_thread).clamp(1, 1 << 16) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// One block per run of each of some matrices.
+/// One block per run of [`RUN`] elements of each matrix.
 fn runs(n: usize, matrices: usize) -> Grid {
     let blocks = [n.div_ceil(RUN).max(1) as u32, matrices as u32, 1];
     Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Numbers that say which matrices have a gradient: those above 0, `stride` from one to the next.
+/// Numbers that say which matrices have a gradient: those with a number above 0.
 #[derive(Clone, Copy)]
 pub struct Used<'a> {
-    /// The numbers.
+    /// Buffer of the numbers.
     pub numbers: &'a Slice<f64>,
-    /// From one matrix to the next.
+    /// Elements from one matrix's number to the next.
     pub stride: usize,
 }
 
-/// The optimisers of one device.
+/// Launches optimiser kernels on one device.
 pub struct CudaOptimizer {
     kernels: OptimizerKernels,
 }
 
 impl CudaOptimizer {
-    /// Loads the kernels.
+    /// Loads the kernel module.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self { kernels: OptimizerKernels::load(gpu)? })
     }
 
-    /// Temporaries of an update, as counts and sizes of elements: of the norm, then those that Muon takes together.
+    /// Temporaries of an update, as number of elements and bytes per element: those of the norm, then those that Muon holds at
+    /// once.
     pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> Vec<(usize, usize)> {
         let most = |size: fn(&MatrixRun) -> usize| matrices.iter().map(size).max().unwrap_or(0);
         let (len, gram) = (most(MatrixRun::len), most(|run| run.count * run.first.side() * run.first.side()));
@@ -151,7 +152,7 @@ impl CudaOptimizer {
         vec![(norm, 4), (len, 4), (len, 4), (gram, 4), (gram, 4)]
     }
 
-    /// Norm of the gradient, decision about the update, and scale of the next loss.
+    /// Computes the norm of the gradient, whether the update is applied, and the scale of the next loss.
     pub fn begin(
         &self,
         pass: &mut Pass,
@@ -175,7 +176,7 @@ impl CudaOptimizer {
         )
     }
 
-    /// Updates all parameters of AdamW, unless the update is skipped.
+    /// Updates all parameters of AdamW unless the update is skipped.
     pub fn adamw(
         &self,
         pass: &mut Pass,
@@ -196,7 +197,7 @@ impl CudaOptimizer {
         Ok(())
     }
 
-    /// Updates these matrices by Muon, unless the update is skipped: each is multiplied as `gemm` says. One that is not
+    /// Updates matrices by Muon unless the update is skipped; `gemm` multiplies them with the given options. A matrix that is not
     /// `used` keeps its momentum.
     pub fn muon(
         &self,
@@ -273,15 +274,15 @@ impl CudaOptimizer {
         Ok(())
     }
 
-    /// Writes the rounded copy of all weights.
+    /// Writes the copy of all weights, rounded to nearest.
     pub fn round(&self, pass: &mut Pass, params: &Slice<f32>, mut copy: Copy<'_>) -> Result<(), GpuError> {
         copy.check(params.len())?;
         let (copy, format) = copy.arguments();
         RoundWeights { n: params.len() as u64, params, copy, format }.launch(&self.kernels, pass, grid(params.len(), 4))
     }
 
-    /// Writes the copy that is rounded stochastically: the bits that the update which led to this state leaves. Of the
-    /// settings, the seed is read.
+    /// Writes the copy of all weights, rounded stochastically with the bits that the update leading to this state uses. Of the
+    /// settings, only the seed is read.
     pub fn draw(
         &self,
         pass: &mut Pass,
@@ -296,7 +297,7 @@ impl CudaOptimizer {
         DrawWeights { n, settings, state, params, copy, format }.launch(&self.kernels, pass, grid(params.len(), 4))
     }
 
-    /// Copies a range of parameters with its state to the same number of elements at `to`; they do not overlap.
+    /// Copies a range of parameters with its state to the same number of elements at `to`; the ranges must not overlap.
     pub fn copy_range(
         &self,
         pass: &mut Pass,
@@ -307,12 +308,12 @@ impl CudaOptimizer {
         self.edit(pass, buffers, EDIT_COPY, from.start, to..to.saturating_add(from.len()))
     }
 
-    /// Sets a range of parameters and their state to zero.
+    /// Sets a range of parameters and its state to zero.
     pub fn mask_range(&self, pass: &mut Pass, buffers: &mut Buffers<'_>, range: Range<usize>) -> Result<(), GpuError> {
         self.edit(pass, buffers, EDIT_MASK, range.start, range)
     }
 
-    /// Sets the state of a range of parameters to zero; the parameters stay.
+    /// Sets the state of a range to zero; leaves the parameters.
     pub fn reset_range(&self, pass: &mut Pass, buffers: &mut Buffers<'_>, range: Range<usize>) -> Result<(), GpuError> {
         self.edit(pass, buffers, EDIT_RESET, range.start, range)
     }
@@ -343,7 +344,7 @@ impl CudaOptimizer {
     }
 }
 
-/// The Newton-Schulz iteration of each matrix. Returns whether the results are in `next`.
+/// Runs the Newton-Schulz iterations of all matrices of a run. Returns whether the results are in `next`.
 fn orthogonalise(
     pass: &mut Pass,
     (gemm, options): (&CudaGemm, Options),
@@ -358,7 +359,7 @@ fn orthogonalise(
     let mut gram = frame.take::<f32>("Gram matrices", run.count * side * side)?;
     let mut polynomial = frame.take::<f32>("polynomials of Gram matrices", run.count * side * side)?;
     let is_wide = rows <= columns;
-    // Of every matrix: operands and result, each one behind the other.
+    // Batches the product over all matrices of the run: operands and results of consecutive matrices are adjacent.
     let of_all = |op: Gemm, strides: [usize; 3]| {
         let [a, b, c] = strides.map(|stride| if run.count > 1 { stride } else { 0 });
         let stride = |layout: Layout, stride| layout.stride(stride);

@@ -1,28 +1,28 @@
-//! Which parameter is updated how.
+//! Update rules of parameters.
 
 use super::Matrix;
 use crate::nn::parameters::{ALIGN, ParameterMap, View, ViewId};
 
-/// An optimiser.
+/// Optimiser of a parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// For everything.
+    /// AdamW, for any parameter.
     #[default]
     AdamW,
-    /// For matrices of hidden layers.
+    /// Muon, for matrices of hidden layers.
     Muon,
 }
 
-/// How a parameter is updated.
+/// Update rule of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// Decoupled decay λ.
+    /// Decoupled weight decay λ.
     pub decay: f64,
     /// Factor of the learning rate.
     pub lr_factor: f64,
-    /// Whether it stays as it is, with its moments.
+    /// Whether the parameter and its moments stay unchanged.
     pub is_frozen: bool,
-    /// Its optimiser.
+    /// Optimiser of the parameter.
     pub method: Method,
 }
 
@@ -33,12 +33,12 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// AdamW that lets matrices decay and vectors not.
+    /// AdamW rule that applies `decay` to matrices and no decay to vectors.
     pub fn adamw(view: &View, decay: f64) -> Self {
         Self { decay: if view.shape.len() >= 2 { decay } else { 0.0 }, ..Self::default() }
     }
 
-    /// What the update of one element does.
+    /// Mode of the update of each element.
     pub fn mode(&self) -> Mode {
         match (self.is_frozen, self.method) {
             (true, _) => Mode::Frozen,
@@ -48,48 +48,48 @@ impl Rule {
     }
 }
 
-/// What the update of one element does, as kernels know it.
+/// Mode of the update of one element, as passed to kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
-    /// Nothing; its gradient does not count in the norm.
+    /// No update; the gradient does not count in the norm.
     Frozen = 0,
-    /// AdamW.
+    /// Update by AdamW.
     AdamW = 1,
-    /// Its matrix is updated apart.
+    /// Update by Muon, in the kernels for matrices.
     Muon = 2,
 }
 
-/// Parameters with the same rule.
+/// Parameters with a common rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterGroup {
-    /// Their rule.
+    /// Rule of the group.
     pub rule: Rule,
-    /// Their views.
+    /// Views in the group.
     pub views: Vec<ViewId>,
 }
 
-/// All parameters of a map, each in one group.
+/// Partition of the parameters of a map into groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterGroups {
     groups: Vec<ParameterGroup>,
-    /// Group of each view.
+    /// Index of each view's group.
     of_view: Vec<u16>,
 }
 
-/// Why a rule was refused.
+/// Reason why a rule was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// Muon of what is neither a matrix nor several.
+    /// Muon is requested for a view that is neither a matrix nor a stack of matrices.
     #[error("parameter `{0}` is no matrix: Muon cannot update it, use AdamW")]
     NoMatrix(String),
-    /// More different rules than a table holds.
+    /// There are more distinct rules than the table can hold.
     #[error("there are more than 65534 different rules for parameters")]
     TooMany,
 }
 
 impl ParameterGroups {
-    /// Gives every view its rule; views of the same rule share a group.
+    /// Assigns a rule to every view; views with equal rules share a group.
     pub fn new(map: &ParameterMap, rule: impl Fn(&View) -> Rule) -> Result<Self, GroupError> {
         let (mut groups, mut of_view) = (Vec::<ParameterGroup>::new(), vec![]);
         for (i, view) in map.views().enumerate() {
@@ -108,22 +108,22 @@ impl ParameterGroups {
         Ok(Self { groups, of_view })
     }
 
-    /// The groups.
+    /// All groups, by index.
     pub fn groups(&self) -> &[ParameterGroup] {
         &self.groups
     }
 
-    /// Rule of a view.
+    /// Rule of one view.
     pub fn rule(&self, view: ViewId) -> &Rule {
         &self.groups[usize::from(self.of_view[view.0])].rule
     }
 
-    /// Views with their rules.
+    /// Iterates over the views with their rules.
     pub fn views<'a>(&'a self, map: &'a ParameterMap) -> impl Iterator<Item = (&'a View, &'a Rule)> {
         map.views().enumerate().map(|(i, view)| (view, self.rule(ViewId(i))))
     }
 
-    /// Group of every run of [`ALIGN`] elements of the buffer, as kernels look it up.
+    /// Group of every run of [`ALIGN`] elements in the buffer, the lookup table of the kernels.
     pub fn table(&self, map: &ParameterMap) -> Vec<u16> {
         let mut table = vec![0; map.len() / ALIGN];
         for (view, group) in map.views().zip(&self.of_view) {
@@ -133,8 +133,8 @@ impl ParameterGroups {
         table
     }
 
-    /// Matrices of Muon that are not frozen; of a view `[n, rows, columns]` there are n. `parts` divides the rows of a packed
-    /// view: their numbers of rows, or nothing for one that is not packed.
+    /// Matrices updated by Muon, without frozen ones; a view `[n, rows, columns]` has n. `parts` gives the row counts of the
+    /// parts of a packed view, and is empty for other views.
     pub fn matrices(&self, map: &ParameterMap, parts: impl Fn(&View) -> Vec<usize>) -> Vec<(Matrix, Rule)> {
         let mut matrices = vec![];
         for (view, rule) in self.views(map).filter(|(_, rule)| rule.mode() == Mode::Muon) {

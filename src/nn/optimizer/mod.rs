@@ -15,7 +15,7 @@
 //!
 //! # Muon (Jordan et al., 2024, <https://kellerjordan.github.io/posts/muon/>)
 //!
-//! For a matrix W of a hidden layer with momentum buffer B (kept where AdamW keeps m):
+//! For a matrix W of a hidden layer with momentum buffer B (stored where AdamW stores m):
 //!
 //! ```text
 //! B = μ B + g
@@ -24,19 +24,18 @@
 //! W = W - η (sqrt(max(1, rows / columns)) X + λ W)
 //! ```
 //!
-//! (a, b, c) = (3.4445, -4.7750, 2.0315) brings all singular values near 1, so that X is nearly the orthogonal matrix
-//! closest to U. With more rows than columns, A = Xᵀ X and X = a X + X (b A + c A²), which is the same with fewer
-//! operations. A matrix packed of others (queries, keys and values) is orthogonalised part by part.
+//! (a, b, c) = (3.4445, -4.7750, 2.0315) brings all singular values near 1, so that X is nearly the orthogonal matrix closest to
+//! U. With more rows than columns, A = Xᵀ X and X = a X + X (b A + c A²), which gives the same result with fewer operations. A
+//! matrix packed from several (queries, keys and values) is orthogonalised part by part.
 //!
 //! # Norm and clipping
 //!
-//! The gradient of all parameters that are not frozen, unscaled, is scaled to the norm c if its norm exceeds c. It is what
-//! [`Clip`] says.
+//! The gradient of all parameters that are not frozen, unscaled, is scaled to the norm c if its norm exceeds c; see [`Clip`].
 //!
 //! # Scale of the loss
 //!
-//! Gradients of 16-bit floating point underflow; with the loss times a scale they do not. [`LossScaler`] finds the scale: see
-//! there. An update with a gradient that is not finite is skipped, and counts as no update.
+//! Gradients in 16-bit floating point underflow; multiplying the loss by a scale prevents it. [`LossScaler`] finds the scale. An
+//! update with a gradient that is not finite is skipped and not counted.
 
 pub mod cpu;
 pub mod cuda;
@@ -46,14 +45,14 @@ mod scaler;
 pub use groups::{GroupError, Method, Mode, ParameterGroup, ParameterGroups, Rule};
 pub use scaler::LossScaler;
 
-/// Constants of AdamW.
+/// Hyperparameters of AdamW.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamW {
-    /// Decay of the mean of gradients.
+    /// Decay rate β₁ of the mean of gradients.
     pub beta1: f64,
-    /// Decay of the mean of their squares.
+    /// Decay rate β₂ of the mean of squared gradients.
     pub beta2: f64,
-    /// Added to the denominator.
+    /// Constant ε added to the denominator.
     pub eps: f64,
 }
 
@@ -64,13 +63,13 @@ impl Default for AdamW {
 }
 
 impl AdamW {
-    /// `1 - β₁ᵗ` and `1 - β₂ᵗ` of update t.
+    /// Bias corrections `1 - β₁ᵗ` and `1 - β₂ᵗ` of update t.
     pub fn bias_corrections(&self, t: u64) -> (f64, f64) {
         (1.0 - power(self.beta1, t), 1.0 - power(self.beta2, t))
     }
 }
 
-/// `xⁿ` by repeated squaring: the same bits on host and device.
+/// `xⁿ` by repeated squaring, with the same bits on host and device.
 fn power(mut x: f64, mut n: u64) -> f64 {
     let mut product = 1.0;
     while n > 0 {
@@ -83,14 +82,14 @@ fn power(mut x: f64, mut n: u64) -> f64 {
     product
 }
 
-/// Constants of Muon.
+/// Hyperparameters of Muon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Muon {
-    /// Momentum μ.
+    /// Momentum coefficient μ.
     pub momentum: f64,
-    /// Whether the momentum is applied once ahead.
+    /// Whether the update is the gradient plus μ times the new momentum (Nesterov).
     pub is_nesterov: bool,
-    /// Newton-Schulz iterations.
+    /// Number of Newton-Schulz iterations.
     pub iterations: u32,
 }
 
@@ -102,44 +101,44 @@ impl Default for Muon {
 
 /// Coefficients of the quintic iteration (Jordan et al., 2024).
 pub const NEWTON_SCHULZ: [f64; 3] = [3.4445, -4.7750, 2.0315];
-/// Added to the norm of a matrix before it divides.
+/// Constant added to the norm of a matrix before the division by it.
 pub const MUON_EPS: f64 = 1e-7;
 
-/// Factor of the orthogonal matrix in Muon.
+/// Scale of the orthogonalised matrix in Muon: `sqrt(max(1, rows / columns))`.
 pub fn muon_factor(rows: usize, columns: usize) -> f64 {
     (rows as f64 / columns.max(1) as f64).max(1.0).sqrt()
 }
 
-/// Largest norm of the gradient; 0 or less does not clip.
+/// Maximum norm of the gradient; 0 or less disables clipping.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clip(pub f64);
 
 impl Clip {
-    /// Factor of a gradient of this norm.
+    /// Factor that scales a gradient of norm `norm`; at most 1.
     pub fn factor(self, norm: f64) -> f64 {
         if self.0 > 0.0 && norm > self.0 { self.0 / norm } else { 1.0 }
     }
 }
 
-/// What changes between updates.
+/// Values that change from update to update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update {
-    /// Number of the update, from 1; skipped ones do not count.
+    /// Number of the update, from 1; skipped updates do not count.
     pub t: u64,
     /// Learning rate η, before the factors of groups.
     pub learning_rate: f64,
-    /// Factor of the gradient: of the clipping, and 1 / scale of the loss.
+    /// Factor of the gradient: clipping factor / loss scale.
     pub grad_scale: f64,
 }
 
-/// Matrices of one size, one behind the other, each of which Muon makes orthogonal for itself.
+/// Adjacent matrices of the same size, each orthogonalised by Muon separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixRun {
-    /// The first of them.
+    /// First matrix of the run.
     pub first: Matrix,
-    /// How many.
+    /// Number of matrices.
     pub count: usize,
-    /// Where the number of the first one is among those that say which have a gradient; all have without it.
+    /// Index of the first matrix among the numbers that say which matrices have a gradient; `None`: all have one.
     pub used: Option<usize>,
 }
 
@@ -150,50 +149,50 @@ impl From<Matrix> for MatrixRun {
 }
 
 impl MatrixRun {
-    /// Elements of all.
+    /// Number of elements in all matrices.
     pub const fn len(&self) -> usize {
         self.count * self.first.len()
     }
 
-    /// Whether there are none.
+    /// Whether the run has no elements.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements of all in the buffer.
+    /// Range of all matrices in the buffer of the parameters.
     pub const fn range(&self) -> std::ops::Range<usize> {
         self.first.start..self.first.start + self.len()
     }
 }
 
-/// A part of the parameters that is one matrix of Muon.
+/// A range of the parameters that is one matrix of Muon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// First element in the buffer of the parameters.
+    /// Index of the first element in the buffer of the parameters.
     pub start: usize,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Columns; rows follow each other.
+    /// Number of columns; rows are adjacent.
     pub columns: usize,
 }
 
 impl Matrix {
-    /// Elements.
+    /// Number of elements.
     pub const fn len(&self) -> usize {
         self.rows * self.columns
     }
 
-    /// Whether it has no elements.
+    /// Whether the matrix has no elements.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its elements in the buffer.
+    /// Range of the matrix in the buffer of the parameters.
     pub const fn range(&self) -> std::ops::Range<usize> {
         self.start..self.start + self.len()
     }
 
-    /// Side of its Gram matrix: the shorter one.
+    /// Side of the Gram matrix: the smaller of rows and columns.
     pub const fn side(&self) -> usize {
         if self.rows < self.columns { self.rows } else { self.columns }
     }

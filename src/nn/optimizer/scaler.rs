@@ -1,32 +1,33 @@
-//! The scale of the loss of 16-bit floating point.
+//! Loss scale for 16-bit floating point.
 
-/// Finds the scale: it grows after updates without overflow, and shrinks at one with (as PyTorch's `GradScaler`).
+/// Adapts the loss scale: it grows after `interval` updates without overflow, and shrinks after an overflow (like PyTorch's
+/// `GradScaler`).
 ///
-/// The state is `scale` and `good`; the rest are constants.
+/// The state is `scale` and `good`; the other fields are constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossScaler {
     /// Scale of the next loss.
     pub scale: f64,
-    /// Updates without overflow since the scale changed.
+    /// Number of updates without overflow since the scale changed.
     pub good: u32,
-    /// Factor of a growing scale.
+    /// Factor by which the scale grows.
     pub growth: f64,
-    /// Factor of a shrinking scale.
+    /// Factor by which the scale shrinks after an overflow.
     pub backoff: f64,
-    /// Updates without overflow before the scale grows.
+    /// Number of updates without overflow before the scale grows.
     pub interval: u32,
 }
 
 impl LossScaler {
-    /// Limits of the scale.
+    /// Minimum and maximum of the scale.
     pub const LIMITS: (f64, f64) = (1.0, 16_777_216.0);
 
-    /// A scale that stays.
+    /// Creates a constant scale.
     pub const fn fixed(scale: f64) -> Self {
         Self { scale, good: 0, growth: 1.0, backoff: 1.0, interval: u32::MAX }
     }
 
-    /// Takes in whether a gradient overflowed. Returns whether the update is applied.
+    /// Records whether a gradient overflowed. Returns whether the update is applied.
     pub fn update(&mut self, is_overflow: bool) -> bool {
         let mut factor = 1.0;
         if is_overflow {

@@ -1,10 +1,10 @@
-//! Elementary functions whose results are right once they are rounded to f32: relative error at most 5e-10, where half a
-//! unit in the last place of an f32 is 3e-8 or more.
+//! Elementary functions that are accurate after rounding to f32: the relative error is at most 5e-10, while half a unit in the
+//! last place of an f32 is 3e-8 or more.
 //!
-//! Arguments and results are f64, computed with additions, products and quotients alone: no fused operation, no table, no
-//! branch (choices are selections), so that a loop becomes vector instructions and gives the same bits on every machine.
-//! Arguments are meant to come from f32 arithmetic: beyond the range of f32 results are clamped. Coefficients are of
-//! interpolations at Chebyshev nodes, computed with 40 digits.
+//! Arguments and results are f64, computed only with additions, products and quotients: no fused operation, no table, no branch
+//! (choices are selections), so that loops vectorise and give the same bits on every machine. Arguments are expected to come from
+//! f32 arithmetic: results beyond the range of f32 are clamped. Coefficients are those of interpolations at Chebyshev nodes,
+//! computed with 40 digits.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -22,7 +22,7 @@ fn polynomial<const N: usize>(c: &[f64; N], x: f64) -> f64 {
     sum
 }
 
-/// `(e^r - 1 - r) / r²` for |r| <= ln(2) / 2.
+/// Coefficients of `(e^r - 1 - r) / r²` for |r| <= ln(2) / 2.
 const EXP: [f64; 6] = [
     0.500_000_001_346_580_9,
     0.166_666_666_816_232_3,
@@ -32,7 +32,7 @@ const EXP: [f64; 6] = [
     0.000_198_909_908_246_736_54,
 ];
 
-/// `x = n ln 2 + r`: `2^n` and `e^r - 1`. x is in ±700.
+/// Splits `x = n ln 2 + r`, with x in ±700, into `2^n` and `e^r - 1`.
 #[inline(always)]
 fn split_exp(x: f64) -> (f64, f64) {
     let shifted = x * LOG2_E + MAGIC;
@@ -44,19 +44,20 @@ fn split_exp(x: f64) -> (f64, f64) {
 
 #[inline(always)]
 fn clamp(x: f64, limit: f64) -> f64 {
-    // NaN stays.
+    // Comparisons keep NaN.
     let x = if x < -limit { -limit } else { x };
     if x > limit { limit } else { x }
 }
 
-/// `e^x`; beyond ±700 as at ±700, which are 0 and infinity in f32 whatever f32 they are multiplied with.
+/// Exponential function `e^x`. Beyond ±700 the result is that at ±700, which is 0 or infinity in f32 even after a product with
+/// any f32.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
     let (scale, less_1) = split_exp(clamp(x, 700.0));
     scale + scale * less_1
 }
 
-/// Hyperbolic tangent: `(e^2x - 1) / (e^2x + 1)`, and x where its square is nothing beside 1.
+/// Hyperbolic tangent: `(e^2x - 1) / (e^2x + 1)`, and x if its square is negligible relative to 1.
 #[inline(always)]
 pub fn tanh(x: f64) -> f64 {
     let (scale, less_1) = split_exp(clamp(2.0 * x, 40.0));
@@ -65,7 +66,7 @@ pub fn tanh(x: f64) -> f64 {
     if x.abs() < 1.0 / 65_536.0 { x } else { t }
 }
 
-/// `erf(x) / x` in x², for |x| <= 1.
+/// Coefficients of `erf(x) / x` in x², for |x| <= 1.
 const ERF_SMALL: [f64; 8] = [
     1.128_379_167_061_543_4,
     -0.376_126_384_680_287_1,
@@ -76,7 +77,7 @@ const ERF_SMALL: [f64; 8] = [
     0.000_112_659_590_256_066_09,
     -9.667_044_571_486_997e-6,
 ];
-/// `e^(z²) erfc(z) / t` in `t = 1 / (1 + z / 2)`, for z from 1 to 14.
+/// Coefficients of `e^(z²) erfc(z) / t` in `t = 1 / (1 + z / 2)`, for z from 1 to 14.
 const ERFC_TAIL: [f64; 10] = [
     0.282_094_482_613_063_7,
     0.282_103_571_010_695_67,
@@ -90,7 +91,7 @@ const ERFC_TAIL: [f64; 10] = [
     -0.078_524_915_774_681_74,
 ];
 
-/// `erfc(z)` for z of 1 or more; beyond 14 as at 14, which is 0 in f32.
+/// `erfc(z)` for z >= 1; beyond 14 the value at 14, which is 0 in f32.
 #[inline(always)]
 fn erfc_tail(z: f64) -> f64 {
     let z = clamp(z, 14.0);
@@ -98,17 +99,17 @@ fn erfc_tail(z: f64) -> f64 {
     exp(-z * z) * (t * polynomial(&ERFC_TAIL, t))
 }
 
-/// Error function.
+/// Error function of `x`.
 #[inline(always)]
 pub fn erf(x: f64) -> f64 {
     let size = x.abs();
     let large = 1.0 - erfc_tail(size);
     let large = if x < 0.0 { -large } else { large };
-    // NaN is not small, and `large` keeps it.
+    // NaN is not below 1, so `large` is returned, which is NaN.
     if size < 1.0 { x * polynomial(&ERF_SMALL, x * x) } else { large }
 }
 
-/// `1 - erf(x)`, without cancellation where it is small.
+/// Complementary error function `1 - erf(x)`, without cancellation where it is small.
 #[inline(always)]
 pub fn erfc(x: f64) -> f64 {
     let size = x.abs();
@@ -117,7 +118,7 @@ pub fn erfc(x: f64) -> f64 {
     if size < 1.0 { 1.0 - x * polynomial(&ERF_SMALL, x * x) } else { large }
 }
 
-/// Natural logarithm of a number that f32 holds: -∞ of 0, NaN of negative numbers.
+/// Natural logarithm of a value in the range of f32: -∞ at 0, NaN for negative values.
 #[inline(always)]
 pub fn ln(x: f64) -> f64 {
     // x = 2^n m with m from sqrt(1/2) to sqrt(2).
@@ -125,11 +126,11 @@ pub fn ln(x: f64) -> f64 {
     const ONE: u64 = 1.0_f64.to_bits();
     let bits = x.to_bits().wrapping_add(ONE - SQRT_HALF);
     let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
-    // The exponent as a number, by the bits of 2^52 + exponent.
+    // Converts the exponent to f64 by the bits of 2^52 + exponent.
     let n = f64::from_bits(bits >> 52 | 0x4330_0000_0000_0000) - (4_503_599_627_370_496.0 + 1023.0);
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
-    // 2 artanh(s)
+    // Series of 2 artanh(s).
     let tail = polynomial(&[2.0 / 3.0, 2.0 / 5.0, 2.0 / 7.0, 2.0 / 9.0, 2.0 / 11.0, 2.0 / 13.0], z);
     let y = n * LN_2 + (2.0 * s + s * z * tail);
     let y = if x == 0.0 { f64::NEG_INFINITY } else { y };
@@ -137,8 +138,8 @@ pub fn ln(x: f64) -> f64 {
     if x >= 0.0 { y } else { f64::NAN }
 }
 
-/// Error function in double precision: `2/sqrt(π) e^{-x²} Σ 2ⁿ x^(2n+1) / (2n+1)!!`, whose terms have one sign (Abramowitz and
-/// Stegun 7.1.6). Slow; for definitions in f64.
+/// Error function in double precision: `2/sqrt(π) e^{-x²} Σ 2ⁿ x^(2n+1) / (2n+1)!!`, whose terms all have the same sign
+/// (Abramowitz and Stegun 7.1.6). Slow; for definitions in f64.
 pub fn erf_f64(x: f64) -> f64 {
     if x.abs() > 6.0 {
         return x.signum();
@@ -152,7 +153,7 @@ pub fn erf_f64(x: f64) -> f64 {
     std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
-/// `1 - erf(x)` in double precision. Slow; for definitions in f64.
+/// Complementary error function in double precision. Slow; for definitions in f64.
 pub fn erfc_f64(x: f64) -> f64 {
     if x < 2.0 {
         return if x < -2.0 { 2.0 - erfc_f64(-x) } else { 1.0 - erf_f64(x) };

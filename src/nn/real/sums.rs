@@ -1,15 +1,15 @@
-//! Sums and maxima of long rows, in an order that vectors can follow.
+//! Sums and maxima of long rows, in an order that vectorises.
 
 use super::Real;
 
-/// Partial sums of [`sums`].
+/// Number of partial sums of [`sums`].
 pub const LANES: usize = 16;
 
-/// `S` sums of functions of the elements of `A` slices of one length, in f64. Element i is added to the partial sum
-/// i mod [`LANES`]; these are added in pairs at distance 8, 4, 2, 1. Part of the definitions that use it: the same bits
-/// on any machine. Call it inside [`wide`](super::wide).
+/// `S` sums of functions of the elements of `A` slices of equal length, in f64. Element i is added to the partial sum i mod
+/// [`LANES`]; partial sums are added in pairs at distance 8, 4, 2, 1. This order is part of the definitions that use it, and
+/// gives the same bits on any machine. Call it inside [`wide`](super::wide).
 ///
-/// Loops by index: `array::from_fn` and `map` are functions that the compiler does not inline across units of compilation.
+/// The loops use indices, because the compiler does not inline `array::from_fn` and `map` across codegen units.
 #[inline(always)]
 pub fn sums<const A: usize, const S: usize, R: Real>(of: [&[R]; A], f: impl Fn([f64; A]) -> [f64; S]) -> [f64; S] {
     let n = of[0].len();
@@ -56,7 +56,7 @@ fn add<const S: usize>(lanes: &mut [[f64; LANES]; S], lane: usize, x: [f64; S]) 
     }
 }
 
-/// The largest element; -∞ of none. NaN is passed over.
+/// Largest element; -∞ if there is none. NaN is ignored.
 #[inline(always)]
 pub fn max<R: Real>(x: &[R]) -> R {
     let larger = |a: R, b: R| if b > a { b } else { a };

@@ -1,12 +1,12 @@
 use super::*;
 
-/// Every `step`-th f32 between two numbers, both signs if `negative`.
+/// Every `step`-th f32 between two values, with both signs if `negative`.
 fn numbers(from: f32, to: f32, step: u32, negative: bool) -> Vec<f32> {
     let positive = (from.to_bits()..=to.to_bits()).step_by(step as usize).map(f32::from_bits);
     positive.flat_map(|x| [x, if negative { -x } else { x }]).collect()
 }
 
-/// Largest distance from the exact value, in units in the last place of an f32.
+/// Maximum error, in units in the last place of an f32.
 fn worst(x: &[f32], f: fn(&mut [f32]), exact: impl Fn(f64) -> f64) -> f64 {
     let mut y = x.to_vec();
     f(&mut y);
@@ -37,7 +37,7 @@ fn vector_functions_are_within_two_units_in_the_last_place() {
     let erfc = |x: &mut [f32]| x.iter_mut().for_each(|x| *x = math::erfc(f64::from(*x)) as f32);
     let off = worst(&numbers(1e-40, 9.0, step, true), erfc, math::erfc_f64);
     assert!(off <= 0.51, "erfc: {off}");
-    // Where functions change their formula.
+    // Values near the points where functions change their formula.
     let near = |x: f32| numbers(x * 0.999, x * 1.001, 7, true);
     assert!(worst(&near(1.0), verf, math::erf_f64) <= 0.51 && worst(&near(1.0 / 65_536.0), vtanh, f64::tanh) <= 0.51);
     for middle in [1.0, std::f32::consts::FRAC_1_SQRT_2, std::f32::consts::SQRT_2] {
@@ -68,7 +68,7 @@ fn vector_functions_have_limits() {
     }
 }
 
-/// The bits of a few results: no machine, instruction set or compiler may change them.
+/// Pins the bits of a few results: they must not change with machine, instruction set or compiler.
 #[test]
 fn vector_functions_have_these_bits() {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -101,7 +101,7 @@ fn a_sum_has_one_order() {
 
 #[test]
 fn the_double_error_function_is_exact() {
-    // Abramowitz and Stegun, table 7.1.
+    // Values from Abramowitz and Stegun, table 7.1.
     for (x, y) in [(0.5, 0.520_499_877_813_046_5), (1.0, 0.842_700_792_949_714_9), (2.0, 0.995_322_265_018_952_7)] {
         assert!((math::erf_f64(x) - y).abs() < 4e-16 && math::erf_f64(-x) == -math::erf_f64(x));
     }

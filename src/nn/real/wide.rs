@@ -2,15 +2,15 @@
 
 use crate::num::isa::Isa;
 
-/// A loop too long for the compiler to inline as a closure: mark `run` `#[inline(always)]`.
+/// A loop that is too long for the compiler to inline as a closure; mark `run` as `#[inline(always)]`.
 pub trait Loop {
-    /// Result.
+    /// Result of the loop.
     type Output;
-    /// The loop.
+    /// Runs the loop.
     fn run(self) -> Self::Output;
 }
 
-/// [`wide`] of a [`Loop`].
+/// Runs a [`Loop`] as [`wide`] does.
 #[inline(always)]
 pub fn wide_loop<L: Loop>(work: L) -> L::Output {
     #[cfg(target_arch = "x86_64")]
@@ -36,9 +36,9 @@ fn avx2_loop<L: Loop>(work: L) -> L::Output {
     work.run()
 }
 
-/// Runs a loop that was compiled for the widest vectors of this processor. It must not call functions that the compiler
-/// does not inline; the results are the same bits on any instruction set, as the compiler neither contracts nor
-/// reorders floating-point operations.
+/// Runs a loop that is compiled for the widest vectors of this processor. The loop must not call functions that the compiler does
+/// not inline. Results have the same bits on any instruction set, because the compiler neither contracts nor reorders
+/// floating-point operations.
 #[inline(always)]
 pub fn wide<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(target_arch = "x86_64")]

@@ -31,7 +31,7 @@ pub fn apply<R: Real>(
     Ok(())
 }
 
-/// `sign` is 1, or -1 for the inverse.
+/// Rotates one head; `sign` is 1, or -1 for the inverse.
 #[inline]
 fn rotate<R: Real>(layout: RopeLayout, head: &mut [R], cos: &[R], sin: &[R], sign: R) {
     let turn = |a: &mut R, b: &mut R, cos: R, sin: R| {
@@ -126,7 +126,7 @@ mod tests {
     fn gradients_are_finite_differences_and_the_inverse_restores() {
         let table = RopeTable::<f64>::new(12, 6, 500.0);
         for layout in LAYOUTS {
-            // Packed queries, keys and values: the values stay.
+            // In packed queries, keys and values, the values stay unchanged.
             let op = Rope::new(5, 3, 6, 4, layout).stride(4 * 6 + 1).offset(3);
             let n = 5 * op.stride;
             let (x, w) = (numbers(n, 5), numbers(n, 6));

@@ -1,4 +1,4 @@
-//! [`Rope`] on a GPU: results are the bits of [`cpu`](super::cpu) in f32; in 16 bits each element is rounded once.
+//! [`Rope`] on a GPU: f32 results are bitwise equal to [`cpu`](super::cpu); 16-bit elements are rounded once.
 
 use super::{Rope, RopeError, RopeLayout, RopeTable};
 use crate::{
@@ -55,32 +55,32 @@ kernels! {
     }
 }
 
-/// Every module of this operation, for the tests of kernels.
+/// Kernel modules of this operation, for the kernel tests.
 pub const MODULES: &[ModuleSpec] = &[RopeKernels::SPEC, RopeKernels::F16, RopeKernels::BF16];
 
-/// Why nothing was rotated.
+/// Reason why nothing was rotated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CudaRopeError {
-    /// The declaration does not fit its buffers.
+    /// The buffers do not match the declaration.
     #[error(transparent)]
     Declared(#[from] RopeError),
-    /// The device refused.
+    /// The device reported an error.
     #[error(transparent)]
     Gpu(#[from] GpuError),
 }
 
-/// A [`RopeTable`] on a device.
+/// A [`RopeTable`] in device memory.
 pub struct CudaRopeTable {
     cos: Buf<f32>,
     sin: Buf<f32>,
-    /// Positions.
+    /// Number of positions.
     pub len: usize,
-    /// Pairs of a head.
+    /// Number of pairs per head.
     pub half: usize,
 }
 
 impl CudaRopeTable {
-    /// Copies a table.
+    /// Copies a table to the device.
     pub fn new(gpu: &Arc<Gpu>, table: &RopeTable<f32>) -> Result<Self, GpuError> {
         let cos = Buf::from_slice(gpu, "cosines of rotary positions", &table.cos)?;
         let sin = Buf::from_slice(gpu, "sines of rotary positions", &table.sin)?;
@@ -88,25 +88,25 @@ impl CudaRopeTable {
     }
 }
 
-/// Rotates on one device.
+/// Launches rotations on one device.
 pub struct CudaRope {
     kernels: ByFormat<RopeKernels>,
 }
 
 impl CudaRope {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         let specs = [RopeKernels::SPEC, RopeKernels::F16, RopeKernels::BF16];
         Self { kernels: ByFormat::new(gpu, specs, RopeKernels::load_as) }
     }
 
-    /// Loads the module of a format ahead.
+    /// Loads the module of `format` in advance.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.kernels.get(format).map(drop)
     }
 
-    /// Rotates `x` in place; with `is_inverse` by the opposite angles. A token whose position id is beyond the table is not
-    /// rotated and is noted in the flag, see [`first_invalid`](crate::nn::embedding::cuda::first_invalid).
+    /// Rotates `x` in place; with `is_inverse` by the opposite angles. A token whose position id is outside the table is not
+    /// rotated and is recorded in the flag, see [`first_invalid`](crate::nn::embedding::cuda::first_invalid).
     pub fn apply<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -125,7 +125,7 @@ impl CudaRope {
         let group = 16 / size_of::<T>();
         let halves = op.layout == RopeLayout::Half;
         let within = if halves { table.half } else { op.head_dim };
-        // A group of neighbouring pairs has at least two, so that their angles are aligned too.
+        // A group has at least two neighbouring pairs, so that their angles are aligned too.
         let has_groups = within.is_multiple_of(group) && op.stride.is_multiple_of(group);
         let g = RopeArgs {
             tokens: op.tokens as u64,

@@ -4,9 +4,9 @@
 //!
 //! `x'₀ = x₀ cos - x₁ sin`, `x'₁ = x₀ sin + x₁ cos`.
 //!
-//! The product of a rotated query and a rotated key depends on the difference of their positions only. The pairs are
-//! neighbours or halves, see [`RopeLayout`]. A rotation is orthogonal, so the backward pass is the inverse rotation of the
-//! gradient: `dx = R⁻ᵐ dx'`.
+//! The product of a rotated query and a rotated key depends only on the difference of their positions. The elements of a pair are
+//! neighbours or half a head apart, see [`RopeLayout`]. A rotation is orthogonal, so the backward pass is the inverse rotation of
+//! the gradient: `dx = R⁻ᵐ dx'`.
 //!
 //! Cosines and sines are computed in f64 and stored in a [`RopeTable`]. [`cpu`] is the definition.
 
@@ -20,15 +20,15 @@ use super::{embedding::sinusoid, real::Real};
 /// Which elements of a head form a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum RopeLayout {
-    /// 2i and 2i + 1, as in the paper.
+    /// Elements 2i and 2i + 1, as in the paper.
     Interleaved,
-    /// i and i + d / 2, as in GPT-NeoX and Llama.
+    /// Elements i and i + d / 2, as in GPT-NeoX and Llama.
     #[default]
     Half,
 }
 
 impl RopeLayout {
-    /// The elements of pair `i` of a head of `2 half` elements.
+    /// Indices of the elements of pair `i` in a head of `2 half` elements.
     #[inline(always)]
     pub const fn pair(self, i: usize, half: usize) -> (usize, usize) {
         match self {
@@ -38,46 +38,46 @@ impl RopeLayout {
     }
 }
 
-/// A rotation of heads in place.
+/// A rotation of heads, in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rope {
-    /// Tokens of all sequences.
+    /// Number of tokens in all sequences.
     pub tokens: usize,
-    /// Adjacent heads of a token that are rotated: in packed `[q, k, v]`, those of q and k.
+    /// Number of adjacent heads per token that are rotated: in packed `[q, k, v]`, those of q and k.
     pub heads: usize,
-    /// Elements of a head, an even number.
+    /// Number of elements per head, even.
     pub head_dim: usize,
-    /// Elements from a token to the next.
+    /// Elements from one token to the next.
     pub stride: usize,
-    /// Pairs.
+    /// Layout of the pairs.
     pub layout: RopeLayout,
-    /// Tokens of a sequence: token i has position `offset + i mod seq_len`.
+    /// Number of tokens per sequence: token i has position `offset + i mod seq_len`.
     pub seq_len: usize,
     /// Position of the first token of every sequence.
     pub offset: usize,
 }
 
 impl Rope {
-    /// Dense `[tokens, heads, head_dim]`, sequences that begin at position 0.
+    /// Declares dense `[tokens, heads, head_dim]` data; sequences begin at position 0.
     pub const fn new(tokens: usize, heads: usize, head_dim: usize, seq_len: usize, layout: RopeLayout) -> Self {
         Self { tokens, heads, head_dim, stride: heads * head_dim, layout, seq_len, offset: 0 }
     }
 
-    /// With so many elements from a token to the next.
+    /// Sets the number of elements from one token to the next.
     #[must_use]
     pub const fn stride(mut self, stride: usize) -> Self {
         self.stride = stride;
         self
     }
 
-    /// Sequences that begin at this position.
+    /// Sets the position of the first token of every sequence.
     #[must_use]
     pub const fn offset(mut self, offset: usize) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Checks sizes: of the data, of the table in positions and pairs, and of the position ids, if there are any.
+    /// Checks the lengths of the data, of the table in positions and pairs, and of the position ids, if any.
     pub fn check(&self, x: usize, (len, half): (usize, usize), position_ids: Option<usize>) -> Result<(), RopeError> {
         if !self.head_dim.is_multiple_of(2) || self.head_dim / 2 != half {
             return Err(RopeError::HeadDim { head_dim: self.head_dim, table: 2 * half });
@@ -105,18 +105,18 @@ impl Rope {
 /// Cosines and sines of every position and pair, `[len, head_dim / 2]` each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RopeTable<R = f32> {
-    /// Cosines.
+    /// Cosines, `[len, half]`.
     pub cos: Vec<R>,
-    /// Sines.
+    /// Sines, `[len, half]`.
     pub sin: Vec<R>,
-    /// Positions.
+    /// Number of positions.
     pub len: usize,
-    /// Pairs of a head.
+    /// Number of pairs per head.
     pub half: usize,
 }
 
 impl<R: Real> RopeTable<R> {
-    /// Angles in f64, results rounded once.
+    /// Computes the table; angles are f64, and results are rounded once.
     pub fn new(len: usize, head_dim: usize, base: f64) -> Self {
         let frequencies = sinusoid::frequencies(head_dim & !1, base);
         let angles = (0..len).flat_map(|m| frequencies.iter().map(move |f| (m as f64 * f).sin_cos()));
@@ -125,43 +125,43 @@ impl<R: Real> RopeTable<R> {
     }
 }
 
-/// Why nothing was rotated.
+/// Reason why nothing was rotated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RopeError {
-    /// An odd head, or a table for another one.
+    /// The head dimension is odd, or the table has another one.
     #[error("heads of {head_dim} elements cannot be rotated by a table for {table}")]
     HeadDim {
-        /// Of the declaration.
+        /// Head dimension of the declaration.
         head_dim: usize,
-        /// Of the table.
+        /// Head dimension of the table.
         table: usize,
     },
     /// The data are too short.
     #[error("tokens of {width} elements, {stride} apart, need {needed} elements, and {given} are given")]
     Length {
-        /// From the first to the last.
+        /// Elements from the first to the last rotated one.
         needed: usize,
-        /// Given.
+        /// Number of elements given.
         given: usize,
-        /// From a token to the next.
+        /// Elements from one token to the next.
         stride: usize,
-        /// Rotated elements of a token.
+        /// Number of rotated elements per token.
         width: usize,
     },
-    /// Not one per token.
+    /// The number of position ids differs from that of tokens.
     #[error("{needed} tokens have {given} position ids")]
     PositionIds {
-        /// Tokens.
+        /// Number of tokens.
         needed: usize,
-        /// Given.
+        /// Number of position ids given.
         given: usize,
     },
-    /// A position that the table does not have.
+    /// A position is outside the table.
     #[error("position {position} is beyond the {len} of the rotary table")]
     Position {
-        /// The position.
+        /// Position of the token.
         position: usize,
-        /// Positions of the table.
+        /// Number of positions in the table.
         len: usize,
     },
 }

@@ -1,27 +1,27 @@
-//! Drawing a token from logits.
+//! Sampling of a token from logits.
 //!
 //! The distribution is `softmax(logits / temperature)`, restricted to the [`Sampling::top_k`] most probable tokens, then to
 //! the fewest of those whose probabilities reach [`Sampling::top_p`] of their sum (nucleus sampling, Holtzman et al.,
 //! 2020), and normalised again. Tokens of equal logits are ordered by their number. Probabilities are f64.
 //!
-//! The draw has an address: the words of Philox at (seed, [`Purpose::Sampling`], step, sequence) make a number u of 53 bits
-//! in `[0, 1)`, and the first token, in descending order of probability, whose cumulative probability exceeds u is drawn.
-//! So a continuation depends on its seed only, not on how many texts are written at the same time.
+//! The draw has an address: the words of Philox at (seed, [`Purpose::Sampling`], step, sequence) form a number u of 53 bits in
+//! `[0, 1)`, and the first token, in descending order of probability, whose cumulative probability exceeds u is drawn. A
+//! continuation therefore depends only on its seed, not on the number of texts generated at the same time.
 
 use crate::num::rng::{Draw, Purpose};
 
-/// How tokens are drawn.
+/// Settings of token sampling.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Sampling {
-    /// Divides the logits; 0 takes the most probable token.
+    /// Divisor of the logits; 0 takes the most probable token.
     pub temperature: f32,
-    /// Most tokens to choose from; 0 is all.
+    /// Maximum number of candidate tokens; 0: all.
     pub top_k: usize,
-    /// Probability that the tokens to choose from have together; 1 is all.
+    /// Cumulative probability of the candidate tokens; 1: all.
     pub top_p: f32,
     /// Seed of the draws.
     pub seed: u64,
-    /// Number of the sequence: the same text is continued in different ways.
+    /// Number of the sequence, for different continuations of the same text.
     pub sequence: u32,
 }
 
@@ -31,45 +31,45 @@ impl Default for Sampling {
     }
 }
 
-/// A token that could have been drawn.
+/// A candidate token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
-    /// The token.
+    /// Token index in the vocabulary.
     pub token: u32,
-    /// Its probability, with temperature and restrictions.
+    /// Probability after temperature and restrictions.
     pub probability: f64,
 }
 
-/// A drawn token.
+/// A sampled token with the most probable alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// The token.
+    /// Token index in the vocabulary.
     pub token: u32,
-    /// Its probability.
+    /// Probability of the token.
     pub probability: f64,
     /// The most probable tokens, at most [`TOP`], in descending order.
     pub top: Vec<Candidate>,
 }
 
-/// Candidates that are returned.
+/// Maximum number of candidates returned with a sample.
 pub const TOP: usize = 10;
 
-/// Why no token was drawn.
+/// Reason why no token was sampled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SamplingError {
-    /// NaN, or no finite logit.
+    /// A logit is NaN or +infinity, or none is finite; holds its index.
     #[error("logit {0} is NaN or infinite: the model has diverged")]
     NonFinite(usize),
-    /// There is nothing to draw from.
+    /// There are no logits.
     #[error("there are no logits to draw a token from")]
     Empty,
-    /// A setting out of its range.
+    /// A setting is out of its range.
     #[error("temperature must be 0 or more, and top-p more than 0 and at most 1")]
     Setting,
 }
 
 impl Sampling {
-    /// Draws the token of a step. Logits of -infinity are never drawn.
+    /// Samples the token of a step. Tokens with logit -infinity are never sampled.
     pub fn draw(&self, logits: &[f32], step: u64) -> Result<Drawn, SamplingError> {
         let candidates = self.candidates(logits)?;
         let [high, low, ..] = Draw { seed: self.seed, purpose: Purpose::Sampling, step, lane: self.sequence }.words();
@@ -85,7 +85,7 @@ impl Sampling {
         Ok(Drawn { token: drawn.token, probability: drawn.probability, top })
     }
 
-    /// The tokens to choose from, in descending order of probability.
+    /// Candidate tokens in descending order of probability.
     pub fn candidates(&self, logits: &[f32]) -> Result<Vec<Candidate>, SamplingError> {
         if self.temperature.is_nan() || self.temperature < 0.0 || !(self.top_p > 0.0 && self.top_p <= 1.0) {
             return Err(SamplingError::Setting);
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(tokens(&all, &[f32::NEG_INFINITY, 0.0]), [1]);
     }
 
-    /// Frequencies of 20,000 draws against probabilities, by chi-squared with 3 degrees of freedom (0.1 %: 16.27).
+    /// Tests the frequencies of 20,000 draws by chi-squared with 3 degrees of freedom (0.1 %: 16.27).
     #[test]
     fn draws_follow_the_distribution() {
         let logits = [0.5_f32, -0.5, 1.5, 0.0];

@@ -1,4 +1,5 @@
-//! The definition: scores, exponentials and sums in f64, in the order of [`sums`]; results are rounded once, y twice.
+//! CPU definition of [`Softmax`]: scores, exponentials and sums in f64, in the order of [`sums`]; results are rounded once, `y`
+//! twice.
 
 use super::{Mask, Softmax};
 use crate::nn::{
@@ -7,10 +8,10 @@ use crate::nn::{
 };
 use rayon::prelude::*;
 
-/// Rows of a task.
+/// Number of rows per task.
 const TASK_ROWS: usize = 16;
 
-/// Probabilities and the logarithm of their denominator. Lengths beyond the declared ones count as those.
+/// Computes the probabilities and the log-sum-exp of each row. Lengths above the declared ones are clamped.
 pub fn forward<R: Real>(
     op: &Softmax,
     x: &[R],
@@ -33,11 +34,11 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// The rows of a task, forwards.
+/// Forward task over a range of rows.
 struct Forward<'a, R> {
     op: &'a Softmax,
     mask: &'a Mask<&'a [R], &'a [i32]>,
-    /// Number of the first row.
+    /// Index of the first row.
     first: usize,
     x: &'a [R],
     scores: &'a mut [f64],
@@ -69,14 +70,14 @@ impl<R: Real> Loop for Forward<'_, R> {
     }
 }
 
-/// Probabilities of the first keys, from their scores; returns the log-sum-exp.
+/// Computes the probabilities of the first keys from their scores; returns the log-sum-exp.
 #[inline(always)]
 fn row_forward<R: Real>(scores: &mut [f64], y: &mut [R]) -> f64 {
     let (y, masked) = y.split_at_mut(scores.len());
     masked.fill(R::zero());
     let largest = max(scores);
     if largest == f64::NEG_INFINITY {
-        // No key. NaN alone is not larger than -∞ either, and stays NaN.
+        // The row has no key, or is NaN: NaN is not larger than -∞ either, and stays NaN.
         let is_nan = scores.iter().any(|s| s.is_nan());
         let (p, lse) = if is_nan { (R::nan(), f64::NAN) } else { (R::zero(), f64::NEG_INFINITY) };
         y.fill(p);
@@ -101,7 +102,7 @@ pub fn backward<R: Real>(op: &Softmax, y: &[R], dy: &[R], dx: &mut [R]) -> Resul
     Ok(())
 }
 
-/// The rows of a task, backwards.
+/// Backward task over a range of rows.
 struct Backward<'a, R> {
     op: &'a Softmax,
     y: &'a [R],
@@ -117,7 +118,7 @@ impl<R: Real> Loop for Backward<'_, R> {
         let op = self.op;
         let rows = self.dx.chunks_exact_mut(op.k_len).zip(self.y.chunks_exact(op.k_len));
         for ((dx, y), dy) in rows.zip(self.dy.chunks_exact(op.k_len)) {
-            // Nothing of dy counts where y is 0, NaN neither.
+            // Elements of `dy` are ignored where `y` is 0, even if NaN.
             let kept = |y: f64, dy: f64| if y == 0.0 { 0.0 } else { dy };
             let [dot] = sums([y, dy], |[y, dy]| [y * kept(y, dy)]);
             for ((dx, y), dy) in dx.iter_mut().zip(y).zip(dy) {

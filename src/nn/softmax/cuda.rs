@@ -63,29 +63,29 @@ kernels! {
 }
 
 const SPECS: [ModuleSpec; 3] = [SoftmaxKernels::SPEC, SoftmaxKernels::F16, SoftmaxKernels::BF16];
-/// Every module of softmax.
+/// Kernel modules of softmax, one per storage format.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
-/// Softmax on one device.
+/// Launches softmax on one device.
 pub struct CudaSoftmax {
     kernels: ByFormat<SoftmaxKernels>,
-    /// Threads per block.
+    /// Number of threads per block.
     block: BlockSize,
 }
 
 impl CudaSoftmax {
-    /// Loads nothing yet.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self { kernels: ByFormat::new(gpu, SPECS, SoftmaxKernels::load_as), block: BlockSize::Automatic }
     }
 
-    /// With another choice of threads per block.
+    /// Sets the number of threads per block.
     #[must_use]
     pub fn with_block(self, block: BlockSize) -> Self {
         Self { block, ..self }
     }
 
-    /// Probabilities, and the logarithm of their denominator. Lengths beyond the declared ones count as those.
+    /// Computes the probabilities and the log-sum-exp of each row. Lengths above the declared ones are clamped.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,

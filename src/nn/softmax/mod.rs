@@ -9,9 +9,9 @@
 //! | log-sum-exp | `lse = m + ln Σ exp(s - m)` |
 //! | `dx_j =` | `scale y_j (dy_j - Σ y dy)`; the gradient of the bias is the same without `scale` |
 //!
-//! Kept are `i < q_len`, `j < k_len` of this batch entry and, if causal, `j <= i + k_len - q_len`: the last query sees the
-//! last key, as in FlashAttention since 2.1. A query without keys, or with bias -∞ for all of them, has y = 0, lse = -∞ and no
-//! gradient.
+//! A key is kept if `i < q_len`, `j < k_len` of this batch entry and, if causal, `j <= i + k_len - q_len`: the last query sees
+//! the last key, as in FlashAttention since 2.1. A query without keys, or with bias -∞ for all of them, has y = 0, lse = -∞ and
+//! no gradient.
 
 pub mod cpu;
 pub mod cuda;
@@ -20,40 +20,40 @@ pub use cpu::{backward, forward};
 
 use super::lengths::{self, LengthError};
 
-/// A softmax of rows `[batch, heads, q_len, k_len]`, without its data.
+/// Sizes of a softmax over rows `[batch, heads, q_len, k_len]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Softmax {
-    /// Batch entries.
+    /// Number of batch entries.
     pub batch: usize,
-    /// Heads of an entry.
+    /// Number of heads per batch entry.
     pub heads: usize,
-    /// Queries of a head: rows.
+    /// Number of queries (rows) per head.
     pub q_len: usize,
-    /// Keys of a head: columns.
+    /// Number of keys (columns) per head.
     pub k_len: usize,
-    /// Factor of the scores.
+    /// Scale of the scores.
     pub scale: f64,
-    /// Whether a query sees no later keys.
+    /// Whether a query sees no later keys (causal mask).
     pub causal: bool,
 }
 
-/// Values that are added to the scores. `B` is a backend's view of a buffer.
+/// Bias that is added to the scores. `B` is a backend's view of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bias<B> {
-    /// The values.
+    /// Buffer of the bias.
     pub values: B,
-    /// Elements from a batch entry, head, query and key to the next; 0 uses one value for all.
+    /// Strides in elements of batch entry, head, query and key; a stride of 0 broadcasts one value.
     pub strides: [usize; 4],
 }
 
-/// What limits the keys of a query besides causality, and what is added to scores. `B` and `L` are a backend's views.
+/// Lengths that limit the keys of a query besides causality, and an additive bias. `B` and `L` are a backend's views of buffers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mask<B, L> {
-    /// Queries of each batch entry; all of them if absent.
+    /// Number of queries of each batch entry; `None`: `q_len`.
     pub q_lens: Option<L>,
-    /// Keys of each batch entry; all of them if absent.
+    /// Number of keys of each batch entry; `None`: `k_len`.
     pub k_lens: Option<L>,
-    /// Added to the scores.
+    /// Bias that is added to the scores.
     pub bias: Option<Bias<B>>,
 }
 
@@ -64,17 +64,17 @@ impl<B, L> Default for Mask<B, L> {
 }
 
 impl Softmax {
-    /// Independent rows without mask and scale.
+    /// Declares independent rows without mask and scale.
     pub const fn rows(rows: usize, columns: usize) -> Self {
         Self { batch: 1, heads: 1, q_len: rows, k_len: columns, scale: 1.0, causal: false }
     }
 
-    /// Rows of all batch entries and heads.
+    /// Number of rows: batch entries × heads × queries.
     pub const fn n_rows(&self) -> usize {
         self.batch * self.heads * self.q_len
     }
 
-    /// Keys that query `i` of a batch entry of these lengths sees: the first of them.
+    /// Number of keys that query `i` sees in a batch entry of these lengths; they are the first keys.
     pub fn n_keys(&self, i: usize, q_len: usize, k_len: usize) -> usize {
         if i >= q_len {
             0
@@ -85,7 +85,7 @@ impl Softmax {
         }
     }
 
-    /// Checks lengths, in elements.
+    /// Checks lengths in elements.
     pub fn check(&self, x: usize, y: usize, lse: usize) -> Result<(), LengthError> {
         let extents = [self.batch, self.heads, self.q_len, self.k_len];
         lengths::check([
@@ -95,7 +95,7 @@ impl Softmax {
         ])
     }
 
-    /// Checks the lengths of lengths and bias, in elements.
+    /// Checks the lengths, in elements, of the length lists and the bias.
     pub fn check_mask<B, L>(
         &self,
         mask: &Mask<B, L>,

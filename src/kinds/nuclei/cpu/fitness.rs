@@ -14,9 +14,9 @@ use crate::{
     num::halves,
 };
 
-/// Nuclei per vector.
+/// Number of nuclei per vector.
 const LANES: usize = 8;
-/// Samples per partial sum: limits the growth of rounding errors with the number of samples.
+/// Number of samples per partial sum; it limits the growth of rounding errors with the number of samples.
 const RUN: usize = 64;
 /// Limit of a saturating output.
 const SATURATION: f64 = 1000.0;
@@ -24,28 +24,28 @@ const SATURATION: f64 = 1000.0;
 /// Least-squares equations of the task, in the precision of the state.
 #[derive(Clone, Debug, Default)]
 pub struct Equations<T> {
-    /// `[rows × inputs]`.
+    /// `[rows × inputs]` inputs.
     pub x: Vec<T>,
-    /// `[rows]`.
+    /// `[rows]` target values.
     pub y: Vec<T>,
-    /// Columns of `x`.
+    /// Number of columns of `x`.
     pub inputs: usize,
     /// Whether row b starts with b zeros.
     pub triangular: bool,
     /// Residual sum of squares that is independent of the weights.
     pub rest: T,
-    /// Samples, B.
+    /// Number of samples, B.
     pub samples: usize,
 }
 
 impl<T: Real> Equations<T> {
-    /// Sample by sample.
+    /// One equation per sample.
     pub fn direct(problem: &Problem) -> Self {
         let (x, y) = (numbers(&problem.x), numbers(&problem.y));
         Self { x, y, inputs: problem.inputs, triangular: false, rest: T::ZERO, samples: problem.samples() }
     }
 
-    /// Compressed, if the setup is.
+    /// Compressed equations, if the setup has them.
     pub fn compressed(setup: &Setup) -> Option<Self> {
         let (problem, of) = (setup.problem.as_ref()?, setup.compressed.as_ref()?);
         let (x, y) = (numbers(&of.r), numbers(&of.z));
@@ -53,7 +53,6 @@ impl<T: Real> Equations<T> {
         Some(Self { x, y, inputs: problem.inputs, triangular: true, rest, samples: problem.samples() })
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         ((self.x.len() + self.y.len()) * T::BYTES) as u64
     }
@@ -63,7 +62,7 @@ fn numbers<T: Real>(wide: &[f64]) -> Vec<T> {
     wide.iter().map(|x| T::of(*x)).collect()
 }
 
-/// Both forms of a task.
+/// Direct and compressed equations of a task.
 #[derive(Clone, Debug, Default)]
 pub struct EquationForms<T> {
     direct: Option<Equations<T>>,
@@ -71,24 +70,23 @@ pub struct EquationForms<T> {
 }
 
 impl<T: Real> EquationForms<T> {
-    /// From the prepared task.
+    /// Equations of the prepared task.
     pub fn new(setup: &Setup) -> Self {
         Self { direct: setup.problem.as_ref().map(Equations::direct), compressed: Equations::compressed(setup) }
     }
 
-    /// The equations of a task; `None` when all nuclei are equal.
+    /// Equations selected by the parameters; `None` if all nuclei are equal.
     pub fn for_task(&self, task: &Task) -> Option<&Equations<T>> {
         let can = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
         self.compressed.as_ref().filter(|_| can).or(self.direct.as_ref())
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         self.direct.iter().chain(&self.compressed).map(Equations::n_bytes).sum()
     }
 }
 
-/// A weight rounded to its storage format.
+/// Rounds a weight to its storage format.
 #[inline]
 fn stored<T: Real>(w: T, storage: Storage) -> T {
     match storage {
@@ -101,8 +99,8 @@ fn stored<T: Real>(w: T, storage: Storage) -> T {
 /// One weight of each nucleus of a vector.
 pub type Lanes<T> = [T; LANES];
 
-/// Writes f of the nuclei in `idx` to `out`, in tiles of `tile` nuclei; the result does not depend on it. `room` is
-/// workspace for the weights of one vector per tile.
+/// Writes f of the nuclei in `idx` to `out`, in tiles of `tile` nuclei; the result does not depend on `tile`. `room` is workspace
+/// for the weights of one vector per tile.
 pub fn measure<T: Real>(
     of: &Equations<T>,
     task: &Task,
@@ -118,7 +116,7 @@ pub fn measure<T: Real>(
     let tiles = out.chunks_mut(tile).zip(idx.chunks(tile)).zip(room.chunks_mut(of.inputs));
     threads.for_each(work, tiles, |((out, slots), w)| {
         for (out, slots) in out.chunks_mut(LANES).zip(slots.chunks(LANES)) {
-            // Transposed, so that the nuclei of a vector are contiguous; the last vector may be partial.
+            // Weights are transposed, so that the nuclei of a vector are contiguous; the last vector may be partial.
             for (lane, slot) in slots.iter().enumerate() {
                 let row = state.row(*slot).iter().zip(&mut *w);
                 row.for_each(|(from, to)| to[lane] = stored(*from, task.storage));
@@ -158,7 +156,7 @@ fn saturated<T: Real>(p: T) -> T {
     (p / T::of(SATURATION)).tanh() * T::of(SATURATION)
 }
 
-/// Error of the mean output of these nuclei.
+/// Error of the mean output of the nuclei in `slots`.
 pub fn ensemble_error<T: Real>(of: &Equations<T>, answer: OutputFunction, state: &State<T>, slots: &[u32]) -> f64 {
     let mut total = of.rest.wide();
     for (x, y) in of.x.chunks_exact(of.inputs).zip(&of.y) {
@@ -190,7 +188,7 @@ pub fn step_gradient<T: Real>(of: &Equations<T>, answer: OutputFunction, rate: f
     w.iter_mut().zip(slope).for_each(|(w, s)| *w = *w - step * *s);
 }
 
-/// H = ln Z - Σ p (w - max w) with p = e^{w - max w} / Z: no epsilon, no overflow.
+/// Entropy H = ln Z - Σ p (w - max w) with p = e^{w - max w} / Z, without epsilon and overflow.
 pub fn entropy<T: Real>(w: &[T]) -> T {
     let Some(top) = w.iter().copied().reduce(T::max) else { return T::ZERO };
     let (mut z, mut sum) = (T::ZERO, T::ZERO);

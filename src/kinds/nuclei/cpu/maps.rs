@@ -1,4 +1,4 @@
-//! The quantum-Kuramoto maps: amplitudes beside phases, in discrete time.
+//! The quantum-Kuramoto maps: amplitudes and phases, in discrete time.
 
 use super::phases::Oscillators;
 use crate::kinds::nuclei::{
@@ -19,7 +19,7 @@ pub fn draw_spikes<T: Real>(state: &mut State<T>, draw: RandomAddress) {
     }
 }
 
-/// Poisson number by inversion: the count whose distribution function first exceeds `u`.
+/// Poisson sample by inversion: the smallest count whose cumulative probability exceeds `u`.
 fn poisson(mean: f64, u: f64) -> f64 {
     let (mut count, mut p) = (0.0, (-mean).exp());
     let mut below = p;
@@ -31,7 +31,7 @@ fn poisson(mean: f64, u: f64) -> f64 {
     count
 }
 
-/// Applies a map once, to evaluated sums.
+/// Applies a map once, using the evaluated coupling sums.
 pub fn apply<T: Real>(phases: &Phases, state: &mut State<T>, oscillators: &mut Oscillators<T>) {
     let n = oscillators.phi.len();
     let living = || state.idx.iter().map(|slot| *slot as usize);
@@ -50,7 +50,7 @@ pub fn apply<T: Real>(phases: &Phases, state: &mut State<T>, oscillators: &mut O
             [own * cos + k * re, own * sin + k * im]
         } else {
             let pull = k * mean / if phases.norm == CouplingNorm::Row { d } else { n as f64 };
-            // In the frame of the nucleus, then rotated by its phase and by its spike angle.
+            // Computed in the frame of the nucleus, then rotated by its phase and by its spike angle.
             let [a, b] = [amp + pull * re, pull * im];
             rotate(rotate([a, b], [cos, sin]), [delta.cos(), delta.sin()])
         };

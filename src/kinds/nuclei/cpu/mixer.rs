@@ -7,7 +7,7 @@ use crate::kinds::nuclei::{choices::SentPhase, real::Real};
 #[derive(Clone, Debug)]
 pub struct Mixer<T> {
     fields: usize,
-    /// `[F × F]`.
+    /// `[F × F]` coupling matrix.
     g: Vec<T>,
     sent: SentPhase,
     /// Doubled phasors of one field, as cosines and sines; empty when phases are not doubled.
@@ -17,7 +17,7 @@ pub struct Mixer<T> {
 }
 
 impl<T: Real> Mixer<T> {
-    /// For up to `n` nuclei.
+    /// Allocates the workspace for up to `n` nuclei.
     pub fn new(fields: usize, n: usize) -> Self {
         let room = |n| Vec::with_capacity(n);
         let n = if fields > 1 { n } else { 0 };
@@ -25,19 +25,19 @@ impl<T: Real> Mixer<T> {
         Self { fields, g: vec![], sent: SentPhase::Phase, cos, sin, received }
     }
 
-    /// Sets G and the transmitted phase.
+    /// Sets G, and which phase is transmitted.
     pub fn set(&mut self, g: &[f64], sent: SentPhase) {
         self.g.clear();
         self.g.extend(g.iter().map(|g| T::of(*g)));
         self.sent = sent;
     }
 
-    /// Bytes for up to `n` nuclei.
+    /// Memory for up to `n` nuclei, bytes.
     pub const fn bytes_of(fields: usize, n: usize) -> u64 {
         if fields > 1 { (n * 5 * T::BYTES) as u64 } else { 0 }
     }
 
-    /// S of all fields and d, for `[F × n]` cosines and sines.
+    /// Computes S of all fields and d from `[F × n]` cosines and sines.
     pub fn sums(&mut self, kernel: Kernel<'_, T>, coupling: &mut Coupling<T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         let n = kernel.x.len();
         for array in [&mut out.re, &mut out.im] {
@@ -60,7 +60,7 @@ impl<T: Real> Mixer<T> {
         out.d.extend_from_slice(&self.received.d);
     }
 
-    /// Σ_k J_jk of the transmitted phasors of one field.
+    /// Computes Σ_k J_jk of the transmitted phasors of one field.
     fn apply_j(&mut self, kernel: Kernel<'_, T>, coupling: &mut Coupling<T>, cos: &[T], sin: &[T]) {
         let (cos, sin) = match self.sent {
             SentPhase::Phase => (cos, sin),

@@ -1,8 +1,9 @@
-//! The CPU backend: the definition of the nuclei kind.
+//! CPU backend: the definition of the nuclei kind.
 //!
 //! # One generation
 //!
-//! From the state after g generations to that after g + 1; [`RandomAddress`] addresses all random numbers with g:
+//! A generation leads from the state after g generations to that after g + 1; [`RandomAddress`] addresses all random numbers with
+//! g:
 //!
 //! 0. Nuclei are listed by slot, ascending. With a learning rate, their weights take one gradient step.
 //! 1. f and H of all nuclei ([`fitness`]); T = 1 + the sample standard deviation of f.
@@ -20,7 +21,7 @@
 //! 9. Free rows are zero; the lists of occupied and free slots are rebuilt.
 //!
 //! Results do not depend on threads or batches: sums over nuclei run over chunks of fixed length. After the start, memory is
-//! allocated only by starting threads, by a change of algorithm, and by the algorithm `Naive`.
+//! allocated only when threads start, when the algorithm changes, and by the algorithm `Naive`.
 
 pub mod coupling;
 pub mod fitness;
@@ -57,7 +58,7 @@ use std::sync::Arc;
 use turnover::{Turnover, TurnoverTarget};
 use variants::Variants;
 
-/// Nuclei per tile of the fitness evaluation.
+/// Number of nuclei per tile of the fitness evaluation.
 const TILE: usize = 128;
 
 /// A population on the CPU.
@@ -70,11 +71,11 @@ pub struct CpuSim<T> {
     oscillators: Oscillators<T>,
     turnover: Turnover<T>,
     scratch: Scratch<T>,
-    /// With `measure.variants` only.
+    /// Comparison of coupling algorithms, only with `measure.variants`.
     variants: Option<Variants<T>>,
 }
 
-/// Arrays over the nuclei, in order of slots.
+/// Arrays over the nuclei in order of slots.
 #[derive(Default)]
 struct Scratch<T> {
     f: Vec<T>,
@@ -86,7 +87,7 @@ struct Scratch<T> {
 }
 
 impl<T: Real> CpuSim<T> {
-    /// At step 0.
+    /// Creates a simulation at step 0.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let (capacity, dim) = (params.population.capacity as usize, setup.dim);
         check(params)?;
@@ -116,13 +117,12 @@ impl<T: Real> CpuSim<T> {
         })
     }
 
-    /// Replaces the population, as that of step `generation`.
+    /// Replaces the population and sets the step to `generation`.
     pub fn put(&mut self, state: State<T>, generation: u64) {
         self.state = state;
         self.host.begin(generation, &self.state.idx);
     }
 
-    /// The population.
     pub const fn state(&self) -> &State<T> {
         &self.state
     }
@@ -136,7 +136,7 @@ impl<T: Real> CpuSim<T> {
         RandomAddress { seed: self.host.context.seed, stream: RandomStream::Mut, generation: self.host.step as u32 }
     }
 
-    /// One generation.
+    /// Computes one generation.
     fn generation(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let n = self.state.n() as u64;
         pass.span("measure", n, || self.measure())?;
@@ -155,7 +155,7 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Step 1.
+    /// Steps 0 and 1: takes the gradient step if there is a learning rate, then computes f and H.
     fn measure(&mut self) -> Result<(), SimError> {
         let (task, scratch, state) = (&self.host.params.task, &mut self.scratch, &mut self.state);
         let n = state.n();
@@ -193,7 +193,7 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Prepares J of this generation.
+    /// Computes T and prepares J for this generation.
     fn plan(&mut self) {
         let scratch = &mut self.scratch;
         let t = T::of(population_stats::temperature(&scratch.f));
@@ -207,7 +207,7 @@ impl<T: Real> CpuSim<T> {
         }
     }
 
-    /// Step 2.
+    /// Step 2: integrates the phases, then evaluates the coupling sums.
     fn move_phases(&mut self, pass: &mut Pass) {
         let (draw, threads, n) = (self.draw(), &self.threads, self.state.n() as u64);
         let (phases, scratch) = (&self.host.params.phases, &self.scratch);
@@ -242,7 +242,7 @@ impl<T: Real> CpuSim<T> {
         }
     }
 
-    /// Times all algorithms on the coupling of the last generation.
+    /// Times all coupling algorithms on the state of the last generation.
     fn time_variants(&mut self, pass: &mut Pass) {
         let kernel = Kernel { x: &self.scratch.x, h: &self.scratch.h };
         let (phasors, cutoff) = (self.oscillators.phasors(0), self.host.params.coupling.sparse_cutoff);
@@ -251,7 +251,7 @@ impl<T: Real> CpuSim<T> {
         }
     }
 
-    /// Step 3: order parameters and statistics of the population.
+    /// Step 3: computes order parameters and statistics of the population.
     fn compute_stats(&mut self) -> PopulationStats {
         let with_details = self.host.sampler.needs_details(self.host.step + 1);
         let scratch = &mut self.scratch;
@@ -273,7 +273,7 @@ impl<T: Real> CpuSim<T> {
     }
 }
 
-/// The chosen algorithm; J = 1 when all nuclei are equal.
+/// Coupling algorithm of the parameters; J = 1 if all nuclei are equal.
 fn method(params: &Params) -> CouplingMethod {
     match (params.coupling.method, params.task.source) {
         (CouplingMethod::Auto, TaskSource::Nothing) => CouplingMethod::MeanField,
@@ -284,7 +284,7 @@ fn method(params: &Params) -> CouplingMethod {
 /// Maximum capacity with a dense J: 4 GB in double precision.
 const MAX_DENSE: u32 = 22_000;
 
-/// Rejects a dense J of a large population, and maps with several fields.
+/// Rejects a dense J for a large population, and maps with several fields.
 pub(super) fn check(params: &Params) -> Result<(), SimError> {
     mixing::check(params)?;
     let capacity = params.population.capacity;

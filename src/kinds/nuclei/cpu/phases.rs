@@ -15,21 +15,21 @@ use crate::kinds::{
     shared::threads::Threads,
 };
 
-/// Nuclei per chunk.
+/// Number of nuclei per chunk.
 const CHUNK: usize = 4096;
 
 /// Phases of all nuclei in order of slots, and the workspace of the integrators.
 #[derive(Clone, Debug)]
 pub struct Oscillators<T> {
-    /// Phase fields, F; the following arrays are `[F × n]`, field by field.
+    /// Number of phase fields, F; the following arrays are `[F × n]`, field by field.
     pub fields: usize,
-    /// φ.
+    /// Phases φ of all nuclei.
     pub phi: Vec<T>,
     /// cos φ at the last evaluation.
     pub cos: Vec<T>,
     /// sin φ at the last evaluation.
     pub sin: Vec<T>,
-    /// The sums of the last evaluation.
+    /// Coupling sums of the last evaluation.
     pub sums: Sums<T>,
     start: Vec<T>,
     slope: Vec<T>,
@@ -39,12 +39,12 @@ pub struct Oscillators<T> {
 }
 
 impl<T: Real> Oscillators<T> {
-    /// With capacity for `n` nuclei and one field.
+    /// Allocates capacity for `n` nuclei and one field.
     pub fn with_capacity(n: usize) -> Self {
         Self::with_fields(1, n)
     }
 
-    /// With capacity for `n` nuclei and `fields` fields.
+    /// Allocates capacity for `n` nuclei and `fields` fields.
     pub fn with_fields(fields: usize, n: usize) -> Self {
         let room = || Vec::with_capacity(fields * n);
         Self {
@@ -95,7 +95,7 @@ impl<T: Real> Oscillators<T> {
         (&self.cos[field * n..][..n], &self.sin[field * n..][..n])
     }
 
-    /// Bytes for `n` nuclei.
+    /// Memory for `n` nuclei, bytes.
     pub const fn bytes_of(fields: usize, n: usize) -> u64 {
         (fields * n * 10 * T::BYTES) as u64 + Mixer::<T>::bytes_of(fields, n)
     }
@@ -116,20 +116,19 @@ impl<T: Real> Oscillators<T> {
 
 /// Inputs of a substep of the Kuramoto model.
 pub struct Drift<'a, T> {
-    /// The parameters.
+    /// Parameters of the phase dynamics.
     pub phases: &'a Phases,
     /// Frequencies, frozen flags, and occupied slots.
     pub state: &'a State<T>,
-    /// f / T and H of all nuclei.
+    /// Coupling kernel: f / T and H of all nuclei.
     pub kernel: Kernel<'a, T>,
-    /// Random numbers of the noise.
+    /// Address of the noise.
     pub draw: RandomAddress,
-    /// Threads.
     pub threads: &'a Threads,
 }
 
 impl<T: Real> Drift<'_, T> {
-    /// One substep; `block` is the block of its random numbers.
+    /// Advances by one substep; `block` is the block of its random numbers.
     pub fn substep(&self, oscillators: &mut Oscillators<T>, coupling: &mut Coupling<T>, block: u32) {
         let is_noisy = self.phases.noise > 0.0;
         if is_noisy {
@@ -166,7 +165,7 @@ impl<T: Real> Drift<'_, T> {
         }
     }
 
-    /// dφ/dt, into `oscillators.slope`.
+    /// Computes dφ/dt into `oscillators.slope`.
     fn slope(&self, oscillators: &mut Oscillators<T>, coupling: &mut Coupling<T>) {
         oscillators.evaluate(self.kernel, coupling, self.threads);
         let (k, scale) = (T::of(self.phases.coupling), T::of(self.phases.omega_scale));
@@ -194,7 +193,7 @@ impl<T: Real> Drift<'_, T> {
         advance(&mut oscillators.phi, Some(&oscillators.start), &oscillators.total, dt / T::of(6.0));
     }
 
-    /// The noise is the same in the prediction and in the correction.
+    /// Stochastic Heun step, with the same noise in the prediction and in the correction.
     fn heun(&self, oscillators: &mut Oscillators<T>, coupling: &mut Coupling<T>, dt: T, is_noisy: bool) {
         oscillators.start.copy_from_slice(&oscillators.phi);
         self.slope(oscillators, coupling);

@@ -3,14 +3,14 @@
 use super::phases::Oscillators;
 use crate::kinds::nuclei::{events::PopulationStats, params::Params, real::Real, state::State};
 
-/// Nuclei per partial sum.
+/// Number of nuclei per partial sum.
 const RUN: usize = 4096;
 
 fn sum<T: Real>(values: &[T], of: impl Fn(f64) -> f64) -> f64 {
     values.chunks(RUN).map(|run| run.iter().map(|x| of(x.wide())).sum::<f64>()).sum()
 }
 
-/// T = 1 + sample standard deviation; 1 for fewer than two values.
+/// Temperature T = 1 + sample standard deviation; 1 for fewer than two values.
 pub fn temperature<T: Real>(f: &[T]) -> f64 {
     if f.len() < 2 {
         return 1.0;
@@ -19,14 +19,14 @@ pub fn temperature<T: Real>(f: &[T]) -> f64 {
     1.0 + (sum(f, |x| (x - mean).powi(2)) / (f.len() - 1) as f64).sqrt()
 }
 
-/// r and the angle of mean e^{iφ}.
+/// Order parameter r, and the angle of mean e^{iφ}.
 pub fn order<T: Real>(cos: &[T], sin: &[T]) -> (f64, f64) {
     let n = cos.len().max(1) as f64;
     let (re, im) = (sum(cos, |x| x) / n, sum(sin, |x| x) / n);
     (re.hypot(im), im.atan2(re))
 }
 
-/// Statistics of all nuclei after an evaluation of the coupling sums. The median error is computed `with_details` only.
+/// Statistics of all nuclei after an evaluation of the coupling sums. The median error is computed only `with_details`.
 pub fn of<T: Real>(
     params: &Params,
     state: &State<T>,

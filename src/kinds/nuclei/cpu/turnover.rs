@@ -13,7 +13,7 @@ use crate::kinds::nuclei::{
 };
 use std::f64::consts::TAU;
 
-/// Below this length the mean of e^{iφ} has no direction, and the phase of the lowest slot is used.
+/// Minimum length of mean e^{iφ} for which its angle is used; below, the phase of the lowest slot is used.
 const MIN_MEAN_LENGTH: f64 = 1e-12;
 
 /// Selection and workspace of the events of a generation.
@@ -23,43 +23,42 @@ pub struct Turnover<T> {
     /// Nuclei selected for fusion, highest key first, and their weights in the mean.
     chosen: Vec<u32>,
     shares: Vec<f64>,
-    /// Weights and mean phase of the fusion product.
+    /// Weights and mean phases of the fusion product.
     fused: Vec<T>,
-    /// By phase field.
+    /// Mean e^{iφ} of the fusion product, by phase field.
     means: [[f64; 2]; MAX_FIELDS],
     /// Nuclei that may decay, largest error first, and whether they do.
     worst: Vec<u32>,
     decays: Vec<bool>,
-    /// The fittest; ties to the lower slot.
+    /// Slot of the fittest nucleus; ties to the lower slot.
     best: u32,
     base: Vec<T>,
-    /// `[N_max]` 1: selected, or new in this generation.
+    /// `[N_max]` 1 if selected, or new in this generation.
     marks: Vec<u8>,
 }
 
-/// Random numbers of births: separate for generations and actions.
+/// Random numbers of births, separate for generations and actions.
 #[derive(Clone, Copy)]
 pub struct Births {
-    /// Weights.
+    /// Address of the weights.
     pub mutation: RandomAddress,
-    /// Phases.
+    /// Address of the phases.
     pub phase: RandomAddress,
-    /// Stored generation of birth.
+    /// Generation of birth to store.
     pub birth: u32,
 }
 
 /// State that events modify.
 pub struct TurnoverTarget<'a, T> {
-    /// The population.
     pub state: &'a mut State<T>,
-    /// Totals.
+    /// Event totals since the start.
     pub ledger: &'a mut Ledger,
     /// Events of this generation.
     pub events: &'a mut Events,
 }
 
 impl<T: Real> Turnover<T> {
-    /// For tables of this size.
+    /// Allocates the workspace for tables of this size.
     pub fn new(capacity: usize, dim: usize) -> Self {
         let room = || Vec::with_capacity(capacity);
         Self {
@@ -76,7 +75,7 @@ impl<T: Real> Turnover<T> {
         }
     }
 
-    /// Bytes for a table of this size.
+    /// Memory for a table of this size, bytes.
     pub const fn bytes_of(capacity: usize) -> u64 {
         (capacity * (16 + 4 + 8 + 4 + 1 + 1)) as u64
     }
@@ -105,7 +104,7 @@ impl<T: Real> Turnover<T> {
         self.finish(target);
     }
 
-    /// Fuses these nuclei, at least two, by an action.
+    /// Fuses these nuclei, at least two, on behalf of an action.
     pub fn fuse_manual(
         &mut self,
         slots: &[u32],
@@ -121,7 +120,7 @@ impl<T: Real> Turnover<T> {
         self.finish(target);
     }
 
-    /// Decays these nuclei by an action.
+    /// Decays these nuclei on behalf of an action.
     pub fn decay_manual(
         &mut self,
         slots: &[u32],
@@ -140,7 +139,7 @@ impl<T: Real> Turnover<T> {
         self.finish(target);
     }
 
-    /// The k fittest.
+    /// Slots of the k fittest nuclei.
     pub fn fittest(&mut self, state: &State<T>, k: usize) -> &[u32] {
         self.worst.clear();
         let values = state.idx.iter().map(|slot| (-state.f[*slot as usize].wide(), *slot));
@@ -148,7 +147,7 @@ impl<T: Real> Turnover<T> {
         &self.worst
     }
 
-    /// Step 4: the m nuclei of highest key, and the k of largest error among the others.
+    /// Step 4: selects the m nuclei with the highest key, and among the others the k with the largest error.
     fn select(&mut self, params: &Params, now: &PopulationStats, state: &State<T>) {
         let population = &params.population;
         let (f, h) = (|slot: u32| state.f[slot as usize].wide(), |slot: u32| state.h[slot as usize].wide());
@@ -210,7 +209,7 @@ impl<T: Real> Turnover<T> {
         }
     }
 
-    /// Step 6: stores the fusion product in the lowest selected slot and frees the others.
+    /// Step 6: stores the fusion product in the lowest selected slot, and frees the other slots.
     fn fuse(&mut self, target: &mut TurnoverTarget<'_, T>, birth: u32) {
         let Some(host) = self.chosen.iter().copied().min() else { return };
         let (i, m) = (host as usize, self.chosen.len());
@@ -234,7 +233,7 @@ impl<T: Real> Turnover<T> {
         target.ledger.absorbed += m as u64 - 1;
     }
 
-    /// Step 7: renews decaying nuclei and fills free slots in ascending order.
+    /// Step 7: replaces decaying nuclei and fills free slots in ascending order.
     fn decay(&mut self, params: &Params, births: Births, target: &mut TurnoverTarget<'_, T>) {
         let population = &params.population;
         target.state.list_free();
@@ -298,7 +297,7 @@ impl<T: Real> Turnover<T> {
         self.marks[i] = 1;
     }
 
-    /// Step 8: nuclei that are not new and took no part in an event may die.
+    /// Step 8: draws deaths among the nuclei that are not new and took no part in an event.
     fn die(&mut self, params: &Params, draw: RandomAddress, target: &mut TurnoverTarget<'_, T>) {
         let p = params.population.p_death();
         if p <= 0.0 {

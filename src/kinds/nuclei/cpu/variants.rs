@@ -9,10 +9,10 @@ use crate::{
     },
 };
 
-/// Maximum number of nuclei, the first ones: naive sums over more take too long.
+/// Maximum number of nuclei to compare; naive sums over more take too long.
 const MAX_NUCLEI: usize = 4096;
 
-/// Algorithms, the reference first.
+/// Algorithms to compare, the reference first.
 const ALGORITHMS: [(&str, CouplingMethod); 7] = [
     (probes::VARIANTS[0], CouplingMethod::Naive),
     (probes::VARIANTS[1], CouplingMethod::Tiled),
@@ -31,7 +31,7 @@ pub struct Variants<T> {
 }
 
 impl<T: Real> Variants<T> {
-    /// For a population with this capacity; `None` where the parameters do not compare algorithms.
+    /// Allocates the algorithms for the capacity of the population; `None` unless the parameters request the comparison.
     pub fn new(params: &Params, threads: &Threads) -> Option<Self> {
         let n = params.measure.variants.then(|| n_compared(params.population.capacity))?;
         let coupling = |(_, method)| Coupling::new(method, params.coupling.sparse_cutoff, n, threads);
@@ -39,13 +39,12 @@ impl<T: Real> Variants<T> {
         Some(Self { couplings: ALGORITHMS.map(coupling), reference: room(), sums: room() })
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let couplings: u64 = self.couplings.iter().map(Coupling::n_bytes).sum();
         couplings + self.reference.n_bytes() + self.sums.n_bytes()
     }
 
-    /// Bytes of [`Variants::new`] with these parameters.
+    /// Memory that [`Variants::new`] allocates with these parameters, bytes.
     pub fn bytes_of(params: &Params) -> u64 {
         if !params.measure.variants {
             return 0;
@@ -55,7 +54,7 @@ impl<T: Real> Variants<T> {
         couplings + 2 * Sums::<T>::bytes_of(n)
     }
 
-    /// Times each algorithm and compares it with the first.
+    /// Times each algorithm and compares it with the reference.
     pub fn time(&mut self, kernel: Kernel<'_, T>, (cos, sin): (&[T], &[T]), cutoff: f64, pass: &mut Pass) {
         let n = cos.len().min(MAX_NUCLEI);
         let kernel = Kernel { x: &kernel.x[..n], h: &kernel.h[..n] };
@@ -73,12 +72,12 @@ impl<T: Real> Variants<T> {
     }
 }
 
-/// Nuclei that are compared, of a population with this capacity.
+/// Number of nuclei that are compared in a population with this capacity.
 fn n_compared(capacity: u32) -> usize {
     MAX_NUCLEI.min(capacity as usize)
 }
 
-/// Largest difference of S and d, relative to the largest d.
+/// Maximum difference of S and d, relative to the largest d.
 fn error<T: Real>(sums: &Sums<T>, reference: &Sums<T>) -> f64 {
     let most = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.wide() - b.wide()).abs()).fold(0.0, f64::max);
     let off = most(&sums.re, &reference.re).max(most(&sums.im, &reference.im)).max(most(&sums.d, &reference.d));

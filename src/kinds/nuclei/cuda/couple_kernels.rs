@@ -111,12 +111,12 @@ kernels! {
     }
 }
 
-/// Sites per block of `couple_tiled`.
+/// Number of sites per block of `couple_tiled`.
 const BLOCK_J: usize = 1024;
 
 const TILES: &[Constant] = device_constants![BLOCK_J];
 
-/// Maximum work items of `couple_tiled` for up to `capacity` sites; see `cut_of` in `couple.cu`.
+/// Maximum number of work items of `couple_tiled` for up to `capacity` sites; see `cut_of` in `couple.cu`.
 pub const fn tiled_items(capacity: usize) -> usize {
     let blocks = capacity.div_ceil(BLOCK_J);
     match blocks {
@@ -127,43 +127,43 @@ pub const fn tiled_items(capacity: usize) -> usize {
     }
 }
 
-/// Floats of the partial sums.
+/// Number of floats of partial sums for up to `capacity` sites.
 pub const fn tiled_partials(capacity: usize) -> usize {
     3 * BLOCK_J * tiled_items(capacity)
 }
 
-/// Sizes of the O(N log N) form.
+/// Buffer sizes of the O(N log N) algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastSizes {
     /// Padded number of sites: a power of two, at least 1024.
     pub room: u32,
-    /// Levels of halves of 256 and more.
+    /// Number of merge levels whose halves have 256 or more sites.
     pub levels: u32,
 }
 
 impl FastSizes {
-    /// For up to `capacity` sites.
+    /// Sizes for up to `capacity` sites.
     pub fn new(capacity: u32) -> Self {
         let room = capacity.next_power_of_two().max(1024);
         Self { room, levels: room.ilog2() - 8 }
     }
 
-    /// Which half of the double buffers of the x order holds the result.
+    /// Index of the double buffer that holds the result of the sort by x.
     pub const fn sorted_side(self) -> u32 {
         (self.room.ilog2() - 10) % 2
     }
 
-    /// Words of `orders`: one additional level, written by the last merge within 1024 sites.
+    /// Number of words in `orders`. The additional level is written by the last merge within 1024 sites.
     pub const fn orders(self) -> usize {
         (self.levels as usize + 1) * self.room as usize
     }
 
-    /// Words of `ranks`.
+    /// Number of words in `ranks`.
     pub const fn ranks(self) -> usize {
         self.levels as usize * self.room as usize
     }
 
-    /// Floats of `records`.
+    /// Number of floats in `records`.
     pub const fn records(self) -> usize {
         8 * self.ranks()
     }
@@ -173,7 +173,7 @@ impl FastSizes {
         2 * (self.room as usize >> 8)
     }
 
-    /// Floats of `offsets`: one entry per unit of 1024 sites (or per half) and one after the last of each half.
+    /// Number of floats in `offsets`: one entry per unit of 1024 sites (or per half), and one after the last unit of each half.
     pub fn offsets(self) -> usize {
         let entries = |level: u32| {
             let half = 256_usize << level;
@@ -187,7 +187,7 @@ impl FastSizes {
 mod tests {
     use super::*;
 
-    /// `cut_of` of `couple.cu`.
+    /// Copy of `cut_of` in `couple.cu`.
     fn items_of(n: usize) -> (usize, usize) {
         let blocks = n.div_ceil(1024);
         let with_details = if blocks <= 8 {

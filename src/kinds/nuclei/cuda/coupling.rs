@@ -19,20 +19,19 @@ use std::sync::Arc;
 /// Algorithm of the coupling sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// All pairs from global memory: the reference.
+    /// All pairs, from global memory: the reference.
     Naive,
-    /// All pairs, in tiles.
+    /// All pairs, in tiles in shared memory.
     Tiled,
     /// Exact in O(N log N).
     Fast,
-    /// J = 1.
+    /// Mean field: J = 1.
     MeanField,
     /// J stored as a matrix: [`Coupling::set_matrix`].
     Matrix,
 }
 
-/// Number of slots from which the O(N log N) algorithm is used. On an H200 it takes 46 us per generation and 18 us per sum
-/// for 16,384 nuclei, all pairs take 93 us per sum; for 4096 nuclei 29 and 16 us against 13 us.
+/// Minimum number of slots for the O(N log N) algorithm, measured on an H200.
 pub const FAST_FROM: u32 = 16_384;
 
 impl Algorithm {
@@ -45,18 +44,18 @@ impl Algorithm {
         ("matrix", Self::Matrix),
     ];
 
-    /// The name in a manifest.
+    /// Name of the algorithm in a manifest.
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
     }
 
-    /// An exact algorithm for any J, by its name.
+    /// Exact algorithm for any J with this name.
     pub fn exact(name: &str) -> Option<Self> {
         let of_name = Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
         of_name.filter(|algorithm| matches!(algorithm, Self::Naive | Self::Tiled | Self::Fast))
     }
 
-    /// The faster exact algorithm for a table of this size. It depends on the size only, because rounding differs.
+    /// Fastest exact algorithm for a table of this size. It depends only on the size, because rounding differs.
     pub const fn fastest(capacity: u32) -> Self {
         if capacity >= FAST_FROM { Self::Fast } else { Self::Tiled }
     }
@@ -70,30 +69,29 @@ buffers! {
             keys: Buf<u32> = Workspace "sort keys" [2, s.room as usize];
             /// Sites in order of fitness, in two halves.
             by_x: Buf<u32> = Workspace "order by fitness" [2, s.room as usize];
-            /// Sites in this order.
+            /// Sites sorted by fitness.
             sites: Buf<f32> = Workspace "sorted sites" [s.room as usize, 4];
             /// Sites in order of entropy, by level.
             orders: Buf<u32> = Workspace "orders by entropy" s.orders();
-            /// Their ranks, by level.
+            /// Ranks by entropy, by level.
             ranks: Buf<u32> = Workspace "ranks by entropy" s.ranks();
             /// Sums over neighbours in order of fitness.
             near: Buf<f32> = Workspace "sums of neighbours" [s.room as usize, 4];
             /// Prefix sums in order of entropy.
             records: Buf<f32> = Workspace "prefix sums" s.records();
-            /// Sums of units of 1024 sites.
+            /// Sums over units of 1024 sites.
             offsets: Buf<f32> = Workspace "sums of units" s.offsets();
         }
         plain {
-            /// Kernels.
             kernels: FastKernels = FastKernels::load(gpu)?;
-            /// Sizes.
+            /// Sizes of the buffers.
             sizes: FastSizes = *s;
         }
     }
 }
 
 impl FastSums {
-    /// Sorts by fitness and by entropy.
+    /// Sorts the sites by fitness and by entropy.
     fn order(
         &mut self,
         pass: &mut Pass,
@@ -155,14 +153,13 @@ impl FastSums {
     }
 }
 
-/// Sizes of a [`Coupling`].
+/// Buffer sizes of a [`Coupling`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CouplingSizes {
-    /// Slots.
+    /// Number of slots.
     pub n_slots: usize,
-    /// Algorithm.
     pub algorithm: Algorithm,
-    /// Blocks of `couple_tiled`; `None`: one per work item. Results do not depend on it.
+    /// Number of blocks of `couple_tiled`; `None`: one per work item. Results do not depend on it.
     pub blocks: Option<u32>,
 }
 
@@ -181,44 +178,43 @@ impl CouplingSizes {
 }
 
 buffers! {
-    /// Coupling sums of up to so many nuclei.
+    /// Coupling sums of up to `n_slots` nuclei.
     pub struct Coupling(gpu: Arc<Gpu>, s: CouplingSizes) {
         "coupling" {
             /// Site of each nucleus, in order of occupied slots.
             pub sites: Buf<f32> = Workspace "sites" [s.n_slots, 4];
-            /// S, d and local order of each nucleus, in the same order.
+            /// S, d and local order of each nucleus, in order of occupied slots.
             pub sums: Buf<f32> = Workspace "coupling sums" [s.n_slots, 4];
             /// Partial sums of the tiles.
             partials: Buf<f32> = Workspace "partial sums" s.partials();
-            /// Sums of blocks.
+            /// Sums over blocks of 1024 sites.
             parts: Buf<f64> = Workspace "sums of blocks of sites" [s.n_slots.div_ceil(1024), 5];
-            /// J where it is given.
+            /// J, if given as a matrix.
             matrix: Buf<f32> = Derived "given coupling" s.matrix();
         }
         groups {
-            /// Of the O(N log N) algorithm.
+            /// Buffers of the O(N log N) algorithm, if it is used.
             sorted: Option<FastSums> = s.fast();
         }
         plain {
-            /// Algorithm.
             pub algorithm: Algorithm = s.algorithm;
-            /// Kernels.
             kernels: CoupleKernels = CoupleKernels::load(gpu)?;
-            /// Slots.
+            /// Maximum number of nuclei.
             capacity: u32 = s.n_slots as u32;
-            /// Blocks of `couple_tiled`; they loop over the work items.
+            /// Number of blocks of `couple_tiled`; they loop over the work items.
             items: u32 = s.blocks.unwrap_or(tiled_items(s.n_slots) as u32);
         }
     }
 }
 
 impl Coupling {
-    /// `blocks` is the number of blocks of `couple_tiled`, by default one per work item; results do not depend on it.
+    /// Allocates the buffers. `blocks` is the number of blocks of `couple_tiled`, by default one per work item; results do not
+    /// depend on it.
     pub fn new(gpu: &Arc<Gpu>, capacity: u32, algorithm: Algorithm, blocks: Option<u32>) -> Result<Self, GpuError> {
         Self::allocate(gpu, &CouplingSizes { n_slots: capacity as usize, algorithm, blocks })
     }
 
-    /// Writes the coupling matrix of a setup, where the algorithm reads one.
+    /// Writes the coupling matrix of a setup if the algorithm reads one.
     pub fn fill(&mut self, setup: &Setup) -> Result<(), GpuError> {
         match (&setup.matrix, self.algorithm) {
             (Some(matrix), Algorithm::Matrix) => self.set_matrix(matrix),
@@ -248,7 +244,7 @@ impl Coupling {
         )
     }
 
-    /// Sorts the sites; call it after fitness or entropy changed, before [`Coupling::couple`].
+    /// Sorts the sites. Call it after fitness or entropy changed, before [`Coupling::couple`].
     pub fn order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.order(pass, self.capacity, population, &self.sites),
@@ -256,7 +252,7 @@ impl Coupling {
         }
     }
 
-    /// Copies the sites in the known order; call it instead when only phases changed.
+    /// Copies the sites in the existing order. Call it instead of [`Coupling::order`] if only phases changed.
     pub fn keep_order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.sort(pass, self.capacity, population, &self.sites),
@@ -315,7 +311,7 @@ impl Coupling {
         ReduceOrder { population, params: kernel_params, parts: &self.parts, stats }.launch(&self.kernels, pass, 1)
     }
 
-    /// Levels of the O(N log N) algorithm.
+    /// Number of levels of the O(N log N) algorithm.
     pub fn levels(&self) -> u32 {
         self.sorted.as_ref().map_or(0, |s| s.sizes.levels)
     }

@@ -1,4 +1,4 @@
-//! One generation as launches: the order of [`cpu`](super::super::cpu), step by step.
+//! Launches of one generation, in the order of [`cpu`](super::super::cpu).
 
 use super::{
     coupling::{Coupling, CouplingSizes},
@@ -26,24 +26,24 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Stages of the integrators, as `phases.cu` counts them.
+/// Stages of the integrators, numbered as in `phases.cu`.
 const EULER: &[u32] = &[0];
 const RK4: &[u32] = &[1, 2, 3, 4];
 const HEUN: &[u32] = &[5, 6];
 
-/// Nuclei per block of the fitness kernels.
+/// Number of nuclei per block of the fitness kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tile {
-    /// 32.
+    /// 32 nuclei per block.
     Small,
-    /// 64.
+    /// 64 nuclei per block.
     Middle,
-    /// 128.
+    /// 128 nuclei per block.
     Large,
 }
 
 impl Tile {
-    /// The size that fills a device.
+    /// Tile size that fills a device.
     pub const fn of(capacity: u32) -> Self {
         match capacity {
             0..=16_384 => Self::Small,
@@ -64,7 +64,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Loads the kernels.
+    /// Loads all modules.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self {
             fitness: FitnessKernels::load(gpu)?,
@@ -77,16 +77,16 @@ impl Kernels {
     }
 }
 
-/// The sizes of a simulation.
+/// Sizes of the buffers of a [`Pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineSizes {
-    /// Of the population.
+    /// Sizes of the population.
     pub table: TableSizes,
-    /// Of its coupling sums.
+    /// Sizes of the coupling sums.
     pub coupling: CouplingSizes,
-    /// Of its fitness task.
+    /// Sizes of the fitness task.
     pub task: Option<TaskSizes>,
-    /// Nuclei per block of the fitness kernels; `None`: chosen by capacity.
+    /// Number of nuclei per block of the fitness kernels; `None`: chosen by capacity.
     pub tile: Option<Tile>,
 }
 
@@ -100,23 +100,20 @@ buffers! {
     /// Kernels and buffers of a generation.
     pub struct Pipeline(gpu: Arc<Gpu>, s: PipelineSizes) {
         groups {
-            /// The population.
             pub table: Table = s.table;
-            /// Fitness task.
+            /// Fitness task; `None` if all nuclei are equal.
             pub task: Option<Task> = s.task;
-            /// Coupling sums.
             pub coupling: Coupling = s.coupling;
             /// Coupling between phase fields; `None` with one field.
             pub mixer: Option<Mixer> = s.mixer();
-            /// Nuclei that are sampled in every generation.
+            /// Samples of chosen nuclei, taken in every generation.
             pub chosen: Option<ChosenSamples> = None;
-            /// Workspace.
+            /// Temporaries of one generation.
             pub scratch: Scratch = s.table;
         }
         plain {
-            /// Kernels.
             pub kernels: Kernels = Kernels::load(gpu)?;
-            /// Nuclei per block of the fitness kernels.
+            /// Number of nuclei per block of the fitness kernels.
             pub tile: Tile = s.tile.unwrap_or(Tile::of(s.table.n_slots as u32));
         }
     }
@@ -127,13 +124,13 @@ impl Pipeline {
         self.table.kernel_params.value().n_slots
     }
 
-    /// One generation. Median and ensemble errors are computed `with_details` only.
+    /// Launches one generation. Median and ensemble errors are computed only `with_details`.
     pub fn generation(&mut self, params: &Params, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
         self.couple_generation(params, pass)?;
         self.end_generation(params, with_details, pass)
     }
 
-    /// First half: fitness, phases, and coupling sums with the final phases.
+    /// Launches the first half: fitness, phases, and coupling sums with the final phases.
     pub fn couple_generation(&mut self, params: &Params, pass: &mut Pass) -> Result<(), GpuError> {
         self.measure(params.task.learning_rate > 0.0, pass)?;
         let t = &self.table;
@@ -144,7 +141,7 @@ impl Pipeline {
         self.gather_field(0, pass)
     }
 
-    /// Second half: order parameters and events.
+    /// Launches the second half: order parameters and events.
     pub fn end_generation(&mut self, params: &Params, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
         self.order_phase_fields(pass)?;
         let t = &mut self.table;
@@ -158,7 +155,7 @@ impl Pipeline {
         chosen.launch(&kernels.readings, table, scratch.log.buf(), pass)
     }
 
-    /// Step 1: f, H and T.
+    /// Steps 0 and 1: takes the gradient step if `learns`, then computes f, H and T.
     pub fn measure(&mut self, learns: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k, tile) = (self.n_slots(), &self.kernels.fitness, self.tile);
         let (t, s) = (&mut self.table, &mut self.scratch);
@@ -221,7 +218,7 @@ impl Pipeline {
         .launch(k, pass, 1)
     }
 
-    /// Step 2, but for the last evaluation.
+    /// Step 2: integrates the phases, without the evaluation of the final phases.
     pub fn move_phases(&mut self, phases: &Phases, pass: &mut Pass) -> Result<(), GpuError> {
         let stages = match (phases.dynamics, phases.integrator, phases.noise > 0.0) {
             (Dynamics::Still, ..) => return Ok(()),
@@ -246,7 +243,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// One stage of an integrator, for one phase field.
+    /// Launches one stage of an integrator for one phase field.
     fn step(&mut self, stage: u32, substep: u32, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
         let n = self.n_slots();
         let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
@@ -270,7 +267,7 @@ impl Pipeline {
         .launch(&self.kernels.phases, pass, n)
     }
 
-    /// Coupling sums of all phase fields.
+    /// Computes the coupling sums of all phase fields.
     fn couple(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
         let (t, c) = (&self.table, &mut self.coupling);
         match &mut self.mixer {
@@ -279,7 +276,7 @@ impl Pipeline {
         }
     }
 
-    /// Gathers the coupling sums of one of several phase fields.
+    /// Gathers the coupling sums of one phase field if there are several.
     fn gather_field(&mut self, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
         match &self.mixer {
             None => Ok(()),
@@ -287,7 +284,7 @@ impl Pipeline {
         }
     }
 
-    /// Order parameters of phase fields 2 to F.
+    /// Computes the order parameters of phase fields 2 to F.
     fn order_phase_fields(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
         let Some(mixer) = &self.mixer else { return Ok(()) };
         let (t, s, threads) = (&self.table, &mut self.scratch, 256 * (mixer.fields() - 1));

@@ -16,9 +16,9 @@ use crate::{
     sim::SimError,
 };
 
-/// Maximum nuclei selected for fusion or decay in one generation: one block sorts them.
+/// Maximum number of nuclei selected for fusion or decay in one generation: one block sorts them.
 pub const MAX_SELECTED: u32 = 4096;
-/// Maximum weights of a nucleus with a gradient step: limited by the shared memory of a block.
+/// Maximum number of weights of a nucleus with a gradient step, limited by the shared memory of a block.
 pub const MAX_LEARNING: usize = 512;
 
 /// Checks whether the kernels support the parameters.
@@ -48,7 +48,7 @@ pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The coupling algorithm of the parameters; `preferred` where they leave it open.
+/// Coupling algorithm of the parameters; `preferred` if they do not select one.
 pub fn algorithm(params: &Params, preferred: Option<Algorithm>) -> Algorithm {
     let has_matrix = !params.coupling.matrix.0.trim().is_empty();
     match (params.coupling.method, params.task.source) {

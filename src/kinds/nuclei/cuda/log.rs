@@ -1,5 +1,5 @@
-//! Parts of the log. Generations are launched in parts that use the two halves of the log in turn, and the host takes in a
-//! part while the next one is computed.
+//! Parts of the log. Generations are launched in parts that alternate between the two halves of the log, and the host processes
+//! one part while the next one is computed.
 
 use super::{
     layout::{EventLog, LogEntry},
@@ -8,40 +8,40 @@ use super::{
 use crate::gpu::{GpuError, Mark};
 use std::{borrow::Cow, ops::Range};
 
-/// Generations that were launched and are not taken in.
+/// Generations that were launched but not processed by the host.
 pub struct PartInProgress {
-    /// Their entries in the log.
+    /// Indices of their entries in the log.
     pub entries: Range<usize>,
-    /// Whether they compute the median and ensemble errors.
+    /// Whether median and ensemble errors are computed.
     pub with_details: bool,
-    /// The end of the last one.
+    /// Event recorded after the last generation.
     pub mark: Mark,
 }
 
 impl PartInProgress {
-    /// The step that it ends with, when `completed` steps are taken in.
+    /// Step at the end of the part, given that `completed` steps precede it.
     pub fn end_step(&self, completed: u64) -> u64 {
         completed + self.entries.len() as u64
     }
 }
 
-/// The log of a part.
+/// Log of one part.
 pub struct LogPart<'a> {
-    /// One per generation.
+    /// Entries, one per generation.
     pub entries: &'a [LogEntry],
-    /// Index in the log of the first of `words`.
+    /// Index of the first element of `words` in the log.
     pub first_word: u32,
     /// Slots of the events.
     pub words: Cow<'a, [u32]>,
-    /// Errors at the places of slots, or none.
+    /// Errors, at the positions of the slots in `words`; may be empty.
     pub errors: Cow<'a, [f32]>,
     /// Order parameters of phase fields 2 to F.
     pub orders: &'a [f64],
 }
 
-/// Entries of the next part with `left` generations to launch, in a log of `entries`: in the half that the part `before`
-/// does not use. Parts become shorter towards the end, because the device waits while the last one is taken in. `None`
-/// when nothing is left, or while there is no room: a log of one entry.
+/// Entries of the next part if `left` generations remain, in a log of `entries` entries: in the half that the part `before` does
+/// not use. Parts become shorter towards the end, because the device waits while the last one is processed. `None` if no
+/// generation remains, or if there is no free half (a log of one entry).
 fn next_part(entries: usize, left: usize, before: Option<&Range<usize>>, most: usize) -> Option<Range<usize>> {
     let half = entries / 2;
     let (start, room) = match before {
@@ -53,20 +53,20 @@ fn next_part(entries: usize, left: usize, before: Option<&Range<usize>>, most: u
 }
 
 impl Scratch {
-    /// Entries of the next part with `left` generations to launch, beside the part `before`; `None`: take that in first.
+    /// Entries of the next part if `left` generations remain, given the part `before`; `None`: process that part first.
     pub fn next_part(&self, left: u32, before: Option<&PartInProgress>, most: Option<u32>) -> Option<Range<usize>> {
         let most = most.map_or(usize::MAX, |most| most as usize);
         next_part(self.entries.len(), left as usize, before.map(|before| &before.entries), most)
     }
 
-    /// The generations to come use the log from this entry on.
+    /// Makes the following generations write to the log from this entry on.
     pub fn begin_part(&mut self, first_entry: usize) -> Result<(), GpuError> {
         let per_entry = self.words.len() / self.entries.len().max(1);
         self.log.set(EventLog { entries: first_entry as u32, words: (first_entry * per_entry) as u32 })
     }
 
-    /// Waits for a part and reads it, with the errors of nuclei that ended where they are needed. Generations launched after
-    /// it run meanwhile, unless it has more words than are copied beside them.
+    /// Waits for a part and reads it, with the errors of nuclei that ended if `with_errors`. Later generations run concurrently,
+    /// unless the part has more words than the copy buffer.
     pub fn read_part(&mut self, part: &PartInProgress, with_errors: bool) -> Result<LogPart<'_>, GpuError> {
         let (of, after, n) = (&part.entries, &part.mark, part.entries.len());
         let n_orders = self.orders.len() / self.entries.len().max(1);

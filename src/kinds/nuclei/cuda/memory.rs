@@ -12,50 +12,50 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Number of float arrays of phase field 1 and all else; the phases of fields 2 to F follow.
+/// Number of float arrays per slot, with phase field 1; the phases of fields 2 to F follow.
 pub const FIELDS: usize = 10;
 /// Integer arrays over the slots: alive, frozen, birth, parent, mark.
 const TAGS: usize = 5;
 
-/// Float arrays over the slots: `fields + FIELD * n_slots + slot`.
+/// Indices of float arrays over the slots: `fields + FIELD * n_slots + slot`.
 pub mod column {
-    /// Phase, field 1.
+    /// Phase in field 1.
     pub const PHI: usize = 0;
-    /// Amplitude.
+    /// Amplitude |ψ| of the oscillator.
     pub const AMP: usize = 1;
-    /// Natural frequency.
+    /// Natural frequency of the slot.
     pub const OMEGA: usize = 2;
-    /// Spikes of the maps.
+    /// Spike counts of the quantum-Kuramoto maps.
     pub const SPIKE: usize = 3;
     /// Mean squared error.
     pub const F: usize = 4;
-    /// Entropy.
+    /// Entropy of softmax(w).
     pub const H: usize = 5;
     /// Real part of the coupling sum.
     pub const S_RE: usize = 6;
-    /// Imaginary part.
+    /// Imaginary part of the coupling sum.
     pub const S_IM: usize = 7;
     /// Row sum of J.
     pub const D: usize = 8;
-    /// Local order.
+    /// Local order |S| / d.
     pub const R_LOCAL: usize = 9;
 }
 
-/// Integer arrays over the slots: `tags + TAG * n_slots + slot`.
+/// Indices of integer arrays over the slots: `tags + TAG * n_slots + slot`.
 pub mod tag {
-    /// 1: occupied.
+    /// 1 if the slot is occupied.
     pub const ALIVE: usize = 0;
-    /// 1: the phase is held.
+    /// 1 if the phase is held constant.
     pub const FROZEN: usize = 1;
     /// Generation of birth.
     pub const BIRTH: usize = 2;
     /// Slot of the parent.
     pub const PARENT: usize = 3;
-    /// 1: selected in this generation.
+    /// 1 if selected in this generation.
     pub const MARK: usize = 4;
 }
 
-/// Numbers that the kernels share with the host.
+/// Constants that the kernels share with the host.
 pub const TABLE: &[Constant] = device_constants![
     FIELDS,
     column::PHI,
@@ -76,57 +76,57 @@ pub const TABLE: &[Constant] = device_constants![
     MAX_SELECTED
 ];
 
-/// The sizes of a population.
+/// Sizes of a population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSizes {
-    /// Slots.
+    /// Number of slots.
     pub n_slots: usize,
-    /// Weights of a nucleus.
+    /// Number of weights per nucleus.
     pub dim: usize,
-    /// Phase fields, F.
+    /// Number of phase fields, F.
     pub phase_fields: usize,
 }
 
 impl TableSizes {
-    /// Of these parameters.
+    /// Sizes of the population of these parameters.
     pub fn of(kernel_params: &KernelParams) -> Self {
         let (n_slots, dim) = (kernel_params.n_slots as usize, kernel_params.dim as usize);
         Self { n_slots, dim, phase_fields: phase_fields_of(kernel_params) }
     }
 
-    /// Blocks of 1024 slots.
+    /// Number of blocks of 1024 slots.
     const fn blocks(&self) -> usize {
         self.n_slots.div_ceil(1024)
     }
 
-    /// Maximum words of the log of one generation: selected nuclei, births as pairs, deaths.
+    /// Maximum number of words in the log of one generation: selected nuclei, births as pairs, deaths.
     const fn words_per_generation(&self) -> usize {
         4 * MAX_SELECTED as usize + 3 * self.n_slots
     }
 
-    /// Maximum words of a part that is read while the next one is computed.
+    /// Maximum number of words in a part that is read while the next one is computed.
     fn copied_words(&self) -> usize {
         (self.entries() * self.words_per_generation()).min(COPIED_WORDS)
     }
 
-    /// Generations that fit into the log.
+    /// Number of generations that fit into the log.
     fn entries(&self) -> usize {
         (LOG_WORDS / self.words_per_generation()).clamp(1, MAX_ENTRIES)
     }
 }
 
 buffers! {
-    /// The population.
+    /// Device buffers of the population.
     pub struct Table(gpu: Arc<Gpu>, s: TableSizes) {
         "weights" {
-            /// [slots × stride] weights.
+            /// `[slots × stride]` weights.
             pub w: Buf<f32> = Saved "weights" [s.n_slots, s.dim.next_multiple_of(4)];
         }
         "population" {
-            /// [`FIELDS` × slots] phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R; then the phases of
-            /// phase fields 2 to F.
+            /// `[FIELDS × slots]` phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R; then the phases of phase fields 2
+            /// to F.
             pub fields: Buf<f32> = Saved "nuclei" [FIELDS + s.phase_fields - 1, s.n_slots];
-            /// [`TAGS` × slots].
+            /// `[TAGS × slots]` integer arrays.
             pub tags: Buf<u32> = Saved "tags" [TAGS, s.n_slots];
             /// Occupied slots, ascending.
             pub idx: Buf<u32> = Derived "living slots" s.n_slots;
@@ -136,7 +136,7 @@ buffers! {
             pub population: Buf<PopulationCounts> = Saved "population counts" 1;
             /// Statistics of the population.
             pub stats: Buf<DeviceStats> = Derived "statistics" 1;
-            /// Parameters.
+            /// Parameters as read by the kernels.
             pub kernel_params: Cell<KernelParams> = Derived "parameters" 1;
         }
     }
@@ -147,21 +147,21 @@ pub fn phase_fields_of(kernel_params: &KernelParams) -> usize {
     (kernel_params.phase_fields as usize).max(1)
 }
 
-/// The arrays of a state in the order of [`column`].
+/// Arrays of a state in the order of [`column`].
 fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
     [phi, amp, omega, spike, f, h, s_re, s_im, d, r_local]
 }
 
 impl Table {
-    /// An empty table.
+    /// Allocates an empty table.
     pub fn new(gpu: &Arc<Gpu>, kernel_params: KernelParams) -> Result<Self, GpuError> {
         let mut table = Self::allocate(gpu, &TableSizes::of(&kernel_params))?;
         table.kernel_params.set(kernel_params)?;
         Ok(table)
     }
 
-    /// Replaces the population, as that of generation `step`.
+    /// Replaces the population by that of generation `step`.
     pub fn upload(&mut self, state: &State<f32>, step: u64, ledger: &Ledger) -> Result<(), GpuError> {
         let mut state = state.clone();
         self.w.write_at(0, &state.w)?;
@@ -203,7 +203,7 @@ impl Table {
         Ok(state)
     }
 
-    /// Reads the population without weights, which are 0.
+    /// Reads the population without weights, which are set to 0.
     pub fn download_without_weights(&self, dim: usize) -> Result<State<f32>, SimError> {
         let n_slots = self.kernel_params.value().n_slots as usize;
         let mut state = State::<f32>::with_fields(n_slots, dim, phase_fields_of(&self.kernel_params.value()))?;
@@ -223,52 +223,52 @@ impl Table {
     }
 }
 
-/// Maximum generations in the log.
+/// Maximum number of generations in the log.
 const MAX_ENTRIES: usize = 64;
-/// Maximum words of a part that is read while the next one is computed.
+/// Maximum number of words in a part that is read while the next one is computed.
 const COPIED_WORDS: usize = 1 << 18;
-/// Approximate words of the log, unless one generation needs more.
+/// Approximate number of words in the log, unless one generation needs more.
 const LOG_WORDS: usize = 8 << 20;
 
 buffers! {
     /// Workspace of a generation.
     pub struct Scratch(gpu: Arc<Gpu>, s: TableSizes) {
         "workspace" {
-            /// Sums of blocks of 1024.
+            /// Sums over blocks of 1024 slots.
             pub parts: Buf<f64> = Workspace "sums of blocks" 3 * s.blocks();
-            /// Norms of blocks of 1024.
+            /// Norms over blocks of 1024 slots.
             pub norms: Buf<f64> = Workspace "norms of blocks" s.blocks();
-            /// The fittest of each block.
+            /// Fittest nucleus of each block.
             pub least: Buf<u64> = Workspace "fittest of blocks" s.blocks();
             /// Keys of a selection.
             pub keys: Buf<u32> = Workspace "selection keys" s.n_slots;
-            /// Counts of their digits; zero between launches.
+            /// Counts of the digits of `keys`; zero between launches.
             pub histogram: Buf<u32> = Workspace "digits of keys" 2048;
             /// Selections: for fusion, for decay, and the median.
             pub top_k: Buf<TopK> = Workspace "selections" 3;
             /// Keys and slots of the first two selections.
             pub chosen: Buf<u64> = Workspace "selected" [2, MAX_SELECTED as usize];
-            /// Ties of each block.
+            /// Number of ties per block.
             pub ties: Buf<u32> = Workspace "ties of blocks" s.n_slots.div_ceil(2048);
             /// Sorted slots: selected for fusion, selected for decay, decaying.
             pub order: Buf<u32> = Workspace "selected in order" [3, MAX_SELECTED as usize];
             /// Weights of the fusing nuclei in the mean.
             pub shares: Buf<f64> = Workspace "fusion weights" MAX_SELECTED as usize;
-            /// Events drawn.
+            /// Drawn events of the generation.
             pub decision: Buf<EventDecision> = Workspace "events" 1;
             /// Weights of the fusion product.
             pub fused: Buf<f32> = Workspace "fused weights" s.dim;
-            /// Its phases in phase fields 2 to F.
+            /// Phases of the fusion product in phase fields 2 to F.
             pub fused_phases: Buf<f32> = Workspace "fused phases" s.phase_fields - 1;
             /// Weights that offspring are mutated from.
             pub base: Buf<f32> = Workspace "weights of children" s.dim;
-            /// Occupied slots, or deaths, of each block.
+            /// Number of occupied slots, or of deaths, per block.
             pub block_counts: Buf<u32> = Workspace "counts of blocks" s.blocks();
             /// Death flags, four per word.
             pub dying: Buf<u32> = Workspace "death flags" 256 * s.blocks();
             /// Phases at the start of an integration step.
             pub starts: Buf<f32> = Workspace "phases before" [s.phase_fields, s.n_slots];
-            /// Weighted slopes of its stages.
+            /// Weighted sums of the slopes of the stages.
             pub totals: Buf<f32> = Workspace "slopes" [s.phase_fields, s.n_slots];
             /// Fill level of the following buffers.
             pub log: Cell<EventLog> = Readback "log" 1;
@@ -278,13 +278,13 @@ buffers! {
             pub orders: Buf<f64> = Readback "orders of fields" [s.entries(), s.phase_fields - 1];
             /// Slots of the logged events.
             pub words: Buf<u32> = Readback "log words" [s.entries(), s.words_per_generation()];
-            /// Errors of the nuclei that ended, at the places of their slots in `words`.
+            /// Errors of the nuclei that ended, at the positions of their slots in `words`.
             pub errors: Buf<f32> = Readback "log errors" [s.entries(), s.words_per_generation()];
             /// Copies of a part of the log, which is read while the next part is computed.
             pub(super) copied_entries: Pinned<LogEntry> = Readback "copy of log entries" s.entries();
             pub(super) copied_words: Pinned<u32> = Readback "copy of log words" s.copied_words();
             pub(super) copied_errors: Pinned<f32> = Readback "copy of log errors" s.copied_words();
-            /// None with one phase field: page-locked memory has at least one element, which is not declared.
+            /// `None` with one phase field, because page-locked memory would have an undeclared element.
             pub(super) copied_orders: Option<Pinned<f64>> = Readback "copy of orders of fields" [s.entries(), s.phase_fields - 1];
         }
     }

@@ -1,4 +1,4 @@
-//! Coupling sums of several phase fields: J is applied to every field by the kernels of one field, then G combines them.
+//! Coupling sums of several phase fields: the kernels of one field apply J to each field, then G combines the results.
 
 use super::{
     couple_kernels::{CoupleKernels, GatherField, MixField, SendField},
@@ -11,17 +11,17 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Sizes of a [`Mixer`].
+/// Buffer sizes of a [`Mixer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MixerSizes {
-    /// Phase fields, at least 2.
+    /// Number of phase fields, at least 2.
     pub fields: usize,
-    /// Slots.
+    /// Number of slots.
     pub n_slots: usize,
 }
 
 impl MixerSizes {
-    /// `None` with one field.
+    /// Sizes for `fields` phase fields; `None` for one.
     pub fn of(fields: usize, n_slots: usize) -> Option<Self> {
         (fields > 1).then_some(Self { fields, n_slots })
     }
@@ -31,24 +31,23 @@ buffers! {
     /// Coupling between phase fields.
     pub struct Mixer(gpu: Arc<Gpu>, s: MixerSizes) {
         "coupling" {
-            /// `[F × F]` G.
+            /// `[F × F]` coupling matrix G.
             mixing: Buf<f32> = Derived "coupling between fields" [s.fields, s.fields];
             /// `[F × n_slots]` complex sums of every field, in order of occupied slots.
             mixed: Buf<f32> = Workspace "sums of fields" [s.fields, s.n_slots, 2];
         }
         plain {
-            /// Kernels.
             kernels: CoupleKernels = CoupleKernels::load(gpu)?;
-            /// Phase fields.
+            /// Number of phase fields.
             fields: u32 = s.fields as u32;
-            /// Slots.
+            /// Number of slots.
             n_slots: u32 = s.n_slots as u32;
         }
     }
 }
 
 impl Mixer {
-    /// Sets G.
+    /// Writes the coupling matrix G to the device.
     pub fn set(&mut self, g: &[f64]) -> Result<(), GpuError> {
         self.mixing.write(&g.iter().map(|g| *g as f32).collect::<Vec<_>>())
     }
@@ -58,7 +57,7 @@ impl Mixer {
         self.fields
     }
 
-    /// Coupling sums of all fields; [`Mixer::gather_field`] returns those of one.
+    /// Computes the coupling sums of all fields; [`Mixer::gather_field`] returns those of one.
     pub fn couple(&mut self, pass: &mut Pass, coupling: &mut Coupling, table: &Table) -> Result<(), GpuError> {
         let Table { population, idx, fields, kernel_params, .. } = table;
         let (k, n, kernel_params) = (&self.kernels, self.n_slots, kernel_params.buf());
@@ -82,7 +81,7 @@ impl Mixer {
         Ok(())
     }
 
-    /// Gathers the sums of one field, with its phases in the sites.
+    /// Gathers the sums of one field, and writes its phases to the sites.
     pub fn gather_field(
         &self,
         pass: &mut Pass,

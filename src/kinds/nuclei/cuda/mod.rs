@@ -1,25 +1,25 @@
-//! The CUDA backend: the generation of [`cpu`](super::cpu) in single precision, without host synchronisation per step.
+//! CUDA backend: the generation of [`cpu`](super::cpu) in single precision, without host synchronisation per step.
 //!
-//! # One graph
+//! # CUDA graph
 //!
-//! A generation is about fifty launches, captured once as a CUDA graph and replayed. Population size, slot lists and
-//! events stay on the device: every kernel is launched for the whole table and reads the population size from memory.
-//! Events are appended to a log of two halves: the host takes in the events of one half while generations fill the other.
+//! A generation is about fifty launches, captured once as a CUDA graph and replayed. Population size, slot lists and events stay
+//! on the device: every kernel is launched for the whole table and reads the population size from memory. Events are appended to
+//! a log of two halves: the host processes the events of one half while generations fill the other.
 //!
 //! # Agreement with the CPU
 //!
-//! Random numbers have the same addresses, keys compare the same way, ties go to the lower slot, and sums over the
-//! population are in double precision in an order that depends on the population size only. Events are therefore the same
-//! unless rounding changes a decision, and a run gives the same bits for any launch configuration.
+//! Random numbers have the same addresses, keys compare the same way, ties go to the lower slot, and sums over the population are
+//! in double precision in an order that depends only on the population size. Events are therefore the same unless rounding
+//! changes a decision, and a run gives the same bits for any launch configuration.
 //!
 //! # Coupling
 //!
-//! All pairs below [`coupling::FAST_FROM`] slots, O(N log N) from there on; see `kernels/nuclei/fast.cu`.
+//! All pairs below [`coupling::FAST_FROM`] slots, otherwise O(N log N); see `kernels/nuclei/fast.cu`.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | [`layout`] | structs shared with the kernels |
-//! | [`couple`], [`measure`], [`events`] | declarations of the kernels |
+//! | [`couple_kernels`], [`fitness_kernels`], [`turnover_kernels`] | declarations of the kernels |
 //! | [`coupling`] | coupling sums and their buffers |
 //! | [`mixer`] | coupling sums of several phase fields |
 //! | [`readings`] | fields and samples for views and recordings |
@@ -73,7 +73,7 @@ use std::{ops::Range, sync::Arc};
 use task::TaskSizes;
 use variants::Variants;
 
-/// All modules of this backend.
+/// All kernel modules of this backend.
 pub const MODULES: &[ModuleSpec] = &[
     fitness_kernels::FitnessKernels::SPEC,
     fitness_kernels::FitnessMmaKernels::SPEC,
@@ -85,44 +85,44 @@ pub const MODULES: &[ModuleSpec] = &[
     readings::ReadingKernels::SPEC,
 ];
 
-/// Maximum substeps in a captured graph. Above, launch overhead is negligible.
+/// Maximum substeps in a captured graph; with more, launch overhead is negligible.
 const MAX_GRAPH_SUBSTEPS: u32 = 128;
 
-/// The choice of fitness without tensor cores, in [`Execution`](crate::sim::Execution).
+/// Name of the fitness without tensor cores in [`Execution`](crate::sim::Execution).
 const SINGLE: &str = "single_precision";
 
-/// Launch configuration. Results depend on those options only that say so.
+/// Launch configuration. Results depend only on the options that state it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tuning {
-    /// Blocks of `couple_tiled`; `None`: one per work item.
+    /// Number of blocks of `couple_tiled`; `None`: one per work item.
     pub pair_blocks: Option<u32>,
-    /// Nuclei per block of the fitness kernels; `None`: chosen by capacity.
+    /// Number of nuclei per block of the fitness kernels; `None`: chosen by capacity.
     pub tile: Option<Tile>,
-    /// Maximum number of generations between two readings of the log; `None`: as many as fit into half of it.
+    /// Maximum number of generations between two readings of the log; `None`: as many as half of the log holds.
     pub batch: Option<u32>,
-    /// Fitness without tensor cores. This option changes the last bits.
+    /// Disables tensor cores for the fitness. This option changes the last bits.
     pub without_tensor_cores: bool,
-    /// Coupling algorithm where the parameters leave it open; `None`: the fastest. This option changes the last bits.
+    /// Coupling algorithm if the parameters do not select one; `None`: the fastest. This option changes the last bits.
     pub coupling: Option<Algorithm>,
 }
 
 /// A population on an NVIDIA GPU.
 pub struct CudaSim {
-    /// A generation without and with the median and ensemble errors. Declared before the buffers that the graphs point to,
-    /// so that they are dropped first.
+    /// Graphs of a generation without and with the median and ensemble errors. Declared before the buffers that the graphs point
+    /// to, so that they are dropped first.
     graphs: [Option<Graph>; 2],
     host: HostState,
     gpu: Arc<Gpu>,
     pipeline: Pipeline,
     tuning: Tuning,
-    /// With `measure.variants` only.
+    /// Comparison of coupling algorithms, only with `measure.variants`.
     variants: Option<Variants>,
     fields: FieldCopies,
     readback: FieldReadback,
 }
 
 impl CudaSim {
-    /// At step 0.
+    /// Creates a simulation at step 0, with the implementations selected in `context.kernels`.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let tuning = Tuning {
             coupling: context.kernels.get("coupling").and_then(Algorithm::exact),
@@ -132,7 +132,7 @@ impl CudaSim {
         Self::tuned(params, context, setup, gpu, tuning)
     }
 
-    /// At step 0, with a launch configuration.
+    /// Creates a simulation at step 0 with a launch configuration.
     pub fn tuned(
         params: &Params,
         context: &BuildContext,
@@ -170,18 +170,18 @@ impl CudaSim {
         Ok(sim)
     }
 
-    /// Replaces the population, as that of step `generation`.
+    /// Replaces the population and sets the step to `generation`.
     pub fn put(&mut self, state: &State<f32>, generation: u64) -> Result<(), SimError> {
         self.host.begin(generation, &state.idx);
         Ok(self.pipeline.table.upload(state, generation, &self.host.ledger)?)
     }
 
-    /// The population, read from the device.
+    /// Reads the population from the device.
     pub fn state(&self) -> Result<State<f32>, SimError> {
         self.pipeline.table.download(self.host.setup.dim)
     }
 
-    /// The occupied slots, as listed on the device.
+    /// Reads the occupied slots from the device.
     pub fn living(&self) -> Result<Vec<u32>, SimError> {
         Ok(self.pipeline.table.idx.read_range(0..self.host.ledger.n() as usize)?)
     }
@@ -191,7 +191,7 @@ impl CudaSim {
         self.pipeline.task.as_ref().is_some_and(|task| task.split.is_some())
     }
 
-    /// Step 1 of a generation: gradient step, fitness, entropy.
+    /// Steps 0 and 1 of a generation: gradient step, fitness and entropy.
     pub fn measure(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         Ok(self.pipeline.measure(self.host.params.task.learning_rate > 0.0, pass)?)
     }
@@ -201,7 +201,7 @@ impl CudaSim {
         &self.host
     }
 
-    /// Launches generations in parts, and takes in a part while the next one is computed. On return all are taken in.
+    /// Launches generations in parts, and processes each part while the next one is computed. Returns after all are processed.
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let (mut left, mut in_progress) = (steps, None::<PartInProgress>);
         while left > 0 || in_progress.is_some() {
@@ -224,7 +224,7 @@ impl CudaSim {
         Ok(pass.collect()?)
     }
 
-    /// Launches the generations of a part, from `first_step` on; the first one is measured where a pass is given.
+    /// Launches the generations of a part that starts at `first_step`; with a pass, the first one is profiled.
     fn launch_part(
         &mut self,
         entries: Range<usize>,
@@ -248,7 +248,7 @@ impl CudaSim {
         Ok(PartInProgress { entries, with_details, mark: Mark::now(&self.gpu)? })
     }
 
-    /// One generation without a graph, with a timing event after every kernel.
+    /// Launches one generation without a graph, with a timing event after every kernel.
     fn profiled_generation(&mut self, with_details: bool, pass: &mut Pass) -> Result<(), SimError> {
         pass.measures_steps(1);
         let n = self.host.ledger.n();
@@ -290,7 +290,7 @@ impl CudaSim {
         self.graphs = [None, None];
     }
 
-    /// Reads the events and statistics of a part into the host state. Generations launched after it run meanwhile.
+    /// Reads the events and statistics of a part into the host state. Later generations run concurrently.
     fn take_in(&mut self, part: &PartInProgress) -> Result<(), SimError> {
         let Self { pipeline: Pipeline { scratch, chosen, task, .. }, host, .. } = self;
         if let Some(chosen) = chosen {
@@ -321,7 +321,7 @@ impl CudaSim {
 }
 
 impl Pipeline {
-    /// Writes what follows from the parameters.
+    /// Writes all buffers that depend on the parameters.
     fn fill(&mut self, params: &Params, setup: &Setup, kernel_params: KernelParams) -> Result<(), GpuError> {
         self.table.kernel_params.set(kernel_params)?;
         self.coupling.fill(setup)?;
@@ -332,8 +332,7 @@ impl Pipeline {
     }
 }
 
-/// Sizes of the coupling of the parameters.
-/// The modules that a simulation loads: [`FastKernels`](couple_kernels::FastKernels) only where they compute something.
+/// Modules that a simulation loads; [`FastKernels`](couple_kernels::FastKernels) only if they are used.
 pub fn loaded_modules(params: &Params) -> Vec<ModuleSpec> {
     let is_fast = kernel_params::algorithm(params, None) == Algorithm::Fast || params.measure.variants;
     let is_loaded = |module: &&ModuleSpec| is_fast || module.id() != couple_kernels::FastKernels::SPEC.id();
@@ -345,7 +344,7 @@ fn coupling_sizes(params: &Params, tuning: &Tuning) -> CouplingSizes {
     CouplingSizes { n_slots, algorithm: kernel_params::algorithm(params, tuning.coupling), blocks: tuning.pair_blocks }
 }
 
-/// The events of an entry. `errors` stand at the places of the slots in `words`, or are empty.
+/// Events of a log entry. `errors` are at the positions of the slots in `words`, or empty.
 fn events_of(e: &LogEntry, words: &[u32], errors: &[f32]) -> super::events::Events {
     let (ended, deaths) = ((e.fused + e.decayed) as usize, (e.fused + e.decayed + 2 * e.born) as usize);
     let parts = [errors.get(..ended), errors.get(deaths..deaths + e.died as usize)];

@@ -1,5 +1,5 @@
-//! Readings of a running population. Kernels gather them into buffers that no other kernel writes, and the copy stream
-//! reads those while the next generations run.
+//! Readings of a running population. Kernels gather them into buffers that no other kernel writes, and the copy stream reads
+//! these while the next generations run.
 
 use super::{
     layout::{EventLog, KernelParams, PopulationCounts},
@@ -18,9 +18,9 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// Read instead of a column: generations since birth.
+/// Pseudo-column: generations since birth.
 const READ_AGE: u32 = 0x100;
-/// Read instead of a column: 1 in occupied slots, 0 in free ones.
+/// Pseudo-column: 1 in occupied slots, 0 in free ones.
 const READ_ALIVE: u32 = 0x101;
 
 const READ: &[Constant] = device_constants![READ_AGE, READ_ALIVE];
@@ -44,7 +44,7 @@ kernels! {
     }
 }
 
-/// The column that a probe reads, or what it reads instead.
+/// Column or pseudo-column that a probe reads.
 fn column_of(probe: ProbeId, params: &Params, phase_fields: usize) -> u32 {
     let column = match probe {
         probes::PHASE | probes::PHASE_OF => match (params.measure.field as usize).clamp(1, phase_fields) {
@@ -61,21 +61,21 @@ fn column_of(probe: ProbeId, params: &Params, phase_fields: usize) -> u32 {
     column as u32
 }
 
-/// Fields on their way to the host.
+/// Fields being copied to the host.
 #[derive(Default)]
 pub struct FieldCopies {
     buffers: Option<FieldBuffers>,
-    /// What was gathered last, by field.
+    /// Column gathered last, by field.
     what: Vec<u32>,
     n_slots: usize,
 }
 
 buffers! {
-    /// The buffers of so many fields.
+    /// Buffers of `n_fields` fields.
     struct FieldBuffers(gpu: Arc<Gpu>, s: FieldSizes) {
         "readings" {
             what: Buf<u32> = Readback "fields to read" s.n_fields;
-            /// [fields × slots].
+            /// `[fields × slots]` gathered values.
             gathered: Buf<f32> = Readback "fields read" [s.n_fields, s.n_slots];
             copied: Pinned<f32> = Readback "copy of fields" [s.n_fields, s.n_slots];
         }
@@ -88,7 +88,7 @@ struct FieldSizes {
 }
 
 impl FieldCopies {
-    /// Starts copying these fields, after the kernels so far. Later kernels do not wait for the copy.
+    /// Starts copying these fields after the kernels launched before. Later kernels do not wait for the copy.
     pub fn start(
         &mut self,
         gpu: &Arc<Gpu>,
@@ -125,7 +125,7 @@ impl FieldCopies {
         gathered.download_concurrent(0..self.what.len() * n, copied, 0, &Mark::now(gpu)?)
     }
 
-    /// Waits for the copies: the values of these fields, which are those that were started.
+    /// Waits for the copies. Returns the values of these fields, which must be those that were started.
     pub fn finish(&self, probes: &[ProbeId], params: &Params) -> Result<Vec<Vec<f32>>, GpuError> {
         let Some(buffers) = &self.buffers else { return Ok(vec![]) };
         let fields = buffers.copied.get()?.chunks_exact(self.n_slots);
@@ -140,27 +140,27 @@ impl FieldCopies {
         Ok(probes.iter().zip(fields).map(values).collect())
     }
 
-    /// Adds its buffers.
+    /// Adds the buffers to a memory report.
     pub fn report(&self, to: &mut MemoryReport) {
         self.buffers.report(to);
     }
 }
 
-/// Sizes of [`ChosenSamples`].
+/// Buffer sizes of [`ChosenSamples`].
 pub struct SampleSizes {
     n_samples: usize,
     entries: usize,
 }
 
 buffers! {
-    /// Samples of chosen nuclei, taken by every generation.
+    /// Samples of chosen nuclei, taken in every generation.
     pub struct ChosenSamples(gpu: Arc<Gpu>, s: SampleSizes) {
         "readings" {
             /// Column and slot of each sample.
             chosen: Buf<u32> = Readback "chosen nuclei" [s.n_samples, 2];
-            /// [log entries × samples].
+            /// `[log entries × samples]` sampled values.
             samples: Buf<f32> = Readback "samples of chosen nuclei" [s.entries, s.n_samples];
-            /// Those of a part of the log.
+            /// Samples of one part of the log.
             copied: Pinned<f32> = Readback "copy of samples" [s.entries, s.n_samples];
         }
         plain {
@@ -171,7 +171,8 @@ buffers! {
 }
 
 impl ChosenSamples {
-    /// For these probes and slots, ascending; `None` without any. `entries`: generations between two readings.
+    /// Allocates buffers for these probes and slots, which are ascending; `None` if there are none. `entries`: generations in the
+    /// log.
     pub fn new(gpu: &Arc<Gpu>, lanes: Vec<(ProbeId, u32)>, entries: usize) -> Result<Option<Self>, GpuError> {
         let sizes = (!lanes.is_empty()).then_some(SampleSizes { n_samples: lanes.len(), entries });
         let new = Option::<Self>::allocate(gpu, &sizes)?;
@@ -183,14 +184,14 @@ impl ChosenSamples {
         &self.lanes
     }
 
-    /// Follows the parameters: which phase field is shown.
+    /// Updates the columns to the parameters, which select the phase field shown.
     pub fn set(&mut self, params: &Params, phase_fields: usize) -> Result<(), GpuError> {
         let pair = |(probe, slot): &(ProbeId, u32)| [column_of(*probe, params, phase_fields), *slot];
         let pairs: Vec<u32> = self.lanes.iter().flat_map(pair).collect();
         self.chosen.write(&pairs)
     }
 
-    /// Samples the generation that the log counted last.
+    /// Samples the generation that was logged last.
     pub fn launch(
         &mut self,
         kernels: &ReadingKernels,
@@ -205,18 +206,18 @@ impl ChosenSamples {
             .launch(kernels, pass, n_chosen)
     }
 
-    /// Starts copying the samples of these entries of the log. Generations launched after the mark run meanwhile.
+    /// Starts copying the samples of these entries of the log. Generations launched after the mark run concurrently.
     pub fn start_reading(&mut self, entries: &Range<usize>, after: &Mark) -> Result<(), GpuError> {
         let n = self.lanes.len();
         self.samples.download_concurrent(entries.start * n..entries.end * n, &mut self.copied, 0, after)
     }
 
-    /// Waits for the copy: the samples of as many generations, generation by generation.
+    /// Waits for the copy. Returns the samples of `generations` generations, generation by generation.
     pub fn finish_reading(&self, generations: usize) -> Result<&[f32], GpuError> {
         Ok(&self.copied.get()?[..generations * self.lanes.len()])
     }
 
-    /// The sample of a probe in a slot; NaN if it is not among them.
+    /// Sample of a probe in a slot; NaN if it is not sampled.
     pub fn value(&self, of_generation: &[f32], probe: ProbeId, slot: u32) -> f32 {
         self.lanes.binary_search(&(probe, slot)).map_or(f32::NAN, |at| of_generation[at])
     }

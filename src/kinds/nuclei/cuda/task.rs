@@ -1,4 +1,4 @@
-//! The task on the device: samples or their QR compression, and inputs split into 16-bit numbers for tensor cores.
+//! The task on the device: samples or their QR compression, and inputs split into 16-bit values for tensor cores.
 
 use super::layout::TaskEquations;
 use crate::{
@@ -14,20 +14,20 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Sizes of a [`Task`].
+/// Buffer sizes of a [`Task`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskSizes {
-    /// Equations, padded.
+    /// Number of equations, padded.
     rows: usize,
-    /// Weights, padded.
+    /// Number of weights, padded.
     columns: usize,
     /// Whether samples are replaced by their QR compression.
     is_compressed: bool,
-    /// Where tensor cores are faster.
+    /// Sizes of the split inputs, if tensor cores are faster.
     split: Option<SplitSizes>,
 }
 
-/// Sizes of [`SplitInputs`].
+/// Buffer sizes of [`SplitInputs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitSizes {
     rows: usize,
@@ -35,7 +35,7 @@ pub struct SplitSizes {
 }
 
 impl TaskSizes {
-    /// For this number of samples and weights; `None` when all nuclei are equal.
+    /// Sizes for this number of samples and weights; `None` if all nuclei are equal.
     pub fn of(params: &Params, samples: usize, dim: usize, has_tensor_cores: bool) -> Option<Self> {
         let task = &params.task;
         let is_linear = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
@@ -47,7 +47,7 @@ impl TaskSizes {
         (samples > 0).then(|| Self { rows, columns: dim.next_multiple_of(16), is_compressed, split })
     }
 
-    /// Of a prepared task on this device. `plain`: without tensor cores.
+    /// Sizes for a prepared task on this device. `plain`: without tensor cores.
     pub fn on(gpu: &Gpu, params: &Params, setup: &Setup, plain: bool) -> Option<Self> {
         let has_tensor_cores = !plain && gpu.capability >= MIN_CAPABILITY;
         Self::of(params, setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim, has_tensor_cores)
@@ -55,36 +55,35 @@ impl TaskSizes {
 }
 
 buffers! {
-    /// A task on the device.
+    /// Device buffers of a task.
     pub struct Task(gpu: Arc<Gpu>, s: TaskSizes) {
         "task" {
             /// Sizes and flags of the equations.
             pub of: Buf<TaskEquations> = Derived "task" 1;
-            /// [columns × rows] inputs.
+            /// `[columns × rows]` inputs, zero-padded.
             pub x: Buf<f32> = Derived "inputs" [s.columns, s.rows];
-            /// [rows] targets.
+            /// `[rows]` targets, zero-padded.
             pub y: Buf<f32> = Derived "targets" s.rows;
         }
         groups {
-            /// Inputs for tensor cores, where they are faster.
+            /// Inputs for tensor cores, if they are faster.
             pub split: Option<SplitInputs> = s.split;
         }
         plain {
-            /// Sizes.
             sizes: TaskSizes = *s;
         }
     }
 }
 
 buffers! {
-    /// Inputs as two 16-bit numbers each.
+    /// Inputs as two 16-bit values each.
     pub struct SplitInputs(gpu: Arc<Gpu>, s: SplitSizes) {
         "task" {
-            /// [2 × rows × columns]: the rounded inputs, then their rounding errors.
+            /// `[2 × rows × columns]`: the rounded inputs, then their rounding errors.
             pub x: Buf<u16> = Derived "split inputs" [2, s.rows, s.columns];
         }
         plain {
-            /// 32, 64 or 128.
+            /// Number of columns: 32, 64 or 128.
             pub columns: usize = s.columns;
         }
     }
@@ -92,11 +91,11 @@ buffers! {
 
 /// Minimum compute capability of the tensor core instructions.
 const MIN_CAPABILITY: u32 = 80;
-/// Inputs and minimum rows for which tensor cores are faster.
+/// Range of inputs, and minimum number of equations, for which tensor cores are faster.
 const TENSOR_CORE_SIZES: (std::ops::RangeInclusive<usize>, usize) = (32..=128, 64);
 
 impl Task {
-    /// The task of the parameters; `None` when all nuclei are equal. `plain`: without tensor cores.
+    /// Allocates the task of the parameters; `None` if all nuclei are equal. `plain`: without tensor cores.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, plain: bool) -> Result<Option<Self>, GpuError> {
         let mut task = Option::<Self>::allocate(gpu, &TaskSizes::on(gpu, params, setup, plain))?;
         task.iter_mut().try_for_each(|task| task.fill(params, setup))?;
@@ -141,12 +140,12 @@ impl Task {
     }
 }
 
-/// Whether tensor cores are faster for this number of equations.
+/// Whether tensor cores are faster for this number of equations and inputs.
 fn tensor_cores_pay(storage: Storage, equations: usize, dim: usize) -> bool {
     storage != Storage::Full && TENSOR_CORE_SIZES.0.contains(&dim) && equations >= TENSOR_CORE_SIZES.1
 }
 
-/// The power of two that scales the largest input to about a thousand, so that f16 rounding errors are normal numbers.
+/// Power of two that scales the largest input to about 1000, so that f16 rounding errors are normal numbers.
 fn scale_of(x: &[f64]) -> f64 {
     let top = x.iter().map(|x| x.abs()).fold(0.0, f64::max);
     if top > 0.0 && top.is_finite() { (10.0 - top.log2().ceil()).clamp(-100.0, 100.0).exp2() } else { 1.0 }

@@ -1,4 +1,4 @@
-//! Selection and turnover of a generation as launches.
+//! Launches of selection and population turnover.
 
 use super::{
     generation::Pipeline,
@@ -11,11 +11,11 @@ use super::{
 };
 use crate::gpu::{GpuError, Pass};
 
-/// Blocks of the fusion and decay kernels.
+/// Grid of the fusion and decay kernels, in blocks.
 const EVENT_BLOCKS: u32 = 528;
 
 impl Pipeline {
-    /// Ensemble error of the `most` fittest nuclei; before the selection, whose buffers it uses.
+    /// Computes the ensemble error of the `most` fittest nuclei. It must precede the selection, whose buffers it uses.
     pub(super) fn evaluate_ensemble(&mut self, most: u32, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k) = (self.n_slots(), &self.kernels.select);
         let Some(Task { of, x, y, .. }) = &self.task else { return Ok(()) };
@@ -36,7 +36,7 @@ impl Pipeline {
             .launch(k, pass, 1)
     }
 
-    /// Step 4.
+    /// Step 4: selects nuclei for fusion and decay; finds the median error only `with_details`.
     pub fn select(&mut self, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k) = (self.n_slots(), &self.kernels.select);
         let (t, s) = (&mut self.table, &mut self.scratch);
@@ -88,7 +88,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Steps 5 to 9.
+    /// Steps 5 to 9: draws and applies the events.
     pub fn apply_events(&mut self, with_deaths: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, dim) = (self.n_slots(), self.table.kernel_params.value().dim);
         let quarter = n.div_ceil(4);

@@ -11,7 +11,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Algorithms, the reference first.
+/// Algorithms to compare, the reference first.
 const ALGORITHMS: [(&str, Algorithm); 4] = [
     (probes::VARIANTS[0], Algorithm::Naive),
     (probes::VARIANTS[1], Algorithm::Tiled),
@@ -19,19 +19,19 @@ const ALGORITHMS: [(&str, Algorithm); 4] = [
     (probes::VARIANTS[3], Algorithm::MeanField),
 ];
 
-/// Owner in the memory report.
+/// Owner of the memory in the memory report.
 const OWNER: &str = "algorithms compared";
 
 /// All coupling algorithms with their buffers, allocated when `measure.variants` is switched on.
 pub struct Variants {
     couplings: Vec<Coupling>,
-    /// Coupling sums of the reference, and of another algorithm, on the host.
+    /// Coupling sums of the reference and of one other algorithm, on the host.
     reference: Vec<f32>,
     sums: Vec<f32>,
 }
 
 impl Variants {
-    /// For a population with this capacity; `None` where the parameters do not compare algorithms.
+    /// Allocates the algorithms for the capacity of the population; `None` unless the parameters request the comparison.
     pub fn new(gpu: &Arc<Gpu>, params: &Params) -> Result<Option<Self>, GpuError> {
         let couplings: Vec<Coupling> =
             sizes(params).map(|sizes| Coupling::allocate(gpu, &sizes)).collect::<Result<_, _>>()?;
@@ -39,13 +39,13 @@ impl Variants {
         Ok((!couplings.is_empty()).then(|| Self { couplings, reference: room(), sums: room() }))
     }
 
-    /// Adds what is held.
+    /// Adds the allocated memory to a report.
     pub fn report(&self, to: &mut MemoryReport) {
         self.couplings.iter().for_each(|coupling| add(coupling.held(), to));
         to.host(OWNER, ((self.reference.capacity() + self.sums.capacity()) * size_of::<f32>()) as u64);
     }
 
-    /// Adds the memory of [`Variants::new`] with these parameters.
+    /// Adds the memory that [`Variants::new`] allocates with these parameters.
     pub fn predict(params: &Params, to: &mut MemoryReport) {
         sizes(params).for_each(|sizes| add(Coupling::predict(&sizes), to));
         if params.measure.variants {
@@ -53,7 +53,7 @@ impl Variants {
         }
     }
 
-    /// Times each algorithm, including sorting, and compares it with the first. Call it after the coupling sums of a
+    /// Times each algorithm, including sorting, and compares it with the reference. Call it after the coupling sums of a
     /// generation of `n` nuclei, before its events.
     pub fn time(&mut self, gpu: &Gpu, t: &Table, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
         let len = 4 * n as usize;
@@ -74,19 +74,19 @@ impl Variants {
     }
 }
 
-/// Sizes of the algorithms; none where the parameters do not compare them.
+/// Sizes of the algorithms; empty unless the parameters request the comparison.
 fn sizes(params: &Params) -> impl Iterator<Item = CouplingSizes> {
     let n_slots = params.population.capacity as usize;
     let algorithms = ALGORITHMS.into_iter().filter(|_| params.measure.variants);
     algorithms.map(move |(_, algorithm)| CouplingSizes { n_slots, algorithm, blocks: None })
 }
 
-/// Adds buffers of an algorithm.
+/// Adds the buffers of an algorithm to a report.
 fn add(coupling: MemoryReport, to: &mut MemoryReport) {
     coupling.iter().for_each(|held| to.add(OWNER, held.name, held.place, held.bytes));
 }
 
-/// Largest difference of S and d, relative to the largest d.
+/// Maximum difference of S and d, relative to the largest d.
 fn error(sums: &[f32], reference: &[f32]) -> f64 {
     let off = |(a, b): (&[f32], &[f32])| (0..3).map(|c| (f64::from(a[c]) - f64::from(b[c])).abs()).fold(0.0, f64::max);
     let most = reference.chunks_exact(4).map(|sum| f64::from(sum[2])).fold(f64::MIN_POSITIVE, f64::max);

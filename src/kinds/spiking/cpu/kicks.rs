@@ -9,10 +9,10 @@ use crate::{
 };
 use std::{array, ops::Range};
 
-/// Draws a block of steps of every train at a time.
+/// Generator of kicks that draws a block of steps of every train at a time.
 #[derive(Default)]
 pub struct KickGenerator {
-    /// Per source: the events of each step of the block.
+    /// Events of each step of the block, by source.
     drawn: Vec<Option<Box<Events>>>,
     block: Option<u64>,
 }
@@ -20,21 +20,21 @@ pub struct KickGenerator {
 type Events = [Vec<u32>; TRAIN_STEPS];
 
 impl KickGenerator {
-    /// Discards what was drawn: the sources changed.
+    /// Discards the drawn events. Call it after the sources changed.
     pub fn forget(&mut self) {
         self.block = None;
         self.drawn.clear();
     }
 
-    /// Lanes that are drawn for, per step.
+    /// Number of random draws per step.
     pub fn work<T>(stimuli: &ActiveStimuli<T>) -> u64 {
         let lanes =
             |s: &StimulusSource<T>| if let StimulusSource::Train { lanes, .. } = s { lanes.len() as u64 } else { 0 };
         stimuli.sources.iter().map(lanes).sum()
     }
 
-    /// The kicks of one step to neurons of `range`: (index in the range, mV), ascending, one entry per neuron;
-    /// several kicks are summed in the order of the sources, `manual_kicks` last. Returns how many events there were.
+    /// Writes the kicks of one step to neurons of `range` to `out`: (index in the range, mV), ascending, one entry per neuron.
+    /// Several kicks to a neuron are summed in the order of the sources, `manual_kicks` last.
     pub fn kicks<T: Real>(
         &mut self,
         step: u64,
@@ -90,7 +90,7 @@ impl KickGenerator {
     }
 }
 
-/// Sums the kicks of each neuron, in order.
+/// Sums the kicks to each neuron, in order.
 fn merge<T: Real>(kicks: &mut Vec<(u32, T)>) {
     kicks.sort_by_key(|(lane, _)| *lane); // stable
     kicks.dedup_by(|later, kept| {

@@ -1,4 +1,4 @@
-//! The CPU backend: the definition of the step, and its fast implementation.
+//! CPU backend: the definition of the step, and its fast implementation.
 //!
 //! # Definition
 //!
@@ -9,10 +9,10 @@
 //! 2. **threshold**, unless refractory: `u > θ` is a spike in step n;
 //! 3. **input**: the synapse counts of all spikes of step n - delay are summed per target as integers; unless
 //!    refractory, `g += w_syn · sum` and `u += kicks`;
-//! 4. **reset** of those that spiked: `u = u_reset`, `g = 0`, and refractory up to and including step
+//! 4. **reset** of the neurons that spiked: `u = u_reset`, `g = 0`, and refractory up to and including step
 //!    n + R - 1. A driven neuron has R = 1.
 //!
-//! Input that reaches a refractory neuron, or one that spikes in the same step, is lost.
+//! Input to a refractory neuron, or to one that spikes in the same step, is discarded.
 //!
 //! # The anchor
 //!
@@ -29,20 +29,19 @@
 //! This is part of the definition: it does not depend on batches, threads or sampling. [`reference`] computes it by
 //! visiting every neuron in every step.
 //!
-//! # Why most neurons cost nothing
+//! # Why most neurons have no cost
 //!
-//! A neuron without input is not touched: the next input computes its state by one closed form. To detect spikes of
-//! untouched neurons, every anchoring computes a lower bound on the time to the threshold
-//! ([`neuron::steps_to_threshold`]); only neurons that may cross are entered into a calendar queue and checked at
-//! that step. The bound has a margin for rounding, so a check may be early, never late, and an early check changes
-//! nothing.
+//! A neuron without input is not accessed: the next input computes its state by one closed form. To detect spikes of neurons that
+//! are not accessed, every anchoring computes a lower bound on the time to the threshold ([`neuron::steps_to_threshold`]); only
+//! neurons that may cross are added to a calendar queue and checked at that step. The bound has a margin for rounding, so a check
+//! may be early, never late, and an early check changes nothing.
 //!
 //! # Windows and threads
 //!
-//! No event within one delay can influence another, so steps are taken in *windows* of at most one delay. Each thread
-//! owns a contiguous range of neurons ([`partition`]) and takes all steps of the window for them before the barrier
-//! ([`threads`]). Whether windows run in parallel is decided from the work of the last ones; results do not depend on
-//! it, because partitions are the same and independent within a window.
+//! No event within one delay can influence another, so steps are taken in *windows* of at most one delay. Each thread owns a
+//! contiguous range of neurons ([`partition`]) and takes all steps of the window for them before the barrier ([`threads`]).
+//! Whether windows run in parallel is decided from the work of the previous ones; results do not depend on it, because partitions
+//! are the same and independent within a window.
 
 pub mod kicks;
 pub mod leaky;
@@ -74,13 +73,13 @@ use partitioning::Partitioning;
 use ring_buffer::RingBuffer;
 use std::{ops::Range, sync::Arc};
 
-/// Longest window, steps.
+/// Maximum number of steps per window.
 const WINDOW: u64 = 64;
-/// Windows between two decisions about parallel execution.
+/// Number of windows between two decisions about parallel execution.
 const STRETCH: u64 = 64;
-/// Windows of less work than this, in nanoseconds, run on one thread.
+/// Minimum work per window, in nanoseconds, for parallel execution.
 const PARALLEL_THRESHOLD_NS: u64 = 30_000;
-/// Anchors are advanced at multiples of this many steps.
+/// Number of steps between advances of all anchors.
 pub(super) const SETTLE_EVERY: u64 = 1 << 28;
 
 /// A spiking network on the CPU.
@@ -90,12 +89,12 @@ pub struct CpuSim<T> {
     partitioning: Partitioning,
     partitions: Vec<Partition<T>>,
     rings: Vec<RingBuffer>,
-    /// Estimated nanoseconds per step, from the last windows.
+    /// Estimated nanoseconds per step, from the previous windows.
     work_per_step: u64,
 }
 
 impl<T: Real> CpuSim<T> {
-    /// At rest, step 0.
+    /// Creates a network at step 0, with neurons at their start potentials.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let host = HostState::new(params, context, setup)?;
         let partitioning = Partitioning::new(&host.setup.connectivity, threads);
@@ -113,7 +112,7 @@ impl<T: Real> CpuSim<T> {
         Ok(sim)
     }
 
-    /// All neurons at their start potentials, at step 0.
+    /// Sets the start potentials and builds the calendars.
     fn start(&mut self) {
         if let Some(u) = start::potentials(&self.host.params, self.host.context.seed) {
             for partition in &mut self.partitions {
@@ -131,7 +130,7 @@ impl<T: Real> CpuSim<T> {
         }
     }
 
-    /// Applies the stimuli active from this step on.
+    /// Applies the stimuli that are active from this step on.
     fn apply_stimuli(&mut self) {
         let host = &mut self.host;
         self.stimuli = host.plan.at(host.step, host.setup.n());
@@ -200,17 +199,17 @@ impl<T: Real> CpuSim<T> {
     }
 }
 
-/// Steps per window.
+/// Number of steps per window.
 fn window<T>(constants: &Constants<T>) -> u64 {
     u64::from(constants.delay).min(WINDOW)
 }
 
-/// Steps kept in the ring buffers.
+/// Number of steps in the ring buffers.
 pub(super) fn ring_buffer_len<T>(constants: &Constants<T>) -> usize {
     (u64::from(constants.delay) + 2 * window(constants)) as usize
 }
 
-/// Reads the slots of a finished window, in the canonical order: by step, then neuron.
+/// Reads the slots of a finished window in the canonical order: by step, then neuron.
 fn collect(rings: &[RingBuffer], steps: Range<u64>, measurements: &mut Measurements, pass: &mut Pass) {
     pass.span("collect", steps.end - steps.start, || {
         for step in steps {

@@ -1,29 +1,29 @@
-//! One neuron: its state at an anchor, and what follows from it in closed form.
+//! One neuron: its state at an anchor, and the closed form of later states.
 
 use crate::kinds::spiking::constants::{Constants, Real, TABLE};
 pub use crate::kinds::spiking::saved_state::mark::{CLOSED, CURRENT, DRIVEN, FIRED};
 
-/// The calendar holds an entry for the neuron at `check`.
+/// Flag: the calendar holds an entry for the neuron at `check`.
 pub const SCHEDULED: u32 = 16;
 
-/// State of a neuron: half a cache line in double precision, so that an arrival touches one line.
+/// State of a neuron: half a cache line in double precision, so that an arrival accesses one line.
 ///
-/// `u` and `g` hold after `anchor` completed steps. Before that (the neuron is refractory) they are frozen;
-/// after it they follow the propagators. Steps are counted modulo 2³².
+/// `u` and `g` hold after `anchor` completed steps. Before that (the neuron is refractory) they are constant; after it they
+/// follow the propagators. Steps are counted modulo 2³².
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Neuron<T> {
-    /// Potential above rest, mV.
+    /// Potential relative to rest, mV.
     pub u: T,
     /// Synaptic drive, mV.
     pub g: T,
-    /// Completed steps at which `u` and `g` hold.
+    /// Number of completed steps at which `u` and `g` hold.
     pub anchor: u32,
     /// Step of the next threshold check; valid with [`SCHEDULED`].
     pub check: u32,
     /// Step of the last spike; valid with [`FIRED`].
     pub last_spike: u32,
-    /// See [`mark`](crate::kinds::spiking::saved_state::mark).
+    /// Flags of the neuron: [`mark`](crate::kinds::spiking::saved_state::mark) and [`SCHEDULED`].
     pub flags: u32,
 }
 
@@ -39,13 +39,13 @@ impl<T: Real> Neuron<T> {
         self.flags = if on { self.flags | flag } else { self.flags & !flag };
     }
 
-    /// Whether input of this step is lost.
+    /// Whether input of this step is discarded.
     #[inline]
     pub const fn ignores_input(&self, step: u32) -> bool {
         self.anchor.wrapping_sub(step) as i32 > 0 || self.is(CLOSED)
     }
 
-    /// u and g after `completed` steps. Moves the anchor by whole tables first when it lies further back.
+    /// u and g after `completed` steps. If the anchor is more than one table behind, it is first moved by whole tables.
     #[inline]
     pub fn state_at(&mut self, completed: u32, current: T, constants: &Constants<T>) -> (T, T) {
         let k = completed.wrapping_sub(self.anchor);
@@ -58,7 +58,7 @@ impl<T: Real> Neuron<T> {
         self.catch_up(completed, current, constants)
     }
 
-    /// The closed form. `k` is at most [`TABLE`].
+    /// Evaluates the closed form. `k` is at most [`TABLE`].
     #[inline]
     fn propagate(&self, k: u32, current: T, constants: &Constants<T>) -> (T, T) {
         let p = &constants.propagators[k as usize];
@@ -73,7 +73,7 @@ impl<T: Real> Neuron<T> {
         self.propagate(completed.wrapping_sub(self.anchor), current, constants)
     }
 
-    /// Re-anchors by whole tables until less than one (or exactly one) is left to `completed`.
+    /// Re-anchors by whole tables until at most one table is left to `completed`.
     pub fn advance_anchor(&mut self, completed: u32, current: T, constants: &Constants<T>) {
         while {
             let k = completed.wrapping_sub(self.anchor);
@@ -81,7 +81,7 @@ impl<T: Real> Neuron<T> {
         } {
             let (u, g) = self.propagate(TABLE, current, constants);
             if u == self.u && g == self.g {
-                // At rest: any number of tables leads to the same state.
+                // At rest, any number of tables leads to the same state.
                 let k = completed.wrapping_sub(self.anchor);
                 self.anchor = self.anchor.wrapping_add((k - 1) / TABLE * TABLE);
                 return;
@@ -103,11 +103,11 @@ impl<T: Real> Neuron<T> {
     }
 }
 
-/// Lower bound on the steps from the state (u, g) until the threshold may be crossed, at least 1; `None` if it cannot
-/// be crossed without new input.
+/// Lower bound on the steps from the state (u, g) until the threshold may be crossed, at least 1; `None` if it cannot be crossed
+/// without new input.
 ///
-/// From `τ_m u' = I + g - u`: as long as `u ≥ u₀`, `u' ≤ (I⁺ + g⁺ - u₀)/τ_m`, and at all times
-/// `u ≤ max(u₀, I, 0) + b_peak g⁺`. `slack` covers the rounding of the closed form.
+/// From `τ_m u' = I + g - u`: as long as `u ≥ u₀`, `u' ≤ (I⁺ + g⁺ - u₀)/τ_m`, and at all times `u ≤ max(u₀, I, 0) + b_peak g⁺`.
+/// `slack` covers the rounding of the closed form.
 #[inline]
 pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants<T>) -> Option<u32> {
     let g_up = g.larger(T::ZERO);
@@ -122,12 +122,12 @@ pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants
         return None;
     }
     let steps = (room - u) / (pull * constants.dt_per_tau_m);
-    // One less than the quotient for its own rounding; u above the threshold gives 0.
+    // Rounds down instead of up, which covers the rounding of the quotient; u above the threshold gives 1.
     Some(if u < room { steps.floor_steps().max(1) } else { 1 })
 }
 
-/// Whether the threshold is out of reach for so many steps: cheaper than [`steps_to_threshold`] and usually
-/// sufficient, because most neurons will not cross before their next check.
+/// Whether the threshold cannot be crossed within `steps` steps: cheaper than [`steps_to_threshold`] and usually sufficient,
+/// because most neurons will not cross before their next check.
 #[inline(always)]
 pub fn is_quiet_for<T: Real>(steps: u32, u: T, g: T, current: T, constants: &Constants<T>) -> bool {
     let g_up = g.larger(T::ZERO);
@@ -148,7 +148,7 @@ mod tests {
         num::rng::{Draw, Purpose},
     };
 
-    /// For many states: no crossing before the bound.
+    /// Tests for many states that no crossing precedes the bound.
     #[test]
     fn bound_is_a_bound() {
         bound_holds::<f64>();

@@ -1,4 +1,4 @@
-//! The neurons of one partition, and the calendar queue of threshold checks.
+//! Neurons of one partition, and the calendar queue of threshold checks.
 
 use super::neuron::{Neuron, SCHEDULED, is_quiet_for, steps_to_threshold};
 use crate::{
@@ -12,35 +12,35 @@ use crate::{
     sim::{Buffers as _, SimError, buffers::Host},
 };
 
-/// Horizon of the calendar in steps; a power of two. A neuron that can cross later is checked once in between.
+/// Horizon of the calendar in steps, a power of two. A neuron that can cross later is checked once in between.
 const AHEAD: u32 = 64;
 
-/// Steps that stand for "no check is due": beyond the calendar, exact in single precision.
+/// Number of steps that stands for "no check is due": beyond the calendar, exact in single precision.
 const FAR: u32 = 1 << 20;
 
 buffers! {
-    /// A contiguous range of neurons. Indices count from the start of the range.
+    /// A contiguous range of neurons. Indices are relative to the start of the range.
     pub struct NeuronStore<T: Real>(memory: Host, n: usize) {
         "neurons" {
-            /// The neurons.
+            /// States of the neurons.
             pub neurons: Vec<Neuron<T>> = Saved "neurons" *n;
         }
         plain {
-            /// Current into each, mV; empty when there is none.
+            /// Current into each neuron, mV; empty if there is none.
             pub currents: Vec<T> = vec![];
-            /// Bucket `step % AHEAD`: neurons to be checked in that step. An entry is valid if the neuron's `check` equals
-            /// the step.
+            /// Neurons to be checked in a step, in bucket `step % AHEAD`. An entry is valid if the neuron's `check` equals the
+            /// step.
             calendar: Vec<Vec<u32>> = vec![vec![]; AHEAD as usize];
             /// Neurons that spiked in this step, ascending.
             pub spiked: Vec<u32> = vec![];
-            /// The first neuron with a non-finite state, and the step after which it is, modulo 2³².
+            /// First neuron with a non-finite state, and the step after which it is non-finite, modulo 2³².
             pub non_finite: Option<(u32, u32)> = None;
         }
     }
 }
 
 impl<T: Real> NeuronStore<T> {
-    /// All at rest.
+    /// Creates `n` neurons at rest.
     pub fn new(n: usize) -> Result<Self, SimError> {
         Self::allocate(&Host, &n)
     }
@@ -50,13 +50,13 @@ impl<T: Real> NeuronStore<T> {
         self.currents.get(i).copied().unwrap_or(T::ZERO)
     }
 
-    /// Prefetches a neuron.
+    /// Prefetches the state of a neuron.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         prefetch::read(&self.neurons, i as usize);
     }
 
-    /// 1 and 2: the state after this step's integration, for neurons that may have crossed; the strict threshold.
+    /// 1 and 2: evaluates the neurons that may cross in this step, and applies the strict threshold. Returns their number.
     pub fn threshold(&mut self, step: u32, constants: &Constants<T>) -> u32 {
         self.spiked.clear();
         let mut due = std::mem::take(&mut self.calendar[(step % AHEAD) as usize]);
@@ -85,7 +85,7 @@ impl<T: Real> NeuronStore<T> {
         checked
     }
 
-    /// Enters a neuron into the calendar if it may cross, given its state after `step`.
+    /// Adds a neuron to the calendar if it may cross, given its state after `step`.
     #[inline(always)]
     fn schedule(&mut self, i: u32, step: u32, u: T, g: T, current: T, constants: &Constants<T>) {
         let neuron = &self.neurons[i as usize];
@@ -97,13 +97,13 @@ impl<T: Real> NeuronStore<T> {
 
     fn reschedule(&mut self, i: u32, step: u32, u: T, g: T, constants: &Constants<T>) {
         let current = self.current(i as usize);
-        // A non-finite state has no bound, so it always gets here.
+        // A non-finite state has no bound, so it always reaches this check.
         if !(u.wide() + g.wide()).is_finite() {
             self.non_finite = Some(self.non_finite.map_or((step, i), |first| first.min((step, i))));
         }
         let Some(bound) = steps_to_threshold(u, g, current, constants) else { return };
         let neuron = &mut self.neurons[i as usize];
-        // Integration resumes now, or when the refractory period ends.
+        // Integration resumes now, or at the end of the refractory period.
         let frozen = (neuron.anchor.wrapping_sub(step.wrapping_add(1)) as i32).max(0) as u32;
         let ahead = frozen.saturating_add(bound).min(AHEAD - 1);
         let check = step.wrapping_add(ahead);
@@ -114,7 +114,7 @@ impl<T: Real> NeuronStore<T> {
         }
     }
 
-    /// Re-anchors a neuron at the end of this step, with its input.
+    /// Re-anchors a neuron at the end of this step and adds its input.
     #[inline(always)]
     pub fn integrate_input<const CURRENTS: bool>(
         &mut self,
@@ -138,7 +138,7 @@ impl<T: Real> NeuronStore<T> {
         self.schedule(i, step, u, g, current, constants);
     }
 
-    /// 4: resets, which discard the input of the spiking neurons in this step.
+    /// 4: resets the spiking neurons, which discards their input in this step.
     pub fn reset(&mut self, step: u32, constants: &Constants<T>) {
         for at in 0..self.spiked.len() {
             let i = self.spiked[at];
@@ -188,7 +188,7 @@ impl<T: Real> NeuronStore<T> {
         self.non_finite = None; // reported in the next step, as by backends that only check in steps
     }
 
-    /// Re-anchors all neurons, then shifts u by `shift` mV (when the resting potential changes, v stays).
+    /// Re-anchors all neurons, then shifts u by `shift` mV, so that v stays constant if the resting potential changes.
     pub fn reanchor(&mut self, completed: u32, shift: T, constants: &Constants<T>) {
         for i in 0..self.neurons.len() {
             let current = self.current(i);
@@ -209,7 +209,7 @@ impl<T: Real> NeuronStore<T> {
         }
     }
 
-    /// Rebuilds the calendar: after a change of the model, a load, a rewind.
+    /// Rebuilds the calendar, after a change of the model, a load or a rewind.
     pub fn reschedule_all(&mut self, completed: u32, constants: &Constants<T>) {
         self.calendar.iter_mut().for_each(Vec::clear);
         for i in 0..self.neurons.len() {
@@ -221,7 +221,7 @@ impl<T: Real> NeuronStore<T> {
         self.non_finite = None; // as in `apply_stimuli`
     }
 
-    /// Back to rest.
+    /// Returns all neurons to rest.
     pub fn rewind(&mut self) {
         self.neurons.fill(Neuron::default());
         self.currents = vec![];
@@ -229,7 +229,7 @@ impl<T: Real> NeuronStore<T> {
         self.non_finite = None;
     }
 
-    /// Bytes of the calendar.
+    /// Memory of the calendar, bytes.
     pub fn list_bytes(&self) -> u64 {
         self.calendar.iter().map(|bucket| bucket.capacity() as u64 * 4).sum()
     }

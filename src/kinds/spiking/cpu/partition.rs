@@ -1,4 +1,4 @@
-//! A contiguous range of neurons and the steps of one thread over it.
+//! A contiguous range of neurons, and the steps of one thread over it.
 
 use super::{
     kicks::KickGenerator,
@@ -18,43 +18,43 @@ use crate::{
 };
 use std::ops::Range;
 
-/// What all partitions read during a run of steps.
+/// Inputs that all partitions share during a run of steps.
 pub struct Shared<'a, T> {
-    /// The neuron model.
+    /// Constants of the neuron model.
     pub constants: &'a Constants<T>,
-    /// The connectivity.
+    /// Connections by presynaptic neuron.
     pub connectivity: &'a Csr,
-    /// Its division into partitions.
+    /// Division of the connectivity into partitions.
     pub partitioning: &'a Partitioning,
-    /// Active stimuli.
+    /// Stimuli that are active in these steps.
     pub stimuli: &'a ActiveStimuli<T>,
-    /// Recent spikes, per partition.
+    /// Ring buffers of recent spikes, by partition.
     pub rings: &'a [RingBuffer],
-    /// Manual kicks for the first of these steps.
+    /// Manual kicks, with the first of these steps, in which they act.
     pub manual_kicks: (u64, &'a [(u32, T)]),
-    /// Completed steps between samples of traced neurons.
+    /// Number of steps between samples of traced neurons.
     pub trace_every: u64,
     /// Whether and how to time.
     pub measure: Follow,
 }
 
-/// The neurons of one thread, and its buffers.
+/// Neurons of one thread, with its buffers.
 pub struct Partition<T> {
     index: usize,
     range: Range<u32>,
-    /// The neurons, from the start of the range.
+    /// The neurons, indexed from the start of the range.
     pub store: NeuronStore<T>,
-    /// Neurons to be traced, ascending, as indices into the range.
+    /// Traced neurons as indices into the range, ascending.
     pub traced: Vec<u32>,
     arrivals: Arrivals,
     kick_generator: KickGenerator,
     kicks: Vec<(u32, T)>,
-    /// Times of this thread since they were last collected.
+    /// Timings of this thread since they were last collected.
     pub pass: Pass,
 }
 
 impl<T: Real> Partition<T> {
-    /// All neurons at rest.
+    /// Creates a partition with all neurons at rest.
     pub fn new(index: usize, range: Range<u32>) -> Result<Self, SimError> {
         Ok(Self {
             index,
@@ -68,12 +68,12 @@ impl<T: Real> Partition<T> {
         })
     }
 
-    /// The neurons of the partition.
+    /// Range of neurons of the partition.
     pub fn range(&self) -> Range<u32> {
         self.range.clone()
     }
 
-    /// Takes the steps of a window, no longer than the delay.
+    /// Takes the steps of a window, which is at most one delay long.
     pub fn run(&mut self, steps: Range<u64>, shared: &Shared<'_, T>) {
         let mut pass = std::mem::take(&mut self.pass);
         pass.measure_as(shared.measure, self.index);
@@ -99,7 +99,7 @@ impl<T: Real> Partition<T> {
         self.pass = pass;
     }
 
-    /// 3a: the kicks of this step.
+    /// 3a: collects the kicks of this step.
     fn kick(&mut self, step: u64, shared: &Shared<'_, T>) {
         let manual_kicks = if shared.manual_kicks.0 == step { shared.manual_kicks.1 } else { &[] };
         self.kick_generator.kicks(step, shared.stimuli, self.range.clone(), manual_kicks, &mut self.kicks);
@@ -132,9 +132,9 @@ impl<T: Real> Partition<T> {
         events
     }
 
-    /// 3c: neurons with a kick or a sum other than 0 integrate it, unless refractory.
+    /// 3c: neurons with a kick or a non-zero sum integrate it, unless refractory.
     fn integrate(&mut self, step: u32, constants: &Constants<T>) -> u32 {
-        // Compiled twice: the common case without currents is one fifth cheaper.
+        // Compiled twice: the common case without currents is a fifth cheaper.
         if self.store.currents.is_empty() {
             self.integrate_inputs::<false>(step, constants)
         } else {
@@ -177,21 +177,21 @@ impl<T: Real> Partition<T> {
         self.store.apply_stimuli(stimuli, self.range.start, completed, constants);
     }
 
-    /// The first neuron that became non-finite since the last call; `now` is the next step.
+    /// Takes the first neuron that became non-finite since the last call; `now` is the next step.
     pub fn take_non_finite(&mut self, now: u64) -> Option<NonFinite> {
         let (step, i) = self.store.non_finite.take()?;
         let ago = (now as u32).wrapping_sub(step);
         Some(NonFinite { step: now.saturating_sub(ago.into()), element: self.range.start + i })
     }
 
-    /// Back to rest.
+    /// Returns all neurons to rest.
     pub fn rewind(&mut self) {
         self.store.rewind();
         self.arrivals.clear();
         self.kick_generator.forget();
     }
 
-    /// Adds what is held.
+    /// Adds the memory of the partition to a report.
     pub fn report(&self, to: &mut MemoryReport) {
         self.store.report(to);
         self.arrivals.report(to);

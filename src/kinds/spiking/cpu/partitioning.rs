@@ -1,4 +1,4 @@
-//! Divides the network into contiguous ranges of targets, one per thread.
+//! Division of the network into contiguous ranges of targets, one per thread.
 
 use crate::{
     buffers,
@@ -8,22 +8,22 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Work of a neuron besides its synapses, in synapses, for balancing.
+/// Work of a neuron without its synapses, in units of the work per synapse, for balancing.
 const NEURON_WORK: u64 = 20;
 
-/// Targets prefetched ahead.
+/// Prefetch distance, in targets.
 const AHEAD: usize = 16;
 
-/// Which synapses belong to which partition.
+/// Assignment of synapses to partitions.
 pub struct Partitioning {
-    /// First neuron of each partition, and the end.
+    /// First neuron of each partition, then the end.
     bounds: Vec<u32>,
-    /// For each inner bound and each row: the first word whose target is at or beyond the bound.
+    /// For each inner bound and each row: index of the first word whose target is at or beyond the bound.
     cuts: Vec<Vec<u32>>,
 }
 
 impl Partitioning {
-    /// Divides so that the partitions receive about equally many synapses.
+    /// Divides the neurons so that the partitions receive nearly equal numbers of synapses.
     pub fn new(connectivity: &Csr, partitions: usize) -> Self {
         let n = connectivity.n();
         let partitions = partitions.clamp(1, n.max(1) as usize);
@@ -39,12 +39,12 @@ impl Partitioning {
         self.bounds.len() - 1
     }
 
-    /// The neurons of a partition.
+    /// Range of neurons of a partition.
     pub fn neurons(&self, partition: usize) -> Range<u32> {
         self.bounds[partition]..self.bounds[partition + 1]
     }
 
-    /// The words of a row whose targets are in a partition.
+    /// Range of the words of a row whose targets are in a partition.
     #[inline]
     pub fn words(&self, connectivity: &Csr, partition: usize, pre: u32) -> Range<usize> {
         let pre = pre as usize;
@@ -53,13 +53,12 @@ impl Partitioning {
         from as usize..to as usize
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         self.cuts.iter().map(|c| c.len() as u64 * 4).sum()
     }
 }
 
-/// Words of a row with targets below a bound.
+/// Number of words of a row with targets below a bound.
 fn lower(connectivity: &Csr, pre: u32, bound: u32) -> u32 {
     connectivity.row(pre).partition_point(|w| connectivity.target(*w) < bound) as u32
 }
@@ -74,7 +73,7 @@ fn balanced(connectivity: &Csr, partitions: usize) -> Vec<u32> {
     let mut bounds = vec![0];
     let mut sum = 0;
     for (i, w) in work.iter().enumerate() {
-        // Each later bound needs at least one neuron.
+        // Every later bound needs at least one neuron.
         let due = total * bounds.len() as u64 / partitions as u64;
         let room = n - i > partitions - bounds.len();
         if bounds.len() < partitions && i > bounds[bounds.len() - 1] as usize && (sum >= due || !room) {
@@ -101,7 +100,7 @@ buffers! {
 }
 
 impl Arrivals {
-    /// For this many targets.
+    /// Allocates sums for `targets` targets.
     pub fn new(targets: usize) -> Result<Self, SimError> {
         Self::allocate(&Host, &targets)
     }
@@ -112,8 +111,8 @@ impl Arrivals {
         std::mem::take(&mut self.sums[target])
     }
 
-    /// Calls `accept(target, sum, later)` for every target with arrivals, in no particular order. A target may come
-    /// twice, then once with a sum of 0; `later` is a target to prefetch.
+    /// Calls `accept(target, sum, later)` for every target with arrivals, in no particular order. A target may occur twice, the
+    /// second time with a sum of 0; `later` is a target to prefetch.
     #[inline]
     pub fn drain(&mut self, mut accept: impl FnMut(u32, i32, u32)) {
         let touched = &self.touched[..std::mem::take(&mut self.len)];
@@ -123,7 +122,7 @@ impl Arrivals {
         }
     }
 
-    /// Delivers one spike over the given words.
+    /// Delivers one spike to the targets of the given words.
     #[inline]
     pub fn deliver(&mut self, connectivity: &Csr, words: Range<usize>, first: u32) {
         let row = &connectivity.words[words.clone()];
@@ -144,7 +143,7 @@ impl Arrivals {
         }
     }
 
-    /// Adds counts that do not fit into the packed words.
+    /// Adds the parts of counts that do not fit into the packed words.
     #[cold]
     fn correct(&mut self, connectivity: &Csr, words: Range<usize>, first: u32) {
         let at = connectivity.overflow.partition_point(|(i, _)| (*i as usize) < words.start);
@@ -172,7 +171,7 @@ impl Arrivals {
         *sum = sum.wrapping_add(count);
     }
 
-    /// Reserves room for a row: every connection may add an entry, and one is written ahead.
+    /// Reserves list entries for a row: each connection may add one, and one is written ahead.
     #[inline]
     fn reserve(&mut self, row: usize) {
         if self.touched.len() < self.len + row + 1 {
@@ -186,7 +185,7 @@ impl Arrivals {
         self.len = 0;
     }
 
-    /// Bytes of the list of targets.
+    /// Memory of the list of targets, bytes.
     pub fn list_bytes(&self) -> u64 {
         self.touched.capacity() as u64 * 4
     }

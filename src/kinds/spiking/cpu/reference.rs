@@ -1,5 +1,5 @@
-//! The definition written plainly: every neuron, every step, in the order of the paper's simulator. Slow; the
-//! backends are tested against it bit for bit.
+//! Literal form of the definition: every neuron, every step, in the order of the paper's simulator. It is slow; the backends are
+//! tested against it bit for bit.
 
 use crate::{
     data::Csr,
@@ -14,9 +14,9 @@ struct Cell<T> {
     /// u and g at the anchor.
     u0: T,
     g0: T,
-    /// Completed steps at which they hold.
+    /// Number of completed steps at which they hold.
     anchor: u64,
-    /// First step in which it integrates again after its last spike.
+    /// First step in which the neuron integrates again after its last spike.
     free_from: u64,
     current: T,
 }
@@ -26,15 +26,15 @@ pub struct Reference<'a, T> {
     connectivity: &'a Csr,
     plan: &'a StimulusPlan,
     constants: Constants<T>,
-    /// Steps after which an untouched neuron is re-anchored. 1 turns the closed form into plain iteration.
+    /// Number of steps after which a neuron without events is re-anchored. 1 turns the closed form into plain iteration.
     table: u64,
     store: Vec<Cell<T>>,
-    /// Spikes of each step so far.
+    /// Spikes by step.
     spikes: Vec<Vec<u32>>,
 }
 
 impl<'a, T: Real> Reference<'a, T> {
-    /// At rest.
+    /// Creates a network at rest at step 0.
     pub fn new(connectivity: &'a Csr, plan: &'a StimulusPlan, constants: Constants<T>, table: u64) -> Self {
         let cell = Cell { u0: T::ZERO, g0: T::ZERO, anchor: 0, free_from: 0, current: T::ZERO };
         Self { connectivity, plan, constants, table, store: vec![cell; connectivity.n() as usize], spikes: vec![] }
@@ -50,11 +50,11 @@ impl<'a, T: Real> Reference<'a, T> {
         (if cell.current == T::ZERO { u } else { u + p.c * cell.current }, p.d * cell.g0)
     }
 
-    /// One step; returns the neurons that spiked.
+    /// Takes one step. Returns the neurons that spiked.
     pub fn step(&mut self) -> &[u32] {
         let n = self.spikes.len() as u64;
         let now = self.plan.at::<T>(n, self.connectivity.n());
-        // Between the steps: currents change.
+        // Currents change between the steps.
         for i in 0..self.store.len() {
             let current = now.currents.get(i).copied().unwrap_or(T::ZERO);
             if current != self.store[i].current {
@@ -137,12 +137,12 @@ impl<'a, T: Real> Reference<'a, T> {
         kicks
     }
 
-    /// Spikes of each step so far.
+    /// Spikes of all steps so far, by step.
     pub fn spikes(&self) -> &[Vec<u32>] {
         &self.spikes
     }
 
-    /// u and g of every neuron now.
+    /// Current u and g of every neuron.
     pub fn states(&self) -> Vec<(f64, f64)> {
         let t = self.spikes.len() as u64;
         self.store.iter().map(|c| self.at(c, t)).map(|(u, g)| (u.wide(), g.wide())).collect()

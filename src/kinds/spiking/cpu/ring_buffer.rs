@@ -2,27 +2,27 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The result of one partition in one step.
+/// Result of one partition in one step.
 #[derive(Debug, Default)]
 pub struct Slot {
     /// Neurons that fired, ascending.
     pub spikes: Vec<u32>,
-    /// Synaptic events.
+    /// Number of synaptic events.
     pub events: u32,
-    /// Neurons evaluated: with input, or possibly above the threshold.
+    /// Number of neurons evaluated: those with input, or possibly above the threshold.
     pub active: u32,
-    /// v and g of the traced neurons of the partition, in mV, if this is a sampled step.
+    /// v and g of the traced neurons of the partition, mV, if this step is sampled.
     pub trace: Vec<[f32; 2]>,
 }
 
-/// The recent steps of one partition. Its owner writes a slot, all partitions read it in a later window; the locks
-/// are never contended, they only prove that to the compiler.
+/// Recent steps of one partition. Its owner writes a slot, and all partitions read it in a later window. The locks are never
+/// contended; they prove this to the compiler.
 pub struct RingBuffer {
     slots: Vec<RwLock<Slot>>,
 }
 
 impl RingBuffer {
-    /// Holds this many steps.
+    /// Allocates slots for `len` steps.
     pub fn new(len: usize) -> Self {
         Self { slots: (0..len).map(|_| RwLock::default()).collect() }
     }
@@ -31,24 +31,23 @@ impl RingBuffer {
         &self.slots[(step % self.slots.len() as u64) as usize]
     }
 
-    /// The slot of a step, to read.
+    /// Locks the slot of a step for reading.
     pub fn read(&self, step: u64) -> RwLockReadGuard<'_, Slot> {
         self.slot(step).read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The slot of a step, to fill.
+    /// Locks the slot of a step for writing.
     pub fn write(&self, step: u64) -> RwLockWriteGuard<'_, Slot> {
         self.slot(step).write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets everything.
+    /// Clears all slots.
     pub fn clear(&mut self) {
         for slot in &mut self.slots {
             *slot = RwLock::default();
         }
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let held = |s: &RwLock<Slot>| {
             let slot = s.read().unwrap_or_else(PoisonError::into_inner);

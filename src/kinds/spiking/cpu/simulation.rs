@@ -1,4 +1,4 @@
-//! What this backend does in a [`HostSim`].
+//! Implementation of [`HostSim`] for this backend.
 
 use super::{CpuSim, state};
 use crate::{
@@ -107,7 +107,7 @@ impl<T: Real> HostSim for CpuSim<T> {
 }
 
 impl<T: Real> CpuSim<T> {
-    /// Milliseconds since each neuron's last spike, -1 for never.
+    /// Time since each neuron's last spike, ms; -1 for never.
     fn last_spikes(&self) -> Vec<f32> {
         let now = (self.host.step as u32).wrapping_sub(1);
         let dt = self.host.params.lif.dt;
@@ -117,7 +117,7 @@ impl<T: Real> CpuSim<T> {
         self.partitions.iter().flat_map(|p| p.store.neurons.iter().map(age)).collect()
     }
 
-    /// v of every neuron, mV.
+    /// Potential v of every neuron, mV.
     fn potentials(&self) -> Vec<f32> {
         let v = |u: T| (self.host.constants.v_rest + u.wide()) as f32;
         let of = |p: &super::partition::Partition<T>, i| {
@@ -126,7 +126,7 @@ impl<T: Real> CpuSim<T> {
         self.partitions.iter().flat_map(|p| (0..p.store.neurons.len()).map(move |i| of(p, i))).collect()
     }
 
-    /// u and g of every neuron, mV, exactly: for tests and comparisons of backends.
+    /// Exact u and g of every neuron, mV, for tests and comparisons of backends.
     pub fn states(&self) -> Vec<(f64, f64)> {
         let of = |p: &super::partition::Partition<T>, i| {
             let (u, g) = p.store.state_of(i, self.host.step as u32, &self.host.constants);

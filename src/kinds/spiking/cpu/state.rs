@@ -1,6 +1,6 @@
-//! Converts between the neurons of this backend and [saved states](crate::kinds::spiking::saved_state).
+//! Conversion between the neurons of this backend and [saved states](crate::kinds::spiking::saved_state).
 //!
-//! The calendar is not saved: it only holds bounds, which follow from the states.
+//! The calendar is not saved: it holds only bounds, which follow from the states.
 
 use super::{CpuSim, neuron::Neuron};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     sim::{SimError, Snapshot},
 };
 
-/// Everything needed to continue bit for bit.
+/// Creates a snapshot that suffices to continue bit for bit.
 pub fn write<T: Real>(sim: &CpuSim<T>) -> Snapshot {
     let neurons = sim.partitions.iter().flat_map(|p| &p.store.neurons).map(|n| SavedNeuron {
         u: n.u,
@@ -25,7 +25,7 @@ pub fn write<T: Real>(sim: &CpuSim<T>) -> Snapshot {
     saved_state::write(&sim.host, neurons, currents, sent_in)
 }
 
-/// Restores a state; an `Err` leaves the simulation unchanged.
+/// Restores a state; on `Err` the simulation is unchanged.
 pub fn read<T: Real>(sim: &mut CpuSim<T>, from: &Snapshot) -> Result<(), SimError> {
     let saved = saved_state::parse(&sim.host, from)?;
     let mut at = 0;

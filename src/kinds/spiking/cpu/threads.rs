@@ -1,4 +1,4 @@
-//! The threads of a run of windows, and their barrier, which spins for a while, then sleeps.
+//! Threads of a run of windows, and their barrier, which spins for a while, then sleeps.
 
 use crate::sim::SimError;
 use std::{
@@ -9,8 +9,8 @@ use std::{
     },
 };
 
-/// Takes all partitions through the steps, in windows. `run` works on one partition, `collect` reads a finished
-/// window.
+/// Runs all partitions through the steps on one thread, window by window. `run` advances one partition, `collect` reads a
+/// finished window.
 pub fn run_serial<P>(
     partitions: &mut [P],
     steps: Range<u64>,
@@ -25,8 +25,8 @@ pub fn run_serial<P>(
     });
 }
 
-/// The same with one thread per partition and a barrier after each window. The thread of the first partition (the
-/// calling thread) also collects, while the others continue.
+/// Runs all partitions through the steps with one thread per partition and a barrier after each window. The thread of the first
+/// partition (the calling thread) also collects, while the others continue.
 pub fn run_parallel<P: Send>(
     partitions: &mut [P],
     steps: Range<u64>,
@@ -82,7 +82,7 @@ fn windows(steps: Range<u64>, window: u64, mut work: impl FnMut(Range<u64>) -> b
     }
 }
 
-/// Iterations before yielding the processor, and before sleeping.
+/// Number of iterations before yielding the processor, and from then on before sleeping.
 const SPIN: u32 = 2_000;
 const YIELD: u32 = 200;
 
@@ -97,7 +97,7 @@ pub struct SpinBarrier {
 }
 
 impl SpinBarrier {
-    /// For this many threads.
+    /// Creates a barrier for `threads` threads.
     pub fn new(threads: usize) -> Self {
         Self {
             threads,
@@ -109,7 +109,7 @@ impl SpinBarrier {
         }
     }
 
-    /// Waits for all threads. `false` after `abort`.
+    /// Waits for all threads. Returns false after [`Self::abort`].
     #[must_use]
     pub fn wait(&self) -> bool {
         let round = self.round.load(Ordering::Acquire);
@@ -136,7 +136,7 @@ impl SpinBarrier {
     }
 
     fn notify(&self) {
-        // The lock orders this between a sleeper's last check and its sleep.
+        // A sleeper holds the lock from its last check until it sleeps, so that no notification falls between them.
         if *self.sleepers.lock().unwrap_or_else(PoisonError::into_inner) > 0 {
             self.condvar.notify_all();
         }
@@ -148,13 +148,13 @@ impl SpinBarrier {
         self.notify();
     }
 
-    /// Aborts the barrier if the thread that holds this panics.
+    /// Returns a guard that aborts the barrier if its thread panics while holding it.
     pub fn check_finite(&self) -> AbortOnPanic<'_> {
         AbortOnPanic(self)
     }
 }
 
-/// See [`SpinBarrier::guard`].
+/// Guard that aborts a barrier if its thread panics, see [`SpinBarrier::check_finite`].
 pub struct AbortOnPanic<'a>(&'a SpinBarrier);
 
 impl Drop for AbortOnPanic<'_> {

@@ -1,48 +1,48 @@
-//! The connectivity partitioned by target block, for the persistent kernels.
+//! Connectivity partitioned by target block, for the persistent kernels.
 //!
-//! Groups of 32 neurons are assigned to the blocks in turn. A *head* per neuron and block is 0 without connections,
-//! the connection itself if there is one, and otherwise the offset of several connections among the block's *tails*,
-//! in quads that one vector load reads. A block thus finds the connections of a spike to its own neurons by one load,
-//! usually, and sums them in shared memory: no atomics between multiprocessors. The cost is four bytes per neuron and
-//! block: 73 MB for a fly on 132 blocks, and as much again for the tails.
+//! Groups of 32 neurons are assigned to the blocks in turn. A *head* per neuron and block is 0 without connections, the
+//! connection itself if there is one, and otherwise the position of several connections among the block's *tails*, in quads that
+//! one vector load reads. A block thus usually finds the connections of a spike to its own neurons by one load, and sums them in
+//! shared memory, without atomics between SMs. The cost is four bytes per neuron and block, 73 MB for a fly on 132 blocks, plus a
+//! similar amount for the tails.
 
 use crate::data::Csr;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Bits of the target within its block.
+/// Number of bits of the target within its block.
 pub const MEMBER_BITS: u32 = 11;
-/// Bits below the count in a connection: the target, and a set bit.
+/// Number of bits below the count in a connection: those of the target, and a set bit.
 const COUNT_SHIFT: u32 = MEMBER_BITS + 1;
-/// Connections of a quad.
+/// Number of connections per quad.
 const QUAD: usize = 4;
-/// Bits of a head below the place of its connections: their quads, and a bit that is not set.
+/// Number of bits below the position in a head: the number of quads, and a clear bit.
 const PLACE_SHIFT: u32 = 6;
-/// Places that a head can hold.
+/// Number of positions that a head can hold.
 const MAX_PLACES: u32 = 1 << (u32::BITS - PLACE_SHIFT);
-/// Largest number of quads that a head can hold.
+/// Maximum number of quads that a head can hold.
 const MAX_QUADS_IN_HEAD: usize = 31;
 
 /// Connections partitioned by target block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockCsr {
-    /// By neuron, then block.
+    /// Heads, by neuron, then by block.
     pub heads: Vec<u32>,
-    /// Connections of neurons with several to a block, by block, in quads padded with zeros.
+    /// Connections of neurons with several to one block, by block, in quads padded with zeros.
     pub tails: Vec<u32>,
-    /// Start of the tails of each block; whole quads.
+    /// Start of the tails of each block, at whole quads.
     pub starts: Vec<u32>,
 }
 
 impl BlockCsr {
-    /// Bytes of a connectivity partitioned over that many blocks, maximum.
+    /// Maximum memory of a connectivity that is partitioned over `blocks` blocks, bytes.
     pub const fn most_bytes(n: u64, connections: u64, blocks: u64) -> u64 {
-        // At worst two per quad, and a quad with their number for each 124.
+        // At worst, two connections per quad, and a quad with the number of quads per 124 connections.
         4 * (n * blocks + 2 * connections + connections / 31 + (QUAD as u64 + 1) * blocks + 1)
     }
 
-    /// Expected bytes of heads, tails and starts, where the connections of a neuron are spread over the blocks at random:
-    /// their number per block is then Poisson distributed.
+    /// Expected bytes of heads, tails and starts if the connections of a neuron are randomly distributed over the blocks, so that
+    /// their number per block is Poisson distributed.
     pub fn expected_bytes(n: u64, connections: u64, blocks: u64) -> [u64; 3] {
         let heads = n * blocks;
         let mean = connections as f64 / heads.max(1) as f64;
@@ -57,12 +57,12 @@ impl BlockCsr {
         [4 * heads, 4 * tails, 4 * (blocks + 1)]
     }
 
-    /// Partitions a connectivity. `None` if a count or a number of connections does not fit.
+    /// Partitions a connectivity. Returns `None` if a synapse count or a position does not fit.
     pub fn new(connectivity: &Csr, blocks: u32) -> Option<Self> {
         Self::by_stretches(connectivity, blocks, connectivity.n().div_ceil(STRETCHES))
     }
 
-    /// The same for any number of neurons of a stretch.
+    /// Partitions a connectivity with `stretch` neurons per parallel task.
     fn by_stretches(connectivity: &Csr, blocks: u32, stretch: u32) -> Option<Self> {
         if !connectivity.overflow.is_empty() {
             return None;
@@ -91,13 +91,13 @@ impl BlockCsr {
     }
 }
 
-/// Parts that are made at the same time, of neurons in order.
+/// Number of parallel tasks, each for a range of neurons.
 const STRETCHES: u32 = 64;
 
-/// Heads and tails of some neurons, with places among the tails of these neurons alone.
+/// Heads and tails of a range of neurons, with positions relative to the tails of this range.
 struct Stretch {
     heads: Vec<u32>,
-    /// By block.
+    /// Tails by block.
     tails: Vec<Vec<u32>>,
 }
 
@@ -133,7 +133,7 @@ fn first_tails() -> Vec<u32> {
     vec![0; QUAD]
 }
 
-/// Moves the connections of a head behind `quads` more quads of tails. `None`: their place exceeds the limit.
+/// Moves the position in a head by `quads` quads of tails. Returns `None` if it exceeds the limit.
 fn moved(head: u32, quads: u32) -> Option<u32> {
     if head & 1 == 1 || head == 0 {
         return Some(head);
@@ -142,7 +142,7 @@ fn moved(head: u32, quads: u32) -> Option<u32> {
     Some(place << PLACE_SHIFT | head & ((1 << PLACE_SHIFT) - 1))
 }
 
-/// The head of some connections; several go to the tails.
+/// Head of some connections; several are appended to the tails. Returns `None` if the position does not fit.
 fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     if row.len() <= 1 {
         return Some(row.first().copied().unwrap_or(0));
@@ -158,7 +158,7 @@ fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     Some(place << PLACE_SHIFT | stored << 1)
 }
 
-/// Words that the connections of a neuron to a block take among the tails.
+/// Number of words among the tails for the connections of a neuron to a block.
 const fn tail_words(connections: usize) -> usize {
     let quads = connections.div_ceil(QUAD);
     match connections {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// What `receive` of mailboxes.cuh adds for a spike of `pre`, by block and member.
+    /// Sums that `receive` of mailboxes.cuh adds for a spike of `pre`, by block and member.
     fn found(block_csr: &BlockCsr, blocks: u32, pre: u32) -> BTreeMap<(u32, u32), i32> {
         let mut all = BTreeMap::new();
         for block in 0..blocks {

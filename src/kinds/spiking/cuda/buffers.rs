@@ -22,20 +22,20 @@ use crate::{
 use std::sync::Arc;
 
 buffers! {
-    /// Device memory of one simulation. Buffers of one element are replaced by longer ones when they are needed.
+    /// Device memory of one simulation. Buffers with one element are replaced by longer ones on demand.
     pub struct DeviceBuffers(gpu: Arc<Gpu>, s: BufferSizes) {
         "connectivity" {
-            /// `[n + 1]` starts of the rows.
+            /// `[n + 1]` index of the first connection of each row.
             pub(super) rows: Buf<u32> = Derived "connectivity rows" s.n as usize + 1;
-            /// Packed connections.
+            /// Packed connections, row by row.
             pub(super) words: Buf<u32> = Derived "connectivity" s.connections as usize;
-            /// Counts that do not fit into a packed connection.
+            /// Synapse counts that do not fit into a packed connection.
             pub(super) overflow: Buf<Overflow> = Derived "overflow counts" s.overflow as usize;
         }
         "connectivity by block" {
-            /// Of persistent kernels: connections, or where they are, by neuron and block.
+            /// For persistent kernels, by neuron and block: the connection, or the position of several in `tails`.
             pub(super) heads: Buf<u32> = Derived "connectivity by block, heads" 1;
-            /// Several connections to a block.
+            /// Connections of neurons with several to one block.
             pub(super) tails: Buf<u32> = Derived "connectivity by block, tails" 1;
             /// Start of the tails of each block.
             pub(super) tail_starts: Buf<u32> = Derived "connectivity by block, starts" 1;
@@ -43,27 +43,27 @@ buffers! {
             pub(super) mailboxes: Buf<u64> = Workspace "mailboxes" 1;
         }
         "neurons" {
-            /// Constants and counts.
+            /// Model constants and sizes.
             pub model: Cell<Model> = Derived "model" 1;
-            /// Propagators of up to so many steps.
+            /// Propagators over 0 to `TABLE` steps.
             pub propagators: Buf<u32> = Derived "propagators" [TABLE as usize + 1, 4 * s.real_words()];
-            /// u and g at the anchor; of leaky units v.
+            /// u and g at the anchor; for leaky units v.
             pub states: Buf<u32> = Saved "u and g" [s.lanes(), 2 * s.real_words()];
-            /// Completed steps at which u and g hold.
+            /// Number of completed steps at which u and g hold.
             pub anchors: Buf<u32> = Saved "anchors" s.lanes();
-            /// Flags.
+            /// Flags of each neuron, see [`mark`](crate::kinds::spiking::saved_state::mark).
             pub marks: Buf<u32> = Saved "flags" s.lanes();
-            /// Constant currents.
+            /// Constant current into each neuron, mV.
             pub currents: Buf<u32> = Saved "currents" [s.lanes(), s.real_words()];
-            /// Uploaded flags, not yet applied.
+            /// Uploaded flags that are not applied yet.
             pub(super) new_marks: Buf<u32> = Derived "new flags" s.lanes();
-            /// Uploaded currents, not yet applied.
+            /// Uploaded currents that are not applied yet.
             pub(super) new_currents: Buf<u32> = Derived "new currents" [s.lanes(), s.real_words()];
-            /// First step at which a neuron can cross the threshold without input.
+            /// First step at which each neuron can cross the threshold without input.
             pub(super) checks: Buf<u32> = Derived "threshold bounds" s.lanes();
-            /// The same per warp.
+            /// First step at which any neuron of each warp can cross the threshold without input.
             pub(super) wakes: Buf<u32> = Derived "threshold bounds of warps" s.lanes() / 32;
-            /// Running rates.
+            /// Running rate of each neuron.
             pub rates: Buf<DeviceRate> = Saved "running rates" s.lanes();
             /// Decay tables of running rates: by single steps, then by 1024.
             pub(super) fade: Buf<f32> = Derived "decay tables" 1;
@@ -71,84 +71,83 @@ buffers! {
         "arrivals" {
             /// Sums of synapse counts: `[step of the window][neuron]`.
             pub(super) arrivals: Buf<i32> = Saved "arrivals" s.arrivals();
-            /// Warps that a spike reached, in two halves.
+            /// Flags of the warps that a spike reached, in two halves.
             pub(super) touched: Buf<u8> = Workspace "reached warps" [2, s.lanes() / 32];
         }
         "spikes in launch" {
             /// Windows of the running graph.
             pub windows: Buf<Window> = Workspace "plan of windows" MAX_GRAPH_WINDOWS as usize;
-            /// Spikes and chunks of each window.
+            /// Number of spikes and of chunks in each window.
             pub segments: Buf<Segment> = Saved "segments" s.segment_ring as usize;
             /// The segment of each window of the running graph, from index 1 on.
             pub(super) live: Buf<Segment> = Workspace "graph segments" MAX_GRAPH_WINDOWS as usize + 1;
-            /// Rows in transit, in pieces.
+            /// Rows in transit, divided into chunks.
             pub chunks: Buf<Chunk> = Saved "pending chunks" s.chunk_ring as usize;
             /// Ring of spikes.
             pub spikes: Buf<u32> = Readback "spikes" s.spike_ring as usize;
-            /// Two halves of `MAX_GRAPH_WINDOWS` windows each, `COUNTERS` per window.
+            /// Counters of two halves of `MAX_GRAPH_WINDOWS` windows each, with `COUNTERS` per window.
             pub counters: Buf<u32> = Readback "counters" [2, MAX_GRAPH_WINDOWS as usize, COUNTERS];
-            /// Counter of the grid barrier.
+            /// Arrival counter of the grid barrier.
             pub(super) barrier: Buf<u32> = Workspace "barrier" 1;
         }
         "drives" {
-            /// Index of the gain of each neuron.
+            /// Index of each neuron's gain.
             pub(super) gain_of: Buf<u16> = Derived "gain of each neuron" 1;
-            /// Gains.
+            /// Distinct weight gains.
             pub(super) gains: Buf<WeightGain> = Derived "gains" 1;
-            /// Kick sources.
+            /// Sources of kicks.
             pub(super) sources: Buf<KickSource> = Derived "sources of kicks" 1;
             /// Probabilities of kicks.
             pub(super) chances: Buf<u64> = Derived "kick probabilities" 1;
-            /// Targets of trains, a bit per neuron.
+            /// Targets of trains, one bit per neuron.
             pub(super) masks: Buf<u32> = Derived "targets of trains" s.lanes() / 32;
-            /// Warps with trains.
+            /// Whether each warp has trains.
             pub(super) trains: Buf<u32> = Derived "warps with trains" s.lanes() / 32;
-            /// Listed kicks.
+            /// Listed kicks, sorted.
             pub(super) kicks: Buf<Kick> = Derived "listed kicks" 1;
-            /// Kicks of a window, a bit per step.
+            /// Kicks of a window, one bit per step.
             pub(super) kick_bits: Buf<u32> = Workspace "kicks of a window" s.lanes();
         }
         "samples" {
-            /// Neurons whose v and g are sampled.
+            /// Indices of the neurons whose v and g are sampled.
             pub(super) traced: Buf<u32> = Derived "traced neurons" 1;
-            /// What persistent blocks record of them: `[window][neuron][TRACE_WORDS]`.
+            /// Inputs that persistent blocks record for traced neurons: `[window][neuron][TRACE_WORDS]`.
             pub(super) trace_inputs: Buf<u32> = Workspace "inputs of traced neurons" 1;
-            /// `[window][step][neuron][v, g]`.
+            /// Sampled v and g: `[window][step][neuron][v, g]`.
             pub samples: Buf<f32> = Readback "samples" 1;
-            /// v of every neuron.
+            /// Potential v of every neuron.
             pub(super) potentials: Option<Buf<f32>> = Readback "potentials" 0;
-            /// Running rates at one step, while they are transferred.
+            /// Running rates at one step during their transfer.
             rates_read: Option<Buf<DeviceRate>> = Readback "running rates read" 0;
-            /// Copy of the running rates.
+            /// Host copy of the running rates.
             landing: Option<Pinned<DeviceRate>> = Readback "copy of running rates" 0;
-            /// Copy of v.
+            /// Host copy of v.
             potentials_landing: Option<Pinned<f32>> = Readback "copy of potentials" 0;
-            /// v of leaky units at one step, while they are transferred.
+            /// Potential v of leaky units at one step during its transfer.
             states_read: Option<Buf<u32>> = Readback "states read" 0;
-            /// Copy of v of leaky units.
+            /// Host copy of v of leaky units.
             states_landing: Option<Pinned<u32>> = Readback "copy of states" 0;
         }
         groups {
-            /// Of networks of noisy leaky units.
+            /// Kernels and constants of noisy leaky units; `None` for LIF neurons.
             pub leaky: Option<LeakyDevice> = s.is_leaky.then_some(());
         }
         plain {
-            /// The device.
             pub(super) gpu: Arc<Gpu> = gpu.clone();
-            /// Neurons.
+            /// Number of neurons.
             pub(super) n: u32 = s.n;
-            /// Threads of `deliver_spikes`.
+            /// Number of threads of `deliver_spikes`.
             pub(super) deliver_threads: u32 = gpu.multiprocessors * s.deliver_warps * 32;
-            /// The tag of the next window: not used since the mailboxes were cleared.
+            /// Tag of the next window, which was not used since the mailboxes were cleared.
             pub(super) next_tag: u32 = 1;
-            /// Traced neurons.
+            /// Number of traced neurons.
             pub(super) n_traced: u32 = 0;
         }
     }
 }
 
 impl DeviceBuffers {
-    /// All neurons at rest, no spikes in transit, no stimuli.
+    /// Allocates buffers with all neurons at rest, no spikes in transit and no stimuli.
     pub fn new(
         gpu: &Arc<Gpu>,
         sizes: &BufferSizes,
@@ -181,7 +180,7 @@ impl DeviceBuffers {
         Ok(new)
     }
 
-    /// Uploads active stimuli. `true` if a buffer had to be replaced.
+    /// Uploads active stimuli. Returns true if a buffer was replaced.
     pub fn upload_stimuli(&mut self, image: &DeviceStimuli) -> Result<bool, GpuError> {
         let gpu = self.gpu.clone();
         let mut replaced = false;
@@ -197,7 +196,7 @@ impl DeviceBuffers {
         Ok(replaced)
     }
 
-    /// Puts the uploaded stimuli into force before step `completed`.
+    /// Applies the uploaded stimuli before step `completed`.
     pub fn apply_stimuli(&mut self, kernels: &Kernels, completed: u32) -> Result<(), GpuError> {
         if self.leaky.is_some() {
             self.marks.copy_from(&self.new_marks)?;
@@ -228,7 +227,7 @@ impl DeviceBuffers {
             .launch(kernels, pass, self.n)
     }
 
-    /// Advances old anchors.
+    /// Advances anchors that are more than one table behind.
     pub fn advance_anchors(&mut self, kernels: &Kernels, completed: u32, pass: &mut Pass) -> Result<(), GpuError> {
         AdvanceAnchors {
             model: self.model.buf(),
@@ -261,7 +260,7 @@ impl DeviceBuffers {
         v.download_concurrent(0..self.n as usize, landing, 0, &Mark::now(&self.gpu)?)
     }
 
-    /// The same for leaky units, whose states are v.
+    /// Starts copying the states of leaky units, which are v, to page-locked memory.
     pub fn start_states(&mut self) -> Result<(), GpuError> {
         start_copy(
             &self.gpu,
@@ -273,7 +272,7 @@ impl DeviceBuffers {
         )
     }
 
-    /// Waits for the copy of v.
+    /// Waits for the copy of v started last.
     pub fn finish_potentials(&self) -> Result<Vec<f32>, GpuError> {
         match (&self.potentials_landing, &self.states_landing) {
             (Some(v), _) => Ok(v.get()?.to_vec()),
@@ -282,7 +281,7 @@ impl DeviceBuffers {
         }
     }
 
-    /// Neurons whose v and g are sampled. Buffers are replaced when there are more than before.
+    /// Sets the neurons whose v and g are sampled. Enlarges the buffers if necessary.
     pub fn set_traced(&mut self, traced: &[u32]) -> Result<(), GpuError> {
         let gpu = self.gpu.clone();
         fill(&gpu, &mut self.traced, traced)?;
@@ -299,12 +298,12 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// Clears kicks that were drawn for windows that did not run: they are drawn again, perhaps for other windows.
+    /// Clears kicks drawn for windows that did not run, because they are drawn again, possibly for other windows.
     pub fn clear_kicks(&mut self) -> Result<(), GpuError> {
         self.kick_bits.clear()
     }
 
-    /// No spikes in transit, all neurons at rest.
+    /// Removes all spikes in transit and returns all neurons to rest.
     pub fn clear(&mut self) -> Result<(), GpuError> {
         self.segments.clear()?;
         self.arrivals.clear()?;
@@ -317,7 +316,7 @@ impl DeviceBuffers {
         self.anchors.clear()
     }
 
-    /// Uploads decay tables and increment of running rates. `true` if a buffer had to be replaced.
+    /// Uploads decay tables and increment of running rates. Returns true if a buffer was replaced.
     pub fn upload_decay(&mut self, measurements: &Measurements) -> Result<bool, GpuError> {
         let (fine, coarse) = measurements.fade_tables();
         let gpu = self.gpu.clone();
@@ -328,7 +327,7 @@ impl DeviceBuffers {
         Ok(replaced)
     }
 
-    /// Starts copying the running rates to page-locked memory: views ask sixty times a second.
+    /// Starts copying the running rates to page-locked memory, because views request them sixty times per second.
     pub fn start_rates(&mut self) -> Result<(), GpuError> {
         start_copy(
             &self.gpu,
@@ -340,7 +339,7 @@ impl DeviceBuffers {
         )
     }
 
-    /// Waits for the copy of the running rates.
+    /// Waits for the copy of the running rates, and writes them to `into`.
     pub fn finish_rates(&mut self, into: &mut Vec<RunningRate>) -> Result<(), GpuError> {
         let Some(landing) = &self.landing else { return Ok(()) };
         into.clear();
@@ -348,14 +347,14 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// The inverse.
+    /// Uploads the running rates to the device.
     pub fn upload_rates(&mut self, running: &[RunningRate]) -> Result<(), GpuError> {
         let rates: Vec<DeviceRate> = running.iter().map(|r| DeviceRate { hz: r.hz, step: r.step }).collect();
         self.rates.write_at(0, &rates)
     }
 }
 
-/// Starts copying the first `n` elements to page-locked memory, by way of `read` on the device: later kernels wait for the
+/// Starts copying the first `n` elements to page-locked memory through the device buffer `read`: later kernels wait only for the
 /// copy on the device, not for the transfer.
 fn start_copy<T: CudaType>(
     gpu: &Arc<Gpu>,

@@ -200,7 +200,7 @@ device_struct! {
     }
 }
 
-/// Numbers that the kernels of this kind share with the host.
+/// Constants that the kernels of this kind share with the host.
 const SHARED: &[Constant] = device_constants![
     TRAIN_STEPS,
     mark::CLOSED,
@@ -408,14 +408,14 @@ kernels! {
 }
 
 impl LeakyKernels {
-    /// Whether that many blocks of `step_leaky_persistent` are resident at once, as the grid barrier requires.
+    /// Whether all blocks of a grid of `step_leaky_persistent` are resident at once, as the grid barrier requires.
     pub fn fits_persistent(&self, grid: Grid) -> Result<bool, GpuError> {
         self.step_leaky_persistent.fits_at_once(grid)
     }
 }
 
 impl Kernels {
-    /// Whether that many blocks of `step_lif_persistent` are resident at once, as the grid barrier requires.
+    /// Whether all blocks of a grid of `step_lif_persistent` are resident at once, as the grid barrier requires.
     pub fn fits_persistent(&self, grid: Grid) -> Result<bool, GpuError> {
         self.step_lif_persistent.fits_at_once(grid)
     }

@@ -1,4 +1,4 @@
-//! Windows that are planned, launched and read back.
+//! Queue of windows that are planned, launched and read back.
 
 use super::{
     buffers::DeviceBuffers,
@@ -16,10 +16,10 @@ use crate::{
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
-/// Graphs launched and not yet read.
+/// Maximum number of graphs that are launched but not yet read.
 const DEPTH: usize = 2;
 
-/// A launched window, and the segment of its spikes.
+/// A launched window with the segment of its spikes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct LaunchedWindow {
     segment: u32,
@@ -28,7 +28,7 @@ struct LaunchedWindow {
 }
 
 buffers! {
-    /// Results of a graph, in page-locked memory.
+    /// Page-locked buffers for the results of a graph.
     struct HostBuffers(gpu: Arc<Gpu>, _sizes: ()) {
         "spikes in launch" {
             segments: Pinned<Segment> = Readback "copy of segments" MAX_GRAPH_WINDOWS as usize;
@@ -50,10 +50,10 @@ struct Launch {
     by: StepMode,
 }
 
-/// The kernels of a graph of windows.
+/// Kernels of a graph of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepMode {
-    /// Persistent kernel, one launch.
+    /// One launch of a persistent kernel.
     Persistent,
     /// `deliver_spikes` and a step kernel per window.
     Plain,
@@ -104,17 +104,17 @@ impl HostBuffers {
     }
 }
 
-/// The result of a graph.
+/// Result of a graph.
 pub struct Reading {
-    /// Completed steps.
+    /// Number of completed steps.
     pub step: u64,
-    /// Whether all of its windows ran.
+    /// Whether all windows of the graph ran.
     pub whole: bool,
-    /// The first neuron with a non-finite state.
+    /// First neuron with a non-finite state.
     pub non_finite: Option<NonFinite>,
 }
 
-/// The windows between the plan and the measurements.
+/// Windows between planning and measurement.
 pub struct LaunchQueue {
     /// Windows whose spikes may still be in transit, oldest first.
     sent: VecDeque<LaunchedWindow>,
@@ -123,7 +123,7 @@ pub struct LaunchQueue {
     host_buffers: [HostBuffers; DEPTH],
     next_buffers: usize,
     is_measured: bool,
-    /// The last segment that was filled.
+    /// Last segment that was filled.
     last_run: u32,
     /// Ring offset of the first spike not yet read.
     unread: u32,
@@ -131,13 +131,13 @@ pub struct LaunchQueue {
     gpu: Arc<Gpu>,
     segment_mask: u32,
     sizes: BufferSizes,
-    /// Keys of a window that are sorted here, and lanes of one of its steps.
+    /// Keys of a window that the host sorts, and lanes of one of its steps.
     sorted: Vec<u32>,
     lanes: Vec<u32>,
 }
 
 impl LaunchQueue {
-    /// Nothing launched.
+    /// Creates a queue without launches.
     pub fn new(gpu: &Arc<Gpu>, sizes: &BufferSizes, delay: u32) -> Result<Self, GpuError> {
         Ok(Self {
             sent: VecDeque::new(),
@@ -157,19 +157,19 @@ impl LaunchQueue {
         })
     }
 
-    /// Adds its page-locked memory.
+    /// Adds the page-locked memory to a report.
     pub fn report(&self, to: &mut MemoryReport) {
         self.host_buffers.iter().for_each(|buffers| buffers.report(to));
     }
 
-    /// Its page-locked memory at the start.
+    /// Page-locked memory at the start.
     pub fn predict() -> MemoryReport {
         let mut report = MemoryReport::default();
         (0..DEPTH).for_each(|_| report += HostBuffers::predict(&()));
         report
     }
 
-    /// First step that is not launched yet, when `completed` steps are read.
+    /// First step that is not launched yet, given that `completed` steps were read.
     pub fn next_step(&self, completed: u64) -> u64 {
         let last = self.launches.back().and_then(|f| f.plan.last());
         last.map_or(completed, |w| w.step + u64::from(w.steps))
@@ -180,7 +180,7 @@ impl LaunchQueue {
         self.launches.len() < DEPTH
     }
 
-    /// Whether graphs were launched that are not read yet.
+    /// Whether launched graphs remain to be read.
     pub fn has_launches(&self) -> bool {
         !self.launches.is_empty()
     }
@@ -190,12 +190,12 @@ impl LaunchQueue {
         self.is_measured || self.launches.iter().any(|f| f.is_measured)
     }
 
-    /// Profiles the next graph.
+    /// Requests profiling of the next graph.
     pub fn measure(&mut self) {
         self.is_measured = true;
     }
 
-    /// The half of the counters that the next graph uses.
+    /// Range of counters that the next graph uses: one half of the buffer.
     pub fn counters(&self) -> Range<usize> {
         let from = self.next_buffers * MAX_GRAPH_WINDOWS as usize * COUNTERS;
         from..from + MAX_GRAPH_WINDOWS as usize * COUNTERS
@@ -235,7 +235,7 @@ impl LaunchQueue {
         plan
     }
 
-    /// Registers a launched plan.
+    /// Records that a plan was launched.
     pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize, by: StepMode) -> Result<(), GpuError> {
         let mark = Mark::now(&self.gpu)?;
         for window in &plan {
@@ -248,8 +248,8 @@ impl LaunchQueue {
         Ok(())
     }
 
-    /// Waits for the oldest graph and passes its results to the measurements. `None` if there is none. The copies
-    /// overlap with the next graph.
+    /// Waits for the oldest graph and adds its results to the measurements. Returns `None` if there is none. The copies overlap
+    /// with the next graph.
     pub fn collect(
         &mut self,
         memory: &DeviceBuffers,
@@ -309,7 +309,7 @@ impl LaunchQueue {
         Ok(Some(Reading { step, whole: n_run == launch.plan.len(), non_finite }))
     }
 
-    /// Discards the windows from `step` on: they did not run.
+    /// Discards the windows from `step` on, which did not run.
     pub fn discard_from(&mut self, step: u64) -> Result<(), GpuError> {
         for launch in self.launches.drain(..) {
             launch.mark.wait()?;
@@ -319,7 +319,7 @@ impl LaunchQueue {
         Ok(())
     }
 
-    /// Nothing launched except the spikes of one segment, 1, sent in `steps`; segment 0 is empty.
+    /// Clears all launches. The only spikes in transit are those of segment 1, sent in `steps`, if any; segment 0 is empty.
     pub fn restart(&mut self, sent: Option<Range<u64>>) {
         self.launches.clear();
         self.sent.clear();
@@ -335,7 +335,7 @@ impl LaunchQueue {
         self.next_segment = self.last_run + 1;
     }
 
-    /// The segment and first step of the last window, if its spikes are still in transit.
+    /// Segment and first step of the last window, if its spikes may still be in transit.
     pub fn last(&self) -> Option<(u32, u64)> {
         self.sent.back().map(|s| (s.segment & self.segment_mask, s.step))
     }
@@ -353,7 +353,7 @@ struct Samples<'a> {
     n: usize,
 }
 
-/// The first neuron of a window with a non-finite state.
+/// First neuron of a window with a non-finite state.
 fn first_non_finite(window: &Window, counters: &[u32]) -> Option<NonFinite> {
     let key = !counters[NON_FINITE];
     let non_finite =
@@ -361,7 +361,7 @@ fn first_non_finite(window: &Window, counters: &[u32]) -> Option<NonFinite> {
     (counters[NON_FINITE] != 0).then_some(non_finite)
 }
 
-/// Adds one window to the measurements, step by step; `lanes` is workspace. Returns its synaptic events.
+/// Adds one window to the measurements, step by step; `lanes` is workspace. Returns its number of synaptic events.
 fn record_window(
     measurements: &mut Measurements,
     window: &Window,

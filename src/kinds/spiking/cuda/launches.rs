@@ -15,10 +15,10 @@ use crate::{
     kinds::spiking::cuda::block_csr::BlockCsr,
 };
 
-/// Threads of the blocks that count synaptic events, one block for each copy of the counters.
+/// Number of threads that count synaptic events: one block per copy of the counters.
 const COUNTING: u32 = COPIES as u32 * 256;
 
-/// The arguments of every step kernel, and its own.
+/// Arguments of every step kernel, followed by its own.
 macro_rules! step {
     ($Kernel:ident, $memory:ident, { $($own:tt)* }) => {
         $Kernel {
@@ -39,7 +39,7 @@ macro_rules! step {
     };
 }
 
-/// Those of a kernel that steps through one window, after its spikes were delivered.
+/// Arguments of a kernel that steps through one window, after its spikes were delivered.
 macro_rules! step_of_window {
     ($Kernel:ident, $memory:ident, $index:ident, { $($own:tt)* }) => {
         step!($Kernel, $memory, {
@@ -59,7 +59,7 @@ macro_rules! step_of_window {
     };
 }
 
-/// Those of a kernel that delivers and steps through many windows.
+/// Arguments of a kernel that delivers and steps through many windows.
 macro_rules! persistent_step {
     ($Kernel:ident, $memory:ident, $windows:ident, $first_tag:ident, { $($own:tt)* }) => {
         step!($Kernel, $memory, {
@@ -192,7 +192,7 @@ impl DeviceBuffers {
         .launch(kernels, pass, self.n.next_multiple_of(NEURONS_PER_BLOCK) / 2 + COUNTING)
     }
 
-    /// Whether there are Poisson stimuli or changed weights: `deliver_spikes_driven` is needed.
+    /// Whether there are kick sources or changed weights, which need `deliver_spikes_driven`.
     pub fn is_driven(&self) -> bool {
         self.model.value().n_sources > 0 || self.is_exact()
     }
@@ -203,8 +203,8 @@ impl DeviceBuffers {
         model.has_gains != 0 || model.n_overflow > 0
     }
 
-    /// Whether the persistent kernels support the active stimuli: at most one kick source (none for leaky units),
-    /// packed weights, bounded inputs, not too many traced neurons.
+    /// Whether the persistent kernels support the active stimuli: at most one kick source (none for leaky units), packed weights,
+    /// bounded inputs, at most [`MAX_TRACED`] traced neurons.
     pub fn supports_persistent(&self) -> bool {
         let model = self.model.value();
         model.n_sources <= u32::from(self.leaky.is_none())
@@ -223,7 +223,7 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// Launches the first `windows` of the plan at once; all but the last are whole.
+    /// Launches the first `windows` of the plan at once; all but the last must have full length.
     pub fn step_lif_persistent(
         &mut self,
         kernels: &Kernels,
@@ -275,7 +275,7 @@ impl DeviceBuffers {
         .launch(kernels, pass, 32 * windows * self.n_traced)
     }
 
-    /// Sorts the spikes of the first `windows` of the plan, launched one by one or not.
+    /// Sorts the spikes of the first `windows` of the plan. `one_by_one`: whether the windows were launched separately.
     pub fn sort_spikes(
         &mut self,
         kernels: &Kernels,

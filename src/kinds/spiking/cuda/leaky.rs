@@ -1,5 +1,4 @@
-//! Noisy leaky units on the GPU: what differs from the LIF neurons. [`leaky`](crate::kinds::spiking::leaky) is the
-//! definition.
+//! Noisy leaky units on the GPU: the differences from LIF neurons. [`leaky`](crate::kinds::spiking::leaky) is the definition.
 
 use super::{
     CudaSim,
@@ -21,16 +20,15 @@ use crate::{
 use std::sync::Arc;
 
 buffers! {
-    /// Kernels and constants of the units.
+    /// Kernels and constants of leaky units.
     pub struct LeakyDevice(gpu: Arc<Gpu>, _sizes: ()) {
         "neurons" {
-            /// Constants.
+            /// Constants of the model.
             pub constants: Cell<LeakyConstants> = Derived "constants of the units" 1;
         }
         plain {
-            /// Kernels.
             pub kernels: LeakyKernels = LeakyKernels::load(gpu)?;
-            /// Mean count of a connection.
+            /// Mean number of synapses per connection.
             mean_count: f64 = 0.0;
         }
     }
@@ -54,13 +52,13 @@ fn constants(params: &Params, mean_count: f64) -> LeakyConstants {
     LeakyConstants { w_unit: c.w_unit, amplitude: c.amplitude, decay: c.decay, noise: NOISE }
 }
 
-/// v before step 0, as words.
+/// Potential v of every unit before step 0, as words.
 pub fn start(seed: u64, n: u32) -> Vec<u32> {
     (0..n).map(|i| leaky::start(seed, i).to_bits()).collect()
 }
 
 impl<T: Real> CudaSim<T> {
-    /// v of every unit.
+    /// Potential v of every unit.
     pub fn leaky_potentials(&self) -> Result<Vec<f32>, SimError> {
         let words = self.memory.states.read_range(0..self.host.setup.n() as usize)?;
         Ok(words.into_iter().map(f32::from_bits).collect())

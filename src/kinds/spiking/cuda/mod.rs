@@ -1,4 +1,4 @@
-//! The CUDA backend: the step of [`cpu`](super::cpu), bit for bit, without host synchronisation per step.
+//! CUDA backend: the step of [`cpu`](super::cpu), bit for bit, without host synchronisation per step.
 //!
 //! # Two launches per window
 //!
@@ -9,17 +9,17 @@
 //! spikes, and counts synaptic events. Both read their arguments from a plan of windows; up to 64 windows are one
 //! CUDA graph.
 //!
-//! Results equal the CPU's because the closed form of the anchor is evaluated in the written order without fused
-//! multiply-add from the same tables; arrivals are sums of integers; draws are addressed; spikes of a window are
-//! sorted by step and neuron before they are read.
+//! Results equal those of the CPU because the closed form of the anchor is evaluated in the written order without fused
+//! multiply-add from the same tables; arrivals are sums of integers; draws are addressed; spikes of a window are sorted by step
+//! and neuron before they are read.
 //!
 //! # Persistent kernels
 //!
-//! If all neurons fit into the shared memory of the device (1,088 per multiprocessor) and the stimuli allow it (one
-//! kick source, unchanged weights, at most 128 traced neurons), `step_lif_persistent` runs up to 64 windows per launch:
-//! neurons stay in shared memory, and arrivals are summed there. Blocks exchange their spikes once per window, and
-//! look up the connections to their own neurons in a connectivity [partitioned by block](block_csr::BlockCsr). It
-//! leaves memory as the two launches do, so both modes can continue from each other.
+//! If all neurons fit into the shared memory of the device (1,088 per SM) and the stimuli allow it (one kick source, unchanged
+//! weights, at most 128 traced neurons), `step_lif_persistent` runs up to 64 windows per launch: neurons stay in shared memory,
+//! and arrivals are summed there. Blocks exchange their spikes once per window, and read the connections to their own neurons
+//! from a connectivity [partitioned by block](block_csr::BlockCsr). The kernel leaves the same contents in memory as the two
+//! launches, so that each mode can continue from the other.
 //!
 //! Noisy leaky units, whose windows are single steps, use `step_leaky` and `step_leaky_persistent`.
 //!
@@ -31,31 +31,29 @@
 //!
 //! # Non-finite states
 //!
-//! Non-finite states are reported as on the CPU: the kernel that steps the neuron records step and neuron in the
-//! counters of the window, by an atomic maximum over keys. Usually inputs are [too
-//! small](stimuli::DeviceStimuli::may_overflow) to overflow, and the fast paths only check for states that were
-//! non-finite before, at the end of a window. Otherwise the persistent kernels are not used, and every neuron takes
-//! the general path, which checks in every step.
+//! Non-finite states are reported as on the CPU: the kernel that steps the neuron records step and neuron in the counters of the
+//! window, by an atomic maximum over keys. Inputs are usually [too small](stimuli::DeviceStimuli::may_overflow) to overflow, and
+//! the fast paths check only at the end of a window, for states that were non-finite before. Otherwise the persistent kernels are
+//! not used, and every neuron takes the general path, which checks in every step.
 //!
 //! # Host
 //!
-//! The host controls the clock, not the activity. It plans windows, launches graphs and, one graph behind, reads the
-//! spikes from page-locked memory that a second stream fills while the next graph runs. Ring buffers of fixed size
-//! hold spikes; a window that might overflow one is halted, as are those after it, and the host plans again from
-//! there.
+//! The host controls the clock, not the activity. It plans windows, launches graphs and, one graph later, reads the spikes from
+//! page-locked memory that a second stream fills while the next graph runs. Ring buffers of fixed size hold spikes; a window that
+//! might overflow a ring is halted, as are the later ones, and the host plans again from there.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`kernels`] | the declarations shared with CUDA |
-//! `sizes` | buffer sizes, before allocation |
-//! `buffers` | device memory |
-//! `launches` | kernel launches of one or many windows |
-//! `block_csr` | the connectivity as persistent blocks read it |
-//! `stimuli` | active stimuli, as the kernels read them |
-//! `launch_queue` | windows planned, launched, read back |
+//! | [`kernels`] | declarations of kernels and device structs |
+//! | `sizes` | buffer sizes, before allocation |
+//! | `buffers` | device memory |
+//! | `launches` | kernel launches of one or many windows |
+//! | `block_csr` | connectivity partitioned by block, for persistent kernels |
+//! | `stimuli` | active stimuli in the layout of the kernels |
+//! | `launch_queue` | queue of planned and launched windows, and their readback |
 //! | `state` | saved states |
-//! `leaky` | what differs for noisy leaky units |
-//! `variants` | other delivery methods, for the timings |
+//! | `leaky` | differences for noisy leaky units |
+//! | `variants` | other delivery methods, for the timings |
 
 mod block_csr;
 mod buffers;
@@ -95,7 +93,7 @@ use std::sync::Arc;
 use stimuli::ManualKick;
 use variants::DeliveryVariants;
 
-/// The choice of launches per window instead of persistent kernels, in [`Execution`](crate::sim::Execution).
+/// Name in [`Execution`](crate::sim::Execution) for launches per window instead of persistent kernels.
 const WINDOWS: &str = "windows";
 
 /// A spiking network on an NVIDIA GPU.
@@ -108,24 +106,24 @@ pub struct CudaSim<T> {
     memory: DeviceBuffers,
     graphs: GraphCache,
     queue: LaunchQueue,
-    /// Manual kicks, with their step.
+    /// Manual kicks with their steps.
     manual: Vec<ManualKick>,
     /// Steps of the listed kicks, ascending, in the order of the kicks on the device.
     listed: Vec<u64>,
-    /// First step with other stimuli.
+    /// First step with different stimuli.
     until: u64,
-    /// The first neuron with a non-finite state, until it is reported.
+    /// First neuron with a non-finite state, until it is reported.
     non_finite: Option<NonFinite>,
-    /// Steps per window; temporarily fewer after the rings were full.
+    /// Number of steps per window; temporarily smaller after the rings were full.
     window: u32,
     /// Grid of `step_lif_persistent`, if the neurons fit.
     persistent: Option<Grid>,
-    /// Other delivery methods, if they are compared and fit into memory.
+    /// Other delivery methods, if they are compared and fit into memory; the outer `None`: not allocated yet.
     variants: Option<Option<DeliveryVariants>>,
     readback: FieldReadback,
 }
 
-/// What a captured graph contains besides the two launches per window.
+/// Contents of a captured graph besides the two launches per window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct GraphVariant {
     driven: bool,
@@ -142,7 +140,7 @@ struct GraphCache {
 }
 
 impl<T: Real> CudaSim<T> {
-    /// At step 0.
+    /// Creates a simulation at step 0, with the implementation selected in `context.kernels`.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let persistent = match context.kernels.get("step") {
             Some(WINDOWS) => PersistentMode::Off,
@@ -151,7 +149,7 @@ impl<T: Real> CudaSim<T> {
         Self::tuned(params, context, setup, gpu, Tuning { persistent, ..Tuning::default() })
     }
 
-    /// The same with other launch parameters, which must not change a bit.
+    /// Creates a simulation at step 0 with other launch parameters, which must not change a bit.
     pub fn tuned(
         params: &Params,
         context: &BuildContext,
@@ -161,8 +159,8 @@ impl<T: Real> CudaSim<T> {
     ) -> Result<Self, SimError> {
         let host = HostState::new(params, context, setup)?;
         let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
-        // Every unit is evaluated in every step, so reached warps are not tracked. Windows are single steps, so a
-        // graph holds more of them.
+        // Every unit is evaluated in every step, so reached warps are not tracked. Windows are single steps, so a graph contains
+        // more of them.
         let graph = if is_leaky { 4 * tuning.graph } else { tuning.graph };
         let dense_chunks = if is_leaky { 0 } else { tuning.dense_chunks };
         let tuning = Tuning { graph: graph.clamp(1, MAX_GRAPH_WINDOWS), dense_chunks, ..tuning };
@@ -213,7 +211,7 @@ impl<T: Real> CudaSim<T> {
         Ok(sim)
     }
 
-    /// Membrane potentials at step 0, drawn at the addresses of the CPU; all other states are cleared.
+    /// Writes the membrane potentials of step 0, drawn at the addresses of the CPU; all other states must be cleared.
     fn write_start(&mut self) -> Result<(), GpuError> {
         let (n, seed) = (self.host.setup.n(), self.host.context.seed);
         if self.memory.leaky.is_some() {
@@ -224,7 +222,7 @@ impl<T: Real> CudaSim<T> {
         self.memory.states.write_at(0, &words(states).collect::<Vec<_>>())
     }
 
-    /// Uploads what was derived from the parameters.
+    /// Uploads the constants derived from the parameters.
     fn upload_constants(&mut self) -> Result<(), GpuError> {
         let c = &self.host.constants;
         let table: Vec<u32> = c.propagators.iter().flat_map(|p| words([p.a, p.b, p.d, p.c])).collect();
@@ -254,7 +252,7 @@ impl<T: Real> CudaSim<T> {
                 self.collect(pass)?;
             }
         }
-        // Only after a non-finite state: the clock must be where the neurons are.
+        // Only after a non-finite state: the clock must match the state of the neurons.
         while self.queue.has_launches() {
             self.collect(pass)?;
         }
@@ -264,7 +262,7 @@ impl<T: Real> CudaSim<T> {
         check_finite(self.non_finite.take().into_iter(), &self.host.setup.neurons)
     }
 
-    /// Plans and launches one graph of windows from `step` on, no further than `end`.
+    /// Plans and launches one graph of windows from `step` on, at most to `end`.
     fn launch(&mut self, step: u64, end: u64, pass: &mut Pass) -> Result<(), SimError> {
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
@@ -280,7 +278,7 @@ impl<T: Real> CudaSim<T> {
         let persistent = self.persistent.filter(|_| supports_persistent);
         let most =
             if persistent.is_some() { (4 * self.tuning.graph).min(MAX_GRAPH_WINDOWS) } else { self.tuning.graph };
-        // Launches become shorter towards the end, so that little is left to read after the last.
+        // Launches become shorter towards the end, so that little is left to read after the last one.
         let left = end.saturating_sub(step).div_ceil(u64::from(self.window)).max(1);
         let room = left.min(u64::from(most)).min(left.div_ceil(2).max(16)) as u32;
         let n = if persistent.is_some() { room } else { 1 << room.ilog2() };
@@ -293,7 +291,7 @@ impl<T: Real> CudaSim<T> {
         };
         self.memory.windows.write_at(0, &plan)?;
         self.memory.counters.clear_range(self.queue.counters())?;
-        // One graph of a profiled batch is launched kernel by kernel, with events between them.
+        // In a profiled batch, one graph is launched kernel by kernel, with events between the kernels.
         let measured = pass.profiled && !self.queue.is_measured();
         if measured {
             self.queue.measure();
@@ -340,7 +338,7 @@ impl<T: Real> CudaSim<T> {
         self.graphs = GraphCache::default();
     }
 
-    /// Applies the stimuli active from `step` on; all windows before it are launched.
+    /// Applies the stimuli that are active from `step` on; all windows before it must be launched.
     fn apply_stimuli(&mut self, step: u64) -> Result<(), SimError> {
         let stimuli = self.host.plan.at::<T>(step, self.host.setup.n());
         let image = stimuli::DeviceStimuli::new(&stimuli, &self.manual, self.host.setup.n());
@@ -367,7 +365,7 @@ impl<T: Real> CudaSim<T> {
         self.memory.advance_anchors(&self.kernels, step as u32, pass)
     }
 
-    /// Waits for the oldest graph, and reads its results.
+    /// Waits for the oldest graph and reads its results.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let Some(reading) = self.queue.collect(&self.memory, &mut self.host.measurements, pass)? else { return Ok(()) };
         let Reading { step, whole, non_finite } = reading;
@@ -378,7 +376,7 @@ impl<T: Real> CudaSim<T> {
             self.window = self.sizes.window;
             return Ok(());
         }
-        // The rings were full: later windows did nothing. Continue from here, with shorter windows if necessary.
+        // The rings were full, so later windows did nothing. Continues from here, with shorter windows if necessary.
         self.queue.discard_from(step)?;
         self.memory.clear_kicks()?;
         self.host.stimuli_changed = true;
@@ -395,7 +393,7 @@ impl<T: Real> CudaSim<T> {
     }
 }
 
-/// Uploads the connectivity for persistent blocks, if it fits and leaves half of the free memory.
+/// Uploads the connectivity for persistent blocks if it fits and leaves half of the free memory.
 fn upload_block_csr(
     gpu: &Gpu,
     memory: &mut DeviceBuffers,
@@ -415,7 +413,7 @@ fn upload_block_csr(
     }
 }
 
-/// The kernels of a precision.
+/// Kernel module of a precision.
 fn module<T: Real>() -> ModuleSpec {
     if T::BYTES == 8 { Kernels::SPEC } else { Kernels::SINGLE }
 }
@@ -424,7 +422,7 @@ fn unreachable_graph() -> GpuError {
     GpuError::Driver { doing: "launching a captured step".to_owned(), why: "it was not captured".to_owned() }
 }
 
-/// Numbers of the state as the words the kernels read.
+/// Converts state values to the words that the kernels read.
 fn words<T: Real>(numbers: impl IntoIterator<Item = T>) -> impl Iterator<Item = u32> {
     numbers.into_iter().flat_map(|x| {
         let bits = x.to_bits();
@@ -432,7 +430,7 @@ fn words<T: Real>(numbers: impl IntoIterator<Item = T>) -> impl Iterator<Item = 
     })
 }
 
-/// The inverse.
+/// Converts words that the kernels write to state values.
 fn numbers<T: Real>(words: &[u32]) -> impl Iterator<Item = T> + '_ {
     words.chunks_exact(T::BYTES / 4).map(|w| {
         let high = w.get(1).copied().unwrap_or(0);

@@ -11,11 +11,11 @@ use crate::{
     sim::{Buffers as _, MemoryReport},
 };
 
-/// Multiprocessors of the device that memory is predicted for: of an H100 or H200. On fewer, fewer blocks need less.
+/// Number of SMs of the device for which memory is predicted: an H100 or H200. With fewer SMs, fewer blocks need less.
 const PREDICTED_MULTIPROCESSORS: u32 = 132;
 
-/// Memory of a simulation at start. The connectivity by block is optional: it is built where half of the free memory
-/// suffices for it.
+/// Memory of a simulation at start. The connectivity by block is optional: it is built if half of the free memory suffices for
+/// it.
 pub fn predict(sizes: &BufferSizes) -> MemoryReport {
     let mut report = DeviceBuffers::predict(sizes);
     report += LaunchQueue::predict();
@@ -39,7 +39,7 @@ mod tests {
         sim::{BuildContext, DeviceKind, Kind as _, Progress},
     };
 
-    /// What is predicted for the connectivity by block is what `upload_block_csr` allocates.
+    /// Tests that the predicted memory of the connectivity by block is what `upload_block_csr` allocates.
     #[test]
     fn the_connectivity_by_block_is_predicted() {
         for (source, n, in_degree, delay_ms) in [

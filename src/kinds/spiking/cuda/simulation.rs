@@ -1,4 +1,4 @@
-//! What this backend does in a [`HostSim`].
+//! Implementation of [`HostSim`] for this backend.
 
 use super::{
     CudaSim, WINDOWS,
@@ -42,7 +42,7 @@ impl<T: Real> HostSim for CudaSim<T> {
             Edit::Applied => {}
             Edit::Neurons { .. } if self.memory.leaky.is_some() => {} // of the other model
             Edit::Neurons { shift, .. } => {
-                // The old constants are still on the device.
+                // The device still holds the old constants.
                 self.memory.reanchor_neurons(&self.kernels, self.host.step as u32, shift.wide())?;
                 self.upload_constants()?;
                 self.host.stimuli_changed = true; // recomputes the threshold bounds
@@ -186,7 +186,7 @@ impl<T: Real> CudaSim<T> {
         Ok(self.memory.finish_rates(&mut self.host.measurements.running)?)
     }
 
-    /// Milliseconds from each neuron's last spike to the end of `completed` steps, -1 for never.
+    /// Time from each neuron's last spike to the end of `completed` steps, ms; -1 for never.
     fn last_spikes(&self, completed: u64) -> Vec<f32> {
         let now = (completed as u32).wrapping_sub(1);
         let dt = self.host.params.dt_ms();

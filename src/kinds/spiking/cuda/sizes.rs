@@ -3,59 +3,59 @@
 use super::kernels::{Model, Window};
 use crate::{data::Csr, gpu::Grid, sim::SimError};
 
-/// Windows of the largest graph.
+/// Maximum number of windows per graph.
 pub const MAX_GRAPH_WINDOWS: u32 = 64;
-/// Steps per window, maximum: one bit each in a word.
+/// Maximum number of steps per window: one bit each in a word.
 pub const MAX_WINDOW_STEPS: u32 = 32;
-/// Copies of the counters of synaptic events.
+/// Number of copies of the counters of synaptic events.
 pub const COPIES: usize = 8;
-/// Counters of a window: [`COPIES`] times one per step, then the number of evaluated neurons.
+/// Number of counters per window: [`COPIES`] times one per step, then the number of evaluated neurons and others.
 pub const COUNTERS: usize = (COPIES + 1) * MAX_WINDOW_STEPS as usize;
-/// Offset of the spike hash among them, two words.
+/// Offset of the spike hash in the counters, two words.
 pub const HASH: usize = COPIES * MAX_WINDOW_STEPS as usize + 2;
-/// Offset of the first non-finite neuron among them: the complement of its key, 0 for none.
+/// Offset of the first non-finite neuron in the counters: the complement of its key, 0 for none.
 pub const NON_FINITE: usize = COPIES * MAX_WINDOW_STEPS as usize + 4;
-/// Tags by which persistent blocks distinguish windows; 0 is none.
+/// Number of tags by which persistent blocks distinguish windows; tag 0 means none.
 pub const TAGS: u32 = 1 << 16;
-/// Neurons per block of `step_lif`.
+/// Number of neurons per block of `step_lif`.
 pub const NEURONS_PER_BLOCK: u32 = 512;
-/// Connections of a chunk.
+/// Maximum number of connections per chunk.
 pub const CHUNK: u32 = 128;
-/// Bits of the neuron in the key of a spike.
+/// Number of bits of the neuron in the key of a spike.
 pub const LANE_BITS: u32 = 26;
-/// Windows with more spikes are sorted by the host.
+/// Maximum number of spikes in a window that the device sorts; the host sorts larger windows.
 pub const SORTED_BY_DEVICE: usize = 8192;
-/// Neurons per block of `step_lif_persistent`, maximum.
+/// Maximum number of neurons per block of `step_lif_persistent`.
 pub const MAX_NEURONS_PER_BLOCK: u32 = 1088;
 /// Capacity of the list of pending quads.
 pub const MAX_PENDING_QUADS: u32 = 2560;
-/// Spikes of a window that a block keeps in shared memory.
+/// Maximum number of spikes of a window in a block's shared memory.
 pub const MAX_LOCAL_SPIKES: u32 = 1024;
-/// Neurons that persistent blocks trace, maximum.
+/// Maximum number of neurons that persistent blocks trace.
 pub const MAX_TRACED: u32 = 128;
-/// Words of what a persistent block records of a traced neuron per window.
+/// Number of words that a persistent block records per traced neuron and window.
 pub const TRACE_WORDS: usize = MAX_WINDOW_STEPS as usize + 8;
-/// Blocks of `step_lif_persistent`, maximum.
+/// Maximum number of blocks of `step_lif_persistent`.
 pub const MAX_BLOCKS: u32 = 256;
-/// Neurons per block of `step_lif_persistent`, minimum for several blocks: fewer are not worth the exchange.
+/// Minimum number of neurons per block of `step_lif_persistent` with several blocks: with fewer, the exchange of spikes costs
+/// more than it gains.
 const MIN_NEURONS_PER_BLOCK: u32 = 256;
-/// Steps of full activity that the spike ring holds: two launches of 64 windows in which a quarter of all neurons
-/// fire.
+/// Number of steps of full activity that the spike ring holds: two launches of 64 windows in which a quarter of all neurons fire.
 const READ_STEPS: u32 = 32;
-/// Longest delay, steps: every step may be a segment of its own.
+/// Maximum delay in steps: every step may be a separate segment.
 const LONGEST_DELAY: u32 = 1 << 16;
 
-/// Launch parameters. They affect speed, never results.
+/// Launch parameters. They affect only speed, never results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Windows per graph, 1 to 64. Short graphs leave little to read after the last.
+    /// Number of windows per graph, 1 to 64. Short graphs leave little to read after the last one.
     pub graph: u32,
-    /// Warps of `deliver_spikes` per multiprocessor: each has one or two chunks in a busy network.
+    /// Number of warps of `deliver_spikes` per SM: each has one or two chunks in a busy network.
     pub deliver_warps: u32,
-    /// Chunks of a window from which on all warps are evaluated. Tracking reached warps costs a store per event,
+    /// Minimum number of chunks in a window for evaluating all warps. Tracking the reached warps costs a store per event,
     /// evaluating all about 2 µs.
     pub dense_chunks: u32,
-    /// Entries of the rings, maximum; more than the neurons.
+    /// Maximum number of entries in a ring, above the number of neurons.
     pub ring: u32,
     /// Whether persistent kernels are used.
     pub persistent: PersistentMode,
@@ -64,11 +64,11 @@ pub struct Tuning {
 /// Whether neurons stay in shared memory for many windows per launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistentMode {
-    /// No: two launches per window.
+    /// Never: two launches per window.
     Off,
-    /// If all neurons fit.
+    /// If all neurons fit into shared memory.
     Auto,
-    /// With that many blocks, or not at all.
+    /// With the given number of blocks, or not at all if the neurons do not fit.
     Blocks(u32),
 }
 
@@ -81,41 +81,41 @@ impl Default for Tuning {
 /// Lengths of the buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSizes {
-    /// Neurons.
+    /// Number of neurons.
     pub n: u32,
-    /// Connections.
+    /// Number of connections.
     pub connections: u64,
-    /// Entries of the overflow list.
+    /// Number of entries in the overflow list.
     pub overflow: u64,
-    /// Chunks of all rows.
+    /// Number of chunks in all rows.
     pub row_chunks: u32,
-    /// Steps per window.
+    /// Number of steps per window.
     pub window: u32,
-    /// Steps from a spike to its effect.
+    /// Number of steps from a spike to its effect.
     pub delay: u32,
-    /// Entries of the ring of spikes.
+    /// Number of entries in the ring of spikes.
     pub spike_ring: u32,
-    /// Entries of the ring of chunks.
+    /// Number of entries in the ring of chunks.
     pub chunk_ring: u32,
-    /// Entries of the ring of segments.
+    /// Number of entries in the ring of segments.
     pub segment_ring: u32,
-    /// Bytes of a number of the state.
+    /// Size of a state value, bytes.
     pub real_bytes: u64,
-    /// Warps of `deliver_spikes` per multiprocessor.
+    /// Number of warps of `deliver_spikes` per SM.
     pub deliver_warps: u32,
-    /// Whether the network is of noisy leaky units.
+    /// Whether the network consists of noisy leaky units.
     pub is_leaky: bool,
 }
 
 impl BufferSizes {
-    /// For this connectivity and delay.
+    /// Sizes for this connectivity and delay.
     pub fn new(connectivity: &Csr, delay: u32, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
         let row_chunks: u64 = connectivity.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
         let counts = (connectivity.len() as u64, connectivity.overflow.len() as u64, row_chunks);
         Self::of(connectivity.n(), counts, delay, real_bytes, tuning)
     }
 
-    /// For a network of known size.
+    /// Sizes for a network with these numbers of neurons and connections.
     pub fn estimate(n: u64, connections: u64, overflow: u64, delay: u32, real_bytes: u64) -> Result<Self, SimError> {
         let counts = (connections, overflow, connections / u64::from(CHUNK) + n);
         Self::of(n.min(u32::MAX.into()) as u32, counts, delay, real_bytes, &Tuning::default())
@@ -140,10 +140,10 @@ impl BufferSizes {
             )));
         }
         let window = delay.min(MAX_WINDOW_STEPS);
-        // Room for a window in which all neurons fire in every step, besides what waits to be read: as much again, or
-        // several short windows.
+        // Space for a window in which all neurons fire in every step, and for the spikes that wait to be read: another such
+        // window, or several short ones.
         let waits = u64::from(n) * u64::from(window + window.max(READ_STEPS));
-        // The same besides the spikes of a whole delay.
+        // Space for the chunks of a window in which all neurons fire, and for those of a whole delay.
         let ring = |entries: u64| entries.min(tuning.ring.into()).next_power_of_two().max(1 << 12) as u32;
         Ok(Self {
             n,
@@ -161,18 +161,19 @@ impl BufferSizes {
         })
     }
 
-    /// Spikes that may be in the ring before a window of so many steps with all neurons firing; -1 if the window can
+    /// Maximum number of spikes in the ring before a window of `steps` steps in which all neurons may fire; -1 if the window can
     /// never fit.
     pub fn most_spikes(&self, steps: u32) -> i32 {
         left(self.spike_ring, self.n, steps)
     }
 
-    /// The same for chunks.
+    /// Maximum number of chunks in the ring before a window of `steps` steps in which all neurons may fire; -1 if the window can
+    /// never fit.
     pub fn most_chunks(&self, steps: u32) -> i32 {
         left(self.chunk_ring, self.row_chunks, steps)
     }
 
-    /// A window of so many steps from `step` on. The plan adds its segments and kicks.
+    /// Window of `steps` steps from `step` on. The plan adds its segments and kicks.
     pub fn window_from(&self, step: u64, steps: u32) -> Window {
         Window {
             step,
@@ -184,34 +185,33 @@ impl BufferSizes {
         }
     }
 
-    /// Warps of neurons.
+    /// Number of warps of neurons.
     pub const fn warps(&self) -> u32 {
         self.n.div_ceil(32)
     }
 
-    /// Neurons, rounded up to whole blocks of `step_lif`: the length of every per-neuron array.
+    /// Number of neurons, rounded up to whole blocks of `step_lif`: the length of every per-neuron array.
     pub const fn stride(&self) -> u32 {
         self.n.next_multiple_of(NEURONS_PER_BLOCK)
     }
 
-    /// Elements of a per-neuron array.
+    /// Number of elements in a per-neuron array.
     pub const fn lanes(&self) -> usize {
         self.stride() as usize
     }
 
-    /// 32-bit words of a number of the state.
+    /// Number of 32-bit words per state value.
     pub const fn real_words(&self) -> usize {
         (self.real_bytes / 4) as usize
     }
 
-    /// Entries of the tables of arrivals.
+    /// Number of elements in the table of arrivals.
     pub const fn arrivals(&self) -> usize {
-        // batched loads may read beyond the end of a window
+        // Batched loads may read beyond the end of a window.
         self.window as usize * self.stride() as usize + MAX_WINDOW_STEPS as usize * 32
     }
 
-    /// The grid of `step_lif_persistent` on a device with that many multiprocessors; `None` if the neurons do not
-    /// fit.
+    /// Grid of `step_lif_persistent` on a device with `multiprocessors` SMs; `None` if the neurons do not fit.
     pub fn persistent(&self, persistent: PersistentMode, multiprocessors: u32, is_leaky: bool) -> Option<Grid> {
         let groups = self.stride() / 32;
         let blocks = match persistent {
@@ -221,22 +221,22 @@ impl BufferSizes {
             PersistentMode::Blocks(blocks) => blocks.clamp(1, groups.min(MAX_BLOCKS)),
         };
         let span = groups.div_ceil(blocks) * 32;
-        // Leaky units use a fixed amount.
+        // Leaky units use a constant amount of shared memory.
         let shared_bytes = if is_leaky { 0 } else { ensemble_bytes(self.real_bytes as u32) + span * self.window * 4 };
         // Spikes in transit at the end of a launch (chunks of two windows) must fit.
         let has_room = u64::from(self.chunk_ring) >= 2 * u64::from(self.window) * u64::from(self.row_chunks);
         let fits = span <= MAX_NEURONS_PER_BLOCK && self.delay == self.window && has_room;
-        // Two neurons per thread.
+        // Each thread handles two neurons.
         fits.then_some(Grid::Cooperative { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
     }
 
-    /// Words of the mailboxes of that many blocks: two each, with a count and a key per possible spike.
+    /// Number of words in the mailboxes of `blocks` blocks: two mailboxes each, with a count and a key per possible spike.
     pub const fn mailbox_words(&self, blocks: u32) -> usize {
         let span = (self.stride() / 32).div_ceil(blocks) * 32;
         2 * blocks as usize * (span as usize * self.window as usize + 16)
     }
 
-    /// Bytes of the rings.
+    /// Memory of the rings, bytes.
     pub const fn ring_bytes(&self) -> u64 {
         self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
     }
@@ -247,8 +247,8 @@ fn left(ring: u32, per_step: u32, steps: u32) -> i32 {
     left.clamp(-1, i32::MAX.into()) as i32
 }
 
-/// `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per neuron its
-/// state, drawn kicks, a rate, five words, an order and flags; chances, counts, bounds, the kick source.
+/// Bytes of `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per neuron its state,
+/// drawn kicks, a rate, five words, an order and flags; chances, counts, bounds, the kick source.
 const fn ensemble_bytes(real: u32) -> u32 {
     let words = 8 + 2 * MAX_BLOCKS + MAX_BLOCKS / 32 + 4 + 1 + MAX_TRACED;
     let turns = MAX_PENDING_QUADS * 8
@@ -262,7 +262,7 @@ const fn ensemble_bytes(real: u32) -> u32 {
     (before_states + neurons + 64 * 8 + bounds + drive).next_multiple_of(2 * real)
 }
 
-/// `64.0 MB`.
+/// Formats a size, for example as `64.0 MB`.
 pub fn bytes(n: u64) -> String {
     match n {
         0..1_000_000 => format!("{:.1} kB", n as f64 * 1e-3),
@@ -280,7 +280,7 @@ mod tests {
         Csr { rows, words: vec![0; len], target_bits: 8, overflow: vec![] }
     }
 
-    /// Sizes of the kernels' state equal those of the host. Constants are exported to the kernels' headers.
+    /// Tests that the kernels' state has the sizes computed on the host. The constants are exported to the kernels' headers.
     #[test]
     fn kernels_have_the_same_sizes() {
         let source = include_str!("../../../../kernels/spiking/hot_state.cuh");

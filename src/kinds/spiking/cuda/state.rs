@@ -1,4 +1,4 @@
-//! Converts between the neurons on the device and [saved states](crate::kinds::spiking::saved_state).
+//! Conversion between the neurons on the device and [saved states](crate::kinds::spiking::saved_state).
 
 use super::{
     CudaSim,
@@ -18,7 +18,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// All neurons, read from the device.
+/// Reads all neurons from the device.
 pub fn neurons<T: Real>(sim: &CudaSim<T>) -> Result<Vec<SavedNeuron<T>>, SimError> {
     let states = sim.memory.states.read()?;
     let anchors = sim.memory.anchors.read()?;
@@ -35,21 +35,20 @@ pub fn neurons<T: Real>(sim: &CudaSim<T>) -> Result<Vec<SavedNeuron<T>>, SimErro
     Ok(states.chunks_exact(2).take(sim.host.setup.n() as usize).enumerate().map(neuron).collect())
 }
 
-/// Current into each neuron; empty when there is none.
+/// Reads the current into each neuron; empty if there is none.
 pub fn currents<T: Real>(sim: &CudaSim<T>) -> Result<Vec<T>, SimError> {
     let currents: Vec<T> = numbers(&sim.memory.currents.read()?).take(sim.host.setup.n() as usize).collect();
     Ok(if currents.iter().all(|c| *c == T::ZERO) { vec![] } else { currents })
 }
 
-/// Everything needed to continue bit for bit.
+/// Creates a snapshot that suffices to continue bit for bit.
 pub fn write<T: Real>(sim: &CudaSim<T>) -> Result<Snapshot, SimError> {
     let mut pending_chunks = in_flight(sim)?;
     let sent_in = |step| pending_chunks.remove(&step).unwrap_or_default();
     Ok(saved_state::write(&sim.host, neurons(sim)?.into_iter(), currents(sim)?, sent_in))
 }
 
-/// The spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are
-/// omitted.
+/// Spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are omitted.
 pub fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, SimError> {
     let segments = sim.memory.segments.read()?;
     let ring = sim.memory.chunks.len();
@@ -74,7 +73,7 @@ pub fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, S
     Ok(steps)
 }
 
-/// Restores a state; an `Err` about the snapshot leaves the simulation unchanged.
+/// Restores a state; on an `Err` about the snapshot the simulation is unchanged.
 pub fn read<T: Real>(sim: &mut CudaSim<T>, from: &Snapshot) -> Result<(), SimError> {
     let saved = saved_state::parse(&sim.host, from)?;
     let memory = &mut sim.memory;
@@ -92,7 +91,7 @@ pub fn read<T: Real>(sim: &mut CudaSim<T>, from: &Snapshot) -> Result<(), SimErr
 }
 
 impl<T: Real> CudaSim<T> {
-    /// u and g of every neuron, mV, exactly: for tests and comparisons of backends.
+    /// Exact u and g of every neuron, mV, for tests and comparisons of backends.
     pub fn states(&mut self) -> Result<Vec<(f64, f64)>, SimError> {
         let saved = neurons::<T>(self)?;
         let constants = &self.host.constants;
@@ -120,7 +119,7 @@ impl<T: Real> CudaSim<T> {
     }
 }
 
-/// One segment with spikes of several steps.
+/// Converts spikes of several steps to one segment with its chunks.
 fn pending_chunks(connectivity: &Csr, spikes: &[(u64, Vec<u32>)]) -> (Segment, Vec<Chunk>) {
     let mut chunks = vec![];
     for (step, lanes) in spikes {

@@ -1,4 +1,4 @@
-//! Active stimuli, as the kernels read them.
+//! Active stimuli in the layout of the kernels.
 
 use super::{
     kernels::{Kick, KickSource, WeightGain},
@@ -13,45 +13,45 @@ use crate::{
     num::trains::TRAIN_STEPS,
 };
 
-/// Inputs below this cannot make a state non-finite: the sum of 10⁸ of them fits into single precision.
+/// Bound on inputs that cannot make a state non-finite: the sum of 10⁸ of them fits into single precision.
 const MAX_BOUNDED_INPUT: f64 = 1e30;
 
-/// A manual kick.
+/// A manual kick of one neuron.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManualKick {
-    /// Step.
+    /// Step in which the kick acts.
     pub step: u64,
-    /// Neuron.
+    /// Index of the neuron.
     pub lane: u32,
-    /// Weight, mV.
+    /// Weight of the kick, mV.
     pub weight: f64,
 }
 
 /// Active stimuli in the layout of the device.
 #[derive(Debug, Default)]
 pub struct DeviceStimuli {
-    /// In the order in which kicks are summed.
+    /// Sources of kicks, in the order in which their kicks are summed.
     pub sources: Vec<KickSource>,
-    /// [`Chances`](crate::num::trains::Chances) of each source.
+    /// Event probabilities of each source, see [`Chances`](crate::num::trains::Chances).
     pub chances: Vec<u64>,
-    /// Targets of each source: one bit per neuron, source by source.
+    /// Targets of each source, one bit per neuron, source by source.
     pub masks: Vec<u32>,
-    /// Per warp: whether any of its neurons has a train.
+    /// Whether any neuron of a warp has a train, by warp.
     pub trains: Vec<u32>,
-    /// Sorted by step, neuron, source.
+    /// Listed and manual kicks, sorted by step, neuron and source.
     pub kicks: Vec<Kick>,
-    /// The gain of each neuron; empty when no weight is touched.
+    /// Index of each neuron's gain; empty if no weight is changed.
     pub gain_of: Vec<u16>,
-    /// See [`stimuli::Gain`].
+    /// Distinct gains, see [`stimuli::Gain`].
     pub gains: Vec<WeightGain>,
-    /// One per neuron.
+    /// Flags of each neuron.
     pub marks: Vec<u32>,
-    /// Currents as words, one number per neuron.
+    /// Current into each neuron, as words.
     pub currents: Vec<u32>,
 }
 
 impl DeviceStimuli {
-    /// From active stimuli and manual kicks.
+    /// Converts active stimuli and manual kicks.
     pub fn new<T: Real>(stimuli: &ActiveStimuli<T>, manual: &[ManualKick], n: u32) -> Self {
         let warps = n.div_ceil(32) as usize;
         let chances = vec![0; stimuli.sources.len() * TRAIN_STEPS];
@@ -104,7 +104,7 @@ impl DeviceStimuli {
         self.currents = words((0..n as usize).map(current)).collect();
     }
 
-    /// Whether an input is large enough to make a state non-finite. Then every step is checked; the fast paths assume it
+    /// Whether an input is large enough to make a state non-finite. If so, every step is checked; the fast paths assume that it
     /// cannot happen.
     pub fn may_overflow<T: Real>(&self, stimuli: &ActiveStimuli<T>, constants: &Constants<T>) -> bool {
         let weights = self.sources.iter().map(|s| s.weight).chain(self.kicks.iter().map(|k| k.weight));
@@ -114,7 +114,7 @@ impl DeviceStimuli {
         !bounded.all(|is_bounded| is_bounded)
     }
 
-    /// The steps of the listed kicks, for planning.
+    /// Steps of all listed kicks, for planning.
     pub fn kick_steps(&self) -> Vec<u64> {
         self.kicks.iter().map(|k| k.step).collect()
     }

@@ -1,4 +1,4 @@
-//! Repeats the delivery of the last window with other methods, to compare their times.
+//! Repetition of the delivery of the last window with other methods, to compare their times.
 
 use super::{
     CudaSim,
@@ -18,13 +18,13 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Launches per measurement: two events around a graph cost as much as a launch.
+/// Number of launches per measurement, because two events around a graph cost as much as a launch.
 const REPEATS: u32 = 64;
 /// Indices of the window and its successor in the variants' own segments.
 const LAST: u32 = 0;
 const SCRATCH: u32 = 1;
 
-/// Lengths of the buffers of the variants.
+/// Buffer lengths of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VariantSizes {
     neurons: usize,
@@ -46,35 +46,34 @@ buffers! {
     /// Tables read by the variants, and their outputs.
     pub struct DeliveryVariants(gpu: Arc<Gpu>, s: VariantSizes) {
         "variants to deliver" {
-            /// A window and its successor.
+            /// The last window and its successor.
             windows: Buf<Window> = Workspace "windows of the variants" 2;
-            /// Their segments.
+            /// Segments of the two windows.
             segments: Buf<Segment> = Workspace "segments of the variants" s.network.segment_ring as usize;
-            /// The same by window.
+            /// Segments of the two windows, indexed by window.
             live: Buf<Segment> = Workspace "graph segments of the variants" 3;
-            /// Reached warps.
+            /// Flags of the warps that spikes reached.
             touched: Buf<u8> = Workspace "warps reached by the variants" [2, s.network.lanes() / 32];
-            /// Sums.
+            /// Sums of synapse counts per target.
             arrivals: Buf<i32> = Workspace "arrivals of the variants" s.network.arrivals();
-            /// Of deliver_push_rows: 8-bit levels.
+            /// 8-bit levels of the counts, for `deliver_push_rows`.
             levels: Buf<u8> = Derived "connectivity in eight bits" s.connections;
-            /// Scale of each neuron.
+            /// Scale of the levels of each neuron.
             scales: Buf<f32> = Derived "scales of eight bits" s.neurons;
-            /// Sums.
+            /// Sums per target, for `deliver_push_rows`.
             sums: Buf<f32> = Workspace "sums of eight bits" s.network.arrivals();
-            /// Of deliver_pull: connections by target in pieces.
+            /// Connections by target in chunks, for `deliver_pull`.
             pieces: Buf<Chunk> = Derived "pieces by target" s.pieces;
-            /// Their sources.
+            /// Sources and counts of the connections, by target.
             sources: Buf<u32> = Derived "connectivity by target" s.connections;
-            /// Spike bits.
+            /// Whether each neuron fired, one bit per neuron.
             fired: Buf<u32> = Workspace "neurons that fired" s.neurons.div_ceil(32);
-            /// Their steps.
+            /// Step of each neuron's spike.
             when: Buf<u32> = Workspace "steps of their spikes" s.neurons;
         }
         plain {
-            /// Kernels.
             kernels: VariantKernels = VariantKernels::load(gpu)?;
-            /// Threads of `deliver_pull`.
+            /// Number of threads of `deliver_pull`.
             pull_threads: u32 = gpu.multiprocessors * 2048;
             /// Captured launches, by variant.
             graphs: Vec<Graph> = vec![];
@@ -94,7 +93,7 @@ impl DeliveryVariants {
         Ok(new)
     }
 
-    /// One launch of a variant.
+    /// Launches one variant.
     fn launch(
         &mut self,
         variant: usize,
@@ -151,7 +150,7 @@ impl DeliveryVariants {
         Ok(())
     }
 
-    /// Arrivals by a variant, averaged over its launches.
+    /// Arrivals computed by a variant, averaged over its launches.
     fn read(&self, variant: usize) -> Result<Vec<f64>, GpuError> {
         let mean = |sum: f64| sum / f64::from(REPEATS);
         Ok(match variant {
@@ -162,8 +161,8 @@ impl DeliveryVariants {
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Times each variant on the spikes of the last window, with packed weights, and reports its error relative to
-    /// the first. Runs if `measure.variants` is set, in profiled batches.
+    /// Times each variant on the spikes of the last window, with packed weights, and reports its error relative to the first.
+    /// Only in profiled batches with `measure.variants`.
     pub(super) fn time_variants(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         if !self.host.params.measure.variants {
             self.variants = None;
@@ -174,7 +173,7 @@ impl<T: Real> CudaSim<T> {
         let variants = match variants {
             Some(variants) => variants,
             none => none.insert({
-                // A comparison must not end the run.
+                // A failing comparison must not end the run.
                 let variant_sizes = VariantSizes::new(sizes, &host.setup.connectivity);
                 let needed = DeliveryVariants::predict(&variant_sizes).total();
                 if needed > gpu.memory()?.free / 2 {
@@ -217,7 +216,7 @@ impl<T: Real> CudaSim<T> {
     }
 }
 
-/// Synaptic events of the spikes of a segment.
+/// Number of synaptic events of the spikes of a segment.
 fn events(memory: &DeviceBuffers, segment: &Segment, connectivity: &Csr) -> Result<u64, GpuError> {
     let ring = memory.spikes.len();
     let (from, n) = (segment.spike_start as usize & (ring - 1), segment.n_spikes as usize);
@@ -228,13 +227,13 @@ fn events(memory: &DeviceBuffers, segment: &Segment, connectivity: &Csr) -> Resu
     Ok(keys.into_iter().map(|key| connectivity.row(lane(key)).len() as u64).sum())
 }
 
-/// Largest difference, relative to the largest sum.
+/// Maximum difference, relative to the maximum sum.
 fn relative_error(sums: &[f64], reference: &[f64]) -> f64 {
     let most = reference.iter().map(|x| x.abs()).fold(f64::MIN_POSITIVE, f64::max);
     sums.iter().zip(reference).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / most
 }
 
-/// Quantises counts to 8-bit levels, with one scale per neuron.
+/// Quantises counts to 8-bit levels with one scale per neuron.
 fn quantised(connectivity: &Csr) -> (Vec<u8>, Vec<f32>) {
     let mut levels = Vec::with_capacity(connectivity.len());
     let scales = (0..connectivity.n()).map(|pre| {
@@ -247,8 +246,8 @@ fn quantised(connectivity: &Csr) -> (Vec<u8>, Vec<f32>) {
     (levels, scales)
 }
 
-/// Connections by target, each a source and a packed count; and rows of them in pieces of at most [`CHUNK`], with the
-/// target in place of the step.
+/// Connections by target, each a source and a packed count; and rows of them in chunks of at most [`CHUNK`], with the target in
+/// place of the step.
 fn by_target(connectivity: &Csr) -> (Vec<Chunk>, Vec<u32>) {
     let mut starts = vec![0_u32; connectivity.n() as usize + 1];
     for word in &connectivity.words {

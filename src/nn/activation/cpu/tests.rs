@@ -5,7 +5,7 @@ use crate::nn::testing::{derivative_error, numbers};
 fn gradients_are_finite_differences() {
     for act in Activation::ALL {
         for (rows, columns) in [(1, 1), (3, 7), (2, 33)] {
-            // Not near the kink of ReLU.
+            // Keeps away from the kink of ReLU.
             let x: Vec<f64> =
                 numbers::<f64>(rows * columns * act.inputs(), 1).iter().map(|x| 4.0 * x + 0.01 * x.signum()).collect();
             let dy = numbers::<f64>(rows * columns, 2);
@@ -22,7 +22,7 @@ fn gradients_are_finite_differences() {
     }
 }
 
-/// f32 against f64, relative to the value: the tails are exact too.
+/// Compares f32 with f64, relative to the value, so that the tails are checked too.
 #[test]
 fn single_precision_is_rounded_once() {
     for act in [Activation::GeluTanh, Activation::GeluErf] {

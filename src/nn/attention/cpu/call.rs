@@ -1,4 +1,4 @@
-//! A checked call: where tokens and heads are, and which tiles there are.
+//! A checked call: positions of tokens and heads, and the list of tiles.
 
 use super::{HostInputs, KEYS, ROWS};
 use crate::nn::{
@@ -8,27 +8,27 @@ use crate::nn::{
 };
 use std::ops::Range;
 
-/// A sequence: where its tokens begin, and how many there are.
+/// Position of a sequence's tokens, and their number.
 #[derive(Clone, Copy)]
 pub struct Sequence {
-    /// In buffers with a stride of sequences, else 0.
+    /// Index of the sequence in buffers with a stride per sequence; 0 if packed.
     batch: usize,
-    /// First token of queries and of keys, of packed sequences.
+    /// First token of queries and of keys, if packed.
     first: [usize; 2],
-    /// Queries.
+    /// Number of queries.
     pub lq: usize,
-    /// Keys.
+    /// Number of keys.
     pub lk: usize,
 }
 
-/// Queries and keys of a product.
+/// Queries and keys of a tile.
 pub struct Tile {
     pub rows: Range<usize>,
     pub keys: Range<usize>,
 }
 
 impl Tile {
-    /// Of the keys of this tile, those that query `i` sees.
+    /// Keys that query `i` sees, relative to the first key of this tile.
     pub fn seen(&self, op: &Attention, i: usize, s: &Sequence) -> Range<usize> {
         let seen = op.visible(i, s.lq, s.lk);
         let inside = |key: usize| key.clamp(self.keys.start, self.keys.end) - self.keys.start;
@@ -44,7 +44,7 @@ pub struct Call<'a, R> {
 }
 
 impl<'a, R: Real> Call<'a, R> {
-    /// With buffers of `o` and `lse` of these lengths.
+    /// Checks a call whose buffers of `o` and `lse` have these lengths.
     pub fn new(op: &'a Attention, inputs: &HostInputs<'a, R>, o: usize, lse: usize) -> Result<Self, AttentionError> {
         let given = Given {
             q: inputs.q.len(),
@@ -69,7 +69,7 @@ impl<'a, R: Real> Call<'a, R> {
         Ok(call)
     }
 
-    /// Checks that the tokens there are fit into buffers of these lengths.
+    /// Checks that the tokens of all sequences fit into buffers of these lengths.
     pub fn check_lengths(&self, given: &Given) -> Result<(), AttentionError> {
         self.op.check(given)?;
         let Attention { heads, kv_heads, head_dim, lengths, .. } = *self.op;
@@ -87,12 +87,12 @@ impl<'a, R: Real> Call<'a, R> {
         of("v", &self.op.v, k, kv_heads, given.v)
     }
 
-    /// Sequences with this many heads each.
+    /// All pairs of sequence and head, for `heads` heads each.
     pub fn tasks(&self, heads: usize) -> Vec<(usize, usize)> {
         (0..self.op.batch).flat_map(|b| (0..heads).map(move |h| (b, h))).collect()
     }
 
-    /// First row of a head in `lse`.
+    /// Index of the first row of a head in `lse`.
     pub const fn row(&self, b: usize, head: usize) -> usize {
         (b * self.op.heads + head) * self.op.q_len
     }
@@ -107,18 +107,18 @@ impl<'a, R: Real> Call<'a, R> {
         })
     }
 
-    /// Position of a query's head.
+    /// Offset of a query's head in its buffer.
     pub const fn query(&self, layout: &HeadLayout, s: &Sequence, i: usize, head: usize) -> usize {
         layout.offset + s.batch * layout.batch + (s.first[0] + i) * layout.token + head * layout.head
     }
 
-    /// Token of a query in its batch.
+    /// Index of a query's token in the batch.
     fn token(&self, b: usize, i: usize) -> usize {
         let s = &self.sequences[b];
         s.batch * self.op.q_len + s.first[0] + i
     }
 
-    /// Drops probabilities of a tile, or gradients of them, and scales the others.
+    /// Applies dropout to the probabilities of a tile, or to their gradients.
     pub fn drop(&self, b: usize, head: usize, t: &Tile, x: &mut [R]) {
         let Some(dropout) = &self.op.dropout else { return };
         let drop = Dropout { offset: 0, ..dropout.drop };
@@ -128,18 +128,18 @@ impl<'a, R: Real> Call<'a, R> {
         }
     }
 
-    /// Position of a key's head.
+    /// Offset of a key's head in its buffer.
     pub const fn key(&self, layout: &HeadLayout, s: &Sequence, j: usize, head: usize) -> usize {
         layout.offset + s.batch * layout.batch + (s.first[1] + j) * layout.token + head * layout.head
     }
 
-    /// Copies rows of queries to their places, and 0 to padding.
+    /// Copies rows of queries to their positions in `out`, and writes 0 to padding.
     pub fn put_queries(&self, layout: &HeadLayout, b: usize, head: usize, rows: &[R], out: &mut [R]) {
         let s = &self.sequences[b];
         self.put(rows, self.op.q_len, |i| self.query(layout, s, i, head), out);
     }
 
-    /// The same of keys.
+    /// Copies rows of keys to their positions in `out`, and writes 0 to padding.
     pub fn put_keys(&self, layout: &HeadLayout, b: usize, head: usize, rows: &[R], out: &mut [R]) {
         let s = &self.sequences[b];
         self.put(rows, self.op.k_len, |j| self.key(layout, s, j, head), out);
@@ -155,7 +155,7 @@ impl<'a, R: Real> Call<'a, R> {
         }
     }
 
-    /// Position of a bias.
+    /// Offset of a bias in its buffer.
     pub fn bias(&self, b: usize, head: usize, i: usize, j: usize) -> usize {
         let layout = self.op.bias.unwrap_or_default();
         b * layout.batch + head * layout.head + i * layout.query + j * layout.key

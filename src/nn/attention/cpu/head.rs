@@ -1,4 +1,4 @@
-//! One head of one sequence.
+//! Forward and backward pass of one head of one sequence.
 
 use super::{
     KEYS, ROWS,
@@ -11,33 +11,33 @@ use crate::nn::{
     real::{Loop, Real, max, wide, wide_loop},
 };
 
-/// Gradients of a query head.
+/// Gradients of a query head and, if kept, of its logits.
 pub struct OfQueries<R> {
-    /// `[lq, head_dim]`
+    /// Gradient of queries, `[lq, head_dim]`.
     pub dq: Vec<R>,
-    /// Of logits, `[lq, lk]`, if they are kept.
+    /// Gradient of logits, `[lq, lk]`; empty unless kept.
     pub ds: Vec<R>,
 }
 
-/// Gradients of a key and value head, `[lk, head_dim]`.
+/// Gradients of a key and value head, `[lk, head_dim]` each.
 pub struct OfKeys<R> {
     pub dk: Vec<R>,
     pub dv: Vec<R>,
 }
 
-/// `c = alpha · a b + beta · c`.
+/// Matrix product `c = alpha · a b + beta · c`.
 fn multiply<R: Real>(g: &Gemm<R>, a: &[R], b: &[R], c: &mut [R]) {
     gemm(g, a, b, c, Epilogue::None).expect("the declaration was checked");
 }
 
-/// Logits of a tile to probabilities, hidden keys to 0. As [`Exponentials`] too long for a closure.
+/// Task: replaces the logits of a tile by probabilities, 0 for hidden keys. Like [`Exponentials`], too long for a closure.
 struct Probabilities<'a, R> {
     op: &'a Attention,
     s: &'a Sequence,
     t: &'a Tile,
-    /// `[lq]`
+    /// Log-sum-exp of the sequence's queries, `[lq]`.
     lse: &'a [R],
-    /// `[rows, keys]`
+    /// Logits of the tile, `[rows, keys]`.
     x: &'a mut [R],
 }
 
@@ -56,18 +56,18 @@ impl<R: Real> Loop for Probabilities<'_, R> {
     }
 }
 
-/// Logits of a tile to exponentials of their distance from the largest logit so far; what was summed before follows it.
+/// Task: replaces the logits of a tile by `exp(s - max)` with the running maximum, and rescales the earlier sums and results.
 struct Exponentials<'a, R> {
     op: &'a Attention,
     s: &'a Sequence,
     t: &'a Tile,
-    /// `[rows, keys]`
+    /// Logits of the tile, `[rows, keys]`.
     x: &'a mut [R],
-    /// `[lq]`
+    /// Running maximum of each query, `[lq]`.
     maxima: &'a mut [R],
-    /// `[lq]`
+    /// Running sum of each query, `[lq]`.
     sums: &'a mut [R],
-    /// `[lq, head_dim]`
+    /// Running result of each query, `[lq, head_dim]`.
     o: &'a mut [R],
 }
 
@@ -104,22 +104,22 @@ impl<R: Real> Call<'_, R> {
         R::of(self.op.scale.into())
     }
 
-    /// Rows of a tensor: a token's head each.
+    /// Layout of a tensor's rows: one head of consecutive tokens.
     fn rows(&self, layout: &HeadLayout) -> Layout {
         Layout::rows(layout.token.max(self.op.head_dim))
     }
 
-    /// Values of queries from the tile's first on.
+    /// Elements of the queries from the tile's first one on.
     fn queries<'x>(&self, x: &'x [R], layout: &HeadLayout, s: &Sequence, t: &Tile, head: usize) -> &'x [R] {
         &x[self.query(layout, s, t.rows.start, head)..]
     }
 
-    /// Values of keys from the tile's first on, of the head that a query head reads.
+    /// Elements of the keys from the tile's first one on, in the head that query head `head` reads.
     fn keys<'x>(&self, x: &'x [R], layout: &HeadLayout, s: &Sequence, t: &Tile, head: usize) -> &'x [R] {
         &x[self.key(layout, s, t.keys.start, head / self.op.group())..]
     }
 
-    /// `alpha · queries keysᵀ` of a tile.
+    /// Products `alpha · queries keysᵀ` of a tile.
     fn pairs(
         &self,
         t: &Tile,
@@ -133,7 +133,7 @@ impl<R: Real> Call<'_, R> {
         multiply(&g, a, b, out);
     }
 
-    /// `scale · q k + bias` of a tile, hidden keys included.
+    /// Logits `scale · q k + bias` of a tile, including hidden keys.
     fn logits(&self, b: usize, head: usize, t: &Tile, out: &mut [R]) {
         let (s, op, inputs) = (&self.sequences[b], self.op, &self.inputs);
         let (q, k) = (self.queries(inputs.q, &op.q, s, t, head), self.keys(inputs.k, &op.k, s, t, head));
@@ -145,13 +145,13 @@ impl<R: Real> Call<'_, R> {
         }
     }
 
-    /// Logits of a tile to probabilities, hidden keys to 0.
+    /// Replaces the logits of a tile by probabilities, 0 for hidden keys.
     fn probabilities(&self, b: usize, head: usize, t: &Tile, lse: &[R], x: &mut [R]) {
         let lse = &lse[self.row(b, head)..];
         wide_loop(Probabilities { op: self.op, s: &self.sequences[b], t, lse, x });
     }
 
-    /// `o` and `lse` of the queries there are.
+    /// Computes `o` and `lse` of the queries of a sequence.
     pub fn forward(&self, b: usize, head: usize) -> (Vec<R>, Vec<R>) {
         let (s, op, dim) = (self.sequences[b], self.op, self.op.head_dim);
         let (zero, least) = (R::zero(), R::neg_infinity());
@@ -175,7 +175,7 @@ impl<R: Real> Call<'_, R> {
         (o, maxima)
     }
 
-    /// Gradients of a key and value head and of the queries that read it.
+    /// Computes the gradients of a key and value head, and of the query heads that read it.
     pub fn backward(
         &self,
         b: usize,

@@ -2,12 +2,12 @@
 //!
 //! # Order of summation
 //!
-//! Queries are taken in tiles of [`ROWS`] from the first of a sequence on, keys in tiles of [`KEYS`] from the first
-//! that a tile of queries sees. Products are those of [`gemm`](crate::nn::gemm::cpu). A forward pass keeps a running
-//! maximum, sum and result per query; sums of a row run over [`LANES`](crate::nn::real::LANES) interleaved parts. A backward pass adds tile after
-//! tile, and the heads of a group one after the other. Heads are independent tasks, so results do not depend on the number
-//! of threads. A hidden key has weight 0 in the products of its tile: later tokens do not change a result, unless they
-//! are NaN or infinite; tokens beyond the length of a sequence are not read.
+//! Queries are processed in tiles of [`ROWS`] from the first of a sequence on, keys in tiles of [`KEYS`] from the first that a
+//! tile of queries sees. Products are those of [`gemm`](crate::nn::gemm::cpu). A forward pass keeps a running maximum, sum and
+//! result per query; sums of a row run over [`LANES`](crate::nn::real::LANES) interleaved parts. A backward pass adds tile after
+//! tile, and the heads of a group one after the other. Heads are independent tasks, so results do not depend on the number of
+//! threads. A hidden key has weight 0 in the products of its tile: later tokens do not change a result, unless they are NaN or
+//! infinite; tokens beyond the length of a sequence are not read.
 
 mod call;
 mod head;
@@ -18,17 +18,17 @@ use crate::nn::real::Real;
 use call::Call;
 use rayon::prelude::*;
 
-/// Queries of a tile.
+/// Number of queries per tile.
 pub const ROWS: usize = 64;
-/// Keys of a tile.
+/// Number of keys per tile.
 pub const KEYS: usize = 256;
-/// Heads whose gradients of logits are in memory at a time, where that of the bias is asked for.
+/// Maximum number of heads whose gradients of logits are in memory at once, if that of the bias is requested.
 const BIAS_TASKS: usize = 16;
 
-/// Tensors and lengths in host memory.
+/// Inputs in host memory: tensors, lengths and bias.
 pub type HostInputs<'a, R> = Inputs<'a, [R], [i32], [R]>;
 
-/// `o` and `lse`.
+/// Computes `o` and `lse`.
 pub fn forward<R: Real>(
     op: &Attention,
     inputs: &HostInputs<'_, R>,
@@ -46,7 +46,8 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// Gradients from that of the result, and `dbias +=`. `o` and `lse` are those of [`forward`].
+/// Computes the gradients of queries, keys and values from that of the result, and adds to `dbias`. `o` and `lse` are those of
+/// [`forward`].
 pub fn backward<R: Real>(
     op: &Attention,
     inputs: &HostInputs<'_, R>,

@@ -1,16 +1,15 @@
-//! Loops over the adjacent elements of a row. They are called inside [`wide`](crate::nn::real::wide), and become vector
-//! instructions.
+//! Loops over the adjacent elements of a row. They are called inside [`wide`](crate::nn::real::wide), and vectorise.
 
 use crate::nn::real::{LANES, Real};
 
-/// `exp(x - shift)` in place.
+/// Replaces each element `x` by `exp(x - shift)`.
 #[inline(always)]
 pub fn exponentials<R: Real>(row: &mut [R], shift: R) {
     let shift = shift.f64();
     row.iter_mut().for_each(|x| *x = R::of(R::exp_wide(x.f64() - shift)));
 }
 
-/// Sum of interleaved parts.
+/// Sum of a row, in interleaved parts.
 #[inline(always)]
 pub fn sum<R: Real>(row: &[R]) -> R {
     let mut parts = [R::zero(); LANES];
@@ -23,7 +22,7 @@ pub fn sum<R: Real>(row: &[R]) -> R {
     parts.into_iter().fold(R::zero(), |a, b| a + b)
 }
 
-/// `Σ a b` of interleaved parts.
+/// Dot product `Σ a b`, in interleaved parts.
 #[inline(always)]
 pub fn dot<R: Real>(a: &[R], b: &[R]) -> R {
     let mut parts = [R::zero(); LANES];

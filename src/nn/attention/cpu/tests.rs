@@ -4,7 +4,7 @@ use crate::nn::{
     dropout::{self, Dropout},
 };
 
-/// In (-1, 1), from a linear congruential generator.
+/// Values in (-1, 1) from a linear congruential generator.
 fn numbers(len: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -14,7 +14,7 @@ fn numbers(len: usize, seed: u64) -> Vec<f64> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Packed projections with all that reads and writes them.
+/// Packed projections with the inputs and outputs of a call.
 struct Case {
     op: Attention,
     qkv: Vec<f64>,
@@ -48,7 +48,7 @@ impl Case {
         (o, lse)
     }
 
-    /// Both passes, with a gradient of the result.
+    /// Runs both passes with `d_o` as the gradient of the result.
     fn run(&self, d_o: &[f64]) -> Result {
         let (o, lse) = self.forward();
         let mut dqkv = vec![f64::NAN; self.qkv.len()];
@@ -224,7 +224,7 @@ fn declarations_that_do_not_fit_are_refused() {
     assert!(matches!(run(op.bias(BiasLayout::default()), &inputs), Err(AttentionError::Missing { what: "bias" })));
 }
 
-/// With a third of the probabilities dropped.
+/// Adds dropout of a third of the probabilities.
 fn dropping(op: Attention, keys: usize, first_token: u64) -> Attention {
     let drop = Dropout { p: 1.0 / 3.0, seed: 0x9abc_def0_1234_5678, layer_site: 5, offset: 0 };
     Attention { dropout: Some(AttentionDropout { drop, step: 11, first_token, keys }), ..op }

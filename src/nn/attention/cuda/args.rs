@@ -1,4 +1,4 @@
-//! A checked call as the kernels take it.
+//! Kernel arguments of a checked call.
 
 use super::{
     AttentionArgs, CudaAttentionError, DECODE_QUERIES, DeviceInputs, FORWARD_64, FORWARD_128, HOPPER_KEYS_128,
@@ -12,15 +12,15 @@ use crate::{
     },
 };
 
-/// Sizes that kernels count in 32 bits.
+/// Maximum of the sizes that kernels count in 32 bits.
 const LONGEST: usize = 1 << 30;
 
-/// What lengths are, as in kernels/nn/attention.cuh.
+/// Codes of [`Lengths`], as in kernels/nn/attention.cuh.
 const LENGTHS_FULL: u32 = 0;
 const LENGTHS_PADDED: u32 = 1;
 const LENGTHS_PACKED: u32 = 2;
 
-/// A checked call.
+/// A call whose sizes and buffers were checked.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     pub args: AttentionArgs,
@@ -30,14 +30,14 @@ pub struct Call<'a> {
     pub q_lengths: Any<'a>,
     pub k_lengths: Any<'a>,
     pub bias: Any<'a>,
-    /// [`DropoutStep`](crate::nn::dropout::cuda::DropoutStep)
+    /// Buffer of one [`DropoutStep`](crate::nn::dropout::cuda::DropoutStep).
     pub drop: Any<'a>,
     pub given: Given,
-    /// Why tensor cores cannot compute it.
+    /// Reason why [`Variant::Flash`] is not possible.
     no_flash: Option<&'static str>,
-    /// Why Hopper's cannot.
+    /// Reason why [`Variant::Hopper`] is not possible.
     no_hopper: Option<&'static str>,
-    /// Why it cannot be divided by keys.
+    /// Reason why [`Variant::Decode`] is not possible.
     no_decode: Option<&'static str>,
     head_dim: usize,
     batch: usize,
@@ -45,14 +45,15 @@ pub struct Call<'a> {
     drops: bool,
 }
 
-/// Tokens that a buffer holds.
+/// Number of tokens that a buffer of `given` elements can hold.
 fn tokens(layout: &HeadLayout, heads: usize, head_dim: usize, given: usize) -> usize {
     let one = layout.offset + heads.saturating_sub(1) * layout.head + head_dim;
     given.checked_sub(one).map_or(0, |rest| rest / layout.token.max(1) + 1).min(LONGEST)
 }
 
 impl<'a> Call<'a> {
-    /// With buffers of `o` and its gradient of this length; whether those and the gradients begin at multiples of 16 bytes.
+    /// Checks a call. `are_aligned`: `o` and the gradients begin at multiples of 16 bytes; `o_len`: elements of `o` and of its
+    /// gradient.
     pub fn new<'i: 'a, T: Storage>(
         gpu: &Gpu,
         op: &Attention,
@@ -182,7 +183,7 @@ impl<'a> Call<'a> {
         Ok(call.within(op, (given.q, given.k, given.v)))
     }
 
-    /// Packed sequences are clipped to what these buffers hold, too.
+    /// Limits packed sequences to the tokens that buffers of these lengths hold, too.
     pub fn within(mut self, op: &Attention, (q, k, v): (usize, usize, usize)) -> Self {
         let of = |layout: &HeadLayout, heads: usize, given: usize| tokens(layout, heads, op.head_dim, given);
         let queries = of(&op.q, op.heads, q.min(self.given.q)).min(of(&op.o, op.heads, self.given.o));
@@ -191,7 +192,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// The required variant, or the first of these that can, or the naive one.
+    /// Returns the required variant or why it is not possible; otherwise the first possible one of `preferred`, or the naive one.
     pub fn choose(&self, required: Option<Variant>, preferred: &[Variant]) -> Result<Variant, CudaAttentionError> {
         let obstacle = |variant| match variant {
             Variant::Hopper => self.no_hopper,
@@ -205,12 +206,12 @@ impl<'a> Call<'a> {
         Ok(preferred.iter().copied().find(|variant| obstacle(*variant).is_none()).unwrap_or(Variant::Naive))
     }
 
-    /// Whether the kernels for heads of up to 64 elements are taken.
+    /// Whether the kernels for heads of up to 64 elements are used.
     pub const fn is_narrow(&self) -> bool {
         self.head_dim <= 64
     }
 
-    /// Queries, keys and values, as they are copied: so many queries and so many keys at once.
+    /// TMA descriptors of queries, keys and values, for boxes of `queries` and of `keys` tokens.
     pub fn copied(&self, (queries, keys): (usize, usize)) -> Result<[BoxesOf<'a>; 3], GpuError> {
         let a = &self.args;
         let of_keys = |tensor, at| self.boxes(tensor, at, a.heads / a.group, (a.k_len, a.k_tokens), keys);
@@ -218,7 +219,7 @@ impl<'a> Call<'a> {
         Ok([queries, of_keys(self.k, &a.k)?, of_keys(self.v, &a.v)?])
     }
 
-    /// The same of gradients of results: those of so many queries at once.
+    /// TMA descriptor of the gradients of results, for boxes of `queries` tokens.
     pub fn copied_gradients<'b>(&self, d_o: Any<'b>, queries: usize) -> Result<BoxesOf<'b>, GpuError> {
         let a = &self.args;
         self.boxes(d_o, &a.o, a.heads, (a.q_len, a.q_tokens), queries)
@@ -234,7 +235,7 @@ impl<'a> Call<'a> {
     ) -> Result<BoxesOf<'b>, GpuError> {
         let (tokens, batch) =
             if self.args.lengths == LENGTHS_PACKED { (packed.max(1), 1) } else { (len, self.args.batch) };
-        // Of one head or sequence it may be anything.
+        // The stride is irrelevant for a single head or sequence.
         let step = |n: u32, step: u64| if n == 1 { 0 } else { step as usize };
         let boxes = Boxes {
             is_bf16: self.args.format == 2,
@@ -245,21 +246,20 @@ impl<'a> Call<'a> {
         BoxesOf::new(tensor.from_byte(2 * at.offset), &boxes)
     }
 
-    /// That many blocks in one dimension.
+    /// One-dimensional grid of `blocks` blocks; an error if there are more than a grid allows.
     pub fn blocks(&self, blocks: usize, threads: u32, shared_bytes: u32) -> Result<Grid, CudaAttentionError> {
         let why = "more blocks than a grid has";
         let blocks = i32::try_from(blocks).map_err(|_| CudaAttentionError::Unable { variant: Variant::Naive, why })?;
         Ok(Grid::Blocks { blocks: [blocks.unsigned_abs(), 1, 1], threads: [threads, 1, 1], shared_bytes })
     }
 
-    /// A block per tile of tokens, head and sequence.
+    /// Grid with one block per tile of tokens, head and sequence.
     pub fn grid(&self, heads: usize, len: usize, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
-    /// The same where blocks take tiles in turn, as many as there are multiprocessors. With dropout each has one. Where lengths vary,
-    /// 16 blocks per multiprocessor share unequal pieces better (H200, 24 texts of 200 to 2000 tokens, forward and backward: 1.27 ms
-    /// by one, 1.05 by 8, 0.97 by 16, 1.03 by 32, 0.99 by a block per piece; 16 texts of 1024 tokens 0.38 by one, 0.45 by 16).
+    /// Persistent grid: one block per SM loops over tiles of tokens. With dropout, each tile has its own block. With variable
+    /// lengths, there are 16 blocks per SM, which balances unequal tiles better (measured on an H200).
     pub fn turns(&self, heads: u32, len: u32, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         let most = match (self.drops, self.varies()) {
             (true, _) => usize::MAX,
@@ -270,7 +270,7 @@ impl<'a> Call<'a> {
         self.blocks(pieces.min(most), threads, shared)
     }
 
-    /// Whether sequences may have lengths of their own: packed ones that fill the longest length are all equal.
+    /// Whether lengths may differ between sequences; packed ones that fill the maximum length are all equal.
     fn varies(&self) -> bool {
         let a = &self.args;
         let is_full = |tokens: u32, len: u32| u64::from(tokens) >= u64::from(a.batch) * u64::from(len);
@@ -281,7 +281,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The same of the naive kernels for longer heads, with so many tensors and matrices of weights in shared memory.
+    /// Grid of the naive kernels for longer heads, with `tensors` tiles of tokens and `weights` tiles of weights in shared
+    /// memory.
     pub fn naive_grid(
         &self,
         heads: usize,
@@ -295,7 +296,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Whether several sequences or heads are the same memory.
+/// Whether several sequences or heads share memory.
 fn shares_memory(op: &Attention) -> bool {
     let batch = if op.lengths == Lengths::Packed { 1 } else { op.batch };
     let tensors = [(&op.q, op.heads), (&op.k, op.kv_heads), (&op.v, op.kv_heads), (&op.o, op.heads)];

@@ -3,7 +3,7 @@
 use super::{CudaAttentionError, args::Call, kernels::*, tiles::*};
 use crate::gpu::{Any, AnyMut, Pass, Slice};
 
-/// One of two kernels with the same arguments: for heads of up to 64 elements, or of up to 128.
+/// Launches one of two kernels with the same arguments: for heads of up to 64 elements, or of up to 128.
 macro_rules! launch_by_width {
     ($call:expr, $to:expr, $narrow:ident | $wide:ident <= $($argument:ident)*) => {{
         let (kernels, pass, grid) = $to;
@@ -15,7 +15,7 @@ macro_rules! launch_by_width {
     }};
 }
 
-/// `o` and `lse`.
+/// Computes `o` and `lse`.
 pub fn forward(
     call: &Call<'_>,
     kernels: &HopperKernels,
@@ -31,7 +31,7 @@ pub fn forward(
     Ok(())
 }
 
-/// What both parts of the backward pass read: gradients of results, `lse`, and products of results and their gradients.
+/// Inputs of both parts of the backward pass: gradients of results, `lse`, and dot products of results and their gradients.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
     pub d_o: Any<'a>,
@@ -39,7 +39,7 @@ pub struct Given<'a> {
     pub dots: &'a Slice<f32>,
 }
 
-/// Gradients of queries.
+/// Computes the gradients of queries.
 pub fn queries<'a>(
     call: &Call<'a>,
     kernels: &HopperKernels,
@@ -58,7 +58,7 @@ pub fn queries<'a>(
     Ok(())
 }
 
-/// Gradients of keys and values.
+/// Computes the gradients of keys and values.
 pub fn keys<'a>(
     call: &Call<'a>,
     kernels: &HopperKernels,
@@ -77,15 +77,15 @@ pub fn keys<'a>(
     Ok(())
 }
 
-/// Floats of the sums of [`CudaAttention::with_fast_nondeterministic`]: whole tiles of all elements that a kernel computes, of so
-/// many sequences, heads, queries and elements.
+/// Number of f32 sums of query gradients for [`CudaAttention::with_fast_nondeterministic`], rounded up to whole tiles of queries
+/// and of the kernel's head width.
 ///
 /// [`CudaAttention::with_fast_nondeterministic`]: super::CudaAttention::with_fast_nondeterministic
 pub const fn sums_of_queries(batch: usize, heads: usize, q_len: usize, head_dim: usize) -> usize {
     batch * heads * q_len.next_multiple_of(HOPPER_SUMS) * if head_dim <= 64 { 64 } else { 128 }
 }
 
-/// Gradients of keys and values, and those of queries added to sums, which are 0, in the order in which blocks come.
+/// Computes the gradients of keys and values, and adds those of queries by atomics to `sums`, which must be 0.
 pub fn backward<'a>(
     call: &Call<'a>,
     kernels: &HopperKernels,
@@ -105,7 +105,7 @@ pub fn backward<'a>(
     Ok(())
 }
 
-/// Gradients of queries from their sums.
+/// Converts the sums of query gradients to the storage type.
 pub fn finish_queries(
     call: &Call<'_>,
     kernels: &HopperKernels,

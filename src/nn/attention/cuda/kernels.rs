@@ -1,4 +1,4 @@
-//! The kernels under `kernels/nn/attention*`.
+//! Declarations of the kernels under `kernels/nn/attention*`.
 
 use crate::{
     device_struct,
@@ -138,7 +138,7 @@ kernels! {
     }
 }
 
-/// Ampere's mma.sync and cp.async; on Turing the kernels are empty and not launched.
+/// mma.sync and cp.async need compute capability 8.0; for Turing the kernels are empty and not launched.
 const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 kernels! {
@@ -175,7 +175,7 @@ kernels! {
     }
 }
 
-/// wgmma, which is Hopper's alone; elsewhere the kernels are empty and not launched.
+/// wgmma exists only on compute capability 9.0; for others the kernels are empty and not launched.
 const HOPPER: &[Target] = &[Target::portable(75), Target::specific(90)];
 
 kernels! {

@@ -1,20 +1,20 @@
-//! [`Attention`] on a GPU: in tiles on tensor cores, from a cache, and without tensor cores.
+//! [`Attention`] on a GPU: in tiles on tensor cores, from a KV cache, and without tensor cores.
 //!
-//! All variants compute in f32; on tensor cores probabilities and the gradients of logits are rounded to the storage type
-//! before they are multiplied. Results are the same bits for the same variant, sizes and device: nothing is added by
-//! atomics, unless [`CudaAttention::with_fast_nondeterministic`] asks for it. No variant stores the matrix of probabilities; a
-//! backward pass takes one f32 per query and head from its frame. Nothing of a call depends on lengths, which kernels read from
-//! device memory (values out of range are clipped).
+//! All variants compute in f32; on tensor cores, probabilities and the gradients of logits are rounded to the storage type before
+//! they are multiplied. Results have the same bits for the same variant, sizes and device: sums use no atomics, unless
+//! [`CudaAttention::with_fast_nondeterministic`] allows them. No variant stores the matrix of probabilities; a backward pass
+//! takes one f32 per query and head from its frame. The launch does not depend on lengths, which kernels read from device memory
+//! (values out of range are clipped).
 //!
 //! | variant | heads | types | |
 //! |---|---|---|---|
 //! | [`Variant::Hopper`] | as below | as below | compute capability 9.0 |
 //! | [`Variant::Flash`] | multiples of 8 up to 128 | f16, bf16 | 16-byte rows, no bias, compute capability 8.0 |
-//! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, of up to 8 queries; its parts of the keys in a frame |
+//! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, up to 8 queries; splits of the keys use a frame |
 //! | [`Variant::Naive`] | up to 256 | all | any layout; the reference |
 //!
-//! Probabilities are dropped by all variants but [`Variant::Decode`], whose kernels for that are modules of their own: the other
-//! ones do not pay for it.
+//! All variants but [`Variant::Decode`] support dropout, with kernels in separate modules, so that calls without dropout have no
+//! overhead.
 
 mod args;
 mod hopper;
@@ -39,52 +39,52 @@ use kernels::*;
 use std::sync::{Arc, OnceLock};
 use tiles::*;
 
-/// Tensors of type `T`, lengths, bias and dropout in device memory.
+/// Inputs in device memory: tensors of type `T`, lengths, bias and dropout.
 pub type DeviceInputs<'a, T> = Inputs<'a, Slice<T>, Slice<i32>, Slice<f32>, Slice<DropoutStep>>;
 
-/// How an attention is computed.
+/// Algorithm and instructions of an attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// In tiles on the tensor cores of compute capability 9.0.
+    /// Tiles on the tensor cores of compute capability 9.0 (wgmma).
     Hopper,
-    /// In tiles on tensor cores.
+    /// Tiles on tensor cores (mma.sync).
     Flash,
-    /// Few queries, keys divided among blocks.
+    /// Few queries, with keys split among blocks.
     Decode,
-    /// Without tensor cores.
+    /// Tiles without tensor cores; the reference.
     Naive,
 }
 
-/// Why an attention was not started.
+/// Reason why an attention was not started.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CudaAttentionError {
-    /// The declaration does not fit its buffers.
+    /// The buffers do not match the declaration.
     #[error(transparent)]
     Declared(#[from] AttentionError),
-    /// The device refused.
+    /// The device reported an error.
     #[error(transparent)]
     Gpu(#[from] GpuError),
-    /// The required variant cannot compute this.
+    /// The required variant cannot compute this call.
     #[error("attention as {variant:?}: {why}")]
     Unable {
-        /// Required.
+        /// Variant that was required.
         variant: Variant,
-        /// The reason.
+        /// Reason why it cannot.
         why: &'static str,
     },
 }
 
 /// Variants for many queries, fastest first.
 const TILED: &[Variant] = &[Variant::Hopper, Variant::Flash];
-/// Queries up to which keys are divided among blocks.
+/// Maximum number of queries for which keys are split among blocks.
 const DECODE_QUERIES: usize = 8;
-/// Keys of a part, at least, and parts, at most.
+/// Minimum number of keys per split, and maximum number of splits.
 const SPLIT: (usize, usize) = (128, 64);
 
-/// Computes attention on one device. Modules are loaded when they are first used; [`CudaAttention::prepare`] does it ahead.
+/// Launches attention on one device. Modules are loaded at their first use, or by [`CudaAttention::prepare`].
 pub struct CudaAttention {
     gpu: Arc<Gpu>,
-    /// Without and with dropout.
+    /// Kernels without and with dropout.
     naive: [OnceLock<NaiveKernels>; 2],
     decode: OnceLock<DecodeKernels>,
     flash: [OnceLock<FlashKernels>; 4],
@@ -93,7 +93,7 @@ pub struct CudaAttention {
 }
 
 impl CudaAttention {
-    /// On this device.
+    /// Creates the operation; modules are loaded at their first use.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self {
             gpu: gpu.clone(),
@@ -105,24 +105,24 @@ impl CudaAttention {
         }
     }
 
-    /// Whether [`Variant::Hopper`] adds gradients of queries by f32 atomics in one kernel with those of keys and values: 5 products
-    /// instead of 7, with 4 bytes more per query and element while it runs. Their last bits then differ from run to run.
+    /// Allows [`Variant::Hopper`] to add the gradients of queries by f32 atomics, in one kernel with those of keys and values: 5
+    /// products instead of 7, with 4 bytes more per query and element while it runs. Their last bits then differ from run to run.
     pub const fn with_fast_nondeterministic(mut self, is_wanted: bool) -> Self {
         self.fast_nondeterministic = is_wanted;
         self
     }
 
-    /// Whether that was asked for.
+    /// Whether gradients of queries may be added by atomics.
     pub const fn is_fast_nondeterministic(&self) -> bool {
         self.fast_nondeterministic
     }
 
-    /// Whether gradients of 16-bit tensors may have other bits in another run on this device, without a required variant.
+    /// Whether the gradients of 16-bit tensors may differ between runs on this device if no variant is required.
     pub fn is_nondeterministic(&self) -> bool {
         self.fast_nondeterministic && self.gpu.capability == 90
     }
 
-    /// Loads the modules for a type, as a graph cannot be captured while a module is loaded.
+    /// Loads the modules for a type, because a graph cannot be captured while a module is loaded.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.naive(false)?;
         self.decode()?;
@@ -152,7 +152,7 @@ impl CudaAttention {
         loaded(&self.hopper[place], || HopperKernels::load_as(&self.gpu, &modules::HOPPER[place]))
     }
 
-    /// Parts of the keys of a query, by sizes alone, so that a captured launch stays valid.
+    /// Number of splits over keys. It depends on sizes alone, so that a captured launch stays valid.
     fn splits(&self, op: &Attention) -> usize {
         let rows = op.lse_len().max(1);
         let wanted = (4 * self.gpu.multiprocessors as usize).div_ceil(rows);
@@ -163,7 +163,7 @@ impl CudaAttention {
         op.lse_len() * self.splits(op) * (op.head_dim + 2)
     }
 
-    /// Bytes that a call takes from its frame at most.
+    /// Maximum number of bytes that a call takes from its frame.
     pub fn scratch_bytes(&self, op: &Attention) -> usize {
         let forward = if op.q_len <= DECODE_QUERIES { self.decode_scratch(op) } else { 0 };
         let sums = if self.fast_nondeterministic { sums_of(op) } else { 0 };
@@ -171,8 +171,8 @@ impl CudaAttention {
         Arena::bytes_of(&[(forward, size_of::<f32>())]).max(backward)
     }
 
-    /// `o` and `lse`, after everything issued so far. Returns what computes it; a variant that is asked for is taken or
-    /// an error.
+    /// Computes `o` and `lse`, after all work issued before. Returns the variant used; a required variant is used or an error is
+    /// returned.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -246,8 +246,8 @@ impl CudaAttention {
         Ok(variant)
     }
 
-    /// Gradients from that of the result, in the layouts of their tensors, and `dbias +=`, for a bias with an element for
-    /// every pair. `o` and `lse` are those of [`CudaAttention::forward`].
+    /// Computes the gradients of queries, keys and values from that of the result, in the layouts of their tensors, and adds to
+    /// `dbias` for a bias with an element for every pair. `o` and `lse` are those of [`CudaAttention::forward`].
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -291,7 +291,7 @@ impl CudaAttention {
         }
         let mut dots = frame.take::<f32>("products of results and their gradients", op.lse_len())?;
         let Call { args: a, q, k, v, q_lengths, k_lengths, bias, drop, .. } = call;
-        // Four turns of four rows per warp, with heads of 64 elements of 16 bits.
+        // Each warp loops four times over four rows if heads have 64 elements of 16 bits.
         let grid = call.blocks(op.lse_len().div_ceil(8 * 16).min(1 << 20), 256, 0)?;
         let drops = op.dropout.is_some();
         let naive = self.naive(drops)?;
@@ -408,7 +408,7 @@ fn sums_of(op: &Attention) -> usize {
     sums_of_queries(op.batch, op.heads, op.q_len, op.head_dim)
 }
 
-/// Where the gradients of keys and values go; without the second one both to the first.
+/// Buffers of the gradients of keys and values; a packed buffer is the first, and the second is absent.
 fn keys_and_values<'a, T: Storage>(gradients: &'a mut Gradients<'_, Slice<T>>) -> (AnyMut<'a>, AnyMut<'a>) {
     match gradients {
         Gradients::Packed(all) => (AnyMut::from(&mut **all), AnyMut::NONE),
@@ -420,7 +420,7 @@ fn is_aligned<T: Storage>(x: &Slice<T>) -> bool {
     Any::from(x).is_aligned_to(16)
 }
 
-/// Whether the kernels for heads of up to 64 elements are taken.
+/// Whether the kernels for heads of up to 64 elements are used.
 fn is_narrow(gpu: &Gpu, op: &Attention, variant: Variant) -> bool {
     op.head_dim <= 64 && (variant != Variant::Naive || gpu.shared_per_block >= NAIVE_BACKWARD_64.2)
 }

@@ -1,4 +1,4 @@
-//! Which modules compute attention.
+//! Kernel modules of attention.
 
 use super::{
     Variant,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{gpu::ModuleSpec, nn::storage::Format};
 
-/// Every module of this operation, for the tests of kernels.
+/// Every kernel module of this operation, for the kernel tests.
 pub const MODULES: &[ModuleSpec] = &[
     NaiveKernels::SPEC,
     NaiveKernels::DROPPING,
@@ -21,11 +21,11 @@ pub const MODULES: &[ModuleSpec] = &[
     HopperKernels::F16_DROPPING,
 ];
 
-/// The builds by their [`place`] in the module list.
+/// Modules of [`Variant::Flash`], indexed by [`place`].
 pub(super) const FLASH: [ModuleSpec; 4] =
     [FlashKernels::F16, FlashKernels::F16_DROPPING, FlashKernels::SPEC, FlashKernels::DROPPING];
 
-/// The builds by their [`place`] in the module list.
+/// Modules of [`Variant::Hopper`], indexed by [`place`].
 pub(super) const HOPPER: [ModuleSpec; 4] =
     [HopperKernels::F16, HopperKernels::F16_DROPPING, HopperKernels::SPEC, HopperKernels::DROPPING];
 
@@ -37,8 +37,8 @@ pub(super) const fn naive(drops: bool) -> ModuleSpec {
     if drops { NaiveKernels::DROPPING } else { NaiveKernels::SPEC }
 }
 
-/// The modules that training and writing load on a device of this compute capability: of a required variant, else of the
-/// fastest one for aligned rows. Gradients need a kernel of the naive variant.
+/// Modules that training and generation load on a device of compute capability `capability`: those of the required variant,
+/// otherwise those of the fastest one for aligned rows. Gradients need a kernel of the naive variant.
 pub fn expected(format: Format, drops: bool, variant: Option<Variant>, capability: u32) -> Vec<ModuleSpec> {
     let variant = variant.unwrap_or(match capability {
         _ if format == Format::F32 => Variant::Naive,
@@ -46,7 +46,7 @@ pub fn expected(format: Format, drops: bool, variant: Option<Variant>, capabilit
         80.. => Variant::Flash,
         _ => Variant::Naive,
     });
-    // Nothing is dropped where a loss is measured.
+    // Evaluation of the loss uses no dropout.
     let both = [false, true].into_iter().filter(|dropping| drops || !dropping);
     let tiled = both.clone().filter_map(|drops| match variant {
         Variant::Hopper => Some(HOPPER[place(format, drops)]),

@@ -1,4 +1,4 @@
-//! Attention: in the variant that is chosen on Hopper, by mma.sync, and without tensor cores.
+//! Cases of attention: the variant chosen on Hopper, mma.sync, and without tensor cores.
 
 use super::*;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Kernels of heads with other sizes, and of pictures: they are not measured.
+/// Kernels that are not measured: those of other head sizes, and of probability maps.
 #[cfg(test)]
 pub const LEFT_OUT: &[&str] = &[
     "attention_forward_256",
@@ -22,7 +22,7 @@ pub const LEFT_OUT: &[&str] = &[
     "attention_map",
 ];
 
-/// Kernels are those of compute capability 9.0; other devices run those of mma.sync in the first four cases.
+/// Kernel names are those of compute capability 9.0; other devices run the kernels of mma.sync in the first four cases.
 pub fn cases() -> Vec<Case> {
     let case = |name, kernels, work, prepare| Case { name, kernels, work, prepare };
     vec![
@@ -115,41 +115,41 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// The heads of GPT-2 with 124 million parameters.
+/// Attention of GPT-2 with 124 million parameters.
 fn gpt2() -> Attention {
     Attention::packed_qkv(N / T, T, HEADS, HEADS, C / HEADS).causal()
 }
 
-/// The same with dropout of probabilities.
+/// Attention of [`gpt2`] with dropout of probabilities.
 fn dropping() -> Attention {
     let drop = Dropout { p: 0.1, seed: 1, layer_site: 0x8001, offset: 0 };
     Attention { dropout: Some(AttentionDropout { drop, step: 0, first_token: 0, keys: T }), ..gpt2() }
 }
 
-/// The sizes by which FlashAttention is compared.
+/// Sizes for comparison with FlashAttention.
 fn long() -> Attention {
     Attention::packed_qkv(2, 8192, 16, 16, 128)
 }
 
-/// A mask skips half of its tiles: times with and without one are compared.
+/// Sizes for comparison with a causal mask, which skips half of the tiles.
 fn square() -> Attention {
     Attention::packed_qkv(4, 4096, HEADS, HEADS, C / HEADS)
 }
 
-/// Two products forward; a causal mask skips half of them.
+/// Work of a forward pass: two products; a causal mask skips half of them.
 fn forward(op: &Attention) -> Work {
     let (tokens, width) = (op.batch * op.q_len, op.heads * op.head_dim);
     let all = 4.0 * (tokens * op.k_len) as f64 * width as f64;
     Work { bytes: (4 * tokens * width * H) as f64, tensor_ops: if op.causal { all / 2.0 } else { all } }
 }
 
-/// Five products.
+/// Work of a backward pass: five products.
 fn backward(op: &Attention) -> Work {
     let forward = forward(op);
     Work { bytes: 2.0 * forward.bytes, tensor_ops: 2.5 * forward.tensor_ops }
 }
 
-/// Kernels of a backward pass that adds gradients of queries in memory.
+/// Kernels of a backward pass that adds the gradients of queries by atomics.
 const BY_ATOMICS_64: [&str; 3] = ["attention_dots", "hopper_backward_64", "hopper_finish_queries_64"];
 const BY_ATOMICS_128: [&str; 3] = ["attention_dots", "hopper_backward_128", "hopper_finish_queries_128"];
 
@@ -203,12 +203,12 @@ fn backward_of(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>, buffers:
     }))
 }
 
-/// Lengths of packed sequences and how many there are: as many tokens, 4.6 times as many pairs.
+/// Lengths and counts of packed sequences. Both cases have the same number of tokens; `MIXED` has 4.6 times as many pairs.
 const EVEN: [(usize, usize); 1] = [(1024, 16)];
 const MIXED: [(usize, usize); 4] = [(8192, 1), (2048, 2), (512, 4), (128, 16)];
 
-/// Causal attention within packed sequences: equal rates of both cases mean a time proportional to the sum of the squares
-/// of the lengths.
+/// Work of causal attention within packed sequences. If both cases reach the same rate, time is proportional to the sum of the
+/// squared lengths.
 fn packed(sequences: &[(usize, usize)]) -> Work {
     let of = |(len, n): &(usize, usize)| {
         let one = forward(&Attention::packed_qkv(1, *len, HEADS, HEADS, C / HEADS).causal());
@@ -237,7 +237,7 @@ fn run_packed(gpu: &Arc<Gpu>, sequences: &[(usize, usize)]) -> Result<Launch, St
     }))
 }
 
-/// One new token of each of 64 sequences with a full cache.
+/// One new token in each of 64 sequences with a full KV cache.
 fn decode(gpu: &Arc<Gpu>) -> Result<Launch, String> {
     let op = Attention::cached(64, 1, 4096, HEADS, HEADS, C / HEADS);
     let cuda = CudaAttention::new(gpu);

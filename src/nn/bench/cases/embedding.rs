@@ -1,4 +1,4 @@
-//! Embedding, rotary positions and cross-entropy.
+//! Cases of embedding, rotary positions and cross-entropy.
 
 use super::*;
 use crate::nn::{
@@ -30,7 +30,7 @@ pub fn cases() -> Vec<Case> {
         Case {
             name: "embedding-backward-65536x768",
             kernels: &["count_digits", "sort_places", "add_gradients", "add_partial_sums"],
-            // Gradients are read for tokens and for positions; the rows of the tokens that occur are read and written.
+            // Gradients are read once for tokens and once for positions; the rows of the occurring tokens are read and written.
             work: Work::bytes(2 * N64 * C * H + 8 * C * (distinct() + T)),
             prepare: embedding_backward,
         },
@@ -62,7 +62,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Tokens with frequencies as in a text: that of a rank is about its inverse.
+/// Tokens with the frequencies of a text, about the inverse of their rank.
 fn tokens() -> Vec<u32> {
     let unit = |i: u32| f64::from(i.wrapping_mul(2_654_435_761)) / 2.0_f64.powi(32);
     (0..N64 as u32).map(|i| ((V as f64).powf(unit(i)) as u32 - 1).min(V as u32 - 1)).collect()
@@ -98,7 +98,7 @@ fn embedding_backward(gpu: &Arc<Gpu>) -> Result<Launch, String> {
     }))
 }
 
-/// Queries and keys in packed `[q, k, v]`.
+/// Rotates queries and keys in packed `[q, k, v]`.
 fn rope(gpu: &Arc<Gpu>) -> Result<Launch, String> {
     let op = Rope::new(N, 2 * HEADS, C / HEADS, T, RopeLayout::Half).stride(3 * C);
     let table = CudaRopeTable::new(gpu, &RopeTable::new(T, C / HEADS, 1e4)).map_err(text)?;

@@ -1,4 +1,4 @@
-//! The cases.
+//! Cases of the benchmark.
 
 mod attention;
 mod embedding;
@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{fmt::Display, sync::Arc};
 
-/// Width and heads of GPT-2 with 124 million parameters, its vocabulary, padded, and its context.
+/// Width, heads, padded vocabulary and context of GPT-2 with 124 million parameters.
 const C: usize = 768;
 const HEADS: usize = 12;
 const V: usize = 50_257;
@@ -24,14 +24,14 @@ const N: usize = 16 * T;
 const N64: usize = 64 * T;
 /// Rows of a block of logits.
 const ROWS: usize = 8192;
-/// Bytes of a bf16.
+/// Size of a bf16 in bytes.
 const H: usize = 2;
 
-/// Kernels that no case measures: a single block whatever the model, or used between steps only.
+/// Kernels that no case measures: they use a single block for any model, or run only between steps.
 #[cfg(test)]
 pub const LEFT_OUT: &[&[&str]] = &[&["set_gradient_scale", "edit_range"], attention::LEFT_OUT];
 
-/// Every case.
+/// All cases of the benchmark.
 pub fn all() -> Vec<Case> {
     [attention::cases(), embedding::cases(), optimizer::cases(), rows::cases()].into_iter().flatten().collect()
 }
@@ -40,7 +40,7 @@ fn text(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Numbers between -1 and 1 that are not all alike: power, and with it the clock, depends on them.
+/// Values between -1 and 1 with varied bits: power draw, and with it the clock, depends on them.
 fn numbers(gpu: &Arc<Gpu>, n: usize) -> Result<Buf<Bf16>, String> {
     let number = |i: u32| Bf16::round((i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0);
     let block: Vec<Bf16> = (0..(1 << 20).min(n as u32)).map(number).collect();

@@ -1,4 +1,4 @@
-//! Optimisers, at 64 Mi parameters.
+//! Cases of the optimisers, at 64 Mi parameters.
 
 use super::*;
 use crate::{
@@ -13,17 +13,17 @@ use crate::{
     },
 };
 
-/// Parameters of the cases that are bound by memory bandwidth.
+/// Shape of the parameters in cases bound by memory bandwidth.
 const SHAPE: [usize; 2] = [65_536, 1024];
 const N: usize = SHAPE[0] * SHAPE[1];
-/// The largest matrix of a block, and the iterations that make it orthogonal.
+/// Shape of the largest matrix of a block, which Muon orthogonalises; then the number of iterations.
 const MATRIX: [usize; 2] = [3072, 768];
 const ITERATIONS: u32 = 5;
 
 pub fn cases() -> Vec<Case> {
     let [rows, side] = MATRIX;
-    // Per iteration two products of the matrix with a square one and one of squares. Tensor cores compute tf32 at half the
-    // rate of f16.
+    // Each iteration has two products of the matrix with a square one and one product of squares. Tensor cores compute tf32 at
+    // half the rate of f16.
     let muon_ops = 2.0 * f64::from(ITERATIONS) * (2 * side * side * (2 * rows + side)) as f64;
     vec![
         Case {
@@ -35,7 +35,7 @@ pub fn cases() -> Vec<Case> {
         Case {
             name: "adamw-64Mi",
             kernels: &["update_adamw"],
-            // Gradient, weight and two moments are read, the last three are written, and the rounded weight.
+            // Gradient, weight and two moments are read; the last three and the rounded weight are written.
             work: Work::bytes(30 * N),
             prepare: |gpu| run(gpu, SHAPE, Method::AdamW, Part::AdamW),
         },

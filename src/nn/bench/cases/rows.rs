@@ -1,4 +1,4 @@
-//! Norms, softmax, activations, dropout, and operations on buffers.
+//! Cases of norms, softmax, activations, dropout, and operations on buffers.
 
 use super::*;
 use crate::{
@@ -15,14 +15,14 @@ use crate::{
     },
 };
 
-/// Elements of operations on buffers.
+/// Number of elements in operations on buffers.
 const M: usize = 64 << 20;
 /// Tokens and features of an activation function.
 const HIDDEN: [usize; 2] = [N, 4 * C];
 /// Rows and columns of a softmax without a mask.
 const ROWS: [usize; 2] = [10_000, 4096];
 const NORM: Norm = Norm { rows: N64, columns: C, eps: 1e-5, kind: NormKind::Layer };
-/// Rows that are too wide for a warp.
+/// Norm of rows that are too wide for a warp.
 const WIDE_NORM: Norm = Norm { rows: N, columns: 2048, ..NORM };
 
 pub fn cases() -> Vec<Case> {

@@ -1,23 +1,23 @@
-//! Types of operands.
+//! Element types of operands.
 
 use super::{Sum, pack};
 use crate::num::elements::{Bf16, Element as _, F16};
 
-/// An operand's element; products are summed in the type it is widened to.
+/// Element of an operand; products are summed in the type that it is widened to.
 pub trait Element: Copy + Default + Send + Sync {
     /// Type of the sums and of C.
     type Sum: Sum;
-    /// Values of k in one packed element.
+    /// Number of k per packed element.
     #[doc(hidden)]
     const PER_PACKED: usize = 1;
-    /// Without loss.
+    /// Converts to the type of the sums, without rounding.
     fn widen(self) -> Self::Sum;
     #[doc(hidden)]
     #[inline(always)]
     fn packed(first: Self, _second: impl FnOnce() -> Self) -> Self::Sum {
         first.widen()
     }
-    /// Operands that need no widening.
+    /// Views operands as sums if they need no widening.
     #[doc(hidden)]
     fn as_sums(_: &[Self]) -> Option<&[Self::Sum]> {
         None
@@ -76,7 +76,7 @@ impl Element for i8 {
     fn widen(self) -> i32 {
         self.into()
     }
-    /// Two of 16 bits, for instructions that multiply and add pairs.
+    /// Packs two 16-bit values, for instructions that multiply and add pairs.
     #[inline(always)]
     fn packed(first: Self, second: impl FnOnce() -> Self) -> i32 {
         i32::from(second()) << 16 | i32::from(first) & 0xffff

@@ -4,7 +4,7 @@ use super::{Element, Isa, Job, MAX_COLUMNS, Out, Sum, elements_from, gemm_with};
 use crate::nn::gemm::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts};
 use rayon::prelude::*;
 
-/// Multiplies groups of rows, or of k, with the sums of [`gemm()`]: see [`Split`].
+/// Multiplies groups of rows, or of k, with the order of summation of [`gemm()`]: see [`Split`].
 pub fn groups<E: Element>(
     gemm: &Gemm<E::Sum>,
     offsets: (Split, &[u32]),
@@ -15,7 +15,7 @@ pub fn groups<E: Element>(
     groups_with(Isa::best(), gemm, offsets, operands, c, epilogue)
 }
 
-/// The same on a given instruction set, for tests.
+/// Multiplies groups with the given instruction set, for tests.
 pub(super) fn groups_with<E: Element>(
     isa: Isa,
     gemm: &Gemm<E::Sum>,
@@ -38,7 +38,7 @@ pub(super) fn groups_with<E: Element>(
     (0..gemm.batch).into_par_iter().for_each(|group| {
         let [start, end] = [offsets[group], offsets[group + 1]].map(|offset| offset as usize);
         let one = Gemm { batch: 1, ..*gemm };
-        // First elements of A, B and C.
+        // Offsets of the first elements of A, B and C.
         let ((a_row, a_k), (b_k, _), (c_row, _)) = (gemm.a.steps(), gemm.b.steps(), gemm.c.steps());
         let (one, [from_a, from_b, to]) = match split {
             Split::Rows => (Gemm { m: end - start, ..one }, [start * a_row, group * gemm.b.stride, start * c_row]),
@@ -61,7 +61,7 @@ pub(super) fn groups_with<E: Element>(
     Ok(())
 }
 
-/// Products of bytes, summed exactly and scaled: see [`Scales`].
+/// Products of 8-bit integers, summed exactly and scaled: see [`Scales`].
 pub fn scaled(
     gemm: &Gemm<f32>,
     scales: Scales<&[f32]>,
@@ -72,7 +72,7 @@ pub fn scaled(
     scaled_with(Isa::best(), gemm, scales, operands, c, epilogue)
 }
 
-/// The same on a given instruction set, for tests.
+/// Multiplies and scales with the given instruction set, for tests.
 pub(super) fn scaled_with(
     isa: Isa,
     gemm: &Gemm<f32>,

@@ -12,14 +12,14 @@ fn relu<'a>(bias: &'a [f32], aux: &'a mut [f32]) -> Epilogue<&'a [f32], &'a mut 
     Epilogue::Activation { f: Activation::Relu, bias: Some(bias), aux: Some(aux) }
 }
 
-/// The last group is empty, and begins at the end of the operands.
+/// The last group is empty and begins at the end of the operands.
 const OFFSETS: [u32; 6] = [2, 2, 9, 40, 60, 60];
 
 #[test]
 fn groups_of_rows_and_of_k_are_multiplications_of_their_own() {
     for isa in Isa::available() {
         check_groups(isa, 35);
-        // So few rows that B is read in place, more columns than one strip.
+        // With few rows, B is read in place; with many columns, there is more than one strip.
         check_groups(isa, 2);
     }
 }
@@ -30,7 +30,7 @@ fn check_groups(isa: Isa, n: usize) {
     let g = Gemm::new(rows, n, k).transposed_b().groups(Split::Rows, groups_);
     let (mut y, mut z) = (vec![7.0; rows * n], vec![7.0; rows * n]);
     groups_with(isa, &g, (Split::Rows, &OFFSETS), (&x, &w), &mut y, relu(&bias[..], &mut z[..])).expect("it fits");
-    // The gradient of the weights is a group of k each.
+    // In the gradient of the weights, each group is a range of k.
     let gradient = Gemm::new(n, k, rows).transposed_a().scaled(1.0, 1.0).groups(Split::Depth, groups_);
     let mut dw = w.clone();
     groups_with(isa, &gradient, (Split::Depth, &OFFSETS), (&y, &x), &mut dw, Epilogue::None).expect("it fits");

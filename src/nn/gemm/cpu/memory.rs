@@ -1,24 +1,24 @@
-//! Memory for packed operands that a thread keeps between multiplications: pages that are mapped and zeroed for each of
-//! them cost a tenth of a multiplication of 1024³.
+//! Thread-local buffers for packed operands, kept between multiplications: mapping and zeroing pages for each one would cost a
+//! tenth of a multiplication of 1024³.
 
 use bytemuck::Pod;
 use std::{cell::RefCell, marker::PhantomData};
 
-/// A cache line, and a vector of AVX-512.
+/// One cache line, and one vector of AVX-512.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// Pieces a thread keeps.
+/// Maximum number of buffers that a thread keeps.
 const KEPT: usize = 3;
-/// Bytes of the largest piece that is kept.
+/// Size of the largest buffer that is kept, bytes.
 const LARGEST: usize = 32 << 20;
 
 thread_local! {
     static PIECES: RefCell<Vec<Vec<Line>>> = const { RefCell::new(vec![]) };
 }
 
-/// Elements at a multiple of 64 bytes, with values from earlier uses.
+/// Buffer aligned to 64 bytes, with values from earlier uses.
 pub struct Piece<T> {
     lines: Vec<Line>,
     len: usize,
@@ -26,7 +26,7 @@ pub struct Piece<T> {
 }
 
 impl<T: Pod> Piece<T> {
-    /// The smallest kept piece that suffices, or else the largest made longer.
+    /// Takes the smallest kept buffer that suffices, or else enlarges the largest one.
     pub fn take(len: usize) -> Self {
         let needed = (len * size_of::<T>()).div_ceil(size_of::<Line>());
         let mut lines = PIECES.with_borrow_mut(|pieces| {
@@ -35,19 +35,19 @@ impl<T: Pod> Piece<T> {
             best.map(|i| pieces.swap_remove(i)).unwrap_or_default()
         });
         if lines.len() < needed {
-            // Old values are not needed, so they are not moved.
+            // Old values are not needed, so they are not copied.
             lines = vec![];
             lines.resize(needed, Line([0; 8]));
         }
         Self { lines, len, element: PhantomData }
     }
 
-    /// Its elements.
+    /// All elements of the buffer.
     pub fn all(&self) -> &[T] {
         &bytemuck::cast_slice(&self.lines)[..self.len]
     }
 
-    /// Its elements.
+    /// All elements of the buffer, mutable.
     pub fn all_mut(&mut self) -> &mut [T] {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
     }
@@ -57,7 +57,7 @@ impl<T> Drop for Piece<T> {
     fn drop(&mut self) {
         let lines = std::mem::take(&mut self.lines);
         if lines.len() * size_of::<Line>() <= LARGEST {
-            // At the end of a thread there may be nothing to keep it in.
+            // While a thread exits, its thread-local storage may be gone.
             let _ = PIECES.try_with(|pieces| {
                 let mut pieces = pieces.borrow_mut();
                 if pieces.len() < KEPT {

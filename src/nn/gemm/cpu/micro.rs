@@ -1,55 +1,55 @@
-//! Microkernels: one block of k over a tile whose sums stay in registers, for each type, instruction set and number of
-//! rows, all with the sums of the definition.
+//! Microkernels: one block of k over a tile whose sums stay in registers, for each type, instruction set and number of rows. All
+//! have the order of summation of the definition.
 //!
-//! A tile of AVX-512 is 14 × 32: its 28 sums, two vectors of B and one broadcast element of A are 31 of the 32 registers,
-//! and per k it loads 16 times for 28 multiply-adds. That of AVX2, 6 × 16, is the same with 16 registers.
+//! A tile of AVX-512 is 14 × 32: its 28 sums, two vectors of B and one broadcast element of A occupy 31 of the 32 registers, and
+//! each k needs 16 loads for 28 multiply-adds. The tile of AVX2, 6 × 16, does the same with 16 registers.
 
 use super::activation;
 use crate::nn::activation::Activation;
 pub use crate::num::isa::Isa;
 
-/// `(depth, rows, strip, ahead, total, out)`, each but `rows` with the elements between two of its rows:
-/// `out[i][j] = (total[i][j] +) Σ rows[k][i] · strip[k][j]`. A null `total` counts as nothing. `ahead` is loaded into the
-/// second-level cache: addresses are enough, it need not exist.
+/// Arguments `(depth, rows, strip, ahead, total, out)`, each but `depth` and `rows` with the elements between two of its rows:
+/// `out[i][j] = (total[i][j] +) Σ rows[k][i] · strip[k][j]`. A null `total` counts as 0. `ahead` is prefetched into the
+/// second-level cache; its address may be invalid.
 type Run<S> = unsafe fn(usize, *const S, Rows<S>, Rows<S>, Rows<S>, (*mut S, usize));
-/// First element, and elements from a row to the next.
+/// Pointer to the first element, and elements from one row to the next.
 pub type Rows<S> = (*const S, usize);
 
 /// Microkernels of one type and instruction set.
 #[derive(Clone, Copy)]
 pub struct Micro<S: 'static> {
-    /// For 1, 2, … rows.
+    /// Microkernels for 1, 2, … rows.
     pub runs: &'static [Run<S>],
-    /// Columns.
+    /// Number of columns.
     pub nr: usize,
-    /// Of this instruction set.
+    /// Instruction set of the microkernels.
     pub isa: Isa,
 }
 
 impl<S> Micro<S> {
-    /// The most rows.
+    /// Maximum number of rows.
     pub const fn mr(&self) -> usize {
         self.runs.len()
     }
 }
 
-/// A type that is summed.
+/// Type of the sums.
 pub trait Sum: bytemuck::Pod + Default + PartialEq + Send + Sync {
-    /// 0
+    /// Additive identity, 0.
     const ZERO: Self;
-    /// 1
+    /// Multiplicative identity, 1.
     const ONE: Self;
-    /// Whether it has no fractions.
+    /// Whether the type is an integer.
     const IS_INTEGER: bool;
-    /// `a · b + c`, rounded once.
+    /// Fused multiply-add `a · b + c`, rounded once.
     fn fma(a: Self, b: Self, c: Self) -> Self;
-    /// `self · b`
+    /// Product `self · b`.
     fn times(self, b: Self) -> Self;
-    /// `self + b`
+    /// Sum `self + b`.
     fn plus(self, b: Self) -> Self;
-    /// `x = f(x)`
+    /// Applies the activation: `x = f(x)`.
     fn activate(f: Activation, x: &mut [Self]);
-    /// `x = x · f′(z)`
+    /// Multiplies by the derivative: `x = x · f′(z)`.
     fn times_gradient(f: Activation, z: &[Self], x: &mut [Self]);
     #[doc(hidden)]
     fn packed_fma(a: Self, b: Self, c: Self) -> Self;
@@ -123,7 +123,7 @@ impl Sum for i32 {
     fn times_gradient(_: Activation, _: &[Self], _: &mut [Self]) {
         unreachable!("refused by Parts::check")
     }
-    /// Two products of 16-bit halves.
+    /// Sum of two products of 16-bit halves, plus `c`.
     #[inline(always)]
     fn packed_fma(a: Self, b: Self, c: Self) -> Self {
         let halves = |x: Self| (Self::from(x as i16), x >> 16);
@@ -143,7 +143,7 @@ impl Sum for i32 {
     }
 }
 
-/// Loads `lines` of `len` elements into the first-level cache.
+/// Prefetches `lines` of `len` elements into the first-level cache.
 #[inline]
 pub fn prefetch<T>(from: *const T, step: usize, lines: usize, len: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -202,13 +202,13 @@ mod x86 {
     use super::{Isa, Micro, Rows, Run};
     use std::arch::x86_64::*;
 
-    /// Microkernels of two vectors of columns, for each of these numbers of rows.
+    /// Defines microkernels of two vectors of columns, for each of the given numbers of rows.
     macro_rules! micro {
         ($name:ident, $S:ty, $isa:ident, $feature:literal, $lanes:literal, [$($rows:literal)*],
          $zero:ident, $load:ident, $store:ident, $set:ident, $add:ident, $fma:expr) => {
             pub(super) fn $name() -> Micro<$S> {
                 /// # Safety
-                /// As [`super::portable_run`] with two vectors per row, and the processor has the instruction set.
+                /// As [`super::portable_run`] with two vectors per row, and the processor supports the instruction set.
                 #[target_feature(enable = $feature)]
                 unsafe fn run<const M: usize>(
                     depth: usize,
@@ -257,7 +257,7 @@ mod x86 {
         _mm256_setzero_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_add_ps, _mm256_fmadd_ps);
     micro!(f64_avx2, f64, Avx2, "avx2,fma", 4, [1 2 3 4 5 6],
         _mm256_setzero_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_add_pd, _mm256_fmadd_pd);
-    // Integers are pairs of 16 bits, of two k.
+    // Integers are packed in pairs of 16 bits, of two k.
     micro!(i32_vnni, i32, Avx512Vnni, "avx512f,avx512bw,avx512vnni", 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14],
         _mm512_setzero_si512, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32, _mm512_add_epi32,
         |a, b, sum| _mm512_dpwssd_epi32(sum, a, b));

@@ -1,4 +1,4 @@
-//! The definition of [`Gemm`], for f32, f64, and i8 with i32 sums.
+//! CPU definition of [`Gemm`], for f32, f64, and i8 with i32 sums.
 //!
 //! # Order of summation
 //!
@@ -10,20 +10,20 @@
 //! 3. `x = alpha · total`, and if beta is not 0, `x = fma(beta, c, x)`. Then the epilogue, one rounding per operation;
 //!    activations are those of [`activation`](crate::nn::activation).
 //!
-//! So results are the same bits on any machine. Blocks also keep the rounding error of long f32 sums small: its
-//! standard deviation relative to the sum is about `2⁻²⁴ sqrt(K_BLOCK / 6)` instead of `2⁻²⁴ sqrt(K / 6)`.
-//! Integers wrap on overflow, which i8 operands reach at K = 131,072 at the earliest.
+//! Results therefore have the same bits on any machine. Blocks also keep the rounding error of long f32 sums small: its standard
+//! deviation relative to the sum is about `2⁻²⁴ sqrt(K_BLOCK / 6)` instead of `2⁻²⁴ sqrt(K / 6)`. Integers wrap on overflow,
+//! which i8 operands reach at K = 131,072 at the earliest.
 //!
 //! 16-bit operands are widened to f32 first; products of two are exact in f32's fused multiply-add.
 //!
-//! # How
+//! # Implementation
 //!
-//! With many rows, B is packed once into strips as wide as a microkernel; tasks of some rows and some strips pack their rows
-//! of A and run the microkernel over their tiles, whose totals stay in the second-level cache between blocks of k. With few
-//! rows, each element of B is used once or twice: a task packs a block of one strip, which stays in the first-level cache,
-//! or reads B in place. Vectors run over columns, so that lanes never add to each other.
+//! With many rows, B is packed once into strips as wide as a microkernel. Tasks of some rows and some strips pack their rows of A
+//! and run the microkernel over their tiles, whose totals stay in the second-level cache between blocks of k. With few rows, each
+//! element of B is used once or twice: a task packs a block of one strip, which stays in the first-level cache, or reads B in
+//! place. Vectors run over columns, so that lanes are never added to each other.
 //!
-//! See `bench gemm` for what it reaches of the processor's peak.
+//! `bench gemm` measures it against the peak of the processor.
 
 mod activation;
 mod element;
@@ -45,17 +45,17 @@ use micro::{Micro, Rows};
 use pack::{Lines, Range};
 use rayon::prelude::*;
 
-/// Addends of one block of a sum. Part of the definition: another value gives other bits.
+/// Number of addends per block of a sum. Part of the definition: another value gives other bits.
 pub const K_BLOCK: usize = 256;
-/// Rows of a task, in microkernels.
+/// Rows per task, in microkernels.
 const TASK_PANELS: usize = 13;
-/// Columns of a task: its totals, its rows of A and a block of its strips of B stay in a second-level cache of 2 MB.
+/// Columns per task: its totals, its rows of A and a block of its strips of B fit in a second-level cache of 2 MB.
 const TASK_COLUMNS: usize = 1024;
-/// Elements of B packed at a time.
+/// Number of elements of B packed at a time.
 const PACKED: usize = 4 << 20;
-/// Columns that are packed together: a row of B is read in pieces of this length.
+/// Number of columns packed together: a row of B is read in pieces of this length.
 const PACK_COLUMNS: usize = 256;
-/// Tiles of rows up to which B is packed by the task that uses it.
+/// Maximum number of row tiles for which the task that uses B packs it.
 const FEW_PANELS: usize = 2;
 /// Columns of the widest microkernel.
 const MAX_COLUMNS: usize = 32;
@@ -73,7 +73,7 @@ pub fn gemm<E: Element>(
     gemm_with(Isa::best(), gemm, a, b, c, epilogue)
 }
 
-/// The same on a given instruction set, for tests and measurements.
+/// Multiplies with the given instruction set, for tests and measurements.
 pub fn gemm_with<E: Element>(
     isa: Isa,
     gemm: &Gemm<E::Sum>,
@@ -102,19 +102,19 @@ pub fn gemm_with<E: Element>(
     Ok(())
 }
 
-/// The elements of an operand from `first` on: none where k = 0, whose operands end before their first element.
+/// Elements of an operand from `first` on; empty if k = 0, where operands end before their first element.
 fn elements_from<E>(all: &[E], first: usize) -> &[E] {
     &all[first.min(all.len())..]
 }
 
-/// In elements read or 32 operations.
+/// Cost in elements read or 32 operations.
 fn cost<S: Sum>(gemm: &Gemm<S>, batch: usize) -> usize {
     let Gemm { m, n, k, .. } = *gemm;
     let matrix = m.saturating_mul(n).saturating_mul(k) / 16;
     matrix.saturating_add(m.saturating_mul(k)).saturating_add(n.saturating_mul(k)).saturating_mul(batch)
 }
 
-/// C, written by several threads in disjoint places.
+/// Pointer to C, which threads write at disjoint positions.
 struct Out<S>(*mut S);
 // SAFETY: tasks write disjoint elements: matrices of a batch do not overlap (`Gemm::check`), and neither do tasks.
 unsafe impl<S: Send> Sync for Out<S> {}
@@ -122,7 +122,7 @@ unsafe impl<S: Send> Sync for Out<S> {}
 unsafe impl<S: Send> Send for Out<S> {}
 
 impl<S: Copy> Out<S> {
-    /// The same from its element `first` on.
+    /// Pointer to element `first`.
     const fn after(&self, first: usize) -> Self {
         Self(self.0.wrapping_add(first))
     }
@@ -130,7 +130,7 @@ impl<S: Copy> Out<S> {
     /// Writes `values`, `step` elements apart.
     ///
     /// # Safety
-    /// The places exist, and no other task has them.
+    /// The positions are in the buffer, and no other task accesses them.
     unsafe fn put(&self, start: usize, step: usize, values: &[S]) {
         // SAFETY: by the caller.
         unsafe {
@@ -150,10 +150,10 @@ struct Job<'a, S: Sum> {
     epilogue: Parts<&'a [S], Out<S>>,
 }
 
-/// Part of C: rows and columns from a first one on.
+/// Part of C: ranges of rows and columns.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Matrix of the batch.
+    /// Index of the matrix in the batch.
     index: usize,
     row: usize,
     rows: usize,
@@ -161,7 +161,7 @@ struct Part {
     columns: usize,
 }
 
-/// A block of k: the first, how many, and whether it is the last.
+/// A block of k: first index, length, and whether it is the last.
 #[derive(Clone, Copy)]
 struct Block {
     first: usize,
@@ -170,13 +170,13 @@ struct Block {
 }
 
 impl Block {
-    /// This block of these lines.
+    /// Range of this block for `lines`.
     const fn of(self, lines: (usize, usize)) -> Range {
         Range { lines, k: (self.first, self.depth) }
     }
 }
 
-/// Blocks of a sum that is not empty.
+/// Blocks of a non-empty sum.
 fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
     (0..k).step_by(K_BLOCK).map(move |first| Block {
         first,
@@ -185,13 +185,13 @@ fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
     })
 }
 
-/// Part `i` of `count` equal parts of `0..len`.
+/// Range `i` of `count` nearly equal parts of `0..len`, as first index and length.
 const fn share(len: usize, i: usize, count: usize) -> (usize, usize) {
     (len * i / count, len * (i + 1) / count)
 }
 
 impl<S: Sum> Job<'_, S> {
-    /// One matrix of the batch.
+    /// Multiplies one matrix of the batch.
     fn matrix<E: Element<Sum = S>>(&self, index: usize, a: &[E], b: &[E]) {
         let (g, nr) = (&self.gemm, self.micro.nr);
         if g.k == 0 {
@@ -211,7 +211,7 @@ impl<S: Sum> Job<'_, S> {
         }
     }
 
-    /// One matrix of the batch whose sums have no addends: its operands have no elements, so none is read.
+    /// Writes one matrix of the batch whose sums are empty; no operand is read, as they have no elements.
     fn empty_sums(&self, index: usize) {
         for row in 0..self.gemm.m {
             for column in (0..self.gemm.n).step_by(MAX_COLUMNS) {
@@ -255,7 +255,7 @@ impl<S: Sum> Job<'_, S> {
                 );
             });
         }
-        // Every thread has as many tasks, of tiles that differ by one row of tiles at most.
+        // All threads have the same number of tasks, whose sizes differ by at most one row of tiles.
         let (panels, wide) = (part.rows.div_ceil(mr), padded.div_ceil(TASK_COLUMNS));
         let at_least = if threads == 1 { 1 } else { (4 * threads).div_ceil(wide) };
         let tall = panels.div_ceil(TASK_PANELS).max(at_least).next_multiple_of(threads).min(panels);
@@ -274,7 +274,7 @@ impl<S: Sum> Job<'_, S> {
         });
     }
 
-    /// Some rows by some packed strips: all of k, then C.
+    /// Computes C for some rows and some packed strips: sums over all k, then the epilogue.
     fn task<'s, E: Element<Sum = S>>(&self, part: Part, rows: Lines<'_, E>, strips: impl Fn(Block) -> &'s [S]) {
         let (mr, nr) = (self.micro.mr(), self.micro.nr);
         let padded = part.rows.next_multiple_of(mr);
@@ -287,7 +287,7 @@ impl<S: Sum> Job<'_, S> {
             let all = strips(block);
             for (s, totals) in totals.all_mut().chunks_exact_mut(padded * nr).enumerate() {
                 let strip = all[s * packed * nr..].as_ptr();
-                // Each microkernel of this strip loads a part of the next one, which is not in the second-level cache.
+                // Each microkernel call of this strip prefetches a part of the next strip into the second-level cache.
                 let panels = part.rows.div_ceil(mr);
                 let ahead =
                     |i: usize| (strip.wrapping_add(packed * nr + packed * nr * i / panels), nr.div_ceil(panels));
@@ -352,7 +352,7 @@ impl<S: Sum> Job<'_, S> {
         });
     }
 
-    /// One tile of C: one block of k, and after the last one C.
+    /// Computes one block of k for one tile of C, and writes C after the last block.
     ///
     /// # Safety
     /// `rows` holds `packed` × `tile.rows` elements, `strip` `packed` × `nr`, with its step from one k to the next.
@@ -394,7 +394,7 @@ impl<S: Sum> Job<'_, S> {
         }
     }
 
-    /// Part of a row of C from its sums.
+    /// Writes a part of a row of C from its sums.
     fn write(&self, row: usize, column: usize, sums: &mut [S], index: usize) {
         let Gemm { alpha, beta, .. } = self.gemm;
         let (down, across) = self.gemm.c.steps();
@@ -405,7 +405,7 @@ impl<S: Sum> Job<'_, S> {
         if beta != S::ZERO {
             // SAFETY: inside C (`Gemm::check`), and no other task has these elements.
             let old = |j: usize| unsafe { *self.out.0.add(start + j * across) };
-            // Without the instruction, a fused multiply-add is a call.
+            // Without the instruction, a fused multiply-add is a function call.
             wide(|| sums.iter_mut().enumerate().for_each(|(j, x)| *x = S::fma(beta, old(j), *x)));
         }
         let Parts { bias, other, aux, f, is_gradient } = &self.epilogue;
@@ -413,7 +413,7 @@ impl<S: Sum> Job<'_, S> {
             sums.iter_mut().zip(&bias[column..]).for_each(|(x, b)| *x = x.plus(*b));
         }
         if let Some(aux) = aux {
-            // SAFETY: as above; it has the layout of C (`Parts::check`).
+            // SAFETY: as above; `aux` has the layout of C (`Parts::check`).
             unsafe { aux.put(start, across, sums) };
         }
         match (f, other) {

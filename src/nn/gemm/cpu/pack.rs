@@ -1,34 +1,34 @@
-//! Operands in the order in which a microkernel reads them: lines (rows of A, columns of B) in strips, the lines of one k
-//! adjacent, widened.
+//! Packing of operands in the order in which a microkernel reads them: lines (rows of A, columns of B) in strips, with the
+//! elements of one k adjacent, and widened.
 
 use super::{Element, Isa, Sum, micro::prefetch};
 use crate::num::elements::{Bf16, F16};
 
-/// Rows of B, or columns of A, that are loaded ahead: rows are too short for the processor to do it.
+/// Rows of B, or columns of A, that are prefetched: they are too short for the hardware prefetcher.
 const ROWS_AHEAD: usize = 4;
 
-/// Lines of an operand.
+/// Lines of an operand: rows of A or columns of B.
 #[derive(Clone, Copy)]
 pub struct Lines<'a, E> {
-    /// From the matrix's first element on.
+    /// Elements from the matrix's first one on.
     pub from: &'a [E],
-    /// From a line to the next.
+    /// Elements from one line to the next.
     pub line: usize,
-    /// From a k to the next.
+    /// Elements from one k to the next.
     pub k: usize,
 }
 
-/// What is packed: lines and k, each the first and how many.
+/// Ranges to pack, each as first index and count.
 #[derive(Clone, Copy)]
 pub struct Range {
-    /// Lines.
+    /// Range of lines.
     pub lines: (usize, usize),
-    /// Elements of each.
+    /// Range of k.
     pub k: (usize, usize),
 }
 
 impl<E: Element> Lines<'_, E> {
-    /// Strips of `width` lines, one behind the other; where `is_padded`, the last has zeros for missing lines.
+    /// Packs consecutive strips of `width` lines; if `is_padded`, missing lines of the last strip are zeros.
     pub fn pack(&self, isa: Isa, out: &mut [E::Sum], width: usize, is_padded: bool, range: Range) {
         let ((first, count), (k, depth)) = (range.lines, range.k);
         let pitch = |lines: usize| if is_padded { width } else { lines };
@@ -37,7 +37,7 @@ impl<E: Element> Lines<'_, E> {
             out[count / width * strip..][..strip].fill(E::Sum::ZERO);
         }
         if self.line == 1 {
-            // Over all strips at once, as the lines of the next k are far away.
+            // Covers all strips per k, because the lines of the next k are far away in memory.
             for p in (0..depth).step_by(E::PER_PACKED) {
                 let row = |p: usize| &self.from[first + (k + p) * self.k..][..count];
                 let second = if E::PER_PACKED == 2 && p + 1 < depth { row(p + 1) } else { &[] };
@@ -57,7 +57,7 @@ impl<E: Element> Lines<'_, E> {
         }
     }
 
-    /// One strip of operands whose k are adjacent.
+    /// Packs one strip of an operand with adjacent k.
     fn pack_strip(
         &self,
         isa: Isa,
@@ -66,12 +66,12 @@ impl<E: Element> Lines<'_, E> {
         Range { lines: (first, count), k: (k, depth) }: Range,
     ) {
         let start = first * self.line + k * self.k;
-        // k that are packed for all lines.
+        // Number of k that are packed for all lines.
         let mut done = 0;
         if self.k == 1 && count >= 8 && depth > 0 {
             assert!(self.from.len() >= start + (count - 1) * self.line + depth);
             assert!(out.len() >= (depth.div_ceil(E::PER_PACKED) - 1) * pitch + count);
-            // The last eight may overlap those before them.
+            // The last eight lines may overlap those before them.
             for line in (0..count).step_by(8).map(|line| line.min(count - 8)) {
                 let (from, to) = (self.from[start + line * self.line..].as_ptr(), out[line..].as_mut_ptr());
                 // SAFETY: eight lines of `depth` elements are in the matrix, and eight places for each k in `out`: see above.
@@ -81,7 +81,7 @@ impl<E: Element> Lines<'_, E> {
                 }
             }
         }
-        // A cache line of each line at a time.
+        // Covers one cache line of each line at a time.
         for p in (done..depth).step_by(16) {
             for i in 0..count {
                 for q in (p..depth.min(p + 16)).step_by(E::PER_PACKED) {
@@ -94,8 +94,8 @@ impl<E: Element> Lines<'_, E> {
     }
 }
 
-/// The same k of some lines, in pairs with the next k unless there is none. Rows are so short that the call which begins an
-/// iteration over several slices would take a sixth of the time.
+/// Packs one k of several lines, in pairs with the next k, if any. Indexing instead of iterating over several slices, whose
+/// set-up would take a sixth of the time for such short rows.
 #[inline(always)]
 fn pack_row<E: Element>(out: &mut [E::Sum], first: &[E], second: &[E]) {
     let n = out.len();
@@ -112,14 +112,14 @@ fn pack_row<E: Element>(out: &mut [E::Sum], first: &[E], second: &[E]) {
     }
 }
 
-/// Packs eight lines with adjacent k and returns for how many k: in pieces of eight packed elements, or for none where the
-/// instruction set has no way.
+/// Packs eight lines with adjacent k, in pieces of eight packed elements. Returns the number of k packed; 0 if the instruction
+/// set has no suitable instructions.
 ///
 /// # Safety
-/// The first has eight lines of `depth` elements, the second as many lines of eight, each with the distance between lines.
+/// The source has eight lines of `depth` elements, the destination as many lines of eight, each with its distance between lines.
 pub type Transpose<E, S> = unsafe fn(Isa, (*const E, usize), (*mut S, usize), usize) -> usize;
 
-/// None.
+/// Packs nothing.
 ///
 /// # Safety
 /// Always safe.
@@ -127,7 +127,7 @@ pub unsafe fn transpose_none<E, S>(_: Isa, _: (*const E, usize), _: (*mut S, usi
     0
 }
 
-/// A [`Transpose`] by AVX2, with what loads eight packed elements.
+/// Defines a [`Transpose`] by AVX2; `$load` loads eight packed elements.
 macro_rules! transpose {
     ($name:ident, $E:ty => $S:ty, $per_packed:literal, $load:expr) => {
         /// # Safety
@@ -143,7 +143,7 @@ macro_rules! transpose {
                     const STEP: usize = 8 * $per_packed;
                     for p in 0..pieces {
                         let at = from.wrapping_add(p * STEP);
-                        // The next eight lines, as lines are too short for the processor to do it.
+                        // Prefetches the next eight lines, which are too short for the hardware prefetcher.
                         if (p * STEP * size_of::<$E>()).is_multiple_of(64) {
                             prefetch(at.wrapping_add(8 * line), line, 8, 1);
                         }
@@ -181,14 +181,14 @@ transpose!(transpose_i8, i8 => i32, 2, |at: *const i8| {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    /// Writes the columns of eight rows of 32 bits, `pitch` elements apart.
+    /// Writes the columns of eight rows of 32-bit elements, `pitch` elements apart.
     ///
     /// # Safety
-    /// `out` has places for eight lines of eight, and the processor has AVX2.
+    /// `out` has space for eight lines of eight elements, and the processor supports AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn transpose(r: [__m256; 8], out: *mut f32, pitch: usize) {
-        // Pairs of lines, then fours, then eights; the lower and the upper half of each.
+        // Interleaves pairs of lines, then fours, then eights; the lower and the upper half of each.
         let (a, b) = (_mm256_unpacklo_ps(r[0], r[1]), _mm256_unpackhi_ps(r[0], r[1]));
         let (c, d) = (_mm256_unpacklo_ps(r[2], r[3]), _mm256_unpackhi_ps(r[2], r[3]));
         let (e, f) = (_mm256_unpacklo_ps(r[4], r[5]), _mm256_unpackhi_ps(r[4], r[5]));

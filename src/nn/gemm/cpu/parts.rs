@@ -1,5 +1,5 @@
-//! Large multiplications in parts, between which they can be stopped. A part is some rows of C, or some groups: every element
-//! is the same sum, so the parts change no bit.
+//! Large multiplications in parts, with a check of the stop flag before each. A part is a range of rows of C, or of groups. Every
+//! element is the same sum, so that the parts change no bit.
 
 use super::{Element, gemm, groups};
 use crate::{
@@ -7,15 +7,15 @@ use crate::{
     nn::gemm::{Epilogue, Gemm, GemmError, Split},
 };
 
-/// Operations of a thread between two looks at the stop flag, about: 10 to 50 ms.
+/// Approximate number of operations per thread between two checks of the stop flag: 10 to 50 ms.
 const PART_OPS: usize = 1_000_000_000;
 
-/// Operations of a part.
+/// Number of operations per part.
 fn part_ops() -> usize {
     PART_OPS * rayon::current_num_threads()
 }
 
-/// [`gemm()`] of one matrix, plus `residual` if there is one, in parts. `false` when it was stopped: then C is incomplete.
+/// Computes [`gemm()`] of one matrix, plus `residual` if given, in parts. Returns false if stopped: C is then incomplete.
 pub fn gemm_parts<E: Element>(
     op: &Gemm<E::Sum>,
     a: &[E],
@@ -48,7 +48,7 @@ fn rows_at_a_time<E: Element>(
     Ok(true)
 }
 
-/// [`groups`] in parts, with an optional bias. `false` when it was stopped: then C is incomplete.
+/// Computes [`groups`] in parts, with an optional bias. Returns false if stopped: C is then incomplete.
 pub fn groups_parts<E: Element>(
     op: &Gemm<E::Sum>,
     (split, offsets): (Split, &[u32]),

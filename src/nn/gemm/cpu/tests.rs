@@ -3,7 +3,7 @@ use crate::nn::activation::Activation;
 use crate::nn::gemm::{Layout, Order};
 use crate::num::elements::{Bf16, Element as _, F16};
 
-/// In (-1, 1), from a linear congruential generator.
+/// Values in (-1, 1) from a linear congruential generator.
 pub(super) fn numbers(len: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -13,7 +13,7 @@ pub(super) fn numbers(len: usize, seed: u64) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
-/// The definition in its plainest form.
+/// Reference: the definition, one element at a time.
 fn plain<E: Element>(
     g: &Gemm<E::Sum>,
     a: &[E],
@@ -52,7 +52,7 @@ fn plain<E: Element>(
     }
 }
 
-/// Ragged sizes around the microkernels' and the blocks' edges: m, n, k.
+/// Ragged sizes (m, n, k) around the edges of microkernels and blocks.
 const SIZES: [(usize, usize, usize); 13] = [
     (1, 1, 1),
     (1, 33, 7),
@@ -69,7 +69,7 @@ const SIZES: [(usize, usize, usize); 13] = [
     (2, 3, 600),
 ];
 
-/// Every order of the three matrices, with gaps between rows and between matrices.
+/// Every combination of storage orders, with gaps between rows and between matrices.
 fn layouts((m, n, k): (usize, usize, usize)) -> Vec<Gemm<f32>> {
     let layout = |order: Order, rows: usize, columns: usize| {
         let (ld, lines) = if order == Order::RowMajor { (columns + 3, rows) } else { (rows + 3, columns) };
@@ -136,7 +136,7 @@ fn every_instruction_set_returns_the_bits_of_the_definition() {
     }
 }
 
-/// Sizes beside every edge of the code for an instruction set: of a tile, of the rows that count as few, of a block of k.
+/// Sizes around every edge for an instruction set: the tile, the rows that count as few, the block of k.
 fn edges(isa: Isa) -> [Vec<usize>; 3] {
     let micro = f32::micro(isa);
     let beside = |edges: &[usize]| -> Vec<usize> {
@@ -180,7 +180,7 @@ fn products_of_every_size_beside_an_edge_are_those_of_the_definition() {
 fn empty_sums_are_0_then_take_beta_and_epilogue() {
     for isa in Isa::available() {
         let (m, n, batch) = (3, 2 * MAX_COLUMNS + 3, 2);
-        // Operands with gaps between matrices: the first element of the second is behind the end of both.
+        // Operands with gaps between matrices: the first element of the second one is beyond the end of both buffers.
         let g =
             Gemm { a: Layout::rows(4).stride(40), b: Layout::rows(n).stride(50), ..Gemm::new(m, n, 0).batch(batch) };
         for g in [g, g.scaled(0.5, 2.0)] {
@@ -297,13 +297,13 @@ fn with_beta_0_the_old_values_are_not_read() {
     gemm::<f32>(&Gemm::new(2, 2, 0), &[], &[], &mut c, Epilogue::Bias(&[1.0, 2.0])).expect("an empty sum is 0");
     assert_eq!(c, [1.0, 2.0, 1.0, 2.0]);
     gemm(&Gemm::new(2, 0, 3), &[0.0_f32; 6], &[], &mut [], Epilogue::None).expect("nothing to do");
-    // One matrix for a whole batch.
+    // The strides broadcast one matrix to the whole batch.
     let g = Gemm { b: Layout::rows(1), ..Gemm::new(1, 1, 1).batch(3) };
     gemm(&g, &[1.0_f32, 2.0, 3.0], &[10.0], &mut c[..3], Epilogue::None).expect("it fits");
     assert_eq!(c[..3], [10.0, 20.0, 30.0]);
 }
 
-/// Element by element, from strided operands.
+/// Sums computed element by element from strided operands.
 fn sums(m: usize, n: usize, k: usize, a: impl Fn(usize, usize) -> f32, b: impl Fn(usize, usize) -> f32) -> Vec<u32> {
     let sum = |i: usize, j: usize| (0..k).fold(0.0_f32, |sum, k| Sum::fma(a(i, k), b(k, j), sum));
     (0..m * n).map(|x| sum(x / n, x % n).to_bits()).collect()
@@ -325,7 +325,7 @@ fn heads_of_attention_are_a_strided_batch() {
     };
     let mut s = vec![0.0; heads * tokens * tokens];
     gemm(&scores, &qkv, &qkv[width..], &mut s, Epilogue::None).expect("it fits");
-    // Sums of values, side by side in a token's output.
+    // Sums of values, written to adjacent heads of a token's output.
     let values = Gemm {
         batch: heads,
         a: scores.c,
@@ -335,7 +335,7 @@ fn heads_of_attention_are_a_strided_batch() {
     };
     let mut out = vec![f32::NAN; tokens * width];
     gemm(&values, &s, &qkv[2 * width..], &mut out, Epilogue::None).expect("heads do not overlap");
-    // Gradient of the keys, as if that of the scores were the scores: into the middle part of the gradient of qkv.
+    // Gradient of the keys, with the scores in place of their gradient: into the middle part of the gradient of qkv.
     let keys = Gemm { a: scores.c.transposed(), b: head, c: head, ..values };
     let mut gradient = vec![7.0; tokens * token];
     gemm(&keys, &s, &qkv, &mut gradient[width..], Epilogue::None).expect("heads do not overlap");

@@ -1,4 +1,4 @@
-//! A checked multiplication, and what own kernels are told of it.
+//! A checked multiplication and the arguments of the project's kernels.
 
 use super::{Format, GemmArgs, Scale};
 use crate::{
@@ -9,10 +9,10 @@ use crate::{
     },
 };
 
-/// A checked multiplication with its data.
+/// A checked multiplication with its buffers.
 pub(super) struct Call<'a, S> {
     pub gemm: Gemm<S>,
-    /// Of the operands, of C.
+    /// Formats of the operands and of C.
     pub formats: (Format, Format),
     pub a: Any<'a>,
     pub b: Any<'a>,
@@ -21,19 +21,19 @@ pub(super) struct Call<'a, S> {
     pub other: Any<'a>,
     pub aux: AnyMut<'a>,
     pub epilogue: Epilogue,
-    /// Groups, and their offsets.
+    /// Dimension divided into groups, whose offsets are in `offsets`.
     pub split: Option<Split>,
     pub offsets: Any<'a>,
-    /// Whether sums of integers are written as floats, and the scales of rows and columns.
+    /// Whether integer sums are scaled by row and column and written as floats.
     pub is_scaled: bool,
     pub scales: [Any<'a>; 2],
-    /// Whether C was transposed, and so the bias belongs to its rows.
+    /// Whether C was transposed, so that the bias belongs to its rows.
     pub bias_by_row: bool,
     pub tf32: bool,
 }
 
 impl<S: Scale> Call<'_, S> {
-    /// A column-major C is the row-major `Cᵀ = Bᵀ Aᵀ`.
+    /// Converts a column-major C to the row-major `Cᵀ = Bᵀ Aᵀ`.
     pub fn make_row_major(&mut self) {
         if self.gemm.c.order == Order::RowMajor {
             return;
@@ -46,29 +46,29 @@ impl<S: Scale> Call<'_, S> {
         self.bias_by_row = true;
     }
 
-    /// Whether nothing but cuBLASLt's operations is asked for.
+    /// Whether cuBLASLt's operations suffice: no groups, no scales.
     pub fn is_plain(&self) -> bool {
         self.split.is_none() && !self.is_scaled
     }
 
-    /// Matrices of the whole batch.
+    /// Number of matrices in all batches.
     pub fn matrices(&self) -> usize {
         self.gemm.outer * self.gemm.batch
     }
 
-    /// Bytes of A, B and C, each once.
+    /// Bytes of A, B and C, each counted once.
     pub fn least_bytes(&self) -> u64 {
         let Gemm { m, n, k, .. } = self.gemm;
         let bytes = (m * k + k * n) * self.formats.0.bytes() + m * n * self.formats.1.bytes_of_sums();
         (self.matrices() * bytes) as u64
     }
 
-    /// Whether sums over a long group may be added to C piece by piece: it is not rounded, and nothing else happens to the sums.
+    /// Whether the sums of a long group may be accumulated in C split by split: C is not rounded, and there is no epilogue.
     pub fn adds_pieces(&self) -> bool {
         self.split == Some(Split::Depth) && self.keeps_sums()
     }
 
-    /// Whether C holds the sums as they are.
+    /// Whether C holds the sums unchanged.
     pub fn keeps_sums(&self) -> bool {
         self.formats.1 == Format::F32 && self.formats.0 != Format::S8 && self.epilogue == Epilogue::None
     }
@@ -77,7 +77,7 @@ impl<S: Scale> Call<'_, S> {
         self.gemm.a.order == Order::RowMajor && self.gemm.b.order == Order::ColMajor
     }
 
-    /// Whether rows of both operands begin at multiples of 16 bytes and can be copied in such pieces.
+    /// Whether the rows of both operands can be copied in aligned 16-byte accesses.
     pub fn is_aligned(&self) -> bool {
         let (g, bytes) = (&self.gemm, self.formats.0.bytes());
         let rows_are = |matrix: Any<'_>, layout: &Layout| {
@@ -86,7 +86,7 @@ impl<S: Scale> Call<'_, S> {
             let are_multiples = strides.iter().all(|(count, stride)| *count == 1 || is_multiple(*stride));
             matrix.is_aligned_to(16) && is_multiple(layout.ld) && are_multiples
         };
-        // Groups begin at any row or k.
+        // A group may begin at any row or k.
         let groups_begin_at_rows = match self.split {
             None => true,
             Some(Split::Rows) => g.a.order == Order::RowMajor,
@@ -97,7 +97,7 @@ impl<S: Scale> Call<'_, S> {
         can_exchange && groups_begin_at_rows && rows_are(self.a, &g.a) && rows_are(self.b, &g.b)
     }
 
-    /// Whether C and the epilogue's data may be accessed so many elements at a time, 16 bytes at most.
+    /// Whether C and the epilogue's buffers allow accesses of `count` elements, up to 16 bytes.
     pub fn has_neighbours(&self, count: usize) -> bool {
         let g = &self.gemm;
         let element = if self.is_scaled { self.formats.1.bytes() } else { self.formats.1.bytes_of_sums() };
@@ -109,7 +109,7 @@ impl<S: Scale> Call<'_, S> {
             && [&self.c, &self.aux].iter().all(|data| data.is_aligned_to(bytes))
     }
 
-    /// Arguments of the own kernels, for a row-major C.
+    /// Arguments of the project's kernels, for a row-major C.
     pub fn args(&self) -> GemmArgs {
         let g = &self.gemm;
         let (operands, out) = self.formats;

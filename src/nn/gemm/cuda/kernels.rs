@@ -1,4 +1,4 @@
-//! The kernels under `kernels/nn/gemm*`.
+//! Declarations of the kernels under `kernels/nn/gemm*`.
 
 use crate::{
     device_struct,
@@ -73,7 +73,7 @@ device_struct! {
     }
 }
 
-/// Ampere's mma.sync and cp.async; on Turing the kernels are empty and not launched.
+/// mma.sync and cp.async need compute capability 8.0; for Turing the kernels are empty and not launched.
 const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 kernels! {

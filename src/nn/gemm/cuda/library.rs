@@ -1,4 +1,4 @@
-//! [`Gemm`](super::Gemm) in the words of cuBLASLt, which is column-major.
+//! Calls of cuBLASLt, which is column-major, for a [`Gemm`](super::Gemm).
 
 use super::{Format, Scale, call::Call};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Multiplies, or reports that the library cannot.
+/// Multiplies, or returns an error if the library cannot.
 pub(super) fn run<S: Scale>(library: &CublasLt, pass: &mut Pass, call: &mut Call<'_, S>) -> Result<(), LibraryError> {
     let g = &call.gemm;
     let (operands, out) = call.formats;
@@ -30,7 +30,7 @@ pub(super) fn run<S: Scale>(library: &CublasLt, pass: &mut Pass, call: &mut Call
     let (rows, columns) = if is_row_major { (g.n, g.m) } else { (g.m, g.n) };
     let (left, right) = if is_row_major { (&g.b, &g.a) } else { (&g.a, &g.b) };
     let (a, b) = if is_row_major { (call.b, call.a) } else { (call.a, call.b) };
-    // Its ReLU keeps signs instead of the argument.
+    // cuBLASLt's ReLU stores a bit mask instead of the argument.
     let (fused, is_residual) = match call.epilogue {
         Epilogue::None => (Fused::None, false),
         Epilogue::Bias(()) => (Fused::Bias, false),
@@ -46,7 +46,7 @@ pub(super) fn run<S: Scale>(library: &CublasLt, pass: &mut Pass, call: &mut Call
         Epilogue::Activation { .. } | Epilogue::Gradient { .. } => return Err(LibraryError::Unsupported),
     };
     let is_bias = matches!(call.epilogue.parts().bias, Some(()));
-    // Its bias belongs to rows of the column-major result, and it adds one matrix only.
+    // cuBLASLt's bias belongs to rows of the column-major result, and it adds a single matrix.
     if is_bias && (!is_row_major || call.bias_by_row) || is_residual && g.beta != S::ZERO {
         return Err(LibraryError::Unsupported);
     }

@@ -1,15 +1,15 @@
-//! [`Gemm`] on a GPU: own kernels with and without tensor cores, and NVIDIA's cuBLASLt where it is found.
+//! [`Gemm`] on a GPU: the project's kernels with and without tensor cores, and NVIDIA's cuBLASLt if it is found.
 //!
-//! All sum in f32 (s8 in s32), each in its own order: results agree with [`cpu`](super::cpu) within the rounding of
-//! the sums, about `2⁻²⁴ sqrt(k)`, and are the same bits for the same implementation, sizes, layouts and device. Sums of s8
+//! All implementations sum in f32 (s8 in s32), each in its own order: results agree with [`cpu`](super::cpu) within the rounding
+//! of the sums, about `2⁻²⁴ sqrt(k)`, and have the same bits for the same implementation, sizes, layouts and device. Sums of s8
 //! are exact everywhere. 16-bit results are rounded once.
 //!
-//! # Which implementation
+//! # Choice of the implementation
 //!
-//! [`Options::backend`] names one. Without it, what [`tuning`] measured or a run recorded is used, else cuBLASLt where it is
-//! found, else own kernels: the one that [`Tile`] expects to be faster. What an implementation cannot do is done by another,
-//! unless [`Options::is_required`]; `run` returns what was used. This follows from the multiplication and the device alone: a
-//! call of the library that fails is an error, as another implementation has other bits.
+//! [`Options::backend`] selects one. Otherwise the choice that [`tuning`] measured or a run recorded is used, then cuBLASLt if it
+//! is found, then the kernel that [`Tile`] expects to be fastest. If an implementation cannot compute a call, another one does,
+//! unless [`Options::is_required`]; `run` returns the one used. This depends on the multiplication and the device alone: a
+//! failing library call is an error, because another implementation has other bits.
 
 mod call;
 mod kernels;
@@ -39,7 +39,7 @@ use std::{
 };
 use tuning::Tuning;
 
-/// Every module of this operation, for the tests of kernels.
+/// Kernel modules of this operation, for the kernel tests.
 pub const MODULES: &[ModuleSpec] = &[
     MmaKernels::SPEC,
     MmaKernels::F16,
@@ -52,18 +52,18 @@ pub const MODULES: &[ModuleSpec] = &[
     SimtKernels::SPEC,
 ];
 
-/// How a multiplication is computed.
+/// Backend of a multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Backend {
-    /// NVIDIA's cuBLASLt.
+    /// cuBLASLt, NVIDIA's library.
     CublasLt,
-    /// Own kernel on Hopper's tensor cores by wgmma; f16 and bf16.
+    /// The project's wgmma kernel for Hopper's tensor cores; f16 and bf16.
     Wgmma,
-    /// Own kernels on tensor cores by mma.sync; f32 operands are rounded to tf32.
+    /// The project's mma.sync kernels for tensor cores; f32 operands are rounded to tf32.
     TensorCores,
-    /// Own kernel on tensor cores by WMMA fragments; f16 and bf16.
+    /// The project's kernel with WMMA fragments; f16 and bf16.
     Wmma,
-    /// Own kernels without tensor cores.
+    /// The project's kernels without tensor cores.
     Simt,
 }
 
@@ -79,29 +79,29 @@ impl fmt::Display for Backend {
     }
 }
 
-/// A kernel, or the library.
+/// A kernel of a backend, or the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Implementation {
-    /// NVIDIA's library, with the algorithm that its heuristics put first.
+    /// cuBLASLt, with the first algorithm of its heuristics.
     CublasLt,
-    /// wgmma.
+    /// Kernel with wgmma.
     Wgmma,
-    /// mma.sync, [`Tile::LARGE`].
+    /// Kernel with mma.sync and [`Tile::LARGE`].
     LargeTiles,
-    /// mma.sync, [`Tile::SMALL`].
+    /// Kernel with mma.sync and [`Tile::SMALL`].
     SmallTiles,
-    /// WMMA.
+    /// Kernel with WMMA fragments.
     Wmma,
-    /// Without tensor cores.
+    /// Kernel without tensor cores.
     Simt,
 }
 
 impl Implementation {
-    /// All of them.
+    /// All implementations, in the order of declaration.
     pub const ALL: [Self; 6] =
         [Self::CublasLt, Self::Wgmma, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt];
 
-    /// Its backend.
+    /// Backend of the implementation.
     pub const fn backend(self) -> Backend {
         match self {
             Self::CublasLt => Backend::CublasLt,
@@ -113,47 +113,47 @@ impl Implementation {
     }
 }
 
-/// What may be chosen for a multiplication.
+/// Constraints on the choice of an implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// This backend; `None`: the fastest that can, see the [module](self).
+    /// Backend to use; `None`: the fastest possible one, see the [module](self).
     pub backend: Option<Backend>,
-    /// Whether that backend is the only one: what it cannot do is an error.
+    /// Whether the backend is required: a call that it cannot compute is an error.
     pub is_required: bool,
-    /// Whether f32 operands may be rounded to tf32: 11 significant bits, for tensor cores.
+    /// Whether f32 operands may be rounded to tf32 (11 significant bits) for tensor cores.
     pub tf32: bool,
 }
 
 impl Options {
-    /// This backend or an error.
+    /// Options that require `backend`, so that `run` fails if it cannot compute the call.
     pub const fn only(backend: Backend) -> Self {
         Self { backend: Some(backend), is_required: true, tf32: false }
     }
 }
 
-/// Why a multiplication was not started.
+/// Reason why a multiplication was not started.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CudaGemmError {
-    /// The declaration does not fit its buffers.
+    /// The buffers do not match the declaration.
     #[error(transparent)]
     Declared(#[from] GemmError),
-    /// The device refused.
+    /// The device reported an error.
     #[error(transparent)]
     Gpu(#[from] GpuError),
-    /// The library refused or is absent.
+    /// The library reported an error or is absent.
     #[error(transparent)]
     Library(#[from] LibraryError),
-    /// The required backend cannot compute this.
+    /// The required backend cannot compute this call.
     #[error("{backend} cannot multiply this: {why}")]
     Unable {
-        /// Required.
+        /// Backend that was required.
         backend: Backend,
-        /// The reason.
+        /// Reason why it cannot.
         why: &'static str,
     },
 }
 
-/// Multiplies on one device. Modules are loaded when they are first used; [`CudaGemm::prepare`] does it ahead.
+/// Launches multiplications on one device. Modules are loaded at their first use, or by [`CudaGemm::prepare`].
 pub struct CudaGemm {
     gpu: Arc<Gpu>,
     library: Result<Arc<CublasLt>, LibraryError>,
@@ -162,41 +162,41 @@ pub struct CudaGemm {
 }
 
 impl CudaGemm {
-    /// Looks for cuBLASLt; without it, own kernels do everything.
+    /// Searches for cuBLASLt; without it, the project's kernels compute everything.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         let library = CublasLt::open(gpu).map(Arc::new);
         Self { gpu: gpu.clone(), library, own: OwnKernels::new(gpu), tuning: Tuning::default() }
     }
 
-    /// The same choices on another stream of the device, with memory of its own.
+    /// Creates an instance with the same choices for another stream of the device, with its own memory.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Self {
         let (new, choices) = (Self::new(gpu), self.choices());
         new.set_choices(choices.iter().map(|(name, by)| (name.as_str(), by.as_str())));
         new
     }
 
-    /// Takes all memory that multiplications will need; else what divided sums need is taken with the first of them.
+    /// Allocates all memory that multiplications will need. Otherwise the memory of split-K is allocated at its first use.
     pub fn reserve(&self) -> Result<(), GpuError> {
         self.own.reserve()
     }
 
-    /// The library, or why there is none.
+    /// Library handle, or why there is none.
     pub fn library(&self) -> Result<&Arc<CublasLt>, &LibraryError> {
         self.library.as_ref()
     }
 
-    /// Device memory held: the workspace of the library, and the turns of pieces once they are there.
+    /// Allocated device memory in bytes: the workspace of the library, and the turn counters if allocated.
     pub fn bytes(&self) -> u64 {
         let library = if self.library.is_ok() { WORKSPACE as u64 } else { 0 };
         library + self.own.bytes()
     }
 
-    /// What it will hold once it is [reserved](Self::reserve).
+    /// Device memory in bytes after [`Self::reserve`].
     pub fn predicted_bytes() -> u64 {
         TURNS_BYTES + if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
     }
 
-    /// Why another backend than the wanted one is used for everything, if that is so.
+    /// Message if the wanted backend is unavailable, so that another one is used.
     pub fn notice(&self, wanted: Option<Backend>) -> Option<String> {
         match (wanted?, &self.library) {
             (Backend::CublasLt, Err(why)) => Some(why.to_string()),
@@ -210,7 +210,7 @@ impl CudaGemm {
         }
     }
 
-    /// Logs, once in this process, that own kernels compute what was left to choose, if the library is missing.
+    /// Logs, once per process, if the library is missing, so that the project's kernels are used instead.
     pub fn log_missing_library(&self) {
         static LOGGED: Once = Once::new();
         if let Err(why) = &self.library {
@@ -218,7 +218,7 @@ impl CudaGemm {
         }
     }
 
-    /// The own implementations that this device may be given, the fastest first: for manifests.
+    /// The project's backends that this device supports, fastest first, for manifests.
     pub fn own_implementations(&self) -> &'static str {
         match (self.own.have_wgmma(), self.own.have_tensor_cores()) {
             (true, _) => "wgmma, mma.sync, SIMT",
@@ -227,13 +227,13 @@ impl CudaGemm {
         }
     }
 
-    /// Loads the modules for a format.
+    /// Loads the modules for operands of `format`.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.own.simt()?;
         self.own.prepare_tensor_cores(format)
     }
 
-    /// Multiplies after everything issued so far, and returns what computes it. The epilogue's data have the type of C.
+    /// Multiplies after all work issued before, and returns the implementation used. The epilogue's buffers have the type of C.
     pub fn run<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
         pass: &mut Pass,
@@ -249,8 +249,8 @@ impl CudaGemm {
         self.launch(pass, &mut call, options)
     }
 
-    /// The same for groups whose offsets are on the device: [`Gemm::batch`] + 1 of them. Offsets that are too large are taken
-    /// as the end.
+    /// Multiplies groups whose offsets are in device memory: [`Gemm::batch`] + 1 of them. Offsets that are too large are clamped
+    /// to the size.
     #[expect(clippy::too_many_arguments, reason = "those of `run`, and what divides it")]
     pub fn run_groups<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
@@ -268,7 +268,7 @@ impl CudaGemm {
         self.launch(pass, &mut call, options)
     }
 
-    /// Products of bytes, summed exactly and scaled: see [`Scales`].
+    /// Products of 8-bit integers, summed exactly and scaled: see [`Scales`].
     #[expect(clippy::too_many_arguments, reason = "those of `run`, and the scales")]
     pub fn run_scaled<O: Output<Sum = f32>>(
         &self,
@@ -282,7 +282,7 @@ impl CudaGemm {
     ) -> Result<Backend, CudaGemmError> {
         gemm.check(a.len(), b.len(), c.len())?;
         scales.check(gemm, |data| data.len())?;
-        // Scales follow each other by matrix, as without the second stride.
+        // Scales follow each other by matrix; they have no outer stride.
         let mut call = call_of(gemm.with_fewer_levels(), (a, b), c, epilogue, 1, options)?;
         call.is_scaled = true;
         call.scales = [scales.rows, scales.columns].map(|scales| scales.map_or(Any::NONE, Any::from));
@@ -308,7 +308,7 @@ impl CudaGemm {
                     return Ok(by.backend());
                 }
                 Err(why @ CudaGemmError::Unable { .. }) => refused = Some(why),
-                // Another implementation has other bits: only what is refused every time is computed by the next one.
+                // Another implementation has other bits: the next one is used only for calls that the library refuses every time.
                 Err(CudaGemmError::Library(why @ LibraryError::Call { .. })) => {
                     let doing = "multiplying with cuBLASLt".to_owned();
                     return Err(GpuError::Driver { doing, why: why.to_string() }.into());
@@ -323,7 +323,7 @@ impl CudaGemm {
         Err(refused.unwrap_or(CudaGemmError::Unable { backend, why: "no implementation was found" }))
     }
 
-    /// What is tried, in this order.
+    /// Implementations to try, in order.
     fn candidates<S: Scale>(&self, call: &Call<'_, S>, options: Options) -> Vec<Implementation> {
         let of = |backend| match backend {
             Backend::CublasLt => Implementation::CublasLt,
@@ -358,7 +358,7 @@ impl CudaGemm {
     }
 }
 
-/// A multiplication whose epilogue fits, with `biases` of them.
+/// Checks the epilogue, with `biases` biases, and creates a call.
 fn call_of<'a, I: Operand, S: Scale, O: Output<Sum = S>>(
     gemm: Gemm<S>,
     (a, b): (&'a Slice<I>, &'a Slice<I>),

@@ -1,4 +1,4 @@
-//! Which modules multiply.
+//! Kernel modules of multiplications.
 
 use super::{Backend, Format, MmaKernels, Options, SimtKernels, WgmmaKernels, WmmaKernels};
 use crate::gpu::{Gpu, ModuleSpec, library::CUBLASLT};
@@ -20,7 +20,7 @@ pub(super) fn wgmma(format: Format) -> ModuleSpec {
     if format == Format::F16 { WgmmaKernels::F16 } else { WgmmaKernels::SPEC }
 }
 
-/// What the choice of modules follows from on a device.
+/// Properties of a device that determine the choice of modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Available {
     /// Compute capability as one number: 90 is 9.0.
@@ -30,12 +30,12 @@ pub struct Available {
 }
 
 impl Available {
-    /// On this device.
+    /// Properties of `gpu`, with a search for cuBLASLt.
     pub fn on(gpu: &Gpu) -> Self {
         Self { capability: gpu.capability, has_library: CUBLASLT.find().is_ok() }
     }
 
-    /// The modules that multiply operands of a format: of the wanted backend, else of what is tried first.
+    /// Modules that multiply operands of `format`: those of the wanted backend, otherwise those of the first choice.
     pub fn modules(self, format: Format, options: Options) -> Vec<ModuleSpec> {
         let (is_narrow, has_tensor_cores) = (matches!(format, Format::F16 | Format::Bf16), self.capability >= 80);
         match options.backend {
@@ -48,7 +48,7 @@ impl Available {
         }
     }
 
-    /// The modules that multiply groups, which the library cannot.
+    /// Modules that multiply groups, which the library does not support.
     pub fn modules_of_groups(self, format: Format, options: Options) -> Vec<ModuleSpec> {
         self.own(format, options.tf32)
     }

@@ -1,4 +1,4 @@
-//! Own kernels: loaded when they are first used.
+//! The project's kernels, loaded at their first use.
 
 use super::{
     Backend, CudaGemmError, Format, Implementation, MmaKernels, Scale, SimtKernels, Tile, WgmmaKernels, WmmaKernels,
@@ -9,12 +9,12 @@ use super::{
 use crate::gpu::{AnyMut, Buf, Gpu, GpuError, Pass};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Tiles of all groups that can be summed in pieces: each has the number of its pieces that are in C.
+/// Maximum number of tiles in all groups for split-K. Each has a turn counter: the number of its splits added to C.
 const TURNS: usize = 1 << 16;
-/// Device memory of [`TURNS`], bytes.
+/// Device memory of the [`TURNS`] counters, bytes.
 pub(super) const TURNS_BYTES: u64 = 4 * TURNS as u64;
 
-/// Modules of one device.
+/// Kernel modules of one device, and the turn counters.
 pub(super) struct OwnKernels {
     gpu: Arc<Gpu>,
     simt: OnceLock<SimtKernels>,
@@ -24,7 +24,7 @@ pub(super) struct OwnKernels {
     turns: OnceLock<Mutex<Buf<u32>>>,
 }
 
-/// The value, made when it is first asked for.
+/// Returns the value, loading it at the first call.
 fn loaded<T>(place: &OnceLock<T>, load: impl FnOnce() -> Result<T, GpuError>) -> Result<&T, GpuError> {
     match place.get() {
         Some(value) => Ok(value),
@@ -38,17 +38,17 @@ impl OwnKernels {
         Self { gpu: gpu.clone(), simt: OnceLock::new(), mma, wmma, wgmma, turns: OnceLock::new() }
     }
 
-    /// Whether the device has the tensor cores that own kernels use.
+    /// Whether the device supports the tensor-core instructions of these kernels.
     pub fn have_tensor_cores(&self) -> bool {
         self.gpu.capability >= 80
     }
 
-    /// Whether the device has wgmma: no later one does.
+    /// Whether the device supports wgmma, which only compute capability 9.0 does.
     pub fn have_wgmma(&self) -> bool {
         self.gpu.capability == 90
     }
 
-    /// Loads what multiplies operands of a format by tensor cores.
+    /// Loads the tensor-core modules for operands of `format`.
     pub fn prepare_tensor_cores(&self, format: Format) -> Result<(), GpuError> {
         if self.have_tensor_cores() {
             self.mma(format)?;
@@ -77,17 +77,17 @@ impl OwnKernels {
         loaded(&self.wgmma[index], || WgmmaKernels::load_as(&self.gpu, &modules::wgmma(format)))
     }
 
-    /// Takes the memory of turns.
+    /// Allocates the turn counters.
     pub fn reserve(&self) -> Result<(), GpuError> {
         self.turns().map(drop)
     }
 
-    /// Device memory held.
+    /// Allocated device memory, bytes.
     pub fn bytes(&self) -> u64 {
         if self.turns.get().is_some() { TURNS_BYTES } else { 0 }
     }
 
-    /// Memory for the turns of pieces, if there are any; all 0 between launches.
+    /// Locks the turn counters; `None` without split-K. All counters are 0 between launches.
     fn turns_of(&self, piece: u32) -> Result<Option<MutexGuard<'_, Buf<u32>>>, GpuError> {
         if piece == 0 {
             return Ok(None);
@@ -99,7 +99,7 @@ impl OwnKernels {
         loaded(&self.turns, || Buf::zeros(&self.gpu, "turns of pieces of sums", TURNS).map(Mutex::new))
     }
 
-    /// The kernel on tensor cores that is expected to be faster.
+    /// Tensor-core kernel that is expected to be fastest.
     pub fn fastest<S: Scale>(&self, call: &Call<'_, S>) -> Implementation {
         let by_mma = self.tile(call);
         let tile = if by_mma == Implementation::LargeTiles { Tile::LARGE } else { Tile::SMALL };
@@ -108,7 +108,7 @@ impl OwnKernels {
         if can && is_faster() { Implementation::Wgmma } else { by_mma }
     }
 
-    /// The kernel with mma.sync that is expected to be faster.
+    /// mma.sync kernel that is expected to be faster.
     pub fn tile<S: Scale>(&self, call: &Call<'_, S>) -> Implementation {
         let (args, gpu) = (call.args(), &self.gpu);
         let tile = match call.split {

@@ -1,44 +1,44 @@
-//! Which part of C a block computes, and the grid.
+//! Output tiles of blocks, and the grid.
 
 use super::{GemmArgs, GemmError, Split};
 use crate::gpu::Grid;
 
-/// k of the shortest piece of a group.
+/// Minimum k of a split of a group.
 const PIECE: u64 = 256;
 
-/// Elements of C per block, and what a block needs.
+/// Output tile of a block, and the resources of the block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tile {
-    /// Rows.
+    /// Number of rows of C.
     pub rows: u32,
-    /// Columns.
+    /// Number of columns of C.
     pub columns: u32,
-    /// Threads.
+    /// Number of threads per block.
     pub threads: u32,
-    /// Shared memory, bytes.
+    /// Shared memory per block, bytes.
     pub shared_bytes: u32,
-    /// Blocks that one multiprocessor of an H200 holds.
+    /// Number of blocks that one SM of an H200 holds.
     resident: u32,
-    /// Time of an element of C, relative to the large tile, with every multiprocessor at work. Measured on an H200 with
-    /// bf16 at 4096³.
+    /// Time per element of C, relative to the large tile, with all SMs busy; measured on an H200 with bf16 at 4096³.
     cost: f64,
 }
 
 impl Tile {
-    /// Tensor cores: three stages of (128 + 256) × 128 bytes.
+    /// Large tile on tensor cores: three stages of (128 + 256) × 128 bytes.
     pub const LARGE: Self =
         Self { rows: 128, columns: 256, threads: 256, shared_bytes: 147_456, resident: 1, cost: 1.0 };
-    /// Tensor cores: four stages of (64 + 64) × 128 bytes.
+    /// Small tile on tensor cores: four stages of (64 + 64) × 128 bytes.
     pub const SMALL: Self = Self { rows: 64, columns: 64, threads: 128, shared_bytes: 65_536, resident: 3, cost: 1.43 };
-    /// wgmma: four stages of (128 + 256) × 128 bytes, two boxes of C of 16 × 128 bytes for each of eight warps, and barriers.
+    /// Tile of wgmma: four stages of (128 + 256) × 128 bytes, two boxes of C of 16 × 128 bytes for each of eight warps, and
+    /// barriers.
     pub const WGMMA: Self =
         Self { rows: 128, columns: 256, threads: 384, shared_bytes: 230_912, resident: 1, cost: 0.65 };
-    /// WMMA: two stages of (128 + 128) × 80 bytes.
+    /// Tile of WMMA: two stages of (128 + 128) × 80 bytes.
     pub const WMMA: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 40_960, resident: 2, cost: 1.5 };
-    /// Without tensor cores: two tiles of 16 × 132 sums.
+    /// Tile without tensor cores: two tiles of 16 × 132 sums.
     pub const SIMT: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 2, cost: 1.0 };
 
-    /// The tile of tensor cores that is expected to be faster on a device with so many multiprocessors and so much
+    /// Tensor-core tile with the lower expected time on a device with `multiprocessors` SMs and `shared_per_block` bytes of
     /// shared memory per block.
     pub fn choose(g: &GemmArgs, batch: usize, multiprocessors: u32, shared_per_block: u32) -> Self {
         let expected = |tile: Self| tile.expected(tile.blocks(g, batch), multiprocessors);
@@ -46,7 +46,7 @@ impl Tile {
         if fits && expected(Self::LARGE) <= expected(Self::SMALL) { Self::LARGE } else { Self::SMALL }
     }
 
-    /// Time of so many blocks, relative to that of an element of a large tile.
+    /// Expected time of `blocks` blocks, in units of the time per element of a large tile.
     pub(super) fn expected(self, blocks: u64, multiprocessors: u32) -> f64 {
         let waves = blocks.div_ceil(u64::from(multiprocessors.max(1) * self.resident));
         waves as f64 * f64::from(self.rows * self.columns * self.resident) * self.cost
@@ -57,10 +57,9 @@ impl Tile {
         tiles.saturating_mul(batch as u64)
     }
 
-    /// k of the pieces that long groups are summed in; 0, whole groups, where there are more than `most` tiles. Few tiles on a
-    /// device with so many multiprocessors: about three blocks for each that it holds, else twice the mean of the groups. On an
-    /// H200, µs, of 32768 rows of 256 and 512 elements, by the piece 256, 512, 768, 1024 and without: f32, 16 groups 308, 270,
-    /// 325, 303, 438; 64 groups 314, 313, 280, 278, 277; tf32, 16 groups 171, 132, 122, 117, 135; 64 groups 197, 146, 131, 130, 130.
+    /// Split-K of groups: k per split, or 0 for no split, which is the case for more than `most` tiles. With few tiles, about
+    /// three blocks per resident block slot; otherwise twice the mean k of the groups. Measured to be fastest on an H200 with f32
+    /// and tf32.
     pub fn piece(self, g: &GemmArgs, multiprocessors: u32, most: usize) -> u32 {
         let groups = u64::from(g.batch.max(1));
         let (tiles, at_once) = (self.blocks(g, 1), u64::from(multiprocessors.max(1) * self.resident));
@@ -72,7 +71,7 @@ impl Tile {
         u32::try_from(piece.max(1).next_multiple_of(PIECE)).unwrap_or(0)
     }
 
-    /// Blocks for groups of unknown sizes: each has one tile of rows, or one piece of k, at most that is not full.
+    /// Grid for groups of unknown sizes: each group has at most one partial tile of rows, or one partial split of k.
     pub fn grid_of_groups(self, g: &GemmArgs, split: Split) -> Result<Grid, GemmError> {
         self.grid_for(self.blocks_of_groups(g, split))
     }
@@ -94,7 +93,7 @@ impl Tile {
         Ok(Grid::Blocks { blocks: [blocks, 1, 1], threads: [self.threads, 1, 1], shared_bytes: self.shared_bytes })
     }
 
-    /// One block per tile, in one dimension; the kernels order them.
+    /// One-dimensional grid of one block per tile; the kernels order the tiles.
     pub fn grid(self, g: &GemmArgs, batch: usize) -> Result<Grid, GemmError> {
         self.grid_for(self.blocks(g, batch))
     }

@@ -1,8 +1,10 @@
-//! Which implementation is fastest for a multiplication, measured once per device and driver.
+//! Measurement of the fastest implementation of a multiplication, once per device and driver.
 //!
-//! [`CudaGemm::tune`] times all of them by events, on buffers of its own, outside of any capture: before a step is
-//! captured, for each of its multiplications; after [`CudaGemm::tune_automatically`] the first `run` of a multiplication does.
-//! [`CudaGemm::write_choices`] keeps the table in a file whose path the caller hands in. Implementations round differently: a run that is to repeat bit by bit stores [`CudaGemm::choices`] in its
+//! [`CudaGemm::tune`] times all implementations by events, on its own buffers, outside of any graph capture: for each
+//! multiplication of a step before the step is captured, or, after [`CudaGemm::tune_automatically`], at the first `run` of a
+//! multiplication. [`CudaGemm::write_choices`] saves the table to a file given by the caller. Implementations round differently:
+//! a run that must be reproducible bit by bit stores [`CudaGemm::choices`] in its manifest and sets them again, or never tunes,
+//! because the default is a function of sizes and device.
 //! manifest and sets them again, or never tunes, as the default is a function of sizes and device.
 
 use super::{
@@ -19,11 +21,11 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Launches of each implementation that are not timed, and that are.
+/// Number of warm-up launches and of timed launches per implementation.
 const LAUNCHES: (u32, u32) = (3, 10);
-/// Begins the names of choices.
+/// Prefix of the names of choices.
 const NAME: &str = "gemm ";
-/// Between the columns of the file: GPU, driver, multiplication, implementation.
+/// Separator of the file's columns: GPU, driver, multiplication, implementation.
 const COLUMN: &str = " | ";
 
 impl fmt::Display for Implementation {
@@ -45,7 +47,7 @@ impl Implementation {
     }
 }
 
-/// What a choice depends on.
+/// Properties of a multiplication that determine a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     sizes: [usize; 5],
@@ -78,7 +80,7 @@ impl<S: Scale> Call<'_, S> {
     }
 }
 
-/// `8192x768x3072 nt bf16>bf16 bias`: a matrix that is stored as its transpose is `t`; then what is not usual.
+/// Format such as `8192x768x3072 nt bf16>bf16 bias`: `t` is a matrix that is stored as its transpose; unusual properties follow.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [m, n, k, batch, outer] = self.sizes;
@@ -112,11 +114,11 @@ impl fmt::Display for Key {
     }
 }
 
-/// Choices by multiplication.
+/// Table of choices by multiplication.
 #[derive(Default)]
 pub(super) struct Tuning {
     table: Mutex<Table>,
-    /// Set while multiplications are timed when they are first run: where choices are kept.
+    /// Set while multiplications are timed at their first run; holds the file of the choices.
     automatic: Mutex<Option<Kept>>,
 }
 
@@ -127,9 +129,9 @@ struct Kept {
 
 #[derive(Default)]
 struct Table {
-    /// By the text of the key, as they are kept.
+    /// Choices by the text of the key, as in the file.
     choices: BTreeMap<String, Implementation>,
-    /// What was looked up.
+    /// Lookups by key, including those without a choice.
     known: HashMap<Key, Option<Implementation>>,
 }
 
@@ -161,12 +163,12 @@ impl Tuning {
 }
 
 impl CudaGemm {
-    /// The choices, for a manifest: `gemm 8192x768x3072 …` is `mma_large`.
+    /// All choices, for a manifest: (`gemm 8192x768x3072 …`, `mma_large`).
     pub fn choices(&self) -> Vec<(String, String)> {
         self.tuning.all().into_iter().map(|(key, by)| (format!("{NAME}{key}"), by.to_string())).collect()
     }
 
-    /// The same of multiplications that were run.
+    /// Choices of the multiplications that were run.
     pub fn used_choices(&self) -> Vec<(String, String)> {
         let table = self.tuning.table.lock().unwrap_or_else(PoisonError::into_inner);
         let used = table.known.iter().filter_map(|(key, by)| Some((format!("{NAME}{key}"), by.as_ref()?.to_string())));
@@ -175,7 +177,7 @@ impl CudaGemm {
         used
     }
 
-    /// Sets choices of another run; those of other operations and unknown implementations are left out.
+    /// Sets choices recorded by another run; ignores those of other operations and unknown implementations.
     pub fn set_choices<'a>(&self, choices: impl IntoIterator<Item = (&'a str, &'a str)>) {
         self.tuning.add(choices.into_iter().filter_map(|(name, by)| {
             let key = name.strip_prefix(NAME)?;
@@ -183,7 +185,7 @@ impl CudaGemm {
         }));
     }
 
-    /// Adds the choices of this device and driver from a file, and returns how many are new; none if there is no file.
+    /// Adds the choices of this device and driver from a file. Returns the number of new ones; 0 if there is no file.
     pub fn read_choices(&self, path: &Path) -> io::Result<usize> {
         let text = match fs::read_to_string(path) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -192,7 +194,7 @@ impl CudaGemm {
         Ok(self.tuning.add(lines_of(&text, &device(&self.gpu))))
     }
 
-    /// Writes the choices to a file, beside those of other devices and drivers that it has.
+    /// Writes the choices to a file, keeping those of other devices and drivers in it.
     pub fn write_choices(&self, path: &Path) -> io::Result<()> {
         let (device, mut out) = (device(&self.gpu), String::new());
         if let Ok(text) = fs::read_to_string(path) {
@@ -207,8 +209,8 @@ impl CudaGemm {
         fs::rename(part, path)
     }
 
-    /// From now on times multiplications when they are first run without a backend, outside of a capture, and keeps the
-    /// choices in this file, if one is given. Returns how many it has. Results may then depend on timings: see the
+    /// Enables tuning: multiplications are timed at their first run without a required backend and outside of a capture, and the
+    /// choices are saved to `file`, if any. Returns the number of choices in it. Results may then depend on timings: see the
     /// [module](self).
     pub fn tune_automatically(&self, file: impl Into<Option<PathBuf>>) -> io::Result<usize> {
         let file = file.into();
@@ -217,12 +219,12 @@ impl CudaGemm {
         Ok(known)
     }
 
-    /// From now on times nothing: what has no choice is computed by default.
+    /// Disables tuning: multiplications without a choice use the default.
     pub fn stop_tuning(&self) {
         *self.tuning.automatic() = None;
     }
 
-    /// Times a multiplication that is not known, where that is asked for. Without memory for it, nothing is chosen.
+    /// Times a multiplication without a choice if tuning is enabled. Makes no choice if memory is insufficient.
     pub(super) fn tune_first<I: Operand, O: Output<Sum = I::Sum>>(&self, call: &Call<'_, I::Sum>, options: Options) {
         let Some(Kept { file }) = self.tuning.automatic().clone() else { return };
         let is_unknown = options.backend.is_none() && self.tuning.choice(&call.key()).is_none();
@@ -230,16 +232,16 @@ impl CudaGemm {
             return;
         }
         if let Ok(by) = self.tune::<I, O>(&call.gemm, call.epilogue, options) {
-            // Other alignment than that of the buffers of tuning has its own key.
+            // A multiplication whose buffers have another alignment than those of tuning has its own key.
             self.tuning.add([(call.key().to_string(), by)]);
-            // A cache that cannot be written is measured again.
+            // If the cache cannot be written, the next run measures again.
             if let Some(file) = file {
                 let _ = self.write_choices(&file);
             }
         }
     }
 
-    /// Times every implementation on buffers of its own and keeps the fastest, unless one is known. Waits for the device.
+    /// Times every implementation on its own buffers and stores the fastest, unless a choice exists. Waits for the device.
     pub fn tune<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
         gemm: &Gemm<I::Sum>,
@@ -289,7 +291,7 @@ impl CudaGemm {
         Ok(by)
     }
 
-    /// Median time of a launch, nanoseconds.
+    /// Median time of a launch, ns.
     fn time<S: Scale>(&self, call: &mut Call<'_, S>, by: Implementation) -> Result<u64, CudaGemmError> {
         for _ in 0..LAUNCHES.0 {
             self.run_by(&mut Pass::default(), call, by)?;
@@ -308,7 +310,7 @@ impl CudaGemm {
     }
 }
 
-/// Begins the lines of a device: names and drivers of one are not those of another.
+/// Prefix of a device's lines in the file: GPU and driver.
 fn device(gpu: &Gpu) -> String {
     format!("{}{COLUMN}{}{COLUMN}", gpu.name, gpu.driver)
 }
@@ -321,11 +323,11 @@ fn lines_of(text: &str, device: &str) -> Vec<(String, Implementation)> {
     text.lines().filter_map(choice).collect()
 }
 
-/// Operands that are not all alike: the clock, and so the time, depends on them.
+/// Operands with varied bits: the clock, and with it the time, depends on them.
 fn numbers<T: bytemuck::Pod>(len: usize) -> Vec<T> {
     let one = |i: u32| {
         let bits = i.wrapping_mul(2_654_435_761) ^ i >> 7;
-        // Between 0.5 and 2 in size, for each of the formats.
+        // Values of magnitude 0.5 to 2, for each of the formats.
         let word =
             if size_of::<T>() == 4 { bits & 0x807f_ffff | 0x3f00_0000 } else { bits & 0x80ff_80ff | 0x3e00_3e00 };
         let word = if size_of::<T>() == 1 { bits } else { word };

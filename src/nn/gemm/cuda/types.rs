@@ -1,4 +1,4 @@
-//! Element types.
+//! Element types of multiplications.
 
 use crate::{
     gpu::layout::CudaType,
@@ -6,21 +6,21 @@ use crate::{
     num::elements::{Bf16, F16},
 };
 
-/// Type of both operands.
+/// Element type of both operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Single precision.
+    /// IEEE binary32, single precision.
     F32 = 0,
-    /// IEEE binary16.
+    /// IEEE binary16, 11 significant bits.
     F16 = 1,
-    /// bfloat16.
+    /// bfloat16, 8 significant bits.
     Bf16 = 2,
-    /// Signed bytes.
+    /// Signed 8-bit integers.
     S8 = 3,
 }
 
 impl Format {
-    /// Bytes of an operand's element.
+    /// Bytes per element of an operand.
     pub(super) const fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -29,31 +29,31 @@ impl Format {
         }
     }
 
-    /// Bytes of an element of C.
+    /// Bytes per element of C.
     pub(super) const fn bytes_of_sums(self) -> usize {
         if let Self::S8 = self { 4 } else { self.bytes() }
     }
 }
 
-/// An element type of operands.
+/// Element type of operands.
 pub trait Operand: CudaType {
     /// Type of the sums.
     type Sum: Scale;
-    /// Its format.
+    /// Format of the type.
     const FORMAT: Format;
 }
 
-/// An element type of C, bias and residual.
+/// Element type of C, bias and residual.
 pub trait Output: CudaType {
-    /// Type of the sums it holds, exactly or rounded.
+    /// Type of the sums that it holds, exactly or rounded.
     type Sum: Scale;
-    /// Its format; [`Format::S8`] stands for 32-bit integers.
+    /// Format of the type; [`Format::S8`] stands for 32-bit integers.
     const FORMAT: Format;
 }
 
-/// A type of alpha and beta.
+/// Type of alpha and beta.
 pub trait Scale: Sum {
-    /// As the kernels take it: for f32 sums, for integer sums.
+    /// Kernel arguments: the value for f32 sums and for integer sums; the other one is 0.
     fn pair(self) -> (f32, i32);
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel by wgmma takes: its operands as tensors that are copied box by box, and a grid that fills the device once.
+//! Launch of the wgmma kernel: TMA descriptors of its operands, and a persistent grid.
 
 use super::{CudaGemmError, Format, GemmArgs, GemmError, Scale, Split, Tile, call::Call, kernels::GemmWgmma};
 use crate::{
@@ -6,14 +6,14 @@ use crate::{
     nn::gemm::{Layout, Order},
 };
 
-/// k that are copied at once, and other elements where these are adjacent.
+/// Elements of k per TMA box; also elements of the other dimension, if those are adjacent.
 const BOX: u32 = 64;
-/// Rows of C that are copied at once.
+/// Rows of C per TMA box.
 const BOX_ROWS: u32 = 16;
-/// Numbers of turns of a tile: a warp waits for the same warp of the piece before.
+/// Turn counters per tile: a warp waits for the same warp of the previous split.
 const TURNS_OF_TILE: usize = 8;
 
-/// Why it cannot multiply this, on a device that has it.
+/// Reason why the kernel cannot compute this call on a device that supports wgmma; `None` if it can.
 pub(super) fn refusal<S: Scale>(call: &Call<'_, S>) -> Option<&'static str> {
     if matches!(call.formats.0, Format::F32 | Format::S8) {
         Some("its operands are f16 or bf16")
@@ -28,7 +28,7 @@ pub(super) fn refusal<S: Scale>(call: &Call<'_, S>) -> Option<&'static str> {
     }
 }
 
-/// k of the pieces that sums are added up in, so that few tiles fill the device; 0: whole sums.
+/// Split-K: k per split, so that few tiles fill the device; 0 for no split.
 pub(super) fn piece<S: Scale>(call: &Call<'_, S>, multiprocessors: u32, most: usize) -> u32 {
     if call.split.is_some() || !call.keeps_sums() {
         return 0;
@@ -38,8 +38,8 @@ pub(super) fn piece<S: Scale>(call: &Call<'_, S>, multiprocessors: u32, most: us
     if tiles.saturating_mul(TURNS_OF_TILE as u64) > most as u64 { 0 } else { piece_of(&g, tiles, multiprocessors) }
 }
 
-/// Whether it is expected to be faster than a kernel of this tile: a rule of sizes and device, as measured times would differ from
-/// run to run.
+/// Whether wgmma is expected to be faster than a kernel with tile `other`. The rule depends only on sizes and device, because
+/// measured times would differ from run to run.
 pub(super) fn is_faster<S: Scale>(call: &Call<'_, S>, other: Tile, multiprocessors: u32, most: usize) -> bool {
     let g = GemmArgs { piece: piece(call, multiprocessors, most), ..call.args() };
     is_expected_faster(&g, (call.split, call.matrices()), other, multiprocessors)
@@ -55,8 +55,8 @@ fn is_expected_faster(g: &GemmArgs, of: (Option<Split>, usize), other: Tile, mul
     own <= other.expected(blocks(other), multiprocessors)
 }
 
-/// The number of pieces for which the busiest multiprocessor has the least to do and the last piece of a tile waits least for the
-/// others, with the writing of sums as so many k.
+/// k per split that minimises the estimated time: the load of the busiest SM, plus the wait of a tile's last split for the
+/// others. Writing sums counts as `WRITING` elements of k. 0 for no split.
 fn piece_of(g: &GemmArgs, tiles: u64, multiprocessors: u32) -> u32 {
     const WRITING: u64 = 192;
     let cost = |pieces: u64| {
@@ -69,12 +69,12 @@ fn piece_of(g: &GemmArgs, tiles: u64, multiprocessors: u32) -> u32 {
     }
 }
 
-/// Pieces of each sum.
+/// Number of splits of each sum.
 fn pieces_of(g: &GemmArgs) -> u32 {
     if g.piece == 0 { 1 } else { g.k.div_ceil(g.piece) }
 }
 
-/// Arguments and grid of a call with a row-major C that is not [refused](refusal).
+/// Arguments and grid of a call with a row-major C for which there is no [`refusal`].
 pub(super) fn launch<'c, S: Scale>(
     call: &'c mut Call<'_, S>,
     multiprocessors: u32,
@@ -88,7 +88,7 @@ pub(super) fn launch<'c, S: Scale>(
         Some(split) => tile.blocks_of_groups(&g, split),
     };
     let items = i32::try_from(items).map_err(|_| GemmError::TooLarge)?.unsigned_abs();
-    // Of one matrix it may be anything.
+    // The stride is irrelevant for a single matrix.
     let step = |matrices: usize, stride: usize| if matrices == 1 { 0 } else { stride };
     let boxes = |layout: &Layout, (lines, by_k): (usize, Order), rows: u32| {
         let is_by_k = layout.order == by_k;
@@ -110,7 +110,7 @@ pub(super) fn launch<'c, S: Scale>(
         strides: [m.c.ld, step(batch, m.c.stride), step(outer, m.c.outer)],
         copied: [BOX, BOX_ROWS],
     };
-    // As the kernel finds out: is_by_boxes in gemm_boxes.cuh.
+    // The same condition as `is_by_boxes` in gemm_boxes.cuh.
     let can_write = has_quads && call.formats.0 == call.formats.1;
     let boxes = if can_write { BoxesOf::of_written(&call.c, &of_c)? } else { BoxesOf::NONE };
     let blocks = [items.min(multiprocessors), 1, 1];
@@ -124,8 +124,8 @@ pub(super) fn launch<'c, S: Scale>(
 mod tests {
     use super::*;
 
-    /// m, n, k, batch and groups of rows of bf16 on an H200, with the times in us of mma.sync with small tiles and of this. Where one
-    /// is faster by a tenth, the rule says so.
+    /// m, n, k, batch and groups of rows of bf16, with the measured times in µs on an H200 of mma.sync with small tiles and of
+    /// wgmma. If one is faster by a tenth, the rule must choose it.
     #[test]
     fn what_is_expected_to_be_faster_was_faster() {
         const MEASURED: [(u32, u32, u32, u32, bool, f64, f64); 23] = [

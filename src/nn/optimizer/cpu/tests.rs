@@ -9,7 +9,7 @@ fn map() -> ParameterMap {
     map
 }
 
-/// In (-1, 1).
+/// Values in (-1, 1).
 fn numbers(len: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -46,7 +46,7 @@ fn groups_share_rules_and_cover_the_buffer() {
     assert_eq!(all, Err(GroupError::NoMatrix("ln".into())));
 }
 
-/// Singular values of the iteration are in 0.68 to 1.13 (Jordan et al., 2024), for both shapes of a matrix.
+/// The singular values after the iteration are within 0.68 to 1.13 (Jordan et al., 2024), for both shapes of a matrix.
 #[test]
 fn newton_schulz_orthogonalises() {
     for (rows, columns) in [(8, 24), (24, 8), (12, 12)] {
@@ -58,7 +58,7 @@ fn newton_schulz_orthogonalises() {
         orthogonalise(&Matrix { start: 0, rows: columns, columns: rows }, &mut transposed, 5).expect("shapes fit");
         let same = (0..x.len()).all(|i| (transposed[i] - x[i % rows * columns + i / rows]).abs() < 1e-12);
         assert!(same, "a transposed matrix gives the transposed result");
-        // Trace of the Gram matrix: the sum of the squares of the singular values.
+        // The trace of the Gram matrix is the sum of the squared singular values.
         let mean = sum_of_squares(&x) / matrix.side() as f64;
         assert!((0.68 * 0.68..1.13 * 1.13).contains(&mean), "{rows} × {columns}: {mean}");
     }
@@ -74,7 +74,7 @@ fn frozen_parameters_stay_and_the_others_move_by_their_optimiser() {
     let outcome = op.update(&map, &update(1), Buffers { p: &mut p, m: &mut m, v: &mut v }, &g).expect("shapes fit");
     assert!(outcome.is_applied && outcome.norm < 20.0, "{outcome:?}");
     assert_eq!(p[..64], start[..64]);
-    // The first update of AdamW is ± the learning rate; no decay of a vector.
+    // The first AdamW update is ± the learning rate; vectors have no decay.
     assert!((192..196).all(|i| ((start[i] - p[i]).abs() - 0.01).abs() < 1e-6), "{:?}", &p[192..196]);
     assert!(m[64..112].iter().all(|m| *m != 0.0) && v[64..192].iter().all(|v| *v == 0.0), "Muon has one moment");
     assert_ne!(p[64..112], start[64..112]);

@@ -1,4 +1,4 @@
-//! The kernels of `kernels/nn/optimizer.cu`, and what they share with the host.
+//! Declarations of the kernels in `kernels/nn/optimizer.cu`, with their constants and device structs.
 
 use crate::{
     device_constants, device_struct,
@@ -11,7 +11,7 @@ use crate::{
     num::rng::Purpose,
 };
 
-/// Elements of a partial sum.
+/// Number of elements per partial sum.
 pub(super) const RUN: usize = 1 << 14;
 
 const FROZEN: u32 = Mode::Frozen as u32;

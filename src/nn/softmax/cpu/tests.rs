@@ -62,7 +62,7 @@ fn keys_that_are_not_kept_have_no_effect() {
             sum == 0.0 && *lse == f64::NEG_INFINITY
         });
     }
-    // Fully masked rows give no NaN to gradients, whatever comes from above.
+    // Fully masked rows cause no NaN in gradients, whatever the incoming gradient.
     let mut dx = vec![7.0; x.len()];
     backward(&OP, &y, &vec![f64::NAN; x.len()], &mut dx).expect("it fits");
     assert!(dx[105..].iter().all(|dx| *dx == 0.0));
@@ -76,7 +76,7 @@ fn a_bias_of_minus_infinity_masks() {
     let (y, lse) = run(&op, &[1.0; 6], mask);
     assert_eq!(y, [0.5, 0.0, 0.5, 0.0, 0.0, 0.0]);
     assert_eq!((lse[0], lse[1]), (1.0 + 2.0_f64.ln(), f64::NEG_INFINITY));
-    // One value for all.
+    // The strides broadcast one value.
     let mask = Mask { bias: Some(Bias { values: &bias[..1], strides: [0; 4] }), ..Mask::default() };
     assert_eq!(run(&op, &[1.0; 6], mask).0[0], 1.0 / 3.0);
     let mask = Mask { bias: Some(Bias { values: &bias[..5], strides: [0, 0, 3, 1] }), ..Mask::default() };

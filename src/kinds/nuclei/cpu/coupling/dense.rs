@@ -3,7 +3,7 @@
 use super::{Kernel, Sums, turned};
 use crate::kinds::{nuclei::real::Real, shared::threads::Threads};
 
-/// `[N × N]` weights of pairs.
+/// Stored matrix J, `[N × N]`.
 #[derive(Default)]
 pub struct Dense<T> {
     j: Vec<T>,
@@ -15,7 +15,7 @@ impl<T: Real> Dense<T> {
         self.j.reserve_exact((most * most).saturating_sub(self.j.len()));
     }
 
-    /// Computes J of a kernel.
+    /// Evaluates J of a kernel for all pairs.
     pub fn plan(&mut self, kernel: Kernel<'_, T>, threads: &Threads) {
         let n = kernel.x.len();
         self.j.resize(n * n, T::ZERO);
@@ -24,7 +24,7 @@ impl<T: Real> Dense<T> {
         });
     }
 
-    /// Takes J of the slots `idx` from the matrix of all slots.
+    /// Copies J of the slots `idx` from the matrix of all slots.
     pub fn plan_matrix(&mut self, all: &[f64], n_slots: usize, idx: &[u32]) {
         let n = idx.len();
         self.j.resize(n * n, T::ZERO);
@@ -34,7 +34,7 @@ impl<T: Real> Dense<T> {
         }
     }
 
-    /// J times [cos, sin, 1], row by row.
+    /// Multiplies J by [cos, sin, 1], row by row.
     pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
         let n = cos.len();
         let rows = self.j.chunks(n.max(1)).zip(cos.iter().zip(sin));
@@ -52,7 +52,6 @@ impl<T: Real> Dense<T> {
         });
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         (self.j.capacity() * T::BYTES) as u64
     }

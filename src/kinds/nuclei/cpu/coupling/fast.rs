@@ -1,23 +1,22 @@
 //! Exact coupling sums in O(N log N).
 //!
-//! e^{-|a - b|} factorises at any point c between a and b: e^{-|a - c|} e^{-|c - b|}. J is the product of two such factors, in
-//! x = f/T and in H. In the binary tree over the nuclei sorted by x, any two nuclei belong to exactly one pair of
-//! neighbouring blocks L and R. There the factor in x splits at the smallest x of R. When L and R are merged by H, the factor
-//! in H splits at the smallest H of all into e^{H} and e^{-H}, once upwards and once downwards (divide and conquer after
-//! Langrené & Warin 2020). Exponents in x are never positive, so the range of f is not limited. Exponents in H are at most
-//! ln D for entropies of D weights; above [`MAX_H_RANGE`] all pairs are summed. Ties follow the sort order, so each pair counts
-//! once.
+//! e^{-|a - b|} factorises at any point c between a and b: e^{-|a - c|} e^{-|c - b|}. J is the product of two such factors, in x
+//! = f/T and in H. In the binary tree over the nuclei sorted by x, any two nuclei belong to exactly one pair of neighbouring
+//! blocks L and R. There the factor in x splits at the smallest x of R. When L and R are merged by H, the factor in H splits at
+//! the smallest H of all into e^{H} and e^{-H}, once upwards and once downwards (divide and conquer after Langrené & Warin 2020).
+//! Exponents in x are never positive, so the range of f is not limited. Exponents in H are at most ln D for entropies of D
+//! weights; above [`MAX_H_RANGE`], the sums run over all pairs. Ties follow the sort order, so each pair counts once.
 //!
 //! Langrené & Warin attenuate running sums from element to element, which accumulates N roundings of factors just below 1.
-//! Splitting at one point needs a few roundings only, and running sums are in double precision.
+//! Splitting at one point needs only a few roundings, and running sums are in double precision.
 //!
-//! The plan keeps what depends on f and H only: the block each element comes from, and its two factors.
+//! The plan stores what depends only on f and H: the block that each element comes from, and its two factors.
 
 use super::{Kernel, Sums, turned};
 use crate::kinds::{nuclei::real::Real, shared::threads::Threads};
 use std::mem::swap;
 
-/// [cos, sin, 1, 0] of a nucleus, or sums of them.
+/// [cos, sin, 1, 0] of one nucleus, or sums over nuclei.
 type Four<T> = [T; 4];
 
 /// Maximum range of H; e^40 is well within single precision.
@@ -28,33 +27,33 @@ pub const MAX_H_RANGE: f64 = 40.0;
 struct Node<T> {
     x: T,
     h: T,
-    /// e^{min H - H}.
+    /// Factor e^{min H - H}.
     falling: T,
     index: u32,
 }
 
-/// Factors of one element in a merge.
+/// Factors of one element in one merge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link<T> {
-    /// e^{-distance in x to the first of the right block} times e^{H - min H}.
+    /// e^{-distance in x to the first element of the right block} times e^{H - min H}.
     rising: T,
-    /// The same times e^{min H - H}.
+    /// e^{-distance in x to the first element of the right block} times e^{min H - H}.
     falling: T,
 }
 
 /// The merge tree of a population, with its workspace.
 #[derive(Default)]
 pub struct Fast<T> {
-    /// Levels merged within chunks, and the length of a chunk.
+    /// Number of levels merged within chunks, and the chunk length.
     local: (usize, usize),
-    /// Levels.
+    /// Number of merge levels.
     levels: usize,
     /// Indices sorted by x.
     order: Vec<(u64, u32)>,
-    /// Sorted x.
+    /// Values x in sorted order.
     xs: Vec<T>,
     nodes: [Vec<Node<T>>; 2],
-    /// `[levels × N]`; local levels chunk by chunk.
+    /// `[levels × N]` 1 if an element comes from the right block; local levels are stored chunk by chunk.
     from_right: Vec<u8>,
     links: Vec<Link<T>>,
     /// Indices sorted by H.
@@ -85,7 +84,7 @@ impl<T: Real> Fast<T> {
         self.w.iter_mut().chain(&mut self.out).for_each(|four| fit(four, most));
     }
 
-    /// Sorts, merges, and stores the factors.
+    /// Sorts and merges the nuclei, and stores the factors.
     pub fn plan(&mut self, kernel: Kernel<'_, T>, threads: &Threads) {
         let n = kernel.x.len();
         self.choose_chunks(n, threads.number());
@@ -131,7 +130,7 @@ impl<T: Real> Fast<T> {
         self.local = (local, 1 << local);
     }
 
-    /// S and d from the stored factors.
+    /// Computes S and d from the stored factors.
     pub fn sums(&mut self, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
         let n = cos.len();
         let (local, piece) = self.local;
@@ -168,7 +167,6 @@ impl<T: Real> Fast<T> {
         }
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let per_level = self.from_right.capacity() + self.links.capacity() * size_of::<Link<T>>();
         let nodes = self.nodes.iter().map(|n| n.capacity() * size_of::<Node<T>>()).sum::<usize>();
@@ -177,7 +175,7 @@ impl<T: Real> Fast<T> {
         (per_level + nodes + four + orders) as u64
     }
 
-    /// Bytes for up to `most` nuclei.
+    /// Memory for up to `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         let per_level = 1 + size_of::<Link<T>>();
         let fixed = 2 * size_of::<Node<T>>() + 4 * size_of::<Four<T>>() + 16 + 4 + T::BYTES;
@@ -191,7 +189,7 @@ fn source_and_target<X>(pair: &mut [Vec<X>; 2], level: usize) -> (&mut [X], &mut
     if level.is_multiple_of(2) { (even, odd) } else { (odd, even) }
 }
 
-/// Merges neighbouring blocks of `half` by H; the left element first on ties.
+/// Merges neighbouring blocks of `half` elements by H; on ties the left element comes first.
 fn merge<T: Real>(
     half: usize,
     from: &[Node<T>],
@@ -230,7 +228,7 @@ fn multiply_factors<T: Real>(links: &mut [Link<T>]) {
     }
 }
 
-/// One level of all sums: moves elements and sums into the merged order and adds the sums between L and R.
+/// Computes one level of all sums: moves elements and sums into the merged order, and adds the sums between L and R.
 fn sum_level<T: Real>(
     half: usize,
     (w, sum): (&[Four<T>], &[Four<T>]),
@@ -252,10 +250,10 @@ fn sum_level<T: Real>(
     }
 }
 
-/// Running sums over the left and the right block.
+/// Running sums over the left block and over the right block.
 type RunningSums = [[f64; 4]; 2];
 
-/// Adds the running sum of the other block to an element, and the element to the running sum of its own block.
+/// Adds the running sum of the other block to an element's sum, and the element to the running sum of its own block.
 #[inline(always)]
 fn add_element<T: Real>(
     carry: &mut RunningSums,
@@ -266,7 +264,7 @@ fn add_element<T: Real>(
     sum: &mut Four<T>,
 ) {
     let [left, right] = carry;
-    // Products with 0 instead of an unpredictable branch.
+    // Products with 0 avoid an unpredictable branch.
     let (in_left, in_right) = if is_right { (T::ZERO, inward) } else { (inward, T::ZERO) };
     let (from_left, from_right) = if is_right { (outward, T::ZERO) } else { (T::ZERO, outward) };
     for i in 0..4 {

@@ -1,25 +1,25 @@
-//! Reference of the coupling of several phase fields, ψ ∈ ℂ^{N×F}, with coupling G between fields:
+//! Reference for the coupling of several phase fields, ψ ∈ ℂ^{N×F}, with coupling G between fields:
 //!
 //! ```text
 //! S_j^a = Σ_k Σ_b G_ab J_jk^{ab} e^{i(φ_k^b - φ_j^a)} A_k^b      J_jk^{ab} = e^{-|f_j^a - f_k^b|/T} e^{-|H_j^a - H_k^b|}
 //! ```
 //!
-//! A = |ψ| is invariant under rotation of all phases. A = ψ is the rule of the original model, which couples second
-//! harmonics. When f and H do not depend on the field, J factors out and is applied once per field.
+//! A = |ψ| is invariant under rotation of all phases. A = ψ is the rule of the original model, which couples second harmonics. If
+//! f and H do not depend on the field, J factors out and is applied once per field.
 
 use crate::kinds::nuclei::real::Real;
 
-/// A complex number.
+/// A complex number, [real, imaginary].
 pub type Complex<T> = [T; 2];
 
 /// Values of all nuclei and fields, `[N × F]`, row by row.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a, T> {
-    /// f / T.
+    /// Scaled errors f / T.
     pub x: &'a [T],
-    /// H.
+    /// Entropies H of the weights.
     pub h: &'a [T],
-    /// ψ.
+    /// Complex states ψ of the oscillators.
     pub psi: &'a [Complex<T>],
     /// `[F × F]` coupling between fields.
     pub g: &'a [T],
@@ -30,9 +30,9 @@ pub struct Fields<'a, T> {
 /// Factor of ψ_k in the sum in addition to its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amplitude {
-    /// |ψ_k|.
+    /// Modulus |ψ_k|, invariant under rotation.
     Covariant,
-    /// ψ_k, as in the original model.
+    /// Complex ψ_k, as in the original model.
     Compat,
 }
 
@@ -55,7 +55,7 @@ impl<T: Real> Fields<'_, T> {
         self.psi.iter().map(wave).unzip()
     }
 
-    /// S by the formula, over all pairs and fields.
+    /// Computes S by the formula, over all pairs and fields.
     pub fn sums(&self, amplitude: Amplitude) -> Vec<Complex<T>> {
         let (z, sent) = self.oscillators(amplitude);
         let sum = |j: usize| {
@@ -71,7 +71,7 @@ impl<T: Real> Fields<'_, T> {
         (0..self.psi.len()).map(sum).collect()
     }
 
-    /// S when f and H do not depend on the field: J is applied first, then G.
+    /// Computes S if f and H do not depend on the field: applies J first, then G.
     pub fn factored(&self, amplitude: Amplitude) -> Vec<Complex<T>> {
         let (z, sent) = self.oscillators(amplitude);
         let f = self.fields;

@@ -1,7 +1,7 @@
 //! Coupling sums S_j = conj(z_j) Σ_k J_jk z_k and d_j = Σ_k J_jk with z = e^{iφ}, by several algorithms.
 //!
-//! Fitness and entropy, and thus J, are constant during the substeps of a generation. [`Coupling::plan`] computes the
-//! quantities that depend on J only (sort order, factors, d) for all following [`Coupling::sums`].
+//! Fitness and entropy, and thus J, are constant during the substeps of a generation. [`Coupling::plan`] computes the quantities
+//! that depend only on J (sort order, factors, d) for all following [`Coupling::sums`].
 
 mod dense;
 mod fast;
@@ -17,9 +17,9 @@ use dense::Dense;
 use fast::Fast;
 use sorted::Sorted;
 
-/// Below this number of nuclei the sum over all pairs is faster than sorting.
+/// Minimum number of nuclei for which sorting is faster than the sum over all pairs.
 const MIN_FAST: usize = 48;
-/// Nuclei per partial sum.
+/// Number of nuclei per partial sum.
 const CHUNK: usize = 4096;
 
 /// The coupling kernel J.
@@ -32,7 +32,7 @@ pub struct Kernel<'a, T> {
 }
 
 impl<T: Real> Kernel<'_, T> {
-    /// J of a pair.
+    /// Coupling J of one pair.
     #[inline(always)]
     pub fn pair(&self, j: usize, k: usize) -> T {
         (-((self.x[j] - self.x[k]).abs() + (self.h[j] - self.h[k]).abs())).exp_neg()
@@ -51,18 +51,17 @@ pub struct Sums<T> {
 }
 
 impl<T: Real> Sums<T> {
-    /// With capacity for `n` nuclei.
+    /// Allocates capacity for `n` nuclei.
     pub fn with_capacity(n: usize) -> Self {
         let room = || Vec::with_capacity(n);
         Self { re: room(), im: room(), d: room() }
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         [&self.re, &self.im, &self.d].iter().map(|array| (array.capacity() * T::BYTES) as u64).sum()
     }
 
-    /// Bytes for up to `most` nuclei.
+    /// Memory for up to `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (3 * most * T::BYTES) as u64
     }
@@ -87,7 +86,7 @@ pub struct Coupling<T> {
 }
 
 impl<T: Real> Coupling<T> {
-    /// For up to `most` nuclei.
+    /// Allocates the workspace for up to `most` nuclei.
     pub fn new(method: CouplingMethod, cutoff: f64, most: usize, threads: &Threads) -> Self {
         let mut new = Self {
             method,
@@ -122,7 +121,7 @@ impl<T: Real> Coupling<T> {
         }
     }
 
-    /// The name of the algorithm in manifests. Which sums are over all pairs follows from the state in every generation.
+    /// Name of the algorithm in manifests. The state of each generation decides whether its sums run over all pairs.
     pub const fn name(&self) -> &'static str {
         match self.method {
             CouplingMethod::Auto | CouplingMethod::Fast => "fast",
@@ -135,7 +134,7 @@ impl<T: Real> Coupling<T> {
         }
     }
 
-    /// The algorithm for `n` nuclei.
+    /// Algorithm used for `n` nuclei.
     pub const fn method_for(&self, n: usize) -> CouplingMethod {
         match self.method {
             CouplingMethod::Auto if n < MIN_FAST => CouplingMethod::Tiled,
@@ -145,7 +144,7 @@ impl<T: Real> Coupling<T> {
         }
     }
 
-    /// Prepares sums with this kernel.
+    /// Prepares the sums with this kernel.
     pub fn plan(&mut self, kernel: Kernel<'_, T>) {
         let ends = kernel.h.iter().map(|h| h.wide()).fold((f64::MAX, f64::MIN), |(a, b), h| (a.min(h), b.max(h)));
         self.is_wide = ends.1 - ends.0 > fast::MAX_H_RANGE;
@@ -157,12 +156,12 @@ impl<T: Real> Coupling<T> {
         }
     }
 
-    /// Prepares sums with a coupling matrix over all slots, of which `idx` are occupied; for [`CouplingMethod::Dense`].
+    /// Prepares the sums with a coupling matrix over all slots, of which `idx` are occupied; for [`CouplingMethod::Dense`].
     pub fn plan_matrix(&mut self, all: &[f64], n_slots: usize, idx: &[u32]) {
         self.dense.plan_matrix(all, n_slots, idx);
     }
 
-    /// S and d for e^{iφ} given as cosines and sines; `kernel` is the planned one.
+    /// Computes S and d from the cosines and sines of the phases; `kernel` must be the planned one.
     pub fn sums(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         out.resize(cos.len());
         let threads = &self.threads;
@@ -177,12 +176,11 @@ impl<T: Real> Coupling<T> {
         }
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         self.fast.n_bytes() + self.sorted.n_bytes() + self.dense.n_bytes()
     }
 
-    /// Bytes for up to `most` nuclei.
+    /// Memory for up to `most` nuclei, bytes.
     pub fn bytes_of(method: CouplingMethod, most: usize) -> u64 {
         match method {
             CouplingMethod::Auto | CouplingMethod::Fast => Fast::<T>::bytes_of(most),
@@ -193,7 +191,7 @@ impl<T: Real> Coupling<T> {
     }
 }
 
-/// From Σ J z to S: rotates by minus the own phase.
+/// Converts Σ J z to S by rotating it by minus the phase of the nucleus.
 #[inline(always)]
 pub fn turned<T: Real>(re: T, im: T, cos: T, sin: T) -> (T, T) {
     (re * cos + im * sin, im * cos - re * sin)

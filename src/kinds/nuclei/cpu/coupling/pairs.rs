@@ -6,10 +6,10 @@ use crate::{
     num::isa::Isa,
 };
 
-/// Nuclei per vector.
+/// Number of nuclei per vector.
 const LANES: usize = 16;
 
-/// The formula evaluated literally: sine and cosine of every phase difference.
+/// Evaluates the formula literally: sine and cosine of every phase difference.
 pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
     let n = cos.len();
     let phase: Vec<T> = cos.iter().zip(sin).map(|(c, s)| s.atan2(*c)).collect();
@@ -25,7 +25,7 @@ pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
     });
 }
 
-/// With e^{iφ} computed once: one exponential per pair.
+/// Sums over all pairs, with e^{iφ} computed once per nucleus: one exponential per pair.
 pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
     let n = cos.len();
     let pieces = out.re.chunks_mut(LANES).zip(out.im.chunks_mut(LANES)).zip(out.d.chunks_mut(LANES)).enumerate();
@@ -40,7 +40,7 @@ pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
     });
 }
 
-/// Nuclei per partial sum, accumulated in double precision: limits the growth of rounding errors with the population.
+/// Number of nuclei per partial sum in double precision; it limits the growth of rounding errors with the population.
 const RUN: usize = 256;
 
 fn tile<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
@@ -58,7 +58,7 @@ fn tile_avx2<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
     tile_body(kernel, cos, sin, first, len)
 }
 
-/// Written with indices and arrays, because this form is vectorised.
+/// Uses indices and arrays, because this form vectorises.
 #[inline(always)]
 fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     let (mut x, mut h) = ([T::ZERO; LANES], [T::ZERO; LANES]);
@@ -85,7 +85,7 @@ fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
     total
 }
 
-/// J = 1: all sums are equal.
+/// Mean-field limit J = 1: all sums are equal.
 pub fn mean_field<T: Real>(cos: &[T], sin: &[T], out: &mut Sums<T>) {
     let total = |of: &[T]| of.chunks(CHUNK).map(|run| run.iter().map(|x| x.wide()).sum::<f64>()).sum::<f64>();
     let (re, im) = (T::of(total(cos)), T::of(total(sin)));

@@ -3,7 +3,7 @@
 use super::{Kernel, Sums, turned};
 use crate::kinds::{nuclei::real::Real, shared::threads::Threads};
 
-/// Nuclei per chunk.
+/// Number of nuclei per chunk.
 const CHUNK: usize = 256;
 
 /// Nuclei in order of f, ties by index.
@@ -20,14 +20,14 @@ impl Sorted {
         self.carried.reserve_exact(most.saturating_sub(self.carried.len()));
     }
 
-    /// Sorts.
+    /// Sorts the nuclei by x.
     pub fn plan<T: Real>(&mut self, x: &[T]) {
         self.order.clear();
         self.order.extend(0..x.len() as u32);
         self.order.sort_unstable_by_key(|i| (x[*i as usize].ordered(), *i));
     }
 
-    /// One linear recurrence upwards and one downwards, in double precision.
+    /// Sums without entropy by two linear recurrences, upwards and downwards, in double precision.
     pub fn scan<T: Real>(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         self.carried.resize(cos.len(), [0.0; 3]);
         let own = |i: usize| [cos[i].wide(), sin[i].wide(), 1.0];
@@ -52,7 +52,7 @@ impl Sorted {
         }
     }
 
-    /// Only pairs with J of at least `cutoff`.
+    /// Sums over pairs with J of at least `cutoff`.
     pub fn sparse<T: Real>(
         &mut self,
         kernel: Kernel<'_, T>,
@@ -96,12 +96,11 @@ impl Sorted {
         }
     }
 
-    /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         (self.order.capacity() * 4 + self.carried.capacity() * 24) as u64
     }
 
-    /// Bytes for up to `most` nuclei.
+    /// Memory for up to `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * (4 + 24)) as u64
     }

@@ -1,24 +1,24 @@
-//! Arriving synapses, summed per target. Nearly every unit has input in every step, so, unlike
-//! [`Arrivals`](super::super::partitioning::Arrivals), this keeps no list of targets.
+//! Sums of arriving synapses per target. Nearly every unit has input in every step, so, unlike
+//! [`Arrivals`](super::super::partitioning::Arrivals), this has no list of targets.
 
 use crate::{data::Csr, kinds::spiking::stimuli::Gain};
 use std::ops::Range;
 
-/// Sums per target of one partition.
+/// Sums of arriving synapse counts per target of one partition.
 pub struct ArrivalSums {
-    /// One per target from the start of the partition, and room for whole blocks.
+    /// Sums by target from `first` on, padded to whole blocks.
     pub of: Vec<i32>,
-    /// First target.
+    /// First target of the partition.
     first: u32,
 }
 
 impl ArrivalSums {
-    /// For this many targets from `first` on.
+    /// Allocates `room` sums for targets from `first` on.
     pub fn new(first: u32, room: usize) -> Self {
         Self { of: vec![0; room], first }
     }
 
-    /// Delivers one spike over the given words.
+    /// Delivers one spike to the targets of the given words.
     #[inline]
     pub fn deliver(&mut self, connectivity: &Csr, words: Range<usize>) {
         let (bits, mask, first) = (connectivity.target_bits, (1_u32 << connectivity.target_bits) - 1, self.first);
@@ -32,7 +32,7 @@ impl ArrivalSums {
         }
     }
 
-    /// Adds what did not fit into the packed counts.
+    /// Adds the parts of counts that do not fit into the packed words.
     fn correct(&mut self, connectivity: &Csr, words: Range<usize>) {
         let at = connectivity.overflow.partition_point(|(i, _)| (*i as usize) < words.start);
         for (i, exact) in connectivity.overflow[at..].iter().take_while(|(i, _)| (*i as usize) < words.end) {

@@ -4,19 +4,19 @@
 //! ([`step`]); noise is drawn for four steps at a time, as many as a Philox call returns. Most time goes into
 //! delivery: about 200 connections per step and spiking unit, to targets all over the array ([`arrivals`]).
 //!
-//! The delay is one step, so threads, each with a contiguous range of units ([`partition`]), synchronise after every
-//! step. Whether steps run in parallel is decided from the work of the last ones.
+//! The delay is one step, so threads, each with a contiguous range of units ([`partition`]), synchronise after every step.
+//! Whether steps run in parallel is decided from the work of the previous ones.
 //!
 //! One core of a 2023 server processor, 138,639 units, 783,000 synaptic events per step, µs per step: delivery 1060
 //! to 1270 (1.35 ns per event), update 125, noise 75, collecting 45.
 //!
-//! tried | result |
+//! | tried | result |
 //! | --- | --- |
-//! noise, auto-vectorised | 114 µs instead of 62 |
-//! the same, indices carried from block to block | not vectorised: 1040 µs |
-//! prefetch of 4 lines of the next row but one | 1.58 ns per event |
-//! prefetch of that whole row, and of the row start 8 rows ahead | 1.38 ns per event: kept |
-//! sums without bounds checks | 1.32 ns instead of 1.38: dropped |
+//! | noise, auto-vectorised | 114 µs instead of 62 |
+//! | the same, indices carried from block to block | not vectorised: 1040 µs |
+//! | prefetch of 4 lines of the row after the next | 1.58 ns per event |
+//! | prefetch of that whole row, and of the row start 8 rows ahead | 1.38 ns per event: kept |
+//! | sums without bounds checks | 1.32 ns instead of 1.38: dropped |
 
 pub mod arrivals;
 pub mod partition;
@@ -40,11 +40,11 @@ use crate::{
 use partition::{Partition, Shared};
 use std::sync::Arc;
 
-/// Steps between two decisions about parallel execution.
+/// Number of steps between two decisions about parallel execution.
 const STRETCH: u64 = 64;
-/// Steps of less work than this, in nanoseconds, run on one thread.
+/// Minimum work per step, in nanoseconds, for parallel execution.
 const PARALLEL_THRESHOLD_NS: u64 = 30_000;
-/// Steps kept: one is written while the one before is delivered and collected.
+/// Number of steps in the ring buffers: one is written while the previous one is delivered and collected.
 const KEPT: usize = 4;
 
 /// A network of leaky units on the CPU.
@@ -56,12 +56,12 @@ pub struct LeakySim {
     partitioning: Partitioning,
     partitions: Vec<Partition>,
     rings: Vec<RingBuffer>,
-    /// Estimated nanoseconds per step, from the last steps.
+    /// Estimated nanoseconds per step, from the previous steps.
     work_per_step: u64,
 }
 
 impl LeakySim {
-    /// Before step 0.
+    /// Creates a network in its state before step 0.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let host = HostState::new(params, context, setup)?;
         let partitioning = Partitioning::new(&host.setup.connectivity, threads);
@@ -80,7 +80,7 @@ impl LeakySim {
         })
     }
 
-    /// Applies the stimuli active from this step on.
+    /// Applies the stimuli that are active from this step on.
     fn apply_stimuli(&mut self) {
         self.stimuli = self.host.plan.at(self.host.step, self.host.setup.n());
         self.partitions.iter_mut().for_each(|partition| partition.apply_stimuli(&self.stimuli));

@@ -21,47 +21,47 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Stands for "never" as the step of a last spike.
+/// Value of `last_spike` for units that never spiked.
 pub const NEVER: u64 = u64::MAX;
 
-/// Words of a row that are prefetched.
+/// Maximum number of words of a row that are prefetched.
 const MAX_PREFETCH_WORDS: usize = 384;
 
-/// What all partitions read during a run of steps.
+/// Inputs that all partitions share during a run of steps.
 pub struct Shared<'a> {
-    /// The model.
+    /// Constants of the model.
     pub constants: Constants,
     /// Seed of every draw.
     pub seed: u64,
-    /// The connectivity.
+    /// Connections by presynaptic neuron.
     pub connectivity: &'a Csr,
-    /// Its division into partitions.
+    /// Division of the connectivity into partitions.
     pub partitioning: &'a Partitioning,
-    /// Active stimuli.
+    /// Stimuli that are active in these steps.
     pub stimuli: &'a ActiveStimuli<f32>,
-    /// Recent spikes, per partition.
+    /// Ring buffers of recent spikes, by partition.
     pub rings: &'a [RingBuffer],
-    /// Manual kicks for the first of these steps.
+    /// Manual kicks, with the first of these steps, in which they act.
     pub manual_kicks: (u64, &'a [(u32, f32)]),
-    /// Completed steps between samples of traced neurons.
+    /// Number of steps between samples of traced neurons.
     pub trace_every: u64,
     /// Whether and how to time.
     pub measure: Follow,
 }
 
-/// The units of one thread, and its buffers. Arrays count from the start of the range.
+/// Units of one thread, with its buffers. Arrays start at the first unit of the range.
 pub struct Partition {
     index: usize,
     range: Range<u32>,
-    /// Potentials, with room for whole blocks.
+    /// Potentials, padded to whole blocks.
     pub v: Vec<f32>,
     /// Step of each unit's last spike, or [`NEVER`].
     pub last_spike: Vec<u64>,
-    /// Units to be traced, ascending.
+    /// Traced units, ascending.
     pub traced: Vec<u32>,
     /// Units that receive no input.
     closed: Vec<u32>,
-    /// Currents, and during a step kicks too; empty until there are some.
+    /// Currents, plus kicks during a step; empty while there are none.
     inputs: Vec<f32>,
     sums: ArrivalSums,
     /// Noise of amplitude 1 in the steps `4 group .. 4 group + 4`.
@@ -69,14 +69,14 @@ pub struct Partition {
     group: Option<u64>,
     kick_generator: KickGenerator,
     kicks: Vec<(u32, f32)>,
-    /// The first unit with a non-finite potential.
+    /// First unit with a non-finite potential.
     pub non_finite: Option<NonFinite>,
-    /// Times of this thread since they were last collected.
+    /// Timings of this thread since they were last collected.
     pub pass: Pass,
 }
 
 impl Partition {
-    /// Before step 0.
+    /// Creates the partition in its state before step 0.
     pub fn new(index: usize, range: Range<u32>, seed: u64) -> Self {
         let room = room(range.len());
         let mut partition = Self {
@@ -99,12 +99,12 @@ impl Partition {
         partition
     }
 
-    /// The units of the partition.
+    /// Range of units of the partition.
     pub fn range(&self) -> Range<u32> {
         self.range.clone()
     }
 
-    /// The potentials.
+    /// Potentials of the units, without padding.
     pub fn potentials(&self) -> &[f32] {
         &self.v[..self.range.len()]
     }
@@ -129,7 +129,7 @@ impl Partition {
         self.pass = pass;
     }
 
-    /// The kicks of this step, except those to closed units.
+    /// Collects the kicks of this step, except those to closed units.
     fn kick(&mut self, step: u64, shared: &Shared<'_>) {
         let manual_kicks = if shared.manual_kicks.0 == step { shared.manual_kicks.1 } else { &[] };
         self.kick_generator.kicks(step, shared.stimuli, self.range.clone(), manual_kicks, &mut self.kicks);
@@ -163,7 +163,7 @@ impl Partition {
         events
     }
 
-    /// Prefetches for the next spikes: the start of a later row, and the row of the next but one.
+    /// Prefetches for the next spikes: the start of a later row, and the row after the next.
     #[inline]
     fn prefetch_rows(&self, spikes: &[u32], shared: &Shared<'_>) {
         if let Some(later) = spikes.get(8) {
@@ -187,7 +187,7 @@ impl Partition {
         }
     }
 
-    /// Steps all units.
+    /// Updates all units and collects their spikes.
     fn integrate(&mut self, step: u64, shared: &Shared<'_>, spikes: &mut Vec<u32>) {
         self.put_kicks(shared.stimuli);
         let sweep = StepArrays {
@@ -243,7 +243,7 @@ impl Partition {
         }
     }
 
-    /// Returns to before step 0.
+    /// Returns to the state before step 0.
     pub fn rewind(&mut self, seed: u64) {
         self.v.fill(0.0);
         self.v.iter_mut().zip(self.range.clone()).for_each(|(v, i)| *v = start(seed, i));
@@ -253,7 +253,7 @@ impl Partition {
         self.kick_generator.forget();
     }
 
-    /// Bytes held: units; arrivals and noise.
+    /// Memory in bytes of the units, and of arrivals and noise.
     pub fn n_bytes(&self) -> (u64, u64) {
         let units = self.v.len() * 4 + self.last_spike.len() * 8 + self.inputs.len() * 4;
         (units as u64, (self.sums.of.len() * 4 + self.v.len() * 16) as u64)

@@ -1,4 +1,4 @@
-//! The definition in [`leaky`], written plainly: every unit, every step. Backends are tested against it bit for bit.
+//! Literal form of the definition in [`leaky`]: every unit, every step. Backends are tested against it bit for bit.
 
 use crate::{
     data::Csr,
@@ -21,13 +21,13 @@ pub struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Before step 0.
+    /// Creates the network before step 0.
     pub fn new(connectivity: &'a Csr, plan: &'a StimulusPlan, constants: Constants, seed: u64) -> Self {
         let v = (0..connectivity.n()).map(|i| leaky::start(seed, i)).collect();
         Self { connectivity, plan, constants, seed, v, spiked: vec![], step: 0 }
     }
 
-    /// One step; returns the units that spiked.
+    /// Takes one step. Returns the units that spiked.
     pub fn step(&mut self) -> &[u32] {
         let now = self.plan.at::<f32>(self.step, self.connectivity.n());
         let mut sums = vec![0_i32; self.v.len()];
@@ -75,7 +75,7 @@ impl<'a> Reference<'a> {
         kicks
     }
 
-    /// v of every unit now.
+    /// Current v of every unit.
     pub fn states(&self) -> &[f32] {
         &self.v
     }

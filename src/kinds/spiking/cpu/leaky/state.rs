@@ -1,4 +1,4 @@
-//! Saved states of leaky units, independent of threads and backend. Noise has no state: it is addressed.
+//! Saved states of leaky units, independent of threads and backend. Noise is addressed and has no state.
 
 use super::LeakySim;
 use crate::{
@@ -13,7 +13,7 @@ const MODEL: &str = "spiking, leaky integrator";
 
 pub use super::partition::NEVER;
 
-/// Everything needed to continue bit for bit.
+/// Creates a snapshot that suffices to continue bit for bit.
 pub(super) fn write(sim: &LeakySim) -> Snapshot {
     let sent = sim.host.step.checked_sub(1);
     let in_flight: Vec<u32> =
@@ -30,7 +30,7 @@ pub(super) fn write(sim: &LeakySim) -> Snapshot {
     )
 }
 
-/// Makes a snapshot.
+/// Creates a snapshot from its parts.
 pub fn compose(
     dt_ms: f64,
     step: u64,
@@ -52,7 +52,7 @@ pub fn compose(
     out
 }
 
-/// Restores a state; an `Err` leaves the simulation unchanged.
+/// Restores a state; on `Err` the simulation is unchanged.
 pub(super) fn read(sim: &mut LeakySim, from: &Snapshot) -> Result<(), SimError> {
     let saved = parse(sim.host.setup.n(), sim.host.params.dt_ms(), from)?;
     sim.host.step = saved.step;
@@ -74,13 +74,13 @@ pub(super) fn read(sim: &mut LeakySim, from: &Snapshot) -> Result<(), SimError> 
     Ok(())
 }
 
-/// A parsed state.
+/// Contents of a saved state.
 pub struct Saved {
-    /// Completed steps.
+    /// Number of completed steps.
     pub step: u64,
-    /// Of every unit.
+    /// Potential of every unit.
     pub v: Vec<f32>,
-    /// Step of the last spike, or [`NEVER`].
+    /// Step of each unit's last spike, or [`NEVER`].
     pub last_spike: Vec<u64>,
     /// Units that fired in the last step.
     pub in_flight: Vec<u32>,
@@ -90,7 +90,7 @@ pub struct Saved {
     pub counted: Counted,
 }
 
-/// Reads a state of this network; changes nothing.
+/// Parses a state of a network of `n` units.
 pub fn parse(n: u32, dt_ms: f64, from: &Snapshot) -> Result<Saved, SimError> {
     from.expect_model(MODEL)?;
     if from.read_number::<f64>("dt_ms")?.to_bits() != dt_ms.to_bits() {

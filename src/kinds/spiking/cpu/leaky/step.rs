@@ -1,35 +1,35 @@
-//! One step of all units of a partition: one pass over arrays, eight or sixteen units per instruction.
+//! One step of all units of a partition, in one pass over arrays with eight or sixteen units per instruction.
 
 use crate::{
     kinds::spiking::leaky::{Constants, THRESHOLD},
     num::isa::Isa,
 };
 
-/// Units taken together; arrays have room for whole blocks.
+/// Number of units per block; arrays are padded to whole blocks.
 pub const BLOCK: usize = 32;
 
-/// Room for so many units, in whole blocks.
+/// Length of an array for `units` units, in whole blocks.
 pub const fn room(units: usize) -> usize {
     units.next_multiple_of(BLOCK)
 }
 
 type Block = [f32; BLOCK];
 
-/// The arrays of a partition, all as long as [`room`] returns, except `drive`, which is empty without stimuli.
+/// Arrays of a partition, of the length that [`room`] returns, except `drive`, which is empty without stimuli.
 pub struct StepArrays<'a> {
-    /// Potentials.
+    /// Potentials, updated in place.
     pub v: &'a mut [f32],
-    /// Synapses that arrived; left 0.
+    /// Sums of arrived synapses; cleared.
     pub sums: &'a mut [i32],
-    /// Currents and kicks.
+    /// Currents plus kicks.
     pub drive: &'a [f32],
     /// Noise of amplitude 1.
     pub units: &'a [f32],
 }
 
 impl StepArrays<'_> {
-    /// Takes the step; units that spiked are appended to `spiked`, ascending, counted from `first`, possibly
-    /// including padding of the last block. Returns whether all potentials are finite.
+    /// Takes the step. Appends the units that spiked to `spiked`, ascending, numbered from `first`, possibly including padding of
+    /// the last block. Returns whether all potentials are finite.
     pub fn run(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) -> bool {
         #[cfg(target_arch = "x86_64")]
         match Isa::best() {
@@ -54,7 +54,7 @@ impl StepArrays<'_> {
         self.plain(constants, first, spiked, |v| above_avx2(v))
     }
 
-    /// Compiled once per instruction set.
+    /// Body of the step, compiled once per instruction set.
     #[inline(always)]
     fn plain(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>, above: impl Fn(&Block) -> u32) -> bool {
         let (v, sums) = (self.v.as_chunks_mut::<BLOCK>().0, self.sums.as_chunks_mut::<BLOCK>().0);
@@ -101,7 +101,7 @@ fn block(
     non_finite == 0
 }
 
-/// Bit i: unit i is at or above the threshold.
+/// Bit mask of the units at or above the threshold.
 fn above(v: &Block) -> u32 {
     v.iter().enumerate().fold(0, |bits, (i, v)| bits | u32::from(*v >= THRESHOLD) << i)
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::num::uniform::signed_unit;
 
-    /// Every instruction set gives the bits of the scalar step.
+    /// Tests that every instruction set gives the bits of the scalar step.
     #[test]
     fn blocks_are_plain_steps() {
         let constants = Constants { w_unit: 0.007_3, amplitude: 0.4, decay: 0.9 };
