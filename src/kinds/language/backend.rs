@@ -98,7 +98,7 @@ impl Batch<'_> {
 /// Update rule of the weight matrices in blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MatrixUpdate {
-    /// AdamW, as all other parameters.
+    /// AdamW, as for all other parameters.
     AdamW,
     /// Muon: momentum SGD with orthogonalised updates.
     Muon {
@@ -119,7 +119,7 @@ pub struct Hyper {
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Added to the root of the second moment.
+    /// Constant added to the root of the second moment.
     pub eps: f32,
     /// Decoupled weight decay of embeddings and matrices.
     pub weight_decay: f32,
@@ -140,7 +140,7 @@ impl Hyper {
         AdamW { beta1, beta2, eps }
     }
 
-    /// Momentum and Newton-Schulz coefficients of Muon.
+    /// Momentum and other constants of Muon.
     pub fn muon(&self) -> Muon {
         let momentum = match self.matrices {
             MatrixUpdate::Muon { momentum, .. } => momentum.into(),
@@ -163,7 +163,7 @@ impl Hyper {
     }
 }
 
-/// What a step was.
+/// Statistics of a training step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepStats {
     /// Mean loss over the targets, nats, with dropout.

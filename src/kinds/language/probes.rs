@@ -36,9 +36,9 @@ pub use common::{GRADIENT_NORM, HELD_OUT, LEARNING_RATE, LOSS, SAMPLES, TOKENS};
 
 /// Valid values of a probe argument.
 pub enum ArgValues {
-    /// Indices `0..n`.
+    /// Indices `0..n` as strings.
     Numbers(usize),
-    /// Listed names.
+    /// Names, such as those of parameters.
     Names(Vec<String>),
 }
 

@@ -1,4 +1,4 @@
-//! # A transformer that trains and writes while it is watched
+//! # A transformer language model that is observed while it trains
 //!
 //! A decoder of the GPT family on tokens of a text: embeddings, L blocks of attention and feed-forward layer, logits.
 //!
@@ -14,17 +14,17 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`params`](Params) | parameters |
-//! | [`model`] | sizes, names and first values of the model's parameters |
-//! | [`weights`] | initial weights of files |
-//! | [`backend`] | what the simulation asks of a backend |
-//! | [`network`], [`plan`] | the passes of the model over the layers of a backend, and the tensors that they hold |
-//! | [`cpu`] | the model on the CPU: the definition |
-//! | [`cuda`] | the same on a GPU |
-//! | [`setup`] | the text as tokens |
-//! | [`simulation`] | what the kind adds to the simulation of a language model |
-//! | [`probes`], `readings`, [`sampler`] | what can be shown |
-//! | [`language`](super::language) | what all kinds that learn language share: the simulation, texts, batches, writing and scoring |
+//! | [`params`](Params) | parameters of a project |
+//! | [`model`] | sizes, names and initial values of the model's parameters |
+//! | [`weights`] | initial weights read from files |
+//! | [`backend`] | interface between the simulation and its backends |
+//! | [`network`], [`plan`] | forward and backward pass over the layers of a backend, and the tensors that they hold |
+//! | [`cpu`] | reference implementation on the CPU |
+//! | [`cuda`] | implementation on a GPU |
+//! | [`setup`] | tokenised text |
+//! | [`simulation`] | the kind's implementation of [`LanguageKind`](super::language::kind::LanguageKind) |
+//! | [`probes`], `readings`, [`sampler`] | probes and their readings |
+//! | [`language`](super::language) | parts shared by all language kinds: simulation, texts, batches, sampling and scoring |
 //! | [`bench`] | benchmark of training steps |
 
 pub mod backend;
@@ -66,10 +66,10 @@ use setup::Setup;
 use simulation::TransformerSim;
 use std::sync::Arc;
 
-/// A step is one update of the optimiser.
+/// Time base of the kind: a step is one update of the optimiser.
 pub const STEPS: TimeBase = TimeBase::count("step", "steps");
 
-/// The kind.
+/// Marker type that implements [`Kind`] for transformers.
 pub struct TransformerKind;
 
 impl Kind for TransformerKind {
@@ -79,7 +79,7 @@ impl Kind for TransformerKind {
         loss of every token can be watched.";
     const NAME: &'static str = "transformer";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    /// Devices sum in other orders, and the differences grow with every step.
+    /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
@@ -102,7 +102,7 @@ impl Kind for TransformerKind {
         STEPS
     }
 
-    /// For a vocabulary of bytes, unless the text is read: then the simulation counts.
+    /// Assumes a vocabulary of bytes; if the project reads a text, the simulation counts instead.
     fn counts(params: &Params) -> Vec<StepCount> {
         match assumed(params) {
             Some((config, layout)) => counts(params, &config, &layout),
@@ -158,7 +158,7 @@ impl Kind for TransformerKind {
     }
 }
 
-/// The model on a device, with zero weights.
+/// Creates the backend with zero weights.
 fn start_backend(
     params: &Params,
     config: &Config,
@@ -172,21 +172,21 @@ fn start_backend(
     }
 }
 
-/// The model with a vocabulary of bytes.
+/// Sizes and layout for a vocabulary of 256 bytes; `None` if the model cannot be built.
 fn assumed(params: &Params) -> Option<(Config, Arc<Layout>)> {
     let config = Config::new(params, 256).ok()?;
     let layout = Arc::new(Layout::new(&config).ok()?);
     Some((config, layout))
 }
 
-/// What a step does.
+/// Tokens, operations and bytes per step.
 fn counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
     let tokens = (params.training.sequences() * config.context) as f64;
     let parameters = layout.map.count();
     vec![
         StepCount::items("tokens", tokens),
         StepCount::ops("of the model, 6 N + 6 L C T per token", tokens * config.flops_per_token(parameters)),
-        // Weights and gradients are read and written, two moments as well.
+        // Weights, gradients and both moments are read; weights and moments are written.
         StepCount::bytes("of the optimiser", 28.0 * parameters as f64),
     ]
 }

@@ -43,7 +43,7 @@ pub trait TextNetwork: Send {
 pub struct CpuBackend<T> {
     /// Model, optimiser state and workspace.
     pub trainer: T,
-    /// Thread pool.
+    /// Pool that runs the operations of the model.
     pub threads: Threads,
     /// The copy that samples a text, while it is in use.
     texts: Option<Weak<Mutex<dyn TextModel>>>,

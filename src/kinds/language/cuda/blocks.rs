@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 /// Operations of blocks and their implementations. Modules are loaded at first use.
 pub struct BlockOps {
-    /// Fused operations.
+    /// Element-wise operations that are fused with others.
     pub fused: Fused,
     /// Activation functions and their gradients.
     pub activation: CudaActivation,

@@ -64,9 +64,9 @@ buffers! {
             pub gradient: Buf<f32> = Workspace "gradient" s.n_trained;
         }
         "optimiser" {
-            /// First moments.
+            /// First moments of AdamW, momentum of Muon.
             pub means: Buf<f32> = State "first moments" s.n_trained;
-            /// Second moments.
+            /// Second moments of AdamW.
             pub squares: Buf<f32> = State "second moments" s.n_trained;
             /// Update count and loss scale.
             pub state: Buf<OptimizerState> = Derived "optimiser state" 1;
@@ -111,7 +111,7 @@ buffers! {
 pub struct UpdatePlan {
     /// Matrices that Muon updates.
     pub matrices: Vec<MatrixRun>,
-    /// Newton-Schulz iterations.
+    /// Newton-Schulz iterations per update.
     pub iterations: u32,
     /// Whether norms of parameters are measured.
     pub measures: bool,

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 /// Operations that every model uses, and their implementations.
 pub struct ModelOps {
-    /// Matrix multiplications.
+    /// Matrix multiplications and their implementations.
     pub gemm: CudaGemm,
     /// Default GEMM options.
     pub options: Options,
