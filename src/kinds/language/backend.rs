@@ -233,7 +233,7 @@ pub fn view_norms<R: Real>(map: &ParameterMap, before: &[R], weights: &[R], grad
 /// Whether a step or evaluation was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Completed.
+    /// The step or evaluation was completed.
     Done,
     /// Interrupted; the state is unchanged.
     Stopped,

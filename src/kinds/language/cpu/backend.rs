@@ -29,7 +29,7 @@ pub trait CpuTrainer: Send {
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
     /// A copy of the weights and tables that decoders read.
     fn text_network(&self) -> Result<impl TextNetwork + 'static, SimError>;
-    /// Host memory in bytes: [weights and tables, activations].
+    /// Host memory in bytes: of weights and tables, and of activations.
     fn n_bytes(&self) -> [u64; 2];
 }
 

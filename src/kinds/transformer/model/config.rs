@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Position encoding.
+/// Encoding of token positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Position {
     /// Rotary positions: queries and keys are rotated.
@@ -53,11 +53,11 @@ pub struct Config {
     pub width: usize,
     /// Width of feed-forward layers, F.
     pub hidden: usize,
-    /// Position encoding.
+    /// Encoding of token positions.
     pub positions: Position,
     /// Activation function of feed-forward layers.
     pub activation: ActivationFunction,
-    /// Normalisation function.
+    /// Normalisation in blocks and before the logits.
     pub norm: NormFunction,
     /// Placement of the norms in a block.
     pub placement: NormPlacement,

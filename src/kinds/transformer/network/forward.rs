@@ -1,4 +1,4 @@
-//! Forward pass.
+//! Forward pass of the model.
 
 use super::{Block, DropSite, Head, Run, Stats, Tensor, gain, split, weight};
 use crate::{
