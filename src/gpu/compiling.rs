@@ -51,7 +51,7 @@ impl Compiling {
     }
 }
 
-/// Module that is being compiled, if its load takes longer than [`COMPILED_WITHIN`].
+/// Module that is being compiled, if its load takes longer than a load from the driver's cache.
 pub fn compiling() -> Option<Compiling> {
     locked(|loads| loads.compiling(Instant::now()))
 }
