@@ -38,7 +38,7 @@ impl ScaleColors {
         }
     }
 
-    /// Whether a value has a colour. NaN and infinities have none; on a logarithmic scale neither have values ≤ 0.
+    /// Whether a value has a colour. NaN and infinities have none; on a logarithmic colormap neither have values ≤ 0.
     fn has_color(self, value: f32, is_log: bool) -> bool {
         value.is_finite() && !(is_log && self != Self::Diverging && value <= 0.0)
     }

@@ -269,7 +269,7 @@ pub trait Backend: Send {
     /// [`IGNORED`]. Changes no state. Checks [`Pass::is_stopping`] at least every 100 ms; the losses of a stopped call are
     /// incomplete.
     fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Number of training-sized batches that one call of `evaluate` processes best.
+    /// Number of training-sized batches that one call of `evaluate` should process.
     fn batches_at_once(&self) -> usize {
         1
     }

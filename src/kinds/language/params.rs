@@ -153,7 +153,7 @@ macro_rules! training {
         }
 
         impl Training {
-            /// What a step uses.
+            /// Optimiser settings of step `step`, counted from 0.
             pub fn hyper(&self, step: u64) -> $crate::kinds::language::backend::Hyper {
                 $crate::kinds::language::backend::Hyper {
                     learning_rate: self.rate_at(step) as f32,
@@ -169,7 +169,7 @@ macro_rules! training {
                 self.schedule.rate_at(self.learning_rate, self.warm_up, step)
             }
 
-            /// Sequences of a step.
+            /// Sequences per step.
             pub fn sequences(&self) -> usize {
                 self.batch as usize * self.micro_batches as usize
             }

@@ -8,8 +8,8 @@
 //! | `recompute-gpt2` | `train-gpt2` with whole blocks recomputed in the backward pass |
 //! | `unfused-…`, `measured-…` | without fused layers; with measured GEMM implementations |
 //! | `f32-…` | in f32, as the baseline of bf16 |
-//! | `dropout-chars`, `attention-dropout-chars`, `unfused-dropout-chars` | with dropout of 0.2; also of attention
-//! probabilities; without fused layers |
+//! | `dropout-chars`, `unfused-dropout-chars` | with dropout of 0.2; without fused layers |
+//! | `attention-dropout-chars` | with dropout of 0.2, of attention probabilities too |
 //!
 //! Dropout is off unless the name says otherwise, and a step has [`Case::micro_batches`] micro-batches. A [`Workload`]
 //! contains all that another program needs to run the same case. Times are those of whole steps, optimiser included, until

@@ -10,8 +10,8 @@
 //! | [`call_sites`] | GEMM implementation per call site |
 //! | [`decode`], [`text_copy`] | decoding in chunks; a copy of the model that samples texts concurrently with steps |
 //! | [`plan`] | tensor groups in an arena, batch sizes |
-//! | [`format`](mod@format), [`error`], [`kernels`], [`modules`] | number formats, errors of passes, kernels of a step,
-//! modules to load |
+//! | [`format`](mod@format), [`error`] | number formats, errors of passes |
+//! | [`kernels`], [`modules`] | kernels of a step, modules to load |
 //!
 //! # A step
 //!
