@@ -264,34 +264,34 @@ impl ValueEnum for Format {
     }
 }
 
-/// `auto`, `cpu`, `cuda`, or `cuda:1` on a machine with several GPUs.
+/// Device argument: `auto`, `cpu`, `cuda`, or `cuda:1` on a machine with several GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceArg {
     pub choice: DeviceChoice,
-    /// Number of the GPU, if one was given.
+    /// Index of the GPU, if one was given.
     pub gpu: Option<u32>,
 }
 
-/// The length of a run, as typed.
+/// Length of a run, as typed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Duration {
     /// A number without a unit.
     Bare(f64),
     /// Simulated time, ms.
     Time(f64),
-    /// A number of steps, and what they are called.
+    /// Number of steps, and the name of the unit as typed.
     Count(u64, String),
 }
 
-/// An interval of checkpoints.
+/// Interval between checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum CheckpointInterval {
-    /// Wall time, seconds.
+    /// Wall time in seconds.
     Secs(f64),
     Steps(u64),
 }
 
-/// `10min`, `90 s`, `5000steps`.
+/// Parses an interval such as `10min`, `90 s` or `5000steps`.
 fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
     let steps = text.trim().strip_suffix("steps").or_else(|| text.trim().strip_suffix("step"));
     if let Some(n) = steps.and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0) {
@@ -305,7 +305,8 @@ fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
     }
 }
 
-/// `200ms`, `1 s`, `2min`, `400generations`, `1 update`; whether the kind counts is known later.
+/// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. Whether the unit fits the kind is
+/// checked later.
 fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(n) = text.trim().parse::<f64>() {
         return duration_ms(text).map(|_| Duration::Bare(n));
@@ -321,7 +322,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     duration_ms(text).map(Duration::Time)
 }
 
-/// A simulated time, in ms without a unit.
+/// Parses a simulated time in ms; a number without a unit is in ms.
 fn duration_ms(text: &str) -> Result<f64, String> {
     match Unit::Ms.parse(text)? {
         ms if (0.0..=1e12).contains(&ms) => Ok(ms),
@@ -330,7 +331,7 @@ fn duration_ms(text: &str) -> Result<f64, String> {
 }
 
 impl Duration {
-    /// Sets the length of a run.
+    /// Sets the length of a run; an error if the unit does not fit the kind.
     pub fn apply(&self, plan: &mut RunPlan, base: TimeBase) -> Result<(), String> {
         match (self, base) {
             (Self::Bare(ms) | Self::Time(ms), TimeBase::Seconds { .. }) => plan.duration_ms = *ms,
@@ -359,7 +360,7 @@ impl Duration {
     }
 }
 
-/// Any kind can be given `steps`; one that counts also its own word.
+/// Whether `word` names the steps of a kind: `steps`, or the unit that the kind counts.
 fn is_name(word: &str, base: TimeBase) -> bool {
     [base.singular(), base.plural(), "step", "steps"].contains(&word)
 }
@@ -390,7 +391,7 @@ mod tests {
             ("0.5", count, "not a whole number of generations"),
             ("1.5 generations", count, "`1.5` is not a whole number of generations"),
             ("long", count, "is not a number"),
-            // As a shell writes `${UNSET}ms`.
+            // The argument if a shell expands an unset variable in `${UNSET}ms`.
             ("ms", time, "a number is missing before the unit"),
             ("generations", count, "`` is not a whole number of generations"),
             ("-1", time, "-1 ms is not a simulated time"),

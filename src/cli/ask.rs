@@ -1,4 +1,4 @@
-//! `neuropil ask RUN REQUEST`: asks the simulation of a run, at its last checkpoint or at its end.
+//! `neuropil ask RUN REQUEST`: sends a request to the simulation of a run, at a checkpoint or at its end.
 
 use super::{
     ask_args::{AskArgs, AskOptions},
@@ -58,7 +58,8 @@ pub(super) fn ask(args: AskArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The simulation at the last checkpoint, with notes about it; without one, simulated again up to the end of the run.
+/// Loads the simulation at a checkpoint, with notes about it; without a checkpoint, simulates again up to the end of the
+/// run.
 fn simulation(run: &RunFolder, args: &AskOptions) -> Result<(Box<dyn Simulation>, Vec<String>), CliError> {
     let at_checkpoint = run.manifest.checkpoints.first().is_some_and(|c| args.at.is_none_or(|step| c.step <= step));
     let from = if at_checkpoint { Some(run.continuation(args.at, &Progress::default())?) } else { None };
@@ -128,7 +129,7 @@ pub(super) fn in_thread<T: Send + 'static>(
     Ok(thread.join().map_err(panicked)??)
 }
 
-/// Takes the options of `ask` out of the words after the name of a request; arguments of the request have precedence.
+/// Separates the options of `ask` from the words after the name of a request; arguments of the request have precedence.
 fn without_options(spec: &RequestSpec, words: Vec<String>) -> (Vec<String>, AskOptions) {
     let command = AskOptions::augment_args(clap::Command::new("neuropil ask").no_binary_name(true));
     let (mut arguments, mut options) = (vec![], vec![]);
@@ -160,7 +161,7 @@ fn is_argument(spec: &RequestSpec, name: &str) -> bool {
     (name == "elements" && !spec.over.is_empty()) || spec.params.iter().any(|p| p.name == name.replace('-', "_"))
 }
 
-/// `--name value` and `--name=value`, and `--elements 3,5`.
+/// Parses `--name value`, `--name=value` and `--elements 3,5`.
 fn parse(spec: &RequestSpec, words: &[String]) -> Result<Request, CliError> {
     let mut request = spec.request(vec![]);
     let mut words = words.iter();

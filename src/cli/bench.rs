@@ -1,4 +1,4 @@
-//! `neuropil bench`: benchmarks of the device, of matrix multiplication, and those that kinds declare.
+//! `neuropil bench`: benchmarks of the device, of matrix multiplication, and of kinds.
 
 use super::{
     args::BenchArgs, bench_taps, device, error::CliError, progress::ProgressLine, signal, stdout::print_line, torch,
@@ -19,9 +19,9 @@ use std::{
     time::Duration,
 };
 
-/// One measurement: as JSON, and as a line.
+/// Measurements, each as JSON and as a line of text.
 pub(super) type Rows = Vec<(Json, String)>;
-/// All measurements of a kind.
+/// Runs all measurements of a kind.
 type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
@@ -48,7 +48,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The measurements of a kind.
+/// Returns the measurements of a kind as a job; `None` if there is no such benchmark.
 fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     let chosen = device::choose(args.device.choice, args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0))?;
     let (repeats, only) = (args.repeats, args.only.clone());
@@ -76,7 +76,7 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     })
 }
 
-/// A measurement with that of PyTorch, if there is one to compare with.
+/// Adds the measurement of PyTorch to a row, if it has a case for comparison.
 fn compared(
     row: BenchRow,
     options: &BenchOptions,
@@ -93,7 +93,7 @@ fn compared(
     Ok((json!({ "training": row.values, "torch": torch.as_ref().ok(), "without_torch": torch.as_ref().err() }), line))
 }
 
-/// Matrix multiplication by every backend of the device.
+/// Benchmarks matrix multiplication on every backend of the device.
 fn matrix_products(
     device: &Device,
     threads: u32,
@@ -125,7 +125,7 @@ fn gemm_line(row: &gemm::BenchRow) -> String {
     )
 }
 
-/// Peak performance of the device; saved for the roofline.
+/// Measures the peak performance of the device, and saves it for the roofline.
 fn ceilings(device: &Device, threads: u32) -> Result<Rows, SimError> {
     let mut measured = match device {
         Device::Cuda(gpu) => ceilings::measure_gpu(gpu)?,

@@ -1,4 +1,4 @@
-//! `neuropil bench taps`: what readings for the screen cost a running simulation of any kind.
+//! `neuropil bench taps`: cost of readings for the screen in a running simulation of any kind.
 
 use super::{
     args::BenchArgs, device::Chosen, error::CliError, progress::ProgressLine, run::base_of, session, stdout::print_line,
@@ -15,12 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time between two readings of states, and target duration of a batch: those of the engine.
+/// Interval between two readings of states, and target duration of a batch; both as in the engine.
 const READ_EVERY: Duration = Duration::from_millis(16);
 const BATCH_SECS: f64 = 0.008;
 /// Duration of a measurement without taps, seconds.
 const SECS: f64 = 1.0;
-/// Elements of a series over elements.
+/// Number of elements of a series over elements.
 const N_CHOSEN: u32 = 8;
 
 #[derive(Serialize)]
@@ -28,20 +28,20 @@ struct Row {
     /// Name of the case.
     case: &'static str,
     device: String,
-    /// Steps of a measurement, from step 0.
+    /// Steps per measurement, from step 0.
     steps: u64,
-    /// Steps per second without taps, and with them: medians.
+    /// Median steps per second without taps and with taps.
     without: f64,
     with: f64,
-    /// Median of the changes of the pairs, percent.
+    /// Median relative difference of the pairs, percent.
     change_percent: f64,
-    /// Time in which the simulation waits for a reading of fields, ms: mean.
+    /// Mean time in which the simulation waits for a reading of fields, ms.
     reading_ms: f64,
-    /// Whether hash and totals at the end are the same.
+    /// Whether hash and totals at the end are equal with and without taps.
     same_digest: bool,
 }
 
-/// Measures the project of `--project`.
+/// Benchmarks the project of `--project`.
 pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError> {
     let [path] = &args.project[..] else {
         return Err(CliError::Usage("bench taps needs one --project FILE".to_owned()));
@@ -73,7 +73,7 @@ pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError
     Ok(())
 }
 
-/// Three fields and two series; and the same with series over chosen elements, if there are any.
+/// Three fields and two series, and the same with series over chosen elements if the kind has any.
 fn cases(sim: &dyn Simulation) -> Vec<(&'static str, Vec<Tap>)> {
     let of = |is: fn(&Shape) -> bool, n: usize| -> Vec<Tap> {
         let all = (0..).zip(sim.probes()).filter(|(_, p)| is(&p.shape));
@@ -130,7 +130,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Steps from step 0 that take about this long without taps.
+/// Number of steps from step 0 that take about `secs` seconds without taps.
 fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
     sim.tap(&[])?;
     sim.rewind()?;
@@ -141,7 +141,7 @@ fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
     Ok(sim.clock().step.max(1))
 }
 
-/// Seconds for these steps from step 0, the digest at their end, and the loop that took them.
+/// Runs `steps` steps from step 0; returns the seconds, the final digest, and the loop with its readings.
 fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Digest, Loop), SimError> {
     sim.tap(taps)?;
     sim.rewind()?;
@@ -152,7 +152,7 @@ fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Dig
     Ok((start.elapsed().as_secs_f64(), sim.digest(), loops))
 }
 
-/// Batches and readings as the engine takes them.
+/// Runs batches and takes readings as the engine does.
 #[derive(Default)]
 struct Loop {
     steps: u32,
@@ -163,7 +163,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// One batch, no further than `end`; fields are read if they are due.
+    /// Runs one batch, at most to step `end`, and reads fields if they are due.
     fn batch(&mut self, sim: &mut dyn Simulation, end: u64) -> Result<(), SimError> {
         let (start, left) = (Instant::now(), end - sim.clock().step);
         let steps = u64::from(self.steps.max(1)).min(left) as u32;

@@ -1,4 +1,4 @@
-//! `neuropil bench window`: which projects the window is measured with.
+//! `neuropil bench window`: selects the projects with which the window is measured.
 
 use super::{args::BenchArgs, error::CliError, finish, run::base_of};
 use crate::project::{self, Project};
@@ -7,26 +7,26 @@ use std::{
     process::ExitCode,
 };
 
-/// Seconds of the measurement at a rate of spikes, and of that of a project.
+/// Default seconds per measurement: at a spike rate, and with a project.
 const SECS: [f64; 2] = [10.0, 4.0];
 
-/// A measurement of the window.
+/// Settings of a measurement of the window.
 pub struct WindowBench {
     /// Seconds per measurement.
     pub secs: f64,
     /// Measurements per project; the median is reported.
     pub repeats: u32,
-    /// The result as JSON.
+    /// Whether the result is printed as JSON.
     pub json: bool,
     args: BenchArgs,
 }
 
-/// A project that the window is measured with.
+/// A project with which the window is measured.
 pub struct WindowCase {
     /// Name of the case in the result.
     pub name: String,
     pub project: Project,
-    /// The folder that its paths start from.
+    /// Folder of the project's relative paths.
     pub folder: PathBuf,
 }
 
@@ -36,10 +36,10 @@ impl WindowBench {
         Self { secs: args.duration.map_or(secs, |ms| ms * 1e-3), repeats: args.repeats, json: args.json, args }
     }
 
-    /// The projects that the arguments name, of these examples and of files; empty where the UI thread alone is measured.
+    /// Projects that the arguments name among the examples and files; empty if only the UI thread is measured.
     ///
     /// # Errors
-    /// The exit code; the message is printed.
+    /// The exit code; the message has been printed.
     pub fn cases(&self, examples: impl Iterator<Item = (&'static str, Project)>) -> Result<Vec<WindowCase>, ExitCode> {
         self.named(examples).map_err(|error| finish(Err(error)))
     }

@@ -3,7 +3,7 @@
 use super::error::CliError;
 use crate::{gpu::Gpu, project::DeviceChoice, sim::Device};
 
-/// A device with its name.
+/// An opened device with its name.
 pub(super) struct Chosen {
     pub device: Device,
     pub name: String,
@@ -12,8 +12,8 @@ pub(super) struct Chosen {
     pub may_fall_back: bool,
 }
 
-/// Opens the requested device: of several GPUs the one of that number. With `Auto` and no GPU, the CPU; the reason is
-/// logged.
+/// Opens the requested device; `gpu` is the index of the GPU. With `Auto` and no usable GPU, uses the CPU and logs the
+/// reason.
 pub(super) fn choose(choice: DeviceChoice, gpu: u32, threads: u32) -> Result<Chosen, CliError> {
     if choice == DeviceChoice::Cpu {
         return Ok(cpu(threads));
@@ -33,7 +33,7 @@ pub(super) fn choose(choice: DeviceChoice, gpu: u32, threads: u32) -> Result<Cho
     }
 }
 
-/// The CPU with this many threads; 0 takes all cores.
+/// The CPU with `threads` threads; 0: all cores.
 pub(super) fn cpu(threads: u32) -> Chosen {
     let threads = resolve(threads);
     let device = Device::Cpu { threads: threads as usize };

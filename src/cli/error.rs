@@ -55,7 +55,7 @@ impl From<ReadError> for CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // A folder that must not be overwritten, a missing run.
+            // The run is missing, or a folder must not be overwritten.
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Self::Usage(io_reason(&error)),
             _ => Self::Failed(io_reason(&error)),
         }

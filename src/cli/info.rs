@@ -34,7 +34,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Describes the lineages of a file of trees.
+/// Describes the lineages of a tree file.
 fn lineage_info(path: &Path, as_json: bool) -> Result<(), CliError> {
     let trees = newick::read(path, &|_, _| true).map_err(|e| CliError::Usage(e.to_string()))?;
     let all = trees.summary();
@@ -102,7 +102,7 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     changed.iter().for_each(|line| print_line!("  {line}"));
 }
 
-/// Lists the files that a command reads with consent only.
+/// Lists the files that a command reads only with consent.
 fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
     for OutsidePath { parameter, path } in outside {
         print_line!(
@@ -111,14 +111,14 @@ fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
     }
 }
 
-/// Predicted memory by owner on each kind of device, from the parameters alone.
+/// Predicts the memory by owner on each kind of device, from the parameters alone.
 fn predicted(model: &Model) -> Vec<(&'static str, MemoryReport)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let places = [("cpu", DeviceKind::Cpu { threads }), ("cuda", DeviceKind::Cuda)];
     places.map(|(name, place)| (name, model.predict(place))).into_iter().filter(|(_, b)| !b.is_empty()).collect()
 }
 
-/// `needs about 65.8 MB on the CPU (wiring 60.9 MB, …)`.
+/// Predicted memory as text: `needs about 65.8 MB on the CPU: wiring 60.9 MB, …`.
 pub(super) fn memory_lines(model: &Model) -> Vec<String> {
     let mb = |n: u64| format!("{:.1} MB", n as f64 * 1e-6);
     let line = |(place, bytes): (&str, MemoryReport)| {
@@ -235,7 +235,7 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     let mut all = vec![];
     for (g, group) in params.groups().iter().enumerate() {
         let entry = |f: usize| (path_of(group, &group.params[f]), params.get(ParamId::of(g, f)), &group.params[f]);
-        // Reading an item a list does not have gives the default, so lists need no item.
+        // A missing list item reads as the default, so lists need no item.
         all.extend(group.in_order().map(entry));
     }
     if as_json {
@@ -257,7 +257,8 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Path of a declaration: `N` stands for an item of a list, and parameters of a sum type follow their group.
+/// Path of a parameter declaration: `N` stands for the index of a list item, and parameters of a sum type follow their
+/// group.
 fn path_of(group: &GroupSpec, spec: &ParamSpec) -> String {
     let item = if group.list { ".N" } else { "" };
     let of = match spec.part {

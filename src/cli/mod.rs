@@ -37,24 +37,24 @@ use error::CliError;
 use std::{path::PathBuf, process::ExitCode};
 use tracing_subscriber::{Layer, Registry};
 
-/// Options of the window.
+/// Command line options of the window.
 pub struct Window {
     /// File or run folder to open.
     pub project: Option<PathBuf>,
-    /// Ignore the saved layout.
+    /// Whether to ignore the saved layout.
     pub reset_layout: bool,
-    /// Ignore the saved settings.
+    /// Whether to ignore the saved settings.
     pub reset_settings: bool,
-    /// Ignore everything saved, and draw in software.
+    /// Whether to ignore everything saved and render in software.
     pub safe_mode: bool,
-    /// Measure the window without a display, instead of opening it.
+    /// Measurement of the window without a display, instead of opening it.
     pub bench: Option<WindowBench>,
 }
 
-/// A layer of the program's log: the window's.
+/// Log layer of the window.
 pub type Listener = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Parses the command line and runs the command; without one, calls `open_window`.
+/// Parses the command line and runs the command; without a command, calls `open_window`.
 pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) -> ExitCode {
     signal::report_file_size_limit();
     let words: Vec<_> = std::env::args_os().skip(1).collect();
@@ -78,7 +78,7 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
     }
 }
 
-/// Runs a project (or the default one) for its planned duration: used without a display.
+/// Runs a project, or the default one, for its planned duration; used if there is no display.
 pub fn headless(project: Option<PathBuf>) -> ExitCode {
     finish(run::headless(project))
 }

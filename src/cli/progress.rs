@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// On a terminal.
+/// Interval of updates on a terminal.
 const REWRITE_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// Speed is measured over windows of this length; two that agree make an estimate.
+/// Length of the windows over which speed is measured; two that agree make an estimate.
 const WINDOW: Duration = Duration::from_millis(700);
 
 /// A progress display. Any thread may update it.
@@ -34,8 +34,8 @@ impl ProgressLine {
         Self { is_terminal: std::io::stderr().is_terminal(), since: now, state: Mutex::new(state) }
     }
 
-    /// Shows how far something is: `done` of `total` (0 when there is no end), in any unit. While kernels are being compiled
-    /// it shows how far that is.
+    /// Shows the progress `done` of `total` in any unit; a total of 0 has no end. While kernels are compiled, shows the
+    /// progress of the compilation instead.
     pub fn update(&self, done: f64, total: f64, words: impl FnOnce() -> String) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (now, compiling) = (Instant::now(), compiling());
@@ -62,7 +62,7 @@ impl ProgressLine {
         }
     }
 
-    /// Clears the line.
+    /// Clears the line on a terminal.
     pub fn clear(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut state.is_dirty) {
@@ -72,7 +72,7 @@ impl ProgressLine {
 }
 
 impl State {
-    /// Speed of the work itself: a compilation holds it up.
+    /// Measures the speed of the work without compilation, which pauses it.
     fn measure(&mut self, done: f64, now: Instant, is_held_up: bool) {
         let elapsed = now - self.window.0;
         if is_held_up {
@@ -84,7 +84,7 @@ impl State {
     }
 }
 
-/// ` 42 %  Compiling kernels for this GPU, once: 3 of 12, nn/softmax  about 8 s left`.
+/// Line such as ` 42 %  Compiling kernels for this GPU, once: 3 of 12, nn/softmax  about 8 s left`.
 fn compiling_line(compiling: Compiling) -> String {
     let expected = compiling.expected;
     let left = expected.and_then(|expected| expected.left()).map(|left| human_secs(left.as_secs_f64()));
@@ -103,14 +103,14 @@ impl Drop for ProgressLine {
     }
 }
 
-/// Time left, once two windows agree within a fifth.
+/// Remaining time, once the speeds of two windows agree within a fifth.
 fn eta(speeds: &[f64; 2], left: f64) -> Option<String> {
     let [a, b] = *speeds;
     let is_stable = a > 0.0 && b > 0.0 && (a / b).max(b / a) < 1.2;
     (is_stable && left > 0.0).then(|| human_secs(left / (0.5 * (a + b))))
 }
 
-/// `3 s`, `2 min 10 s`, `1 h 5 min`.
+/// Formats a duration: `3 s`, `2 min 10 s`, `1 h 5 min`.
 fn human_secs(secs: f64) -> String {
     let s = secs.ceil().min(1e9) as u64;
     match s {

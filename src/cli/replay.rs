@@ -1,4 +1,4 @@
-//! `neuropil replay`: repeats a run and compares it.
+//! `neuropil replay`: repeats a run and compares the recorded streams.
 
 use super::{
     args::ReplayArgs,

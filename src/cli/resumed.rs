@@ -33,7 +33,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     drop(prepared);
     sim.load(&from.snapshot)?;
     let taps = run.taps(sim.probes(), step);
-    sim.tap(&taps)?; // steps that can fail precede any change of the run
+    sim.tap(&taps)?; // everything that can fail precedes changes of the run
     if sim.clock().step != step {
         let what = format!("{}: the state is of step {}, not {step}", path.display(), sim.clock().step);
         return Err(CliError::Failed(what));
@@ -61,8 +61,8 @@ fn verified(path: &Path, args: &RunArgs) -> Result<VerifiedRun, CliError> {
     in_thread("verify", move |progress| locked.verify(progress))
 }
 
-/// Rejects an end that the run has already reached, because the run would be cut. A run that was killed after its last
-/// checkpoint, at its end, is only closed.
+/// Rejects an end before the last recorded step, because the recording would be truncated. A run that was killed at its
+/// end, after the last checkpoint, is only closed.
 fn check_end(run: &RunFolder, step: u64, job: &Job) -> Result<(), CliError> {
     let Some(end) = job.project.planned_steps() else { return Ok(()) };
     let last = run.manifest.last_step.max(step);

@@ -1,4 +1,4 @@
-//! A simulation that is sent back when the engine that runs it ends, so that the next trial reuses it.
+//! A simulation that is returned when its engine ends, so that the next trial reuses it.
 
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -19,13 +19,13 @@ use std::{
 
 /// Forwards all calls to the simulation, and sends it back when dropped.
 pub(super) struct ReusedSimulation {
-    /// Present until the drop.
+    /// The simulation; `None` only after the drop.
     sim: Option<Box<dyn Simulation>>,
     finished: Sender<Box<dyn Simulation>>,
 }
 
 impl ReusedSimulation {
-    /// The simulation for an engine, and the channel on which it is sent back.
+    /// Wraps a simulation for an engine, and creates the channel on which it is returned.
     pub fn new(sim: Box<dyn Simulation>) -> (Box<Self>, Receiver<Box<dyn Simulation>>) {
         let (finished, returned) = channel();
         (Box::new(Self { sim: Some(sim), finished }), returned)

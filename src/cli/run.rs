@@ -24,15 +24,15 @@ use std::{
     time::Instant,
 };
 
-/// A project as the command line changed it.
+/// A project with the changes of the command line.
 pub(super) struct Job {
     pub project: Project,
-    /// Folder the project's relative paths start from.
+    /// Folder of the project's relative paths.
     pub base: PathBuf,
     pub command: String,
     /// Whether to build a model that needs more memory than is available.
     pub force: bool,
-    /// Entries of `record` that the parent of a branch recorded: what they name may have ended since.
+    /// Entries of `record` from the parent of a branch; the elements that they name may no longer exist.
     pub recorded_before: Vec<String>,
 }
 
@@ -104,12 +104,12 @@ fn resolve(args: &RunArgs) -> Result<Job, CliError> {
         eprintln!("{}: {warning}", path.display());
     }
     let base = base_of(path);
-    // Before --set: a path of the command line is the user's own.
+    // Checked before --set, since a path on the command line is the user's own.
     check_outside(&project, &base, args.allow_outside)?;
     changed(project, base, args)
 }
 
-/// A project as the arguments change it.
+/// Applies the arguments to a project.
 pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Result<Job, CliError> {
     for text in &args.set {
         project.set(text, &here())?;
@@ -135,14 +135,14 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
     Ok(Job { project, base, command: words.join(" "), force: args.force, recorded_before: vec![] })
 }
 
-/// The folder a project file is in: its relative paths start there.
+/// Folder of a project file, where its relative paths start.
 pub(super) fn base_of(project: &Path) -> PathBuf {
     let folder = project.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// Rejects a project from another folder that names files outside its own. Projects in or below the working directory are
-/// the user's own.
+/// Rejects a project from another folder that names files outside its own folder. Projects in or below the working
+/// directory count as the user's own.
 pub(super) fn check_outside(project: &Project, base: &Path, allow_outside: bool) -> Result<(), CliError> {
     if allow_outside || is_own(base) {
         return Ok(());
@@ -156,7 +156,7 @@ pub(super) fn is_own(folder: &Path) -> bool {
     std::fs::canonicalize(here()).is_ok_and(|here| real.starts_with(here))
 }
 
-/// An error about the first file outside the folder of a project or run.
+/// An error about the first file outside the folder of a project or run, if there is one.
 pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), CliError> {
     match outside.first() {
         None => Ok(()),
@@ -167,7 +167,7 @@ pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), Cl
     }
 }
 
-/// A number without a unit is easily meant in seconds.
+/// Prints how a duration without a unit is read, since it is easily meant in seconds.
 fn say_duration(project: &Project, duration: &Duration) {
     if let (Duration::Bare(ms), TimeBase::Seconds { .. }, Some(steps)) =
         (duration, project.model.time_base(), project.planned_steps())
@@ -176,7 +176,7 @@ fn say_duration(project: &Project, duration: &Duration) {
     }
 }
 
-/// A file that was named on the command line should be there.
+/// Rejects a file named on the command line that does not exist.
 fn check_paths(project: &Project, set: &[String]) -> Result<(), CliError> {
     let params = project.model.params();
     for (id, typed) in project.paths() {
@@ -189,7 +189,7 @@ fn check_paths(project: &Project, set: &[String]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// As a shell would need it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+%@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -199,7 +199,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The run folder: the one asked for, or the next number.
+/// The requested run folder, or the next free number in `runs`.
 pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     Ok(match out {
         Some(folder) => folder.clone(),
@@ -207,13 +207,13 @@ pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, Cl
     })
 }
 
-/// The taps before there is a simulation: elements are not looked up. Unknown names are usage errors.
+/// Checks the taps before there is a simulation, without looking up elements. Unknown names are usage errors.
 pub(super) fn check_taps(project: &Project) -> Result<(), CliError> {
     project.taps().1.into_iter().next().map_or(Ok(()), |problem| Err(CliError::Usage(problem)))
 }
 
-/// The taps. Usage errors are ids that no element of the simulation has, queries that it cannot answer, and arguments of
-/// probes that name nothing in it.
+/// Resolves the taps. Usage errors are ids of missing elements, queries that the simulation cannot answer, and arguments of
+/// probes without a match.
 pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliError> {
     let schema = SimSchema::of(sim);
     let elements = Elements { sets: &schema.sets, connectivity: schema.connectivity.as_ref(), base: Some(&job.base) };
@@ -231,7 +231,7 @@ pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliEr
     checked.map(|()| taps).map_err(|why| CliError::Usage(format!("`record`: {why}")))
 }
 
-/// [`taps_of`] a simulation that was just started, with every check that recording them makes: before an old run is replaced.
+/// Resolves the taps with [`taps_of`], and makes every check of a recording before an old run is replaced.
 pub(super) fn checked_taps(
     job: &Job,
     prepared: &dyn Prepared,
@@ -303,7 +303,7 @@ pub(super) fn record(
     ended(&outcome, folder)
 }
 
-/// Whether the run counts as done.
+/// Returns an error if the run was interrupted or its recording failed.
 fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
     if let Some(why) = &outcome.recording_failed {
         return Err(CliError::Failed(format!("the recording in {} is not complete: {why}", folder.display())));
@@ -314,7 +314,7 @@ fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// `steps of 0.1 ms`, `generations`.
+/// Unit of the steps: `steps of 0.1 ms`, `generations`.
 pub(super) fn steps_text(base: TimeBase) -> String {
     match base {
         TimeBase::Seconds { per_step } => format!("steps of {} ms", per_step * 1e3),
@@ -377,7 +377,7 @@ fn report(
     print_line!("{}", folder.display());
 }
 
-/// Fields of every result.
+/// Fields that every JSON result has.
 pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static str, u32)]) -> Json {
     let mut out = json!({
         "name": job.project.name,
@@ -396,7 +396,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
     out
 }
 
-/// Prints what would run and what it would need.
+/// Prints the plan of a run and its requirements, without running it.
 fn dry_run(job: &Job) -> Result<(), CliError> {
     check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;

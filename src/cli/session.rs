@@ -1,4 +1,4 @@
-//! One simulation through the engine, recorded: the same path the window takes, so both give the same bits.
+//! Runs and records one simulation through the engine, like the window, so that both give the same bits.
 
 use super::{device, error::CliError, progress::ProgressLine, signal, speed::MeanCounts};
 use crate::{
@@ -22,38 +22,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Interval of saving a state in memory.
+/// Interval between saved states in memory.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
-/// Interval of checking interrupts and progress.
+/// Interval between checks of interrupts and progress.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Result of a recorded simulation.
 pub(super) struct Outcome {
     pub digest: Digest,
-    /// The step at which it began.
+    /// Step at which the run began.
     pub first_step: u64,
     pub clock: Clock,
-    /// Wall time of the stepping, seconds.
+    /// Wall time of the steps, seconds.
     pub wall_s: f64,
     /// Part of the wall time spent waiting for the disk, seconds.
     pub stalled_s: f64,
     pub interrupted: bool,
-    /// Reason why the disk stopped the recording, if it did.
+    /// Reason why a failed write stopped the recording, if one did.
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
     pub memory: MemoryReport,
-    /// Mean amounts per step, where they vary.
+    /// Mean amounts per step, for amounts that vary.
     pub counts: Vec<StepCount>,
-    /// Time per kernel in the measured batches.
+    /// Time per kernel in the profiled batches.
     pub timings: Vec<Row>,
 }
 
-/// Pacing of a session.
+/// End, batch size and speed of a session.
 pub(super) struct Pacing {
     /// Step to stop at; `None` runs until interrupted.
     pub until: Option<u64>,
     pub batch: Option<u32>,
-    /// Simulated seconds per wall second at most.
+    /// Maximum speed in simulated seconds per wall second.
     pub speed: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn prepare(
     prepare_with(project, project.build_context(base), force, meter)
 }
 
-/// [`prepare`], with another context than the project's own.
+/// Like [`prepare`], with another build context than the project's own.
 pub(super) fn prepare_with(
     project: &Project,
     context: BuildContext,
@@ -78,7 +78,7 @@ pub(super) fn prepare_with(
     load(project, context, force, meter)
 }
 
-/// Reads and generates on the loader's thread, with progress. `force`: even if memory seems short.
+/// Reads or generates the inputs on the loader's thread and shows the progress. `force`: also if memory seems short.
 pub(super) fn load(
     project: &Project,
     context: BuildContext,
@@ -88,7 +88,7 @@ pub(super) fn load(
     Preparing::begin(project, BuildContext { ignores_memory: force, ..context })?.finish(meter)
 }
 
-/// A network that is read or generated on the loader's thread.
+/// Inputs that are read or generated on the loader's thread.
 struct Preparing {
     receiver: Receiver<Result<Box<dyn Prepared>, SimError>>,
     progress: Arc<Progress>,
@@ -138,21 +138,21 @@ fn warn(project: &Project) {
     project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: warning: {}", warning.text));
 }
 
-/// Inputs of a recording.
+/// How a recording begins: simulation, taps and writer.
 pub(super) struct Begin<'a> {
     /// [`Command::Load`] or [`Command::Resume`].
     pub command: Command,
     pub taps: Vec<Tap>,
-    /// Opens the run folder, when the simulation is ready.
+    /// Opens the run folder once the simulation is ready.
     pub writer: Box<OpenWriter<'a>>,
-    /// Messages about the checkpoint that it begins at.
+    /// Messages about the checkpoint at which the run begins.
     pub notes: Vec<String>,
 }
 
 type OpenWriter<'a> = dyn FnOnce(RunStart<'_>) -> std::io::Result<RunWriter> + 'a;
 
 impl Begin<'_> {
-    /// The clock of the simulation.
+    /// Clock of the simulation.
     pub fn clock(&self) -> Clock {
         match &self.command {
             Command::Load(sim) | Command::Resume(sim, _) => sim.clock(),
@@ -160,7 +160,7 @@ impl Begin<'_> {
         }
     }
 
-    /// Messages about the checkpoint, and what the simulation does otherwise than asked.
+    /// Messages about the checkpoint, and deviations of the simulation from the requested settings.
     pub fn notices(&self) -> Vec<String> {
         let of_sim = match &self.command {
             Command::Load(sim) | Command::Resume(sim, _) => sim.notices(),
@@ -170,7 +170,7 @@ impl Begin<'_> {
     }
 }
 
-/// Runs a simulation to its end, recording `taps` into `folder`. `tick` receives the step now and then.
+/// Runs a simulation to its end, recording `taps` into `folder`. `tick` is called with the clock at intervals.
 pub(super) fn record(
     sim: Box<dyn Simulation>,
     folder: &Path,
@@ -184,7 +184,7 @@ pub(super) fn record(
     record_from(begin, folder, start, pacing, tick)
 }
 
-/// [`record`], of a simulation that may continue an earlier run.
+/// Like [`record`], for a simulation that may continue an earlier run.
 pub(super) fn record_from(
     begin: Begin<'_>,
     folder: &Path,
@@ -197,7 +197,7 @@ pub(super) fn record_from(
     let base = first.base;
     let engine = Engine::spawn(|| {})?;
     let plan = start.project.checkpoint_plan();
-    // If the state is the result, it must not be lost with the simulation.
+    // If the final state is a result, it must survive a failure of the simulation.
     let saves = plan.at_end && !plan.is_periodic();
     let Begin { command, taps, writer, .. } = begin;
     engine.send(command);
@@ -243,7 +243,7 @@ pub(super) fn record_from(
     })
 }
 
-/// The error of a failed run: the engine closes the recording before it reports the failure.
+/// Error of a failed run: the engine has closed the recording before it reported the failure.
 fn closed(error: CliError, folder: &Path, engine: &Engine) -> CliError {
     let step = EngineCounters::read(&engine.counters.step);
     match error {
@@ -276,14 +276,14 @@ struct EngineEvents<'a> {
     tick: &'a dyn Fn(Clock),
     failed: Option<String>,
     interrupted: bool,
-    /// Kernel times of the measured batches.
+    /// Kernel times of the profiled batches.
     timings: Vec<Timing>,
     counts: MeanCounts,
     /// Whether states are saved in memory while it runs.
     saves: bool,
     last_save: Instant,
     awaits_state: bool,
-    /// The last saved state: the recorder writes it when the simulation fails.
+    /// The last saved state, which the recorder writes if the simulation fails.
     saved: Option<Checkpoint>,
 }
 
@@ -316,7 +316,7 @@ impl EngineEvents<'_> {
         }
     }
 
-    /// Collects kernel timings and amounts; the readings of the frame are not used.
+    /// Collects kernel timings and amounts; readings in the frame are ignored.
     fn take_timings(&mut self) {
         let Some(frame) = self.engine.take_frame() else { return };
         self.counts.add(frame.clock.step, frame.counts);
@@ -328,7 +328,7 @@ impl EngineEvents<'_> {
         }
     }
 
-    /// Asks for a state to continue from, should the simulation fail. One exists at a time.
+    /// Requests a state to continue from in case the simulation fails. At most one is held.
     fn save_if_due(&mut self) {
         if self.saves && self.last_save.elapsed() >= SAVE_EVERY {
             self.last_save = Instant::now();
@@ -342,7 +342,7 @@ impl EngineEvents<'_> {
         self.failed.get_or_insert(error.to_string());
     }
 
-    /// The run continues, because its result may be worth more than its recording.
+    /// Notes the failure; the run continues, because its result may be worth more than its recording.
     fn recording_failed(&mut self, error: &std::io::Error, end: &RecordingEnd) {
         let step = end.clock.step;
         eprintln!("neuropil: the recording failed: {error}. The data up to step {step} is valid; the run continues");
@@ -363,7 +363,7 @@ impl EngineEvents<'_> {
     }
 }
 
-/// Starts a prepared simulation on its device; when a GPU was only preferred, on the CPU.
+/// Starts a prepared simulation on its device; if a GPU was only preferred and is unusable, on the CPU.
 pub(super) fn start(
     prepared: &dyn Prepared,
     seed: u64,
@@ -379,7 +379,7 @@ pub(super) fn start(
     }
 }
 
-/// A device a second simulation can be started on.
+/// A device on which a second simulation can be started.
 pub(super) fn one_thread(device: &Device) -> Device {
     match device {
         Device::Cpu { .. } => Device::Cpu { threads: 1 },

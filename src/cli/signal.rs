@@ -1,7 +1,7 @@
-//! Interrupts (Ctrl-C, termination, hang-up) and the limit on the size of files.
+//! Interrupts (Ctrl-C, termination, hang-up), and the limit on file size.
 //!
-//! While something is open that must be closed, the first interrupt asks for that and the second aborts. Before and after,
-//! the first one ends the program: set-up has written nothing that could be lost.
+//! While files are open that must be closed, the first interrupt requests that and the second aborts. At other times the
+//! first one ends the program, since nothing can be lost.
 
 use std::sync::{
     Once,
@@ -10,15 +10,15 @@ use std::sync::{
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: Once = Once::new();
-/// Number of [`Closing`] values.
+/// Number of live [`Closing`] values.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Exit code of a program that was interrupted with nothing to close: cancelled.
+/// Exit code of a program that was interrupted with nothing to close.
 const CANCELLED: i32 = 3;
 /// Exit code after a second interrupt.
 const ABORTED: i32 = 130;
 
-/// Starts to listen for interrupts. A hang-up that the parent process ignores stays ignored, as `nohup` asks.
+/// Installs the handler of interrupts. A hang-up that the parent process ignores stays ignored, as `nohup` requires.
 pub(super) fn listen() {
     INSTALLED.call_once(|| {
         let ignores_hang_up = hang_up::is_ignored();
@@ -42,7 +42,7 @@ fn interrupt() {
     eprintln!("\nneuropil: closing the run; interrupt again to abort");
 }
 
-/// Ends the process at once without exit handlers, because other threads may be in any state.
+/// Ends the process without exit handlers, because other threads may be in any state.
 fn end(code: i32) -> ! {
     #[cfg(unix)]
     // SAFETY: a system call that does not return.
@@ -53,15 +53,15 @@ fn end(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Whether the program was interrupted. Only asked for while there is a [`Closing`].
+/// Whether the program was interrupted. Only meaningful while a [`Closing`] exists.
 pub(super) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// While it exists, its owner polls [`interrupted`] and closes its files.
+/// Guard: while it exists, its owner polls [`interrupted`] and closes its files.
 pub(super) struct Closing(());
 
-/// From now on, the first interrupt does not end the program.
+/// Creates a guard; while it exists, the first interrupt does not end the program.
 pub(super) fn closing() -> Closing {
     OPEN.fetch_add(1, Ordering::SeqCst);
     Closing(())
@@ -73,8 +73,8 @@ impl Drop for Closing {
     }
 }
 
-/// A file that reaches the size limit of the process (`ulimit -f`) fails to be written, as on a full disk, instead of ending
-/// the process.
+/// Makes a write beyond the file size limit of the process (`ulimit -f`) fail, as on a full disk, instead of ending the
+/// process.
 pub(super) fn report_file_size_limit() {
     #[cfg(unix)]
     // SAFETY: no handler is installed; the call cannot fail for this signal.
@@ -85,7 +85,7 @@ pub(super) fn report_file_size_limit() {
 
 #[cfg(unix)]
 mod hang_up {
-    /// Whether SIGHUP is ignored now.
+    /// Whether SIGHUP is currently ignored.
     pub(super) fn is_ignored() -> bool {
         // SAFETY: `action` is plain data that the call fills; without a new action it changes nothing.
         unsafe {

@@ -1,5 +1,5 @@
-//! Speed of a run in words and in JSON: simulated time or steps per second, and the rates that follow from what the kind
-//! counts in a step.
+//! Speed of a run in words and in JSON: simulated time or steps per second, and the rates of the amounts that the kind
+//! counts.
 
 use crate::{
     data::group_digits,
@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::{Value as Json, json};
 
-/// While a run is in progress.
+/// Text for a run in progress: simulated time or steps, and speed.
 pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
     let rate = per_second(clock.secs() - first.secs(), wall_s);
     match clock.base {
@@ -20,7 +20,7 @@ pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
     }
 }
 
-/// After a run, or all trials of a series: `400 generations in 2.100 s: 190.5 generations/s`.
+/// Text after a run, or after all trials of a series: `400 generations in 2.100 s: 190.5 generations/s`.
 pub(super) fn speed_text(n_steps: u64, base: TimeBase, wall_s: f64) -> String {
     let amount = Clock { step: n_steps, base }.secs();
     let rate = per_second(amount, wall_s);
@@ -32,7 +32,7 @@ pub(super) fn speed_text(n_steps: u64, base: TimeBase, wall_s: f64) -> String {
     }
 }
 
-/// Length of a run and speed of all trials in its JSON result.
+/// Adds the length of a run and the speed of all trials to a JSON result.
 pub(super) fn put_speed(out: &mut Json, n_steps: u64, n_trials: u32, base: TimeBase, wall_s: f64) {
     let length = Clock { step: n_steps, base }.secs();
     let rate = per_second(f64::from(n_trials) * length, wall_s);
@@ -48,12 +48,12 @@ pub(super) fn put_speed(out: &mut Json, n_steps: u64, n_trials: u32, base: TimeB
     }
 }
 
-/// Simulated seconds or steps per wall second.
+/// Simulated seconds, or steps, per wall second.
 pub(super) fn per_second(amount: f64, wall_s: f64) -> f64 {
     if wall_s > 0.0 { amount / wall_s } else { 0.0 }
 }
 
-/// The peak rates of a device that were measured before, if any.
+/// Peak rates of a device, if they have been measured.
 pub(super) fn measured_peaks(device: &str, threads: u32) -> Option<Ceilings> {
     let model = device.split(" (").next().unwrap_or_default();
     let name = if device.starts_with("CPU") { cpu_name(threads as usize) } else { model.to_owned() };
@@ -82,17 +82,17 @@ mod tests {
 pub(super) struct MeanCounts {
     sums: Vec<StepCount>,
     n_steps: f64,
-    /// The step reached.
+    /// Last step that was added.
     last: u64,
 }
 
 impl MeanCounts {
-    /// Starts averaging after a step.
+    /// Starts averaging after step `step`.
     pub fn since(step: u64) -> Self {
         Self { last: step, ..Self::default() }
     }
 
-    /// Adds the steps since the last call, with the amounts of the newest.
+    /// Adds the steps since the last call, with the amounts of the newest step.
     pub fn add(&mut self, step: u64, counts: Vec<StepCount>) {
         let n = step.saturating_sub(self.last) as f64;
         self.last = step;
@@ -103,7 +103,7 @@ impl MeanCounts {
         self.sums.iter_mut().zip(counts).for_each(|(sum, count)| sum.per_step += n * count.per_step);
     }
 
-    /// Means over the steps.
+    /// Mean amounts per step.
     pub fn means(&self) -> Vec<StepCount> {
         let mean = |sum: &StepCount| StepCount { per_step: sum.per_step / self.n_steps.max(1.0), ..*sum };
         self.sums.iter().map(mean).collect()

@@ -1,12 +1,12 @@
-//! Results on stdout. A closed pipe (`| head`) ends the program without an error.
+//! Prints results to stdout. A closed pipe (`| head`) ends the program without an error.
 
-/// Prints a line.
+/// Prints a formatted line.
 macro_rules! print_line {
     ($($arg:tt)*) => { $crate::cli::stdout::line(&format!($($arg)*)) };
 }
 pub(super) use print_line;
 
-/// Prints a line; see [`print_line!`].
+/// Prints a line; a closed pipe ends the program, see [`print_line!`].
 pub(super) fn line(text: &str) {
     use std::io::Write;
     if let Err(error) = writeln!(std::io::stdout(), "{text}") {

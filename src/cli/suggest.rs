@@ -13,7 +13,7 @@ use std::{
 };
 use strsim::levenshtein;
 
-/// A message when the first argument is neither a command, an option nor an existing file. `words` are the arguments
+/// Returns a message if the first argument is neither a command, an option nor an existing file. `words` are the arguments
 /// after the program's name.
 pub(super) fn unknown_command(words: &[OsString]) -> Option<String> {
     let first = words.first().filter(|word| !Path::new(word).exists())?.to_string_lossy();
@@ -37,7 +37,7 @@ pub(super) fn unknown_command(words: &[OsString]) -> Option<String> {
     }
 }
 
-/// Names of devices, and what they are.
+/// Names of devices with their help texts.
 const DEVICES: [(&str, DeviceChoice, &str); 3] = [
     ("auto", DeviceChoice::Auto, "A GPU when there is a usable one, else the CPU"),
     ("cpu", DeviceChoice::Cpu, "The CPU"),

@@ -1,4 +1,4 @@
-//! Equal training steps by PyTorch, if a Python with it is found.
+//! Runs the same training steps in PyTorch, if a Python with it is found.
 
 use crate::sim::{Device, Progress, SimError};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// Measurements of a script in the fastest setting.
+/// Result of a script in its fastest setting.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Torch {
     pub torch: String,
@@ -20,21 +20,21 @@ pub(super) struct Torch {
     pub ms_per_step: f64,
     pub spread: f64,
     pub tokens_per_s: f64,
-    /// All settings, the fastest first.
+    /// All settings, in descending order of speed.
     #[serde(default)]
     pub settings: Vec<Setting>,
 }
 
-/// A setting that a user of PyTorch would try.
+/// A PyTorch configuration that a user might choose.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Setting {
     pub mode: String,
-    /// None where it could not be measured.
+    /// Throughput; `None` if it could not be measured.
     pub tokens_per_s: Option<f64>,
     pub note: String,
 }
 
-/// Settings of the measurement.
+/// Settings of a comparison.
 #[derive(Clone, Copy)]
 pub(super) struct Options<'a> {
     pub device: &'a Device,
@@ -42,10 +42,10 @@ pub(super) struct Options<'a> {
     pub repeats: u32,
 }
 
-/// A Python without PyTorch.
+/// Message if the Python has no PyTorch.
 const NO_TORCH: &str = "it has no PyTorch; install it there, or name a Python that has it in NEUROPIL_PYTHON";
 
-/// Runs a script on a workload; the inner error says why there is no measurement. `$NEUROPIL_PYTHON` names another Python
+/// Runs a script on a workload; the inner error says why there is no measurement. `$NEUROPIL_PYTHON` names a Python other
 /// than `python3`.
 pub(super) fn run(
     script: &str,
@@ -83,7 +83,7 @@ fn measure(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
-    // Compilers write much to it: a pipe that is not read stops them.
+    // Compilers write much to stderr, and a full pipe would block them.
     let mut stderr = child.stderr.take();
     let read = move || {
         let mut text = String::new();
@@ -111,7 +111,8 @@ fn measure(
     serde_json::from_str(&last(&out)).map_err(|e| failed(format!("{e} in {}", last(&out))))
 }
 
-/// The end of a line: what `per_s` is of the fastest setting; the other settings in lines of their own.
+/// Compares `per_s` with the fastest setting of PyTorch, as the end of a line; the other settings follow in lines of their
+/// own.
 pub(super) fn comparison(per_s: f64, unit: &str, torch: &Result<Torch, String>) -> String {
     match torch {
         Ok(torch) => format!(
@@ -138,7 +139,7 @@ fn setting_line(setting: &Setting, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Python reads the scripts, where there is one.
+    /// The scripts are valid Python; skipped without Python.
     #[test]
     fn the_scripts_are_python() {
         for script in [crate::torch_script!("train_gpt.py"), crate::torch_script!("train_synaptic.py")] {
@@ -150,7 +151,7 @@ mod tests {
         }
     }
 
-    /// The search runs without PyTorch: with a table of speeds in place of measurements.
+    /// The search runs without PyTorch, with a table of speeds in place of measurements.
     #[test]
     fn the_fastest_setting_wins_and_those_that_fail_are_noted() {
         let driver = r#"

@@ -1,8 +1,8 @@
-//! `neuropil run --trials N`: the same network, different draws.
+//! `neuropil run --trials N`: runs the same network with different random draws.
 //!
-//! Trial k (from 0) draws with seed + k. The network is shared and keeps the project's seed; a worker keeps its
-//! simulation from trial to trial and restarts it with the next seed. Each trial is a run folder of its own under
-//! `trials/000k/`, written to disk together at the end; `rates.csv` holds the mean rates, where there are spikes.
+//! Trial k (from 0) draws with seed + k. The network is shared and keeps the project's seed; a worker reuses its simulation
+//! and restarts it with the seed of the next trial. Each trial has its own run folder `trials/000k/`; they are synced to
+//! disk together at the end. `rates.csv` holds the mean rates if there are spikes.
 
 use super::{
     args::RunArgs,
@@ -35,7 +35,7 @@ use std::{
     time::Instant,
 };
 
-/// One trial's part of the result.
+/// Result of one trial.
 struct Trial {
     number: u32,
     seed: u64,
@@ -51,7 +51,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let began = Instant::now();
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
-    // The first simulation shows whether the device will do, and what the elements are.
+    // The first simulation shows whether the device is usable, and which elements there are.
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
     first.notices().iter().for_each(|notice| eprintln!("neuropil: {notice}"));
     let mut taps = checked_taps(job, &*prepared, &chosen.device, &*first)?;
@@ -69,7 +69,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let trials = match series.run(first) {
         Ok(trials) => trials,
         Err(error) => {
-            // The trials that were done are complete runs of their own; the series is not.
+            // The completed trials are valid runs; the series is not.
             writer.fail(&error.to_string())?;
             return Err(error);
         }
@@ -105,7 +105,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Rates need spikes, whatever else is recorded.
+/// Adds a spike tap if there is none, since rates need spikes.
 fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
     let probes = job.project.model.probes();
     if !spike_taps(probes).any(|s| taps.iter().any(|t| t.probe == s.probe)) {
@@ -113,7 +113,7 @@ fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
     }
 }
 
-/// The set whose events `rates.csv` counts.
+/// Element set whose events `rates.csv` counts.
 fn first_spikes(job: &Job, taps: &[Tap]) -> Option<&'static str> {
     let probes = job.project.model.probes();
     taps.iter().find_map(|tap| match probes.get(usize::from(tap.probe))?.shape {
@@ -148,7 +148,7 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// On the CPU as many trials at a time as there are threads, each on one; on a GPU one after the other.
+    /// On the CPU, runs as many trials concurrently as there are threads, each on one thread; on a GPU, one at a time.
     fn run(&self, first: Box<dyn Simulation>) -> Result<Vec<Trial>, CliError> {
         let n_workers = match self.chosen.device {
             Device::Cpu { threads } => (threads as u32).clamp(1, self.n),
@@ -156,7 +156,7 @@ impl Series<'_> {
         };
         let device = if n_workers > 1 { session::one_thread(&self.chosen.device) } else { self.chosen.device.clone() };
         let series = DeferredSync::new(self.folder);
-        // On several threads each simulation has one thread; the first was started with all of them.
+        // With several workers each simulation uses one thread; the first one was started with all threads.
         let first = Mutex::new((n_workers == 1).then_some(first));
         let (next, done) = (AtomicU32::new(0), (0..self.n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let results = Mutex::new(vec![]);
@@ -191,7 +191,7 @@ impl Series<'_> {
         Ok(trials)
     }
 
-    /// Runs one trial. `kept` is the worker's simulation, from the trial before and for the next.
+    /// Runs one trial. `kept` is the worker's simulation, which is reused from trial to trial.
     fn trial(
         &self,
         k: u32,
@@ -222,7 +222,7 @@ impl Series<'_> {
         }
     }
 
-    /// The kept simulation restarted with a seed; a new one if there is none, or its kind cannot restart.
+    /// Restarts the kept simulation with a seed, or starts a new one if there is none or its kind cannot restart.
     fn simulation(
         &self,
         kept: Option<Box<dyn Simulation>>,
@@ -238,7 +238,7 @@ impl Series<'_> {
     }
 }
 
-/// Sums of the totals and a hash of the hashes.
+/// Sums the totals, and hashes the hashes.
 fn combined(trials: &[Trial]) -> Digest {
     let mut hash = StreamHash::default();
     let mut totals: Vec<(String, u64)> = vec![];
@@ -287,7 +287,7 @@ fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
     let trials = f64::from(n);
     for (lane, (sum, squares)) in sums {
         let mean = sum as f64 / trials;
-        // Exact in integers up to the last division.
+        // Integers are exact up to the final division.
         let variance = (squares * u64::from(n) - sum * sum) as f64 / (trials * trials);
         writeln!(out, "{lane},{},{}", mean / secs, variance.sqrt() / secs).ok();
     }

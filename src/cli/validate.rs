@@ -1,4 +1,4 @@
-//! `neuropil validate`: every check that `run` makes, without allocating the simulation.
+//! `neuropil validate`: makes every check of `run` without allocating the simulation.
 
 use super::{
     args::ValidateArgs, error::CliError, info, progress::ProgressLine, run, session, signal, stdout::print_line,
@@ -10,7 +10,7 @@ use crate::{
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
-/// The findings about a project file.
+/// Findings about a project file.
 #[derive(Default)]
 struct Report {
     /// Reasons why `run` refuses the project.
@@ -51,7 +51,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
     }
 }
 
-/// The checks of `run`, in its order. Reads the input files or generates the network.
+/// Makes the checks of `run` in the same order. Reads the input files or generates the network.
 fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Report) -> Result<(), CliError> {
     let base = run::base_of(path);
     let (taps, problems) = project.taps();

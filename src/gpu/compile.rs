@@ -6,38 +6,39 @@ use std::fmt;
 /// Architectures every kernel is assembled for in tests: Turing to Blackwell.
 pub const DEVICES: &[u32] = &[75, 80, 86, 89, 90, 100, 120];
 
-/// What PTX is made for.
+/// Architecture for which PTX is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     /// Compute capability: 75 is 7.5.
     pub capability: u32,
-    /// Whether it uses what only that architecture has (`compute_90a`: wgmma, TMA multicast) and so runs on
-    /// exactly that capability, instead of on every later one.
+    /// Whether it uses instructions of that architecture only (`compute_90a`: wgmma, TMA multicast), so that it runs on
+    /// exactly that capability instead of on every later one.
     pub is_specific: bool,
 }
 
 impl Target {
-    /// `compute_75`: runs on that capability and on every later one.
+    /// Target such as `compute_75`, which runs on that capability and on every later one.
     pub const fn portable(capability: u32) -> Self {
         Self { capability, is_specific: false }
     }
 
-    /// `compute_90a`: runs on that capability only. The pinned compiler knows 90; 100 and 120 need a newer one.
+    /// Target such as `compute_90a`, which runs on that capability only. The pinned compiler supports 90; 100 and 120 need
+    /// a newer one.
     pub const fn specific(capability: u32) -> Self {
         Self { capability, is_specific: true }
     }
 
-    /// Whether a device of this compute capability can load it.
+    /// Whether a device of this compute capability can load the PTX.
     pub const fn runs_on(self, capability: u32) -> bool {
         if self.is_specific { self.capability == capability } else { self.capability <= capability }
     }
 
-    /// The best for a device: the highest capability, and of two the specific one.
+    /// Best target for a device: the highest capability; of two with the same capability, the specific one.
     pub fn best(of: &[Self], capability: u32) -> Option<Self> {
         of.iter().copied().filter(|t| t.runs_on(capability)).max()
     }
 
-    /// The assembler's architecture for a device that loads it: `sm_86`, `sm_90a`.
+    /// Architecture for which the assembler translates the PTX on a device: `sm_86`, `sm_90a`.
     pub fn architecture(self, device: u32) -> String {
         format!("sm_{device}{}", self.suffix())
     }
@@ -47,7 +48,7 @@ impl Target {
     }
 }
 
-/// `compute_90a`, as the compiler and the names of embedded files spell it.
+/// Formats a target as the compiler and the names of embedded files spell it: `compute_90a`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "compute_{}{}", self.capability, self.suffix())
@@ -57,26 +58,26 @@ impl fmt::Display for Target {
 /// Flags and targets of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compile {
-    /// Whether `a * b + c` may become one operation with one rounding. Not where bits must match the CPU's.
+    /// Whether `a * b + c` may be fused to one operation with one rounding; `false` where the bits must match the CPU's.
     pub fuses: bool,
-    /// What it is translated for; `compute_75` alone runs everywhere. A file that branches on `__CUDA_ARCH__`
-    /// lists the targets it branches for.
+    /// Targets for which the module is compiled; `compute_75` alone runs everywhere. A file that branches on
+    /// `__CUDA_ARCH__` lists the targets of its branches.
     pub targets: &'static [Target],
 }
 
 impl Compile {
-    /// Every operation rounds as in Rust: for kernels that return the same bits as the CPU backend.
+    /// Every operation rounds as in Rust, for kernels that return the same bits as the CPU backend.
     pub const EXACT: Self = Self { fuses: false, targets: &[Target::portable(75)] };
-    /// Multiply-adds are fused: for kernels that agree with the CPU backend within a tolerance.
+    /// Multiply-adds are fused, for kernels that agree with the CPU backend within a tolerance.
     pub const FUSED: Self = Self { fuses: true, ..Self::EXACT };
 
-    /// Targets of a file that branches on `__CUDA_ARCH__` for Ampere's and Hopper's instructions.
+    /// Targets of a file that branches on `__CUDA_ARCH__` for instructions of Ampere and Hopper.
     pub const PER_GENERATION: &'static [Target] = &[Target::portable(75), Target::portable(80), Target::portable(90)];
 
     /// Targets of a file that includes `nn/narrow.cuh`: Ampere and later round two floats to 16 bits in one instruction.
     pub const NARROWS: &'static [Target] = &[Target::portable(75), Target::portable(80)];
 
-    /// The same for other targets.
+    /// The same flags with other targets.
     pub const fn on(self, targets: &'static [Target]) -> Self {
         Self { targets, ..self }
     }

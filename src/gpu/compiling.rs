@@ -1,6 +1,7 @@
-//! Modules that the driver compiles for a device. It keeps the result on disk, so that only the first run on a machine waits
-//! for it. The list of modules tells the run bar and the command line why the simulation takes no step, and how many of them
-//! are left: a simulation announces the modules that it will load by [`Gpu::expect_modules`](super::Gpu::expect_modules).
+//! Tracks modules that the driver compiles for a device. The driver caches the result on disk, so only the first run on a
+//! machine waits for it. The run bar and the command line show the progress: how many modules are left while the simulation
+//! takes no step. A simulation announces the modules that it will load by
+//! [`Gpu::expect_modules`](super::Gpu::expect_modules).
 
 use super::ModuleId;
 use std::{
@@ -8,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A module that was compiled before loads in less time.
+/// Time within which a module loads that has been compiled before.
 const COMPILED_WITHIN: Duration = Duration::from_millis(150);
 
 static LOADS: Mutex<Loads> = Mutex::new(Loads::new());
@@ -16,54 +17,54 @@ static LOADS: Mutex<Loads> = Mutex::new(Loads::new());
 /// A compilation in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compiling {
-    /// The module.
+    /// Module that is being compiled.
     pub module: ModuleId,
     /// Number of this module among those of the simulation, from 1.
     pub number: usize,
-    /// The modules of the simulation; `None`: it announced none.
+    /// Progress over the modules of the simulation; `None`: it has announced none.
     pub expected: Option<Expected>,
 }
 
-/// The modules that a simulation loads.
+/// Progress over the modules that a simulation loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Number of modules.
     pub total: usize,
-    /// Share of their PTX that is loaded, 0 to 1: the time of the driver grows with its length.
+    /// Fraction of their PTX that is loaded, 0 to 1: the driver's time grows with the length of the PTX.
     pub fraction: f32,
     /// Time spent on loads so far.
     pub spent: Duration,
 }
 
 impl Expected {
-    /// Time left, once a share is loaded.
+    /// Estimated remaining time; `None` until 3 % of the PTX are loaded.
     pub fn left(self) -> Option<Duration> {
         (self.fraction >= 0.03).then(|| self.spent.mul_f32((1.0 - self.fraction).max(0.0) / self.fraction))
     }
 }
 
 impl Compiling {
-    /// `Compiling kernels for this GPU, once: 3 of 12, nn/softmax`.
+    /// Progress as text: `Compiling kernels for this GPU, once: 3 of 12, nn/softmax`.
     pub fn text(self) -> String {
         let of = self.expected.map_or(String::new(), |expected| format!(" of {}", expected.total));
         format!("Compiling kernels for this GPU, once: {}{of}, {}", self.number, self.module)
     }
 }
 
-/// The module that is being compiled, if that takes long.
+/// Module that is being compiled, if its load takes longer than a load from the driver's cache.
 pub fn compiling() -> Option<Compiling> {
     locked(|loads| loads.compiling(Instant::now()))
 }
 
-/// Announces the modules that a simulation will load, with their bytes of PTX, in place of those announced before.
+/// Announces the modules that a simulation will load, with their bytes of PTX; replaces earlier announcements.
 pub(super) fn expect(modules: Vec<(ModuleId, u64)>) {
     locked(|loads| loads.expect(modules));
 }
 
-/// A load in progress; it ends when this is dropped.
+/// Guard of a load in progress, which ends when it is dropped.
 pub(super) struct Load(u64);
 
-/// Adds the load of a module with this many bytes of PTX.
+/// Begins the load of a module with `bytes` bytes of PTX.
 pub(super) fn begin(module: ModuleId, bytes: u64) -> Load {
     Load(locked(|loads| loads.begin(module, bytes, Instant::now())))
 }
@@ -78,14 +79,14 @@ fn locked<T>(work: impl FnOnce(&mut Loads) -> T) -> T {
     work(&mut LOADS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A module of the simulation.
+/// Module of the simulation.
 struct Entry {
     module: ModuleId,
     bytes: u64,
     is_loaded: bool,
 }
 
-/// The loads in progress, oldest first, and the modules of the simulation: those announced, and those requested since.
+/// Loads in progress, oldest first, and the modules of the simulation: those announced, and those requested since.
 struct Loads {
     running: Vec<(u64, ModuleId, Instant)>,
     next: u64,

@@ -35,7 +35,7 @@ pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     files
 }
 
-/// What `kernels/gen/modules.txt` must say.
+/// Expected contents of `kernels/gen/modules.txt`.
 pub fn list(modules: &[ModuleSpec]) -> String {
     let spaced = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
     let mut out = String::from(

@@ -1,10 +1,8 @@
 //! Overhead of the events around a launch, measured on the device and subtracted from measured times.
 //!
-//! Two events enclose more than the kernel: the device ends the first event, fetches the launch, and waits for all
-//! blocks before it writes the second event. An empty kernel between two events takes the same time, so that time is
-//! subtracted. What remains says how much longer a kernel takes than an empty one, and it needs no constant per
-//! machine. On an H200 the overhead is 3.5 µs; events around the kernels of a training step say 2.9 to 3.6 µs more than
-//! CUPTI. CUPTI itself says 0.65 µs for an empty kernel, which is 0 here.
+//! Two events enclose more than the kernel: the device ends the first event, fetches the launch, and waits for all blocks
+//! before it writes the second event. An empty kernel between two events takes that time too, so it is subtracted. The
+//! difference is the time that a kernel takes beyond an empty one, and needs no constant per machine.
 
 use super::{Gpu, GpuError, Pass, error::Doing as _, kernel::Size};
 use crate::kernels;

@@ -1,5 +1,4 @@
-//! Which PTX a module is loaded from: the embedded one, or, while kernels are being written, one compiled
-//! at run time.
+//! Selects the PTX of a module: embedded, or compiled at run time during kernel development.
 
 use super::{Gpu, GpuError, ModuleSpec, OpenError, Target, compiling, error::bytes, nvrtc::Nvrtc};
 use cudarc::{
@@ -15,21 +14,21 @@ use std::{
     time::Instant,
 };
 
-/// One embedded translation of one `.cu` file.
+/// Embedded PTX of a module for one target.
 #[derive(Clone, Copy, Debug)]
 pub struct Prebuilt {
-    /// [`ModuleSpec::stem`].
+    /// Stem of the module, as in [`ModuleSpec::stem`].
     pub stem: &'static str,
-    /// What it was made for.
+    /// Target for which it was compiled.
     pub target: Target,
-    /// The text, compressed with zlib by the build script.
+    /// PTX text, compressed with zlib by the build script.
     pub packed: &'static [u8],
-    /// Length of the text.
+    /// Length of the uncompressed text, bytes.
     pub len: usize,
 }
 
 impl Prebuilt {
-    /// Unpacks the text.
+    /// Decompresses the PTX.
     pub fn ptx(&self) -> String {
         let mut text = String::with_capacity(self.len);
         ZlibDecoder::new(self.packed).read_to_string(&mut text).expect("the build script compressed it");
@@ -39,11 +38,11 @@ impl Prebuilt {
 
 include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
 
-/// A folder with kernel sources: modules are then compiled from it when they are loaded, with whatever
-/// NVRTC the machine has. For kernel development only.
+/// Environment variable that names a folder with kernel sources. Modules are then compiled from it when they are loaded, by
+/// the installed NVRTC. For kernel development only.
 pub const SOURCES_VARIABLE: &str = "NEUROPIL_KERNELS";
 
-/// The embedded translation for a device: the one for the highest capability it has, arch-specific first.
+/// Embedded PTX for a device: the highest target that it supports, architecture-specific before portable.
 pub fn choose(stem: &str, capability: u32) -> Option<&'static Prebuilt> {
     choose_among(PREBUILT, stem, capability)
 }
@@ -52,7 +51,7 @@ fn choose_among<'a>(all: &'a [Prebuilt], stem: &str, capability: u32) -> Option<
     all.iter().filter(|p| p.stem == stem && p.target.runs_on(capability)).max_by_key(|p| p.target)
 }
 
-/// Modules that a device has loaded, by [`ModuleSpec::stem`], while something uses them.
+/// Modules that a device has loaded, by [`ModuleSpec::stem`], while they are in use.
 #[derive(Default)]
 pub(super) struct Loaded(Mutex<BTreeMap<String, Weak<CudaModule>>>);
 
@@ -67,8 +66,8 @@ impl Loaded {
 }
 
 impl Gpu {
-    /// Announces the modules that a simulation will load, for the progress of their compilation. It loads nothing. Modules that
-    /// are loaded, or of which there is no translation for this device, are left out.
+    /// Announces the modules that a simulation will load, to show the progress of their compilation. Loads nothing. Ignores
+    /// modules that are loaded already or have no PTX for this device.
     pub fn expect_modules(&self, specs: &[ModuleSpec]) {
         let missing = specs.iter().filter(|spec| self.modules.get(&spec.stem()).is_none());
         let sized = missing.filter_map(|spec| Some((spec.id(), choose(&spec.stem(), self.capability)?.len as u64)));
@@ -78,19 +77,20 @@ impl Gpu {
 
 /// A loaded module.
 pub struct Module {
-    /// What it was declared as.
+    /// Declaration of the module.
     pub spec: ModuleSpec,
     pub(super) gpu: Arc<Gpu>,
     module: Arc<CudaModule>,
 }
 
 impl Module {
-    /// Loads the best translation, unless the device has it; the driver assembles it for the device once and keeps the result.
+    /// Loads the best PTX, unless the device has loaded the module; the driver assembles it for the device once and caches
+    /// the result.
     pub fn load(gpu: &Arc<Gpu>, spec: &ModuleSpec) -> Result<Self, GpuError> {
         let failed = |why: String| GpuError::Module { file: spec.file, why };
         let stem = spec.stem();
         let ptx = match std::env::var_os(SOURCES_VARIABLE) {
-            // The sources may have changed since it was loaded.
+            // The sources may have changed since the module was loaded.
             Some(folder) => compile(Path::new(&folder), spec, gpu.capability).map_err(failed)?,
             None => {
                 if let Some(module) = gpu.modules.get(&stem) {
@@ -111,7 +111,7 @@ impl Module {
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }
 
-    /// A kernel by name.
+    /// Looks up a kernel by name.
     pub(super) fn function(&self, name: &str) -> Result<CudaFunction, GpuError> {
         self.module
             .load_function(name)

@@ -52,11 +52,11 @@ impl ModuleSpec {
 pub struct ModuleId {
     /// Path of the file under `kernels/`.
     pub file: &'static str,
-    /// See [`ModuleSpec::variant`].
+    /// Name among the modules compiled from the file, see [`ModuleSpec::variant`].
     pub variant: &'static str,
 }
 
-/// `nn/softmax_bf16`.
+/// Formats the id as `nn/softmax_bf16`.
 impl fmt::Display for ModuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.file.trim_end_matches(".cu"), suffix(self.variant))

@@ -30,7 +30,7 @@ pub struct Pass {
     pub ends_at_changes: bool,
     /// Lets `advance` return while measurements run concurrently with later steps; the caller collects them afterwards.
     pub defers_measurements: bool,
-    /// Whether only the screen shows the readings, which may then be of the text before the newest one.
+    /// Whether the readings are only shown on screen, where they may lag and refer to the text before the newest one.
     pub is_for_screen: bool,
     /// Timings since they were last taken.
     pub timings: Vec<Timing>,
@@ -85,7 +85,7 @@ struct Pending {
 }
 
 impl Pass {
-    /// A pass that measures.
+    /// Creates a pass that measures.
     pub fn measuring() -> Self {
         Self { profiled: true, ..Self::default() }
     }
@@ -151,7 +151,7 @@ impl Pass {
         self.batches.retain(|b| b.steps > 0);
     }
 
-    /// Records work of the engine that began at `start` and ends now: on the timeline, not in the sums.
+    /// Records work of the engine that began at `start` and ends now, on the timeline but not in the sums.
     pub fn aside_since(&mut self, start: Instant, name: &'static str) {
         self.log(start, Span { name, ..Span::default() });
     }

@@ -73,7 +73,7 @@ pub struct Check {
     pub differing: usize,
 }
 
-/// The result of the self-test.
+/// Result of the self-test.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Description of the device.

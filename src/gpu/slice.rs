@@ -13,8 +13,8 @@ use std::{
     sync::Arc,
 };
 
-/// Device memory that a [`Buf`](super::Buf) owns or a [`View`] borrows. Kernels and the copies below run in issue
-/// order.
+/// Device memory that a [`Buf`](super::Buf) owns or a [`View`] borrows. Kernels and the copies below run in the order in
+/// which they are issued.
 pub struct Slice<T: CudaType> {
     /// Name of the contents, for errors and the memory report.
     pub what: &'static str,
@@ -172,7 +172,7 @@ impl<T: CudaType> Slice<T> {
         let doing = || format!("filling {}", self.what);
         let stream = self.gpu.bound(doing)?;
         let bytes = range.len() * size_of::<T>();
-        // SAFETY: the range is inside; elements are plain data.
+        // SAFETY: the range is in bounds; elements are plain data.
         unsafe { result::memset_d8_async(self.element(range.start), byte, bytes, stream.cu_stream()) }.doing(doing)
     }
 

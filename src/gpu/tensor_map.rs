@@ -76,8 +76,8 @@ impl<'h> BoxesOf<'h> {
             if boxes.is_bf16 { Type::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 } else { Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT16 };
         let (copied, steps) = ([boxes.copied[0], boxes.copied[1], 1, 1], [1_u32; 4]);
         let mut map = TensorMap::default();
-        // SAFETY: all pointers are to arrays of the rank, 4, that live until the call returns; the map has the size and alignment
-        // of the driver's. The driver checks the numbers.
+        // SAFETY: all pointers are to arrays of rank 4 that live until the call returns; the map has the size and alignment
+        // of the driver's type. The driver checks the values.
         unsafe {
             sys::cuTensorMapEncodeTiled(
                 std::ptr::from_mut(&mut map).cast(),

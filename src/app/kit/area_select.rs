@@ -4,7 +4,7 @@ use super::theme::Tokens;
 use crate::view3d::{Vec2, inside_polygon};
 use egui::{Painter, PointerButton, Pos2, Rect, Response, Stroke, StrokeKind, Ui, pos2};
 
-/// Distance of lasso corners, points.
+/// Minimum distance between the corners of a lasso, points.
 const LASSO_STEP: f32 = 2.0;
 
 /// The area being drawn.
@@ -14,7 +14,7 @@ pub struct AreaSelect {
     is_rectangle: bool,
 }
 
-/// A finished area.
+/// A completed area selection.
 pub struct SelectedArea {
     pub bounds: Rect,
     pub outline: Vec<Vec2>,
@@ -22,12 +22,12 @@ pub struct SelectedArea {
 }
 
 impl SelectedArea {
-    /// Whether it is a rectangle.
+    /// Whether the area is a rectangle, not a lasso.
     pub const fn is_box(&self) -> bool {
         self.is_rectangle
     }
 
-    /// Whether it contains a point.
+    /// Whether the area contains a point of the canvas.
     pub fn holds(&self, at: Pos2) -> bool {
         self.bounds.contains(at) && (self.is_rectangle || inside_polygon(&self.outline, Vec2::new(at.x, at.y)))
     }
@@ -64,7 +64,7 @@ impl AreaSelect {
         })
     }
 
-    /// Paints the outline.
+    /// Paints the outline of the area being drawn.
     pub fn paint(&self, painter: &Painter, tokens: &Tokens) {
         if self.outline.len() < 2 {
             return;

@@ -20,7 +20,7 @@ pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     (first..).map(|i| i as f64 * step).take_while(|v| *v <= max + step * 1e-9).collect()
 }
 
-/// Labels with an exponent: of values from here on, or with more digits after the point.
+/// Labels get an exponent if a value reaches this magnitude, or if more than [`MAX_DECIMALS`] decimals would be needed.
 const LARGE: f64 = 1e6;
 const MAX_DECIMALS: f64 = 6.0;
 
@@ -29,13 +29,13 @@ fn tick_step(ticks: &[f64]) -> f64 {
     ticks.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min)
 }
 
-/// Digits after the point that a list of ticks needs: of times, which have no exponent.
+/// Number of decimals that distinguish the ticks; for time axes, whose labels have no exponent.
 pub fn tick_digits(ticks: &[f64]) -> usize {
     let step = tick_step(ticks);
     if step.is_finite() { (-step.log10() - 1e-9).ceil().max(0.0) as usize } else { 0 }
 }
 
-/// The labels of ticks: all with the digits after the point that their distance needs, or all with an exponent.
+/// Labels of ticks: all with the decimals that their distance needs, or all with an exponent.
 pub fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let (step, decimals) = (tick_step(ticks), tick_digits(ticks));
     let largest = ticks.iter().fold(0.0, |most: f64, v| most.max(v.abs()));

@@ -11,14 +11,14 @@ use std::{f32::consts::PI, sync::Arc};
 /// Height of the triangles for values beyond a fixed range.
 pub const CAP: f32 = 7.0;
 
-/// Widths of the bar, of the gap next to it, and of the margins, points.
+/// Widths of the bar, of the gap beside it, and of both margins, points.
 const WIDTH: [f32; 3] = [8.0, 5.0, 8.0];
-/// A lower canvas has no bar.
+/// Minimum height of a canvas with a bar, points.
 const MIN_HEIGHT: f32 = 80.0;
-/// Height of the bar at most.
+/// Maximum height of the bar, points.
 const MAX_HEIGHT: f32 = 220.0;
 
-/// Colour bar of a canvas: colours from low to high, round tick values, and the title along it.
+/// Colour bar of a canvas: colours from low to high, round tick values, and a vertical title.
 pub struct ColorBar<'a> {
     scale: &'a color_scale::FieldScale,
     labels: Vec<(f32, Arc<Galley>)>,
@@ -39,7 +39,7 @@ impl<'a> ColorBar<'a> {
         Self::titled(ui, canvas, tokens, (crate::app::kit::text::probe_title(probe), marks(probe, scale.range)), scale)
     }
 
-    /// Splits a canvas for a bar with this title and these tick values.
+    /// Splits a canvas for a bar with a title and tick values.
     pub fn titled(
         ui: &Ui,
         canvas: Rect,
@@ -95,12 +95,12 @@ impl<'a> ColorBar<'a> {
     }
 }
 
-/// The number of values beyond a fixed range.
+/// Text for the number of values beyond a fixed range.
 fn beyond_text(scale: &color_scale::FieldScale) -> Option<String> {
     scale.beyond.map(|n| format!("{} beyond", kit::thousands(n as u64)))
 }
 
-/// The colours within the range.
+/// Paints the colours within the range.
 pub fn paint_colors(painter: &Painter, bar: Rect, table: &colormap::Table) {
     let inside = &table[colormap::BELOW + 1..colormap::ABOVE];
     let mut mesh = Mesh::default();
@@ -112,7 +112,7 @@ pub fn paint_colors(painter: &Painter, bar: Rect, table: &colormap::Table) {
     painter.add(mesh);
 }
 
-/// Triangles at both ends in the colours of values beyond the range.
+/// Paints triangles at both ends in the colours of values beyond the range.
 pub fn paint_caps(painter: &Painter, bar: Rect, table: &colormap::Table) {
     for (end, tip, place) in [(bar.bottom() + 1.0, CAP, colormap::BELOW), (bar.top() - 1.0, -CAP, colormap::ABOVE)] {
         let corners = vec![pos2(bar.left(), end), pos2(bar.right(), end), pos2(bar.center().x, end + tip)];

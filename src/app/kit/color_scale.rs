@@ -26,7 +26,7 @@ pub enum ScaleColors {
 }
 
 impl ScaleColors {
-    /// The range of the values that have a colour.
+    /// Range of the values that have a colour; `None` if no value has one.
     pub fn range(self, values: &[f32], is_log: bool) -> Option<(f32, f32)> {
         let of = |(a, b): (f32, f32), v: &f32| (a.min(*v), b.max(*v));
         let colored = values.iter().filter(|v| self.has_color(**v, is_log));
@@ -38,7 +38,7 @@ impl ScaleColors {
         }
     }
 
-    /// Values of zero and less have no logarithm; NaN and infinities have no colour.
+    /// Whether a value has a colour. NaN and infinities have none; on a logarithmic colormap neither have values ≤ 0.
     fn has_color(self, value: f32, is_log: bool) -> bool {
         value.is_finite() && !(is_log && self != Self::Diverging && value <= 0.0)
     }
@@ -88,7 +88,7 @@ impl ColorScale {
         Self { colors, is_log, range, is_fixed: fixed.is_some(), table, ground }
     }
 
-    /// Table index of a value; none for values without a colour.
+    /// Table index of a value; `None` if it has no colour.
     fn at(&self, value: f32) -> Option<usize> {
         self.colors.has_color(value, self.is_log).then(|| match colormap::place(self.place(value)) {
             colormap::BELOW if !self.is_fixed => colormap::BELOW + 1,
@@ -102,13 +102,13 @@ impl ColorScale {
         self.at(value).map_or(self.ground, |at| colors::opaque(self.table[at]))
     }
 
-    /// Number of values beyond a fixed range; none without one.
+    /// Number of values beyond a fixed range; `None` if the range is not fixed.
     pub fn beyond(&self, values: &[f32]) -> Option<usize> {
         let is_beyond = |v: &&f32| matches!(self.at(**v), Some(colormap::BELOW | colormap::ABOVE));
         self.is_fixed.then(|| values.iter().filter(is_beyond).count())
     }
 
-    /// Fraction of the range: 0 to 1 within it.
+    /// Position of a value as a fraction of the range, 0 to 1 within it.
     fn place(&self, value: f32) -> f32 {
         let (low, high) = self.range;
         match (self.colors, self.is_log) {
@@ -146,13 +146,13 @@ impl ColorScale {
     }
 }
 
-/// Symmetric around zero.
+/// Range that is symmetric around zero.
 fn even((low, high): (f32, f32)) -> (f32, f32) {
     let most = low.abs().max(high.abs());
     (-most, most)
 }
 
-/// Diverging colours, zero in the middle.
+/// Diverging colour at `t` from 0 to 1, with zero in the middle.
 fn diverging(t: f32, tokens: &Tokens) -> Color32 {
     if t < 0.5 {
         return tokens.canvas.lerp_to_gamma(tokens.inhibitory, 1.0 - 2.0 * t);
@@ -160,7 +160,7 @@ fn diverging(t: f32, tokens: &Tokens) -> Color32 {
     tokens.canvas.lerp_to_gamma(tokens.excitatory, 2.0 * t - 1.0)
 }
 
-/// How the values of a field become colours.
+/// Maps the values of a field to colours.
 pub struct FieldScale {
     /// Colours from low to high.
     pub table: Table,

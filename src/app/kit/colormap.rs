@@ -1,4 +1,4 @@
-//! Colormaps: from 0 to 1 to colours.
+//! Colormaps, which map 0 to 1 to colours.
 
 use super::theme::Tokens;
 use crate::sim::{Meaning, ProbeSpec};
@@ -12,12 +12,12 @@ pub enum Colormap {
     Cividis,
     Viridis,
     Magma,
-    /// Cyclic. Angles: the ends meet; lightness shows one half turn, warm or cold the other.
+    /// Cyclic, for angles: the ends meet; lightness encodes one half turn, warm or cold hue the other.
     Twilight,
 }
 
 impl Colormap {
-    /// All of them, in menu order.
+    /// All colormaps, in menu order.
     pub const ALL: [Self; 4] = [Self::Cividis, Self::Viridis, Self::Magma, Self::Twilight];
 
     /// The default colormap of a field.
@@ -35,7 +35,7 @@ impl Colormap {
         }
     }
 
-    /// The colour at 0 to 1.
+    /// Colour at `t` from 0 to 1.
     pub fn at(self, t: f32) -> Color32 {
         let gradient = match self {
             Self::Cividis => colorous::CIVIDIS,
@@ -46,15 +46,15 @@ impl Colormap {
         from_colorous(gradient.eval_continuous(f64::from(t.clamp(0.0, 1.0))))
     }
 
-    /// The table from low to high. Light themes use the reversed map, so that high values are dark.
+    /// Colour table from low to high. Light themes use the reversed map, so that high values are dark.
     pub fn table(self, dark: bool) -> Table {
         std::array::from_fn(|i| {
             let i = (i.clamp(BELOW + 1, ABOVE - 1) - 1) as f32;
             let t = i / INSIDE;
-            // The end that would disappear on the background is left out.
+            // Omits the end of the map that has the colour of the background.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
-                // This map is a strong orange at 0.9.
+                // At 0.9 this map is a saturated orange.
                 Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };
@@ -62,7 +62,7 @@ impl Colormap {
         })
     }
 
-    /// The table for a fixed range: values beyond it get the two palette colours that differ most from the map.
+    /// Colour table for a fixed range: values beyond it get the two palette colours that differ most from the map.
     pub fn fixed_table(self, tokens: &Tokens) -> Table {
         with_ends(self.table(tokens.dark), tokens)
     }
@@ -85,7 +85,8 @@ pub(crate) fn difference(a: [u8; 4], b: [u8; 4]) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }
 
-/// Colours of a map. The first and last entry are for values beyond the range: the map's own ends unless the range is fixed.
+/// Colours of a map. The first and last entry are used for values beyond the range: the ends of the map unless the range is
+/// fixed.
 pub type Table = [[u8; 4]; 256];
 /// Table index of values below the range.
 pub const BELOW: usize = 0;
@@ -103,7 +104,7 @@ fn twilight(t: f32, dark: bool) -> Color32 {
     from_oklab(lightness, -0.075 * sin + violet * 0.8, -0.12 * sin - violet)
 }
 
-/// Oklab (Ottosson 2020) to sRGB.
+/// Converts Oklab (Ottosson 2020) to sRGB.
 fn from_oklab(lightness: f32, a: f32, b: f32) -> Color32 {
     let l = (lightness + 0.396_337_78 * a + 0.215_803_76 * b).powi(3);
     let m = (lightness - 0.105_561_346 * a - 0.063_854_17 * b).powi(3);
@@ -116,7 +117,7 @@ fn from_oklab(lightness: f32, a: f32, b: f32) -> Color32 {
     egui::Rgba::from_rgb(r.clamp(0.0, 1.0), g.clamp(0.0, 1.0), b.clamp(0.0, 1.0)).into()
 }
 
-/// Table index at a fraction of the range.
+/// Table index at fraction `t` of the range.
 pub fn place(t: f32) -> usize {
     match t {
         t if t < 0.0 => BELOW,

@@ -1,16 +1,16 @@
-//! The palette of categories, and colours of densities.
+//! Categorical palette, and colours of densities.
 
 use super::{colormap::from_colorous, theme::Tokens};
 use crate::sim::Column;
 use egui::Color32;
 use std::sync::OnceLock;
 
-/// The colour of a lineage, stable for its founder's id.
+/// Colour of a lineage, determined by its founder's id.
 pub fn of_number(number: u64, tokens: &Tokens) -> Color32 {
     tokens.categorical[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % tokens.categorical.len()]
 }
 
-/// The colour of a density: never below a quarter of the map, so that one event among thousands stays visible.
+/// Colour of a density from 0 to 1. Never below a quarter of the map, so that one event among thousands stays visible.
 pub fn density(t: f32, dark: bool) -> Color32 {
     let t = f64::from(0.25 + 0.75 * t.clamp(0.0, 1.0));
     let gradient = if dark { colorous::MAGMA } else { colorous::BLUES };
@@ -56,7 +56,7 @@ pub fn is_unlabelled(label: &str) -> bool {
     matches!(label.to_ascii_lowercase().as_str(), "" | "unknown" | "none" | "na" | "n/a" | "unassigned" | "other")
 }
 
-/// The colour of a sign: of a column of signs, or of labels that say so in any column.
+/// Colour of an excitatory or inhibitory label; `None` in other columns unless the label is one of these words.
 fn sign(column: &str, label: &str, tokens: &Tokens) -> Option<Color32> {
     let label = label.to_ascii_lowercase();
     if column != "ei" && !matches!(label.as_str(), "excitatory" | "inhibitory") {
@@ -71,12 +71,12 @@ fn sign(column: &str, label: &str, tokens: &Tokens) -> Option<Color32> {
     }
 }
 
-/// A table entry without its transparency.
+/// Converts a table entry to an opaque colour.
 pub fn opaque([r, g, b, _]: [u8; 4]) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
-/// Straight RGBA from 0 to 1, for the 3D view.
+/// Straight RGBA from 0 to 1, as the 3D view expects.
 pub fn rgba(color: Color32) -> [f32; 4] {
     color.to_array().map(|c| f32::from(c) / 255.0)
 }

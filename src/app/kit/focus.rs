@@ -1,10 +1,11 @@
-//! Keyboard focus of panels: F6 reaches every panel, and the focused panel has a ring. Rows that neither eye nor input
-//! reaches are not drawn.
+//! Keyboard focus of panels: F6 cycles through them, and the focused panel has a ring. Rows that are invisible and
+//! unreachable by input are not drawn.
 
 use super::theme::Tokens;
 use egui::{Event, Id, Popup, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-/// Passes after the last input in which rows out of sight are still drawn: a field that lost the focus takes its text over.
+/// Number of passes after the last input in which invisible rows are still drawn, so that a field that lost the focus
+/// commits its text.
 const SETTLING: u64 = 3;
 
 fn id_of(panel: &str) -> Id {
@@ -15,15 +16,15 @@ fn request_id() -> Id {
     Id::unique("panel to focus")
 }
 
-/// Panels with a field that filters what they show.
+/// Panels with a filter field.
 pub const WITH_FILTER: [&str; 5] = ["tree", "inspector", "log", "runs", "table"];
 
-/// The field that filters a panel.
+/// Id of the filter field of a panel.
 pub fn filter_id(panel: &str) -> Id {
     Id::unique(("filter of", panel))
 }
 
-/// Moves the keyboard focus to a panel when it is drawn next.
+/// Moves the keyboard focus to a panel the next time it is drawn.
 pub fn request(ctx: &egui::Context, panel: &str) {
     ctx.data_mut(|d| d.insert_temp(request_id(), panel.to_owned()));
     ctx.request_repaint();
@@ -53,7 +54,7 @@ pub fn has(ctx: &egui::Context, panel: &str) -> bool {
     ctx.memory(|m| m.has_focus(id_of(panel)))
 }
 
-/// Whether a row of a scroll area need not be drawn: it is out of sight, and no key, drag, menu or screen reader reaches it.
+/// Whether a row of a scroll area need not be drawn: it is invisible, and no key, drag, menu or screen reader can reach it.
 pub fn is_out_of_reach(ui: &Ui, row: Rect) -> bool {
     if ui.is_rect_visible(row) {
         return false;
@@ -63,7 +64,7 @@ pub fn is_out_of_reach(ui: &Ui, row: Rect) -> bool {
     let (asked, operated) = ctx.data(|d| d.get_temp::<(u64, u64)>(id)).unwrap_or_default();
     let operated = match asked == pass {
         true => operated,
-        // In passes that do not draw the row, its state is unknown.
+        // If the row was not drawn in the previous pass, its state is unknown.
         false if asked + 1 != pass || is_operated(ctx) => pass,
         false => operated,
     };
@@ -71,7 +72,7 @@ pub fn is_out_of_reach(ui: &Ui, row: Rect) -> bool {
     pass > operated + SETTLING
 }
 
-/// Whether a key, a button, an open menu or a screen reader may need a row that is out of sight.
+/// Whether a key, a button, an open menu or a screen reader may need an invisible row.
 fn is_operated(ctx: &egui::Context) -> bool {
     let is_input = |event: &Event| matches!(event, Event::Key { .. } | Event::AccessKitActionRequest(_));
     let has_input =
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
     use egui::{Modifiers, Pos2, RawInput, pos2, vec2};
 
-    /// Draws a pass with a row below the window; whether it is out of reach.
+    /// Draws a pass with a row below the window. Returns whether the row is out of reach.
     fn pass(ctx: &egui::Context, events: Vec<Event>) -> bool {
         let input = RawInput {
             screen_rect: Some(Rect::from_min_size(Pos2::ZERO, vec2(100.0, 100.0))),

@@ -5,12 +5,12 @@ use super::icons;
 use egui::{FontData, FontDefinitions, FontFamily};
 use std::sync::Arc;
 
-/// Family of group headings and titles.
+/// Font family of group headings and titles.
 pub const SEMIBOLD: &str = "semibold";
-/// Family of metrics.
+/// Font family of metrics.
 pub const MONO_MEDIUM: &str = "mono-medium";
 
-/// The font of changing numbers.
+/// Font family of changing numbers.
 pub const MONO: &str = "mono";
 
 /// Installs the fonts; egui's fonts remain as fallback for symbols.
@@ -18,7 +18,7 @@ pub fn install(ctx: &egui::Context) {
     install_with(ctx, "inter");
 }
 
-/// Installs the fonts with another font for text.
+/// Installs the fonts with another font for body text.
 pub fn install_with(ctx: &egui::Context, text: &str) {
     let mut fonts = FontDefinitions::default();
     let files = [

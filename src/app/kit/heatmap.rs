@@ -1,4 +1,4 @@
-//! A heat map: cells as a texture, row and column labels, a colour bar.
+//! Heat map: cells as a texture, row and column labels, and a colour bar.
 
 use super::{
     color_scale::{ColorScale, ScaleColors},
@@ -9,7 +9,7 @@ use egui::{
     Align2, Color32, ColorImage, Painter, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, epaint::TextShape, pos2,
 };
 
-/// Cells of this size have room for their value.
+/// Minimum size of cells that show their value, points.
 const NUMBER: Vec2 = Vec2::new(46.0, 14.0);
 
 /// Label of a row or a column.
@@ -20,25 +20,25 @@ pub struct AxisLabel {
     pub color: Option<Color32>,
 }
 
-/// The data of a heat map.
+/// Data of a heat map, and how values map to colours.
 pub struct Heatmap {
     /// Row labels, top down.
     pub rows: Vec<AxisLabel>,
     pub columns: Vec<AxisLabel>,
-    /// Row by row; not finite where empty.
+    /// Values in row-major order; not finite: the cell is empty.
     pub values: Vec<f32>,
-    /// How values become colours.
+    /// Mapping of values to colours.
     pub scale_colors: ScaleColors,
-    /// The range, where it does not follow from the values.
+    /// Colour range; `None`: the range of the values.
     pub span: Option<(f32, f32)>,
-    /// Logarithmic colour scale.
+    /// Whether the colour scale is logarithmic.
     pub is_log: bool,
 }
 
-/// The texture of a heat map.
+/// Cached texture of a heat map.
 #[derive(Default)]
 pub struct HeatmapTexture {
-    /// Locked colour range.
+    /// Colour range locked by the user.
     pub fixed: Option<(f32, f32)>,
     texture: Option<TextureHandle>,
     key: Option<HeatmapKey>,
@@ -46,23 +46,23 @@ pub struct HeatmapTexture {
     beyond: Option<usize>,
 }
 
-/// Key of the values, whether the theme is dark, and the locked range.
+/// Inputs of the cached texture: key of the values, whether the theme is dark, locked range.
 type HeatmapKey = (u64, bool, Option<(f32, f32)>);
 
-/// Rectangles of the parts.
+/// Rectangles of the cells and the colour bar.
 pub struct HeatmapLayout {
     pub cells: Rect,
     bar: Rect,
 }
 
 impl Heatmap {
-    /// The colour range: fixed, else from the values.
+    /// Colour range: `span` if it is set, else the range of the values; `None` if no value has a colour.
     pub fn range(&self) -> Option<(f32, f32)> {
         let of_values = self.scale_colors.range(&self.values, self.is_log)?;
         Some(self.span.unwrap_or(of_values))
     }
 
-    /// Lays out the parts in a canvas.
+    /// Lays out the cells, labels and colour bar in a canvas.
     pub fn places(&self, ui: &Ui, canvas: Rect) -> HeatmapLayout {
         let font = kit::small(ui);
         let width =
@@ -81,7 +81,7 @@ impl Heatmap {
         HeatmapLayout { cells, bar }
     }
 
-    /// The row and the column under a point.
+    /// Row and column of the cell under a point.
     pub fn at(&self, places: &HeatmapLayout, at: Pos2) -> Option<(usize, usize)> {
         if !places.cells.contains(at) || self.rows.is_empty() || self.columns.is_empty() {
             return None;
@@ -96,7 +96,7 @@ impl Heatmap {
         Rect::from_min_size(places.cells.min + size * Vec2::new(column as f32, row as f32), size)
     }
 
-    /// Draws the heat map; a changed `key` means changed values.
+    /// Draws the heat map. The texture is updated if `key` has changed, which identifies the values.
     pub fn paint(
         &self,
         ui: &Ui,
@@ -132,7 +132,7 @@ impl Heatmap {
         }
     }
 
-    /// Writes the values into cells that have room for them; `numbers` are those of the cells before scaling.
+    /// Writes the values into cells that have room for them; `numbers` are the values before scaling.
     pub fn paint_numbers(
         &self,
         ui: &Ui,
@@ -198,17 +198,17 @@ impl Heatmap {
     }
 }
 
-/// Every n-th label is shown for cells of this size; returns n.
+/// Stride of the labels: every n-th is shown for cells of size `size`; returns n.
 fn spacing(size: f32) -> usize {
     (11.0 / size.max(0.1)).ceil().max(1.0) as usize
 }
 
-/// Whether labels of this width stand upright above columns of this width; single letters do above narrow ones.
+/// Whether labels of width `label` fit horizontally above columns of width `cell`; single letters fit above narrow ones.
 fn fits_flat(label: f32, cell: f32) -> bool {
     label + 12.0 <= cell || label + 1.0 <= (cell * spacing(cell) as f32).min(11.0)
 }
 
-/// A colour of the theme that is readable on this one.
+/// Text colour of the theme that is readable on `color`.
 pub(crate) fn ink_on(color: Color32, tokens: &Tokens) -> Color32 {
     let [r, g, b, _] = color.to_array().map(f32::from);
     let is_bright = 0.299 * r + 0.587 * g + 0.114 * b > 140.0;

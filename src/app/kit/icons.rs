@@ -1,9 +1,9 @@
 //! The glyphs of the icon font (Phosphor Regular) that the window uses, one per concept.
 
-/// Family of the icon font. Not a fallback of the text fonts, which have glyphs of their own at these codes.
+/// Font family of the icons. It is not a fallback of the text fonts, which have other glyphs at these codes.
 pub const FAMILY: &str = "icons";
 
-/// A glyph as text of the usual icon size.
+/// Formats a glyph as text of the usual icon size.
 pub fn rich(glyph: &str) -> egui::RichText {
     egui::RichText::new(glyph).family(egui::FontFamily::Name(FAMILY.into())).size(14.0)
 }

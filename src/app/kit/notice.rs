@@ -3,9 +3,9 @@
 use super::{icons, theme::Tokens};
 use egui::{Align, Color32, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, Vec2};
 
-/// How a panel looks: its colours and its icon.
+/// Colours and icon of a panel.
 pub trait Look {
-    /// Colours of the theme.
+    /// Design tokens of the current theme.
     fn tokens(&self) -> &Tokens;
     /// Icon of the panel.
     fn icon(&self) -> &'static str;

@@ -3,15 +3,15 @@
 use super::text;
 use crate::sim::TimeBase;
 
-/// Values from here on have an exponent.
+/// Magnitude from which values are written with an exponent.
 const LARGE: f64 = 1e6;
 
-/// A value with four significant digits and no needless zeros.
+/// Formats a value with four significant digits, without trailing zeros.
 pub fn value(v: f64) -> String {
     if v.is_finite() { text::significant(v, 4, LARGE) } else { "—".into() }
 }
 
-/// A changing value: three significant digits, large values without decimals.
+/// Formats a changing value with three significant digits; large values have no decimals.
 pub fn reading(v: f32) -> String {
     let v = f64::from(v);
     match v.is_finite() {
@@ -21,8 +21,8 @@ pub fn reading(v: f32) -> String {
     }
 }
 
-/// A value with this many decimals and grouped digits, for columns of numbers; one that would be written as 0 has two
-/// significant digits.
+/// Formats a value with `decimals` decimals and grouped digits, for columns of numbers. A nonzero value that would round to
+/// 0 gets two significant digits.
 pub fn fixed(v: f64, decimals: usize) -> String {
     if !v.is_finite() {
         return "—".into();
@@ -40,23 +40,23 @@ pub fn fixed(v: f64, decimals: usize) -> String {
     }
 }
 
-/// Decimals of a column whose values span this range: three significant digits of the largest.
+/// Number of decimals for a column with values from `low` to `high`: three significant digits of the largest magnitude.
 pub fn column_decimals(low: f64, high: f64) -> usize {
     let largest = low.abs().max(high.abs()).max(1e-9);
     if largest.is_finite() { (2 - largest.log10().floor() as i32).clamp(0, 6) as usize } else { 2 }
 }
 
-/// A value with its unit.
+/// Formats a value with its unit.
 pub fn with_unit(v: f64, unit: &str) -> String {
     if unit.is_empty() { value(v) } else { format!("{} {unit}", value(v)) }
 }
 
-/// An angle, in the unit of all angles of the window.
+/// Formats an angle in radians, the unit of all angles in the window.
 pub fn angle(radians: f64) -> String {
     format!("{radians:.2} rad")
 }
 
-/// Unit of a time axis: simulated time, or what the kind counts.
+/// Unit of a time axis: simulated time, or the unit that the kind counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnit {
     /// Factor from seconds (or steps).
@@ -66,7 +66,8 @@ pub struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// The unit for a window that ends at `end_secs` and is `span_secs` long: milliseconds below 10 s.
+    /// Unit of a time window of length `span_secs` that ends at `end_secs`: milliseconds if it ends before 10 s or is
+    /// shorter than 50 ms.
     pub fn of(base: TimeBase, end_secs: f64, span_secs: f64) -> Self {
         if base.is_count() {
             Self { scale: 1.0, name: base.plural() }
@@ -77,19 +78,19 @@ impl TimeUnit {
         }
     }
 
-    /// The title of an axis: `time (ms)`, `generations`.
+    /// Title of an axis: `time (ms)`, `generations`.
     pub fn title(self, base: TimeBase) -> String {
         if base.is_count() { self.name.to_owned() } else { format!("time ({})", self.name) }
     }
 
-    /// A time in this unit, with enough digits to distinguish steps of `resolution_secs`.
+    /// Formats a time in this unit, with enough digits to distinguish steps of `resolution_secs`.
     pub fn text(self, secs: f64, resolution_secs: f64) -> String {
         let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
         format!("{:.digits$} {}", secs * self.scale, self.name)
     }
 }
 
-/// A number of steps as a duration, or as a count: `1.6 ms`, `400 generations`.
+/// Formats a number of steps as a duration or as a count: `1.6 ms`, `400 generations`.
 pub fn steps(steps: f64, base: TimeBase) -> String {
     match base {
         TimeBase::Seconds { per_step } => duration(steps * per_step),
@@ -99,7 +100,7 @@ pub fn steps(steps: f64, base: TimeBase) -> String {
     }
 }
 
-/// A duration in its natural unit: `1.6 ms`.
+/// Formats a duration in its natural unit: `1.6 ms`.
 pub fn duration(secs: f64) -> String {
     match secs.abs() {
         a if a < 1e-3 => format!("{} µs", value(round3(secs * 1e6))),
@@ -108,7 +109,7 @@ pub fn duration(secs: f64) -> String {
     }
 }
 
-/// Factor from seconds to the natural unit of this size, and the unit.
+/// Natural unit of a duration, with the factor from seconds to it.
 pub fn duration_unit(secs: f64) -> (f64, &'static str) {
     match secs.abs() {
         a if a < 1e-6 => (1e9, "ns"),

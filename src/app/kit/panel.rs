@@ -6,14 +6,15 @@ use egui::{
     Align, Align2, Color32, FontId, Layout, Painter, Pos2, Rect, RichText, Sense, TextStyle, Ui, UiBuilder, Vec2,
 };
 
-/// Height of a toolbar and of a caption, points.
+/// Height of a toolbar, points.
 pub const BAR: f32 = 28.0;
 /// Height of a caption, points.
 pub const CAPTION: f32 = 20.0;
 
 /// Minimum distance of axis labels, points.
 pub const LINE: f32 = 11.0;
-/// Below the first canvas height the caption is hidden, below the second the toolbar.
+/// Minimum canvas heights with a caption and with a toolbar; below the first the caption is hidden, below the second the
+/// toolbar.
 const LOW: (f32, f32) = (60.0, 34.0);
 
 /// Toolbar, canvas and caption of a panel. Low panels drop the caption, then the toolbar.
@@ -54,7 +55,7 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
             };
             let label = ui.add(label.selectable(false));
             if kept.len() < text.len() {
-                // Screen readers get the whole caption.
+                // Screen readers receive the whole caption.
                 label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text));
                 label.on_hover_text(text);
             }
@@ -67,13 +68,13 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
     canvas
 }
 
-/// Between the items of a caption.
+/// Separator between the items of a caption.
 const SEPARATOR: &str = "  |  ";
-/// A caption is at most this much narrower than its items side by side, points.
+/// Largest difference in points between the width of a caption and the sum of the widths of its items.
 const SLACK: f32 = 8.0;
 
-/// The first items of a caption that fit into a width: the last ones matter least. A caption changes with every frame, most
-/// of its items do not: the layouts of those are known, and only the caption that is kept is laid out as a whole.
+/// Leading items of a caption that fit into a width, since the last ones matter least. Most items stay the same from frame
+/// to frame, so their layouts are cached; only the kept caption is laid out as a whole.
 fn fitting_items(text: &str, room: f32, width: impl Fn(&str) -> f32) -> &str {
     let (mut right, mut end, mut ends) = (0.0, 0, vec![]);
     for item in text.split(SEPARATOR) {
@@ -89,10 +90,10 @@ fn fitting_items(text: &str, room: f32, width: impl Fn(&str) -> f32) -> &str {
     ends.iter().rev().map(|end| &text[..*end]).find(|kept| width(kept) <= room).unwrap_or(first)
 }
 
-/// Width of a toolbar's scroll button, points.
+/// Width of the scroll button of a toolbar, points.
 const ARROW: f32 = 20.0;
 
-/// A toolbar. If wider than its panel, a button at its end or the wheel scrolls it.
+/// Draws a toolbar. If it is wider than its panel, a button at its end or the wheel scrolls it.
 fn toolbar_ui(ui: &mut Ui, tokens: &Tokens, top: Rect, toolbar: impl FnOnce(&mut Ui)) {
     let inner = top.shrink2(Vec2::new(8.0, 2.0));
     let id = ui.scope_id().with("toolbar");
@@ -110,7 +111,7 @@ fn toolbar_ui(ui: &mut Ui, tokens: &Tokens, top: Rect, toolbar: impl FnOnce(&mut
     ui.data_mut(|d| d.insert_temp(id, (is_long, moved)));
 }
 
-/// The scroll button of a long toolbar; returns the new offset.
+/// Draws the scroll button of a long toolbar; returns the new offset.
 fn arrow_ui(ui: &mut Ui, tokens: &Tokens, inner: Rect, (moved, most): (f32, f32)) -> f32 {
     let at_end = moved >= most - 1.0;
     let (text, name) = if at_end { ("«", "Scroll toolbar to start") } else { ("»", "Scroll toolbar") };
@@ -128,7 +129,7 @@ pub fn is_tiny(canvas: Rect) -> bool {
     canvas.width() < 150.0 || canvas.height() < 60.0
 }
 
-/// Draws a notice where the canvas is too small; returns whether it is.
+/// Draws a notice if the canvas is too small; returns whether it is.
 pub fn tiny_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
     if !is_tiny(canvas) {
         return false;
@@ -155,12 +156,12 @@ pub fn mono(ui: &Ui) -> FontId {
     FontId { size: small(ui).size, ..TextStyle::Monospace.resolve(ui.style()) }
 }
 
-/// Whether choices have their label before them: narrow toolbars omit it.
+/// Whether choices show their label; narrow toolbars omit it.
 pub fn has_labels(ui: &Ui) -> bool {
     ui.max_rect().width() >= 460.0 || !ui.layout().is_horizontal()
 }
 
-/// A choice in a toolbar: a small label and a drop-down.
+/// Draws a choice in a toolbar: a small label and a drop-down. Returns whether the value changed.
 pub fn choice_ui<T: PartialEq + Clone>(
     ui: &mut Ui,
     tokens: &Tokens,
@@ -183,22 +184,22 @@ pub fn choice_ui<T: PartialEq + Clone>(
     *value != before
 }
 
-/// Minimum width of controls in a button's popup, points: room for the names in drop-downs.
+/// Minimum width of controls in the popup of a button, points, so that the names in drop-downs fit.
 const MENU: f32 = 130.0;
 
-/// Draws the rest of a toolbar in place if `needs` points are left, otherwise in the popup of a `…` button.
+/// Draws further controls of a toolbar in place if `needs` points are left, otherwise in the popup of a `…` button.
 pub fn overflow_ui(ui: &mut Ui, needs: f32, add: impl FnOnce(&mut Ui)) {
     overflow_as_ui(ui, needs, ("…", "More options"), add);
 }
 
-/// Draws the rest of a toolbar in place, or in the popup of a button with this text and name.
+/// Draws further controls of a toolbar in place, or in the popup of a button with this text and accessible name.
 pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: impl FnOnce(&mut Ui)) {
     if ui.available_width() >= needs {
         return add(ui);
     }
     let button = ui.button(text).on_hover_text(name);
     button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, name));
-    // egui remembers one open popup: a drop-down in here would close it. So this one is remembered here.
+    // egui tracks one open popup, so a drop-down in this one would close it; its state is stored here instead.
     let (ctx, id) = (ui.ctx().clone(), button.id.with("more"));
     let mut is_open = ctx.data(|d| d.get_temp::<bool>(id)).unwrap_or_default() != button.clicked();
     let is_list_open = egui::Popup::is_any_open(&ctx);
@@ -213,7 +214,8 @@ pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: 
     ctx.data_mut(|d| d.insert_temp(id, is_open && !closes));
 }
 
-/// The LIVE toggle of a time view: filled while it follows, green while it runs. A paused run has no live data.
+/// Draws the LIVE toggle of a time view: filled while it follows, green while the run progresses. A paused run has no live
+/// data.
 pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
     let color = if *follow && running { tokens.live } else { tokens.text_sub };
     let word = if running { "LIVE" } else { "LATEST" };
@@ -225,13 +227,13 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
     }
 }
 
-/// Label in place of the LIVE toggle while a finished run is displayed.
+/// Draws a label in place of the LIVE toggle while a finished run is displayed.
 pub fn playback_ui(ui: &mut Ui, tokens: &Tokens) {
     let text = RichText::new("PLAYBACK").small().color(tokens.warn);
     ui.label(text).on_hover_text("A finished run, at the time cursor");
 }
 
-/// Whether a panel is drawn for a figure, without toolbar and caption.
+/// Id of the flag that the panel being drawn is a figure.
 fn stage_id() -> Id {
     Id::unique("figure stage")
 }
@@ -241,12 +243,12 @@ pub fn is_staged(ctx: &egui::Context) -> bool {
     ctx.data(|d| d.get_temp::<bool>(stage_id())).unwrap_or_default()
 }
 
-/// Sets whether the panels drawn from here on are figures.
+/// Sets whether the panels drawn from now on are figures.
 pub fn set_staged(ctx: &egui::Context, is_staged: bool) {
     ctx.data_mut(|d| d.insert_temp(stage_id(), is_staged));
 }
 
-/// A colour swatch in a legend; returns its response.
+/// Draws a colour swatch of a legend; returns its response.
 pub fn swatch_ui(ui: &mut Ui, color: Color32, filled: bool) -> egui::Response {
     let (rect, response) = ui.allocate_exact_size(Vec2::splat(10.0), Sense::hover());
     if filled {
@@ -257,7 +259,7 @@ pub fn swatch_ui(ui: &mut Ui, color: Color32, filled: bool) -> egui::Response {
     response
 }
 
-/// A clickable legend row: swatch, label, count; narrow rows omit the count. The caller handles clicks.
+/// Draws a clickable legend row: swatch, label, count; narrow rows omit the count. The caller handles clicks.
 pub fn legend_row_ui(
     ui: &mut Ui,
     tokens: &Tokens,
@@ -283,7 +285,7 @@ pub fn legend_row_ui(
     let number = painter.layout_no_wrap(count.to_owned(), mono(ui), tokens.text_sub);
     let mut room = Rect::from_min_max(Pos2::new(rect.left() + 18.0, rect.top()), rect.max - Vec2::new(5.0, 0.0));
     let beside = room.right() - number.size().x - 6.0;
-    // Decided equally for all rows of a legend.
+    // Depends only on the width of the legend, so that all rows look alike.
     if rect.width() > 118.0 {
         let at = Pos2::new(room.right() - number.size().x, rect.center().y - number.size().y / 2.0);
         painter.galley(at, number, tokens.text_sub);
@@ -294,7 +296,7 @@ pub fn legend_row_ui(
     response
 }
 
-/// A text truncated to a width, with an ellipsis.
+/// Truncates a text to a width, with an ellipsis.
 pub fn elide(painter: &Painter, text: &str, font: &egui::FontId, width: f32) -> String {
     let measure = |t: &str| painter.layout_no_wrap(t.to_owned(), font.clone(), Color32::WHITE).size().x;
     if measure(text) <= width {

@@ -1,4 +1,4 @@
-//! Background jobs of views: a thread pool, one job at a time per owner, its progress, and its last result.
+//! Background jobs of views: a thread pool, one job at a time per owner, with its progress and last result.
 
 use crate::{
     engine::{lower_priority, panic_message},
@@ -16,7 +16,7 @@ use std::{
 /// out of every frame.
 const NICE: i32 = 10;
 
-/// Runs a job on the pool and requests a repaint when it ends. A panicking job has no result.
+/// Runs a job on the pool, and requests a repaint when it ends. A panic is logged, and the job has no result.
 pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
     let (wake, jobs) = (ctx.clone(), jobs_of(ctx));
     let number = lock(&jobs).begin();
@@ -40,7 +40,7 @@ pub fn is_busy(ctx: &egui::Context) -> bool {
     !lock(&jobs_of(ctx)).pending.is_empty()
 }
 
-/// Number of jobs of this window that were started so far.
+/// Number of jobs of this window started so far.
 pub fn n_started(ctx: &egui::Context) -> u64 {
     lock(&jobs_of(ctx)).n_started
 }
@@ -50,7 +50,7 @@ pub fn have_ended(ctx: &egui::Context, n: u64) -> bool {
     lock(&jobs_of(ctx)).pending.first().is_none_or(|number| *number >= n)
 }
 
-/// The jobs of a window, numbered from 0.
+/// Jobs of a window, numbered from 0.
 #[derive(Default)]
 struct Jobs {
     n_started: u64,
@@ -112,7 +112,7 @@ impl<K, T> Default for PoolJob<K, T> {
 }
 
 impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
-    /// The result finished since the last call.
+    /// Takes the result that was finished since the last call.
     pub fn poll(&mut self) -> Option<(K, T)> {
         let (key, receiver) = self.job.take()?;
         match receiver.try_recv() {
@@ -128,7 +128,7 @@ impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
         self.job.is_none() && self.failed.as_ref() != Some(key)
     }
 
-    /// Starts a job and abandons the running one.
+    /// Starts a job; the result of a running one is discarded.
     pub fn start(&mut self, ctx: &egui::Context, key: K, job: impl FnOnce() -> T + Send + 'static) {
         let (sender, receiver) = mpsc::channel();
         spawn(ctx, move || {
@@ -143,17 +143,17 @@ impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
     }
 }
 
-/// A result computed on the pool whenever its inputs, the key, change. The last result stays until the next one is
-/// ready.
+/// A result that is recomputed on the pool whenever its key, which identifies the inputs, changes. The last result is kept
+/// until the next one is ready.
 pub struct PooledResult<K, T> {
     done: Option<(K, Arc<T>)>,
     at: Option<Instant>,
     job: Option<Job<K, T>>,
-    /// The key whose job was stopped or failed; it is not restarted automatically.
+    /// Key of a job that was stopped or failed, and the reason; the job is not restarted automatically.
     ended: Option<(K, JobEnd)>,
 }
 
-/// Why a job ended without a result.
+/// Reasons why a job ended without a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobEnd {
     /// Stopped by the user.
@@ -166,7 +166,7 @@ struct Job<K, T> {
     key: K,
     progress: Arc<Progress>,
     since: Instant,
-    /// `None` when cancelled; the message when it panicked.
+    /// Result of the job; `Ok(None)`: cancelled, `Err`: message of a panic.
     result: mpsc::Receiver<Result<Option<T>, String>>,
 }
 
@@ -183,34 +183,34 @@ impl<K, T> Drop for PooledResult<K, T> {
 }
 
 impl<K, T> PooledResult<K, T> {
-    /// The last result.
+    /// Last result, if there is one.
     pub fn get(&self) -> Option<&Arc<T>> {
         self.done.as_ref().map(|(_, result)| result)
     }
 
-    /// The key of the last result.
+    /// Key of the last result.
     pub fn key(&self) -> Option<&K> {
         self.done.as_ref().map(|(key, _)| key)
     }
 
-    /// Age of the last result.
+    /// Age of the last result; the maximum if there is none.
     pub fn age(&self) -> Duration {
         self.at.map_or(Duration::MAX, |at| at.elapsed())
     }
 
-    /// Cancels the job at its next progress report.
+    /// Cancels the running job at its next progress report.
     pub fn cancel(&mut self) {
         if let Some(job) = self.job.take() {
             job.progress.cancel();
         }
     }
 
-    /// Clears result and job.
+    /// Clears the result, and cancels the running job.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Progress of the job, once it takes longer than 100 ms.
+    /// Progress of the job from 0 to 1, once it takes longer than 100 ms.
     pub fn progress(&self) -> Option<f32> {
         let job = self.job.as_ref().filter(|job| job.since.elapsed() > Duration::from_millis(100))?;
         Some(job.progress.now().1)
@@ -226,7 +226,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.cancel();
     }
 
-    /// How the last job ended, when it has no result.
+    /// Reason why the last job ended without a result.
     pub fn ended(&self) -> Option<&JobEnd> {
         self.ended.as_ref().map(|(_, ended)| ended)
     }
@@ -236,12 +236,12 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.ended = None;
     }
 
-    /// Whether the last result has another key.
+    /// Whether the last result has another key, or there is none.
     pub fn is_stale(&self, key: &K) -> bool {
         self.key() != Some(key)
     }
 
-    /// Takes a finished result; `true` when there was one.
+    /// Takes over a finished result; returns whether there was one.
     pub fn poll(&mut self) -> bool {
         let Some(job) = &self.job else { return false };
         let result = match job.result.try_recv() {
@@ -261,8 +261,8 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         true
     }
 
-    /// Requests the result of a key, unless it is present or running. A job for another key is cancelled. `make` returns
-    /// `None` when cancelled.
+    /// Starts a job for `key` unless its result is present, running, stopped or failed. A job for another key is cancelled.
+    /// `make` returns `None` when cancelled.
     pub fn want(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.poll();
         if self.job.as_ref().is_some_and(|job| job.key == key) || (self.job.is_none() && !self.is_stale(&key)) {

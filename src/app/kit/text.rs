@@ -41,22 +41,22 @@ choices! {
     }
 }
 
-// Set once by the settings, read everywhere.
+// Written by the settings, read wherever numbers are formatted.
 static GROUPING: AtomicU8 = AtomicU8::new(Grouping::Comma as u8);
 static DECIMAL: AtomicU8 = AtomicU8::new(Decimal::Point as u8);
 
-/// Sets the separators.
+/// Sets the separators of numbers.
 pub fn set_writing(grouping: Grouping, decimal: Decimal) {
     GROUPING.store(grouping as u8, Relaxed);
     DECIMAL.store(decimal as u8, Relaxed);
 }
 
-/// Replaces the decimal point by the user's separator.
+/// Replaces the decimal point by the user's decimal separator.
 pub fn localised(number: String) -> String {
     if DECIMAL.load(Relaxed) == Decimal::Comma as u8 { number.replacen('.', ",", 1) } else { number }
 }
 
-/// `138639` → `138,639`.
+/// Groups the digits of a count: `138639` → `138,639`.
 pub fn count(n: u64) -> String {
     let separator = match GROUPING.load(Relaxed) {
         x if x == Grouping::Comma as u8 => ',',
@@ -75,7 +75,7 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// `15.6 GB`, decimal.
+/// Formats a size in decimal units: `15.6 GB`.
 pub fn bytes(n: u64) -> String {
     let (value, unit) = match n {
         0..1_000 => return format!("{n} B"),
@@ -86,7 +86,7 @@ pub fn bytes(n: u64) -> String {
     localised(format!("{value:.1} {unit}"))
 }
 
-/// Simulated time: `812.4 ms`, `12.400 s`, `3:07.2`.
+/// Formats simulated time: `812.4 ms`, `12.400 s`, `3:07.2 min`.
 pub fn sim_time(secs: f64) -> String {
     localised(match secs {
         s if s < 10.0 => format!("{:.1} ms", s * 1e3),
@@ -95,7 +95,7 @@ pub fn sim_time(secs: f64) -> String {
     })
 }
 
-/// Wall time that has passed: `20 ms`, `1.4 s`, `12 s`, `1:04`, `2:00:09`.
+/// Formats elapsed wall time: `20 ms`, `1.4 s`, `12 s`, `1:04`, `2:00:09`.
 pub fn wall_time(d: Duration) -> String {
     match d.as_secs_f64() {
         s if s < 0.9995 => localised(format!("{} ms", significant(s * 1e3, if s < 0.01 { 1 } else { 3 }, 1e6))),
@@ -105,7 +105,7 @@ pub fn wall_time(d: Duration) -> String {
     }
 }
 
-/// Wall time that is passing, in whole seconds: `0:08`, `1:04`, `2:00:09`.
+/// Formats running wall time in whole seconds: `0:08`, `1:04`, `2:00:09`.
 pub fn stopwatch(d: Duration) -> String {
     let (secs, mins) = (d.as_secs() % 60, d.as_secs() / 60);
     match mins / 60 {
@@ -114,7 +114,7 @@ pub fn stopwatch(d: Duration) -> String {
     }
 }
 
-/// A duration that is only roughly known: `40 s`, `12 min`, `4.2 h`.
+/// Formats an estimated duration: `40 s`, `12 min`, `4.2 h`.
 pub fn rough_time(secs: f64) -> String {
     match secs {
         s if s < 100.0 => format!("{s:.0} s"),
@@ -124,11 +124,11 @@ pub fn rough_time(secs: f64) -> String {
     }
 }
 
-/// Numbers from here on have no exponent.
+/// Smallest magnitude that is written without an exponent.
 const SMALL: f64 = 1e-4;
 
-/// A value with at most this many significant digits, without needless zeros: `0.0002`, `26.8`, `2e-5`; with an exponent below
-/// 0.0001 and from `large` on. A value other than 0 is never written as 0.
+/// Formats a value with at most `digits` significant digits, without trailing zeros: `0.0002`, `26.8`, `2e-5`. It has an
+/// exponent below 0.0001 and from `large` on. A nonzero value is never written as 0.
 pub fn significant(x: f64, digits: i32, large: f64) -> String {
     let trimmed = |text: &str| match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -148,7 +148,8 @@ pub fn significant(x: f64, digits: i32, large: f64) -> String {
     })
 }
 
-/// A parameter: four significant digits of small values, two to four decimals of others, an exponent only where it is long.
+/// Formats a parameter: four significant digits for small values, two to four decimals for others, an exponent only for
+/// very large or small ones.
 pub fn number(x: f64) -> String {
     let text = match x.abs() {
         0.0 => return "0".to_owned(),
@@ -161,7 +162,7 @@ pub fn number(x: f64) -> String {
     localised(text.trim_end_matches('0').trim_end_matches('.').replace('-', "−"))
 }
 
-/// Two significant digits, for factors: `0.034`, `7.8`, `120`.
+/// Formats a factor with two significant digits: `0.034`, `7.8`, `120`.
 pub fn short(x: f64) -> String {
     match x.abs() {
         m if m < 1.0 => significant(x, 2, 1e9),
@@ -170,7 +171,7 @@ pub fn short(x: f64) -> String {
     }
 }
 
-/// `ScaleWeights` → `scale weights`.
+/// Splits a name in camel case: `ScaleWeights` → `scale weights`.
 pub fn words(camel: &str) -> String {
     let mut out = String::new();
     for c in camel.chars() {
@@ -182,12 +183,12 @@ pub fn words(camel: &str) -> String {
     out
 }
 
-/// `1 step` or `3 steps`, with grouped digits.
+/// Formats a count with its noun: `1 step`, `3 steps`, with grouped digits.
 pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(n as u64), if n == 1 { one } else { many })
 }
 
-/// The first line of a text, cut when it is long.
+/// First line of a text, truncated to 60 characters.
 pub fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(60) {
@@ -196,19 +197,19 @@ pub fn first_line(text: &str) -> String {
     }
 }
 
-/// The first sentence of a doc comment, its lines joined, without the full stop.
+/// First sentence of a doc comment as one line, without the full stop.
 pub fn first_sentence(docs: &str) -> String {
     let joined = unwrap(docs);
     let end = joined.find(". ").unwrap_or(joined.len());
     joined[..end].trim_end_matches('.').to_owned()
 }
 
-/// A doc comment as one paragraph.
+/// Joins the lines of a doc comment to one paragraph.
 pub fn unwrap(docs: &str) -> String {
     docs.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The label with its unit, for axes.
+/// Label of a probe with its unit, for axes.
 pub fn probe_title(probe: &ProbeSpec) -> String {
     if probe.unit.is_empty() { probe.label().into_owned() } else { format!("{} ({})", probe.label(), probe.unit) }
 }

@@ -1,5 +1,5 @@
-//! The design tokens: all colours and spacings of the window. Colours are read from `assets/theme.ron`; code contains no
-//! hex values.
+//! Design tokens: all colours and spacings of the window. Colours are read from `assets/theme.ron`; code contains no hex
+//! values.
 
 use egui::Color32;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -10,7 +10,7 @@ pub const ROW: f32 = 24.0;
 pub const RADIUS: u8 = 4;
 /// Radius of popups and dialogs, points.
 pub const RADIUS_POPUP: u8 = 6;
-/// Text style of the big numbers of the run bar.
+/// Text style of the large numbers of the run bar.
 pub const METRIC: &str = "metric";
 /// Text style of dialog and page titles.
 pub const TITLE: &str = "title";
@@ -22,38 +22,38 @@ const FILE: &str = include_str!("../../../assets/theme.ron");
 pub struct Tokens {
     /// Background of plots and the 3D view.
     pub canvas: Color32,
-    /// Background of everything else.
+    /// Background of panels other than plots and the 3D view.
     pub panel: Color32,
-    /// Fields, popups, dialogs.
+    /// Background of fields, popups and dialogs.
     pub raised: Color32,
-    /// Under the pointer.
+    /// Background of the control under the pointer.
     pub hover: Color32,
     /// Hairlines between panels.
     pub line: Color32,
-    /// Captions, units, axis labels.
+    /// Text of captions, units and axis labels.
     pub text_sub: Color32,
     pub text: Color32,
-    /// Titles and the selected.
+    /// Text of titles and selected items.
     pub text_strong: Color32,
-    /// Selection, focus, the Run button. No data has this colour.
+    /// Selection, focus and the Run button; never used for data.
     pub accent: Color32,
-    /// Text on the accent.
+    /// Text on a background of the accent colour.
     pub on_accent: Color32,
-    /// Finished, saved, healthy.
+    /// State of finished, saved or healthy items.
     pub ok: Color32,
     pub warn: Color32,
     pub error: Color32,
-    /// The live dot and the live edge of plots.
+    /// Live dot, and live edge of plots.
     pub live: Color32,
-    /// Categories, in this order; beyond seven use position or labels.
+    /// Colours of categories, in this order; more than seven are distinguished by position or labels.
     pub categorical: [Color32; 7],
-    /// Unassigned; never part of the categories.
+    /// Colour of unassigned elements, never of a category.
     pub other: Color32,
     /// Excitatory cells and weights.
     pub excitatory: Color32,
     /// Inhibitory cells and weights.
     pub inhibitory: Color32,
-    /// Which of the two themes.
+    /// Whether this is the dark theme.
     pub dark: bool,
 }
 
@@ -72,27 +72,27 @@ pub fn set_cell_colors(excitatory: &str, inhibitory: &str) {
 }
 
 impl Tokens {
-    /// The dark theme.
+    /// Tokens of the dark theme.
     pub fn dark() -> Arc<Self> {
         DARK.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The light theme.
+    /// Tokens of the light theme.
     pub fn light() -> Arc<Self> {
         LIGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The current theme of a context.
+    /// Tokens of the current theme of a context.
     pub fn of(ctx: &egui::Context) -> Arc<Self> {
         if ctx.theme() == egui::Theme::Dark { Self::dark() } else { Self::light() }
     }
 
-    /// The colour of a category: one of seven by its code, grey without a label.
+    /// Colour of a category: one of seven by its code, grey without a label.
     pub fn category(&self, code: usize, label: &str) -> Color32 {
         if label.is_empty() { self.other } else { self.categorical[code % self.categorical.len()] }
     }
 
-    /// A colour with this opacity: for bands, hovers and selected rows.
+    /// Makes a colour transparent, for bands, hovers and selected rows.
     pub fn fade(color: Color32, opacity: f32) -> Color32 {
         color.gamma_multiply(opacity)
     }
@@ -124,13 +124,13 @@ impl Tokens {
     }
 }
 
-/// The text between `name: (` and the next `)`. The file is flat, so it needs no RON parser.
+/// Text between `name: (` and the next `)`. The file is flat, so that it needs no RON parser.
 fn section<'a>(file: &'a str, name: &str) -> &'a str {
     let rest = file.split_once(&format!("{name}: (")).map_or("", |(_, rest)| rest);
     rest.split_once(')').map_or(rest, |(section, _)| section)
 }
 
-/// The value of ` name: "#RRGGBB"`.
+/// Reads the value of ` name: "#RRGGBB"`.
 fn color(section: &str, name: &str) -> Option<Color32> {
     let (_, rest) = section.split_once(&format!(" {name}: \""))?;
     Color32::from_hex(rest.split_once('"')?.0).ok()

@@ -9,12 +9,12 @@ use egui::{
     Vec2, WidgetInfo, accesskit::Role, pos2, vec2,
 };
 
-/// A frameless button of one glyph, with a name for screen readers and the tooltip.
+/// Draws a frameless icon button with a name for screen readers and the tooltip.
 pub fn icon_button(ui: &mut Ui, glyph: &str, name: &str) -> Response {
     icon_toggle(ui, glyph, name, false)
 }
 
-/// A frameless button of one glyph that shows whether it is on.
+/// Draws a frameless icon button that shows whether it is on.
 pub fn icon_toggle(ui: &mut Ui, glyph: &str, name: &str, on: bool) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(Vec2::splat(22.0), Sense::click());
@@ -38,7 +38,7 @@ pub fn icon_toggle(ui: &mut Ui, glyph: &str, name: &str, on: bool) -> Response {
     response.on_hover_text(name)
 }
 
-/// An on/off switch, 26 × 14 points.
+/// Draws an on/off switch of 26 × 14 points.
 pub fn switch(ui: &mut Ui, on: &mut bool, name: &str) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, mut response) = ui.allocate_exact_size(vec2(26.0, 18.0), Sense::click());
@@ -58,8 +58,8 @@ pub fn switch(ui: &mut Ui, on: &mut bool, name: &str) -> Response {
     response
 }
 
-/// The dot at the end of a parameter row: hollow at the default, filled when changed, with a ring while an edit is not
-/// applied yet. A click resets.
+/// Draws the dot at the end of a parameter row: hollow at the default, filled when changed, with a ring while an edit is
+/// not applied yet. A click resets the parameter.
 pub fn state_dot(ui: &mut Ui, changed: bool, pending: bool, name: &str) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(14.0, ROW - 4.0), Sense::click());
@@ -75,26 +75,26 @@ pub fn state_dot(ui: &mut Ui, changed: bool, pending: bool, name: &str) -> Respo
     if changed { response.on_hover_cursor(CursorIcon::PointingHand) } else { response }
 }
 
-/// A tooltip whose text is composed only while it is read: on screen, or by a screen reader.
+/// Adds a tooltip whose text is composed only while it is visible or a screen reader is active.
 pub fn hover_text(response: Response, text: impl Fn() -> String) -> Response {
     if response.ctx.has_accesskit_node(response.id) {
         return response.on_hover_text(text());
     }
     response.on_hover_ui(|ui| {
-        // As in `Response::on_hover_text`: the width does not follow a text that changes.
+        // As in `Response::on_hover_text`, the width does not depend on the text.
         ui.set_max_width(ui.spacing().tooltip_width);
         ui.label(text());
     })
 }
 
-/// A coloured status dot.
+/// Draws a coloured status dot.
 pub fn dot(ui: &mut Ui, color: Color32) -> Response {
     let (rect, response) = ui.allocate_exact_size(vec2(10.0, 14.0), Sense::hover());
     ui.painter().circle_filled(rect.center(), 3.5, color);
     response
 }
 
-/// The one filled button of a panel or dialog.
+/// Draws the filled button of a panel or dialog, which has one at most.
 pub fn primary(ui: &mut Ui, text: impl Into<String>) -> Response {
     let t = Tokens::of(ui.ctx());
     let text = RichText::new(text).color(t.on_accent).family(semibold());
@@ -106,24 +106,24 @@ pub fn semibold() -> egui::FontFamily {
     egui::FontFamily::Name(super::fonts::SEMIBOLD.into())
 }
 
-/// Secondary text: captions, units.
+/// Secondary text, for captions and units.
 pub fn sub(ui: &Ui, text: impl Into<String>) -> RichText {
     RichText::new(text).color(Tokens::of(ui.ctx()).text_sub)
 }
 
-/// Called inside the list of a drop-down: draws it over the menu or dialog that it belongs to. A click on these raises
-/// them, in the same frame when it is short.
+/// Draws the list of a drop-down over the menu or dialog that contains it; called inside the list. A click on these raises
+/// them, in the same frame if it is short.
 pub fn raise_list(ui: &Ui) {
     ui.ctx().move_to_top(ui.layer_id());
 }
 
-/// A hairline at the bottom of a rectangle.
+/// Draws a hairline at the bottom of a rectangle.
 pub fn hairline_below(ui: &Ui, rect: Rect) {
     let t = Tokens::of(ui.ctx());
     ui.painter().hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.line));
 }
 
-/// Placeholder of an empty panel: title and hint.
+/// Draws the placeholder of an empty panel: icon, title and hint.
 pub fn empty_state(ui: &mut Ui, glyph: &str, title: &str, hint: &str) {
     let t = Tokens::of(ui.ctx());
     ui.vertical_centered(|ui| {
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// How often the text of a tooltip is composed in six frames, with the pointer at a place.
+    /// Number of times that the text of a tooltip is composed in six frames, with the pointer at `pointer`.
     fn n_composed(pointer: egui::Pos2, has_screen_reader: bool) -> u32 {
         let (ctx, composed) = (egui::Context::default(), Cell::new(0));
         if has_screen_reader {
@@ -153,7 +153,7 @@ mod tests {
         }
         for frame in 0..6 {
             let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0)));
-            // A tooltip comes up when the pointer rests.
+            // A tooltip appears when the pointer rests.
             let events = if frame == 0 { vec![egui::Event::PointerMoved(pointer)] } else { vec![] };
             let time = Some(f64::from(frame) * 2.0);
             let input = egui::RawInput { screen_rect, events, time, ..egui::RawInput::default() };

@@ -1,4 +1,4 @@
-//! Runs that fail, and their times.
+//! Failing runs, and the times of runs.
 
 use super::*;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use neuropil_test_support::temp::TempFolder;
 use std::sync::Arc;
 
-/// One spike per step.
+/// A simulation that emits one spike per step.
 struct Ticking {
     read: u64,
     sets: Vec<Arc<ElementSet>>,

@@ -140,7 +140,7 @@ const VECTORS: &[Vectors] = &[
         lanes: 16,
         sums: WIDEST,
         isa: Isa::Avx512,
-        // SAFETY: run only where the processor has the instruction set.
+        // SAFETY: only called if the processor has the instruction set.
         run: |sums| unsafe { fused_avx512(sums) },
     },
     #[cfg(target_arch = "x86_64")]
@@ -149,7 +149,7 @@ const VECTORS: &[Vectors] = &[
         lanes: 8,
         sums: WIDE,
         isa: Isa::Avx2,
-        // SAFETY: run only where the processor has the instruction set.
+        // SAFETY: only called if the processor has the instruction set.
         run: |sums| narrow(sums, |sums| unsafe { fused(sums) }),
     },
     Vectors {

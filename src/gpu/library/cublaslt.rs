@@ -1,10 +1,10 @@
-//! cuBLASLt: matrix multiplication by NVIDIA, with an algorithm chosen by its heuristics. Signatures, numbers of
-//! attributes and of types are those of cublasLt.h, equal in the versions 12 and 13.
+//! cuBLASLt, NVIDIA's library of matrix multiplication, with algorithms chosen by its heuristics. Signatures and the
+//! numbers of attributes and types are those of cublasLt.h, equal in versions 12 and 13.
 //!
-//! The same multiplication has the same bits every time, whatever else the device computes. The heuristics depend on the
-//! version, the device and what is in [`Matmul`]. Sums divided among blocks are added in a fixed order, by a second kernel
-//! from partial sums in the workspace; those that blocks add to the result in the order in which they end are excluded. A
-//! failed call is not a refusal: see [`LibraryError::Call`].
+//! A multiplication gives the same bits every time, whatever else the device computes. The heuristics depend on the
+//! version, the device and the fields of [`Matmul`]. Split-K algorithms are limited to those that reduce partial sums from
+//! the workspace in a fixed order, in a second kernel; in-place reduction, whose order depends on when blocks end, is
+//! excluded. A failed call is not a rejection: see [`LibraryError::Call`].
 
 use super::{
     LibraryError, Wanted,
@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// What to look for.
+/// Names by which the library is searched.
 pub const CUBLASLT: Wanted = Wanted {
     name: "cuBLASLt",
     sonames: if cfg!(windows) {
@@ -30,30 +30,30 @@ pub const CUBLASLT: Wanted = Wanted {
     wheel: "cublas",
 };
 
-/// Memory the library may use; what its documentation recommends for Hopper.
+/// Size of the library's workspace in bytes, as its documentation recommends for Hopper.
 pub const WORKSPACE: usize = 32 << 20;
-/// Multiplications whose algorithms are kept.
+/// Largest number of multiplications whose plans are kept.
 const KEPT: usize = 4096;
 
-/// Multiplication, and alignment of the three addresses.
+/// Multiplication, and the alignments of the three addresses in bytes.
 type PlanKey = (Matmul, [u32; 3]);
 
-/// The opened library with its workspace, for one device.
+/// The loaded library with its workspace, for one device.
 pub struct CublasLt {
     loaded: Arc<Loaded>,
     gpu: Arc<Gpu>,
     workspace: Buf<u8>,
-    /// By multiplication and alignment of the three addresses; `None`: the library cannot.
+    /// Plans by multiplication and alignment; `None`: the library has no algorithm.
     plans: Mutex<HashMap<PlanKey, Option<Arc<Plan>>>>,
 }
 
-// SAFETY: plans are behind a lock and not changed once they are made, but for
-// the address of the bias, which is set under the lock; everything is issued to one stream.
+// SAFETY: plans are behind a lock and constant after creation, except for the address of the bias, which is set under the
+// lock; everything is issued to one stream.
 unsafe impl Send for CublasLt {}
 // SAFETY: as above.
 unsafe impl Sync for CublasLt {}
 
-/// Descriptions of one multiplication, and its algorithm.
+/// Descriptors of a multiplication, and its algorithm.
 struct Plan {
     matmul: Handle,
     layouts: [Handle; 3],
@@ -81,22 +81,23 @@ impl CublasLt {
         Ok(Self { loaded, gpu: gpu.clone(), workspace, plans: Mutex::default() })
     }
 
-    /// `cuBLASLt 13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)`.
+    /// Name, version and path: `cuBLASLt 13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)`.
     pub fn describe(&self) -> String {
         format!("{} ({})", self.name(), self.loaded.found.path.display())
     }
 
-    /// `cuBLASLt 13.1.0`: algorithms, and so bits, are those of a version.
+    /// Name and version: `cuBLASLt 13.1.0`. Algorithms, and therefore bits, depend on the version.
     pub fn name(&self) -> String {
         let v = self.loaded.version;
-        // 12 and before count a version as 1000 major + 100 minor + patch, 13 as 10000 major.
+        // Versions up to 12 are encoded as 1000 major + 100 minor + patch, 13 as 10000 major + 100 minor + patch.
         let (major, minor, patch) =
             if v >= 100_000 { (v / 10_000, v / 100 % 100, v % 100) } else { (v / 1000, v / 100 % 10, v % 100) };
         format!("cuBLASLt {major}.{minor}.{patch}")
     }
 
-    /// Multiplies after everything issued so far. `added` takes the place of C as what beta multiplies; scales are for
-    /// f32 and for integer sums. `fused`: bias and aux, where [`Matmul::fused`] needs them; aux is written unless it is an argument.
+    /// Issues a multiplication after all earlier work. `added` replaces C as the matrix that beta scales; scales are (f32,
+    /// integer) pairs, of which integer sums use the second. `fused` holds bias and aux if [`Matmul::fused`] needs them;
+    /// aux is an output unless the epilogue reads it.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the library's one function")]
     pub fn multiply(
         &self,
@@ -182,7 +183,7 @@ impl CublasLt {
         check("cublasLtMatmulDescSetAttribute", status)
     }
 
-    /// The addresses of the epilogue's data.
+    /// Sets the addresses of the epilogue's operands.
     fn set_fused(&self, matmul: Handle, fused: Fused, (bias, aux): (u64, u64)) -> Result<(), LibraryError> {
         if fused.has_bias() {
             self.set_matmul(matmul, BIAS, bias)?;
@@ -208,7 +209,7 @@ impl CublasLt {
         Ok(layout)
     }
 
-    /// Descriptions and the algorithm the heuristics put first.
+    /// Creates the descriptors, and selects the algorithm that the heuristics rank first.
     fn plan(&self, m: &Matmul, alignment: [u32; 3], fused: (u64, u64)) -> Result<Plan, LibraryError> {
         let (compute, scale) = match m.operands {
             Scalar::S8 => (72, Scalar::S32),
@@ -264,7 +265,7 @@ impl CublasLt {
     }
 }
 
-/// `CUBLASLT_MATMUL_DESC_…`
+/// Attributes `CUBLASLT_MATMUL_DESC_…` of a multiplication.
 const TRANSPOSE_A: c_int = 3;
 const TRANSPOSE_B: c_int = 4;
 const EPILOGUE: c_int = 7;
@@ -272,12 +273,12 @@ const BIAS: c_int = 8;
 const AUX: c_int = 11;
 const AUX_LD: c_int = 12;
 const AUX_STRIDE: c_int = 13;
-/// `CUBLASLT_MATRIX_LAYOUT_…`
+/// Attributes `CUBLASLT_MATRIX_LAYOUT_…` of a matrix.
 const BATCH: c_int = 5;
 const STRIDE: c_int = 6;
-/// `CUBLASLT_MATMUL_PREF_…`: the last is that of A, those of B, C and D follow.
+/// Attributes `CUBLASLT_MATMUL_PREF_…` of the preference: the last is the alignment of A; those of B, C and D follow.
 const PREFER_WORKSPACE: c_int = 1;
 const PREFER_REDUCTIONS: c_int = 3;
 const PREFER_ALIGNMENT: c_int = 5;
-/// `CUBLASLT_REDUCTION_SCHEME_…`: `COMPUTE_TYPE` and `OUTPUT_TYPE`, without `INPLACE`.
+/// Reduction schemes `CUBLASLT_REDUCTION_SCHEME_…`: `COMPUTE_TYPE` and `OUTPUT_TYPE`, without `INPLACE`.
 const IN_FIXED_ORDER: u32 = 2 | 4;

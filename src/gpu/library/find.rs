@@ -1,4 +1,4 @@
-//! Where a library is. Reads folders, loads nothing.
+//! Finds the file of a library. Reads folders, loads nothing.
 
 use super::{LibraryError, VARIABLE};
 use std::{
@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A library to look for.
+/// Names of a library by which it is searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// `cuBLASLt`
+    /// Display name, such as `cuBLASLt`.
     pub name: &'static str,
     /// File names, newest first.
     pub sonames: &'static [&'static str],
@@ -18,16 +18,16 @@ pub struct Wanted {
     pub wheel: &'static str,
 }
 
-/// A file that was found.
+/// Library file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where.
+    /// Path of the file, or its name if the loader resolves it.
     pub path: PathBuf,
-    /// `13.1.0.3`, as far as the name of the file says.
+    /// Version such as `13.1.0.3`, if the file name contains it.
     pub version: Option<String>,
 }
 
-/// `13.1.0.3, /usr/local/cuda/lib64/libcublasLt.so.13`
+/// Formats version and path: `13.1.0.3, /usr/local/cuda/lib64/libcublasLt.so.13`.
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.version {
@@ -38,7 +38,7 @@ impl fmt::Display for Found {
 }
 
 impl Wanted {
-    /// The first in the order of the module's page.
+    /// Finds the first file in the search order that the [module](super) describes.
     pub fn find(&self) -> Result<Found, LibraryError> {
         let places = self.places(&|name| env::var_os(name).map(PathBuf::from));
         self.find_among(&places).ok_or(LibraryError::NotFound(self.name))
@@ -55,7 +55,7 @@ impl Wanted {
         places.iter().find_map(in_place).map(|path| Found { version: version_in_name(&path), path })
     }
 
-    /// Folders to look in, by the environment.
+    /// Folders to search, in order; `variable` reads the environment.
     fn places(&self, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
         let list = |name: &str| variable(name).map_or(vec![], |value| env::split_paths(&value).collect());
         let mut places: Vec<PathBuf> = list(VARIABLE);
@@ -64,7 +64,7 @@ impl Wanted {
         places.extend(toolkits.flat_map(|root: PathBuf| [root.join("lib64"), root.join("lib")]));
         let mut environments: Vec<PathBuf> =
             ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| variable(name)).collect();
-        // A virtual environment's python3 is a link: its own folder, not that of the target, says where the wheels are.
+        // The python3 of a virtual environment is a link; the wheels are next to the link, not to its target.
         let pythons = list("PATH").into_iter().filter(|folder| folder.join("python3").exists());
         environments.extend(pythons.filter_map(|bin| bin.parent().map(Path::to_owned)));
         environments.extend(variable("HOME").map(|home| home.join(".local")));
@@ -78,7 +78,7 @@ impl Wanted {
         places
     }
 
-    /// Folders of the wheel in a Python environment.
+    /// Wheel folders of a Python environment.
     fn wheels(&self, environment: &Path) -> Vec<PathBuf> {
         let entries = environment.join("lib").read_dir().into_iter().flatten().flatten();
         let mut pythons: Vec<PathBuf> = entries.map(|e| e.path()).collect();
@@ -89,7 +89,7 @@ impl Wanted {
     }
 }
 
-/// What stands behind `.so.` in the name of the file, or of the one it is a link to.
+/// Version after `.so.` in the file name, with links resolved.
 fn version_in_name(path: &Path) -> Option<String> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = target.file_name()?.to_string_lossy().into_owned();
@@ -114,7 +114,7 @@ mod tests {
         let environment = |name: &str| (name == "VIRTUAL_ENV").then(|| root.to_path_buf());
         let found = WANTED.find_among(&WANTED.places(&environment)).expect("it is there");
         assert_eq!((found.path, found.version.as_deref()), (lib.join("libcuThing.so.12"), Some("12")));
-        // CUDA 13 has one folder for all its wheels.
+        // CUDA 13 has one folder for all wheels.
         let lib = root.join("lib/python3.12/site-packages/nvidia/cu13/lib");
         fs::create_dir_all(&lib).expect("folders");
         fs::write(lib.join("libcuThing.so.13"), "").expect("a file");

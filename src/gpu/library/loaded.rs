@@ -1,9 +1,8 @@
-//! The functions of cuBLASLt, and one handle for each device, which is kept until the program ends.
+//! Functions of cuBLASLt, and one handle per device, which is kept until the program ends.
 //!
-//! `cublasLtDestroy` waits for everything in the device's context (`cuCtxSynchronize`). Beside threads that capture launches
-//! or close streams, that wait ended in a segmentation fault within the driver (8 of 96 starts of 12 simulations at a time, each
-//! with a handle of its own; driver 580, library 13), and calls in their captures failed with status 13 or 14. With one
-//! handle that is kept: 0 of 53, and no failed call.
+//! `cublasLtDestroy` synchronises the device's context (`cuCtxSynchronize`). While other threads capture launches or
+//! destroy streams, that can crash within the driver, and calls in captures fail with status 13 or 14. Therefore a handle
+//! is never destroyed.
 
 use super::{CUBLASLT, Found, LibraryError};
 use crate::gpu::Gpu;
@@ -19,25 +18,25 @@ use std::{
 
 static LOADED: Mutex<BTreeMap<usize, Arc<Loaded>>> = Mutex::new(BTreeMap::new());
 
-/// The library on one device.
+/// Library handle of one device.
 pub(super) struct Loaded {
-    /// The file.
+    /// File that was loaded, with its version.
     pub found: Found,
-    /// As the library reports it: 130100 is 13.1.0.
+    /// Version that the library reports: 130100 is 13.1.0.
     pub version: usize,
     pub api: Api,
     pub handle: Handle,
-    /// The handle is of this context: it outlives every [`Gpu`] on it.
+    /// Keeps the context of the handle alive, which must outlive every [`Gpu`] on it.
     _context: Arc<CudaContext>,
 }
 
-// SAFETY: a handle may be used by several threads.
+// SAFETY: several threads may use a handle.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
 
 impl Loaded {
-    /// That of the device, loaded if nothing of this program has done so. What failed is tried again the next time.
+    /// Handle of the device, created at the first call. A failure is not cached: the next call tries again.
     pub fn on(gpu: &Gpu) -> Result<Arc<Self>, LibraryError> {
         let mut all = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = all.get(&gpu.ordinal) {
@@ -57,7 +56,7 @@ impl Loaded {
         // SAFETY: the device's context is current.
         let created = check("cublasLtCreate", unsafe { (api.create)(&mut handle) });
         created.map_err(|why| unusable(&found, why.to_string()))?;
-        // SAFETY: it takes nothing.
+        // SAFETY: the function has no arguments.
         let version = unsafe { (api.version)() };
         Ok(Self { found, version, api, handle, _context: gpu.context.clone() })
     }
@@ -123,7 +122,7 @@ pub(super) type Multiply = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// `cublasLtMatmulHeuristicResult_t`.
+/// Result of the heuristics, `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(super) struct Choice {
@@ -134,7 +133,7 @@ pub(super) struct Choice {
     pub reserved: [c_int; 4],
 }
 
-/// The functions in use; valid as long as the library, which is never unloaded.
+/// Functions in use; valid as long as the library, which is never unloaded.
 pub(super) struct Api {
     pub create: Create,
     pub version: unsafe extern "C" fn() -> usize,
@@ -154,9 +153,9 @@ pub(super) struct Api {
 impl Api {
     fn load(library: &Library) -> Result<Self, String> {
         /// # Safety
-        /// `F` is the function's signature.
+        /// `F` must be the signature of the function.
         unsafe fn get<F: Copy>(library: &Library, name: &str) -> Result<F, String> {
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees it.
             unsafe { library.get::<F>(name) }.map(|symbol| *symbol).map_err(|_| format!("it lacks {name}"))
         }
         // SAFETY: the signatures are those of cublasLt.h.

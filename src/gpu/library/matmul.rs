@@ -1,30 +1,30 @@
-//! A multiplication in the words of cuBLASLt.
+//! Description of a multiplication in the terms of cuBLASLt.
 
 use std::ffi::c_int;
 
-/// An element type.
+/// Element type, by its number in `cudaDataType_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scalar {
-    /// Single precision.
+    /// IEEE single precision, f32.
     F32 = 0,
-    /// IEEE binary16.
+    /// IEEE half precision, f16.
     F16 = 2,
-    /// Signed bytes.
+    /// Signed 8-bit integers.
     S8 = 3,
     /// Signed 32-bit integers.
     S32 = 10,
-    /// bfloat16.
+    /// bfloat16, the upper half of f32.
     Bf16 = 14,
 }
 
-/// A column-major matrix of a batch.
+/// Layout of a column-major matrix in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Matrix {
-    /// Whether it is multiplied as its transpose.
+    /// Whether the transpose is multiplied.
     pub is_transposed: bool,
-    /// Elements from a column to the next.
+    /// Leading dimension: elements from one column to the next.
     pub ld: i64,
-    /// Elements from a matrix to the next.
+    /// Elements from one matrix of the batch to the next.
     pub stride: i64,
 }
 
@@ -35,15 +35,15 @@ pub struct Matmul {
     pub rows: u64,
     /// Columns of C.
     pub columns: u64,
-    /// Addends of a sum.
+    /// Size of the dimension that is summed over.
     pub k: u64,
-    /// Multiplications.
+    /// Number of matrices in the batch.
     pub batch: usize,
-    /// A.
+    /// Layout of A.
     pub a: Matrix,
-    /// B.
+    /// Layout of B.
     pub b: Matrix,
-    /// C, never transposed.
+    /// Layout of C, never transposed.
     pub c: Matrix,
     /// Type of A and B.
     pub operands: Scalar,
@@ -51,30 +51,31 @@ pub struct Matmul {
     pub out: Scalar,
     /// Whether f32 operands may be rounded to tf32.
     pub is_tf32: bool,
-    /// What follows.
+    /// Epilogue that is fused into the multiplication.
     pub fused: Fused,
 }
 
-/// `CUBLASLT_EPILOGUE_…`: a bias is one number per row of C, GELU its tanh form, aux its argument in the layout of C.
+/// Epilogues `CUBLASLT_EPILOGUE_…`. A bias has one element per row of C; GELU is its tanh form; aux holds the argument of
+/// GELU in the layout of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fused {
-    /// Nothing.
+    /// No epilogue.
     None = 1,
-    /// ReLU.
+    /// ReLU of the product.
     Relu = 2,
-    /// Bias.
+    /// Adds a bias.
     Bias = 4,
     /// ReLU after a bias.
     BiasRelu = 6,
-    /// GELU.
+    /// GELU of the product.
     Gelu = 32,
     /// GELU after a bias.
     BiasGelu = 36,
-    /// GELU that writes its argument.
+    /// GELU that also writes its argument to aux.
     GeluAux = 160,
-    /// The same after a bias.
+    /// GELU after a bias, which also writes its argument to aux.
     BiasGeluAux = 164,
-    /// The product times GELU′ of aux.
+    /// Product times GELU′ of aux.
     GeluGradient = 192,
 }
 

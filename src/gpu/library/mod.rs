@@ -1,9 +1,9 @@
-//! NVIDIA's libraries, found when the program runs. None is needed: what uses one works without it.
+//! NVIDIA's libraries, loaded at run time. All are optional: own kernels replace a missing one.
 //!
-//! A library is looked for by soname, newest first: in `NEUROPIL_CUDA_LIBS` (folders or files, separated like `PATH`),
-//! in toolkits (`CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`, `/opt/cuda`), in the wheels of Python environments
-//! (`VIRTUAL_ENV`, `CONDA_PREFIX`, those of every `python3` on the `PATH`), in the system's folders, and last by the
-//! loader's own search.
+//! A library is searched by soname, newest first: in `NEUROPIL_CUDA_LIBS` (folders or files, separated like `PATH`), in
+//! toolkits (`CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`, `/opt/cuda`), in the wheels of Python environments
+//! (`VIRTUAL_ENV`, `CONDA_PREFIX`, that of every `python3` on the `PATH`), in system folders, and last by the search of the
+//! loader.
 
 mod cublaslt;
 mod find;
@@ -16,37 +16,37 @@ pub use matmul::{Fused, Matmul, Matrix, Scalar};
 
 use super::GpuError;
 
-/// Folders or files to look in first.
+/// Environment variable with folders or files that are searched first.
 pub const VARIABLE: &str = "NEUROPIL_CUDA_LIBS";
 
-/// Why a library is not used.
+/// Reasons why a library is not used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LibraryError {
-    /// It is nowhere.
+    /// The library was not found.
     #[error(
         "{0} was not found, own kernels are used instead; install the CUDA toolkit or `pip install nvidia-cublas`, or name its folder in NEUROPIL_CUDA_LIBS"
     )]
     NotFound(&'static str),
-    /// It is there and cannot be used.
+    /// The library was found and cannot be used.
     #[error("{library} cannot be used ({why}); own kernels are used instead")]
     Unusable {
-        /// Its path.
+        /// Path of the library.
         library: String,
-        /// The loader's message, or what it lacks.
+        /// Message of the loader, or the missing function.
         why: String,
     },
-    /// It has no algorithm for this.
+    /// The library has no algorithm for this multiplication.
     #[error("the library has no algorithm for these sizes, layouts and types")]
     Unsupported,
-    /// A call failed that may succeed another time: nothing else may take its place, as its results have other bits.
+    /// A call failed that may succeed another time. Own kernels must not replace it, because their results have other bits.
     #[error("{call}: status {status}")]
     Call {
-        /// Function.
+        /// Name of the function.
         call: &'static str,
-        /// What it returned.
+        /// Status that the function returned.
         status: i32,
     },
-    /// The device failed.
+    /// Error of the device.
     #[error(transparent)]
     Gpu(#[from] GpuError),
 }

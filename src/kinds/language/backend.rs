@@ -1,8 +1,7 @@
-//! What the simulation of a language model asks of a backend: batches, optimiser settings, decoders.
+//! Interface between the simulation of a language model and its backends: batches, optimiser settings, decoders.
 //!
-//! A backend holds parameters, optimiser states and workspace. Everything else belongs to the simulation: which tokens are
-//! trained on, the learning rate of a step, what is frozen, curves and texts. Values are exchanged in f32, whatever the backend
-//! stores.
+//! A backend holds parameters, optimiser state and workspace. The simulation decides on the training tokens, the learning
+//! rate of a step, frozen layers, curves and sampled texts. Values are exchanged in f32, whatever type the backend stores.
 
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -15,49 +14,49 @@ use crate::{
 };
 use std::sync::{Arc, Mutex};
 
-/// Target of a token that is not predicted.
+/// Target of a token without loss, such as padding.
 pub const IGNORED: i32 = -1;
 
-/// Sequences of one length, to train on or to score.
+/// A batch of sequences for training or evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// Sequences, B.
+    /// Number of sequences, B.
     pub sequences: usize,
-    /// Tokens per sequence, at most the context.
+    /// Tokens per sequence; at most the context.
     pub seq_len: usize,
-    /// `[B, seq_len]`, each less than the vocabulary.
+    /// Token ids `[B, seq_len]`, each below the vocabulary size.
     pub tokens: &'a [u32],
-    /// `[B, seq_len]`: the token that follows, or [`IGNORED`].
+    /// Next token of each token, `[B, seq_len]`; [`IGNORED`]: no loss.
     pub targets: &'a [i32],
-    /// Which of the tokens belong together.
+    /// Layout of the sequences.
     pub lengths: Lengths<'a>,
 }
 
-/// Which tokens of a batch belong together. A token attends to tokens of its sequence only.
+/// Layout of the sequences in a batch. A token attends only to tokens of its own sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lengths<'a> {
     /// Every sequence is full.
     #[default]
     Full,
-    /// The first `lens[b]` tokens of sequence b; the others are padding, whose values change nothing.
+    /// Only the first `lens[b]` tokens of sequence b are valid; the values of the padding have no effect.
     Padded(&'a [i32]),
-    /// Sequences one behind the other: number i has the tokens `offsets[i]..offsets[i + 1]` of the whole batch, at positions
-    /// from 0. None is longer than the context; `sequences · seq_len` tokens in all.
+    /// Concatenated sequences: sequence i has the tokens `offsets[i]..offsets[i + 1]` of the whole batch, at positions from
+    /// 0. Each is at most as long as the context; together they have `sequences · seq_len` tokens.
     Packed(&'a [i32]),
 }
 
 impl Batch<'_> {
-    /// Tokens, padding included.
+    /// Number of tokens, padding included.
     pub const fn n_tokens(&self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Tokens that are predicted; those of padding are not.
+    /// Number of tokens with a loss; padding has none.
     pub fn n_targets(&self) -> usize {
         self.masked_targets().iter().filter(|target| **target != IGNORED).count()
     }
 
-    /// Targets, without those of padding.
+    /// Targets with those of padding set to [`IGNORED`].
     pub fn masked_targets(&self) -> Vec<i32> {
         let mut targets = self.targets.to_vec();
         if let Lengths::Padded(lens) = self.lengths {
@@ -68,7 +67,7 @@ impl Batch<'_> {
         targets
     }
 
-    /// Checks lengths and tokens for a model of this context and vocabulary.
+    /// Checks the lengths, tokens and targets against the context and vocabulary of a model.
     pub fn check(&self, context: usize, vocab: usize) -> Result<(), SimError> {
         let wrong = |why: String| Err(SimError::Input(format!("a batch does not fit the model: {why}")));
         if self.seq_len > context {
@@ -96,52 +95,52 @@ impl Batch<'_> {
     }
 }
 
-/// Which update matrices of blocks take.
+/// Update rule of the weight matrices in blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MatrixUpdate {
-    /// AdamW, as all other parameters.
+    /// AdamW, as for all other parameters.
     AdamW,
-    /// Muon.
+    /// Muon: momentum SGD with orthogonalised updates.
     Muon {
         /// Decay of the momentum.
         momentum: f32,
-        /// Learning rate, as a multiple of that of other parameters.
+        /// Learning rate as a multiple of the rate of other parameters.
         rate: f32,
     },
 }
 
-/// What the optimiser and dropout use in a step. On a device they are read from memory, so that a captured step stays
-/// valid; a change of [`MatrixUpdate`] between AdamW and Muon, or of dropout between 0 and more, captures again.
+/// Optimiser and dropout settings of a step. A device reads them from memory, so that a captured step stays valid. A change
+/// of [`MatrixUpdate`] between AdamW and Muon, or of dropout between 0 and a positive value, needs a new capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyper {
-    /// Learning rate.
+    /// Learning rate of the step, warm-up and schedule included.
     pub learning_rate: f32,
     /// Decay of the first moment.
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Added to the root of the second moment.
+    /// Constant added to the root of the second moment.
     pub eps: f32,
-    /// Decoupled weight decay, of embeddings and matrices.
+    /// Decoupled weight decay of embeddings and matrices.
     pub weight_decay: f32,
-    /// Largest norm of the gradient; 0: any.
+    /// Largest gradient norm; 0: no clipping.
     pub clip: f32,
-    /// Probability of dropping an activation.
+    /// Dropout probability of activations.
     pub dropout: f32,
-    /// Probability of dropping an attention probability.
+    /// Dropout probability of attention probabilities.
     pub attention_dropout: f32,
-    /// What changes matrices of blocks.
+    /// Update rule of matrices in blocks.
     pub matrices: MatrixUpdate,
 }
 
 impl Hyper {
-    /// Constants of AdamW.
+    /// Beta 1, beta 2 and epsilon of AdamW.
     pub fn adamw(&self) -> AdamW {
         let [beta1, beta2, eps] = [self.beta1, self.beta2, self.eps].map(f64::from);
         AdamW { beta1, beta2, eps }
     }
 
-    /// Constants of Muon.
+    /// Momentum and other constants of Muon.
     pub fn muon(&self) -> Muon {
         let momentum = match self.matrices {
             MatrixUpdate::Muon { momentum, .. } => momentum.into(),
@@ -150,12 +149,12 @@ impl Hyper {
         Muon { momentum, ..Muon::default() }
     }
 
-    /// How a parameter is updated, of which weight decay is applied to or not, and which is a matrix of a block or not.
+    /// Update rule of a parameter; `decays`: weight decay applies to it, `is_hidden_matrix`: it is a matrix in a block.
     pub fn rule(&self, decays: bool, is_hidden_matrix: bool, is_frozen: bool) -> Rule {
         let decay = if decays { f64::from(self.weight_decay) } else { 0.0 };
         match self.matrices {
             MatrixUpdate::Muon { rate, .. } if is_hidden_matrix => {
-                // The decay is of the learning rate, not of that of the matrices.
+                // Weight decay is relative to the base rate, and not to that of Muon.
                 let rate = f64::from(rate);
                 Rule { decay: decay / rate.max(f64::MIN_POSITIVE), lr_factor: rate, is_frozen, method: Method::Muon }
             }
@@ -164,58 +163,58 @@ impl Hyper {
     }
 }
 
-/// What a step was.
+/// Statistics of a training step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepStats {
     /// Mean loss over the targets, nats, with dropout.
     pub loss: f32,
-    /// Norm of the gradient before clipping, without the loss scale.
+    /// Gradient norm before clipping, with the loss scale divided out.
     pub gradient_norm: f32,
-    /// Loss scale that the step used; 1 without one.
+    /// Loss scale of the step; 1 without loss scaling.
     pub loss_scale: f32,
-    /// Whether the gradient was not finite, so that the step changed no parameter.
+    /// Whether the update was skipped because the gradient was not finite.
     pub is_skipped: bool,
 }
 
-/// State of the optimiser beside its moments.
+/// Optimiser state other than the moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// Steps that changed parameters: the power in bias corrections.
+    /// Updates applied: the exponent in the bias corrections of AdamW.
     pub updates: u64,
     /// Current loss scale.
     pub loss_scale: f32,
-    /// Finite steps since it changed.
+    /// Finite steps since the loss scale changed.
     pub finite_steps: u32,
 }
 
-/// A buffer with the ranges of the parameters, in f32.
+/// A state buffer laid out as the parameters, exchanged in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateBuffer {
-    /// Weights; in 16-bit precision the master weights.
+    /// Weights; the master weights if the model computes in 16 bits.
     Weights,
-    /// First moments, of Muon the momentum.
+    /// First moments of AdamW, momentum of Muon.
     FirstMoment,
-    /// Second moments.
+    /// Second moments of AdamW.
     SecondMoment,
 }
 
 impl StateBuffer {
-    /// All of them.
+    /// All buffers in the order of a saved state.
     pub const ALL: [Self; 3] = [Self::Weights, Self::FirstMoment, Self::SecondMoment];
 }
 
-/// Euclidean norms of a parameter (a view of the map).
+/// Euclidean norms of a parameter (a view of the parameter map).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ViewNorms {
-    /// Of its values after the step.
+    /// Norm of the values after the step.
     pub weight: f32,
-    /// Of its gradient before clipping.
+    /// Norm of the gradient before clipping.
     pub gradient: f32,
-    /// Of the change of its values.
+    /// Norm of the change of the values in the step.
     pub update: f32,
 }
 
-/// Norms of each parameter of a map: of the weights, of the gradient, and of the change since `before`.
+/// Norms of each parameter: its weights, its gradient, and its change since `before`.
 pub fn view_norms<R: Real>(map: &ParameterMap, before: &[R], weights: &[R], gradient: &[R]) -> Vec<ViewNorms> {
     let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
     let of = |view: &View| {
@@ -231,18 +230,18 @@ pub fn view_norms<R: Real>(map: &ParameterMap, before: &[R], weights: &[R], grad
     map.views().map(of).collect()
 }
 
-/// Whether a step was taken.
+/// Whether a step or evaluation was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was.
+    /// The step or evaluation was completed.
     Done,
-    /// It was interrupted: nothing changed.
+    /// Interrupted; the state is unchanged.
     Stopped,
 }
 
-/// Reads tokens and predicts the next ones, with a cache of keys and values.
+/// Reads tokens and predicts the next ones, with a KV cache.
 pub trait Decoder {
-    /// Tokens in the cache, at most the context.
+    /// Number of cached tokens; at most the context.
     fn len(&self) -> usize;
     /// Whether the cache is empty.
     fn is_empty(&self) -> bool {
@@ -250,26 +249,27 @@ pub trait Decoder {
     }
     /// Empties the cache.
     fn clear(&mut self);
-    /// Appends tokens to the cache. Logits after each of them, `[tokens, padded vocabulary]`. More than the context are an
-    /// error.
+    /// Appends tokens to the cache. Returns the logits after each of them, `[tokens, padded vocabulary]`. An error if the
+    /// cache would exceed the context.
     fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError>;
 }
 
-/// A copy of a model as it was, which writes a text beside later steps of the model.
+/// A snapshot of a model that samples a text concurrently with further training steps.
 pub trait TextModel: Send {
     /// A decoder with an empty cache.
     fn decoder(&mut self) -> Result<Box<dyn Decoder + '_>, SimError>;
 }
 
-/// A model on one device, whatever it computes. Traits of kinds add their training step and what they show.
+/// A model on one device. Kinds add traits with their training step and their readings.
 pub trait Backend: Send {
-    /// Moves what the steps since the last call were to the end of `out`, oldest first. Waits for the device. At most
-    /// [`MAX_WAITING_STEPS`] may wait.
+    /// Appends the statistics of the steps since the last call to `out`, oldest first. Waits for the device. At most
+    /// [`MAX_WAITING_STEPS`] steps may be pending.
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
-    /// Losses of batches without dropout, one behind the other, per token in nats; 0 where the target is [`IGNORED`]. Changes no
-    /// state. Looks at [`Pass::is_stopping`] within every 100 ms; when it is stopped the losses are incomplete.
+    /// Writes the loss of each token of the batches, concatenated, in nats and without dropout; 0 where the target is
+    /// [`IGNORED`]. Changes no state. Checks [`Pass::is_stopping`] at least every 100 ms; the losses of a stopped call are
+    /// incomplete.
     fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Batches of the size of training to evaluate by one call.
+    /// Number of training-sized batches that one call of `evaluate` should process.
     fn batches_at_once(&self) -> usize {
         1
     }
@@ -278,32 +278,32 @@ pub trait Backend: Send {
     fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError>;
     /// A decoder with an empty cache. Changes no state of the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
-    /// The model as it is now, for a text that is written while it takes further steps; `None` where that is not possible. The copy
-    /// before it is not in use any more.
+    /// A snapshot of the model for a text that is sampled concurrently with further steps; `None` if the backend cannot
+    /// make one. The previous snapshot must no longer be in use.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         Ok(None)
     }
-    /// Copies a buffer to the host: the elements of the map from `start` on.
+    /// Copies elements `start..start + to.len()` of a buffer to the host.
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
-    /// Copies elements of a buffer from the host, from `start` on.
+    /// Copies `from` to the elements of a buffer that begin at `start`.
     fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
-    /// State of the optimiser beside its moments.
+    /// Optimiser state other than the moments.
     fn counters(&self) -> Result<Counters, SimError>;
-    /// Sets it.
+    /// Sets the optimiser state other than the moments.
     fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
-    /// Device and implementations.
+    /// Device and implementations in use, for the report.
     fn execution(&self) -> Execution;
-    /// What it does otherwise than asked.
+    /// Deviations from the requested settings, one sentence each.
     fn notices(&self) -> Vec<String> {
         vec![]
     }
-    /// Memory held.
+    /// Memory held, by owner.
     fn memory(&self) -> MemoryReport;
-    /// Registers, shared memory and occupancy of its kernels.
+    /// Registers, shared memory and occupancy of the kernels in use.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }
 }
 
-/// Most steps whose [`StepStats`] wait on a device.
+/// Largest number of steps whose [`StepStats`] may be pending on a device.
 pub const MAX_WAITING_STEPS: usize = 1024;

@@ -1,4 +1,4 @@
-//! Choices among the parameters of every language kind.
+//! Choices in the parameters of every language kind.
 
 use crate::choices;
 

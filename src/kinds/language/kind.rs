@@ -1,4 +1,4 @@
-//! What a kind adds to the simulation of a language model.
+//! The trait that a kind implements to plug into the simulation of a language model.
 
 use super::{
     backend::{Backend, Batch, Counters, Decoder, Outcome, StepStats},
@@ -18,147 +18,147 @@ use crate::{
 };
 use std::{ops::RangeInclusive, sync::Arc};
 
-/// Sizes of the model of a kind.
+/// Model sizes of kind `K`.
 pub type Config<K> = <<K as Kind>::Params as ModelParams>::Config;
-/// Ranges of its parameters.
+/// Parameter layout of kind `K`: the range of each parameter.
 pub type Layout<K> = <<K as Kind>::Params as ModelParams>::Layout;
 
-/// A kind that learns language: its parts of a [`LanguageSim`].
+/// A kind that trains a language model; implements the kind-specific parts of a [`LanguageSim`].
 ///
-/// A step calls [`step`](Self::step), then [`after_step`](Self::after_step). Readings are asked for with
-/// [`reading`](Self::reading), then with [`kept_reading`](Self::kept_reading).
+/// A step calls [`step`](Self::step), then [`after_step`](Self::after_step). A tapped probe is read with
+/// [`reading`](Self::reading), and with [`kept_reading`](Self::kept_reading) if that returns `None`.
 pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'static {
-    /// The model on a device.
+    /// Trait of the models on a device.
     type Backend: Backend + ?Sized;
-    /// State and measurements that other kinds do not have.
+    /// State and measurements that only this kind has.
     type Own: Send;
-    /// What the sampler needs to know about the probes.
+    /// Probe specifications for the sampler.
     const SAMPLER: sampler::Probes;
 
-    /// Its state before step 0.
+    /// Creates the kind's state before step 0.
     fn own(config: &Config<Self>) -> Self::Own;
-    /// Element sets.
+    /// Lists the element sets of the model.
     fn sets(config: &Config<Self>, layout: &Layout<Self>) -> Vec<Arc<ElementSet>>;
-    /// Random weights.
+    /// Draws random initial weights.
     fn init(config: &Config<Self>, layout: &Layout<Self>, seed: u64) -> Parameters<f32>;
-    /// State of the optimiser before step 0.
+    /// Counters of the optimiser before step 0.
     fn counters(params: &Self::Params) -> Counters {
         let _ = params;
         Counters { loss_scale: 1.0, ..Counters::default() }
     }
-    /// Prepares step 0: weights are in the backend.
+    /// Prepares step 0; the weights are already in the backend.
     fn begin(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
     }
-    /// Forgets measurements of its own.
+    /// Clears the kind's measurements.
     fn restart(own: &mut Self::Own) {
         let _ = own;
     }
 
-    /// Takes a step.
+    /// Runs a training step.
     fn step(sim: &mut LanguageSim<Self>, batches: &[Batch<'_>], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// What follows a step that was taken.
+    /// Runs after each completed step.
     fn after_step(sim: &mut LanguageSim<Self>, pass: &mut Pass) -> Result<(), SimError> {
         let _ = (sim, pass);
         Ok(())
     }
-    /// What follows when the records of steps were read: of these steps, which are the newest.
+    /// Called after the records of these steps were collected, which are the newest.
     fn after_counting(sim: &mut LanguageSim<Self>, steps: RangeInclusive<u64>) -> Result<(), SimError> {
         let _ = (sim, steps);
         Ok(())
     }
-    /// Adds series of a step.
+    /// Pushes the kind's series of a step.
     fn record_step(sampler: &mut Sampler, step: u64, stats: &StepStats) {
         let _ = (sampler, step, stats);
     }
-    /// Whether training cannot continue after a step.
+    /// Whether training cannot continue after a step, because its loss is not finite or its update was skipped.
     fn is_lost(params: &Self::Params, stats: &StepStats) -> bool {
         let _ = params;
         stats.is_skipped || !stats.loss.is_finite()
     }
-    /// What a step does.
+    /// Operations, bytes and other counts per step.
     fn step_counts(params: &Self::Params, config: &Config<Self>, layout: &Layout<Self>) -> Vec<StepCount>;
 
-    /// A change of parameters, before it is in force.
+    /// Checks or prepares a change of parameters before it takes effect.
     fn before_change(sim: &mut LanguageSim<Self>, new: &Self::Params) -> Result<Effect, SimError> {
         let _ = (sim, new);
         Ok(Effect::Applied)
     }
-    /// Does an action, other than writing a text.
+    /// Performs an action other than `sample_now`.
     fn act(sim: &mut LanguageSim<Self>, action: &Action) -> Result<(), SimError>;
-    /// The decoder that writes periodic texts.
+    /// The decoder for periodic texts.
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()
     }
-    /// Whether periodic texts may be written by a copy of the model beside later steps: nothing is measured on them in the model that
-    /// wrote them, but what only a screen shows.
+    /// Whether a copy of the model may write a periodic text concurrently with later steps. It may not where the text
+    /// changes measurements of the model that wrote it, unless they are only shown on screen.
     fn writes_beside(sim: &LanguageSim<Self>, is_for_screen: bool) -> bool {
         let _ = (sim, is_for_screen);
         true
     }
-    /// The decoder that options of a request choose.
+    /// The decoder that the options of a request select.
     fn decoder<'a>(sim: &'a LanguageSim<Self>, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
         let _ = options;
         sim.backend.decoder()
     }
 
-    /// Values of an argument of its probes.
+    /// Valid values of probe argument `name`.
     fn arg_values(config: &Config<Self>, layout: &Layout<Self>, name: &str) -> ArgValues;
     /// Checks the elements of a tap.
     fn check_tap(config: &Config<Self>, tap: &Tap) -> Result<(), SimError> {
         let _ = (config, tap);
         Ok(())
     }
-    /// What follows a change of the tapped probes.
+    /// Runs after the tapped probes changed.
     fn after_tap(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
     }
-    /// Names of the lanes of a series.
+    /// Names of the lanes of a series probe.
     fn lanes(layout: &Layout<Self>, probe: ProbeId) -> Vec<String> {
         let _ = (layout, probe);
         vec![]
     }
-    /// Values that a histogram counts.
+    /// Values to count in a histogram.
     fn histogram(sim: &LanguageSim<Self>, key: &TapKey) -> Result<Vec<f32>, SimError> {
         let _ = (sim, key);
         Ok(vec![])
     }
-    /// What follows a written text.
+    /// Runs after a text was sampled.
     fn after_text(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
     }
-    /// A reading of this moment, or `None` if it is one of [`kept_reading`](Self::kept_reading).
+    /// Reads a probe now; `None` if it is a [`kept_reading`](Self::kept_reading).
     fn reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Option<Reading>, SimError>;
-    /// A reading that takes long: it is kept for the frames of some steps.
+    /// Reads a probe that is expensive; the reading is cached and serves the frames of several steps.
     fn kept_reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Reading, SimError>;
-    /// Individuals in the slots of a set.
+    /// Individuals in the slots of an element set.
     fn individuals(own: &Self::Own, set: &str) -> Option<Arc<Individuals>> {
         let _ = (own, set);
         None
     }
-    /// Totals of the digest, after steps and tokens.
+    /// Totals of the digest, listed after steps and tokens.
     fn totals(own: &Self::Own) -> Vec<(&'static str, u64)> {
         let _ = own;
         vec![]
     }
 
-    /// Adds sections to a saved state.
+    /// Adds the kind's sections to a saved state.
     fn save(sim: &mut LanguageSim<Self>, counters: &Counters, out: &mut Snapshot) -> Result<(), SimError>;
-    /// Checks sizes of a saved state before anything is read.
+    /// Checks the sizes of a saved state before any section is loaded.
     fn check_saved(config: &Config<Self>, from: &Snapshot) -> Result<(), SimError> {
         let _ = (config, from);
         Ok(())
     }
-    /// State of the optimiser in a saved state, with these updates.
+    /// Reads the optimiser's counters from a saved state that holds `updates` updates.
     fn saved_counters(from: &Snapshot, updates: u64) -> Result<Counters, SimError> {
         let _ = from;
         Ok(Counters { updates, loss_scale: 1.0, finite_steps: 0 })
     }
-    /// Loads its sections; `weights` are those of the state at `step`, which the backend does not have yet. An error changes
-    /// nothing.
+    /// Loads the kind's sections. `weights` are the saved weights of `step`, which are not in the backend yet. An error
+    /// leaves the simulation unchanged.
     fn load(sim: &mut LanguageSim<Self>, from: &Snapshot, step: u64, weights: &[f32]) -> Result<(), SimError> {
         let _ = (sim, from, step, weights);
         Ok(())

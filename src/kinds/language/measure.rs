@@ -1,4 +1,4 @@
-//! What is measured when: after steps that are due, before the next one.
+//! Schedules and takes measurements: those due after a step are taken before the next one.
 
 use super::{
     backend::{Backend as _, Batch, Lengths, Outcome, StepStats},
@@ -20,40 +20,40 @@ use crate::{
 };
 use std::{sync::Arc, thread, time::Duration};
 
-/// Between two looks at a text in progress.
+/// Polling interval while waiting for a text in progress.
 const POLL_EVERY: Duration = Duration::from_micros(200);
 
-/// Measurements that are due.
+/// Measurements that are due or in progress.
 #[derive(Default)]
 pub struct Pending {
-    /// The evaluation of the held-out text in progress.
+    /// Evaluation of the held-out text in progress.
     held_out: Option<HeldOutLoss>,
-    /// Whether a text is due.
+    /// Whether a text is to be sampled.
     text: bool,
-    /// The text that is written beside the steps.
+    /// The text that is sampled concurrently with the steps.
     in_progress: Option<TextInProgress>,
     histograms: bool,
-    /// Steps whose loss is recorded.
+    /// Number of steps whose loss is recorded.
     pub counted: u64,
 }
 
 impl Pending {
-    /// None, after so many steps.
+    /// No measurement is due after `step` steps.
     pub fn after(step: u64) -> Self {
         Self { counted: step, ..Self::default() }
     }
 
-    /// Whether something is to be measured before the next step.
+    /// Whether a measurement is to be taken before the next step.
     const fn is_due(&self) -> bool {
         self.held_out.is_some() || self.text || self.histograms
     }
 
-    /// Whether something is measured beside the steps.
+    /// Whether a text is sampled concurrently with the steps.
     pub const fn is_in_progress(&self) -> bool {
         self.in_progress.is_some()
     }
 
-    /// Adds what is due after a step.
+    /// Schedules the measurements that are due after step `step`.
     pub fn schedule(&mut self, measure: &Measure, sampler: &Sampler, step: u64) {
         if is_due(measure.held_out_every, step) && sampler.is_tapped(probes::HELD_OUT) {
             self.held_out = Some(HeldOutLoss::default());
@@ -65,7 +65,7 @@ impl Pending {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Takes the measurements that are due. One that is stopped continues, or is repeated, in the next call.
+    /// Takes the measurements that are due. A stopped one continues, or is repeated, in the next call.
     pub(super) fn measure(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if self.evaluate(pass)? == Outcome::Stopped {
             return Ok(Outcome::Stopped);
@@ -83,13 +83,14 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Takes in a text that was written beside the steps, and writes the one that is due: beside the next steps where the backend can.
+    /// Collects a finished text, and samples the one that is due: concurrently with the next steps if the backend can copy
+    /// the model.
     fn write_periodic(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if !self.pending.text {
             self.take_text(false)?;
             return Ok(Outcome::Done);
         }
-        // One text at a time is in progress.
+        // At most one text is in progress.
         while self.pending.in_progress.as_ref().is_some_and(|text| !text.is_written()) {
             if pass.is_stopping() {
                 return Ok(Outcome::Stopped);
@@ -116,7 +117,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Takes in the text in progress, if it is written or is to be waited for. Whether there was one.
+    /// Collects the text in progress if it is finished, or waits for it if `waits`. Returns whether there was one.
     pub(super) fn take_text(&mut self, waits: bool) -> Result<bool, SimError> {
         match self.pending.in_progress.take_if(|text| waits || text.is_written()).map(TextInProgress::finish) {
             Some((due, written)) => self.finish_text(&due, written).map(|()| true),
@@ -124,7 +125,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
     }
 
-    /// Takes in the text in progress; one that waits also takes the measurements that are due, where a stop left some.
+    /// Collects the text in progress. If `waits`, also takes due measurements that a stop has interrupted. Returns whether
+    /// anything was measured.
     pub(super) fn finish_measurements(&mut self, waits: bool) -> Result<bool, SimError> {
         let is_due = waits && self.pending.is_due();
         if is_due {
@@ -159,7 +161,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 
-    /// Mean loss of the first micro-batch of the last step, with the model as it is now.
+    /// Mean loss of the first micro-batch of the last step under the current weights.
     pub(in crate::kinds) fn last_step_loss(&mut self) -> Result<f64, SimError> {
         let batch = self.batch.first(self.params.batches()[0], self.config.context());
         let mut losses = vec![0.0; batch.n_tokens()];
@@ -167,7 +169,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / losses.len().max(1) as f64)
     }
 
-    /// The periodic text of this step.
+    /// The periodic text of the current step.
     fn due_text(&self) -> DueText {
         let (measure, step) = (self.params.measure(), self.state.step);
         let writing = text::periodic(self.setup.texts.tokenizer(), measure, self.seed, step);
@@ -178,7 +180,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         writing::write(&mut *K::writer(self)?, self.config.context(), self.config.vocab(), &due.writing, goes_on)
     }
 
-    /// Writes a text at once, also of a paused simulation.
+    /// Samples a text synchronously, also while the simulation is paused.
     pub(super) fn write_now(&mut self) -> Result<(), SimError> {
         self.take_text(true)?;
         let due = self.due_text();
@@ -188,8 +190,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// Keeps a text that was written. One whose logits became NaN is its prompt, and its title says so: training goes on, whose loss
-    /// is watched by itself.
+    /// Keeps a sampled text. If its logits became NaN, the text is only the prompt and the title gives the error; training
+    /// continues, because its loss is checked separately.
     fn finish_text(&mut self, due: &DueText, written: Result<Vec<u32>, SimError>) -> Result<(), SimError> {
         let (tokens, failed) = match written {
             Err(SimError::Diverged(why)) => (due.writing.prompt.clone(), format!(": {why}")),
@@ -204,17 +206,18 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::after_text(self)
     }
 
-    /// Tokens of the newest sampled text that fit into the context; before there is one, the first held-out tokens.
+    /// The last tokens of the newest sampled text that fit into the context; the first held-out tokens if no text was
+    /// sampled yet.
     pub(in crate::kinds) fn shown_tokens(&self) -> Vec<u32> {
         text::shown(self.corpus(), &self.newest, self.config.context())
     }
 
-    /// Names of tokens.
+    /// Names of tokens as the tokenizer spells them.
     pub(in crate::kinds) fn token_names(&self, tokens: &[u32]) -> Vec<String> {
         tokens.iter().map(|token| self.setup.texts.tokenizer().name(*token)).collect()
     }
 
-    /// The loss of a step and what belongs to it.
+    /// Pushes the loss, learning rate and gradient norm of a step.
     pub(super) fn record_step(&mut self, step: u64, stats: &StepStats) {
         if !is_due(self.params.measure().every, step) {
             return;
@@ -227,7 +230,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::record_step(sampler, step, stats);
     }
 
-    /// The reading of a tap.
+    /// Reads a tap from its history, the kind or the cache.
     pub(super) fn reading(&mut self, tap: &Tap, frame: &Frame) -> Result<Reading, SimError> {
         let lanes = K::lanes(&self.layout, tap.probe).len().max(1);
         if let Some(history) = self.sampler.take(tap, lanes) {
@@ -251,7 +254,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(reading)
     }
 
-    /// Losses of the tokens of the scored or shown text.
+    /// Losses of the tokens of the scored text, or of the newest text if there is none.
     fn token_losses(&self) -> Result<Reading, SimError> {
         let tokenizer = self.setup.texts.tokenizer();
         let tokens = text::scored(tokenizer, self.params.measure(), self.shown_tokens());
@@ -261,7 +264,7 @@ impl<K: LanguageKind> LanguageSim<K> {
     }
 }
 
-/// Checks that taps name probes, arguments and elements of a model.
+/// Checks that taps name existing probes, arguments and elements.
 pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &Layout<K>) -> Result<(), SimError> {
     sampler::check(taps, K::PROBES)?;
     for tap in taps {
@@ -276,7 +279,7 @@ pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &La
     Ok(())
 }
 
-/// The value of an argument that is a number; of a missing one 0.
+/// The value of a numeric argument; 0 if it is missing.
 pub fn number(args: &TapArgs, name: &str) -> usize {
     args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
 }

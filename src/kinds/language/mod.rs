@@ -1,19 +1,19 @@
-//! # What every kind that learns language shares
+//! # Parts that all kinds that train language models share
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`kind`] | what a kind adds to the simulation |
-//! | [`simulation`], [`measure`], [`saved`] | a model in training, what is measured when, its saved state |
-//! | [`backend`] | what the simulation asks of a backend: batches, optimiser settings, decoders |
+//! | [`kind`] | trait that a kind implements to plug into the simulation |
+//! | [`simulation`], [`measure`], [`saved`] | training loop, schedule of measurements, saved state |
+//! | [`backend`] | interface of backends: batches, optimiser settings, decoders |
 //! | [`cpu`] | parts of models on the CPU |
 //! | [`cuda`] | parts of models on a GPU |
 //! | [`model`] | sizes and layers that all models have |
-//! | [`plan`] | groups of tensors of a pass, sizes of batches |
+//! | [`plan`] | tensor groups of a pass, batch sizes |
 //! | [`params`], [`choices`] | parameters of the text, the optimiser, the learning rate and recording |
-//! | [`probes`], [`requests`] | what all kinds show and answer |
-//! | [`setup`], [`text`] | the text as tokens, prompts, levels of loss curves |
-//! | [`steps`] | which tokens a step reads, the loss of the held-out text |
-//! | [`writing`], [`text_in_progress`] | texts that a model writes and scores; one that is written beside the steps |
+//! | [`probes`], [`requests`] | probes and requests of every kind |
+//! | [`setup`], [`text`] | tokenised text, prompts, reference levels of loss curves |
+//! | [`steps`] | tokens that a step reads, held-out loss |
+//! | [`writing`], [`text_in_progress`] | sampling and scoring of text; sampling concurrent with training steps |
 //! | [`sampler`] | samples of tapped probes |
 
 pub mod backend;

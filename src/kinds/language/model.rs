@@ -1,4 +1,4 @@
-//! Sizes that every language model has, its layers, and what the simulation reads of its parameters.
+//! Sizes and layers that every language model has, and the parameters that the simulation reads.
 
 use super::params::{Data, Measure};
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
 };
 use std::{path::Path, sync::Arc};
 
-/// Rows of the embedding matrix are a multiple of this many: the tiles of matrix multiplications.
+/// The embedding matrix is padded to a multiple of this number of rows, for the tiles of matrix multiplications.
 pub const VOCAB_ALIGN: usize = 64;
-/// Most features of a head.
+/// Largest number of features per head.
 pub const MAX_HEAD: usize = 256;
-/// Embedding, blocks, head: what is frozen as a whole.
+/// Name of the element set of layers: embedding, blocks and head, each frozen as a whole.
 pub const LAYERS: &str = "layers";
 
-/// Why a model cannot be built.
+/// Reasons why a model cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A size is 0.
@@ -23,24 +23,24 @@ pub enum ConfigError {
     /// One size does not divide another.
     #[error("{what} ({value}) must be a multiple of {of} ({divisor})")]
     Multiple {
-        /// The larger.
+        /// Name of the dividend.
         what: &'static str,
-        /// Its value.
+        /// Value of the dividend.
         value: usize,
-        /// The smaller.
+        /// Name of the divisor.
         of: &'static str,
-        /// Its value.
+        /// Value of the divisor.
         divisor: usize,
     },
-    /// Heads are too wide.
+    /// A head has more than [`MAX_HEAD`] features.
     #[error("a head has {0} features, at most {MAX_HEAD} are possible: use more heads")]
     WideHead(usize),
-    /// Features rotate in pairs.
+    /// Rotary positions rotate pairs of features, and the number of features per head is odd.
     #[error(
         "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
     )]
     OddHead(usize),
-    /// More parameters than can be counted.
+    /// The number of parameters overflows the index type.
     #[error("the model is too large: {0}")]
     TooLarge(String),
 }
@@ -52,7 +52,7 @@ impl From<ConfigError> for SimError {
 }
 
 impl ConfigError {
-    /// The first of the named sizes that is 0.
+    /// Returns an error that names the first size that is 0.
     pub fn check_sizes(sizes: &[(&'static str, usize)]) -> Result<(), Self> {
         match sizes.iter().find(|(_, size)| *size == 0) {
             Some((what, _)) => Err(Self::Zero(what)),
@@ -60,8 +60,8 @@ impl ConfigError {
         }
     }
 
-    /// Checks that heads divide the width, and heads of keys and values the heads; that a head is not too wide, and can be
-    /// rotated if it is.
+    /// Checks that `heads` divides the width and `kv_heads` divides `heads`, that a head has at most [`MAX_HEAD`] features,
+    /// and that their number is even if positions are rotary.
     pub fn check_heads(width: usize, heads: usize, kv_heads: usize, is_rotated: bool) -> Result<(), Self> {
         let multiple = |what, value: usize, of, divisor| match value.is_multiple_of(divisor) {
             true => Ok(()),
@@ -77,19 +77,19 @@ impl ConfigError {
     }
 }
 
-/// The part of the model that a parameter belongs to. Parts are frozen as a whole.
+/// Part of the model that a parameter belongs to. Each layer is frozen as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Embeddings.
+    /// Token and position embeddings.
     Embedding,
-    /// Block of that index.
+    /// Block of this index.
     Block(usize),
-    /// The last norm, and the matrix of logits unless it is the embedding.
+    /// The final norm, and the matrix of logits unless it is tied to the embedding.
     Head,
 }
 
 impl Layer {
-    /// Position among the layers of a model with that many blocks: embedding, blocks, head.
+    /// Index among the layers of a model with `blocks` blocks, in the order embedding, blocks, head.
     pub const fn index(self, blocks: usize) -> usize {
         match self {
             Self::Embedding => 0,
@@ -98,13 +98,13 @@ impl Layer {
         }
     }
 
-    /// Names of the layers of a model with that many blocks.
+    /// Names of the layers of a model with `blocks` blocks.
     pub fn names(blocks: usize) -> Vec<String> {
         let names = (0..blocks).map(|i| format!("Block {i}"));
         std::iter::once("Embedding".to_owned()).chain(names).chain(["Head".to_owned()]).collect()
     }
 
-    /// The element set of layers, as a diagram.
+    /// The element set of layers, drawn as a diagram.
     pub fn set(names: Vec<String>) -> ElementSet {
         let positions = (0..names.len()).map(|i| [0.0, i as f32 * 10.0, 0.0]).collect();
         ElementSet {
@@ -120,46 +120,46 @@ impl Layer {
 
 /// Sizes of a model.
 pub trait Sizes: Send {
-    /// Tokens of the vocabulary.
+    /// Vocabulary size in tokens.
     fn vocab(&self) -> usize;
-    /// Longest sequence.
+    /// Longest sequence in tokens.
     fn context(&self) -> usize;
 }
 
-/// Ranges of the parameters of a model.
+/// Parameter layout of a model.
 pub trait Ranges: Send + Sync {
-    /// Names and ranges.
+    /// Names and ranges of all parameters.
     fn map(&self) -> &Arc<ParameterMap>;
     /// Names of the layers: embedding, blocks, head.
     fn layer_names(&self) -> Vec<String>;
 }
 
-/// What the simulation reads of the parameters of a kind.
+/// Access to the parameters of a kind that the simulation reads.
 pub trait ModelParams: crate::params::Params + Send {
     /// Sizes of the model.
     type Config: Sizes;
-    /// Ranges of its parameters.
+    /// Parameter layout of the model.
     type Layout: Ranges;
-    /// The model for a vocabulary, or why there is none.
+    /// Sizes and layout for a vocabulary of `vocab` tokens; an error if the model cannot be built.
     fn model(&self, vocab: usize) -> Result<(Self::Config, Arc<Self::Layout>), SimError>;
-    /// Weights of a file.
+    /// Reads initial weights from a file.
     fn read_weights(
         path: &Path,
         config: &Self::Config,
         layout: &Self::Layout,
         progress: &Progress,
     ) -> Result<Parameters<f32>, SimError>;
-    /// Text and tokens.
+    /// Parameters of the text and tokenizer.
     fn data(&self) -> &Data;
-    /// Curves and sampled texts.
+    /// Parameters of curves and sampled texts.
     fn measure(&self) -> &Measure;
-    /// Sequences of a micro-batch, micro-batches of a step.
+    /// Sequences per micro-batch, micro-batches per step.
     fn batches(&self) -> [usize; 2];
     /// The learning rate of a step, counted from 0.
     fn rate_at(&self, step: u64) -> f64;
 }
 
-/// Implements [`Sizes`], [`Ranges`] and what [`ModelParams`] takes from groups that kinds have in common.
+/// Implements [`Sizes`], [`Ranges`] and [`ModelParams`] from the parameter groups that kinds share.
 macro_rules! model_params {
     ($Params:ident, $Config:ident, $Layout:ident, $read_weights:path, |$self:ident, $vocab:ident| $config:expr) => {
         impl $crate::kinds::language::model::Sizes for $Config {

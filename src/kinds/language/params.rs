@@ -105,8 +105,8 @@ one_of! {
     }
 }
 
-/// Declares the parameter group `Training` of a kind: first values of what all kinds have, then parameters of its own, which
-/// are fields of [`Hyper`] too.
+/// Declares the parameter group `Training` of a kind: defaults of the common parameters, then the kind's own parameters,
+/// which must be fields of [`Hyper`] too.
 macro_rules! training {
     (
         batch = $batch:literal, learning_rate = $rate:literal, schedule = $schedule:expr, optimizer = $optimizer:expr,
@@ -153,7 +153,7 @@ macro_rules! training {
         }
 
         impl Training {
-            /// What a step uses.
+            /// Optimiser settings of step `step`, counted from 0.
             pub fn hyper(&self, step: u64) -> $crate::kinds::language::backend::Hyper {
                 $crate::kinds::language::backend::Hyper {
                     learning_rate: self.rate_at(step) as f32,
@@ -169,7 +169,7 @@ macro_rules! training {
                 self.schedule.rate_at(self.learning_rate, self.warm_up, step)
             }
 
-            /// Sequences of a step.
+            /// Sequences per step.
             pub fn sequences(&self) -> usize {
                 self.batch as usize * self.micro_batches as usize
             }
@@ -230,13 +230,13 @@ params! {
 }
 
 impl Data {
-    /// Texts that follow one another.
+    /// Number of texts that are read in turn.
     pub fn n_texts(&self) -> u32 {
         let is_generated = self.text.0.trim().is_empty();
         if is_generated { self.languages.div_ceil(self.languages_at_once.max(1)).max(1) } else { 1 }
     }
 
-    /// Bytes of the texts that grammars write.
+    /// Total bytes of the generated texts.
     pub fn generated_bytes(&self) -> u64 {
         u64::from(self.grammar_bytes) * u64::from(self.n_texts())
     }
@@ -284,7 +284,7 @@ params! {
 }
 
 impl Optimizer {
-    /// What it uses in a step; rate, decay of weights, clip and dropout are 0.
+    /// Optimiser settings of a step; learning rate, weight decay, clip and dropout are 0.
     pub fn hyper(&self) -> Hyper {
         let (beta1, beta2, eps, matrices) = match self {
             Self::AdamW(a) => (a.beta1, a.beta2, a.eps, MatrixUpdate::AdamW),
@@ -308,7 +308,7 @@ impl Optimizer {
 }
 
 impl RateSchedule {
-    /// The learning rate of a step, counted from 0, with this maximum and this many steps of warm-up.
+    /// Learning rate of step `step`, counted from 0, for a maximum rate of `max` and `warm_up` warm-up steps.
     pub fn rate_at(&self, max: f64, warm_up: u32, step: u64) -> f64 {
         if step < warm_up.into() {
             return max * (step + 1) as f64 / f64::from(warm_up);

@@ -1,22 +1,22 @@
-//! Groups of tensors that a pass holds, and the sizes of batches. The bytes of a workspace are computed from the same lists that
-//! the tensors are taken by.
+//! Tensor groups that a pass holds, and batch sizes. A workspace is sized from the same lists by which its tensors are
+//! allocated.
 
 use crate::kinds::language::backend::{Batch, Lengths};
 use std::ops::Range;
 
-/// Memory that tensors are taken from.
+/// Memory from which tensors are allocated.
 pub trait Memory {
-    /// Why a tensor does not fit.
+    /// Error if a tensor does not fit.
     type Error;
 }
 
-/// A tensor of some memory.
+/// A tensor that is allocated from memory `M`.
 pub trait TakeFrom<M: Memory>: Sized {
-    /// Takes so many elements; their contents are not initialised.
+    /// Allocates `len` uninitialised elements.
     fn take_from(memory: &mut M, name: &'static str, len: usize) -> Result<Self, M::Error>;
 }
 
-/// Declares a group of tensors over the types that hold them, and their sizes.
+/// Declares a group of tensors that is generic over the tensor types, and a struct of their sizes.
 macro_rules! tensors {
     (
         $(#[doc = $docs:literal])*
@@ -25,18 +25,18 @@ macro_rules! tensors {
         }
     ) => {
         $(#[doc = $docs])*
-        /// Numbers of elements; 0: not held.
+        /// Numbers of elements; 0: the tensor is not held.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
 
         #[allow(dead_code, reason = "not every group is shared")]
         impl $Sizes {
-            /// Bytes in an arena, for elements of these types.
+            /// Arena bytes for elements of these types.
             pub fn bytes<$($P),*>(&self) -> usize {
                 $crate::gpu::Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
             }
 
-            /// Those of `all` that are not held here.
+            /// Sizes in `all` of the tensors that are not held here.
             #[must_use]
             pub fn others(&self, all: &Self) -> Self {
                 Self { $( $field: if self.$field == 0 { all.$field } else { 0 }, )* }
@@ -48,7 +48,7 @@ macro_rules! tensors {
 
         #[allow(dead_code, reason = "not every group is lent and shared")]
         impl<$($P: ::std::ops::DerefMut),*> $Tensors<$($P),*> {
-            /// Takes them from memory; their contents are not initialised.
+            /// Allocates the tensors, uninitialised.
             pub fn take<M: $crate::kinds::language::plan::Memory>(memory: &mut M, sizes: &$Sizes) -> Result<Self, M::Error>
             where
                 $( $P: $crate::kinds::language::plan::TakeFrom<M>, )*
@@ -56,12 +56,12 @@ macro_rules! tensors {
                 Ok(Self { $( $field: <$E>::take_from(memory, stringify!($field), sizes.$field)?, )* })
             }
 
-            /// References to all of them.
+            /// Borrows all tensors mutably.
             pub fn refs(&mut self) -> $Tensors<$( &mut $P::Target ),*> {
                 $Tensors { $( $field: &mut *self.$field, )* }
             }
 
-            /// The tensors that are held, and for the others the shared ones.
+            /// The held tensors; for tensors that are not held, those of `shared`.
             pub fn of<'a>(held: &'a mut Self, shared: &'a mut Self) -> $Tensors<$( &'a mut $P::Target ),*>
             where
                 $( $P::Target: $crate::nn::layers::Elements, )*
@@ -75,80 +75,80 @@ macro_rules! tensors {
 pub(crate) use tensors;
 
 tensors! {
-    /// What the logits of a batch need.
+    /// Intermediates of the head for a batch: final norm, logits and losses.
     HeadTensors<T, S>, HeadSizes {
-        /// Input of the logits.
+        /// Output of the final norm, `[tokens, width]`.
         norm_f: T,
-        /// Statistics of the last norm.
+        /// Statistics of the final norm, `[tokens, 2]`.
         stats_f: S,
-        /// Loss of each token.
+        /// Loss of each token, nats, `[tokens]`.
         losses: S,
-        /// Logarithm of the sum of the softmax over the vocabulary.
+        /// Log-sum-exp of the logits over the vocabulary, `[tokens]`.
         lse: S,
     }
 }
 
 impl HeadSizes {
-    /// Of that many tokens.
+    /// Sizes for a batch of `tokens` tokens.
     pub const fn of(tokens: usize, width: usize) -> Self {
         Self { norm_f: tokens * width, stats_f: 2 * tokens, losses: tokens, lse: tokens }
     }
 }
 
-/// Tokens whose logits are in memory at a time: about `most` numbers.
+/// Number of tokens whose logits are in memory at a time: a multiple of 64, so that the logits have about `most` elements.
 pub fn logit_rows(most: usize, padded_vocab: usize, tokens: usize) -> usize {
     (most / padded_vocab / 64 * 64).max(64).min(tokens)
 }
 
-/// Ranges of at most `most`.
+/// Splits `0..n` into ranges of at most `most` elements.
 pub fn chunks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let most = most.max(1);
     (0..n).step_by(most).map(move |from| from..(from + most).min(n))
 }
 
-/// Residual streams, of that many elements each.
+/// Allocates `n` residual streams of `len` elements each.
 pub fn streams<M: Memory, T: TakeFrom<M>>(memory: &mut M, n: usize, len: usize) -> Result<Vec<T>, M::Error> {
     (0..n).map(|_| T::take_from(memory, "residual stream", len)).collect()
 }
 
-/// How sequences of a batch are told apart.
+/// Layout of the sequences of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Division {
     /// All sequences are full.
     Full,
-    /// The first tokens of each sequence.
+    /// Only the first tokens of each sequence are valid; the others are padding.
     Padded,
-    /// Sequences one behind the other.
+    /// Sequences are concatenated without padding.
     Packed {
-        /// How many.
+        /// Number of sequences.
         sequences: usize,
-        /// Tokens of the longest.
+        /// Tokens of the longest sequence.
         longest: usize,
     },
 }
 
-/// Sizes of a batch that a captured pass is for.
+/// Batch sizes for which a pass is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchShape {
-    /// Rows of tokens.
+    /// Number of rows.
     pub sequences: usize,
-    /// Tokens of a row.
+    /// Tokens per row.
     pub seq_len: usize,
-    /// What belongs together.
+    /// Layout of the sequences in the rows.
     pub division: Division,
 }
 
-/// Why a batch has no shape.
+/// Error for a batch of padded or packed sequences in a model that supports full ones only.
 pub const UNDIVIDED: &str = "sequences of different lengths in one row are not possible here";
 
 impl BatchShape {
-    /// Rows of full sequences.
+    /// Shape of rows that are full sequences.
     pub const fn full(sequences: usize, seq_len: usize) -> Self {
         Self { sequences, seq_len, division: Division::Full }
     }
 
-    /// Some sequences of a batch, or all of a packed one. Without `is_divided` lengths change nothing but the targets, and
-    /// packed batches have no shape; see [`UNDIVIDED`].
+    /// Shape of the sequences `rows` of a batch, or of a whole packed batch. If not `is_divided`, padded batches are
+    /// treated as full, and packed ones have no shape: `None`, see [`UNDIVIDED`].
     pub fn of(batch: &Batch<'_>, rows: Range<usize>, is_divided: bool) -> Option<Self> {
         let division = match batch.lengths {
             Lengths::Padded(_) if is_divided => Division::Padded,
@@ -162,12 +162,12 @@ impl BatchShape {
         Some(Self { division, ..Self::full(rows.len(), batch.seq_len) })
     }
 
-    /// Tokens.
+    /// Number of tokens, padding included.
     pub const fn n_tokens(&self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Sequences and their longest length, as attention sees them.
+    /// Number of sequences and the longest length, for attention.
     pub const fn attended(&self) -> (usize, usize) {
         match self.division {
             Division::Packed { sequences, longest } => (sequences, longest),
@@ -176,25 +176,25 @@ impl BatchShape {
     }
 }
 
-/// Positions of the tokens of packed sequences.
+/// Position of each token within its packed sequence.
 pub fn packed_positions(offsets: &[i32]) -> Vec<u32> {
     offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect()
 }
 
-/// A batch in the memory of a backend: `U` holds u32, `I` i32.
+/// A batch in the memory of a backend; `U` holds u32, `I` holds i32.
 #[derive(Debug)]
 pub struct BatchView<'a, U: ?Sized, I: ?Sized> {
-    /// Its sizes.
+    /// Sizes of the batch.
     pub shape: BatchShape,
-    /// Position of the first token of every sequence.
+    /// Position of the first token of every sequence, after cached tokens.
     pub offset: usize,
-    /// `[tokens]`
+    /// Token ids, `[tokens]`.
     pub tokens: &'a U,
-    /// `[tokens]`
+    /// Target ids, `[tokens]`.
     pub targets: &'a I,
-    /// Lengths of padded sequences, or offsets of packed ones.
+    /// Lengths of padded sequences, or offsets of packed ones; `None`: full sequences.
     pub lengths: Option<&'a I>,
-    /// Positions of packed tokens.
+    /// Positions of packed tokens, `[tokens]`.
     pub positions: Option<&'a U>,
 }
 

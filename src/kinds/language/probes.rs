@@ -2,7 +2,7 @@
 
 use crate::sim::ProbeId;
 
-/// Declares the probes of a language kind: those that all of them have, then its own.
+/// Declares the probes of a language kind: those common to all kinds, then its own.
 macro_rules! language_probes {
     ($($own:tt)*) => { $crate::probes! {
         /// Mean loss per token of the step, with dropout if there is any, without auxiliary losses. The levels are the losses
@@ -34,16 +34,16 @@ pub mod common {
 }
 pub use common::{GRADIENT_NORM, HELD_OUT, LEARNING_RATE, LOSS, SAMPLES, TOKENS};
 
-/// Values that an argument of a probe takes.
+/// Valid values of a probe argument.
 pub enum ArgValues {
-    /// Numbers from 0, so many.
+    /// Indices `0..n` as strings.
     Numbers(usize),
-    /// These.
+    /// Names, such as those of parameters.
     Names(Vec<String>),
 }
 
 impl ArgValues {
-    /// All of them.
+    /// All valid values as strings.
     pub fn all(self) -> Vec<String> {
         match self {
             Self::Numbers(n) => (0..n).map(|i| i.to_string()).collect(),
@@ -51,7 +51,7 @@ impl ArgValues {
         }
     }
 
-    /// Why `value` is none of them.
+    /// Says why `value` is not valid; `None` if it is.
     pub fn refusal(&self, name: &str, value: &str) -> Option<String> {
         match self {
             Self::Numbers(n) => {
@@ -65,7 +65,7 @@ impl ArgValues {
     }
 }
 
-/// Whether a probe is a loss: its levels are those of simpler models.
+/// Whether a probe is a loss, which is plotted with the levels of n-gram models.
 pub const fn is_loss(probe: ProbeId) -> bool {
     matches!(probe, LOSS | HELD_OUT)
 }

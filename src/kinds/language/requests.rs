@@ -1,4 +1,4 @@
-//! Requests of every language kind: a text after a prompt, the loss of a text.
+//! Requests of every language kind: sampling after a prompt, and scoring of a text.
 
 use super::{
     backend::Decoder,
@@ -12,7 +12,7 @@ use crate::{
     sim::{Answer, Progress, Request, SimError, request::Cell},
 };
 
-/// Columns of a scored text.
+/// Columns of the table of token scores.
 pub const SCORE: &[&str] = &["token", "loss_nats", "expected", "p_expected"];
 
 /// Declares the requests of a language kind; the kind's own options follow those that all kinds have.
@@ -51,7 +51,7 @@ pub(crate) use language_requests;
 /// Answers a request with the decoder that the kind's own options choose.
 ///
 /// # Errors
-/// Of the prompt, of the text, of the sampling; [`SimError::Cancelled`].
+/// Errors of the prompt, text and sampling parameters; [`SimError::Cancelled`].
 pub fn answer<'a>(
     request: &Request,
     (tokenizer, context): (&Tokenizer, usize),
@@ -70,7 +70,7 @@ pub fn answer<'a>(
     }
 }
 
-/// The prompt and the text that the model writes after it.
+/// Returns the prompt followed by the sampled continuation.
 fn sample(
     tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),
@@ -85,7 +85,7 @@ fn sample(
     Ok(Answer::Text(format!("{prompt}{text}")))
 }
 
-/// A row per token of a text, with the columns [`SCORE`].
+/// Returns a table with a row per token and the columns [`SCORE`].
 fn score(
     tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),

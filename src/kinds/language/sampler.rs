@@ -1,4 +1,4 @@
-//! Samples of tapped probes; histories are kept until they are read.
+//! Samples tapped probes; histories are kept until they are read.
 
 use crate::sim::{
     Axis, Frame, Histogram, Matrix, ProbeId, ProbeSpec, Reading, ReadingCost, Series, Shape, SimError, Tap, TapKey,
@@ -6,48 +6,48 @@ use crate::sim::{
 };
 use std::{mem, ops::Range, sync::Arc};
 
-/// Bins of a histogram.
+/// Number of bins of a histogram.
 pub const N_BINS: usize = 64;
 
-/// What a sampler needs to know about the probes of a kind.
+/// Probe specifications of a kind.
 #[derive(Clone, Copy)]
 pub struct Probes {
-    /// All of them.
+    /// All probes, by id.
     pub specs: &'static [ProbeSpec],
-    /// Those that show the newest sampled text.
+    /// Probes that read the newest sampled text.
     pub of_text: &'static [ProbeId],
-    /// Largest magnitude of a histogram.
+    /// Largest magnitude on the axis of a histogram.
     pub limit: fn(ProbeId) -> f32,
 }
 
-/// Samples of tapped probes.
+/// Histories of tapped probes and cached readings.
 pub struct Sampler {
     probes: Probes,
     taps: Vec<Tap>,
     series: Vec<(TapKey, Series)>,
     histograms: Vec<(TapKey, Histogram)>,
     texts: Vec<TextSample>,
-    /// Readings that a window may see again.
+    /// Cached readings, which later frames may show again.
     known: Vec<Known>,
 }
 
-/// A reading that took long.
+/// A cached reading of an expensive probe.
 struct Known {
     key: TapKey,
     step: u64,
     reading: Reading,
     cost: ReadingCost,
-    /// Whether its text was replaced.
+    /// Whether the text that it shows was replaced.
     is_outdated: bool,
 }
 
 impl Sampler {
-    /// Without taps.
+    /// Creates a sampler without taps.
     pub const fn new(probes: Probes) -> Self {
         Self { probes, taps: vec![], series: vec![], histograms: vec![], texts: vec![], known: vec![] }
     }
 
-    /// Sets the tapped probes; histories of those that stay continue.
+    /// Sets the tapped probes; the histories of probes that stay tapped are kept.
     pub fn tap(&mut self, taps: &[Tap]) {
         self.taps = taps.to_vec();
         let (mut series, mut histograms) = (mem::take(&mut self.series), mem::take(&mut self.histograms));
@@ -82,12 +82,12 @@ impl Sampler {
         self.taps.iter().any(|tap| tap.probe == probe)
     }
 
-    /// Whether one of these is tapped.
+    /// Whether at least one of `probes` is tapped.
     pub fn is_any_tapped(&self, probes: &[ProbeId]) -> bool {
         probes.iter().any(|probe| self.is_tapped(*probe))
     }
 
-    /// Whether a sampled text is looked at.
+    /// Whether a tapped probe reads the sampled text.
     pub fn wants_text(&self) -> bool {
         self.is_any_tapped(self.probes.of_text)
     }
@@ -96,12 +96,12 @@ impl Sampler {
         self.taps.iter().any(|tap| self.probes.specs[usize::from(tap.probe)].shape == Shape::Samples)
     }
 
-    /// The tapped histograms.
+    /// Keys of the tapped histograms.
     pub fn histogram_keys(&self) -> Vec<TapKey> {
         self.histograms.iter().map(|(key, _)| key.clone()).collect()
     }
 
-    /// Adds a row to a series, if it is tapped.
+    /// Appends a row to a series if it is tapped.
     pub fn push(&mut self, probe: ProbeId, step: u64, values: &[f32]) {
         if let Some((_, series)) = self.series.iter_mut().find(|(key, _)| key.probe == probe) {
             series.lanes = values.len() as u32;
@@ -110,13 +110,14 @@ impl Sampler {
         }
     }
 
-    /// The elements of a probe whose series are tapped, with those between them; empty without one.
+    /// The smallest range of elements that covers all tapped series of a probe; empty if none is tapped.
     pub fn span(&self, probe: ProbeId) -> Range<usize> {
         let elements = || self.series.iter().filter(|(key, _)| key.probe == probe).flat_map(|(_, s)| s.elements.iter());
         elements().min().zip(elements().max()).map_or(0..0, |(a, b)| *a as usize..*b as usize + 1)
     }
 
-    /// Adds a row to each series of chosen elements, of the values of elements from the first of the [`span`](Self::span) on.
+    /// Appends a row to each tapped series of a probe; `values` start at element `first`, the start of the
+    /// [`span`](Self::span).
     pub fn push_elements(&mut self, probe: ProbeId, step: u64, first: usize, values: &[f32]) {
         for (_, series) in self.series.iter_mut().filter(|(key, _)| key.probe == probe) {
             series.lanes = series.elements.len() as u32;
@@ -127,7 +128,7 @@ impl Sampler {
         }
     }
 
-    /// Adds counts of values to a histogram.
+    /// Appends the counts of `values` to a histogram; NaN is not counted.
     pub fn count(&mut self, key: &TapKey, step: u64, values: &[f32]) {
         let Some((_, histogram)) = self.histograms.iter_mut().find(|(known, _)| known == key) else { return };
         let (mut counts, limit) = ([0.0; N_BINS], (self.probes.limit)(key.probe));
@@ -138,14 +139,14 @@ impl Sampler {
         histogram.counts.extend(counts);
     }
 
-    /// Adds a sampled text.
+    /// Appends a sampled text if texts are tapped.
     pub fn text(&mut self, sample: TextSample) {
         if self.shows_texts() {
             self.texts.push(sample);
         }
     }
 
-    /// Forgets histories; taps stay.
+    /// Clears the histories and cached readings; taps stay.
     pub fn restart(&mut self) {
         for (_, series) in &mut self.series {
             (series.steps, series.values) = (vec![], vec![]);
@@ -157,7 +158,7 @@ impl Sampler {
         self.known.clear();
     }
 
-    /// Takes the history of a tap; `lanes`: of a series without rows.
+    /// Takes the history of a tap; `lanes` is the row length of a series without rows.
     pub fn take(&mut self, tap: &Tap, lanes: usize) -> Option<Reading> {
         Some(match self.probes.specs[usize::from(tap.probe)].shape {
             Shape::Series { .. } => {
@@ -176,7 +177,7 @@ impl Sampler {
         })
     }
 
-    /// A reading of the last steps, where the frame may lag.
+    /// The cached reading of a tap, if it is at most `within` steps old or cheap enough to wait for, and the frame may lag.
     pub fn known(&self, tap: &Tap, frame: &Frame, within: u32) -> Option<Reading> {
         let known = self.known.iter().find(|known| tap.has_key(&known.key))?;
         let (now, step) = (frame.clock.step, known.step);
@@ -185,13 +186,13 @@ impl Sampler {
         (now >= step && (is_recent || frame.may_lag && is_early())).then(|| known.reading.clone())
     }
 
-    /// Keeps a reading for the next frames.
+    /// Caches a reading for the next frames.
     pub fn keep(&mut self, tap: &Tap, step: u64, reading: &Reading, cost: ReadingCost) {
         self.known.retain(|known| !tap.has_key(&known.key));
         self.known.push(Known { key: tap.key(), step, reading: reading.clone(), cost, is_outdated: false });
     }
 
-    /// The text was replaced: its readings are taken again.
+    /// Marks the readings of the replaced text as outdated.
     pub fn forget_text(&mut self) {
         let of_text = self.probes.of_text;
         self.known
@@ -201,9 +202,9 @@ impl Sampler {
     }
 }
 
-/// Checks that taps name probes.
+/// Checks that each tap names an existing probe.
 ///
-/// # Errors
+/// [`SimError::Input`] with the id of an unknown probe.
 /// The number that none has.
 pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     match taps.iter().find(|tap| usize::from(tap.probe) >= specs.len()) {
@@ -212,7 +213,7 @@ pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     }
 }
 
-/// Bins of equal width, those at the ends with everything beyond.
+/// Edges of [`N_BINS`] bins of equal width; the first and last bin also count values beyond the limit.
 fn edges(limit: f32) -> Arc<Vec<f32>> {
     let edge = |i: usize| limit * (2.0 * i as f32 / N_BINS as f32 - 1.0);
     Arc::new((0..=N_BINS).map(edge).collect())
@@ -223,7 +224,7 @@ fn bin(limit: f32, x: f32) -> usize {
     (at.max(0.0) as usize).min(N_BINS - 1)
 }
 
-/// An attention map with the tokens as labels.
+/// A square attention map with the tokens as labels of both axes.
 pub fn map(labels: Vec<String>, values: Vec<f32>) -> Matrix {
     let axis = Axis::named(labels);
     Matrix { rows: axis.clone(), columns: axis, values: Arc::new(values) }

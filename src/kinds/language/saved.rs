@@ -1,4 +1,4 @@
-//! The saved state: each tensor of weights and its moments is a section of its name.
+//! Saved state: each parameter tensor and each of its moments is a section.
 
 use super::{
     backend::{Backend as _, StateBuffer},
@@ -11,7 +11,7 @@ use crate::{
     sim::{SimError, Snapshot, snapshot::misfit},
 };
 
-/// Before the name of a tensor.
+/// Prefix of a section's name, before the name of the tensor.
 const fn prefix(buffer: StateBuffer) -> &'static str {
     match buffer {
         StateBuffer::Weights => "",
@@ -20,12 +20,12 @@ const fn prefix(buffer: StateBuffer) -> &'static str {
     }
 }
 
-/// Flags of a section.
+/// Reads a section of flags.
 pub fn flags(from: &Snapshot, name: &str, shape: &[usize]) -> Result<Vec<bool>, SimError> {
     Ok(from.read::<u32>(name, shape)?.iter().map(|flag| *flag != 0).collect())
 }
 
-/// An error of a saved state with a value that is not a number.
+/// Returns an error if a value of the saved state is not finite.
 pub fn expect_finite(values: &[f32], what: &str) -> Result<(), SimError> {
     match values.iter().all(|x| x.is_finite()) {
         true => Ok(()),
@@ -34,7 +34,7 @@ pub fn expect_finite(values: &[f32], what: &str) -> Result<(), SimError> {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Everything needed to continue.
+    /// Saves the complete training state.
     pub(super) fn saved(&mut self) -> Result<Snapshot, SimError> {
         let mut out = Snapshot::new(K::NAME);
         out.number("step", self.state.step);
@@ -54,7 +54,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(out)
     }
 
-    /// Loads weights, moments and counters; the rest of the state is returned. An error changes nothing.
+    /// Loads weights, moments and counters into the backend, and returns the other state. An error leaves the simulation
+    /// unchanged.
     pub(super) fn restore(&mut self, from: &Snapshot) -> Result<State, SimError> {
         from.expect_model(K::NAME)?;
         K::check_saved(&self.config, from)?;

@@ -1,4 +1,4 @@
-//! What is prepared on the host: the text as tokens, initial weights of a file.
+//! Inputs prepared on the host: tokenised text and initial weights read from a file.
 
 use super::{
     model::{ModelParams, Sizes as _},
@@ -11,16 +11,16 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The text as tokens, and initial weights. Shared by all simulations of a project.
+/// Tokenised text and initial weights, shared by all simulations of a project.
 pub struct Setup {
-    /// Tokens, vocabulary, entropy floors.
+    /// Training and held-out tokens, vocabulary and entropy floors.
     pub texts: Texts,
-    /// Initial weights of a file.
+    /// Initial weights read from a file; `None`: random weights.
     pub weights: Option<Parameters<f32>>,
 }
 
 impl Setup {
-    /// Reads or writes the text, and reads the weights.
+    /// Reads or generates the text, and reads the weights if the project names a file.
     pub fn prepare<P: ModelParams>(params: &P, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
         let texts = Texts::read(params.data(), context, progress)?;
         let mut setup = Self { texts, weights: None };
@@ -32,25 +32,26 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Notices about the input, one sentence each.
+    /// Notices about the tokenizer, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         self.texts.tokenizer().notices()
     }
 
-    /// Bytes held.
+    /// Host memory held, in bytes.
     pub fn n_bytes(&self) -> u64 {
         let weights = self.weights.as_ref().map_or(0, |weights| weights.values().len() as u64 * 4);
         self.texts.all().iter().map(Corpus::n_resident_bytes).sum::<u64>() + weights
     }
 
-    /// The model of these parameters for this text, or why there is none.
+    /// Sizes and parameter layout for the vocabulary of this text; an error if the model cannot be built or the text is too
+    /// short.
     pub fn model<P: ModelParams>(&self, params: &P) -> Result<(P::Config, Arc<P::Layout>), SimError> {
         let (config, layout) = params.model(self.texts.tokenizer().n_vocab())?;
         self.check_length(config.context())?;
         Ok((config, layout))
     }
 
-    /// An error unless sequences of this many tokens fit into every text.
+    /// Returns an error unless sequences of `length` tokens fit into every text.
     pub fn check_length(&self, length: usize) -> Result<(), SimError> {
         self.texts.all().iter().try_for_each(|text| text.check_length(length)).map_err(SimError::Input)
     }

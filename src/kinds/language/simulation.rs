@@ -1,4 +1,4 @@
-//! The simulation of a language model: which tokens a step reads, what is frozen, and what is measured when.
+//! Simulation of a language model: draws tokens, trains, freezes layers, and schedules measurements.
 
 use super::{
     backend::{Backend as _, MAX_WAITING_STEPS, Outcome, StateBuffer},
@@ -24,7 +24,7 @@ use crate::{
 };
 use std::{mem, sync::Arc};
 
-/// A model in training.
+/// A language model in training.
 pub struct LanguageSim<K: LanguageKind> {
     pub(in crate::kinds) params: K::Params,
     pub(in crate::kinds) seed: u64,
@@ -33,7 +33,7 @@ pub struct LanguageSim<K: LanguageKind> {
     pub(in crate::kinds) layout: Arc<Layout<K>>,
     pub(in crate::kinds) backend: Box<K::Backend>,
     pub(in crate::kinds) state: State,
-    /// What other kinds do not have.
+    /// State that only this kind has.
     pub(in crate::kinds) own: K::Own,
     pub(in crate::kinds) sampler: Sampler,
     pub(super) pending: Pending,
@@ -44,16 +44,16 @@ pub struct LanguageSim<K: LanguageKind> {
     pub(super) batch: StepTokens,
 }
 
-/// The state beside parameters and moments.
+/// Training state other than parameters, moments and the optimiser's counters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// Steps taken.
+    /// Training steps completed.
     pub step: u64,
     /// Tokens trained on.
     pub tokens: u64,
-    /// For each layer whether it is frozen.
+    /// Whether each layer is frozen, `[layers]`.
     pub frozen: Vec<bool>,
-    /// Hash of the losses of all steps, and of what kinds add.
+    /// Hash of the losses of all steps, and of values that kinds add.
     pub hash: StreamHash,
 }
 
@@ -64,7 +64,7 @@ impl State {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// At step 0.
+    /// Creates the simulation at step 0.
     pub fn new(
         params: &K::Params,
         seed: u64,
@@ -93,7 +93,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(new)
     }
 
-    /// Initial weights, empty moments.
+    /// Resets to step 0: initial weights, zero moments.
     fn begin(&mut self) -> Result<(), SimError> {
         match &self.setup.weights {
             Some(weights) => self.backend.write(StateBuffer::Weights, 0, weights.values())?,
@@ -111,7 +111,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::begin(self)
     }
 
-    /// Forgets what was measured.
+    /// Clears the histories and the schedule of measurements.
     fn restart_measurements(&mut self) {
         self.sampler.restart();
         K::restart(&mut self.own);
@@ -119,7 +119,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         self.newest.clear();
     }
 
-    /// One step of training.
+    /// Runs one training step.
     fn train(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         let [sequences, micro_batches] = self.params.batches();
         let batches = Batches { seed: self.seed, sequences, length: self.config.context() };
@@ -142,7 +142,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(outcome)
     }
 
-    /// Takes in what the last steps were.
+    /// Collects the statistics of the steps since the last call: hashes and records their losses. An error if one of them
+    /// diverged.
     pub(in crate::kinds) fn count_steps(&mut self) -> Result<(), SimError> {
         let mut stats = vec![];
         self.backend.take_stats(&mut stats)?;
@@ -161,7 +162,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
     }
 
-    /// Freezes layers, or lets them change again.
+    /// Freezes the layers of an action, or unfreezes them.
     pub(in crate::kinds) fn freeze_layers(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
         let layers = self.state.frozen.len();
         if action.elements.is_empty() || action.elements.iter().any(|e| *e as usize >= layers) {
@@ -171,17 +172,17 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// The text of the last step.
+    /// The text that the last step read.
     pub(in crate::kinds) fn corpus(&self) -> &Corpus {
         self.setup.texts.after(self.state.step)
     }
 
-    /// Tokens of the last step, the newest last.
+    /// Tokens of the last step in the order of the batch.
     pub(in crate::kinds) fn last_tokens(&self) -> &[u32] {
         self.batch.tokens()
     }
 
-    /// Continues from a state whose weights are loaded.
+    /// Continues from `state`; its weights are already in the backend.
     pub(super) fn put(&mut self, state: State) {
         self.state = state;
         self.restart_measurements();
@@ -204,7 +205,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
     }
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        // Of the text that the next step reads.
+        // Levels of the text that the next step reads.
         if probes::is_loss(probe) { text::levels(self.setup.texts.of_step(self.state.step)) } else { vec![] }
     }
 
@@ -288,7 +289,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
         if !pass.defers_measurements {
             self.take_text(true)?;
         }
-        // The steps are done: what was measured of their launches is complete.
+        // All steps are done, so the launch times are complete.
         Ok(pass.collect()?)
     }
 

@@ -1,4 +1,4 @@
-//! Which tokens a step reads, and the loss of the held-out text.
+//! Draws the tokens of a step, and computes the held-out loss.
 
 use super::backend::{Batch, IGNORED, Lengths, Outcome};
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
     sim::SimError,
 };
 
-/// Whether something that happens every so many steps happens after this one; 0: never.
+/// Whether an event with period `every` occurs after step `step`; a period of 0 means never.
 pub fn is_due(every: u32, step: u64) -> bool {
     every > 0 && step.is_multiple_of(every.into())
 }
 
-/// Tokens and targets of the micro-batches of a step. The memory is used again.
+/// Tokens and targets of the micro-batches of a step. The memory is reused.
 #[derive(Default)]
 pub struct StepTokens {
     tokens: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct StepTokens {
 }
 
 impl StepTokens {
-    /// Draws those of a step: so many micro-batches.
+    /// Draws the `micro_batches` micro-batches of step `step`.
     pub fn draw(&mut self, corpus: &Corpus, batches: &Batches, micro_batches: usize, step: u64) -> Vec<Batch<'_>> {
         let Batches { sequences, length, .. } = *batches;
         let n = sequences * length;
@@ -34,7 +34,7 @@ impl StepTokens {
         tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect()
     }
 
-    /// The first micro-batch of the last step; after none it is empty.
+    /// The first micro-batch of the last step; empty before the first step.
     pub fn first(&self, sequences: usize, length: usize) -> Batch<'_> {
         let n = (sequences * length).min(self.tokens.len());
         let sequences = n / length.max(1);
@@ -47,29 +47,29 @@ impl StepTokens {
         }
     }
 
-    /// Tokens of the last step, the newest last.
+    /// Tokens of the last step, in the order of the micro-batches.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Bytes held.
+    /// Host memory held, in bytes.
     pub const fn n_bytes(&self) -> u64 {
         (self.tokens.capacity() * 8) as u64
     }
 }
 
-/// The mean loss over the held-out text, in batches: it can be stopped between two of them and continues there.
+/// Mean loss over the held-out text, evaluated in batches; a stopped evaluation continues with the next batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldOutLoss {
-    /// Windows done.
+    /// Number of windows evaluated.
     first: usize,
     sum: f64,
     n: u64,
 }
 
 impl HeldOutLoss {
-    /// Continues, and reports how far it is; `None` when it was stopped. `evaluate` writes the loss of each token of
-    /// batches of so many sequences, of which there are at most `at_once`.
+    /// Evaluates the remaining windows and reports progress; `None` if stopped. `size` is (sequence length, sequences per
+    /// batch, batches per call); `evaluate` writes the loss of each token of at most that number of batches.
     pub fn run(
         &mut self,
         corpus: &Corpus,

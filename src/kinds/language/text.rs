@@ -1,4 +1,4 @@
-//! The text as tokens, and what begins a sampled text.
+//! Tokenised text, prompts and reference levels of loss curves.
 
 use super::{
     choices::{GrammarStyle, TokenizerChoice},
@@ -14,44 +14,44 @@ use crate::{
     sim::{BuildContext, Level, Progress, SimError},
 };
 
-/// The texts of a project, each for so many steps, one after the other and then again.
+/// Texts of a project. Each is read for `steps` steps; after the last, the first is read again.
 pub struct Texts {
-    /// At least one; all have the same tokens.
+    /// At least one text; all share one tokenizer.
     all: Vec<Corpus>,
-    /// Steps of each.
+    /// Steps for which each text is read.
     steps: u64,
 }
 
 impl Texts {
-    /// Reads the text, or writes those of the languages.
+    /// Reads the text from a file, or generates one per group of languages.
     ///
     /// # Errors
-    /// Of the file, with its line; of the tokenizer.
+    /// Errors of the file, with its line, and of the tokenizer.
     pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
         Ok(Self { all: read(data, context, progress)?, steps: data.text_steps.max(1).into() })
     }
 
-    /// The text of a step, which is counted from 0.
+    /// The text that step `step`, counted from 0, reads.
     pub fn of_step(&self, step: u64) -> &Corpus {
         &self.all[self.index(step)]
     }
 
-    /// The text of the last step after so many: the one that measurements are about.
+    /// The text that the last of `steps` completed steps read; measurements refer to it.
     pub fn after(&self, steps: u64) -> &Corpus {
         self.of_step(steps.saturating_sub(1))
     }
 
-    /// Whether a step, which is counted from 0, reads another text than the one before.
+    /// Whether step `step`, counted from 0, reads another text than the step before.
     pub fn is_new_at(&self, step: u64) -> bool {
         step > 0 && self.index(step) != self.index(step - 1)
     }
 
-    /// All texts.
+    /// All texts, in the order of training.
     pub fn all(&self) -> &[Corpus] {
         &self.all
     }
 
-    /// What a token is, in all of them.
+    /// The tokenizer that all texts share.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.all[0].tokenizer
     }
@@ -96,10 +96,10 @@ fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<
     })
 }
 
-/// The tokens that texts begin with: those of the prompt, of none the end of a document or a line.
+/// Tokens of the prompt; of an empty prompt the end-of-text token, or else a line break.
 ///
 /// # Errors
-/// The tokenizer has no token for a character.
+/// [`SimError::Input`] if the tokenizer has no token for a character.
 pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
     if !text.is_empty() {
         return tokenizer.encode(text).map_err(|error| SimError::Input(format!("the prompt: {error}")));
@@ -108,10 +108,10 @@ pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
     Ok(tokenizer.end_of_text().map(|token| vec![token]).or_else(line).unwrap_or_else(|| vec![0]))
 }
 
-/// Checks that prompt and scored text have tokens.
+/// Checks that the prompt and the scored text can be tokenised.
 ///
 /// # Errors
-/// The character without one.
+/// [`SimError::Input`] with the character that has no token.
 pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
     prompt(tokenizer, &measure.prompt)?;
     let scored = tokenizer.encode(&measure.scored);
@@ -119,12 +119,12 @@ pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Losses of models that know no, one or two preceding tokens, and the entropy of a grammar: lines of a loss curve.
+/// Losses of n-gram models with 0, 1 and 2 preceding tokens, and the entropy rate of a grammar, as lines of a loss curve.
 pub fn levels(corpus: &Corpus) -> Vec<Level> {
     corpus.levels().into_iter().map(|(name, value)| Level::new(name, value)).collect()
 }
 
-/// The text that is written every so many steps.
+/// Prompt, length and sampling parameters of the periodic text of a step.
 pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) -> Writing {
     let sampling = Sampling {
         temperature: measure.temperature as f32,
@@ -133,12 +133,12 @@ pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) 
         seed,
         sequence: step as u32,
     };
-    // It was checked when it was set.
+    // The prompt was checked when it was set.
     let prompt = prompt(tokenizer, &measure.prompt).unwrap_or_else(|_| vec![0]);
     Writing { prompt, length: measure.length as usize, sampling }
 }
 
-/// Tokens of the newest written text that fit into the context; before there is one, the first held-out tokens.
+/// The last `context` tokens of the newest sampled text; the first held-out tokens if no text was sampled yet.
 pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     if !newest.is_empty() {
         return newest[newest.len().saturating_sub(context)..].to_vec();
@@ -148,7 +148,7 @@ pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     tokens
 }
 
-/// Tokens whose losses are shown: of the scored text if there is one, else those [`shown`].
+/// Tokens whose losses are shown: the scored text if there is one, else `shown`.
 pub fn scored(tokenizer: &Tokenizer, measure: &Measure, shown: Vec<u32>) -> Vec<u32> {
     match measure.scored.is_empty() {
         true => shown,
@@ -177,13 +177,13 @@ mod tests {
         assert_eq!([0, 1, 3, 4].map(|steps| all.after(steps).hash), [a, a, a, b], "that of the last step");
         let new: Vec<u64> = (0..=10).filter(|step| all.is_new_at(*step)).collect();
         assert_eq!(new, [3, 6, 9]);
-        // One vocabulary for all; a text of two languages tells more than one of one.
+        // All texts share a vocabulary; a mixture of two languages has a higher entropy than one language.
         assert!(all.all().iter().all(|text| text.tokenizer.is_same(all.tokenizer())));
         let floors: Vec<f64> = all.all().iter().filter_map(|text| text.floor).collect();
         assert!(floors[0] == floors[1] && floors[0] > floors[2], "{floors:?}");
     }
 
-    /// A project without languages has the text that it always had.
+    /// A project without languages reads the plain grammar.
     #[test]
     fn one_language_is_the_grammar() {
         let one = texts(Data::default());

@@ -1,4 +1,4 @@
-//! A text that a copy of the model writes while the model takes further steps.
+//! Samples a text with a copy of the model, concurrently with further training steps.
 
 use super::{
     backend::TextModel,
@@ -11,29 +11,29 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-/// A periodic text that is due: what it shows is fixed by the step, whenever it is written.
+/// A periodic text that is due. The step determines its content, whenever it is sampled.
 #[derive(Clone, Debug)]
 pub struct DueText {
-    /// The step after which it is due: the text is written with the weights of that step.
+    /// The text is sampled with the weights after this step.
     pub step: u64,
-    /// Its prompt as text.
+    /// Prompt as a string, for display.
     pub prompt: String,
-    /// Temperature of the draws.
+    /// Sampling temperature, for display.
     pub temperature: f64,
-    /// How long it is, and how tokens are drawn.
+    /// Prompt tokens, length and sampling parameters.
     pub writing: Writing,
 }
 
-/// A text that is being written by a thread.
+/// A text that a thread is sampling.
 pub struct TextInProgress {
-    /// What is written.
+    /// The text that the thread samples.
     pub due: DueText,
     stop: StopFlag,
     thread: Option<JoinHandle<Result<Vec<u32>, SimError>>>,
 }
 
 impl TextInProgress {
-    /// Starts the thread; with the context and the vocabulary of the model.
+    /// Starts a thread that samples `due` with `model`.
     pub fn start(
         due: DueText,
         model: Arc<Mutex<dyn TextModel>>,
@@ -51,12 +51,12 @@ impl TextInProgress {
         Ok(Self { due, stop, thread: Some(started.map_err(failed)?) })
     }
 
-    /// Whether [`finish`](Self::finish) does not wait.
+    /// Whether [`finish`](Self::finish) returns without waiting.
     pub fn is_written(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the tokens of prompt and text.
+    /// Waits for the tokens of the prompt and the sampled text.
     pub fn finish(mut self) -> (DueText, Result<Vec<u32>, SimError>) {
         let written = self.thread.take().map(JoinHandle::join);
         let ended = || SimError::Input("the thread of the sampled text ended by a fault, see the log".to_owned());
@@ -65,7 +65,7 @@ impl TextInProgress {
 }
 
 impl Drop for TextInProgress {
-    /// Cancels the text, and waits until its model is no longer in use.
+    /// Stops the thread and waits until it has released the model.
     fn drop(&mut self) {
         self.stop.raise();
         if let Some(thread) = self.thread.take() {

@@ -1,4 +1,4 @@
-//! Texts that the model writes, and losses of texts that it is given.
+//! Samples text from a model, and scores given text.
 
 use super::backend::Decoder;
 use crate::{
@@ -7,24 +7,25 @@ use crate::{
     sim::{SimError, Tokens},
 };
 
-/// Tokens read at once.
+/// Tokens per call of the decoder when a text is read.
 const CHUNK: usize = 64;
-/// Expected tokens that are kept per token.
+/// Number of likeliest tokens kept per scored token.
 const N_CANDIDATES: usize = 5;
 
-/// How long to write, and how.
+/// A text to sample: prompt, length and sampling parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writing {
-    /// Tokens before the first written one, at least one.
+    /// Tokens before the first sampled one; at least one.
     pub prompt: Vec<u32>,
-    /// Tokens to write.
+    /// Number of tokens to sample.
     pub length: usize,
-    /// How tokens are drawn.
+    /// Temperature, top-k, top-p and seed.
     pub sampling: Sampling,
 }
 
-/// The tokens of a prompt and those that the model writes after it. With a full context, the last half of it is read again.
-/// `goes_on` is asked after each token with the number written.
+/// Samples a text; returns the tokens of the prompt and the sampled ones. When the context is full, the cache is refilled
+/// with the last half of it. `goes_on` is called before each token with the number of tokens sampled so far; its error
+/// stops the text.
 pub fn write(
     decoder: &mut dyn Decoder,
     context: usize,
@@ -56,7 +57,8 @@ fn refused(error: SamplingError) -> SimError {
     }
 }
 
-/// Fills an empty cache with the end of a text, at most half of the context; logits after the last token.
+/// Clears the cache and fills it with `text`, or with its last `context / 2` tokens if it does not fit. Returns the logits
+/// after the last token.
 fn read(decoder: &mut dyn Decoder, context: usize, text: &[u32], vocab: usize) -> Result<Vec<f32>, SimError> {
     decoder.clear();
     let kept = if text.len() < context { text } else { &text[text.len() - context.div_ceil(2)..] };
@@ -69,16 +71,16 @@ fn read(decoder: &mut dyn Decoder, context: usize, text: &[u32], vocab: usize) -
     Ok(last)
 }
 
-/// Loss of a token after those before it, and the tokens that were expected.
+/// Loss of a token given its predecessors, and the tokens that the model expected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
-    /// Loss, nats; NaN of the first token of a text.
+    /// Loss in nats; NaN for the first token of a text.
     pub loss: f32,
-    /// Likeliest tokens with their probabilities.
+    /// Likeliest tokens with their probabilities, in descending order.
     pub expected: Vec<(u32, f32)>,
 }
 
-/// Scores each token of a text. A text longer than the context is read in pieces that overlap by half of it.
+/// Scores each token of a text. A text longer than the context is read in windows that overlap by half a context.
 pub fn score(
     decoder: &mut dyn Decoder,
     context: usize,
@@ -106,7 +108,7 @@ pub fn score(
     Ok(scored)
 }
 
-/// The score of a token from the logits before it.
+/// Scores `token` under the logits that precede it.
 pub fn of_token(logits: &[f32], token: u32) -> Scored {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|z| f64::from(z - max).exp()).sum();
@@ -123,7 +125,7 @@ pub fn of_token(logits: &[f32], token: u32) -> Scored {
     Scored { loss: -p(logits[token as usize]).ln() as f32, expected }
 }
 
-/// As the data of a probe.
+/// Converts scored tokens to the reading of a probe.
 pub fn tokens(tokenizer: &Tokenizer, step: u64, text: &[u32], scored: &[Scored]) -> Tokens {
     let named = |s: &Scored| s.expected.iter().map(|(token, p)| (tokenizer.name(*token), *p)).collect();
     Tokens {

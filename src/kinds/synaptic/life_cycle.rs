@@ -1,4 +1,4 @@
-//! The life cycle while a model trains: when experts are judged, what the user asks for, ids, events.
+//! Life cycle during training: judging of experts, requests of the user, ids and events.
 
 use super::{
     choices::SplitRule,
@@ -19,20 +19,20 @@ use std::fmt::Write as _;
 
 /// Ids and events of experts.
 pub struct Lives {
-    /// Ids by slot.
+    /// Ids of the experts, by slot.
     pub identities: Identities,
-    /// Splits, merges, removals since step 0.
+    /// Numbers of splits, merges and removals since step 0.
     pub events: [u64; 3],
     log: Option<String>,
 }
 
 impl Lives {
-    /// Founders at step 0.
+    /// Creates founders at step 0.
     pub fn new(config: &Config) -> Self {
         Self { identities: Identities::new(config.layers, config.experts), events: [0; 3], log: None }
     }
 
-    /// Births, deaths and their log since the last reading.
+    /// Takes the log of births and deaths since the last reading.
     pub fn take_log(&mut self) -> String {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl Lives {
             };
             self.events[kind] += 1;
             if let Some(log) = &mut self.log {
-                // Writing to a text cannot fail.
+                // Writing to a string cannot fail.
                 let _ = writeln!(log, "step {step}: {line}");
             }
         }
@@ -66,14 +66,14 @@ impl Lives {
 }
 
 impl SynapticSim {
-    /// Starts the ids again, at step 0.
+    /// Resets the ids to founders at step 0.
     pub(super) fn begin_lives(&mut self) -> Result<(), SimError> {
         let (is_tapped, is_logged) = (self.own.lives.identities.is_tapped(), self.own.lives.log.is_some());
         self.own.lives = Lives::new(&self.config);
         self.tap_lives(is_tapped, is_logged)
     }
 
-    /// Begins or ends the taps of lineage and log.
+    /// Enables or disables the taps of lineage and log.
     pub(super) fn tap_lives(&mut self, is_tapped: bool, is_logged: bool) -> Result<(), SimError> {
         let genomes = self.genomes()?;
         self.own.lives.identities.tap(is_tapped, self.state.step, of_slot(&genomes));
@@ -90,7 +90,7 @@ impl SynapticSim {
         Ok(all)
     }
 
-    /// Judges experts after a step, if it is time.
+    /// Judges experts after a step if a call is due.
     pub(super) fn live(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let cycle = self.params.life_cycle();
         if !self.params.life.enabled || !cycle.is_due(self.state.step) {
@@ -116,7 +116,7 @@ impl SynapticSim {
         })
     }
 
-    /// Rise of the loss of the last step without the expert of a slot. `loss` is that of the model as it is, measured once.
+    /// Rise of the loss of the last step without the expert of a slot. `loss` caches the loss of the unchanged model.
     fn cost_of_end(
         &mut self,
         layer: usize,
@@ -139,7 +139,7 @@ impl SynapticSim {
         Ok(after? - before)
     }
 
-    /// Does what the user asks for.
+    /// Performs an action of the user on experts.
     pub(super) fn wish(&mut self, action: &Action) -> Result<(), SimError> {
         let n = self.config.experts;
         let mut chosen: Vec<(usize, u32)> =
@@ -194,7 +194,7 @@ impl SynapticSim {
         }
     }
 
-    /// Freezes experts, or lets them change again.
+    /// Freezes or unfreezes experts.
     pub(super) fn freeze_experts(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
         let (n, ids) = (self.config.experts, &mut self.own.lives.identities);
         let places: Vec<_> = action.elements.iter().map(|e| (*e as usize / n, *e as usize % n)).collect();
@@ -231,7 +231,7 @@ impl SynapticSim {
         if moves.is_empty() {
             return Ok(());
         }
-        // The hash takes losses and moves in the order of steps, whatever the length of batches.
+        // The hash includes losses and moves in the order of steps, for any batch size.
         self.count_steps()?;
         let (step, first_slot) = (self.state.step, (layer * self.config.experts) as u32);
         self.take_scores()?;
@@ -256,7 +256,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Changes weights, moments and the router of a layer.
+    /// Applies moves to the weights, moments and router of a layer.
     fn move_experts(
         &mut self,
         layer: usize,
@@ -271,14 +271,14 @@ impl SynapticSim {
         self.backend.set_router(layer, &router)
     }
 
-    /// Where the experts of a layer are among the parameters.
+    /// Ranges of the experts of a layer among the parameters.
     fn arrays(&self, layer: usize) -> ExpertArrays {
         let block = self.layout.blocks[layer];
         let weights = [block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
         ExpertArrays::new(&self.layout.map, &weights, block.router, block.genome)
     }
 
-    /// What the rules look at in a layer.
+    /// Inputs of the rules for a layer.
     pub(super) fn status(&self, layer: usize) -> Result<Status, SimError> {
         let (router, n) = (self.backend.router(layer)?, self.config.experts);
         let utility = match self.params.life.split_rule {
@@ -295,12 +295,12 @@ impl SynapticSim {
     }
 }
 
-/// What the rules look at: values by slot.
+/// Inputs of the rules: values by slot.
 #[derive(Clone)]
 pub struct Status {
-    /// State of the router.
+    /// Router state of the layer.
     pub router: RouterState,
-    /// Health.
+    /// Health of each slot.
     pub health: Vec<f64>,
     frozen: Vec<bool>,
     ages: Vec<u64>,
@@ -321,7 +321,7 @@ impl Status {
         }
     }
 
-    /// Cosine of the embeddings of the experts that merge.
+    /// Cosine similarity of the embeddings of the experts that merge; -∞ without a merge.
     fn cosine(&self, moves: &[Move]) -> f64 {
         let dot = |a: u32, b: u32| {
             let pairs = self.router.embedding(a as usize).iter().zip(self.router.embedding(b as usize));

@@ -1,4 +1,4 @@
-//! Readings of experts: fields over their slots, gates, decisions of the router, the map.
+//! Readings of experts: fields over slots, gates, routing decisions, the map.
 
 use super::{
     backend::SlotAverage,
@@ -19,20 +19,20 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// Values of all slots.
+/// Values of the slots of all layers.
 #[derive(Default)]
 pub struct ExpertValues {
-    /// States of the routers, by layer.
+    /// Router states by layer.
     pub routers: Vec<RouterState>,
-    /// Relative to the fair load.
+    /// Load relative to the fair load.
     pub load: Vec<f32>,
-    /// Energy.
+    /// Energy of the experts, 0..=1.
     pub energy: Vec<f32>,
-    /// Health.
+    /// Health of the experts, 0..=1.
     pub health: Vec<f32>,
 }
 
-/// What the router of a layer decided for a text.
+/// Cached routing of a text in a layer.
 pub struct Routed {
     /// Step and layer.
     at: (u64, usize),
@@ -40,13 +40,13 @@ pub struct Routed {
     routing: Routing<f32>,
 }
 
-/// Factor of a share of tokens that makes it 1 at the fair load.
+/// Scales a token share so that a balanced load is 1.
 fn fair_load(n_alive: usize, top_k: usize) -> f32 {
     n_alive.max(1) as f32 / top_k as f32
 }
 
 impl SynapticSim {
-    /// A reading of this moment; `None` if it takes long.
+    /// Reads an expert probe now; `None` if it is expensive.
     pub(super) fn expert_reading(&mut self, tap: &Tap) -> Result<Option<Reading>, SimError> {
         Ok(Some(match (tap.probe, PROBES[usize::from(tap.probe)].shape) {
             (probes::LINEAGE, _) => Reading::lineage(self.own.lives.identities.take()),
@@ -58,7 +58,7 @@ impl SynapticSim {
         }))
     }
 
-    /// What routers, attention and synapses did with the shown text.
+    /// Reads how routers, attention and synapses process the shown text.
     pub(super) fn text_reading(&mut self, tap: &Tap) -> Result<Reading, SimError> {
         Ok(match tap.probe {
             probes::ROUTED => Reading::Tokens(Arc::new(self.routed(number(&tap.args, "layer"))?)),
@@ -91,7 +91,7 @@ impl SynapticSim {
         Ok(all)
     }
 
-    /// Load, energy or health of slots that are numbered over all layers: nothing else is copied from a device.
+    /// Load, energy or health of slots that are numbered over all layers; copies only those from a device.
     pub(super) fn slot_values(&self, probe: ProbeId, slots: &Range<usize>) -> Result<Vec<f32>, SimError> {
         let (e, lives) = (self.config.experts, &self.own.lives.identities);
         let read = |average| match slots.is_empty() {
@@ -153,7 +153,7 @@ impl SynapticSim {
         })
     }
 
-    /// The three dimensions of a layer's features. Axes follow those of the reading before.
+    /// Projection of a layer's features to three dimensions, with axes close to those of the previous reading.
     fn projection(&mut self, layer: usize, state: &RouterState) -> Projection {
         self.own.axes.resize(self.config.layers, None);
         let projection = Projection::new(&state.embeddings, &state.alive, self.own.axes[layer].as_ref());
@@ -161,7 +161,7 @@ impl SynapticSim {
         projection
     }
 
-    /// Cosines of the embeddings of living experts of a layer.
+    /// Cosine similarities of the embeddings of living experts, within each layer.
     fn similarity(&self) -> Result<Vec<Link>, SimError> {
         let (n, mut links) = (self.config.experts, vec![]);
         for layer in 0..self.config.layers {
@@ -197,7 +197,7 @@ impl SynapticSim {
         Ok(Matrix { rows: Axis::named(self.expert_names(layer)), columns, values: Arc::new(values) })
     }
 
-    /// The shown text and what the router of a layer decides for it, once for all readings of a step.
+    /// Routing of the shown text in a layer, computed once for all readings of a step.
     fn routing(&mut self, layer: usize) -> Result<Arc<Routed>, SimError> {
         let (step, tokens) = (self.state.step, self.shown_tokens());
         let is_same = |known: &&Arc<Routed>| known.at == (step, layer) && known.tokens == tokens;
@@ -246,7 +246,7 @@ impl SynapticSim {
         Ok(Matrix { rows: Axis::named(self.expert_names(layer)), columns, values: Arc::new(values) })
     }
 
-    /// Elements of a layer in the map: its experts, then its tokens.
+    /// Number of elements of a layer in the map: its experts, then its tokens.
     fn map_layer_len(&self) -> usize {
         self.config.experts + sets::map_tokens(&self.config)
     }
@@ -268,7 +268,7 @@ impl SynapticSim {
         Ok(links)
     }
 
-    /// A field over the map: NaN for experts and tokens that are not there.
+    /// A field over the map. Missing tokens have no position (NaN); all tokens have load 0.1 and no energy (NaN).
     fn map_field(&mut self, probe: ProbeId) -> Result<Vec<f32>, SimError> {
         let now = self.expert_values()?;
         let (e, n, mut values) = (self.config.experts, sets::map_tokens(&self.config), vec![]);

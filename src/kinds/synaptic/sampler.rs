@@ -1,4 +1,4 @@
-//! What the sampler needs to know about the probes.
+//! Probe specifications for the sampler.
 
 use super::probes;
 use crate::{kinds::language::sampler::Probes, sim::ProbeId};
@@ -19,8 +19,8 @@ pub const OF_TEXT: &[ProbeId] = &[
     probes::MAP_3,
     probes::PARITY,
 ];
-/// Series of chosen experts.
+/// Probes that are series over chosen experts.
 pub const OF_EXPERTS: &[ProbeId] = &[probes::LOAD_OF, probes::ENERGY_OF, probes::HEALTH_OF];
 
-/// All of it.
+/// Specifications of the synaptic probes.
 pub const PROBES: Probes = Probes { specs: probes::PROBES, of_text: OF_TEXT, limit: |_| 1.0 };

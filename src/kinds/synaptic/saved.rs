@@ -1,4 +1,4 @@
-//! The kind's sections of a saved state: states of routers, ids, events, scores.
+//! The kind's sections of a saved state: router states, ids, events and scores.
 
 use super::{
     experts::{FEATURES, RouterState},
@@ -11,7 +11,7 @@ use crate::{
     sim::{FREE_SLOT, SimError, Snapshot, snapshot::misfit},
 };
 
-/// Checks that a state is of as many layers and experts.
+/// Checks that a saved state has the same numbers of layers and experts.
 pub fn check_sizes(config: &Config, from: &Snapshot) -> Result<(), SimError> {
     let sizes = [config.layers, config.experts];
     match from.get("experts/id").filter(|section| section.shape != sizes.map(|n| n as u64)) {
@@ -25,7 +25,7 @@ pub fn check_sizes(config: &Config, from: &Snapshot) -> Result<(), SimError> {
 }
 
 impl SynapticSim {
-    /// Ids, events, routers and scores.
+    /// Saves ids, events, router states and scores.
     pub(super) fn save_experts(&mut self, out: &mut Snapshot) -> Result<(), SimError> {
         self.take_scores()?;
         let sizes = [self.config.layers, self.config.experts];
@@ -66,8 +66,8 @@ impl SynapticSim {
         Ok(state)
     }
 
-    /// Loads routers, ids, events and scores of a state whose weights the backend does not have yet. An error changes
-    /// nothing.
+    /// Loads router states, ids, events and scores of a state whose weights are not in the backend yet. An error leaves the
+    /// simulation unchanged.
     pub(super) fn load_experts(&mut self, from: &Snapshot, step: u64, weights: &[f32]) -> Result<(), SimError> {
         let sizes = [self.config.layers, self.config.experts];
         let ids = SavedIdentities {

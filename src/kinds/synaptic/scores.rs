@@ -1,4 +1,4 @@
-//! Scores of experts while a model trains, and in saved states.
+//! Scores of experts during training and in saved states.
 
 use super::{
     experts::RouterState,
@@ -14,17 +14,17 @@ use crate::{
     sim::{ProbeId, SimError, Snapshot},
 };
 
-/// Scores by layer.
+/// Scores of each layer.
 pub type Scores = Vec<Score>;
 
 impl SynapticSim {
-    /// Of no steps.
+    /// Scores without steps.
     pub(super) fn no_scores(&self) -> Scores {
         vec![Score::new(self.config.experts); self.config.layers]
     }
 
-    /// After a step: scores are those of the steps, whenever they are read. The specialization is that of the first sequence of
-    /// the step.
+    /// Runs after a step: scores cover all steps, whenever they are read. The specialization is measured on the first
+    /// sequence of the step.
     pub(super) fn score_step(&mut self) -> Result<(), SimError> {
         if Scoring::default().is_specialization_due(self.state.step) {
             let tokens = self.last_tokens()[..self.config.context].to_vec();
@@ -36,7 +36,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Takes in the steps since the last call. Waits for a device.
+    /// Collects the records since the last call and updates the scores. Waits for the device.
     pub(super) fn take_scores(&mut self) -> Result<(), SimError> {
         let (op, n, mut records) = (Scoring::default(), self.config.experts, vec![]);
         self.backend.take_expert_records(&mut records)?;
@@ -51,17 +51,17 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Forgets steps that scores did not take in, of a state that is replaced.
+    /// Discards the records of a state that is replaced.
     pub(super) fn drop_records(&mut self) -> Result<(), SimError> {
         self.backend.take_expert_records(&mut vec![])
     }
 
-    /// Scores of experts that were moved.
+    /// Applies moves to the scores of a layer.
     pub(super) fn move_scores(&mut self, layer: usize, moves: &[Move]) {
         self.own.scores[layer].follow(moves);
     }
 
-    /// A score over all slots; NaN of empty ones.
+    /// A score over all slots; NaN for empty ones.
     pub(super) fn scores_field(&self, probe: ProbeId, routers: &[RouterState]) -> Vec<f32> {
         let (op, k) = (Scoring::default(), self.config.top_k);
         let of_layer = |(score, router): (&Score, &RouterState)| {
@@ -105,10 +105,10 @@ impl SynapticSim {
     }
 }
 
-/// A value of each expert.
+/// Selects a value of each expert.
 type Values = fn(&Score) -> &[f64];
 
-/// Sections of a saved state.
+/// Sections of a saved state, with their values.
 const PARTS: &[(&str, Values)] = &[
     ("scores/contribution", |score| &score.contribution),
     ("scores/variance", |score| &score.variance),

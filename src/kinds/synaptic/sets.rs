@@ -1,4 +1,4 @@
-//! Element sets: slots of experts, layers, and the map of experts and tokens.
+//! Element sets: expert slots, layers, and the map of experts and tokens.
 
 use super::{
     model::{Config, Layer, Layout},
@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 /// Distance between slots in the diagram.
 const STEP: f32 = 10.0;
-/// Tokens of a layer in the map, at most.
+/// Largest number of tokens of a layer in the map.
 pub const MAP_TOKENS: usize = 64;
 
-/// Experts, layers, map.
+/// Element sets of experts, layers and the map.
 pub fn all(config: &Config, layout: &Layout) -> [Arc<ElementSet>; 3] {
     [Arc::new(experts(config)), Arc::new(Layer::set(layout.layer_names())), Arc::new(map(config))]
 }
 
-/// Tokens of a layer in the map.
+/// Number of tokens of a layer in the map.
 pub fn map_tokens(config: &Config) -> usize {
     config.context.min(MAP_TOKENS)
 }
 
-/// Slots: those of a layer are a row. The individuals in them have these names with their generation (`L0 E3.2`).
+/// Element set of slots, with a row per layer. Individuals are named after their slot and generation (`L0 E3.2`).
 fn experts(config: &Config) -> ElementSet {
     let slots = (0..config.layers).flat_map(|layer| (0..config.experts).map(move |slot| (layer, slot)));
     let positions = slots.clone().map(|(layer, slot)| [slot as f32 * STEP, layer as f32 * STEP, 0.0]).collect();
@@ -41,12 +41,12 @@ fn experts(config: &Config) -> ElementSet {
     }
 }
 
-/// The name of a slot, as in the names of its individuals.
+/// Name of a slot, a prefix of the names of its individuals.
 pub fn slot_name(layer: usize, slot: usize) -> String {
     format!("L{layer} E{slot}")
 }
 
-/// Of each layer its experts, then the tokens of the text.
+/// Element set of the map: for each layer its experts, then the tokens of the text.
 fn map(config: &Config) -> ElementSet {
     let (mut names, mut types, mut layers) = (vec![], vec![], vec![]);
     for layer in 0..config.layers {

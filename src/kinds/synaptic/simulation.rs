@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// A model in training.
 pub type SynapticSim = LanguageSim<SynapticKind>;
 
-/// The kind: what it adds to the simulation of a language model here, its declaration in `kind`.
+/// Marker type of the kind. [`LanguageKind`] is implemented here, [`Kind`](crate::sim::Kind) in `kind`.
 pub struct SynapticKind;
 
 /// Experts beside their weights, and what readings share.

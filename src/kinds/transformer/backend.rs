@@ -1,4 +1,4 @@
-//! What the simulation asks of a backend. The CPU is the definition; CUDA is the same made fast.
+//! Interface between the simulation and its backends. The CPU backend is the reference for the CUDA backend.
 
 use crate::{
     gpu::Pass,
@@ -8,45 +8,45 @@ use crate::{
 
 pub use crate::kinds::language::backend::*;
 
-/// A training step.
+/// Input of a training step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepInput<'a> {
-    /// Its number from 0: part of the addresses of dropout.
+    /// Step index from 0; part of the addresses of dropout's random numbers.
     pub step: u64,
-    /// Micro-batches, in order. The gradient is that of the mean loss over all their targets. The slices are valid during
-    /// the call only.
+    /// Micro-batches in order. The gradient is that of the mean loss over the targets of all of them. The slices are valid
+    /// only during the call.
     pub batches: &'a [Batch<'a>],
-    /// Learning rate and others.
+    /// Optimiser and dropout settings.
     pub hyper: &'a Hyper,
-    /// For each layer ([`Layout::layer_names`](super::model::Layout::layer_names)) whether it keeps its parameters and
-    /// optimiser states.
+    /// Whether each layer ([`Layout::layer_names`](super::model::Layout::layer_names)) keeps its parameters and optimiser
+    /// state.
     pub frozen: &'a [bool],
     /// Whether [`norms`](language::Backend::norms) is read after this step.
     pub measures: bool,
 }
 
-/// Activations that can be looked at.
+/// Activations that can be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
-    /// Probabilities `[tokens, tokens]` of a head: rows attend to columns.
+    /// Attention probabilities of a head, `[tokens, tokens]`: rows attend to columns.
     Attention {
-        /// Block.
+        /// Index of the block.
         layer: usize,
-        /// Head.
+        /// Index of the head.
         head: usize,
     },
-    /// The residual stream behind a block, `[tokens, C]`; of `layers` blocks, number 0 is the embedding.
+    /// Residual stream before block i, `[tokens, C]`: 0 is the embedding, `layers` the output of the last block.
     Residual(usize),
     /// The output of attention of a block before its projection, `[tokens, C]`.
     AttentionOutput(usize),
-    /// Outputs of the activation function of a block, `[tokens, F]`.
+    /// Output of the activation function of a block, `[tokens, F]`.
     Hidden(usize),
 }
 
-/// A model that is trained and asked on one device.
+/// A transformer that is trained and inspected on one device.
 pub trait Backend: language::Backend {
-    /// Takes a training step: gradients of all micro-batches, clipping, optimiser. It may return before the device has
-    /// finished. Looks at [`Pass::is_stopping`] within every 100 ms.
+    /// Runs a training step: gradients of all micro-batches, clipping, optimiser. May return before the device has
+    /// finished. Checks [`Pass::is_stopping`] at least every 100 ms.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
     /// Activations of one sequence, in f32.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;

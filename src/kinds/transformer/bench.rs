@@ -5,13 +5,15 @@
 //! | `train-nano` | the preset Nano, bytes |
 //! | `train-chars` | the preset of 10.7 M parameters, 65 characters |
 //! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
-//! | `recompute-gpt2` | the same with whole blocks computed again in the backward pass |
-//! | `unfused-…`, `measured-…` | the same without fused layers, with measured implementations of multiplications |
-//! | `f32-…` | the same in f32, which bf16 is compared with |
-//! | `dropout-chars`, `attention-dropout-chars`, `unfused-dropout-chars` | the same with dropout of 0.2, of attention probabilities too |
+//! | `recompute-gpt2` | `train-gpt2` with whole blocks recomputed in the backward pass |
+//! | `unfused-…`, `measured-…` | without fused layers; with measured GEMM implementations |
+//! | `f32-…` | in f32, as the baseline of bf16 |
+//! | `dropout-chars`, `unfused-dropout-chars` | with dropout of 0.2; without fused layers |
+//! | `attention-dropout-chars` | with dropout of 0.2, of attention probabilities too |
 //!
-//! Dropout is off but where a name says otherwise, and a step has [`Case::micro_batches`] micro-batches, so that another
-//! program can run the same: a [`Workload`] is what it has to know. A time is that of whole steps, optimiser included, until the device has finished.
+//! Dropout is off unless the name says otherwise, and a step has [`Case::micro_batches`] micro-batches. A [`Workload`]
+//! contains all that another program needs to run the same case. Times are those of whole steps, optimiser included, until
+//! the device has finished.
 
 use super::{
     Params,
@@ -33,21 +35,21 @@ use std::{sync::Arc, time::Instant};
 /// Sizes of a case, for another program that trains the same model.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Workload {
-    /// Blocks.
+    /// Number of blocks.
     pub layers: usize,
-    /// Attention heads.
+    /// Number of attention heads.
     pub heads: usize,
-    /// Features of a token.
+    /// Features per token.
     pub width: usize,
-    /// Features of a feed-forward layer.
+    /// Width of feed-forward layers.
     pub hidden: usize,
-    /// Tokens of the vocabulary, padded.
+    /// Padded vocabulary size.
     pub vocab: usize,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub context: usize,
-    /// Sequences of a micro-batch.
+    /// Sequences per micro-batch.
     pub batch: usize,
-    /// Micro-batches of a step.
+    /// Micro-batches per step.
     pub micro_batches: usize,
     /// Whether linear layers and norms have biases.
     pub bias: bool,
@@ -57,38 +59,38 @@ pub struct Workload {
     pub precision: String,
 }
 
-/// One measurement.
+/// Result of a case.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct BenchRow {
-    /// The case.
+    /// Name of the case.
     pub name: String,
-    /// Device.
+    /// Name of the device.
     pub device: String,
-    /// Whether parameters beside the workload are set, which another program does not know.
+    /// Whether the case sets parameters that are not part of the workload, so that another program cannot run it.
     pub is_variant: bool,
-    /// Sizes.
+    /// Sizes for another program.
     pub workload: Workload,
-    /// Parameters.
+    /// Number of parameters, without padding.
     pub parameters: usize,
-    /// Time of a step, ms; the median of the repeats.
+    /// Median time of a step over the repeats, ms.
     pub ms_per_step: f64,
-    /// Standard deviation of the repeats, relative to their median.
+    /// Standard deviation of the step time over the repeats, relative to the median.
     pub spread: f64,
-    /// Tokens per second.
+    /// Training throughput, tokens per second.
     pub tokens_per_s: f64,
-    /// 10¹² operations per second, counted as llm.c does: 6 N + 6 L C T per token.
+    /// 10¹² floating-point operations per second, counted as llm.c does: 6 N + 6 L C T per token.
     pub tflops: f64,
-    /// Memory of the model.
+    /// Memory held by the model, bytes.
     pub memory_bytes: u64,
-    /// Loss of the first and the last step, nats.
+    /// Losses of the first and the last step, nats.
     pub losses: (f32, f32),
-    /// Time of all kernels of a step, ms, of steps in which they are measured; 0 on the CPU.
+    /// Time of all kernels of a step in which each is measured, ms; 0 on the CPU.
     pub kernel_ms: f64,
-    /// Wall time of such a step, ms.
+    /// Wall time of a step in which each kernel is measured, ms.
     pub measured_ms: f64,
-    /// Wall time of a step where one in [`PROFILE_EVERY`] is measured, ms.
+    /// Wall time of a step if one step in [`PROFILE_EVERY`] is measured, ms.
     pub profiled_ms: f64,
-    /// Timings by kernel or stage of these steps.
+    /// Times by kernel or stage of the measured steps.
     pub timings: Vec<Row>,
 }
 
@@ -98,7 +100,7 @@ struct Case {
     vocab: usize,
     micro_batches: u32,
     on_gpu_only: bool,
-    /// Changes of the preset.
+    /// Parameters that differ from the preset.
     set: &'static [&'static str],
 }
 
@@ -122,11 +124,11 @@ const GPT2: Case = Case { preset: "GPT-2", vocab: 50_257, micro_batches: 4, on_g
 
 /// Minimum duration of a repeat, seconds.
 const MIN_S: f64 = 1.0;
-/// Steps in which kernels are measured.
+/// Number of steps in which kernels are measured.
 const MEASURED: u32 = 3;
 
 impl Case {
-    /// The preset, with what the case changes.
+    /// Parameters of the preset with the changes of the case.
     fn params(&self) -> Result<Params, SimError> {
         let preset = PRESETS.iter().find(|preset| preset.name.starts_with(self.preset));
         let preset = preset.ok_or_else(|| SimError::Input(format!("there is no preset {}", self.preset)))?;
@@ -147,7 +149,7 @@ impl Case {
     }
 }
 
-/// Runs the cases; none where no name begins with [`BenchOptions::only`].
+/// Runs the cases whose names begin with [`BenchOptions::only`]; may be none.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let on_gpu = matches!(options.device, Device::Cuda(_));
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
@@ -165,7 +167,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     backend.write(StateBuffer::Weights, 0, model::init(&config, &layout, 1).values())?;
     let workload = workload(&params, &config);
 
-    // As many sets of tokens as steps that differ: the loss falls a little, and the time does not depend on it.
+    // All steps read the same tokens: the loss falls slightly, and the time does not depend on the tokens.
     let n = workload.batch * workload.context;
     let word = |i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % case.vocab as u64;
     let tokens: Vec<u32> = (0..(n * workload.micro_batches) as u64).map(|i| word(i) as u32).collect();
@@ -180,7 +182,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     let batches: Vec<Batch<'_>> = tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect();
     let frozen = vec![false; layout.n_layers()];
     let (mut step, mut stats) = (0, Vec::<StepStats>::new());
-    // Measures one step in `every`, none for 0.
+    // Measures one step in `every`; 0: none.
     let mut steps = |n: u32, every: u64, pass: &mut Pass| -> Result<f64, SimError> {
         let since = Instant::now();
         for i in 0..u64::from(n) {

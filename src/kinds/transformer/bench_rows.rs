@@ -1,4 +1,4 @@
-//! `neuropil bench transformer`: operations against their roofline, and training steps, to compare with the same steps by PyTorch.
+//! `neuropil bench transformer`: operations against their roofline, and training steps against the same steps in PyTorch.
 
 use super::bench as training;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::json;
 
-/// Measures the cases.
+/// Runs the cases of operations and of training steps.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let mut rows = vec![];
     if let Device::Cuda(gpu) = &options.device {

@@ -1,4 +1,4 @@
-//! Choices among the parameters.
+//! Choices in the parameters of a transformer.
 
 use crate::choices;
 
@@ -176,7 +176,7 @@ choices! {
 }
 
 impl Checkpointing {
-    /// 0 to 3.
+    /// Level of recomputation, 0 to 3.
     pub const fn mode(self) -> u8 {
         self as u8
     }

@@ -1,8 +1,8 @@
-//! Example projects.
+//! Example projects of the kind.
 
 use crate::{example, sim::Example};
 
-/// The examples of this kind.
+/// Examples on the start page.
 pub const EXAMPLES: &[Example] = &[
     example!(
         "nano",

@@ -1,4 +1,4 @@
-//! # A transformer that trains and writes while it is watched
+//! # A transformer language model that is observed while it trains
 //!
 //! A decoder of the GPT family on tokens of a text: embeddings, L blocks of attention and feed-forward layer, logits.
 //!
@@ -14,18 +14,18 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`kind`](TransformerKind) | the declaration of the kind |
-//! | [`params`](Params) | parameters |
-//! | [`model`] | sizes, names and first values of the model's parameters |
-//! | [`weights`] | initial weights of files |
-//! | [`backend`] | what the simulation asks of a backend |
-//! | [`network`], [`plan`] | the passes of the model over the layers of a backend, and the tensors that they hold |
-//! | [`cpu`] | the model on the CPU: the definition |
-//! | [`cuda`] | the same on a GPU |
-//! | [`setup`] | the text as tokens |
-//! | [`simulation`] | what the kind adds to the simulation of a language model |
-//! | [`probes`], `readings`, [`sampler`] | what can be shown |
-//! | [`language`](super::language) | what all kinds that learn language share: the simulation, texts, batches, writing and scoring |
+//! | [`kind`](TransformerKind) | declaration of the kind |
+//! | [`params`](Params) | parameters of a project |
+//! | [`model`] | sizes, names and initial values of the model's parameters |
+//! | [`weights`] | initial weights read from files |
+//! | [`backend`] | interface between the simulation and its backends |
+//! | [`network`], [`plan`] | forward and backward pass over the layers of a backend, and the tensors that they hold |
+//! | [`cpu`] | reference implementation on the CPU |
+//! | [`cuda`] | implementation on a GPU |
+//! | [`setup`] | tokenised text |
+//! | [`simulation`] | the kind's implementation of [`LanguageKind`](super::language::kind::LanguageKind) |
+//! | [`probes`], `readings`, [`sampler`] | probes and their readings |
+//! | [`language`](super::language) | parts shared by all language kinds: simulation, texts, batches, sampling and scoring |
 //! | [`bench`] | benchmark of training steps |
 
 pub mod backend;

@@ -1,8 +1,8 @@
-//! Which tensors a pass holds, and the bytes of the arena that they are taken from, on every backend.
+//! Tensors that a pass holds, and the size of the arena they are allocated from, for every backend.
 //!
-//! The arena is a stack: what the forward pass leaves for the backward pass, above it what is shared by all blocks, above
-//! that the temporaries of one operation. Its size is the largest sum over the phases, which [`Plan::bytes`] computes from the
-//! same lists that the tensors are taken by.
+//! The arena is a stack: activations kept for the backward pass, above them the tensors shared by all blocks, above those
+//! the temporaries of one operation. Its size is the largest sum over the phases; [`Plan::bytes`] computes it from the same
+//! lists by which the tensors are allocated.
 
 use super::{
     choices::{Checkpointing, NormPlacement},
@@ -16,27 +16,27 @@ use crate::{
 tensors! {
     /// Activations of a block, `[tokens, …]`.
     BlockTensors<T, S>, BlockSizes {
-        /// Output of the first norm.
+        /// Output of the first norm, `[tokens, C]`.
         norm_1: T,
-        /// Its statistics.
+        /// Statistics of the first norm, `[tokens, 2]`.
         stats_1: S,
-        /// Queries, keys and values, rotated.
+        /// Queries, keys and values after rotation, `[tokens, (n_h + 2 n_kv) d]`.
         qkv: T,
-        /// Output of attention.
+        /// Output of attention, `[tokens, C]`.
         attention: T,
-        /// Logarithms of the sums of its softmax, per head and query.
+        /// Log-sum-exp of the attention logits, per head and query.
         lse: S,
-        /// Input plus projected attention.
+        /// Sum of the block's input and the projected attention, `[tokens, C]`.
         mid: T,
-        /// Output of the second norm, of pre-norm blocks.
+        /// Output of the second norm, `[tokens, C]`; pre-norm blocks only.
         norm_2: T,
-        /// Its statistics.
+        /// Statistics of the second norm, `[tokens, 2]`.
         stats_2: S,
-        /// Input of the activation function.
+        /// Input of the activation function, `[tokens, F]`; for SwiGLU `[tokens, 2 F]`.
         fc: T,
-        /// Its output.
+        /// Output of the activation function, `[tokens, F]`.
         hidden: T,
-        /// Input of the second norm, of post-norm blocks.
+        /// Input of the second norm, `[tokens, C]`; post-norm blocks only.
         sum: T,
     }
 }
@@ -44,9 +44,9 @@ tensors! {
 tensors! {
     /// Gradients of the residual stream, from the logits to the end of the backward pass.
     StreamTensors<T>, StreamSizes {
-        /// Of the output of a block, then of its input.
+        /// Gradient of a block's output, which the backward pass replaces by that of its input.
         d: T,
-        /// Of the input of a layer.
+        /// Gradient of a layer's input within the block.
         other: T,
     }
 }
@@ -54,41 +54,41 @@ tensors! {
 tensors! {
     /// Gradients within a block.
     BackwardTensors<T>, BackwardSizes {
-        /// Gradient of queries, keys and values.
+        /// Gradient of the queries, keys and values.
         dqkv: T,
         /// Gradient of the input of the activation function.
         dfc: T,
-        /// Gradient of its output.
+        /// Gradient of the output of the activation function.
         dhidden: T,
     }
 }
 
-/// The tensors of the passes over a batch.
+/// Sizes of the tensors of a pass over a batch, in elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Elements of the residual stream.
     pub stream: usize,
-    /// Elements of an output before dropout; 0 without dropout.
+    /// Elements of a branch's output before dropout; 0 without dropout.
     pub branch: usize,
-    /// Of one block.
+    /// All activations of one block.
     pub block: BlockSizes,
-    /// Of those, what each block holds until its backward pass.
+    /// Activations that each block holds until its backward pass.
     pub held: BlockSizes,
-    /// Of the head.
+    /// Intermediates of the head.
     pub head: HeadSizes,
-    /// Of the residual stream.
+    /// Gradients of the residual stream.
     pub gradients: StreamSizes,
-    /// Within a block.
+    /// Gradients within a block.
     pub backward: BackwardSizes,
-    /// Tokens whose logits are in memory at a time.
+    /// Number of tokens whose logits are in memory at a time.
     pub logit_rows: usize,
-    /// Columns of logits.
+    /// Columns of the logits: the padded vocabulary.
     pub vocab: usize,
     layers: usize,
 }
 
 impl Plan {
-    /// Of a model, for a batch; `logit_rows`: tokens whose logits are in memory at a time, at most.
+    /// Plans a pass over a batch of shape `shape`; at most `logit_rows` rows of logits are in memory at a time.
     pub fn new(
         config: &Config,
         shape: &BatchShape,
@@ -105,7 +105,7 @@ impl Plan {
             attention: n * config.width,
             lse: sequences * config.heads * longest,
             mid: n * config.width,
-            // Post-norm blocks that are computed again write their output to it.
+            // Post-norm blocks that are recomputed as a whole write their output to it.
             norm_2: if is_post && mode != Checkpointing::Blocks { 0 } else { n * config.width },
             stats_2: 2 * n,
             fc: n * config.fc_width(),
@@ -140,13 +140,13 @@ impl Plan {
         }
     }
 
-    /// What all blocks share.
+    /// Activations that are not held, and which all blocks share.
     pub fn shared(&self) -> BlockSizes {
         self.held.others(&self.block)
     }
 
-    /// Bytes of an arena for training, of tensors of `T` and statistics of `S`, with this many for the temporaries of one operation of blocks and of one of the
-    /// head.
+    /// Arena bytes for training, with tensors of `T`, statistics of `S`, and `temporaries` bytes for one operation of a
+    /// block or of the head.
     pub fn bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let held = self.layers * self.held.bytes::<T, S>() + (self.layers + 1) * of(self.stream);
@@ -155,7 +155,7 @@ impl Plan {
         common + logits.max(self.backward.bytes::<T>() + temporaries)
     }
 
-    /// The same for a pass without gradients.
+    /// Arena bytes of a pass without gradients.
     pub fn forward_bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let logits = of(self.logit_rows * self.vocab);
@@ -188,8 +188,8 @@ mod tests {
         }
     }
 
-    /// The figures of section 4 of the specification: 16 C elements per token and block, 4 of them for the activation
-    /// function, 2 for norms; with whole blocks only C per token and one block.
+    /// Activation memory: 16 C elements per token and block, of which the activation function has 4 C and the norms 2 C;
+    /// with whole blocks recomputed, only C per token and block, and one block.
     #[test]
     fn a_model_of_124_million_parameters_holds_what_is_specified() {
         let (config, shape) = (gpt2(), BatchShape::full(64, 1024));

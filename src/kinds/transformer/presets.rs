@@ -1,8 +1,8 @@
-//! Presets: differences from the defaults.
+//! Presets, each a list of parameters that differ from the defaults.
 
 use crate::sim::Preset;
 
-/// Presets of the menu.
+/// Presets of the menu, from small to large.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "Nano",

@@ -1,4 +1,4 @@
-//! Probes, actions and timing rows.
+//! Probes, actions, and rows of the timing report.
 
 pub use crate::kinds::language::model::LAYERS;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     sim::{Meaning, Shape},
 };
 
-/// Matrices and vectors of weights.
+/// Name of the element set of parameter tensors.
 pub const TENSORS: &str = "tensors";
 
 language_probes! {
@@ -59,10 +59,10 @@ language_probes! {
     TENSOR_UPDATE = "tensor_update", "", Shape::Field { over: TENSORS, range: (0.0, 0.01), meaning: Meaning::Number };
 }
 
-/// Places in a block: values of the argument `site`.
+/// Values of the argument `site`: activations in a block.
 pub const SITES: &[&str] = &["residual stream", "attention output", "hidden layer"];
 
-/// Stages of a step.
+/// Rows of the timing report.
 pub const SPANS: &[(&str, &str)] = &[
     ("step", "Forward and backward pass, clipping, optimiser. Items: tokens."),
     ("held-out", "Loss of the held-out text. Items: tokens."),

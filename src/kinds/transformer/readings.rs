@@ -1,4 +1,4 @@
-//! Norms of parameters and of layers, frozen layers, values of a tensor.
+//! Readings of norms, frozen layers and weights.
 
 use super::{
     backend::{StateBuffer, ViewNorms},
@@ -10,11 +10,11 @@ use crate::{
     sim::{ProbeId, SimError, TapArgs},
 };
 
-/// Of each parameter.
+/// Norms of each parameter, in the order of the parameter map.
 pub type Norms = Vec<ViewNorms>;
 
 impl TransformerSim {
-    /// Adds the norms of a step, which is among those that were just counted.
+    /// Reads and records the norms of a step, which is among those whose records were just collected.
     pub(super) fn record_norms(&mut self, step: u64) -> Result<(), SimError> {
         self.own = self.backend.norms(self.state.step - step)?;
         let layers = self.layer_norms();
@@ -28,7 +28,7 @@ impl TransformerSim {
         Ok(())
     }
 
-    /// Norms over all parameters of each layer.
+    /// Norms over all parameters of a layer, for each layer.
     fn layer_norms(&self) -> Vec<ViewNorms> {
         let mut layers = vec![ViewNorms::default(); self.layout.n_layers()];
         for (i, norms) in self.own.iter().enumerate() {
@@ -40,7 +40,7 @@ impl TransformerSim {
         layers
     }
 
-    /// Values of a field over layers or tensors.
+    /// Values of a field over layers or tensors; `None`: another probe.
     pub(super) fn field(&self, probe: ProbeId) -> Option<Vec<f32>> {
         Some(match probe {
             probes::LAYER_UPDATE => self.layer_norms().iter().map(update_ratio).collect(),
@@ -63,7 +63,7 @@ impl TransformerSim {
         self.layout.map.views().enumerate().map(value).collect()
     }
 
-    /// Values of a tensor.
+    /// Weights of the tensor that a tap names.
     pub(super) fn weights_of(&self, args: &TapArgs) -> Result<Vec<f32>, SimError> {
         let named = args.get("tensor").and_then(|name| self.layout.map.find(&name));
         let view = self.layout.map.view(named.unwrap_or(self.layout.wte));

@@ -1,3 +1,3 @@
-//! Requests: a text after a prompt, the loss of a text.
+//! Requests: sampling after a prompt, and scoring of a text.
 
 crate::kinds::language::requests::language_requests! {}

@@ -1,9 +1,9 @@
-//! What the sampler needs to know about the probes.
+//! Probe specifications for the sampler.
 
 use super::probes;
 use crate::{kinds::language::sampler::Probes, sim::ProbeId};
 
-/// Probes that need norms of parameters.
+/// Probes that read the norms of parameters.
 pub const OF_NORMS: &[ProbeId] = &[
     probes::WEIGHT_NORMS,
     probes::GRADIENT_NORMS,
@@ -14,7 +14,7 @@ pub const OF_NORMS: &[ProbeId] = &[
     probes::TENSOR_UPDATE,
 ];
 
-/// All of it.
+/// Specifications of the transformer's probes; histograms of weights span ±0.5, others ±8.
 pub const PROBES: Probes = Probes {
     specs: probes::PROBES,
     of_text: &[probes::SAMPLES, probes::TOKENS, probes::ATTENTION, probes::ACTIVATIONS],

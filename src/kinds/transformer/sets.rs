@@ -1,4 +1,4 @@
-//! Element sets: layers, and the tensors of weights as a diagram.
+//! Element sets: the layers, and the parameter tensors as a diagram.
 
 use super::{
     model::{Layer, Layout},
@@ -13,12 +13,12 @@ use std::sync::Arc;
 /// Distance between tensors in the diagram.
 const STEP: f32 = 10.0;
 
-/// Layers, tensors.
+/// Element sets of layers and of tensors.
 pub fn all(layout: &Layout) -> [Arc<ElementSet>; 2] {
     [Arc::new(Layer::set(layout.layer_names())), Arc::new(tensors(layout))]
 }
 
-/// A row per layer, a column per place in it.
+/// Diagram of all tensors with a row per layer.
 fn tensors(layout: &Layout) -> ElementSet {
     let n = layout.map.views().len();
     let row = |i: usize| layout.layer(ViewId(i)).index(layout.blocks.len());
@@ -42,7 +42,7 @@ fn tensors(layout: &Layout) -> ElementSet {
     }
 }
 
-/// Its name without the number of the block: `attn.qkv.weight`.
+/// Name of a tensor without the block index, such as `attn.qkv.weight`.
 fn kind(name: &str, layer: Layer) -> String {
     match layer {
         Layer::Block(_) => name.splitn(3, '.').last().unwrap_or(name).to_owned(),

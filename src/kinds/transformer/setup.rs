@@ -1,4 +1,4 @@
-//! What is prepared on the host.
+//! Inputs prepared on the host, and the parameters that the shared simulation reads.
 
 use super::{
     Params,

@@ -1,4 +1,4 @@
-//! The kind's parts of the simulation: its step, what it freezes and shows.
+//! The transformer's implementation of [`LanguageKind`].
 
 use super::{
     Params,
@@ -26,20 +26,20 @@ use crate::{
 };
 use std::{ops::RangeInclusive, sync::Arc};
 
-/// A model in training.
+/// Simulation of a transformer in training.
 pub type TransformerSim = LanguageSim<TransformerKind>;
 
-/// The kind: what it adds to the simulation of a language model here, its declaration in `kind`.
+/// Marker type of the kind. [`LanguageKind`] is implemented here, [`Kind`](crate::sim::Kind) in `kind`.
 pub struct TransformerKind;
 
-/// Whether norms are read after a step.
+/// Whether the step measures norms.
 fn measures(sim: &TransformerSim, step: u64) -> bool {
     is_due(sim.params.measure.every, step) && sim.sampler.is_any_tapped(OF_NORMS)
 }
 
 impl LanguageKind for TransformerKind {
     type Backend = dyn Backend;
-    /// Of each parameter, at the last step that measured.
+    /// Norms of each parameter at the last step that measured them.
     type Own = Norms;
     const SAMPLER: Probes = sampler::PROBES;
 
@@ -84,7 +84,7 @@ impl LanguageKind for TransformerKind {
         sampler.push(probes::LOSS_SCALE, step, &[stats.loss_scale]);
     }
 
-    /// In fp16, a skipped step lowers the loss scale.
+    /// With fp16 and a loss scale above 1, a skipped step is not lost: it lowers the loss scale.
     fn is_lost(params: &Params, stats: &StepStats) -> bool {
         let is_f16 = params.compute.precision == Precision::F16 && stats.loss_scale > 1.0;
         stats.is_skipped && !is_f16 || stats.loss.is_nan()
@@ -104,7 +104,7 @@ impl LanguageKind for TransformerKind {
         }
     }
 
-    /// Activations are counted on the new text, in the model that wrote it.
+    /// A text is sampled by the model itself if activations are tapped, since they are counted on the new text.
     fn writes_beside(sim: &TransformerSim, is_for_screen: bool) -> bool {
         is_for_screen || !sim.sampler.is_tapped(probes::ACTIVATIONS)
     }
@@ -142,7 +142,7 @@ impl LanguageKind for TransformerKind {
         Ok(sim.field(tap.probe).map(Reading::field))
     }
 
-    /// Attention among the shown tokens.
+    /// Attention map of the shown tokens.
     fn kept_reading(sim: &mut TransformerSim, tap: &Tap) -> Result<Reading, SimError> {
         let tokens = sim.shown_tokens();
         let site = Site::Attention { layer: number(&tap.args, "layer"), head: number(&tap.args, "head") };
@@ -169,7 +169,7 @@ pub(super) fn step_counts(params: &Params, config: &Config, layout: &Layout) -> 
     vec![
         StepCount::items("tokens", tokens),
         StepCount::ops("of the model, 6 N + 6 L C T per token", tokens * config.flops_per_token(parameters)),
-        // Weights and gradients are read and written, two moments as well.
+        // Weights and both moments are read and written, the gradient is read.
         StepCount::bytes("of the optimiser", 28.0 * parameters as f64),
     ]
 }

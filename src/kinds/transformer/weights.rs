@@ -1,16 +1,16 @@
-//! Initial weights of a user: files of this program, and GPT-2 as Hugging Face stores it.
+//! Reads initial weights from files of this program and from GPT-2 checkpoints of Hugging Face.
 //!
-//! Hugging Face's GPT-2 has the names below, with or without the prefix `transformer.`, matrices of blocks as `[in, out]`
-//! (Conv1D), one matrix for embedding and logits, and buffers `attn.bias` and `attn.masked_bias`, which are masks:
+//! Hugging Face's GPT-2 has the names below, with or without the prefix `transformer.`. Matrices of blocks are `[in, out]`
+//! (Conv1D), embedding and logits share one matrix, and the buffers `attn.bias` and `attn.masked_bias` are masks:
 //!
-//! | here | there |
+//! | this program | Hugging Face |
 //! | --- | --- |
 //! | `h.0.attn.qkv` | `h.0.attn.c_attn` |
 //! | `h.0.attn.proj` | `h.0.attn.c_proj` |
 //! | `h.0.mlp.fc` | `h.0.mlp.c_fc` |
 //! | `h.0.mlp.proj` | `h.0.mlp.c_proj` |
 //!
-//! The number of heads is no shape of any tensor; it is compared with `config.json` beside the file if there is one.
+//! No tensor's shape depends on the number of heads; it is compared with `config.json` in the same folder, if there is one.
 
 use super::{
     choices::ActivationFunction,
@@ -24,17 +24,18 @@ use crate::{
 };
 use std::{fs, path::Path};
 
-/// Names of matrices of blocks here and at Hugging Face.
+/// Names of matrices in blocks: here and at Hugging Face.
 const MATRICES: &[(&str, &str)] =
     &[("attn.qkv", "attn.c_attn"), ("attn.proj", "attn.c_proj"), ("mlp.fc", "mlp.c_fc"), ("mlp.proj", "mlp.c_proj")];
-/// Largest `config.json`, bytes.
+/// Size limit of `config.json` in bytes.
 const MAX_CONFIG: u64 = 1 << 20;
 
-/// Reads the weights of a model. Of learned positions the first ones are taken when the file has more; rows behind the
-/// vocabulary are zero.
+/// Reads the weights of a model. If the file has more learned positions than the context, the first ones are used; padding
+/// rows of the vocabulary are zero.
 ///
 /// # Errors
-/// With all names that are missing, unknown or of another shape, and with what `config.json` says otherwise.
+/// An error names all tensors that are missing, unknown or of another shape, and all settings that contradict
+/// `config.json`.
 pub fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> Result<Parameters<f32>, SimError> {
     let watch = |what: &str, part: f32| progress.report(what, part).is_ok();
     let failed = |error: DataError| match error {
@@ -61,7 +62,7 @@ pub fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) 
             false => source,
         }
     };
-    // A tied head is sometimes stored twice.
+    // Some files store a tied head twice.
     let is_other = |name: &str| match is_gpt2 {
         true => {
             name.ends_with(".attn.bias")
@@ -73,7 +74,7 @@ pub fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) 
     weights::read(&file, &layout.map, source, is_other, &watch).map_err(failed)
 }
 
-/// The same tensor at Hugging Face.
+/// Maps a tensor to its name and orientation at Hugging Face.
 fn gpt2(mut source: TensorSource, prefix: &str, has_head: bool) -> TensorSource {
     if source.name == "lm_head.weight" {
         if !has_head {
@@ -89,7 +90,7 @@ fn gpt2(mut source: TensorSource, prefix: &str, has_head: bool) -> TensorSource 
     source
 }
 
-/// What `config.json` says of a model; fields that are missing are not compared.
+/// Fields of `config.json` that are compared; missing fields are not.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct Gpt2Config {
@@ -98,7 +99,7 @@ struct Gpt2Config {
     activation_function: Option<String>,
 }
 
-/// Compares a model with the `config.json` beside its weights.
+/// Compares the model with the `config.json` in the folder of the weights.
 fn compare(path: &Path, config: &Config) -> Result<(), SimError> {
     let beside = path.with_file_name("config.json");
     let Ok(about) = fs::metadata(&beside) else { return Ok(()) };
@@ -150,7 +151,7 @@ mod tests {
         (config, layout)
     }
 
-    /// Name, shape, values.
+    /// Name, shape and values of a tensor.
     type Tensor = (String, Vec<usize>, Vec<f32>);
 
     fn save(path: &Path, tensors: &[Tensor]) {
@@ -205,7 +206,7 @@ mod tests {
             save(&path, &tensors);
             let loaded = load(&path, &config, &layout, &Progress::default()).unwrap();
             assert!(loaded == made, "prefix {prefix:?}");
-            // A head of its own is a copy of the embedding.
+            // An untied head is loaded as a copy of the embedding.
             let (untied, separate) = model(|p| p.model.tied = false);
             let loaded = load(&path, &untied, &separate, &Progress::default()).unwrap();
             let head = separate.lm_head.unwrap();

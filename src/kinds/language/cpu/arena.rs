@@ -1,4 +1,4 @@
-//! A stack of tensors in one allocation, as the [arena](crate::gpu::Arena) of a device.
+//! Stack allocator for tensors in one host allocation, like the [arena](crate::gpu::Arena) of a device.
 
 use super::{refused, zeros};
 use crate::{
@@ -7,42 +7,42 @@ use crate::{
     sim::SimError,
 };
 
-/// Memory for the activations of a pass.
+/// Host memory for the activations of a pass.
 #[derive(Default)]
 pub struct HostArena<R>(Vec<R>);
 
-/// Part of an arena that is free; what is taken from it is free again when its borrow ends.
+/// The free part of an arena. Tensors taken from a nested frame are freed when its borrow ends.
 pub struct HostFrame<'f, R>(&'f mut [R]);
 
 impl<R: Copy + Default> HostArena<R> {
-    /// Of at least this many bytes.
+    /// Allocates at least `bytes` bytes.
     pub fn new(bytes: usize) -> Result<Self, SimError> {
         Ok(Self(zeros("activations", bytes.div_ceil(size_of::<R>()))?))
     }
 
-    /// Makes room for at least this many bytes. Contents may be anything.
+    /// Grows the arena to at least `bytes` bytes. Its contents are unspecified.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), SimError> {
         if bytes > self.0.len() * size_of::<R>() {
-            // The former room is given back first.
+            // Frees the old allocation before the new one.
             self.0 = vec![];
             *self = Self::new(bytes)?;
         }
         Ok(())
     }
 
-    /// Bytes held.
+    /// Size of the arena in bytes.
     pub const fn bytes(&self) -> u64 {
         (self.0.len() * size_of::<R>()) as u64
     }
 
-    /// All of it.
+    /// A frame over the whole arena.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(&mut self.0)
     }
 }
 
 impl<R> HostFrame<'_, R> {
-    /// A frame within this one.
+    /// A frame nested in this one.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(self.0)
     }

@@ -1,4 +1,4 @@
-//! A model in f32 on some threads, as a backend.
+//! Backend of a model that computes in f32 on a thread pool.
 
 use super::{decoder::Pooled, text_copy::TextCopy, trainer::TrainingState};
 use crate::{
@@ -11,46 +11,46 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, Weak};
 
-/// A network with everything that training needs.
+/// A model with its optimiser state and workspace.
 pub trait CpuTrainer: Send {
-    /// Type of its numbers.
+    /// Floating-point type of the weights.
     type Real;
-    /// Weights.
+    /// All weights, in the layout of the parameter map.
     fn weights(&self) -> &[Self::Real];
-    /// Weights, to write.
+    /// All weights, mutably.
     fn weights_mut(&mut self) -> &mut [Self::Real];
-    /// Moments and others.
+    /// Gradient, moments, counters and step statistics.
     fn state(&self) -> &TrainingState<Self::Real>;
-    /// The same, to write.
+    /// Mutable gradient, moments, counters and step statistics.
     fn state_mut(&mut self) -> &mut TrainingState<Self::Real>;
-    /// Losses per token without dropout; changes nothing but workspace.
+    /// Writes the losses per token without dropout; changes only workspace.
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
     /// A decoder with an empty cache.
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
-    /// A copy of what decoders read.
+    /// A copy of the weights and tables that decoders read.
     fn text_network(&self) -> Result<impl TextNetwork + 'static, SimError>;
-    /// Bytes of weights and of tables, and of activations.
+    /// Host memory in bytes: of weights and tables, and of activations.
     fn n_bytes(&self) -> [u64; 2];
 }
 
-/// Weights and what else decoders read.
+/// Weights and tables that decoders read.
 pub trait TextNetwork: Send {
     /// A decoder with an empty cache.
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
 }
 
-/// A model in f32 on some threads.
+/// A model that computes in f32 on a thread pool.
 pub struct CpuBackend<T> {
-    /// The model.
+    /// Model, optimiser state and workspace.
     pub trainer: T,
-    /// The threads.
+    /// Pool that runs the operations of the model.
     pub threads: Threads,
-    /// The copy that writes a text, while it does.
+    /// The copy that samples a text, while it is in use.
     texts: Option<Weak<Mutex<dyn TextModel>>>,
 }
 
 impl<T: CpuTrainer<Real = f32>> CpuBackend<T> {
-    /// A model on so many threads.
+    /// Wraps a model with a pool of `n_threads` threads.
     pub fn of(trainer: T, n_threads: usize) -> Self {
         Self { trainer, threads: Threads::new(n_threads), texts: None }
     }
@@ -63,7 +63,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
     }
 
     fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        // Its operations are no rows of a step.
+        // The operations of an evaluation are not listed as those of a step.
         let mut inner = Pass::default();
         inner.stop = pass.stop.clone();
         let Self { trainer, threads, .. } = self;
@@ -89,7 +89,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, threads: &self.threads }))
     }
 
-    /// The text gets a thread of its own if training has at least two.
+    /// The copy runs on its own thread, if training has at least two.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         if self.threads.number() < 2 {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Layers of blocks of attention and feed-forward layer on the CPU.
+//! CPU layers of blocks: attention, activation functions, dropout.
 
 use super::{layers::Layers, refused};
 use crate::{
@@ -13,12 +13,12 @@ use crate::{
     sim::SimError,
 };
 
-/// Tables of positions.
+/// Tables of position encodings.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a, R> {
-    /// Angles of rotary ones.
+    /// Angles of rotary positions.
     pub rope: Option<&'a RopeTable<R>>,
-    /// Vectors of those that are not learned, `[T, C]`.
+    /// Fixed (sinusoidal) position vectors, `[T, C]`.
     pub positions: Option<&'a [R]>,
 }
 
@@ -28,7 +28,7 @@ impl<R> Default for Tables<'_, R> {
     }
 }
 
-/// Dropout of a step: where its random numbers are.
+/// Dropout of a step: probabilities and the counters of its random numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
     /// Probability of dropping an element.
@@ -37,20 +37,20 @@ pub struct Noise {
     pub attention: f32,
     /// Seed of the model.
     pub seed: u64,
-    /// Number of the step.
+    /// Index of the step.
     pub step: u64,
-    /// Tokens of the step before these.
+    /// Tokens of the step before this micro-batch.
     pub first: u64,
 }
 
-/// Keys and values of the tokens so far.
+/// KV cache of all tokens so far.
 pub struct Cache<'a, R> {
-    /// Of each block, `[T, n_kv d]`.
+    /// Keys and values of each block, `[T, n_kv d]`.
     pub blocks: &'a mut [[Vec<R>; 2]],
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Attention whose probabilities are dropped where the step does that.
+    /// Attention with dropout of its probabilities, if the step uses it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
         let noise = self.noise.filter(|noise| noise.attention > 0.0);
         let dropout = noise.map(|noise| {
@@ -60,7 +60,7 @@ impl<R: Real> Layers<'_, R> {
         Attention { dropout, ..of.op }
     }
 
-    /// Attention of new tokens to those in the cache, to which their keys and values are appended.
+    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached ones.
     fn attend_to_cache(
         of: &SelfAttention,
         (cache, known, n): (&mut [Vec<R>; 2], usize, usize),

@@ -1,15 +1,15 @@
-//! Decoders on the threads of a backend.
+//! Decoders that run on the thread pool of a backend.
 
 use crate::{
     kinds::{language::backend::Decoder, shared::threads::Threads},
     sim::SimError,
 };
 
-/// A decoder that runs on the threads of its backend.
+/// A decoder that runs on the thread pool of its backend.
 pub struct Pooled<'a, D> {
-    /// The decoder.
+    /// Decoder whose calls run on the pool.
     pub decoder: D,
-    /// The threads.
+    /// Thread pool of the backend.
     pub threads: &'a Threads,
 }
 

@@ -1,4 +1,4 @@
-//! The head of a model: logits of normalised tokens, their losses, gradients. Logits of [`LOGIT_ROWS`] tokens are in memory
+//! Head of a model: logits of normalised tokens, losses and gradients. At most [`LOGIT_ROWS`] rows of logits are in memory
 //! at a time.
 
 use super::refused;
@@ -16,29 +16,29 @@ use crate::{
 /// Rows of logits in memory at a time.
 pub const LOGIT_ROWS: usize = 512;
 
-/// The matrix of logits.
+/// Matrix of logits with its sizes.
 #[derive(Clone, Copy)]
 pub struct Head<'a, R> {
-    /// `[padded vocabulary, width]`
+    /// Weights `[padded vocabulary, width]`.
     pub weight: &'a [R],
-    /// Features of a token.
+    /// Features per token.
     pub width: usize,
-    /// Tokens of the vocabulary.
+    /// Vocabulary size without padding.
     pub vocab: usize,
 }
 
-/// Results by token, and room for logits.
+/// Outputs per token, and workspace for logits.
 pub struct LossRows<'a, R> {
-    /// Logits of some tokens, then their gradients.
+    /// Workspace for logits and then their gradients, [`LOGIT_ROWS`] rows.
     pub logits: &'a mut [R],
     /// Loss of each token.
     pub losses: &'a mut [R],
-    /// Logarithm of the sum of the softmax over the vocabulary, of each token.
+    /// Log-sum-exp of the logits of each token.
     pub lse: &'a mut [R],
 }
 
 impl<R: Real> Head<'_, R> {
-    /// Logits of normalised tokens.
+    /// Computes the logits of normalised tokens.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
         let op = Gemm::new(x.len() / self.width, self.padded(), self.width).transposed_b();
         gemm(&op, x, self.weight, logits, Epilogue::None).map_err(refused)
@@ -52,7 +52,7 @@ impl<R: Real> Head<'_, R> {
         CrossEntropy { rows, vocab: self.vocab, padded: self.padded() }
     }
 
-    /// Losses of tokens, from their normalised features. Looks at the stop flag.
+    /// Writes the losses of tokens from their normalised features. Checks the stop flag between chunks of rows.
     pub fn losses(&self, x: &[R], targets: &[i32], to: LossRows<'_, R>, stop: &StopFlag) -> Result<Outcome, SimError> {
         for from in (0..targets.len()).step_by(LOGIT_ROWS) {
             if stop.is_raised() {
@@ -68,8 +68,8 @@ impl<R: Real> Head<'_, R> {
         Ok(Outcome::Done)
     }
 
-    /// Losses of tokens, `scale` times the gradients of their normalised features in `dx`, and that of the matrix added to
-    /// `dweight`, unless it is frozen. Looks at the stop flag.
+    /// Writes the losses of tokens and, to `dx`, `scale` times the gradients of their normalised features. Adds the
+    /// gradient of the matrix to `dweight`; `None`: it is frozen. Checks the stop flag between chunks of rows.
     pub fn backward(
         &self,
         x: &[R],

@@ -1,4 +1,4 @@
-//! Layers of models on the CPU: the definition. Those of blocks are in [`blocks`](super::blocks).
+//! CPU layers of models, which define the results of other backends. Layers of blocks are in [`blocks`](super::blocks).
 
 use super::{
     blocks::{Cache, Noise, Tables},
@@ -26,45 +26,45 @@ use std::ops::Range;
 pub type HostBatch<'a> = BatchView<'a, [u32], [i32]>;
 
 impl<'a> HostBatch<'a> {
-    /// Full sequences, without targets.
+    /// A batch of full sequences without targets.
     pub const fn full(shape: BatchShape, tokens: &'a [u32]) -> Self {
         Self { shape, offset: 0, tokens, targets: &[], lengths: None, positions: None }
     }
 }
 
-/// A pass over a batch.
+/// State of a pass over a batch.
 pub struct Layers<'a, R> {
-    /// Ranges of the weights.
+    /// Parameter map of the weights.
     pub map: &'a ParameterMap,
-    /// Weights.
+    /// All weights, in the layout of `map`.
     pub weights: &'a [R],
-    /// The batch.
+    /// Batch that the pass reads.
     pub batch: HostBatch<'a>,
-    /// Tables of positions.
+    /// Tables of position encodings.
     pub tables: Tables<'a, R>,
-    /// Dropout.
+    /// Dropout of the step; `None`: no dropout.
     pub noise: Option<Noise>,
-    /// Keys and values of earlier tokens, that new tokens attend to.
+    /// KV cache of earlier tokens; `None`: no cache.
     pub cache: Option<Cache<'a, R>>,
-    /// What the loss needs beside activations.
+    /// Scale, total and workspace of the loss.
     pub loss: Loss<'a, R>,
-    /// For each parameter whether its gradient is not needed; empty for none.
+    /// Whether each parameter is frozen, so that its gradient is not needed; empty: none is frozen.
     pub frozen: &'a [bool],
-    /// Looked at between layers.
+    /// Stop flag, checked between layers.
     pub stop: &'a StopFlag,
 }
 
-/// What the loss needs beside activations.
+/// Scale, total and workspace of the loss.
 pub struct Loss<'a, R> {
-    /// Gradient of the loss of a target.
+    /// Gradient of the loss with respect to the loss of one target.
     pub scale: R,
     /// Sum of the losses of all targets.
     pub total: f64,
-    /// Logits of some tokens, then their gradients.
+    /// Workspace for logits and then their gradients.
     pub logits: &'a mut [R],
 }
 
-/// Parts of a buffer; their ranges ascend.
+/// Splits a buffer into disjoint mutable parts; `ranges` must ascend.
 pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N]) -> [&mut [R]; N] {
     let (mut rest, mut start) = (buffer, 0);
     ranges.map(|range| {
@@ -74,7 +74,7 @@ pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N])
     })
 }
 
-/// The gradient of a parameter, and that of another one behind it.
+/// Mutable gradients of a weight and of its bias, which follows it in the buffer.
 fn pair<'g, R>(gradient: &'g mut [R], map: &ParameterMap, of: Weight) -> (&'g mut [R], Option<&'g mut [R]>) {
     let range = |id: ViewId| map.view(id).range();
     match of.1 {
@@ -87,18 +87,18 @@ fn pair<'g, R>(gradient: &'g mut [R], map: &ParameterMap, of: Weight) -> (&'g mu
 }
 
 impl<'a, R: Real> Layers<'a, R> {
-    /// Without tables, dropout, cache and loss; every parameter is trained.
+    /// Creates a pass without tables, dropout, cache and loss, in which every parameter is trained.
     pub fn new(map: &'a ParameterMap, weights: &'a [R], batch: HostBatch<'a>, stop: &'a StopFlag) -> Self {
         let loss = Loss { scale: R::zero(), total: 0.0, logits: &mut [] };
         Self { map, weights, batch, tables: Tables::default(), noise: None, cache: None, loss, frozen: &[], stop }
     }
 
-    /// A parameter.
+    /// Values of a parameter.
     pub fn weight(&self, id: ViewId) -> &'a [R] {
         &self.weights[self.map.view(id).range()]
     }
 
-    /// Outputs and inputs of a matrix.
+    /// Numbers of outputs and inputs of a matrix.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], SimError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| refused("no matrix"))
     }
@@ -223,7 +223,7 @@ impl<R: Real> Backward for Layers<'_, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// `dx = dy W + beta dx`, `dW += dyᵀ x`, `db += Σ dy`; of a frozen layer `dx` alone.
+    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`; for a frozen layer only `dx`.
     pub fn linear_backward_into(
         &mut self,
         (weight, bias): Weight,

@@ -1,13 +1,13 @@
-//! What models of all language kinds share on the CPU, generic over f32 and f64.
+//! Parts that models of all language kinds share on the CPU, generic over f32 and f64.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | [`layers`], [`blocks`] | embedding, norms, linear layers, losses; attention, activation functions, dropout |
 //! | [`arena`] | memory for the activations of a pass |
-//! | [`head`] | logits, losses and their gradients, some rows at a time |
-//! | [`trainer`] | what training keeps beside the weights |
-//! | [`backend`], [`decoder`] | a model and its decoders on some threads |
-//! | [`text_copy`] | a copy of a model that writes a text beside the steps |
+//! | [`head`] | logits, losses and their gradients, in chunks of rows |
+//! | [`trainer`] | gradient, moments and step statistics |
+//! | [`backend`], [`decoder`] | a model and its decoders on a thread pool |
+//! | [`text_copy`] | a copy of a model that samples a text concurrently with training steps |
 
 pub mod arena;
 pub mod backend;
@@ -32,29 +32,29 @@ use crate::{
 };
 use std::fmt;
 
-/// Zeros of host memory, or an error that names the buffer.
+/// Allocates zeroed host memory; the error names the buffer.
 pub fn zeros<R: Copy + Default>(name: &'static str, len: usize) -> Result<Vec<R>, SimError> {
     Vec::zeros(&Host, name, [len].into())
 }
 
-/// A copy that may not fit.
+/// Copies a slice to new memory; an error if the allocation fails.
 pub fn copy<R: Copy + Default>(name: &'static str, from: &[R]) -> Result<Vec<R>, SimError> {
     let mut copy = zeros(name, from.len())?;
     copy.copy_from_slice(from);
     Ok(copy)
 }
 
-/// An operation refused its sizes: a defect of the model, reported instead of a panic.
+/// Converts an operation's rejection of its sizes, which is a defect of the model, to an error.
 pub fn refused(error: impl fmt::Display) -> SimError {
     SimError::Input(format!("the model cannot compute this batch: {error}"))
 }
 
-/// An error that ends a pass which is to be stopped; see [`outcome`].
+/// Returns [`SimError::Cancelled`] if the stop flag is raised, to end the pass; see [`outcome`].
 pub fn go_on(stop: &StopFlag) -> Result<(), SimError> {
     if stop.is_raised() { Err(SimError::Cancelled) } else { Ok(()) }
 }
 
-/// An error that ends a pass of which a part was stopped; see [`outcome`].
+/// Returns [`SimError::Cancelled`] if a part of the pass was stopped, to end the pass; see [`outcome`].
 pub const fn outcome_of(part: Outcome) -> Result<(), SimError> {
     match part {
         Outcome::Done => Ok(()),
@@ -62,7 +62,7 @@ pub const fn outcome_of(part: Outcome) -> Result<(), SimError> {
     }
 }
 
-/// Whether a pass that looks at the stop flag by [`go_on`] came to its end.
+/// Converts [`SimError::Cancelled`] from [`go_on`] to [`Outcome::Stopped`].
 pub fn outcome(pass: Result<(), SimError>) -> Result<Outcome, SimError> {
     match pass {
         Ok(()) => Ok(Outcome::Done),
@@ -71,7 +71,7 @@ pub fn outcome(pass: Result<(), SimError>) -> Result<Outcome, SimError> {
     }
 }
 
-/// A multiplication, plus `residual` if there is one. It looks at the stop flag as [`go_on`] does.
+/// Multiplies matrices, adds `residual` if there is one, and checks the stop flag as [`go_on`] does.
 pub fn multiply<R: Real>(
     op: &Gemm<R>,
     a: &[R],

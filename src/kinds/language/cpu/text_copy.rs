@@ -1,4 +1,4 @@
-//! A copy of a model that writes a text on a thread of its own, while the model takes further steps.
+//! A copy of a model that samples a text on its own thread, concurrently with training steps.
 
 use super::{backend::TextNetwork, decoder::Pooled};
 use crate::{
@@ -9,14 +9,14 @@ use crate::{
     sim::SimError,
 };
 
-/// The copy, and its thread.
+/// The copied network and its thread.
 pub struct TextCopy<N> {
     network: N,
     threads: Threads,
 }
 
 impl<N: TextNetwork> TextCopy<N> {
-    /// Takes a copy of what decoders read.
+    /// Wraps a copied network with a pool of one thread.
     pub fn new(network: N) -> Self {
         Self { network, threads: Threads::new(1) }
     }

@@ -1,4 +1,4 @@
-//! What training keeps beside the weights.
+//! Training state other than the weights.
 
 use super::zeros;
 use crate::{
@@ -8,28 +8,28 @@ use crate::{
 };
 use std::collections::VecDeque;
 
-/// Gradient, moments, and what the steps were.
+/// Gradient, moments and step statistics.
 pub struct TrainingState<R> {
-    /// Gradient of the step.
+    /// Gradient of the current step.
     pub gradient: Vec<R>,
-    /// First moments.
+    /// First moments of AdamW, momentum of Muon.
     pub m: Vec<R>,
-    /// Second moments.
+    /// Second moments of AdamW.
     pub v: Vec<R>,
-    /// Optimiser steps.
+    /// Update count of the optimiser.
     pub counters: Counters,
-    /// Steps that are not read yet.
+    /// Statistics of steps that were not collected yet.
     pub stats: Vec<StepStats>,
-    /// Steps taken.
+    /// Number of steps taken.
     steps: u64,
-    /// Steps whose stats were taken.
+    /// Number of steps whose statistics were collected.
     read: u64,
-    /// Norms of each parameter in the steps that measured them and are not read yet, and in the last one that is, by step.
+    /// Norms of each parameter by step: of the steps that measured them and were not collected, and of the last one that was.
     norms: VecDeque<(u64, Vec<ViewNorms>)>,
 }
 
 impl<R: Real + Default> TrainingState<R> {
-    /// Of so many parameters: zeros.
+    /// Allocates zeros for `n` parameters.
     pub fn new(n: usize) -> Result<Self, SimError> {
         Ok(Self {
             gradient: zeros("gradient", n)?,
@@ -43,7 +43,8 @@ impl<R: Real + Default> TrainingState<R> {
         })
     }
 
-    /// Takes in an update of the optimiser after a step of that mean loss; `before`: the weights, if norms are measured.
+    /// Records an optimiser update after a step with mean loss `loss`. `before` holds the weights before the step, if norms
+    /// are measured.
     pub fn record(&mut self, loss: f64, done: &Outcome, map: &ParameterMap, before: Option<&[R]>, weights: &[R]) {
         let is_skipped = !done.is_applied || !loss.is_finite();
         self.counters.updates += u64::from(done.is_applied);

@@ -1,5 +1,5 @@
-//! A GPU as a backend: batches are copied to the device, passes are captured into graphs, results are read when they are
-//! asked for.
+//! Backend of a model on a GPU: copies batches to the device, captures passes as CUDA graphs, and reads results back on
+//! request.
 
 mod evaluate;
 
@@ -28,44 +28,44 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Batches that may be in flight: the host waits for the one before.
+/// Batches that may be in flight; the host waits for an earlier one before it submits another.
 const IN_FLIGHT: usize = 2;
 
 /// A model on a GPU.
 pub struct CudaBackend<M: DeviceModel> {
-    /// Captured passes, dropped before the buffers that they name.
+    /// Captured passes; declared first, so that they are dropped before the buffers that they reference.
     captures: RefCell<Captures<M::Captured>>,
-    /// Its layers.
+    /// Layers and sizes of the model.
     pub network: M,
-    /// Kernels of steps.
+    /// Kernels of training steps.
     pub kernels: StepKernels,
     buffers: RefCell<ModelBuffers<M>>,
-    /// The device.
+    /// Device of the model.
     pub gpu: Arc<Gpu>,
-    /// Implementations, for the report.
+    /// Names of the implementations in use, for the report.
     pub choices: Vec<(String, String)>,
-    /// Sizes of the buffers.
+    /// Sizes for which the buffers are allocated.
     pub sizes: SizesOf<M>,
-    /// What the host keeps of the steps.
+    /// Per-step state of the kind on the host.
     pub host: M::HostState,
     scaler: LossScaler,
     in_flight: VecDeque<Mark>,
-    /// The copy that writes texts, once one was due.
+    /// The copy of the model that samples texts; `None` until a text was due.
     texts: Option<Arc<Mutex<TextCopy<M>>>>,
-    /// Device memory that it held when it was last looked at.
+    /// Device memory of that copy in bytes, as last measured.
     text_bytes: Cell<u64>,
-    /// Steps recorded, and of those the ones that were read.
+    /// Steps recorded on the device, and the number of those that the host has read.
     recorded: u64,
     read: u64,
 }
 
-/// An error of a device model that was asked for while another reading is under way.
+/// Converts a failed borrow, which means that another reading uses the model, to an error.
 fn in_use<E>(_: E) -> SimError {
     SimError::Input("the model is in use by another reading".to_owned())
 }
 
 impl<M: DeviceModel> CudaBackend<M> {
-    /// With zero weights, for batches of up to that many sequences of the context.
+    /// Allocates a model with zero weights for batches of up to `sequences` sequences of the context length.
     pub fn new(
         gpu: &Arc<Gpu>,
         network: M,
@@ -104,27 +104,27 @@ impl<M: DeviceModel> CudaBackend<M> {
         })
     }
 
-    /// What it holds.
+    /// The buffers of the model.
     pub fn buffers(&self) -> Result<Ref<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow().map_err(in_use)
     }
 
-    /// What it holds, for a reading that uses memory of activations.
+    /// The buffers, mutably, for a reading that uses the workspace.
     pub fn workspace(&self) -> Result<RefMut<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow_mut().map_err(in_use)
     }
 
-    /// What it holds, to write. Call [`forget`](Self::forget) before a buffer is replaced: graphs name it.
+    /// The buffers, mutably. Call [`forget`](Self::forget) before a buffer is replaced: graphs reference it.
     pub fn buffers_mut(&mut self) -> &mut ModelBuffers<M> {
         self.buffers.get_mut()
     }
 
-    /// Network and buffers.
+    /// The network and its buffers, mutably.
     pub fn parts_mut(&mut self) -> (&mut M, &mut ModelBuffers<M>) {
         (&mut self.network, self.buffers.get_mut())
     }
 
-    /// Waits, and drops all captured passes and the copy that writes texts.
+    /// Synchronises, then drops all captured passes and the copy that samples texts.
     pub fn forget(&mut self) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
         self.texts = None;
@@ -132,14 +132,14 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Waits, and drops the captured updates.
+    /// Synchronises, then drops the captured updates.
     pub fn forget_updates(&mut self) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
         [false, true].into_iter().for_each(|measures| self.captures.get_mut().forget(Some(M::update(measures))));
         Ok(())
     }
 
-    /// The copy that writes texts, made when it is first asked for; `None` without memory for it.
+    /// The copy that samples texts, created at the first call; `None` if device memory is short.
     fn text_copy(&mut self) -> Result<Option<Arc<Mutex<TextCopy<M>>>>, GpuError> {
         if self.texts.is_none() {
             self.texts = match TextCopy::new(&self.network, &self.gpu) {
@@ -151,12 +151,12 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(self.texts.clone())
     }
 
-    /// Steps recorded.
+    /// Number of steps recorded.
     pub const fn recorded(&self) -> u64 {
         self.recorded
     }
 
-    /// Makes room for a batch.
+    /// Grows the batch buffers and the arena to fit a batch.
     pub fn reserve(&mut self, shape: &BatchShape) -> Result<(), SimError> {
         let (tokens, arena) = (shape.n_tokens(), self.network.arena_bytes(shape));
         let held = self.sizes.batch;
@@ -171,8 +171,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Learning rate and other constants of the next update, which parameter it changes how, by which plan, and whether it
-    /// measures norms of parameters.
+    /// Sets the optimiser settings, parameter groups and plan of the next updates, and whether the next one measures norms of
+    /// parameters.
     pub fn set_optimizer(
         &mut self,
         hyper: &Hyper,
@@ -203,7 +203,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Computes a pass, as a graph where it was captured.
+    /// Runs a pass: launch by launch at first, then as a captured graph.
     pub fn compute(&mut self, what: M::Captured, pass: &mut Pass) -> Result<(), SimError> {
         let Self { captures, network, kernels, buffers, gpu, .. } = self;
         let buffers = buffers.get_mut();
@@ -211,7 +211,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(captures.get_mut().run(gpu, what, pass, launch)?)
     }
 
-    /// Waits until at most one batch is in flight.
+    /// Waits until fewer than [`IN_FLIGHT`] batches are in flight.
     fn wait_for_earlier(&mut self) -> Result<(), GpuError> {
         while self.in_flight.len() >= IN_FLIGHT {
             let Some(mark) = self.in_flight.pop_front() else { break };
@@ -220,15 +220,15 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// An error unless there is room for these batches, and they fit the model.
+    /// Checks that the batches fit the model, and reserves memory for them.
     pub fn reserve_all(&mut self, batches: &[Batch<'_>]) -> Result<(), SimError> {
         let (ModelParts { context, vocab, .. }, is_divided) = (self.network.parts(), self.sizes.batch.is_divided);
         batches.iter().try_for_each(|batch| batch.check(context, vocab))?;
         batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0..batch.sequences, is_divided)?))
     }
 
-    /// Takes a step by the optimiser that was set: gradients of micro-batches, for each of which `prepare` writes what its pass
-    /// reads and names the pass, then the update. There is [room](Self::reserve_all) for the batches.
+    /// Runs a training step: gradients of all micro-batches, then the update. For each micro-batch, `prepare` uploads its
+    /// inputs and returns the key of its pass. Memory must be [reserved](Self::reserve_all) for the batches.
     pub fn train(
         &mut self,
         batches: &[Batch<'_>],
@@ -323,7 +323,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
         self.network.report(&mut report);
         if let Some(texts) = &self.texts {
-            // A text in progress holds what it held when it began.
+            // While a text is in progress, its copy is locked: the last measured size is reported.
             let _ = texts.try_lock().map(|copy| self.text_bytes.set(copy.bytes()));
             report.add("texts", "copy of the model that writes texts", Place::Device, self.text_bytes.get());
         }

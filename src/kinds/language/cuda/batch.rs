@@ -1,4 +1,4 @@
-//! A batch and its activations on a device.
+//! Device buffers of a batch and its activations.
 
 use super::{error::OpError, plan::shape_of};
 use crate::{
@@ -12,66 +12,66 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// What the sizes of [`BatchBuffers`] follow from.
+/// Sizes that determine [`BatchBuffers`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchSizes {
-    /// Tokens of the largest batch.
+    /// Number of tokens of the largest batch.
     pub tokens: usize,
-    /// Bytes of the arena.
+    /// Size of the arena in bytes.
     pub arena: usize,
-    /// Whether sequences have lengths.
+    /// Whether batches may be padded or packed.
     pub is_divided: bool,
 }
 
 buffers! {
-    /// A batch and its activations.
+    /// Device buffers of a batch and its activations.
     pub struct BatchBuffers(gpu: Arc<Gpu>, s: BatchSizes) {
         "batch" {
-            /// Tokens.
+            /// Token ids of the batch.
             pub tokens: Buf<u32> = Workspace "tokens" s.tokens;
-            /// Targets.
+            /// Target ids of the batch.
             pub targets: Buf<i32> = Workspace "targets" s.tokens;
-            /// Lengths or offsets of sequences.
+            /// Lengths of padded sequences, or offsets of packed ones.
             pub lengths: Buf<i32> = Workspace "lengths" if s.is_divided { s.tokens + 1 } else { 0 };
             /// Positions of packed tokens.
             pub positions: Buf<u32> = Workspace "positions" if s.is_divided { s.tokens } else { 0 };
-            /// Raised where a token is out of range.
+            /// Nonzero if a token id was out of range.
             pub flag: Buf<u32> = Workspace "invalid token" 1;
-            /// Losses of the tokens of a batch that is evaluated.
+            /// Loss of each token of an evaluated batch.
             pub losses: Buf<f32> = Workspace "losses" s.tokens;
-            /// Those of several batches, which are read together.
+            /// Losses of several evaluated batches, which are read back together.
             kept_losses: Buf<f32> = Workspace "losses of several batches" MAX_KEPT * s.tokens;
         }
         "activations" {
-            /// Activations and temporaries.
+            /// Arena for activations and temporaries.
             pub arena: Arena = Workspace "activations" s.arena;
         }
     }
 }
 
-/// Batches of the largest size whose losses are kept until they are read.
+/// Number of full-size batches whose losses fit into the buffer that is read back.
 pub const MAX_KEPT: usize = 16;
 
 impl BatchBuffers {
-    /// Keeps the losses of the batch that was evaluated, of `n` tokens, at an offset. The host does not wait.
+    /// Copies the losses of the last evaluated batch, `n` tokens, to offset `at` of the kept losses. Asynchronous.
     pub fn keep_losses(&mut self, at: usize, n: usize) -> Result<(), GpuError> {
         let losses = self.losses.part(0..n)?;
         self.kept_losses.part_mut(at..at + n)?.copy_from(&losses)
     }
 
-    /// Room for losses that are kept, tokens.
+    /// Capacity of the kept losses in tokens.
     pub fn room_for_losses(&self) -> usize {
         self.kept_losses.len()
     }
 
-    /// Waits for the losses that are kept, from the first on.
+    /// Waits for the kept losses and copies the first `to.len()` of them.
     pub fn read_losses(&self, to: &mut [f32]) -> Result<(), GpuError> {
         self.kept_losses.read_into(0, to)
     }
 
-    /// Replaces what depends on the sizes of batches, where they changed. Nothing may use it.
+    /// Reallocates all buffers that depend on batch sizes. They must not be in use.
     pub fn resize(&mut self, gpu: &Arc<Gpu>, sizes: &BatchSizes) -> Result<(), GpuError> {
-        // The former activations are given back first.
+        // Frees the old arena before the new one is allocated.
         self.arena = Arena::new(gpu, "activations", 0)?;
         self.arena = Arena::new(gpu, "activations", sizes.arena)?;
         self.tokens = Buf::zeros(gpu, "tokens", sizes.tokens)?;
@@ -85,7 +85,7 @@ impl BatchBuffers {
         Ok(())
     }
 
-    /// Copies a part of a batch to the device: whole sequences, or all of a packed batch.
+    /// Copies the sequences `rows` of a batch, or a whole packed batch, to the device.
     pub fn upload(&mut self, batch: &Batch<'_>, rows: Range<usize>) -> Result<BatchShape, SimError> {
         let shape = shape_of(batch, rows.clone(), !self.lengths.is_empty())?;
         let range = rows.start * batch.seq_len..rows.end * batch.seq_len;
@@ -109,7 +109,7 @@ impl BatchBuffers {
     }
 }
 
-/// Parts of the buffers of a batch that are in use.
+/// The parts of the batch buffers that a batch uses.
 pub struct BatchParts<'a> {
     shape: BatchShape,
     tokens: View<'a, u32>,
@@ -122,7 +122,7 @@ pub struct BatchParts<'a> {
 pub type DeviceBatch<'a> = BatchView<'a, Slice<u32>, Slice<i32>>;
 
 impl<'a> BatchParts<'a> {
-    /// What a batch of this shape uses of tokens and targets, and of lengths and positions.
+    /// Slices the buffers for a batch of shape `shape`.
     pub fn new(
         shape: BatchShape,
         (tokens, targets): (&'a Slice<u32>, &'a Slice<i32>),
@@ -137,7 +137,7 @@ impl<'a> BatchParts<'a> {
         Ok(Self { shape, tokens: tokens.part(0..n)?, targets: targets.part(0..n)?, lengths, positions })
     }
 
-    /// Sequences that begin at this position.
+    /// The batch with its first tokens at position `offset`.
     pub fn at(&self, offset: usize) -> DeviceBatch<'_> {
         DeviceBatch {
             shape: self.shape,

@@ -1,4 +1,4 @@
-//! Layers of blocks of attention and feed-forward layer, on a device.
+//! Device layers of blocks: attention, activation functions, dropout.
 
 use super::{
     error::OpError,
@@ -30,40 +30,40 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Operations of blocks, and how they are computed. They load when they are first used.
+/// Operations of blocks and their implementations. Modules are loaded at first use.
 pub struct BlockOps {
-    /// Which passes over memory are merged.
+    /// Element-wise operations that are fused with others.
     pub fused: Fused,
-    /// Activation functions.
+    /// Activation functions and their gradients.
     pub activation: CudaActivation,
-    /// Dropout.
+    /// Dropout of activations.
     pub dropout: CudaDropout,
-    /// Attention.
+    /// Attention, forward and backward.
     pub attention: CudaAttention,
-    /// Its implementation.
+    /// Implementation of attention; `None`: chosen automatically.
     pub variant: Option<Variant>,
-    /// Rotary positions.
+    /// Rotary position embedding.
     pub rope: CudaRope,
 }
 
-/// Which passes over memory are merged.
+/// Element-wise operations that are fused with others to save passes over memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fused {
-    /// `hidden = f(x Wᵀ + b)`.
+    /// Fuses bias and activation into the GEMM: `hidden = f(x Wᵀ + b)`.
     pub forward: bool,
-    /// `dfc = (dy W) f′(fc)`.
+    /// Fuses the activation's derivative into the GEMM: `dfc = (dy W) f′(fc)`.
     pub backward: bool,
-    /// `y = residual + drop(x)`.
+    /// Fuses dropout with the residual addition: `y = residual + drop(x)`.
     pub dropout: bool,
 }
 
 impl BlockOps {
-    /// Nothing is merged.
+    /// Creates the operations without fusion.
     pub fn new(gpu: &Arc<Gpu>, block: BlockSize) -> Self {
         Self::with(gpu, block, Fused::default(), (None, false))
     }
 
-    /// Attention by this variant, and whether it adds gradients of queries by atomics.
+    /// Creates the operations with an attention variant; `adds_queries`: gradients of queries are accumulated by atomics.
     pub fn with(
         gpu: &Arc<Gpu>,
         block: BlockSize,
@@ -80,52 +80,52 @@ impl BlockOps {
         }
     }
 
-    /// The same on another stream of the device.
+    /// The same operations on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>, block: BlockSize) -> Self {
         Self::with(gpu, block, self.fused, (self.variant, self.attention.is_fast_nondeterministic()))
     }
 }
 
-/// Tables of positions.
+/// Tables of position encodings.
 #[derive(Clone, Copy)]
 pub struct Tables<'a, T: ModelFormat> {
-    /// Angles of rotary ones.
+    /// Angles of rotary positions.
     pub rope: Option<&'a CudaRopeTable>,
-    /// Vectors of those that are not learned, `[T, C]`.
+    /// Fixed (sinusoidal) position vectors, `[T, C]`.
     pub positions: Option<&'a Slice<T>>,
 }
 
-/// Dropout of a step in device memory, of what is dropped.
+/// Dropout settings of a step in device memory; `None`: no dropout.
 #[derive(Clone, Copy, Default)]
 pub struct Noise<'a> {
-    /// Of elements.
+    /// Dropout of elements.
     pub elements: Option<&'a Slice<DropoutStep>>,
-    /// Of attention probabilities.
+    /// Dropout of attention probabilities.
     pub probabilities: Option<&'a Slice<DropoutStep>>,
 }
 
-/// Keys and values of the tokens so far, of all blocks.
+/// KV cache of all blocks.
 pub struct Cache<'a, T: ModelFormat> {
-    /// What appends to it.
+    /// Kernels that append to the cache.
     pub kernels: &'a StepKernels,
-    /// `[blocks, context, n_kv d]`
+    /// Keys, `[blocks, context, n_kv d]`.
     pub keys: &'a mut Slice<T>,
-    /// `[blocks, context, n_kv d]`
+    /// Values, `[blocks, context, n_kv d]`.
     pub values: &'a mut Slice<T>,
-    /// Number of tokens in it, the new ones included.
+    /// Number of cached tokens, the new ones included; one element.
     pub lengths: &'a Slice<i32>,
 }
 
 impl<T: ModelFormat> Layers<'_, T> {
-    /// Attention whose probabilities are dropped where the step does that.
+    /// Attention with dropout of its probabilities, if the step uses it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
-        // All else is in device memory.
+        // Probability, seed and counters are in device memory.
         let drop = Dropout { p: 0.0, seed: 0, layer_site: of.site, offset: 0 };
         let dropout = AttentionDropout { drop, step: 0, first_token: 0, keys: of.context };
         Attention { dropout: self.noise.probabilities.map(|_| dropout), ..of.op }
     }
 
-    /// Attention of new tokens to those in the cache, to which their keys and values are appended.
+    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached ones.
     fn attend_to_cache(
         &mut self,
         of: &SelfAttention,

@@ -1,4 +1,4 @@
-//! What every trained model holds on a device: weights and the state of their optimiser, what the steps were.
+//! Device buffers of every trained model: weights, optimiser state, step records.
 
 use super::{
     error::OpError,
@@ -26,24 +26,24 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// What the sizes of [`Trained`] follow from.
+/// Sizes that determine [`Trained`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainedSizes {
-    /// Elements of the parameters.
+    /// Number of elements of all parameters, padding included.
     pub n: usize,
-    /// Elements of the gradient and of each moment: those of the parameters, or 0 of a model that is not trained.
+    /// Number of elements of the gradient and of each moment: `n`, or 0 if the model is not trained.
     pub n_trained: usize,
-    /// Named parameters.
+    /// Number of named parameters.
     pub views: usize,
 }
 
 impl TrainedSizes {
-    /// Of parameters.
+    /// Sizes for the parameters of `map`.
     pub fn new(map: &ParameterMap) -> Self {
         Self { n: map.len(), n_trained: map.len(), views: map.views().len() }
     }
 
-    /// Temporaries of an update in which any of these matrices may be one of Muon, bytes.
+    /// Bytes of temporaries of an update in which any of `matrices` may use Muon.
     pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> usize {
         let all = CudaOptimizer::temporaries(map, matrices);
         all.into_iter().map(|temporary| Arena::bytes_of(&[temporary])).sum()
@@ -51,56 +51,56 @@ impl TrainedSizes {
 }
 
 buffers! {
-    /// Weights, the state of their optimiser, and what the steps were.
+    /// Weights, optimiser state and step records.
     pub struct Trained<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: TrainedSizes) {
         "parameters" {
-            /// Master weights.
+            /// Master weights in f32.
             pub weights: Buf<f32> = State "weights" s.n;
-            /// Weights in the format of the model, unless it is f32.
+            /// Rounded weights in the format of the model; empty if that is f32.
             pub copy: Buf<T> = Derived "rounded weights" if T::HAS_COPY { s.n } else { 0 };
         }
         "gradient" {
-            /// Of the step.
+            /// Gradient of the step, summed over its micro-batches.
             pub gradient: Buf<f32> = Workspace "gradient" s.n_trained;
         }
         "optimiser" {
-            /// First moments.
+            /// First moments of AdamW, momentum of Muon.
             pub means: Buf<f32> = State "first moments" s.n_trained;
-            /// Second moments.
+            /// Second moments of AdamW.
             pub squares: Buf<f32> = State "second moments" s.n_trained;
-            /// Updates, loss scale.
+            /// Update count and loss scale.
             pub state: Buf<OptimizerState> = Derived "optimiser state" 1;
-            /// Learning rate and others.
+            /// Learning rate and other settings of the update.
             pub settings: Cell<OptimizerSettings> = Derived "optimiser settings" 1;
-            /// Rules of groups.
+            /// Update rule of each parameter group.
             rules: Buf<OptimizerRule> = Derived "rules of parameters" s.views;
-            /// Group of each run of parameters.
+            /// Group of each run of [`ALIGN`] parameters.
             groups: Buf<u16> = Derived "groups of parameters" s.n / ALIGN;
         }
         "batch" {
-            /// What the host says about the step.
+            /// Host inputs of a step: record index and number of targets.
             pub params: Cell<StepParams> = Workspace "step" 1;
-            /// Gradient of the loss of a target; loss scale of the step.
+            /// Gradient of the loss of one target, and the loss scale of the step.
             pub scale: Buf<f32> = Workspace "gradient of a loss" 2;
             /// Sum of the losses of the step.
             pub total: Buf<LossTotal> = Workspace "loss" 1;
         }
         "readback" {
-            /// Losses and norms of steps that the host has not read.
+            /// Losses and norms of steps that the host has not read: a ring of [`MAX_WAITING_STEPS`] records.
             records: Buf<StepRecord> = Readback "records of steps" MAX_WAITING_STEPS;
             /// Ranges of the named parameters.
             views: Buf<ViewRange> = Derived "ranges of parameters" s.views;
-            /// Sums of squares of parts of the parameters.
+            /// Partial sums of squares per parameter.
             partials: Buf<f64> = Workspace "sums of squares" 3 * s.views * VIEW_PARTS as usize;
-            /// Norms of the named parameters in the steps that the host has not read.
+            /// Norms of the named parameters in the steps that the host has not collected, one row per step.
             norms: Buf<f32> = Readback "norms of parameters" [MAX_WAITING_STEPS, 3 * s.views];
-            /// Weights before a step whose changes are measured.
+            /// Weights before the step, if changes are measured.
             before: Option<Buf<f32>> = Workspace "weights before a step" 0;
         }
         plain {
-            /// The groups that rules and groups on the device are of.
+            /// Groups whose rules and tables are on the device.
             known: Option<ParameterGroups> = None;
-            /// How the next update is computed.
+            /// Plan of the next update.
             pub update: UpdatePlan = UpdatePlan::default();
             /// Whether the next update measures norms of parameters.
             pub measures: bool = false;
@@ -108,17 +108,18 @@ buffers! {
     }
 }
 
-/// How an update is computed.
+/// Plan of an optimiser update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UpdatePlan {
-    /// Matrices of Muon.
+    /// Matrices that Muon updates.
     pub matrices: Vec<MatrixRun>,
-    /// Newton-Schulz iterations.
+    /// Newton-Schulz iterations per update.
     pub iterations: u32,
 }
 
 impl<T: ModelFormat> Trained<T> {
-    /// Before step 0. Of the settings, seed and rounding count.
+    /// Writes the initial optimiser state and the parameter ranges. Only seed and rounding of `settings` matter at this
+    /// point.
     pub fn begin_training(
         &mut self,
         map: &ParameterMap,
@@ -139,12 +140,12 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Copies elements to the host.
+    /// Copies elements of a state buffer to the host.
     pub fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), GpuError> {
         self.buffer(buffer).read_into(start, to)
     }
 
-    /// Copies elements from the host.
+    /// Copies elements of a state buffer from the host; new weights are rounded.
     pub fn write(
         &mut self,
         buffer: StateBuffer,
@@ -162,7 +163,7 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Rounds all weights anew, where the model has a copy: as the last update did.
+    /// Rounds all weights to the model's copy, with the random draws of the last update.
     pub fn round(&mut self, optimizer: &CudaOptimizer, pass: &mut Pass) -> Result<(), GpuError> {
         let (settings, state, is_stochastic) = (&self.settings, &self.state, self.is_stochastic());
         T::keep(&mut self.copy, &self.weights, |weights, copy| match is_stochastic {
@@ -176,13 +177,14 @@ impl<T: ModelFormat> Trained<T> {
         self.settings.value().is_stochastic != 0
     }
 
-    /// State of the optimiser beside its moments.
+    /// Optimiser state other than the moments.
     pub fn counters(&self) -> Result<Counters, GpuError> {
         let state = self.state.read()?.first().copied().unwrap_or_default();
         Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
     }
 
-    /// Sets it. Draws of the rounding depend on the number of updates.
+    /// Sets the optimiser state other than the moments, and rounds the weights again if the draws of stochastic rounding
+    /// change.
     pub fn set_counters(
         &mut self,
         counters: Counters,
@@ -195,7 +197,7 @@ impl<T: ModelFormat> Trained<T> {
         if self.is_stochastic() { self.round(optimizer, &mut Pass::default()) } else { Ok(()) }
     }
 
-    /// Appends what the steps `from..to` were.
+    /// Appends the statistics of the recorded steps `steps`.
     pub fn read_records(&self, steps: Range<u64>, out: &mut Vec<StepStats>) -> Result<(), GpuError> {
         for part in waiting(steps) {
             out.extend(self.records.read_range(part)?.into_iter().map(|record| StepStats {
@@ -224,7 +226,7 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Sets how the following updates are computed. Whether captured ones are no longer valid.
+    /// Sets how further updates are computed. Returns whether a captured update is no longer valid.
     pub fn set_update(
         &mut self,
         map: &ParameterMap,
@@ -247,7 +249,7 @@ impl<T: ModelFormat> Trained<T> {
         Ok(true)
     }
 
-    /// Clears the loss and the gradient of a step, but for the ranges that are written before they are read, in order.
+    /// Clears the loss and the gradient of a step, except the ranges `written`, in ascending order, which are overwritten.
     pub fn begin_step(
         &mut self,
         kernels: &StepKernels,
@@ -267,7 +269,7 @@ impl<T: ModelFormat> Trained<T> {
         gradient.clear_range(from..end)
     }
 
-    /// Keeps the weights where their changes are measured; the update follows.
+    /// Saves the weights before the update if their changes are measured.
     pub fn keep_before(&mut self) -> Result<(), GpuError> {
         match self.before.as_mut().filter(|_| self.measures) {
             Some(before) => before.copy_from(&self.weights),
@@ -275,7 +277,7 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Updates the weights by their gradient. `used` says which matrices have one, where that is not all.
+    /// Updates the weights. `used` selects the matrices that have a gradient; `None`: all.
     pub fn optimize(
         &mut self,
         (ops, map): (&ModelOps, &ParameterMap),
@@ -296,7 +298,7 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Measures and records a step.
+    /// Measures norms if requested, and records the loss and gradient norm of the step.
     pub fn record_step(&mut self, kernels: &StepKernels, pass: &mut Pass) -> Result<(), GpuError> {
         let Self { weights, gradient, params, scale, total, state, records, .. } = self;
         let Self { views, partials, norms, before, measures, .. } = self;
@@ -311,7 +313,7 @@ impl<T: ModelFormat> Trained<T> {
     }
 }
 
-/// Where the records of steps are: ranges of a ring of [`MAX_WAITING_STEPS`], oldest first.
+/// Ranges of the ring of [`MAX_WAITING_STEPS`] records that hold `steps`, oldest first.
 pub fn waiting(steps: Range<u64>) -> impl Iterator<Item = Range<usize>> {
     let most = MAX_WAITING_STEPS as u64;
     let mut at = steps.start.max(steps.end.saturating_sub(most));

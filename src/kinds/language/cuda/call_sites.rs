@@ -1,4 +1,4 @@
-//! Which implementation multiplies where: one for all multiplications, and others for some.
+//! GEMM implementation per call site: a default for all multiplications, and overrides for some.
 
 use super::layers::ModelOps;
 use crate::nn::{
@@ -8,35 +8,35 @@ use crate::nn::{
 };
 use std::collections::HashMap;
 
-/// A multiplication of a linear layer or by its weights.
+/// A multiplication with the weights of a linear layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
-    /// `y = x Wᵀ`.
+    /// Forward: `y = x Wᵀ`.
     Outputs,
-    /// `dx = dy W`.
+    /// Backward to the input: `dx = dy W`.
     InputGradients,
-    /// `dW = dyᵀ x`.
+    /// Backward to the weights: `dW = dyᵀ x`.
     WeightGradients,
-    /// Those of Muon, which makes the update of W orthogonal.
+    /// Newton-Schulz iterations of Muon, which orthogonalise the update of W.
     Update,
 }
 
 impl Product {
-    /// Those of the layer, forward and backward.
+    /// Multiplications of the forward and backward passes.
     pub const OF_PASSES: [Self; 3] = [Self::Outputs, Self::InputGradients, Self::WeightGradients];
 }
 
-/// The implementations of some multiplications, by matrix of weights; `None` is chosen automatically.
+/// GEMM implementations by weight matrix and product; `None`: chosen automatically.
 pub type CallSites = HashMap<(ViewId, Product), Option<Backend>>;
 
 impl ModelOps {
-    /// How a multiplication by these weights is computed.
+    /// GEMM options for a product with these weights.
     pub fn options_of(&self, weight: ViewId, product: Product) -> Options {
         let backend = self.call_sites.get(&(weight, product)).copied();
         Options { backend: backend.unwrap_or(self.options.backend), ..self.options }
     }
 
-    /// How Muon multiplies these matrices of parameters.
+    /// GEMM options of Muon for these matrices.
     pub fn options_of_update(&self, map: &ParameterMap, matrices: &MatrixRun) -> Options {
         let start = matrices.first.start;
         let is_it =
@@ -47,7 +47,7 @@ impl ModelOps {
         }
     }
 
-    /// Why another implementation than a chosen one is used.
+    /// Says why a selected implementation is not used; `None` if it is.
     pub fn notice(&self) -> Option<String> {
         let mut backends = [self.options.backend].into_iter().chain(self.call_sites.values().copied());
         backends.find_map(|backend| self.gemm.notice(backend))

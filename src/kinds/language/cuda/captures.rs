@@ -1,14 +1,14 @@
-//! Passes that are captured into graphs.
+//! Passes captured as CUDA graphs.
 
 use super::error::OpError;
 use crate::gpu::{Gpu, Graph, Pass, nvtx};
 use std::{collections::HashMap, fmt::Debug, hash::Hash};
 
-/// Passes that are kept.
+/// Largest number of passes kept; beyond it all are dropped.
 const MOST: usize = 32;
 
-/// Passes by what they compute: computed once (`None`), or captured. What a pass launches follows from its key and from what is
-/// in memory; else it is [forgotten](Self::forget). It is dropped before the buffers that its launches name.
+/// Passes by key: run once (`None`), or captured. The launches of a pass must depend only on its key and on device memory;
+/// otherwise the pass has to be [dropped](Self::forget). Must be dropped before the buffers that the launches reference.
 pub struct Captures<K>(HashMap<K, Option<Graph>>);
 
 impl<K> Default for Captures<K> {
@@ -18,7 +18,7 @@ impl<K> Default for Captures<K> {
 }
 
 impl<K: Copy + Debug + Eq + Hash> Captures<K> {
-    /// Computes a pass: launch by launch the first time and while kernels are measured, else as a graph.
+    /// Runs a pass: launch by launch the first time and while kernels are profiled, otherwise as a graph.
     pub fn run(
         &mut self,
         gpu: &Gpu,
@@ -40,8 +40,8 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
         if place.is_none() {
             let mut refused = None;
             let record = |pass: &mut Pass| launch(pass).map_err(|error| error.into_gpu(DOING, &mut refused));
-            // SAFETY: the graph names buffers of this backend, which are not replaced without dropping it, and is dropped
-            // before them.
+            // SAFETY: the graph references buffers of this backend. They are not replaced without dropping the graph, and
+            // it is dropped before them.
             let graph = unsafe { Graph::capture(gpu, record) };
             if let Some(why) = refused {
                 return Err(OpError::Refused(why));
@@ -49,8 +49,8 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
             match graph {
                 Ok(graph) => *place = Some(graph),
                 Err(error) if error.is_sticky() => return Err(error.into()),
-                // What other threads do on this device can invalidate a capture, or fail the library's calls in it: the
-                // next pass tries again.
+                // Work of other threads on this device can invalidate a capture, or make library calls fail in it: the next
+                // pass tries again.
                 Err(error) => {
                     tracing::warn!("a pass is computed launch by launch: {error}");
                     return launch(pass);
@@ -60,7 +60,7 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
         Ok(place.as_mut().map_or(Ok(()), Graph::launch)?)
     }
 
-    /// Drops a pass, or all of them. The device does not compute one.
+    /// Drops one pass; `None`: all. The device must not be executing it.
     pub fn forget(&mut self, what: Option<K>) {
         match what {
             Some(what) => drop(self.0.remove(&what)),

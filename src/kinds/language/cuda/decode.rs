@@ -1,21 +1,21 @@
-//! Decoders on a device: texts in pieces that fit the buffers of training.
+//! Device decoders: read a text in chunks that fit the buffers of training.
 
 use super::error::OpError;
 use crate::{kinds::language::backend::Decoder, sim::SimError};
 
-/// Reads pieces of a text into a cache.
+/// Reads chunks of a text into a KV cache.
 pub trait PieceReader {
-    /// Tokens of the cache at most, and of the vocabulary.
+    /// Context and vocabulary size.
     fn limits(&self) -> [usize; 2];
-    /// Tokens that are read at once at most.
+    /// Largest number of tokens per chunk.
     fn piece(&self) -> usize;
-    /// Appends tokens to a cache of `first`, and their logits to `logits`.
+    /// Appends `tokens` to a cache that holds `first` tokens, and appends their logits to `logits`.
     fn read(&mut self, first: usize, tokens: &[u32], logits: &mut Vec<f32>) -> Result<(), OpError>;
-    /// Forgets what is not written again by the next text.
+    /// Clears state that the next text does not overwrite.
     fn clear(&mut self) {}
 }
 
-/// Reads tokens one after the other, or some at a time; the results are the same.
+/// Reads tokens one at a time or in chunks; the results are the same.
 pub struct PieceDecoder<R> {
     reader: R,
     len: usize,
@@ -23,7 +23,7 @@ pub struct PieceDecoder<R> {
 }
 
 impl<R: PieceReader> PieceDecoder<R> {
-    /// With an empty cache.
+    /// Creates a decoder with an empty cache.
     pub const fn new(reader: R) -> Self {
         Self { reader, len: 0, logits: vec![] }
     }

@@ -10,24 +10,24 @@ use crate::{
     sim::SimError,
 };
 
-/// Why a pass was not computed.
+/// Reasons why a pass failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {
-    /// The device failed.
+    /// A driver or device error.
     #[error(transparent)]
     Gpu(#[from] GpuError),
-    /// An operation refused its sizes or its backend.
+    /// An operation rejected its sizes or its backend.
     #[error("the model cannot compute this batch: {0}")]
     Refused(String),
 }
 
 impl OpError {
-    /// A view that should have two dimensions.
+    /// The error for a weight that does not have two dimensions.
     pub fn no_matrix() -> Self {
         Self::Refused("a weight is no matrix".to_owned())
     }
 
-    /// The error of the device, or the refusal in its place; `refused` keeps the text.
+    /// Converts to a [`GpuError`]; for a rejection, `refused` keeps its message.
     pub fn into_gpu(self, doing: &str, refused: &mut Option<String>) -> GpuError {
         match self {
             Self::Gpu(error) => error,

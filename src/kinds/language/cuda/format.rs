@@ -1,4 +1,4 @@
-//! Formats of weights and activations.
+//! Number formats of weights and activations.
 
 use crate::{
     gpu::{Buf, GpuError, Slice, View},
@@ -6,24 +6,24 @@ use crate::{
     num::elements::{Bf16, Element, F16},
 };
 
-/// f32, f16 or bf16: where the weights of the model are.
+/// f32, f16 or bf16: the number format in which layers compute.
 pub trait ModelFormat: Storage + Element {
-    /// Whether the weights are a rounded copy of the master weights.
+    /// Whether the layers' weights are a rounded copy of the f32 master weights.
     const HAS_COPY: bool;
-    /// The weights that the layers use.
+    /// The weights that the layers read.
     fn weights<'a>(master: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self>;
-    /// The copy, or another tensor, as numbers are rounded to it.
+    /// The copy, or another tensor, as the target of rounding; [`Copy::None`] for f32.
     fn copy(copy: &mut Slice<Self>) -> Copy<'_>;
-    /// Where a tensor is computed in f32: in its place, or in `room`, from which [`keep`](Self::keep) takes it.
+    /// Where to compute a tensor in f32: in place for f32, else in `room`, from which [`keep`](Self::keep) rounds it.
     fn wide<'a>(own: &'a mut Slice<Self>, room: &'a mut Slice<f32>) -> &'a mut Slice<f32>;
-    /// f32 in this format: the same memory, or rounded to the begin of `room` by `round`.
+    /// Converts f32 to this format: the same memory for f32, else rounded by `round` to the beginning of `room`.
     fn rounded<'a>(
         x: &'a Slice<f32>,
         room: &'a mut Slice<Self>,
         round: impl FnOnce(&Slice<f32>, Copy<'_>) -> Result<(), GpuError>,
     ) -> Result<View<'a, Self>, GpuError>;
 
-    /// Rounds what was computed in `room` to its place.
+    /// Rounds a result in `room` to its tensor; no operation for f32.
     fn keep(
         own: &mut Slice<Self>,
         room: &Slice<f32>,

@@ -1,4 +1,4 @@
-//! The kernels under `kernels/language`: the beginning and the record of a step, norms of parameters, caches.
+//! Kernels under `kernels/language`: begin and record a step, norms of parameters, KV caches.
 
 use crate::{
     device_constants, device_struct,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 const MAX_RECORDS: usize = MAX_WAITING_STEPS;
-/// Parts that a view is summed in.
+/// Number of partial sums per parameter.
 pub const VIEW_PARTS: u32 = 32;
 
 const CONSTANTS: &[Constant] = device_constants![MAX_RECORDS, VIEW_PARTS];
@@ -103,5 +103,5 @@ kernels! {
     }
 }
 
-/// Every module that kinds share.
+/// Modules that all kinds share.
 pub const MODULES: &[ModuleSpec] = &[StepKernels::SPEC];

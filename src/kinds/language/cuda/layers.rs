@@ -1,4 +1,4 @@
-//! Layers that all models have, on a device: embedding, norms, linear layers, logits with their losses. Those of blocks are in
+//! Device layers that all models have: embedding, norms, linear layers, logits and losses. Layers of blocks are in
 //! [`blocks`](super::blocks).
 
 use super::{
@@ -31,37 +31,37 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Operations that every model uses, and how multiplications are computed.
+/// Operations that every model uses, and their implementations.
 pub struct ModelOps {
-    /// Matrix multiplication.
+    /// Matrix multiplications and their implementations.
     pub gemm: CudaGemm,
-    /// Its backend.
+    /// Default GEMM options.
     pub options: Options,
-    /// Other backends of some multiplications.
+    /// GEMM implementations of individual multiplications.
     pub call_sites: CallSites,
-    /// Norms.
+    /// Layer norm and RMS norm.
     pub norm: CudaNorm,
-    /// Sums of tensors.
+    /// Element-wise sums and bias gradients.
     pub elementwise: CudaElementwise,
-    /// Embeddings.
+    /// Token and position embeddings.
     pub embedding: CudaEmbedding,
-    /// Losses.
+    /// Cross-entropy losses and their gradients.
     pub cross_entropy: CudaCrossEntropy,
-    /// Optimisers.
+    /// AdamW and Muon kernels.
     pub optimizer: CudaOptimizer,
-    /// Threads of a block.
+    /// Threads per block of element-wise kernels.
     pub block: BlockSize,
-    /// Those of blocks.
+    /// Operations of blocks.
     pub blocks: BlockOps,
 }
 
 impl ModelOps {
-    /// Loads what is loaded ahead.
+    /// Creates the operations, and loads the modules that are not loaded at first use.
     pub fn new(gpu: &Arc<Gpu>, options: Options, block: BlockSize) -> Result<Self, GpuError> {
         Self::with(gpu, CudaGemm::new(gpu), options, block, BlockOps::new(gpu, block))
     }
 
-    /// The same on another stream of the device.
+    /// The same operations on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let blocks = self.blocks.beside(gpu, self.block);
         let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block, blocks)?;
@@ -91,41 +91,41 @@ impl ModelOps {
     }
 }
 
-/// A pass over a batch: what layers read, and where launches and temporaries go.
+/// State of a pass over a batch: inputs of the layers, workspace, and where to launch.
 pub struct Layers<'a, T: ModelFormat> {
-    /// Operations.
+    /// Operations and their implementations.
     pub ops: &'a ModelOps,
-    /// Ranges of the weights.
+    /// Parameter map of the weights.
     pub map: &'a ParameterMap,
-    /// Weights.
+    /// All weights, in the layout of `map`.
     pub weights: &'a Slice<T>,
-    /// The batch.
+    /// Batch that the pass reads.
     pub batch: DeviceBatch<'a>,
-    /// Tables of positions.
+    /// Tables of position encodings.
     pub tables: Tables<'a, T>,
-    /// Dropout.
+    /// Dropout of the step.
     pub noise: Noise<'a>,
-    /// Keys and values of earlier tokens, that new tokens attend to.
+    /// KV cache of earlier tokens; `None`: no cache.
     pub cache: Option<Cache<'a, T>>,
-    /// What gradients of a loss need.
+    /// Scale and total of the loss; `None`: no gradients.
     pub loss: Option<Loss<'a>>,
-    /// Raised where a token is out of range.
+    /// Set to nonzero if a token is out of range.
     pub flag: &'a mut Slice<u32>,
-    /// Temporaries.
+    /// Arena frame for temporaries.
     pub frame: &'a Frame<'a>,
-    /// Launches.
+    /// Pass that collects the launches.
     pub pass: &'a mut Pass,
 }
 
-/// What the loss needs besides activations.
+/// Scale and total of the loss.
 pub struct Loss<'a> {
-    /// Gradient of the loss of a target, one element.
+    /// Gradient of the loss of one target, one element.
     pub scale: &'a Slice<f32>,
-    /// Sum of the losses.
+    /// Sum of the losses of all targets.
     pub total: &'a mut Slice<LossTotal>,
 }
 
-/// The gradient of a parameter, and that of another one.
+/// Mutable gradients of a weight and of its bias.
 fn pair<'g>(
     gradient: &'g mut Slice<f32>,
     map: &ParameterMap,
@@ -142,7 +142,7 @@ fn pair<'g>(
 }
 
 impl<'a, T: ModelFormat> Layers<'a, T> {
-    /// Without tables, dropout, cache and loss.
+    /// Creates a pass without tables, dropout, cache and loss.
     pub fn new(
         (ops, map): (&'a ModelOps, &'a ParameterMap),
         weights: &'a Slice<T>,
@@ -155,17 +155,17 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Self { ops, map, weights, batch, tables, noise, cache: None, loss: None, flag, frame, pass }
     }
 
-    /// A parameter.
+    /// Values of a parameter.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, T>, OpError> {
         Ok(self.weights.part(self.map.view(id).range())?)
     }
 
-    /// Outputs and inputs of a matrix.
+    /// Numbers of outputs and inputs of a matrix.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], OpError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| OpError::no_matrix())
     }
 
-    /// `x Wᵀ` with what follows it, in a format that may be another.
+    /// Computes `x Wᵀ` with an epilogue; the output may have another format.
     pub fn linear_with<O: Storage>(
         &mut self,
         weight: ViewId,
@@ -180,7 +180,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`; `epilogue` follows the first.
+    /// Computes `dx = dy W` with an epilogue, `dW += dyᵀ x` and `db += Σ dy`.
     pub fn linear_backward_with<O: Storage>(
         &mut self,
         (weight, bias): Weight,
@@ -211,7 +211,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(Embedding::new(self.batch.tokens.len(), rows, width, seq_len).offset(self.batch.offset))
     }
 
-    /// The loss, with the gradient of its input in a format that may be another.
+    /// Computes the losses and gradients of the head; `dx` may have another format.
     pub fn head_backward_with<O: Storage>(
         &mut self,
         of: HeadMatrix,
@@ -229,7 +229,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// Logits and losses of some tokens at a time, and where they are asked for the gradients.
+    /// Computes logits and losses in chunks of rows, and the gradients if requested.
     fn head_rows<O: Storage>(
         &mut self,
         of: HeadMatrix,
@@ -243,7 +243,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
             let (frame, n) = (outer.frame(), rows.len());
             let mut logits = frame.take::<T>("logits", n * padded)?;
             let x = x.part(rows.start * width..rows.end * width)?;
-            // No bias: its temporaries would be taken from the outer frame.
+            // Without a bias, because its temporaries would come from the outer frame.
             self.linear((of.weight, None), &x, &mut logits, None)?;
             let op = CrossEntropy { rows: n, vocab: of.vocab, padded };
             let targets = self.batch.targets.part(rows.clone())?;
@@ -375,7 +375,7 @@ impl<T: ModelFormat> Backward for Layers<'_, T> {
     }
 }
 
-/// Numbers of a tensor in f32.
+/// Converts the elements of a tensor to f32.
 pub fn widened<T: Storage>(x: &[T]) -> Vec<f32> {
     x.iter().map(|x| x.widen()).collect()
 }

@@ -1,24 +1,25 @@
-//! What models of all language kinds share on a GPU. A kind implements [`DeviceModel`]: its layers, by operations of `nn` and
-//! its own kernels, and what they hold.
+//! Parts that models of all language kinds share on a GPU. A kind implements [`DeviceModel`]: its layers, composed of
+//! operations of `nn` and its own kernels, and their buffers.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`model`] | what a kind declares |
+//! | [`model`] | trait that a kind implements |
 //! | [`backend`], [`captures`] | steps, evaluations and readings; captured passes |
-//! | [`buffers`], [`batch`] | weights and the state of their optimiser; a batch and its activations |
+//! | [`buffers`], [`batch`] | weights and optimiser state; a batch and its activations |
 //! | [`layers`], [`blocks`] | embedding, norms, linear layers, losses; attention, activation functions, dropout |
-//! | [`call_sites`] | which implementation multiplies where |
-//! | [`decode`], [`text_copy`] | texts in pieces; a copy of the model that writes them beside the steps |
-//! | [`plan`] | groups of tensors in an arena, sizes of batches |
-//! | [`format`](mod@format), [`error`], [`kernels`], [`modules`] | formats of weights, errors of passes, kernels of a step, modules to load |
+//! | [`call_sites`] | GEMM implementation per call site |
+//! | [`decode`], [`text_copy`] | decoding in chunks; a copy of the model that samples texts concurrently with steps |
+//! | [`plan`] | tensor groups in an arena, batch sizes |
+//! | [`format`](mod@format), [`error`] | number formats, errors of passes |
+//! | [`kernels`], [`modules`] | kernels of a step, modules to load |
 //!
 //! # A step
 //!
-//! Tokens of a micro-batch are copied to the device, its gradients are computed and added up, then all parameters are
-//! updated. Gradients and losses of a batch and the update are captured as CUDA graphs at their second use, one per size of a batch;
-//! what changes from step to step (learning rate, number of the step, loss scale, number of targets) is read from device
-//! memory. The host waits for the batch before the last one only, so that it can stop between two batches; losses and norms
-//! wait in a ring until they are read.
+//! Each micro-batch is copied to the device and its gradients are accumulated; then all parameters are updated. The passes
+//! of a batch and the update are captured as CUDA graphs at their second use, one per batch shape. Values that change from
+//! step to step (learning rate, step index, loss scale, number of targets) are read from device memory. The host waits only
+//! for the batch before the last one, so that it can stop between batches; losses and norms are kept in a ring until the
+//! host reads them.
 
 pub mod backend;
 pub mod batch;

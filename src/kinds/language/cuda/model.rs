@@ -1,4 +1,4 @@
-//! What a kind declares of its model on a device: its layers, and the buffers that they use beside those of every model.
+//! The trait of a kind's model on a device: its layers, and the buffers that only they use.
 
 use super::{
     batch::{BatchBuffers, BatchSizes},
@@ -27,43 +27,44 @@ use std::{
     sync::Arc,
 };
 
-/// A model of a kind on a device: its layers. [`CudaBackend`](super::CudaBackend) does what all models have in common.
+/// Layers of a kind's model on a device. [`CudaBackend`](super::CudaBackend) implements the parts that all models share.
 pub trait DeviceModel: Send + Sized + 'static {
-    /// Format of the weights that layers multiply.
+    /// Number format of the weights that layers multiply.
     type Format: ModelFormat;
-    /// Buffers beside those of every model.
+    /// Buffers that only this kind has.
     type Buffers: Buffers<Memory = Arc<Gpu>, Sizes: Send> + Send;
-    /// Passes that can be captured. What one launches follows from this value and from what is in memory, else the captured
-    /// passes are dropped by [`CudaBackend::forget`](super::CudaBackend::forget).
+    /// Key of a pass that can be captured. The launches of a pass must depend only on this key and on device memory;
+    /// otherwise its capture is dropped by [`CudaBackend::forget`](super::CudaBackend::forget).
     type Captured: Copy + Debug + Eq + Hash + Send;
-    /// What the host keeps of the steps.
+    /// Per-step state of the kind on the host.
     type HostState: Default + Send;
-    /// Kernels of the kind.
+    /// Modules of the kind's own kernels.
     const MODULES: &'static [ModuleSpec];
 
-    /// What every model has.
+    /// Context, vocabulary, parameters and operations.
     fn parts(&self) -> ModelParts<'_>;
-    /// Ranges of the gradient, in order, that the first micro-batch of a step writes; to the others all of them add.
+    /// Ascending ranges of the gradient that the first micro-batch of a step overwrites; all other gradients are
+    /// accumulated.
     fn first_written(&self) -> Vec<Range<usize>> {
         vec![]
     }
-    /// Sizes for batches of up to that many sequences of the context.
+    /// Buffer sizes for batches of up to `sequences` sequences of the context length.
     fn sizes(&self, sequences: usize) -> SizesOf<Self>;
-    /// Bytes of an arena for a batch.
+    /// Arena bytes for a pass over a batch.
     fn arena_bytes(&self, shape: &BatchShape) -> usize;
-    /// Bytes of an arena for a text that is continued.
+    /// Arena bytes for decoding a text.
     fn text_arena_bytes(&self) -> usize;
-    /// Adds the memory of its tables and operations.
+    /// Adds the memory of tables and operations to the report.
     fn report(&self, to: &mut MemoryReport);
-    /// The same model on another stream of its device.
+    /// The same model on the stream of another handle to its device.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError>;
-    /// Copies what decoders read beside weights.
+    /// Copies the state that decoders read besides weights.
     fn copy_state(from: &Self::Buffers, to: &mut Self::Buffers) -> Result<(), GpuError> {
         let _ = (from, to);
         Ok(())
     }
 
-    /// Launches a pass.
+    /// Launches the kernels of a pass.
     fn launch(
         &self,
         kernels: &StepKernels,
@@ -71,9 +72,9 @@ pub trait DeviceModel: Send + Sized + 'static {
         what: Self::Captured,
         pass: &mut Pass,
     ) -> Result<(), OpError>;
-    /// The update, which measures norms of parameters or does not.
+    /// Key of the optimiser update, by whether it measures norms of parameters.
     fn update(measures: bool) -> Self::Captured;
-    /// The pass that writes the [losses](BatchBuffers::losses) of a batch in memory, without gradients and random draws.
+    /// Key of the pass that writes the [losses](BatchBuffers::losses) of the uploaded batch, without gradients and dropout.
     fn losses(shape: BatchShape) -> Self::Captured;
     /// A decoder with an empty cache.
     fn decoder<'a>(
@@ -84,30 +85,30 @@ pub trait DeviceModel: Send + Sized + 'static {
     ) -> Box<dyn Decoder + 'a>;
 }
 
-/// What every model has.
+/// Context, vocabulary, parameters and operations of a model.
 #[derive(Clone, Copy)]
 pub struct ModelParts<'a> {
-    /// Tokens of a sequence at most.
+    /// Largest number of tokens per sequence.
     pub context: usize,
-    /// Tokens of the vocabulary.
+    /// Vocabulary size in tokens.
     pub vocab: usize,
     /// Names and ranges of the parameters.
     pub map: &'a ParameterMap,
-    /// Operations.
+    /// Operations and their implementations.
     pub ops: &'a ModelOps,
-    /// Seed of the model.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Whether weights in bf16 are rounded stochastically after an update.
+    /// Whether an update rounds bf16 weights stochastically.
     pub is_stochastic: bool,
 }
 
 buffers! {
-    /// What a model holds on a device.
+    /// All device buffers of a model.
     pub struct ModelBuffers<M: DeviceModel, struct: DeviceModel>(gpu: Arc<Gpu>, s: SizesOf<M>) {
         groups {
-            /// What its layers use.
+            /// Buffers that only this kind has.
             pub kind: M::Buffers = s.kind;
-            /// Weights and the state of their optimiser.
+            /// Weights, optimiser state and step records.
             pub trained: Trained<M::Format> = s.trained;
             /// A batch and its activations.
             pub batch: BatchBuffers = s.batch;
@@ -115,23 +116,23 @@ buffers! {
     }
 }
 
-/// What the sizes of [`ModelBuffers`] follow from.
+/// Sizes that determine [`ModelBuffers`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelSizes<S> {
-    /// Of the buffers of its kind.
+    /// Sizes of the kind's own buffers.
     pub kind: S,
-    /// Of weights and their optimiser.
+    /// Sizes of weights and optimiser state.
     pub trained: TrainedSizes,
-    /// Of batches.
+    /// Sizes of the batch buffers.
     pub batch: BatchSizes,
 }
 
-/// Those of a model.
+/// Buffer sizes of model `M`.
 pub type SizesOf<M> = ModelSizes<<<M as DeviceModel>::Buffers as Buffers>::Sizes>;
 
 impl<S> ModelSizes<S> {
-    /// For batches of a shape, which may have lengths or not, whose passes need an arena of so many bytes. Any of the matrices may
-    /// become one of Muon.
+    /// Sizes for batches of `shape` whose passes need `arena` bytes; `is_divided`: batches may be padded or packed. The
+    /// arena also fits an update in which Muon updates any of `matrices`.
     pub fn new(
         kind: S,
         map: &ParameterMap,
@@ -145,15 +146,15 @@ impl<S> ModelSizes<S> {
     }
 }
 
-/// A micro-batch of a step, in memory.
+/// An uploaded micro-batch of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct MicroBatch<'a> {
-    /// On the host.
+    /// The batch in host memory.
     pub batch: &'a Batch<'a>,
-    /// Its sizes.
+    /// Shape of the uploaded batch.
     pub shape: BatchShape,
-    /// Tokens of the step before it.
+    /// Tokens of the step in earlier micro-batches.
     pub first_token: usize,
-    /// Sequences of the step before it.
+    /// Sequences of the step in earlier micro-batches.
     pub first_sequence: usize,
 }

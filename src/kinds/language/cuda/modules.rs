@@ -1,4 +1,4 @@
-//! The modules that models of language load, for the progress of their compilation.
+//! Modules that language models load, listed to show the progress of their compilation.
 
 use super::kernels::StepKernels;
 use crate::{
@@ -6,7 +6,8 @@ use crate::{
     nn::{cross_entropy, embedding, norm, optimizer::cuda::OptimizerKernels, storage::Format},
 };
 
-/// Those of every model: of embedding and norms in one format, of logits in another. Sums of losses are f32.
+/// Modules of every model: embedding and norms in format `layers`, cross-entropy in format `logits` and in f32 for the sums
+/// of losses.
 pub fn of_every_model(layers: Format, logits: Format) -> Vec<ModuleSpec> {
     let mut modules = vec![
         StepKernels::SPEC,

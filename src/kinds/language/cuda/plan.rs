@@ -1,4 +1,4 @@
-//! Tensors in an arena of a device, and the sizes of batches in its memory.
+//! Allocation of tensors from a device arena, and shapes of batches in it.
 
 use super::error::OpError;
 use crate::{
@@ -20,7 +20,7 @@ impl<'f, T: CudaType> TakeFrom<&'f Frame<'_>> for ViewMut<'f, T> {
     }
 }
 
-/// Sizes of some sequences of a batch, see [`BatchShape::of`].
+/// Shape of some sequences of a batch, or an error where [`BatchShape::of`] has none.
 pub fn shape_of(batch: &Batch<'_>, rows: Range<usize>, is_divided: bool) -> Result<BatchShape, OpError> {
     BatchShape::of(batch, rows, is_divided).ok_or_else(|| OpError::Refused(UNDIVIDED.to_owned()))
 }

@@ -1,8 +1,8 @@
-//! A copy of a model that writes a text on a stream of its own, while the model takes further steps.
+//! A copy of a model that samples a text on its own stream, concurrently with training steps.
 //!
-//! The copy holds what a decoder reads: weights and what the kind adds, a batch of one sequence, caches. Its launches are those of
-//! the model's own decoder, so that the texts have the same bits. It is made when the first text is due, where that leaves most of
-//! the free memory free; else texts are written between two steps.
+//! The copy holds the state that a decoder reads: weights, state that the kind adds, a batch of one sequence and KV caches.
+//! It launches the same kernels as the model's own decoder, so the texts are bit-identical. It is allocated when the first
+//! text is due, if it needs at most half of the free memory; otherwise texts are sampled between steps.
 
 use super::{
     buffers::TrainedSizes,
@@ -17,9 +17,9 @@ use crate::{
 };
 use std::{cell::RefCell, sync::Arc};
 
-/// A model with its buffers, for texts.
+/// A model and its buffers for sampling.
 pub struct TextCopy<M: DeviceModel> {
-    /// Captured passes, dropped before the buffers that they name.
+    /// Captured passes; declared first, so that they are dropped before the buffers that they reference.
     captures: RefCell<Captures<M::Captured>>,
     network: M,
     kernels: StepKernels,
@@ -28,7 +28,7 @@ pub struct TextCopy<M: DeviceModel> {
 }
 
 impl<M: DeviceModel> TextCopy<M> {
-    /// With weights that are 0; `None` if it would take more than half of the free memory.
+    /// Allocates a copy with zero weights; `None` if it would take more than half of the free memory.
     pub fn new(of: &M, gpu: &Gpu) -> Result<Option<Self>, GpuError> {
         let sizes = sizes(of);
         let needed = ModelBuffers::<M>::predict(&sizes).on(Place::Device);
@@ -41,8 +41,8 @@ impl<M: DeviceModel> TextCopy<M> {
         Ok(Some(Self { captures: RefCell::default(), kernels: StepKernels::load(&gpu)?, network, buffers, gpu }))
     }
 
-    /// Copies what decoders read, as it is behind the launches of `gpu` so far and before those to come. Neither the host nor other
-    /// launches wait for the texts.
+    /// Copies the state that decoders read, ordered after all launches on `gpu` so far and before later ones. Neither the
+    /// host nor other launches wait for the sampling of texts.
     pub fn copy(&mut self, from: &ModelBuffers<M>, gpu: &Gpu) -> Result<(), GpuError> {
         let to = self.buffers.get_mut();
         self.gpu.wait(&Mark::now(gpu)?)?;
@@ -52,7 +52,7 @@ impl<M: DeviceModel> TextCopy<M> {
         gpu.wait(&Mark::now(&self.gpu)?)
     }
 
-    /// Device memory held, bytes.
+    /// Device memory held, in bytes.
     pub fn bytes(&self) -> u64 {
         let mut report = self.buffers.try_borrow().map_or_else(|_| MemoryReport::default(), |b| b.held());
         self.network.report(&mut report);
@@ -60,7 +60,7 @@ impl<M: DeviceModel> TextCopy<M> {
     }
 }
 
-/// What a decoder uses: no gradient, no moments, one sequence.
+/// Buffer sizes of a decoder: no gradient, no moments, one sequence.
 fn sizes<M: DeviceModel>(of: &M) -> SizesOf<M> {
     let mut sizes = of.sizes(1);
     sizes.trained = TrainedSizes { n_trained: 0, ..sizes.trained };

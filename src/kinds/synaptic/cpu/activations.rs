@@ -1,4 +1,4 @@
-//! What the forward pass leaves for the backward pass.
+//! Activations that the forward pass keeps for the backward pass, and workspace.
 
 use super::network::{Extent, zeros};
 use crate::{
@@ -16,99 +16,99 @@ use crate::{
 /// Activations of a block, `[tokens, …]`.
 #[derive(Default)]
 pub struct BlockActivations<R> {
-    /// Output of the first norm.
+    /// Output of the first norm, `[tokens, C]`.
     pub norm_1: Vec<R>,
-    /// Its statistics.
+    /// Statistics of the first norm, `[tokens, 2]`.
     pub stats_1: Vec<R>,
-    /// Queries before their norm, rotated, `[tokens, H D]`.
+    /// Queries after rotation and before their norm, `[tokens, H D]`.
     pub q_in: Vec<R>,
-    /// Keys before their norm, rotated, `[tokens, Hkv D]`.
+    /// Keys after rotation and before their norm, `[tokens, Hkv D]`.
     pub k_in: Vec<R>,
-    /// Queries.
+    /// Normalised queries, `[tokens, H D]`.
     pub q: Vec<R>,
-    /// Keys.
+    /// Normalised keys, `[tokens, Hkv D]`.
     pub k: Vec<R>,
     /// Values, `[tokens, Hkv D]`.
     pub v: Vec<R>,
     /// Statistics of the norms of queries, `[tokens H, 2]`.
     pub stats_q: Vec<R>,
-    /// Statistics of the norms of keys.
+    /// Statistics of the norms of keys, `[tokens Hkv, 2]`.
     pub stats_k: Vec<R>,
-    /// Probabilities of attention, `[B, H, T, T]`; 0 where invisible.
+    /// Attention probabilities, `[B, H, T, T]`; 0 for masked edges.
     pub probabilities: Vec<R>,
-    /// Derivative of the presynaptic bias of an edge by its logit, `[B, H, T, T]`; empty without release.
+    /// Derivative of the presynaptic bias of an edge with respect to its logit, `[B, H, T, T]`; empty without release.
     pub factor: Vec<R>,
-    /// Output of attention.
+    /// Output of attention, `[tokens, C]`.
     pub attention: Vec<R>,
-    /// Input plus projected attention.
+    /// Sum of the block's input and the projected attention, `[tokens, C]`.
     pub mid: Vec<R>,
-    /// Output of the second norm.
+    /// Output of the second norm, `[tokens, C]`.
     pub norm_2: Vec<R>,
-    /// Its statistics.
+    /// Statistics of the second norm, `[tokens, 2]`.
     pub stats_2: Vec<R>,
-    /// What the router decided.
+    /// Selected experts, gates and groups of the router.
     pub routing: Routing<R>,
     /// Activations of the experts.
     pub mixture: MixtureWork<R>,
 }
 
-/// Workspace of all blocks.
+/// Workspace that all blocks share.
 #[derive(Default)]
 pub struct Shared<R> {
-    /// Attention or its gradients, head by head: `[B, H, T, D]`.
+    /// Output of attention or its gradient in head-major order, `[B, H, T, D]`.
     pub by_head: Vec<R>,
     /// Gradients of keys and values, `[2, B, Hkv, T, D]`.
     pub kv_by_head: Vec<R>,
 }
 
-/// Input of the logits, and the losses.
+/// Intermediates of the head.
 #[derive(Default)]
 pub struct Head<R> {
-    /// Input of the logits.
+    /// Output of the final norm, `[tokens, C]`.
     pub norm_f: Vec<R>,
-    /// Statistics of the last norm.
+    /// Statistics of the final norm, `[tokens, 2]`.
     pub stats_f: Vec<R>,
-    /// Logits of some tokens, then their gradients.
+    /// Workspace for logits and then their gradients, for a chunk of rows.
     pub logits: Vec<R>,
     /// Loss of each token.
     pub losses: Vec<R>,
-    /// Logarithm of the sum of the softmax over the vocabulary, of each token.
+    /// Log-sum-exp of the logits of each token.
     pub lse: Vec<R>,
 }
 
-/// Gradients of activations.
+/// Gradients of the activations of one block.
 #[derive(Default)]
 pub struct Gradients<R> {
-    /// Of the residual stream.
+    /// Gradient of the residual stream, `[tokens, C]`.
     pub d: Vec<R>,
-    /// Of the output of a norm.
+    /// Gradient of the output of a norm, `[tokens, C]`.
     pub d_norm: Vec<R>,
-    /// Of the output of attention.
+    /// Gradient of the output of attention, `[tokens, C]`.
     pub d_attention: Vec<R>,
-    /// Of queries, `[tokens, H D]`, and of keys and values, `[2, tokens, Hkv D]`.
+    /// Gradients of the queries, `[tokens, H D]`, and of keys and values, `[2, tokens, Hkv D]`.
     pub d_heads: [Vec<R>; 2],
-    /// Of gates, `[tokens, k]`.
+    /// Gradients of the gates, `[tokens, k]`.
     pub d_gates: Vec<R>,
-    /// Memory of the router's backward pass.
+    /// Workspace of the router's backward pass.
     pub router: RouterWork<R>,
 }
 
-/// Activations of a model, and the gradients of the block that is passed back.
+/// Activations of a model, and gradients for the block in its backward pass.
 #[derive(Default)]
 pub struct Activations<R> {
     /// Inputs of the blocks, and the output of the last one.
     pub streams: Vec<Vec<R>>,
-    /// By block.
+    /// Activations of each block.
     pub blocks: Vec<BlockActivations<R>>,
-    /// Workspace of all blocks.
+    /// Workspace that all blocks share.
     pub shared: Shared<R>,
-    /// Of the logits.
+    /// Intermediates of the head.
     pub head: Head<R>,
-    /// Gradients.
+    /// Gradients of the activations of the current block.
     pub gradients: Gradients<R>,
 }
 
-/// Makes a buffer of at least that length; contents may be anything.
+/// Grows a buffer to at least `len` elements; its contents are unspecified.
 fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimError> {
     if buffer.len() < len {
         *buffer = Vec::new();
@@ -118,7 +118,7 @@ fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimErr
 }
 
 impl<R: Real + Default> BlockActivations<R> {
-    /// Makes room for so many tokens, with that many edges; those of attention to a cache are not kept.
+    /// Grows the buffers to `n` tokens and `edges` edges per block; with a KV cache, edges are not kept.
     pub fn reserve(&mut self, config: &Config, n: usize, (edges, has_factor): (usize, bool)) -> Result<(), SimError> {
         let (width, kv) = (config.width, config.kv_width());
         for (buffer, columns) in [
@@ -144,7 +144,7 @@ impl<R: Real + Default> BlockActivations<R> {
 }
 
 impl<R: Real + Default> Activations<R> {
-    /// Makes room for sequences; `has_factor` if edges keep the derivative of their bias.
+    /// Grows the buffers to fit the sequences; `has_factor`: derivatives of the presynaptic bias are kept.
     pub fn reserve(&mut self, config: &Config, extent: Extent, has_factor: bool) -> Result<(), SimError> {
         let (n, width, kv) = (extent.n_tokens(), config.width, config.kv_width());
         let edges = (extent.n_edges(config.heads), has_factor);
@@ -177,7 +177,7 @@ impl<R: Real + Default> Activations<R> {
         room(&mut head.logits, LOGIT_ROWS.min(n) * config.padded_vocab())
     }
 
-    /// Bytes for sequences.
+    /// Bytes of the activations of the sequences.
     pub fn bytes(config: &Config, extent: Extent) -> u64 {
         let (width, kv, k) = (config.width, config.kv_width(), config.top_k);
         let router = 3 * config.experts + 2 * (config.experts + 24) + 1;

@@ -1,4 +1,4 @@
-//! The CPU as a backend.
+//! CPU backend of the synaptic model.
 
 use super::{decoder::CpuDecoder, trainer::Trainer};
 use crate::{
@@ -20,11 +20,11 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// A model in f32 on some threads.
+/// A synaptic model that computes in f32 on a thread pool.
 pub type CpuBackend = cpu::backend::CpuBackend<Trainer<f32>>;
 
 impl CpuBackend {
-    /// With zero weights.
+    /// Creates the backend with zero weights.
     pub fn new(
         config: &Config,
         layout: &Arc<Layout>,

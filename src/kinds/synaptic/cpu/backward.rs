@@ -1,4 +1,4 @@
-//! The loss, and operations of the [backward pass](crate::kinds::synaptic::network::Backward).
+//! CPU implementation of the loss and of the operations of the [backward pass](crate::kinds::synaptic::network::Backward).
 
 use super::{
     activations::{Activations, BlockActivations, Gradients, Head, Shared},
@@ -29,19 +29,19 @@ use crate::{
     sim::SimError,
 };
 
-/// Gradients of a batch: of all parameters, of the weight of a loss.
+/// Inputs of the gradient computation of a batch.
 pub struct BackwardInput<'a, R> {
-    /// Tokens.
+    /// Token ids, `[tokens]`.
     pub tokens: &'a [u32],
-    /// Targets.
+    /// Target ids, `[tokens]`.
     pub targets: &'a [i32],
-    /// Sequences.
+    /// Number and length of the sequences.
     pub extent: Extent,
-    /// Random draws.
+    /// Addresses of the random draws; `None`: no draws.
     pub noise: Option<&'a Noise>,
-    /// Gradient of the loss of each target.
+    /// Gradient of the loss with respect to the loss of one target.
     pub scale: R,
-    /// Gradient of the auxiliary loss of each block.
+    /// Gradient of the loss with respect to the auxiliary loss of a block.
     pub aux_weight: f64,
 }
 
@@ -50,15 +50,15 @@ impl<R: Real + Default> Network<R> {
         &mut gradient[self.layout.map.view(id).range()]
     }
 
-    /// Losses of all tokens, from activations of [`Network::forward`].
+    /// Computes the losses of all tokens from the activations of [`Network::forward`].
     pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>, stop: &StopFlag) -> Result<Outcome, SimError> {
         let (mut pass, extent) = (Pass::default(), Extent { sequences: 1, seq_len: targets.len() });
         let mut run = Run { targets, stop: stop.clone(), ..Run::new(self, &[], extent, &mut pass) };
         outcome(run.losses(&mut acts.head))
     }
 
-    /// Losses of all tokens, and the gradients of their sum times `scale` plus the auxiliary losses, added to `gradient`.
-    /// First-order contributions of experts are added to `contributions` (`[L, E]`).
+    /// Computes the losses of all tokens, and adds the gradients of `scale` times their sum plus the weighted auxiliary
+    /// losses to `gradient`. Adds the first-order contributions of experts to `contributions` (`[L, E]`).
     pub fn backward(
         &self,
         input: &BackwardInput<'_, R>,
@@ -75,7 +75,8 @@ impl<R: Real + Default> Network<R> {
         outcome(done.and_then(|()| network::blocks_backward(&mut run, &streams, blocks, s, t, gradient)))
     }
 
-    /// Of the factor s = temperature / sqrt(D) of logits: `Σ q dq / temperature`.
+    /// Adds the gradients of the temperatures: of s = temperature / sqrt(D) it is `Σ q dq / s`, so of the temperature `Σ q
+    /// dq / temperature`.
     fn temperature_backward(&self, b: usize, q: &[R], dq: &[R], gradient: &mut [R]) {
         let (d, width) = (self.config.head_dim(), self.config.width);
         let root = (d as f64).sqrt();
@@ -89,7 +90,7 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Of the gradient `dy` of normalised heads, that of their linear layer in `dx`.
+    /// Backpropagates `dy`, the gradient of the normalised heads, through norm and rotation to `dx`.
     fn heads_backward(
         &self,
         seq_len: usize,
@@ -105,7 +106,7 @@ impl<R: Real + Default> Network<R> {
         self.rotate((seq_len, 0), heads, dx, true)
     }
 
-    /// `dx = dy W + beta dx`, `dW += dyᵀ x`. Looks at the stop flag.
+    /// Computes `dx = dy W + beta dx` and `dW += dyᵀ x`. Checks the stop flag.
     fn linear_backward(
         &self,
         weight: ViewId,
@@ -122,7 +123,7 @@ impl<R: Real + Default> Network<R> {
         multiply(&by_input, dy, x, self.part(gradient, weight), None, stop)
     }
 
-    /// Adds the gradients of a LayerNorm.
+    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters.
     fn norm_backward(
         &self,
         of: Norm,
@@ -261,7 +262,8 @@ impl<R: Real + Default> Backward for Run<'_, R> {
         let (dx, dq) = (&mut d_norm[..n * width], &dq[..n * width]);
         let (dk, dv) = other[..2 * n * kv].split_at(n * kv);
         let x = &a.norm_1[..n * width];
-        // The gradient of attention's output is used up: its place is that of inputs of norms.
+        // The gradient of attention's output is no longer needed: its buffer receives the gradients of the inputs of the
+        // norms.
         let before = &mut d_attention[..n * width];
         let q_in = (&a.q_in[..n * width], &a.stats_q[..2 * n * c.heads]);
         network.heads_backward(extent.seq_len, c.heads, dq, q_in, before)?;

@@ -1,4 +1,4 @@
-//! Prediction of the next token with a cache of keys, values and the states of synapses.
+//! Decoder with a cache of keys, values and synaptic states.
 
 use super::{
     activations::{BlockActivations, Head, Shared},
@@ -26,18 +26,18 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// What a block remembers of a text.
+/// Cache of a block for one text.
 pub struct Cache<R> {
-    /// `[T, Hkv D]`
+    /// Keys, `[T, Hkv D]`.
     keys: Vec<R>,
-    /// `[T, Hkv D]`
+    /// Values, `[T, Hkv D]`.
     values: Vec<R>,
-    /// Synapses of each query head.
+    /// Synaptic states of each query head.
     synapses: Vec<KeyState<R>>,
     presynaptic: Presynaptic,
 }
 
-/// A cache. Tokens may be pushed in pieces of any length: the results are the same.
+/// Decoder with a cache. Tokens may be pushed in chunks of any length with the same results.
 pub struct CpuDecoder<'a, R> {
     network: &'a Network<R>,
     presynaptic: Presynaptic,
@@ -48,7 +48,7 @@ pub struct CpuDecoder<'a, R> {
 }
 
 impl<'a, R: Real + Default> CpuDecoder<'a, R> {
-    /// With an empty cache.
+    /// Creates a decoder with an empty cache.
     pub fn new(network: &'a Network<R>) -> Result<Self, SimError> {
         let (c, presynaptic) = (&network.config, network.presynaptic(None));
         let cache = || zeros("cache of keys and values", c.context * c.kv_width());
@@ -64,7 +64,7 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         Ok(Self { network, presynaptic, len: 0, caches, plastic: None, logits: vec![] })
     }
 
-    /// Writes after each token.
+    /// Enables plasticity: the memory is written after each token.
     pub fn plastic(mut self, op: PlasticityRule) -> Self {
         let genomes = self.network.layout.blocks.iter().map(|block| self.network.weight(block.genome));
         let phenotypes = genomes.map(|genome| genome.chunks_exact(GENES).map(Phenotype::of).collect());
@@ -72,14 +72,15 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         self
     }
 
-    /// Synapses of a query head after the tokens so far.
+    /// Synaptic states of a query head after the tokens so far.
     pub fn synapses(&self, block: usize, head: usize) -> &KeyState<R> {
         &self.caches[block].synapses[head]
     }
 }
 
 impl<R: Real + Default> Cache<R> {
-    /// Attention of new tokens to all so far, of which `known` are in the cache: `y` is `[n, H D]`, and `by_head` has room for as many.
+    /// Attends from new tokens to all tokens so far, of which `known` are in the cache. Writes `y` `[n, H D]`; `by_head` is
+    /// workspace of the same size.
     pub fn attend(
         &mut self,
         network: &Network<R>,
@@ -109,7 +110,7 @@ impl<R: Real + Default> Cache<R> {
     }
 }
 
-/// Output `[n, D]` of a query head for `n` tokens after `len` others.
+/// Computes the output `[n, D]` of a query head for `n` tokens that follow `len` others.
 fn attend<R: Real + Default>(
     network: &Network<R>,
     (block, head): (usize, usize),

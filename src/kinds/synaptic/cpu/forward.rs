@@ -1,4 +1,4 @@
-//! Operations of the [forward pass](crate::kinds::synaptic::network::Forward).
+//! CPU implementation of the operations of the [forward pass](crate::kinds::synaptic::network::Forward).
 
 use super::{
     activations::{Activations, BlockActivations, Head, Shared},
@@ -28,47 +28,47 @@ use crate::{
     sim::SimError,
 };
 
-/// Where the random draws of a training step are.
+/// Addresses of the random draws of a training step.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
     /// Seed of the model.
     pub seed: u64,
-    /// Number of the step.
+    /// Index of the step.
     pub step: u64,
-    /// Sequences of the step before these.
+    /// Sequences of the step before this micro-batch.
     pub first: usize,
-    /// Sequences of the step.
+    /// Total number of sequences of the step.
     pub sequences: usize,
 }
 
-/// One pass over a batch.
+/// A pass over a batch.
 pub struct Run<'a, R> {
-    /// The model.
+    /// Weights, routers and sizes of the model.
     pub network: &'a Network<R>,
-    /// Tokens.
+    /// Token ids, `[tokens]`.
     pub tokens: &'a [u32],
-    /// Targets, for losses.
+    /// Target ids, `[tokens]`, for losses.
     pub targets: &'a [i32],
-    /// Sequences.
+    /// Number and length of the sequences.
     pub extent: Extent,
-    /// Random draws of release, in training.
+    /// Addresses of the random draws of release in training; `None`: no draws.
     pub noise: Option<&'a Noise>,
-    /// Tokens in the cache, and the cache of each block that new tokens attend to.
+    /// Number of cached tokens, and the cache of each block; `None`: no cache.
     pub cache: Option<(usize, &'a mut [Cache<R>])>,
-    /// What tokens of a text write.
+    /// Memory that the tokens of a text write; `None`: no plasticity.
     pub plastic: Option<&'a mut Plastic<R>>,
-    /// Gradients of the loss of each target, and of the auxiliary loss of each block.
+    /// Gradients of the loss with respect to the loss of one target, and to the auxiliary loss of a block.
     pub scales: (R, f64),
-    /// First-order contributions of experts, which are added to, `[L, E]`.
+    /// First-order contributions of experts, accumulated, `[L, E]`.
     pub contributions: &'a mut [f64],
-    /// Looked at between operations.
+    /// Stop flag, checked between operations.
     pub stop: StopFlag,
-    /// Times of the parts.
+    /// Pass that collects the times of the operations.
     pub pass: &'a mut Pass,
 }
 
 impl<'a, R: Real + Default> Run<'a, R> {
-    /// Without targets, random draws and cache.
+    /// Creates a pass without targets, random draws and cache.
     pub fn new(network: &'a Network<R>, tokens: &'a [u32], extent: Extent, pass: &'a mut Pass) -> Self {
         let (scales, stop) = ((R::zero(), 0.0), pass.stop.clone());
         let (targets, contributions): (&[i32], &mut [f64]) = (&[], &mut []);
@@ -89,8 +89,8 @@ impl<'a, R: Real + Default> Run<'a, R> {
 }
 
 impl<R: Real + Default> Network<R> {
-    /// Activations of tokens up to the input of the logits. Release is random with `noise` only. Looks at the stop
-    /// flag between operations.
+    /// Computes the activations of tokens up to the input of the logits. Release is random only with `noise`. Checks the
+    /// stop flag between operations.
     pub fn forward(
         &self,
         tokens: &[u32],
@@ -107,24 +107,24 @@ impl<R: Real + Default> Network<R> {
         outcome(done.and_then(|()| run.last_norm(streams[self.config.layers], head, shared)))
     }
 
-    /// Vectors of tokens.
+    /// Looks up the embeddings of tokens.
     pub fn embed(&self, tokens: &[u32], y: &mut [R]) -> Result<(), SimError> {
         let op = Embedding::new(tokens.len(), self.config.padded_vocab(), self.config.width, tokens.len().max(1));
         embedding::forward(&op, tokens, self.weight(self.layout.wte), None, None, y).map_err(refused)
     }
 
-    /// Factors of the logits of all query heads of a block.
+    /// Scales of the logits of all query heads of a block.
     pub fn head_scales(&self, block: usize) -> Vec<R> {
         (0..self.config.heads).map(|head| self.head_scale(block, head)).collect()
     }
 
-    /// Release without random draws, unless there is `noise`.
+    /// Release mechanism; deterministic without `noise`.
     pub fn presynaptic(&self, noise: Option<&Noise>) -> Presynaptic {
         let op = self.dynamics.presynaptic;
         if noise.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// The random draws of the first head of a block.
+    /// Addresses of the random draws of the first head of a block.
     pub fn draws(&self, block: usize, noise: Option<&Noise>) -> Option<Draws> {
         noise.map(|noise| Draws {
             seed: noise.seed,
@@ -133,7 +133,7 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Attention of the heads of a block.
+    /// Attention operation over all heads of a block.
     pub const fn heads<'a>(
         &self,
         extent: Extent,
@@ -155,7 +155,7 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Rotates `x` (`[tokens, heads D]`) by its positions in place, then `y = x / rms(x)` by head.
+    /// Rotates `x` (`[tokens, heads D]`) in place by its positions, then computes `y = x / rms(x)` for each head.
     pub fn normalize_heads(
         &self,
         position: (usize, usize),
@@ -170,7 +170,7 @@ impl<R: Real + Default> Network<R> {
     }
 }
 
-/// The used part of each of some buffers.
+/// First `len` elements of each buffer.
 pub fn rows<R>(buffers: &mut [Vec<R>], len: usize) -> Vec<&mut [R]> {
     buffers.iter_mut().map(|buffer| &mut buffer[..len]).collect()
 }

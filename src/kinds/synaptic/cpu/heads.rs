@@ -1,19 +1,19 @@
-//! Attention of all heads, with presynaptic release. Of one query head, q, k and v being normalised rows:
+//! CPU attention over all heads with presynaptic release. For one query head, with q, k and v normalised rows:
 //!
 //! ```text
 //! dots = s q kᵀ                     s: temperature / sqrt(D)
-//! logits = dots + bias - barrier    see `presynaptic`; invisible edges are -∞
+//! logits = dots + bias - barrier    see `presynaptic`; masked edges are -∞
 //! P = softmax(logits),  y = P v
 //! ```
 //!
-//! Backward, with f the derivative of an edge's bias by its dot:
+//! The backward pass, with f the derivative of an edge's bias with respect to its dot product:
 //!
 //! ```text
 //! dlogits = P (dy vᵀ - rowsum(P dy vᵀ)),   ddots = dlogits (1 + f)
 //! dq = s ddots k,   dk += s ddotsᵀ q,   dv += Pᵀ dy,   ds = Σ ddots q kᵀ = Σ q dq / s
 //! ```
 //!
-//! Heads are tasks; those that share keys and values are passed back one after another.
+//! Heads are parallel tasks; heads that share keys and values are backpropagated one after another.
 
 use super::network::{Extent, refused};
 use crate::{
@@ -30,53 +30,53 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Attention of the heads of a block.
+/// Attention over all heads of a block.
 #[derive(Clone, Copy)]
 pub struct Heads<'a, R> {
-    /// Sequences.
+    /// Number and length of the sequences.
     pub extent: Extent,
-    /// Query heads, H.
+    /// Number of query heads, H.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// Number of key/value heads, Hkv.
     pub kv_heads: usize,
-    /// Features of a head, D.
+    /// Features per head, D.
     pub head_dim: usize,
-    /// Factors s, `[H]`.
+    /// Scales s of the logits, `[H]`.
     pub scales: &'a [R],
-    /// Release.
+    /// Mechanism of release.
     pub presynaptic: &'a Presynaptic,
-    /// Random draws of the first head of the block, in training.
+    /// Addresses of the random draws of the block's first head in training; `None`: no draws.
     pub draws: Option<Draws>,
-    /// Whether the parts of the forward pass are measured.
+    /// Whether the parts of the forward pass are timed.
     pub profiled: bool,
-    /// Looked at before each head.
+    /// Stop flag, checked before each head.
     pub stop: &'a StopFlag,
 }
 
-/// Queries `[tokens, H D]`, keys and values `[tokens, Hkv D]`.
+/// Queries `[tokens, H D]`, keys and values `[tokens, Hkv D]` of all heads.
 #[derive(Clone, Copy)]
 pub struct Rows<'a, R> {
-    /// Queries.
+    /// Queries, `[tokens, H D]`.
     pub q: &'a [R],
-    /// Keys.
+    /// Keys, `[tokens, Hkv D]`.
     pub k: &'a [R],
-    /// Values.
+    /// Values, `[tokens, Hkv D]`.
     pub v: &'a [R],
 }
 
-/// Buffers of a task.
+/// Workspace of a task.
 struct Scratch<R> {
-    /// `[T, T]`
+    /// Dot products of all edges, `[T, T]`.
     edges: Vec<R>,
     state: KeyState<R>,
 }
 
-/// Rows `[n, D]` of one head within rows of all heads.
+/// Layout of the rows `[n, D]` of one head within rows of all heads.
 const fn rows_of_head(width: usize) -> Layout {
     Layout::rows(width)
 }
 
-/// Probabilities of a row in place of its logits, of which `-∞` ones become 0.
+/// Replaces the logits of a row by probabilities; logits of `-∞` become 0.
 #[inline(always)]
 pub fn softmax<R: Real>(row: &mut [R]) {
     let largest = max(row).f64();
@@ -86,7 +86,7 @@ pub fn softmax<R: Real>(row: &mut [R]) {
     row.iter_mut().for_each(|x| *x *= factor);
 }
 
-/// Probabilities of the visible edges of all queries, in place of their logits.
+/// Loop that replaces the logits of visible edges by probabilities, for all queries.
 struct CausalSoftmax<'a, R> {
     t: usize,
     rows: &'a mut [R],
@@ -105,7 +105,7 @@ impl<R: Real> Loop for CausalSoftmax<'_, R> {
     }
 }
 
-/// Gradients of dots in place of those of probabilities.
+/// Loop that replaces gradients of probabilities by gradients of dot products.
 struct EdgeGradients<'a, R> {
     t: usize,
     probabilities: &'a [R],
@@ -142,8 +142,8 @@ impl<R: Real + Default> Heads<'_, R> {
         presynaptic.mode != Mode::Off
     }
 
-    /// Writes probabilities `[B, H, T, T]`, derivatives of the bias (of the same shape, or empty), and the outputs
-    /// `[tokens, H D]`; `by_head` has room for as many. Returns times, of all threads divided by their number.
+    /// Writes probabilities `[B, H, T, T]`, derivatives of the bias (same shape, or empty), and outputs `[tokens, H D]`;
+    /// `by_head` is workspace of the size of the outputs. Returns the times of the parts, averaged over the threads.
     pub fn forward(
         &self,
         x: Rows<'_, R>,
@@ -184,7 +184,7 @@ impl<R: Real + Default> Heads<'_, R> {
         Scratch { edges: vec![R::zero(); t * t], state: KeyState::fresh(self.presynaptic, t) }
     }
 
-    /// The rows of sequence b from the columns of a head on.
+    /// Rows of sequence b, starting at the columns of a head.
     fn of_head<'x>(&self, b: usize, heads: usize, head: usize, x: &'x [R]) -> &'x [R] {
         &x[(b * self.extent.seq_len * heads + head) * self.head_dim..]
     }
@@ -220,7 +220,7 @@ impl<R: Real + Default> Heads<'_, R> {
         Ok(pass.timings)
     }
 
-    /// `[B, heads, T, D]` as `[B, T, heads, D]`.
+    /// Transposes `[B, heads, T, D]` to `[B, T, heads, D]`.
     fn gather_tokens(&self, heads: usize, by_head: &[R], by_token: &mut [R]) {
         let (t, d) = (self.extent.seq_len, self.head_dim);
         let sequences = by_token.par_chunks_mut(t * heads * d).zip(by_head.par_chunks(t * heads * d));
@@ -233,8 +233,8 @@ impl<R: Real + Default> Heads<'_, R> {
         });
     }
 
-    /// Writes gradients of queries (`[tokens, H D]`), keys and values (`[tokens, Hkv D]`) from that of the output `dy`
-    /// (`[tokens, H D]`). `by_head` has room for `[tokens, H D]`, `kv_by_head` for keys and values.
+    /// Writes the gradients of queries (`[tokens, H D]`), keys and values (`[tokens, Hkv D]` each) from `dy` (`[tokens, H
+    /// D]`), the gradient of the output. `by_head` is workspace of `[tokens, H D]`, `kv_by_head` of keys and values.
     pub fn backward(
         &self,
         x: Rows<'_, R>,
@@ -267,7 +267,7 @@ impl<R: Real + Default> Heads<'_, R> {
         Ok(())
     }
 
-    /// Writes `dq`, adds to `dk` and `dv`.
+    /// Backpropagates through one head: writes `dq`, adds to `dk` and `dv`.
     fn head_backward(
         &self,
         i: usize,

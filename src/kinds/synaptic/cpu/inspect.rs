@@ -1,4 +1,4 @@
-//! Activations, synapses and decisions of a text.
+//! Inspects activations, synapses and routing decisions of a text.
 
 use super::{
     activations::Activations,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl<R: Real + Default> Network<R> {
-    /// Activations of one sequence, without random draws.
+    /// Runs one sequence without random draws and returns its activations.
     pub fn activations(&self, tokens: &[u32]) -> Result<Activations<R>, SimError> {
         let c = &self.config;
         if tokens.len() > c.context || tokens.iter().any(|token| *token as usize >= c.vocab) {
@@ -35,7 +35,7 @@ impl<R: Real + Default> Network<R> {
         Ok(acts)
     }
 
-    /// What a [`Site`] is of one sequence.
+    /// Reads the values of a [`Site`] for one sequence.
     pub fn inspect(&self, tokens: &[u32], site: Site) -> Result<Vec<R>, SimError> {
         let n = tokens.len();
         let (Site::Attention { layer, .. }
@@ -67,7 +67,7 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Logits `[n, n]` of a query head before release: what drives its synapses.
+    /// Attention logits `[n, n]` of a query head before release, which drive its synapses.
     fn drives(&self, acts: &Activations<R>, (layer, head): (usize, usize), n: usize) -> Result<Vec<R>, SimError> {
         let (c, a) = (&self.config, &acts.blocks[layer]);
         if head >= c.heads {
@@ -82,7 +82,7 @@ impl<R: Real + Default> Network<R> {
         Ok(dots)
     }
 
-    /// Presynaptic bias, without the barrier; 0 where invisible.
+    /// Presynaptic bias without the barrier, `[n, n]`; 0 for masked edges.
     fn bias(&self, dots: &[R], n: usize) -> Result<Vec<R>, SimError> {
         let mut op = self.presynaptic(None);
         op.constants.barrier_strength = 0.0;
@@ -95,7 +95,7 @@ impl<R: Real + Default> Network<R> {
         Ok(bias)
     }
 
-    /// What the router of a block decides for each token of one sequence.
+    /// Routing of the tokens of one sequence in a block.
     pub fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<R>, SimError> {
         let mut acts = self.activations(tokens)?;
         let block = acts.blocks.get_mut(layer).ok_or_else(|| refused(format!("there is no block {layer}")))?;

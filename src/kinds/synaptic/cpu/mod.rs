@@ -1,4 +1,4 @@
-//! The model on the CPU: the definition of the kind, generic over f32 and f64.
+//! Reference implementation of the synaptic model on the CPU, generic over f32 and f64.
 //!
 //! ```text
 //! x = wte[token]
@@ -9,19 +9,19 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`network`] | weights, states of the routers, layers that both passes use |
-//! | [`activations`] | what the forward pass leaves for the backward pass |
+//! | [`network`] | weights, router states, layers that both passes use |
+//! | [`activations`] | activations kept for the backward pass, workspace |
 //! | [`heads`] | attention of all heads, with presynaptic release |
-//! | [`forward`], [`backward`] | the passes, written out |
-//! | [`trainer`] | a step: gradients of all micro-batches, clipping, optimiser, states of the routers |
+//! | [`forward`], [`backward`] | operations of the forward and backward pass |
+//! | [`trainer`] | training step: gradients of all micro-batches, clipping, optimiser, router states |
 //! | [`update`] | the optimiser |
-//! | [`decoder`] | prediction with a cache of keys, values and synapses |
+//! | [`decoder`] | decoding with a cache of keys, values and synaptic states |
 //! | [`plastic`] | fast memory of a decoder |
-//! | [`inspect`] | activations, synapses and decisions of a text |
-//! | [`reference`](mod@reference) | the network of the earlier model, for comparisons |
-//! | [`backend`] | all of it in f32, as a [`Backend`](super::backend::Backend) |
+//! | [`inspect`] | activations, synapses and routing decisions of a text |
+//! | [`reference`](mod@reference) | network of the earlier model, for comparisons |
+//! | [`backend`] | the f32 model as a [`Backend`](super::backend::Backend) |
 //!
-//! Sums are taken in orders that follow from the sizes alone: the same bits for any number of threads.
+//! Sums are taken in an order that depends only on sizes: results are bit-identical for any number of threads.
 
 pub mod activations;
 pub mod backend;

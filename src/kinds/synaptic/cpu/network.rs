@@ -1,4 +1,4 @@
-//! Weights, states of the routers, and layers that both passes use.
+//! Weights, router states, and layers that both passes use.
 
 use super::decoder::CpuDecoder;
 pub use crate::kinds::language::cpu::{layers::parts_mut, refused, zeros};
@@ -27,26 +27,26 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Added to the variance in a LayerNorm.
+/// Constant added to the variance in a LayerNorm.
 pub const EPS: f64 = 1e-5;
-/// Added to the mean square of queries and keys.
+/// Constant added to the mean square of queries and keys.
 pub const HEAD_EPS: f64 = 1e-6;
 
-/// Weights and what follows from the sizes of the model.
+/// Weights and router states of a model, and tables computed from its sizes.
 pub struct Network<R> {
-    /// Sizes.
+    /// Sizes and options of the model.
     pub config: Config,
-    /// Ranges of the weights.
+    /// Parameter layout of the model.
     pub layout: Arc<Layout>,
     /// Mechanisms and their constants.
     pub dynamics: Dynamics,
-    /// All weights.
+    /// All weights, in the layout of the parameter map.
     pub weights: Vec<R>,
-    /// States of the routers, by block.
+    /// State of the router of each block.
     pub routers: Vec<RouterState>,
     /// Angles of rotary positions.
     pub rope: RopeTable<R>,
-    /// Gain of the norm of queries and keys, which have none: `[D]`.
+    /// Unit weight for the norm of queries and keys, which has no parameters: `[D]`.
     pub ones: Vec<R>,
 }
 
@@ -56,34 +56,34 @@ impl<R: Real + Default> TextNetwork for Network<R> {
     }
 }
 
-/// An error of experts, or that they were stopped.
+/// Converts an error of the experts; a stop becomes [`SimError::Cancelled`].
 pub fn of_experts(error: ExpertsError) -> SimError {
     if error == ExpertsError::Stopped { SimError::Cancelled } else { refused(error) }
 }
 
-/// Sequences of one length.
+/// Number and length of the sequences of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Sequences, B.
+    /// Number of sequences, B.
     pub sequences: usize,
     /// Tokens per sequence.
     pub seq_len: usize,
 }
 
 impl Extent {
-    /// Tokens.
+    /// Number of tokens.
     pub const fn n_tokens(self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Edges of all heads of a block, visible or not.
+    /// Number of edges of all heads of a block, including masked ones.
     pub const fn n_edges(self, heads: usize) -> usize {
         self.sequences * heads * self.seq_len * self.seq_len
     }
 }
 
 impl<R: Real + Default> Network<R> {
-    /// A copy, if there is memory for it.
+    /// Copies the network; an error if the memory cannot be allocated.
     pub fn copied(&self) -> Result<Self, SimError> {
         Ok(Self {
             config: self.config.clone(),
@@ -96,7 +96,7 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// With zero weights and rested routers without embeddings.
+    /// Creates a network with zero weights and initial router states with zero embeddings.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics) -> Result<Self, SimError> {
         dynamics.check(config)?;
         Ok(Self {
@@ -110,7 +110,7 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Bytes held.
+    /// Memory of weights and tables in bytes.
     pub fn n_bytes(&self) -> u64 {
         let rope = self.rope.cos.len() + self.rope.sin.len();
         ((self.weights.len() + rope) * size_of::<R>()) as u64
@@ -121,30 +121,30 @@ impl<R: Real + Default> Network<R> {
         &self.weights[self.layout.map.view(id).range()]
     }
 
-    /// The declaration of a LayerNorm of that many tokens.
+    /// LayerNorm of `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
     }
 
-    /// `y = LayerNorm(x)`.
+    /// Computes `y = LayerNorm(x)` and its statistics.
     pub fn norm(&self, of: Norm, x: &[R], y: &mut [R], stats: &mut [R]) -> Result<(), SimError> {
         let op = self.norm_op(x.len() / self.config.width);
         norm::forward(&op, x, self.weight(of.weight), Some(self.weight(of.bias)), y, stats).map_err(refused)
     }
 
-    /// The declaration of the norm of heads, `rows` of them.
+    /// RMS norm of `rows` heads.
     pub const fn head_norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.head_dim(), eps: HEAD_EPS, kind: NormKind::Rms }
     }
 
-    /// `y = x Wᵀ`, or with `residual` that added.
+    /// Computes `y = x Wᵀ`, plus `residual` if there is one.
     pub fn linear(&self, weight: ViewId, x: &[R], y: &mut [R], residual: Option<&[R]>) -> Result<(), SimError> {
         let [outputs, inputs] = self.layout.map.view(weight).shape[..] else { return Err(refused("no matrix")) };
         let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
         gemm(&op, x, self.weight(weight), y, residual.map_or(Epilogue::None, Epilogue::Residual)).map_err(refused)
     }
 
-    /// The same of many tokens. Looks at the stop flag.
+    /// Like [`linear`](Self::linear), in parts between which the stop flag is checked.
     pub fn linear_of_batch(
         &self,
         weight: ViewId,
@@ -158,18 +158,18 @@ impl<R: Real + Default> Network<R> {
         multiply(&op, x, self.weight(weight), y, residual, stop)
     }
 
-    /// Logits of normalised tokens.
+    /// Computes the logits of normalised tokens.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
         self.head().logits(x, logits)
     }
 
-    /// The matrix of logits.
+    /// Matrix of logits, with its sizes.
     pub fn head(&self) -> Head<'_, R> {
         Head { weight: self.weight(self.layout.lm_head), width: self.config.width, vocab: self.config.vocab }
     }
 
-    /// Rotates heads by their positions, or by the opposite angles. `x` is `[tokens, heads D]`; the positions of every
-    /// sequence begin at `offset`.
+    /// Rotates heads by the angles of their positions, or back if `is_inverse`. `x` is `[tokens, heads D]`; the positions
+    /// of every sequence begin at `offset`.
     pub fn rotate(
         &self,
         (seq_len, offset): (usize, usize),
@@ -182,13 +182,13 @@ impl<R: Real + Default> Network<R> {
         crate::nn::rope::apply(&op, &self.rope, None, x, is_inverse).map_err(refused)
     }
 
-    /// Factor of the logits of a query head.
+    /// Scale of the logits of a query head: temperature / sqrt(D).
     pub fn head_scale(&self, block: usize, head: usize) -> R {
         let temperature = self.layout.blocks[block].temperature.map_or(R::one(), |view| self.weight(view)[head]);
         temperature * R::of(1.0 / (self.config.head_dim() as f64).sqrt())
     }
 
-    /// The weights of the router of a block.
+    /// Weights of the router of a block.
     pub fn router_weights(&self, block: usize) -> RouterWeights<'_, R> {
         let block = self.layout.blocks[block];
         RouterWeights {
@@ -198,13 +198,13 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// The experts of a block.
+    /// Sizes of the mixture of experts.
     pub const fn mixture(&self) -> Mixture {
         let Config { experts, top_k, width, hidden, .. } = self.config;
         Mixture { experts, top_k, width, hidden }
     }
 
-    /// Their weights.
+    /// Weights of all experts of a block.
     pub fn expert_weights(&self, block: usize) -> ExpertWeights<'_, R> {
         let block = self.layout.blocks[block];
         ExpertWeights {
@@ -215,7 +215,7 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// The weights of one expert.
+    /// Copies the weights of one expert.
     pub fn expert(&self, block: usize, expert: usize) -> ExpertCopy<R> {
         let block = self.layout.blocks[block];
         let of = |view| {

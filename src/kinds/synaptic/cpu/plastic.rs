@@ -1,4 +1,4 @@
-//! What a decoder writes after each token, at the mixture of each block.
+//! Fast memory of a decoder, which is written after each token at the mixture of each block.
 
 use super::network::refused;
 use crate::{
@@ -15,10 +15,10 @@ use crate::{
 };
 use std::collections::{HashMap, hash_map::Entry};
 
-/// What was written, of one text.
+/// Fast memory of one text.
 pub struct Plastic<R> {
     written: Written<R>,
-    /// Of the experts of each block.
+    /// Phenotypes of the experts of each block.
     phenotypes: Vec<Vec<Phenotype>>,
 }
 
@@ -27,22 +27,22 @@ enum Written<R> {
         op: FastMemory,
         blocks: Vec<MemoryState<R>>,
     },
-    /// Experts that were selected, by block and number.
+    /// Experts that were selected so far, by block and index.
     Hebbian {
         op: Constants,
         experts: HashMap<(usize, usize), WrittenExpert<R>>,
     },
 }
 
-/// Tokens at the mixture of a block, `[n, C]` each.
+/// Activations of tokens at the mixture of a block, `[n, C]` each.
 pub struct MixtureTokens<'a, R> {
     /// Input of the mixture.
     pub input: &'a [R],
-    /// What its output is added to.
+    /// Residual stream to which the mixture's output is added.
     pub residual: &'a [R],
-    /// Sum of both; becomes that with what was written.
+    /// Sum of residual stream and mixture; replaced by the sum with the memory's effect.
     pub output: &'a mut [R],
-    /// Which experts made it.
+    /// Experts and gates that the tokens selected.
     pub routing: &'a Routing<R>,
     /// Energy of the experts, `[E]`.
     pub energy: &'a [f32],
@@ -51,7 +51,7 @@ pub struct MixtureTokens<'a, R> {
 }
 
 impl<R: Real> Plastic<R> {
-    /// Nothing is written. `phenotypes` are those of the experts of each block.
+    /// Creates an empty memory. `phenotypes` are those of the experts of each block.
     pub fn new(op: PlasticityRule, phenotypes: Vec<Vec<Phenotype>>) -> Self {
         let written = match op {
             PlasticityRule::Delta(op) => {
@@ -62,7 +62,7 @@ impl<R: Real> Plastic<R> {
         Self { written, phenotypes }
     }
 
-    /// Forgets everything.
+    /// Clears the memory.
     pub fn clear(&mut self) {
         match &mut self.written {
             Written::Delta { op, blocks } => blocks.iter_mut().for_each(|state| *state = MemoryState::new(op)),
@@ -70,7 +70,7 @@ impl<R: Real> Plastic<R> {
         }
     }
 
-    /// Reads and writes what belongs to a block, token by token.
+    /// Reads and writes the memory of a block, token by token, and updates the output.
     pub fn step(&mut self, block: usize, at: MixtureTokens<'_, R>) -> Result<(), SimError> {
         let (n, routing) = (at.routing.tokens.max(1), at.routing);
         let (width, k) = (at.output.len() / n, routing.indices.len() / n);
@@ -107,7 +107,7 @@ const fn of(phenotype: &Phenotype) -> Gains {
     Gains { camkii: phenotype.camkii_gain, pp1: phenotype.pp1_gain }
 }
 
-/// Gains of the genomes of the experts that a token selected, weighted by gates.
+/// Gains of the genomes of the experts that a token selected, weighted by the gates.
 fn gains<R: Real>(routing: &Routing<R>, phenotypes: &[Phenotype], slots: std::ops::Range<usize>) -> Gains {
     let mut sum = Gains { camkii: 0.0, pp1: 0.0 };
     for i in slots {

@@ -1,4 +1,4 @@
-//! A training step: gradients of all micro-batches, the optimiser, then the states of the routers.
+//! Training step on the CPU: gradients of all micro-batches, optimiser, then the router states.
 
 use super::{
     activations::Activations,
@@ -31,36 +31,36 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Tokens of a step whose selected experts are kept.
+/// Number of last tokens of a step whose selected experts are kept.
 const SHOWN_TOKENS: usize = 256;
 
-/// A network with everything that training needs.
+/// A network with its optimiser state and workspace.
 pub struct Trainer<R> {
-    /// Weights and states of the routers.
+    /// Weights and router states.
     pub network: Network<R>,
-    /// Gradient, moments, what the steps were.
+    /// Gradient, moments, counters and step statistics.
     pub state: TrainingState<R>,
-    /// What the experts of each block did in the last step.
+    /// Statistics of the experts of each block in the last step.
     pub experts: Vec<ExpertStep>,
-    /// What scores take from the steps that are not read yet, `[steps, L, E]`.
+    /// Records of experts, for scores, of the steps that were not collected yet, `[steps, L, E]`.
     pub records: Vec<ExpertRecord>,
     activations: Activations<R>,
-    /// The largest micro-batch so far.
+    /// Largest micro-batch so far.
     largest: Option<Extent>,
     seed: u64,
 }
 
-/// What the gradients of a step are of.
+/// Loss and expert statistics of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loss {
     /// Mean loss over the targets, nats.
     pub mean: f64,
-    /// What the experts of each block did.
+    /// Statistics of the experts of each block.
     pub experts: Vec<ExpertStep>,
 }
 
 impl<R: Real + Default> Trainer<R> {
-    /// With zero weights.
+    /// Creates a trainer with zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics, seed: u64) -> Result<Self, SimError> {
         Ok(Self {
             network: Network::new(config, layout, dynamics)?,
@@ -73,21 +73,21 @@ impl<R: Real + Default> Trainer<R> {
         })
     }
 
-    /// Bytes held, with room for micro-batches of that extent.
+    /// Bytes of gradient, weights, moments and activations for micro-batches of `extent`.
     pub fn bytes(config: &Config, layout: &Layout, extent: Extent) -> u64 {
         let state = 4 * layout.map.len() * size_of::<R>();
         state as u64 + Activations::<R>::bytes(config, extent)
     }
 
-    /// Takes a step. A stop leaves everything but the gradient as it was.
+    /// Runs a training step. A stopped step changes only the gradient.
     pub fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let Some(loss) = self.gradients(input.batches, input.step, pass)? else { return Ok(Outcome::Stopped) };
         self.apply(loss, input, pass)?;
         Ok(Outcome::Done)
     }
 
-    /// The mean loss over the targets of all batches, and the gradient with that of the auxiliary losses, of which a batch
-    /// has the weight of its targets; `None` when it was stopped.
+    /// Computes the mean loss over the targets of all batches, and the gradient of it and the auxiliary losses, in which
+    /// each batch is weighted by its number of targets; `None` if stopped.
     pub fn gradients(&mut self, batches: &[Batch<'_>], step: u64, pass: &mut Pass) -> Result<Option<Loss>, SimError> {
         batches.iter().try_for_each(|batch| check(batch, &self.network.config))?;
         let n_targets = batches.iter().map(Batch::n_targets).sum::<usize>().max(1) as f64;
@@ -145,7 +145,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Measures the specialization of experts on one sequence: part of the records of the last step.
+    /// Measures the specialization of experts on one sequence, for the records of the last step.
     pub fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
         let (network, n) = (&self.network, self.network.config.experts);
         let first = self.records.len().saturating_sub(network.config.layers * n);
@@ -158,7 +158,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Changes parameters and the state of their optimiser.
+    /// Applies edits to parameters and moments.
     pub fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
         let TrainingState { m, v, .. } = &mut self.state;
         let mut to = Buffers { p: &mut self.network.weights, m, v };
@@ -171,7 +171,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Frozen blocks keep the state of their router.
+    /// Updates the router states after a step; frozen blocks keep theirs.
     fn update_routers(&mut self, steps: &[ExpertStep], input: &StepInput<'_>) {
         let mut routers = std::mem::take(&mut self.network.routers);
         for (b, (state, step)) in routers.iter_mut().zip(steps).enumerate() {
@@ -183,7 +183,7 @@ impl<R: Real + Default> Trainer<R> {
         self.network.routers = routers;
     }
 
-    /// The extent of a batch, for which there is memory from now on.
+    /// Extent of a batch; records the largest one for the memory report.
     fn extent(&mut self, batch: &Batch<'_>) -> Extent {
         let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
         if self.largest.is_none_or(|largest| largest.n_edges(1) < extent.n_edges(1)) {
@@ -257,7 +257,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
 }
 
 impl ExpertStep {
-    /// What scores take from it, by slot.
+    /// Records for scores, one per slot.
     fn records(&self) -> impl Iterator<Item = ExpertRecord> + '_ {
         let tokens = self.load.tokens.max(1) as f64;
         let of = move |(count, contribution): (&u64, &f64)| ExpertRecord {
@@ -279,7 +279,7 @@ impl ExpertStep {
 }
 
 impl Selection {
-    /// Of the last `most` tokens.
+    /// Selection of the last `most` tokens.
     pub fn last<R: Real>(routing: &experts::Routing<R>, top_k: usize, most: usize) -> Self {
         let slots = routing.tokens.saturating_sub(most) * top_k..routing.tokens * top_k;
         let gates = routing.gates[slots.clone()].iter().map(|gate| gate.f64() as f32).collect();
@@ -287,7 +287,7 @@ impl Selection {
     }
 }
 
-/// Padding at the end changes no other loss, as tokens see earlier ones only.
+/// Checks a batch. Padding at the end has no effect on other losses, because tokens attend only to earlier ones.
 fn check(batch: &Batch<'_>, config: &Config) -> Result<(), SimError> {
     if matches!(batch.lengths, Lengths::Packed(_)) {
         return Err(refused("sequences of different lengths in one row are not possible here"));

@@ -1,7 +1,7 @@
-//! The optimiser: AdamW, and Muon for matrices within blocks, each expert's for itself.
+//! Optimiser: AdamW, and Muon for matrices within blocks, separately for each expert.
 //!
 //! Genomes are not trained. Frozen blocks and experts keep parameters and moments, and their gradients do not count in the
-//! norm. Muon passes over experts without tokens: their gradient is zero, and its direction is not defined.
+//! norm. Muon skips experts without tokens, whose gradient is zero and has no direction.
 
 use super::network::{Network, refused};
 use crate::{
@@ -21,8 +21,8 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Updates the weights and the moments `(m, v)`; `t` is the number of this update from 1. The gradient of frozen experts is
-/// set to 0.
+/// Updates the weights and the moments `(m, v)`; `t` is the index of this update from 1. Sets the gradient of frozen
+/// experts to 0.
 pub fn apply<R: Real + Default>(
     network: &mut Network<R>,
     (m, v): (&mut [R], &mut [R]),
@@ -80,7 +80,7 @@ pub fn apply<R: Real + Default>(
     Ok(Outcome { norm, is_applied: true })
 }
 
-/// The matrices of a view that have a gradient.
+/// Matrices of a view that have a gradient.
 fn matrices(layout: &Layout, id: ViewId, experts: &[ExpertStep]) -> Vec<Matrix> {
     let view = layout.map.view(id);
     match view.shape[..] {
@@ -95,7 +95,7 @@ fn matrices(layout: &Layout, id: ViewId, experts: &[ExpertStep]) -> Vec<Matrix> 
     }
 }
 
-/// What frozen experts keep; genomes are not trained.
+/// Ranges of the parameters of frozen experts.
 pub fn frozen_ranges(layout: &Layout, frozen: &[bool], experts: usize) -> Vec<Range<usize>> {
     let all = (0..frozen.len()).filter(|i| frozen[*i]);
     let ranges = all.filter_map(|i| Some((layout.blocks.get(i / experts)?, i % experts)));

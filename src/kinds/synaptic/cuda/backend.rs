@@ -1,4 +1,4 @@
-//! Training steps of the synaptic model on a device, and what its experts did.
+//! CUDA backend of the synaptic model.
 
 use super::{
     buffers::{DeviceBuffers, SynapticBuffers, arena_bytes, sizes, synapses, text_arena_bytes},
@@ -43,36 +43,36 @@ use std::{
     sync::Arc,
 };
 
-/// What is captured.
+/// Keys of passes that are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Captured {
-    /// Gradients of a batch, and what it does with those of matrices of experts.
+    /// Gradients of a batch; how gradients of expert matrices are stored.
     Gradients(BatchShape, MatrixGradients),
     /// Losses of a batch.
     Losses(BatchShape),
-    /// The update.
+    /// Update of parameters and routers.
     Update {
         /// Whether it measures norms of parameters.
         measures: bool,
     },
-    /// The specialization of experts on a text of that many tokens.
+    /// Specialization of experts on a text of this length.
     Specialization(usize),
-    /// Logits of a token whose place in a text is in memory.
+    /// Logits of one token, whose position is in device memory.
     Token,
 }
 
-/// What the backend knows of experts.
+/// State of the experts on the host.
 #[derive(Default)]
 pub struct Experts {
-    /// Steps whose records were read.
+    /// Number of steps whose records were read.
     pub scored: u64,
-    /// Tokens of the last step, and those of its last micro-batch.
+    /// Tokens of the last step, and of its last micro-batch.
     pub last_tokens: Option<(u64, usize)>,
-    /// What they did in it, once it is asked for.
+    /// Statistics of that step, read on first request.
     last_step: OnceCell<Vec<ExpertStep>>,
 }
 
-/// The synaptic model on a GPU.
+/// The backend of the synaptic model on a GPU.
 pub type SynapticBackend<T> = CudaBackend<Network<T>>;
 
 impl<T: ModelFormat> DeviceModel for Network<T> {
@@ -108,7 +108,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         Network::beside(self, gpu)
     }
 
-    /// States of routers.
+    /// Copies the states of routers.
     fn copy_state(from: &SynapticBuffers<T>, to: &mut SynapticBuffers<T>) -> Result<(), GpuError> {
         to.embeddings.copy_from(&from.embeddings)?;
         to.fatigue.copy_from(&from.fatigue)?;
@@ -159,7 +159,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
 }
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Experts that are all alive and full of energy.
+    /// Initialises the routers: all experts alive with full energy.
     pub fn begin(&mut self) -> Result<(), SimError> {
         let n = self.sizes.kind.layers * self.sizes.kind.experts;
         let b = &mut self.buffers_mut().kind;
@@ -167,7 +167,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(b.alive.write(&vec![1; n])?)
     }
 
-    /// An error unless there is such a block.
+    /// Returns an error if there is no block `layer`.
     pub fn check_layer(&self, layer: usize) -> Result<(), SimError> {
         if layer < self.sizes.kind.layers {
             return Ok(());
@@ -176,7 +176,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Refuses what a device cannot compute.
+/// Rejects mechanisms that the device kernels do not support.
 pub fn check_dynamics(dynamics: &Dynamics, config: &Config) -> Result<(), SimError> {
     dynamics.check(config)?;
     CudaExperts::refusal(&dynamics.router).map_or(Ok(()), |why| Err(SimError::Input(why)))
@@ -186,7 +186,7 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
     fn set_dynamics(&mut self, dynamics: &Dynamics) -> Result<(), SimError> {
         check_dynamics(dynamics, &self.network.config)?;
         if self.network.dynamics != *dynamics {
-            // Constants are arguments of captured launches.
+            // Constants are arguments of captured launches, so all captures are dropped.
             self.forget()?;
             self.network.dynamics.clone_from(dynamics);
             let (context, n) = (self.network.config.context, synapses(&self.network.config, &dynamics.presynaptic));

@@ -1,4 +1,4 @@
-//! Operations of the [backward pass](crate::kinds::synaptic::network::Backward).
+//! CUDA implementation of the operations of the [backward pass](crate::kinds::synaptic::network::Backward).
 
 use super::{
     kernels::{AddTemperatureGradient, MoveHeads, SplitHeadsBackward},
@@ -21,20 +21,20 @@ use crate::{
     },
 };
 
-/// What the experts of all blocks did, which is added to.
+/// Accumulated statistics of the experts of all blocks.
 pub struct Sums<'a> {
-    /// The micro-batch.
+    /// Weight of the micro-batch.
     pub batch: &'a Slice<BatchWeights>,
-    /// Statistics, `[L, E, 32]`.
+    /// Sums of the experts' statistics, `[L, E, 32]`.
     pub experts: &'a mut Slice<f64>,
-    /// Auxiliary losses, `[L]`.
+    /// Sums of the auxiliary losses, `[L]`.
     pub aux: &'a mut Slice<f64>,
-    /// What is done with the gradients of matrices of experts.
+    /// How gradients of expert matrices are stored.
     pub matrices: MatrixGradients,
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Adds the gradients of a LayerNorm.
+    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters.
     fn layer_norm_backward(
         &mut self,
         of: Norm,
@@ -46,7 +46,7 @@ impl<T: ModelFormat> Run<'_, T> {
         self.layers().norm_backward(&op, (of.weight, Some(of.bias)), known, dx, gradient)
     }
 
-    /// `dx = dpacked W`, `dW += dpackedᵀ x`.
+    /// Computes `dx = dpacked W` and `dW += dpackedᵀ x` for the packed projections.
     fn project_packed_backward(
         &mut self,
         b: usize,

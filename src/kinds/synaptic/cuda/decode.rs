@@ -1,4 +1,4 @@
-//! Prediction of the next token with a cache of keys, values and the states of synapses.
+//! Decoder with a cache of keys, values and synaptic states on a device.
 
 use super::{
     backend::Captured,
@@ -32,26 +32,26 @@ use crate::{
 };
 use std::cell::{RefCell, RefMut};
 
-/// Reads tokens one after the other, or some at a time; the results are the same.
+/// Decodes tokens one at a time or in chunks; the results are the same.
 pub struct PieceOfText<'a, T: ModelFormat> {
     network: &'a Network<T>,
     captures: Option<&'a RefCell<Captures<Captured>>>,
     buffers: RefMut<'a, DeviceBuffers<T>>,
-    /// What tokens write, which is on the host.
+    /// Fast memory, on the host; `None`: no plasticity.
     plastic: Option<Plastic<f32>>,
 }
 
-/// The tensors of a block that plasticity reads, and where its experts are.
+/// Block whose fast memory is written: its weights and the energy of its experts.
 pub(super) struct WrittenBlock<'a, T: ModelFormat> {
     pub network: &'a Network<T>,
     pub weights: &'a Slice<f32>,
-    /// `[L, E]`
+    /// Energy of all experts, `[L, E]`.
     pub energy: &'a Slice<f32>,
     pub number: usize,
 }
 
 impl<T: ModelFormat> WrittenBlock<'_, T> {
-    /// Reads and writes what belongs to the block, and changes its output `[n, C]`. It is on the host.
+    /// Applies the fast memory of the block to its output `[n, C]`. Activations are copied to the host and back.
     pub fn write(
         &self,
         plastic: &mut Plastic<f32>,
@@ -83,7 +83,7 @@ impl<T: ModelFormat> WrittenBlock<'_, T> {
 }
 
 impl<'a, T: ModelFormat> PieceOfText<'a, T> {
-    /// With an empty cache. A token at a time is a pass of `captures`, if they are given.
+    /// Creates a decoder with an empty cache. Passes of one token use `captures` if given.
     pub fn new(
         network: &'a Network<T>,
         captures: Option<&'a RefCell<Captures<Captured>>>,
@@ -92,7 +92,7 @@ impl<'a, T: ModelFormat> PieceOfText<'a, T> {
         Self { network, captures, buffers, plastic: None }
     }
 
-    /// Writes after each token.
+    /// Enables plasticity: the memory is written after each token.
     pub fn plastic(mut self, op: PlasticityRule) -> Result<Self, SimError> {
         let (network, weights) = (self.network, &self.buffers.trained.weights);
         let phenotypes = |block: &Block| {
@@ -113,7 +113,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         [self.network.config.context, self.network.config.vocab]
     }
 
-    /// Their activations fit the buffers of training.
+    /// The largest chunk whose activations and logits fit the buffers.
     fn piece(&self) -> usize {
         let DeviceBuffers { kind, batch, .. } = &*self.buffers;
         (kind.logits.len() / self.network.config.padded_vocab()).min(batch.tokens.len())
@@ -129,7 +129,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         let (network, b) = (self.network, &mut *self.buffers);
         b.batch.tokens.write_at(0, tokens)?;
         if first == 0 {
-            // Passes of a token multiply all rows of the cache, those that are not visible by 0.
+            // Passes of one token read all rows of the cache, and multiply masked ones by 0: they must be finite.
             b.kind.keys.clear()?;
             b.kind.values.clear()?;
         }
@@ -149,7 +149,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 }
 
-/// The pass of one token, whose place is in memory.
+/// Launches the pass of one token, whose position is in device memory.
 pub(super) fn token<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -159,17 +159,17 @@ pub(super) fn token<T: ModelFormat>(
     Piece { shape: BatchShape::full(1, 1), first: last, has_place: true }.launch(network, b, None, pass)
 }
 
-/// Tokens in memory that follow those in the cache.
+/// A chunk of tokens in device memory that follows the cached ones.
 struct Piece {
     shape: BatchShape,
-    /// Tokens in the cache, at most.
+    /// Number of cached tokens; the largest possible if it is in device memory.
     first: usize,
-    /// Whether their number is in memory.
+    /// Whether the number of cached tokens is in device memory.
     has_place: bool,
 }
 
 impl Piece {
-    /// Appends them to the cache, and writes their logits.
+    /// Appends the chunk to the cache, and writes its logits.
     fn launch<T: ModelFormat>(
         &self,
         network: &Network<T>,

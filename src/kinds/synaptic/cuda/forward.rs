@@ -1,4 +1,4 @@
-//! Operations of the [forward pass](crate::kinds::synaptic::network::Forward).
+//! CUDA implementation of the operations of the [forward pass](crate::kinds::synaptic::network::Forward).
 
 use super::{
     decode::WrittenBlock,
@@ -25,17 +25,17 @@ use crate::{
     },
 };
 
-/// Multiplications of attention, by head of keys: the query heads that share it are rows of one matrix.
+/// Batched GEMMs of attention, one per key/value head: the query heads that share it are rows of one matrix.
 pub struct Products {
-    /// Queries of a head of keys, `group T`.
+    /// Rows of queries per key/value head, group T.
     pub queries: usize,
-    /// Keys of a query.
+    /// Keys per query.
     pub keys: usize,
-    /// Rows of a head of keys.
+    /// Rows allocated per key/value head.
     pub key_rows: usize,
-    /// Heads of keys of all sequences.
+    /// Number of key/value heads of all sequences: the batch.
     pub heads: usize,
-    /// Features.
+    /// Features per head, D.
     pub head_dim: usize,
 }
 
@@ -44,7 +44,7 @@ impl Products {
         Layout::rows(columns).stride(rows * columns)
     }
 
-    /// `[queries, keys] = queries keysᵀ`
+    /// GEMM of `[queries, keys] = scale · queries keysᵀ`.
     pub const fn edges(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(d, self.queries), self.rows(d, self.key_rows).transposed());
@@ -52,7 +52,7 @@ impl Products {
         Gemm { batch: self.heads, a, b, c, alpha: scale, ..Gemm::new(self.queries, self.keys, d) }
     }
 
-    /// `[queries, D] = edges values`
+    /// GEMM of `[queries, D] = scale · edges values`.
     pub const fn queries(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(self.keys, self.queries), self.rows(d, self.key_rows));
@@ -60,7 +60,7 @@ impl Products {
         Gemm { batch: self.heads, a, b, c, alpha: scale, ..Gemm::new(self.queries, d, self.keys) }
     }
 
-    /// `[keys, D] = edgesᵀ queries`
+    /// GEMM of `[keys, D] = scale · edgesᵀ queries`.
     pub const fn keys(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(self.keys, self.queries).transposed(), self.rows(d, self.queries));
@@ -70,13 +70,13 @@ impl Products {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Heads and edges of a block.
+    /// Heads and edges of a block for the release kernels.
     pub fn extent(&self, b: usize) -> ScanExtent {
         let (shape, heads) = (self.batch.shape, self.network.config.heads);
         ScanExtent { first_query: self.batch.offset, ..ScanExtent::sequences(shape.sequences, heads, shape.seq_len, b) }
     }
 
-    /// Multiplications of attention with keys in this many rows of a head.
+    /// GEMMs of attention with `key_rows` rows allocated per key/value head.
     pub fn products(&self, key_rows: usize) -> Products {
         let (c, shape) = (&self.network.config, self.batch.shape);
         Products {
@@ -88,13 +88,13 @@ impl<T: ModelFormat> Run<'_, T> {
         }
     }
 
-    /// Release, without random draws where there are none.
+    /// Release mechanism; deterministic in passes without random draws.
     pub fn release(&self) -> Presynaptic {
         let op = self.network.dynamics.presynaptic;
         if self.draws.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// Queries, keys and values side by side.
+    /// Projects tokens to packed queries, keys and values.
     fn project_packed(&mut self, b: usize, x: &Slice<T>, packed: &mut Slice<f32>) -> Result<(), OpError> {
         let (network, width) = (self.network, self.network.config.width);
         let (n, columns) = (x.len() / width, network.packed_width());
@@ -115,7 +115,7 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(())
     }
 
-    /// Attention of all heads, from packed projections to `y`, `[tokens, C]`.
+    /// Attends over all heads, from packed projections to `y`, `[tokens, C]`.
     fn attend_heads(
         &mut self,
         b: usize,
@@ -149,7 +149,7 @@ impl<T: ModelFormat> Run<'_, T> {
             ops.model.gemm.run(run.pass, &op, (&*q, &*k), &mut *s.edges, Epilogue::None, ops.model.options)?;
             Ok(())
         })?;
-        // Only gradients need derivatives.
+        // Derivatives are only needed for gradients.
         let is_needed = !factor.is_empty() && self.draws.is_some();
         let (op, factor) = (self.release(), is_needed.then_some(factor));
         self.section("release", |run| {
@@ -199,7 +199,7 @@ impl<T: ModelFormat> Forward for Run<'_, T> {
     type Head<'f> = HeadTensors<'f, T>;
     type Logits = Slice<T>;
 
-    /// While kernels are measured it is one row, between two events.
+    /// While kernels are profiled, a section is timed as one row, between two events.
     fn section(
         &mut self,
         name: &'static str,
@@ -242,7 +242,7 @@ impl<T: ModelFormat> Forward for Run<'_, T> {
 
     fn attend(&mut self, b: usize, a: &mut BlockTensors<'_, T>, s: &mut Shared<'_, T>) -> Result<(), OpError> {
         let edges = (&mut *a.probabilities, &mut *a.factor);
-        // A cache is taken out of the pass, whose layers it is not for.
+        // The cache is taken out of the pass, because `attend_heads` borrows the whole pass.
         let Some(cache) = self.cache.take() else {
             let of_block = (&mut *a.q, &mut *a.k, &mut *a.v, &mut *a.rstd);
             let rows = self.batch.shape.seq_len;

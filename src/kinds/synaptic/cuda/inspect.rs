@@ -1,4 +1,4 @@
-//! Activations and decisions of one sequence, and what the experts did in the last step.
+//! Inspects activations and routing decisions of one sequence, and reads the statistics of experts.
 
 use super::{backend::SynapticBackend, buffers::SHOWN_TOKENS, pass};
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// What the experts of each block did in the last step.
+    /// Reads the statistics of the experts of each block in the last step.
     pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
         let Some((tokens, last)) = self.host.last_tokens else { return Ok(vec![]) };
         let b = self.buffers()?;
@@ -41,7 +41,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok((0..self.sizes.kind.layers).map(of_layer).collect())
     }
 
-    /// Runs a sequence and reads a tensor.
+    /// Runs one sequence and returns the values of `site`.
     pub(super) fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
         let (network, n) = (&self.network, tokens.len());
         let c = &network.config;
@@ -90,7 +90,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(read)
     }
 
-    /// What the router of a block decides: its input is read, the decision is that of the definition.
+    /// Routing of a block: its input is read from the device, the decision is computed on the CPU.
     pub(super) fn read_decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError> {
         let x = self.read_activations(tokens, Site::RouterInput(layer))?;
         let (state, network) = (self.router(layer)?, &self.network);
@@ -108,7 +108,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 where invisible.
+/// Presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 for masked edges.
 fn bias(op: &Presynaptic, dots: &[f32], n: usize) -> Vec<f32> {
     let mut op = Presynaptic { release: Release::Deterministic, ..*op };
     op.constants.barrier_strength = 0.0;

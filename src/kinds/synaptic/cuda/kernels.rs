@@ -1,4 +1,4 @@
-//! The kernels under `kernels/synaptic/heads.cu`, and every module of the kind.
+//! Kernels of `kernels/synaptic/heads.cu`, and a list of all modules of the kind.
 
 use crate::{
     device_constants, device_struct,
@@ -75,5 +75,5 @@ kernels! {
     }
 }
 
-/// Every module of the kind.
+/// All modules of the kind.
 pub const MODULES: &[ModuleSpec] = &[ScanKernels::SPEC, RouterKernels::SPEC, LifeKernels::SPEC, HeadKernels::SPEC];

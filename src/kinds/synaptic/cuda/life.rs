@@ -1,4 +1,4 @@
-//! The life cycle on the device: records of experts, edits of parameters, states of the routers.
+//! Life cycle on a device: records of experts, edits of parameters, router states.
 
 use super::{
     backend::{Captured, SynapticBackend},
@@ -32,7 +32,7 @@ use crate::{
 use std::ops::Range;
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Moves the records of experts that were not read to the end of `out`.
+    /// Appends the records of experts that were not read yet to `out`.
     pub(super) fn read_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
         let (steps, n) = (self.host.scored..self.recorded(), self.sizes.kind.layers * self.sizes.kind.experts);
         for part in waiting(steps.clone()) {
@@ -42,7 +42,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(())
     }
 
-    /// Measures the specialization of experts on a text, for the record of the last step.
+    /// Measures the specialization of experts on a text, for the records of the last step.
     pub(super) fn specialize(&mut self, tokens: &[u32]) -> Result<(), SimError> {
         let c = &self.network.config;
         if tokens.len() > self.sizes.batch.tokens.min(c.context)
@@ -55,11 +55,11 @@ impl<T: ModelFormat> SynapticBackend<T> {
             return Ok(());
         }
         self.buffers_mut().batch.tokens.write_at(0, tokens)?;
-        // No row of a training step.
+        // Not listed as a row of a training step.
         self.compute(Captured::Specialization(tokens.len()), &mut Pass::default())
     }
 
-    /// Applies edits to parameters and their state.
+    /// Applies edits to parameters and moments.
     pub(super) fn apply_edits(&mut self, edits: &[Edit]) -> Result<(), OpError> {
         let (network, b) = self.parts_mut();
         let Trained { weights, means, squares, .. } = &mut b.trained;
@@ -80,7 +80,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(life.gradient_utility(&mut Pass::default(), arrays, experts, &trained.squares, &frame)?)
     }
 
-    /// Averages of slots of all layers.
+    /// Averages of the given slots, numbered over all layers.
     pub(super) fn read_slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
         let b = self.buffers()?;
         let values = match average {
@@ -90,7 +90,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(values.read_range(slots)?)
     }
 
-    /// The state of the router of a layer.
+    /// Reads the router state of a layer.
     pub(super) fn read_router(&self, layer: usize) -> Result<RouterState, SimError> {
         self.check_layer(layer)?;
         let held = self.buffers()?;
@@ -106,7 +106,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         })
     }
 
-    /// Sets it.
+    /// Writes the router state of a layer; an error if its sizes differ or too few experts are alive.
     pub(super) fn write_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError> {
         self.check_layer(layer)?;
         let e = self.sizes.kind.experts;
@@ -129,7 +129,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// The specialization of all experts on the first tokens of the batch.
+/// Launches a pass that measures the specialization of all experts on the first `n` tokens of the batch.
 pub(super) fn specialize<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,

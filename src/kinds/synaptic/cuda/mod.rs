@@ -1,13 +1,13 @@
-//! The model on a GPU: the formulas of the CPU model, with the operations of `nn` on a device and kernels for release, heads and
-//! routing.
+//! Synaptic model on a GPU: the formulas of the CPU model, computed by device operations of `nn` and kernels for release,
+//! heads and routing.
 //!
-//! A change of mechanisms captures passes again.
+//! A change of the mechanisms invalidates all captured passes.
 //!
 //! # Attention
 //!
-//! Queries, keys and values are `[B, heads, T, D]`: the query heads that share a head of keys are rows of one multiplication.
-//! Logits of all edges are in memory: release walks them by columns, softmax by rows. In place of each block's logits its
-//! probabilities and derivatives of the bias are held.
+//! Queries, keys and values are `[B, heads, T, D]`: query heads that share a key/value head are rows of one GEMM. The
+//! logits of all edges are in memory: release traverses them by column, softmax by row. For each block the probabilities
+//! and the derivatives of the bias are kept, and not the logits.
 //!
 //! # Precision
 //!
@@ -17,9 +17,9 @@
 //! | tf32 | f32, rounded to tf32 | f32, rounded to tf32 | f32 |
 //! | bf16 | bf16, weights by a rounded copy, logits of tokens too | f32, rounded to tf32 | f32 |
 //!
-//! The router is f32 in all of them, for small differences change its decisions. So are release, norms, the residual stream and
-//! all gradients of parameters. Sums of gradients, statistics and states are f32 and f64, in orders that the sizes fix: the same
-//! bits every time.
+//! The router is f32 in all of them, because its decisions are sensitive to small differences. Release, norms, the residual
+//! stream and all parameter gradients are f32 too. Gradients, statistics and states are summed in f32 or f64 in an order
+//! that depends only on sizes, so that results are bit-identical.
 
 mod backend;
 mod backward;
@@ -57,7 +57,7 @@ use buffers::{DeviceBuffers, sizes};
 use network::{Network, Ops};
 use std::sync::Arc;
 
-/// A model with zero weights, for batches of up to that many sequences of the context.
+/// Creates a backend with zero weights, for batches of up to `sequences` sequences of the context length.
 pub fn create(
     gpu: &Arc<Gpu>,
     (config, layout, dynamics): (&Config, &Arc<Layout>, &Dynamics),
@@ -88,7 +88,7 @@ fn start<T: ModelFormat>(
     Ok(Box::new(backend))
 }
 
-/// Memory that [`create`] allocates.
+/// Predicts the memory that [`create`] allocates.
 pub fn memory(
     config: &Config,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! The model on a device: operations, layers that all passes use, and what a pass reads.
+//! Operations and tables of a model on a device, layers that all passes use, and the state of a pass.
 
 use super::{
     backward::Sums,
@@ -44,29 +44,29 @@ use crate::{
 };
 use std::{marker::PhantomData, ops::Range, sync::Arc};
 
-/// The operations of a device, and how multiplications are computed.
+/// Operations on a device, and their implementations.
 pub struct Ops {
-    /// Those of every model.
+    /// Operations that every language model uses.
     pub model: ModelOps,
-    /// Softmax.
+    /// Softmax of attention logits.
     pub softmax: CudaSoftmax,
-    /// Release.
+    /// Presynaptic release, as scan kernels.
     pub presynaptic: CudaPresynaptic,
-    /// Mixture of experts.
+    /// Mixture of experts with its router.
     pub experts: CudaExperts,
     /// Scores and edits of experts.
     pub life: CudaLife,
-    /// Heads of attention.
+    /// Kernels that split, rotate and normalise heads.
     pub heads: HeadKernels,
 }
 
 impl Ops {
-    /// Loads what is loaded ahead.
+    /// Creates the operations, and loads the modules that are not loaded at first use.
     pub fn new(gpu: &Arc<Gpu>, options: Options) -> Result<Self, GpuError> {
         Self::with(gpu, ModelOps::new(gpu, options, BlockSize::Automatic)?)
     }
 
-    /// The same on another stream of the device.
+    /// The same operations on the stream of another handle to the device.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::with(gpu, self.model.beside(gpu)?)
     }
@@ -84,39 +84,39 @@ impl Ops {
     }
 }
 
-/// What follows from the sizes of a model, and the operations.
+/// Operations of a model, and tables computed from its sizes.
 pub struct Network<T: ModelFormat> {
-    /// Sizes.
+    /// Sizes and options of the model.
     pub config: Config,
-    /// Ranges of the weights.
+    /// Parameter layout of the model.
     pub layout: Arc<Layout>,
     /// Mechanisms and their constants.
     pub dynamics: Dynamics,
-    /// Operations.
+    /// Operations and their implementations.
     pub ops: Ops,
-    /// The device.
+    /// Device of the model.
     pub gpu: Arc<Gpu>,
-    /// Seed of the model.
+    /// Seed of all random draws.
     pub seed: u64,
     /// Cosines of rotary positions, `[T, D / 2]`.
     pub cosines: Buf<f32>,
-    /// Sines.
+    /// Sines of rotary positions, `[T, D / 2]`.
     pub sines: Buf<f32>,
     format: PhantomData<fn() -> T>,
 }
 
-/// Matrices that multiply the same input and whose outputs are side by side.
+/// A GEMM whose outputs are a range of columns of the packed projections.
 pub struct Projection {
-    /// Elements of the weights.
+    /// Range of the weights in the parameters.
     pub weights: Range<usize>,
     /// First column of the outputs.
     pub column: usize,
-    /// Columns.
+    /// Number of output columns.
     pub outputs: usize,
 }
 
 impl<T: ModelFormat> Network<T> {
-    /// With its tables.
+    /// Creates the tables of a model.
     pub fn new(
         gpu: &Arc<Gpu>,
         config: &Config,
@@ -139,33 +139,33 @@ impl<T: ModelFormat> Network<T> {
         })
     }
 
-    /// The same on another stream of the device.
+    /// The same network on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::new(gpu, &self.config, &self.layout, &self.dynamics, self.ops.beside(gpu)?, self.seed)
     }
 
-    /// Elements of a parameter.
+    /// Range of a parameter in the parameter map.
     pub fn range(&self, id: ViewId) -> Range<usize> {
         self.layout.map.view(id).range()
     }
 
-    /// The declaration of a LayerNorm of that many tokens.
+    /// LayerNorm of `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
     }
 
-    /// The experts of a block.
+    /// Sizes of the mixture of experts.
     pub const fn mixture(&self) -> Mixture {
         let Config { experts, top_k, width, hidden, .. } = self.config;
         Mixture { experts, top_k, width, hidden }
     }
 
-    /// Columns of queries, keys and values of a token.
+    /// Columns of the packed queries, keys and values of a token.
     pub const fn packed_width(&self) -> usize {
         self.config.width + 2 * self.config.kv_width()
     }
 
-    /// Queries, keys and values of a block: one multiplication where their weights follow each other without a gap.
+    /// Projections to queries, keys and values of a block: one GEMM if their weights are contiguous, else three.
     pub fn projections(&self, block: usize) -> Vec<Projection> {
         let block = self.layout.blocks[block];
         let [q, k, v] = [block.q, block.k, block.v].map(|id| self.range(id));
@@ -180,12 +180,12 @@ impl<T: ModelFormat> Network<T> {
         ]
     }
 
-    /// Factor of the logits of attention, without a temperature.
+    /// Scale of the attention logits without temperature.
     pub fn scale(&self) -> f32 {
         (1.0 / (self.config.head_dim() as f64).sqrt()) as f32
     }
 
-    /// Sizes of heads; keys are in rows `first..` of `key_rows` of each head.
+    /// Sizes of heads for the kernels; keys are in rows from `first` on, of `key_rows` per head.
     pub const fn head_args(&self, shape: &BatchShape, (first, key_rows): (usize, usize)) -> HeadArgs {
         let c = &self.config;
         HeadArgs {
@@ -201,133 +201,133 @@ impl<T: ModelFormat> Network<T> {
     }
 }
 
-/// Adds the memory of the tables of a model and of its operations.
+/// Adds the memory of tables and operations to the report.
 pub fn report_tables(config: &Config, of_gemm: u64, to: &mut MemoryReport) {
     let rope = 2 * config.context * (config.head_dim() / 2) * 4;
     to.add("tables", "rotary positions", Place::Device, rope as u64);
     to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
 }
 
-/// A warp per item, taken in turns.
+/// Grid with a warp per item; above 2^16 items, warps loop.
 pub fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// A thread per item, taken in turns.
+/// Grid with a thread per item; above 2^21 items, threads loop.
 pub fn threads(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// States of the routers of all blocks, one behind the other.
+/// Router states of all blocks, concatenated.
 #[derive(Clone, Copy)]
 pub struct Routers<'a> {
-    /// `[L, E, 24]`
+    /// Router embeddings, `[L, E, 24]`.
     pub embeddings: &'a Slice<f32>,
-    /// `[L, E]`
+    /// Average load, `[L, E]`.
     pub fatigue: &'a Slice<f32>,
-    /// `[L, E]`
+    /// Energy, `[L, E]`.
     pub energy: &'a Slice<f32>,
-    /// `[L, E]`
+    /// Selection bias, `[L, E]`.
     pub balance: &'a Slice<f32>,
-    /// `[L, E]`
+    /// Nonzero for living experts, `[L, E]`.
     pub alive: &'a Slice<u32>,
 }
 
-/// The state of one router.
+/// Router state of one block.
 pub struct RouterViews<'a>([View<'a, f32>; 5], View<'a, u32>);
 
 impl RouterViews<'_> {
-    /// As the experts read it.
+    /// Borrows the state for the operations of experts.
     pub fn refs(&self) -> DeviceState<'_> {
         let [genome, embeddings, fatigue, energy, balance] = &self.0;
         DeviceState { genome, embeddings, fatigue, energy, balance, alive: &self.1 }
     }
 }
 
-/// Weights of router and experts of a block: what is read as f32, and what is multiplied.
+/// Router and expert weights of a block: three in f32, and three in the format of the model.
 pub struct WeightViews<'a, T: ModelFormat>([View<'a, f32>; 3], [View<'a, T>; 3]);
 
 impl<T: ModelFormat> WeightViews<'_, T> {
-    /// As the experts read them.
+    /// Borrows the weights for the operations of experts.
     pub fn refs(&self) -> DeviceWeights<'_, T> {
         let Self([router, probe, fc2_bias], [fc1, fc1_bias, fc2]) = self;
         DeviceWeights { router, probe, fc1, fc1_bias, fc2, fc2_bias }
     }
 }
 
-/// Keys, values and synapses of the tokens so far, of all blocks.
+/// Keys, values and synaptic states of the tokens so far, all blocks.
 pub struct Cache<'a> {
-    /// `[L, Hkv, T, D]`
+    /// Keys, `[L, Hkv, T, D]`.
     pub keys: &'a mut Slice<f32>,
-    /// `[L, Hkv, T, D]`
+    /// Values, `[L, Hkv, T, D]`.
     pub values: &'a mut Slice<f32>,
-    /// `[L, 9 + delay, H, T]`
+    /// Synaptic states, `[L, 9 + delay, H, T]`.
     pub synapses: &'a mut Slice<f32>,
-    /// Position of the token and the number of tokens with it, where they are in memory: the offset of the batch is then the last
-    /// position there is.
+    /// Position of the token and number of tokens including it, if they are in device memory; the offset of the batch is
+    /// then the last position of the context.
     pub place: Option<&'a Slice<i32>>,
 }
 
-/// One pass over a batch: what its layers read, and where launches and temporaries go.
+/// State of a pass over a batch: inputs of the layers, workspace, and where to launch.
 pub struct Run<'a, T: ModelFormat> {
-    /// The model.
+    /// Operations, tables and sizes of the model.
     pub network: &'a Network<T>,
-    /// Its weights.
+    /// All weights in f32, in the layout of the parameter map.
     pub weights: &'a Slice<f32>,
-    /// The same as operands of multiplications.
+    /// All weights in the format of the model, as GEMM operands.
     pub matrices: &'a Slice<T>,
-    /// States of the routers.
+    /// Router states of all blocks.
     pub routers: Routers<'a>,
-    /// The batch.
+    /// Batch that the pass reads.
     pub batch: DeviceBatch<'a>,
-    /// Addresses of random draws, in training.
+    /// Addresses of random draws in training; `None`: no draws.
     pub draws: Option<&'a Slice<ReleaseStep>>,
-    /// Earlier tokens, that new tokens attend to.
+    /// Cache of earlier tokens; `None`: no cache.
     pub cache: Option<Cache<'a>>,
-    /// What tokens of a text write, which is on the host.
+    /// Fast memory, on the host; `None`: no plasticity.
     pub plastic: Option<&'a mut Plastic<f32>>,
-    /// What gradients of a loss need.
+    /// Scale and total of the loss; `None`: no gradients.
     pub loss: Option<Loss<'a>>,
-    /// What gradients of experts add to.
+    /// Sums to which the backward pass adds statistics of experts.
     pub sums: Option<Sums<'a>>,
-    /// Tokens whose logits are in memory at a time.
+    /// Number of tokens whose logits are in memory at a time.
     pub logit_rows: usize,
-    /// Raised where a token is out of range.
+    /// Set to nonzero if a token is out of range.
     pub flag: &'a mut Slice<u32>,
-    /// Temporaries.
+    /// Arena frame for temporaries.
     pub frame: &'a Frame<'a>,
-    /// Launches.
+    /// Pass that collects the launches.
     pub pass: &'a mut Pass,
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Layers that multiply by weights in the format of the model.
+    /// Layers that use the weights in the format of the model.
     pub fn rounded(&mut self) -> Layers<'_, T> {
         let Network { ops, layout, .. } = self.network;
         Layers::new((&ops.model, &layout.map), self.matrices, self.batch, self.flag, self.frame, self.pass)
     }
 
-    /// Rounds what was computed in `room` to its place, where the format is not f32.
+    /// Rounds a result in `room` to its tensor; no operation for f32.
     pub fn keep(&mut self, own: &mut Slice<T>, room: &Slice<f32>) -> Result<(), OpError> {
         let (network, pass) = (self.network, &mut *self.pass);
         Ok(T::keep(own, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
     }
 
-    /// f32 as an operand of a multiplication.
+    /// Converts an f32 tensor to a GEMM operand in the format of the model.
     pub fn operand<'x>(&mut self, x: &'x Slice<f32>, room: &'x mut Slice<T>) -> Result<View<'x, T>, OpError> {
         let (network, pass) = (self.network, &mut *self.pass);
         Ok(T::rounded(x, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
     }
 
-    /// Layers of f32.
+    /// Layers that use the f32 weights.
     pub fn layers(&mut self) -> Layers<'_, f32> {
         let Network { ops, layout, .. } = self.network;
         Layers::new((&ops.model, &layout.map), self.weights, self.batch, self.flag, self.frame, self.pass)
     }
 
-    /// `y = norm(x)`.
+    /// Computes `y = norm(x)` and its statistics.
     pub fn norm(
         &mut self,
         of: Norm,
@@ -339,7 +339,7 @@ impl<T: ModelFormat> Run<'_, T> {
         self.layers().norm(&op, (of.weight, Some(of.bias)), x, y, stats)
     }
 
-    /// The matrix of logits.
+    /// Matrix of logits, with the number of rows per chunk.
     pub fn head(&self) -> HeadMatrix {
         let network = self.network;
         HeadMatrix { weight: network.layout.lm_head, vocab: network.config.vocab, rows: self.logit_rows }
@@ -347,7 +347,7 @@ impl<T: ModelFormat> Run<'_, T> {
 }
 
 impl<'a, T: ModelFormat> Run<'a, T> {
-    /// A pass without random draws, cache and loss. Weights are those of f32, and as operands of multiplications.
+    /// Creates a pass without random draws, cache and loss. Takes the weights in f32 and in the format of the model.
     pub fn new(
         (network, plan): (&'a Network<T>, &Plan),
         (weights, matrices, routers): (&'a Slice<f32>, &'a Slice<T>, Routers<'a>),
@@ -375,12 +375,12 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         }
     }
 
-    /// A parameter.
+    /// Values of a parameter in f32.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, f32>, OpError> {
         Ok(self.weights.part(self.network.range(id))?)
     }
 
-    /// The state of the router of a block.
+    /// Router state of block `b`.
     pub fn router(&self, b: usize) -> Result<RouterViews<'a>, OpError> {
         let e = self.network.config.experts;
         let (of_experts, of_features) = (b * e..(b + 1) * e, b * e * FEATURES..(b + 1) * e * FEATURES);
@@ -395,7 +395,7 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         Ok(RouterViews(values, r.alive.part(of_experts)?))
     }
 
-    /// Weights of router and experts of a block.
+    /// Router and expert weights of block `b`.
     pub fn experts(&self, b: usize) -> Result<WeightViews<'a, T>, OpError> {
         let block = self.network.layout.blocks[b];
         let rounded = |id| self.matrices.part(self.network.range(id));
@@ -405,13 +405,13 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         ))
     }
 
-    /// The factors of the logits of a block, where there are some.
+    /// Temperatures of the heads of block `b`; `None`: the model has none.
     pub fn temperature(&self, b: usize) -> Result<Option<View<'a, f32>>, OpError> {
         self.network.layout.blocks[b].temperature.map(|id| self.weight(id)).transpose()
     }
 }
 
-/// As an argument that may be absent.
+/// Converts to a kernel argument that may be null.
 pub fn optional<'v>(view: &'v Option<View<'_, f32>>) -> Any<'v> {
     Any::or_none(view.as_deref())
 }

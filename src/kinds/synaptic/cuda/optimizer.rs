@@ -1,4 +1,4 @@
-//! Which parameter is updated how, and what frozen experts keep.
+//! Update rules of parameters, and frozen experts.
 
 use super::{
     backend::SynapticBackend,
@@ -27,7 +27,7 @@ use crate::{
 };
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Sets how the update of a step is computed.
+    /// Sets the rules, matrices and frozen experts of the next update.
     pub(super) fn set_update(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
         let (layout, layers, gpu) = (self.network.layout.clone(), self.sizes.kind.layers, self.gpu.clone());
         let groups = groups(&layout, input.hyper, input.frozen)?;
@@ -55,7 +55,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Copies what frozen experts keep to the memory beside the parameters, or back.
+/// Saves the parameters and moments of frozen experts and clears their gradient, or restores them after the update.
 pub(super) fn copy_frozen<T: ModelFormat>(b: &mut DeviceBuffers<T>, saves: bool) -> Result<(), OpError> {
     let DeviceBuffers { trained, kind, .. } = b;
     let SynapticBuffers { kept, frozen_ranges, .. } = kind;
@@ -80,7 +80,7 @@ pub(super) fn copy_frozen<T: ModelFormat>(b: &mut DeviceBuffers<T>, saves: bool)
     Ok(())
 }
 
-/// Rules of parameters; genomes are not trained.
+/// Parameter groups with their update rules; genomes are not trained.
 fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGroups, SimError> {
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
@@ -91,7 +91,7 @@ fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGr
     ParameterGroups::new(&layout.map, rule).map_err(|why| SimError::Input(why.to_string()))
 }
 
-/// The matrices of blocks, those of each expert for themselves: experts without tokens in a step are passed over.
+/// Matrices within blocks, separately for each expert: an update skips experts without tokens.
 pub(super) fn matrices(layout: &Layout, experts: usize) -> impl Iterator<Item = (ViewId, MatrixRun)> + '_ {
     let of_view = move |(i, view): (usize, &View)| {
         let id = ViewId(i);

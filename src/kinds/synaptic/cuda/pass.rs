@@ -1,5 +1,5 @@
-//! The passes over a batch in device memory: gradients, losses, and the update of parameters and routers. Each is launches only,
-//! and can be captured into a graph.
+//! Passes over a batch in device memory: gradients, losses, and the update of parameters and routers. They consist of
+//! launches only and can be captured as CUDA graphs.
 
 use super::{
     backward::Sums,
@@ -31,7 +31,7 @@ use crate::{
     nn::optimizer::cuda::Used,
 };
 
-/// Activations of all blocks.
+/// Allocates the activations of all blocks.
 pub(super) fn blocks<'f, T: ModelFormat>(
     frame: &'f Frame<'_>,
     plan: &Plan,
@@ -40,7 +40,7 @@ pub(super) fn blocks<'f, T: ModelFormat>(
     (0..layers).map(|_| BlockTensors::take(&mut &*frame, &plan.block).map_err(OpError::from)).collect()
 }
 
-/// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums.
+/// Adds the gradients of a batch to the gradient of the step, and its losses and statistics to their sums.
 pub fn accumulate<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -86,7 +86,7 @@ pub fn accumulate<T: ModelFormat>(
     network::blocks_backward(&mut run, &streams, &mut blocks, &mut shared.refs(), &mut t, gradient)
 }
 
-/// Keeps what the last tokens selected.
+/// Keeps the experts and gates that the last tokens selected.
 fn keep_selection<T: ModelFormat>(
     network: &Network<T>,
     tokens: usize,
@@ -105,7 +105,7 @@ fn keep_selection<T: ModelFormat>(
     Ok(kernel.launch(&network.ops.heads, pass, n)?)
 }
 
-/// What is done after a forward pass without random draws; the last argument is where losses are kept.
+/// Continuation of a forward pass without random draws; its last argument is the buffer of losses.
 type Then<'a, T> = &'a mut dyn FnMut(
     &mut Run<'_, T>,
     &Plan,
@@ -115,7 +115,7 @@ type Then<'a, T> = &'a mut dyn FnMut(
     &mut Slice<f32>,
 ) -> Result<(), OpError>;
 
-/// A forward pass without random draws.
+/// Runs a forward pass without random draws, then calls `then`.
 pub fn forward<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -142,7 +142,7 @@ pub fn forward<T: ModelFormat>(
     then(&mut run, &plan, &streams, &mut blocks, &mut shared, losses)
 }
 
-/// Losses of a batch without gradients and random draws, for [`BatchBuffers::keep_losses`].
+/// Computes the losses of a batch without gradients and random draws, for [`BatchBuffers::keep_losses`].
 pub fn losses<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -173,7 +173,7 @@ pub fn update<T: ModelFormat>(
     let used = Some(Used { numbers: &b.kind.statistics, stride: STATISTICS });
     b.trained.optimize((&network.ops.model, &network.layout.map), used, &b.batch.arena.frame(), pass)?;
     copy_frozen(b, false)?;
-    // Frozen experts keep their weights, but for the copy.
+    // Frozen experts keep their weights, but their rounded copy was updated.
     if !b.kind.frozen_ranges.is_empty() {
         b.trained.round(&network.ops.model.optimizer, pass)?;
     }
@@ -184,7 +184,7 @@ pub fn update<T: ModelFormat>(
     update_routers(network, b, pass)
 }
 
-/// Metabolism of all blocks.
+/// Updates the router states of all blocks.
 fn update_routers<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,

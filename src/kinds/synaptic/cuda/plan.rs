@@ -1,8 +1,8 @@
-//! Which tensors a pass holds, and the bytes of the arena that they are taken from.
+//! Tensors that a pass holds, and the size of the arena they are allocated from.
 //!
-//! The arena is a stack: what the forward pass leaves for the backward pass, above it what all blocks share, above that the
-//! temporaries of one operation. Attention holds the probabilities and the derivatives of the bias of all edges, `2 B H T² 4`
-//! bytes per block.
+//! The arena is a stack: activations kept for the backward pass, above them the tensors shared by all blocks, above those
+//! the temporaries of one operation. Attention keeps the probabilities and the derivatives of the bias of all edges, `2 B H
+//! T² 4` bytes per block.
 
 use crate::{
     gpu::{Arena, Slice, ViewMut},
@@ -31,86 +31,86 @@ use crate::{
 };
 
 tensors! {
-    /// Activations of a block, from its forward to its backward pass.
+    /// Activations of a block, kept from its forward to its backward pass.
     BlockGroup<T, F, U>, BlockSizes {
         /// Output of the first norm, `[tokens, C]`.
         norm_1: T,
-        /// Its statistics.
+        /// Statistics of the first norm, `[tokens, 2]`.
         stats_1: F,
-        /// Queries by head, with their factor, `[B, H, T, D]`.
+        /// Scaled queries by head, `[B, H, T, D]`.
         q: F,
         /// Keys by head, `[B, Hkv, T, D]`.
         k: F,
-        /// Values by head.
+        /// Values by head, `[B, Hkv, T, D]`.
         v: F,
-        /// Reciprocals of the root mean squares of queries and keys, `[tokens, H + Hkv]`.
+        /// Reciprocal root mean squares of queries and keys, `[tokens, H + Hkv]`.
         rstd: F,
-        /// Probabilities of attention, `[B, H, T, T]`.
+        /// Attention probabilities, `[B, H, T, T]`.
         probabilities: F,
-        /// Derivative of the presynaptic bias of each edge; none without release.
+        /// Derivative of the presynaptic bias of each edge, `[B, H, T, T]`; empty without release.
         factor: F,
         /// Output of attention, `[tokens, C]`.
         attention: T,
-        /// Input plus projected attention.
+        /// Sum of the block's input and the projected attention, `[tokens, C]`.
         mid: F,
-        /// Output of the second norm.
+        /// Output of the second norm, `[tokens, C]`.
         norm_2: F,
-        /// Its statistics.
+        /// Statistics of the second norm, `[tokens, 2]`.
         stats_2: F,
         /// Probe features, `[tokens, 24]`.
         features: F,
-        /// Reciprocals of their lengths.
+        /// Reciprocal norms of the probe features, `[tokens]`.
         inverse_norms: F,
         /// Selected experts, `[tokens, k]`.
         indices: U,
-        /// Gates.
+        /// Gates of the selected experts, `[tokens, k]`.
         gates: F,
-        /// Cosines of the features with the embeddings of the selected experts.
+        /// Cosines of the features with the embeddings of the selected experts, `[tokens, k]`.
         cosines: F,
-        /// Tokens per expert.
+        /// Tokens per expert, `[E]`.
         counts: U,
-        /// First row of each expert.
+        /// First row of each expert, and the number of rows, `[E + 1]`.
         offsets: U,
-        /// Assignment of each row.
+        /// Assignment of each row, `[tokens k]`.
         order: U,
-        /// Row of each assignment.
+        /// Row of each assignment, `[tokens k]`.
         ranks: U,
-        /// Inputs of experts, by row, `[tokens k, C]`.
+        /// Inputs of the experts by row, `[tokens k, C]`.
         inputs: T,
-        /// Before the squared ReLU, `[tokens k, hidden]`.
+        /// Input of the squared ReLU, `[tokens k, hidden]`.
         linear: T,
-        /// Behind it.
+        /// Output of the squared ReLU, `[tokens k, hidden]`.
         hidden: T,
-        /// Outputs of experts, `[tokens k, C]`.
+        /// Outputs of the experts by row, `[tokens k, C]`.
         outputs: F,
     }
 }
 
 /// Activations of a block in an arena.
 pub type BlockTensors<'f, T> = BlockGroup<ViewMut<'f, T>, ViewMut<'f, f32>, ViewMut<'f, u32>>;
-/// What all blocks share, in an arena.
+/// Tensors that all blocks share, in an arena.
 pub type SharedTensors<'f, T> = SharedGroup<ViewMut<'f, T>, ViewMut<'f, f32>>;
-/// References to it.
+/// Mutable references to the tensors that all blocks share.
 pub type Shared<'a, T> = SharedGroup<&'a mut Slice<T>, &'a mut Slice<f32>>;
 /// Gradients within blocks in an arena.
 pub type BackwardTensors<'f> = BackwardGroup<ViewMut<'f, f32>>;
-/// What the logits need, in an arena.
+/// Intermediates of the head, in an arena.
 pub type HeadTensors<'f, T> = HeadGroup<ViewMut<'f, T>, ViewMut<'f, f32>>;
 
-/// The parts of a block's activations that are those of router and experts.
+/// Activations of a block that its router and experts use.
 pub struct MixtureTensors<'a, T: ModelFormat> {
-    /// Input of router and experts.
+    /// Input of router and experts, `[tokens, C]`.
     pub x: &'a Slice<f32>,
-    /// What their output is added to.
+    /// Residual stream to which the experts' output is added, `[tokens, C]`.
     pub mid: &'a Slice<f32>,
-    /// What the router decided.
+    /// Selected experts, gates and groups.
     pub routing: DeviceRouting<'a>,
     /// Activations of the experts by row.
     pub rows: DeviceRows<'a, T>,
 }
 
 impl<T: ModelFormat> BlockTensors<'_, T> {
-    /// Those of router and experts.
+    /// Activations that router and experts use.
     pub fn mixture(&mut self) -> MixtureTensors<'_, T> {
         MixtureTensors {
             x: &self.norm_2,
@@ -137,19 +137,19 @@ impl<T: ModelFormat> BlockTensors<'_, T> {
 }
 
 tensors! {
-    /// What the passes of all blocks share.
+    /// Tensors that the passes of all blocks share.
     SharedGroup<T, F>, SharedSizes {
         /// Queries, keys and values, then their gradients, `[tokens, C + 2 Hkv D]`.
         packed: F,
-        /// Logits of attention, then gradients, `[B, H, T, T]`.
+        /// Attention logits, then gradients of edges, `[B, H, T, T]`.
         edges: F,
-        /// Logarithms of the sums of the softmax, `[B, H, T]`.
+        /// Log-sum-exp of the attention logits, `[B, H, T]`.
         lse: F,
         /// Attention or its gradient by head, `[B, H, T, D]`.
         by_head: F,
-        /// What is then rounded, `[tokens, C]`; none in f32.
+        /// f32 result before it is rounded, `[tokens, C]`; empty for f32.
         wide: F,
-        /// What was f32, as an operand; none in f32.
+        /// f32 tensor after it is rounded to a GEMM operand; empty for f32.
         rounded: T,
     }
 }
@@ -157,51 +157,51 @@ tensors! {
 tensors! {
     /// Gradients within blocks.
     BackwardGroup<F>, BackwardSizes {
-        /// Of the output of a block, then of its input, `[tokens, C]`.
+        /// Gradient of a block's output, which the backward pass replaces by that of its input, `[tokens, C]`.
         d: F,
-        /// Of the input of a layer.
+        /// Gradient of a layer's input within the block, `[tokens, C]`.
         other: F,
-        /// Of queries by head.
+        /// Gradient of queries by head, `[B, H, T, D]`.
         dq: F,
-        /// Of keys by head.
+        /// Gradient of keys by head, `[B, Hkv, T, D]`.
         dk: F,
-        /// Of values by head.
+        /// Gradient of values by head, `[B, Hkv, T, D]`.
         dv: F,
-        /// Of gates, `[tokens, k]`.
+        /// Gradients of gates, `[tokens, k]`.
         dgates: F,
-        /// Products of queries and their gradients, `[tokens, H]`, where logits have a factor.
+        /// Products of queries and their gradients, `[tokens, H]`; empty without temperatures.
         products: F,
     }
 }
 
-/// Logits that are in memory at a time, about.
+/// Approximate number of logits that are in memory at a time.
 const LOGITS: usize = 1 << 26;
 
-/// The tensors of the passes over a batch. `keys` are those that each query may see: the tokens of a sequence, or those of a cache
-/// with the new ones.
+/// Sizes of the tensors of a pass over a batch. `keys` is the number of keys per query: the tokens of a sequence, or the
+/// cached tokens including new ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Elements of the residual stream.
     pub stream: usize,
-    /// Of a block.
+    /// Activations of one block.
     pub block: BlockSizes,
-    /// Of all blocks.
+    /// Tensors that all blocks share.
     pub shared: SharedSizes,
-    /// Within the backward pass.
+    /// Gradients within a block.
     pub backward: BackwardSizes,
-    /// Of the head.
+    /// Intermediates of the head.
     pub head: HeadSizes,
-    /// Tokens whose logits are in memory at a time.
+    /// Number of tokens whose logits are in memory at a time.
     pub logit_rows: usize,
-    /// Columns of logits.
+    /// Columns of the logits: the padded vocabulary.
     pub vocab: usize,
-    /// Temporaries of one operation, bytes.
+    /// Bytes of temporaries of one operation.
     pub temporaries: usize,
     layers: usize,
 }
 
 impl Plan {
-    /// Of a model, for a batch.
+    /// Plans a pass over a batch of shape `shape`.
     pub fn new<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> Self {
         let (n, c, k) = (shape.n_tokens(), config, config.top_k);
         let (width, kv, rows) = (c.width, c.kv_width(), n * k);
@@ -264,14 +264,14 @@ impl Plan {
         }
     }
 
-    /// Bytes of an arena for training.
+    /// Arena bytes for training.
     pub fn bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
         let common = self.held::<T>() + self.backward.bytes::<f32>();
         common + (self.head.bytes::<T, f32>() + logits).max(self.temporaries)
     }
 
-    /// The same for a pass without gradients.
+    /// Arena bytes of a pass without gradients.
     pub fn forward_bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
         self.held::<T>() + self.head.bytes::<T, f32>() + logits.max(self.temporaries)
@@ -283,7 +283,7 @@ impl Plan {
     }
 }
 
-/// Temporaries of one operation, bytes.
+/// Bytes of temporaries of one operation.
 fn temporaries(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> usize {
     let n = shape.n_tokens();
     let embedding = CudaEmbedding::scratch_bytes(&Embedding::new(n, config.padded_vocab(), config.width, 1));

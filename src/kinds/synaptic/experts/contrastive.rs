@@ -1,14 +1,15 @@
-//! Router embeddings after a step: unit vectors, one per expert.
+//! Update of router embeddings after a step: unit vectors, one per expert.
 //!
-//! Recommended, for living experts, with `f_e` the gate-weighted mean of the normalised probe features that e served, `P_e`
-//! its mean gate over all tokens or over its own ([`PullOver`]), and all embeddings on the right from before the step:
+//! The recommended rule, for living experts, with `f_e` the gate-weighted mean of the normalised probe features of the
+//! tokens of e, `P_e` its mean gate over all tokens or over its own ([`PullOver`]), and all embeddings on the right from
+//! before the step:
 //!
 //! ```text
 //! emb_e += pull P_e (f_e - emb_e) - push Σ_j≠e max(cos(e, j), 0) emb_j,   then normalised
 //! ```
 //!
-//! So similar embeddings mean that experts serve similar tokens. The reference rule is another, whose pull is always 0 and
-//! whose push attracts:
+//! Similar embeddings then mean that experts serve similar tokens. The reference rule is different: its pull is always 0,
+//! and its push attracts:
 //!
 //! ```text
 //! S = emb embᵀ,  G = diag(P) (S - 1) - 0.1 (1 - diag(P)) (S + 0.3)  less its mean over all entries (elementwise products)
@@ -17,14 +18,14 @@
 
 use super::{FEATURES, LoadStatistics, PullOver, Router, RouterState, Rules};
 
-/// Rate of the reference rule in its model.
+/// Rate of the reference rule in the earlier model.
 pub const REFERENCE_RATE: f64 = 1e-4;
-/// Factor of its push.
+/// Factor of the push in the reference rule.
 pub const REFERENCE_PUSH: f64 = 0.1;
-/// Shortest vector that is normalised.
+/// Smallest norm of a vector that is normalised.
 const SHORTEST: f64 = 1e-8;
 
-/// Scales to length 1; a vector without length becomes the first axis.
+/// Normalises a vector; a vector of norm 0 becomes the first unit vector.
 pub fn normalize(x: &mut [f32]) {
     let norm = x.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
     if norm > SHORTEST {
@@ -70,7 +71,7 @@ fn recommended(op: &Router, statistics: &LoadStatistics, state: &mut RouterState
     }
 }
 
-/// The reference rule on unit vectors `[E, 24]`, with mean gates `[E]`.
+/// Applies the reference rule to unit vectors `[E, 24]`, with mean gates `[E]`.
 pub fn reference(embeddings: &mut [f32], mean_gates: &[f64], rate: f64, push: f64) {
     let n = mean_gates.len();
     embeddings.chunks_exact_mut(FEATURES).for_each(normalize);
@@ -97,7 +98,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Normalises in f64 and rounds once.
+/// Normalises in f64 and rounds once to f32.
 fn store(out: &mut [f32], x: &[f64]) {
     let norm = dot(x, x).sqrt();
     if norm > SHORTEST {

@@ -1,6 +1,6 @@
-//! The mixture of experts on a GPU, by kernels of `kernels/synaptic/router.cu` and the grouped multiplications of `nn::gemm`.
-//! Buffers have N k rows whatever the router decides, and the host waits for nothing. Sums over tokens are taken in orders that
-//! the sizes fix. Recommended rules only: the earlier model is on the CPU.
+//! Mixture of experts on a GPU, by the kernels of `kernels/synaptic/router.cu` and the grouped GEMMs of `nn::gemm`. Buffers
+//! have N k rows for any routing, so the host never waits. Sums over tokens are taken in an order that depends only on
+//! sizes.
 
 mod args;
 mod backward;
@@ -17,53 +17,53 @@ use crate::{
 use args::{GATES, PARTS, RouterArgs, RouterRates, TILE};
 use std::sync::Arc;
 
-/// Most experts of a layer on a device.
+/// Largest number of experts per layer on a device.
 pub const MAX_EXPERTS: usize = args::MAX_EXPERTS as usize;
-/// Most experts per token on a device.
+/// Largest number of experts per token on a device.
 pub const MAX_TOP_K: usize = 32;
-/// Numbers of an expert in the statistics of a step.
+/// Values per expert in the statistics of a step.
 pub const STATISTICS: usize = 32;
 
-/// What the experts of a layer read besides matrices.
+/// Genomes and router state of a layer.
 #[derive(Clone, Copy)]
 pub struct DeviceState<'a> {
-    /// Genomes, `[E, 4]`.
+    /// Genomes of experts, `[E, 4]`.
     pub genome: &'a Slice<f32>,
-    /// Unit vectors, `[E, 24]`.
+    /// Router embeddings, unit vectors, `[E, 24]`.
     pub embeddings: &'a Slice<f32>,
-    /// `[E]`
+    /// Average load, `[E]`.
     pub fatigue: &'a Slice<f32>,
-    /// `[E]`
+    /// Energy of experts, `[E]`.
     pub energy: &'a Slice<f32>,
-    /// `[E]`
+    /// Selection bias, `[E]`.
     pub balance: &'a Slice<f32>,
-    /// 1 for a living expert, `[E]`.
+    /// Nonzero for living experts, `[E]`.
     pub alive: &'a Slice<u32>,
 }
 
-/// The same, to be updated.
+/// Genomes, and the router states of all layers that an update changes.
 pub struct DeviceStateMut<'a> {
-    /// Genomes.
+    /// Genomes of all layers.
     pub genome: &'a Slice<f32>,
-    /// Living experts.
+    /// Nonzero for living experts, `[L, E]`.
     pub alive: &'a Slice<u32>,
-    /// Embeddings.
+    /// Router embeddings, `[L, E, 24]`.
     pub embeddings: &'a mut Slice<f32>,
-    /// Room for as many.
+    /// Workspace for the next embeddings, `[L, E, 24]`.
     pub next: &'a mut Slice<f32>,
-    /// Fatigue.
+    /// Average load, `[L, E]`.
     pub fatigue: &'a mut Slice<f32>,
-    /// Energy.
+    /// Energy, `[L, E]`.
     pub energy: &'a mut Slice<f32>,
-    /// Balance.
+    /// Selection bias, `[L, E]`.
     pub balance: &'a mut Slice<f32>,
 }
 
-/// What the router decided: see [`Routing`](super::Routing).
+/// Routing decisions: see [`Routing`](super::Routing).
 pub struct DeviceRouting<'a> {
     /// Probe features, `[N, 24]`.
     pub features: &'a mut Slice<f32>,
-    /// Reciprocals of their lengths, `[N]`.
+    /// Reciprocal norms of the probe features, `[N]`.
     pub inverse_norms: &'a mut Slice<f32>,
     /// Selected experts, `[N, k]`.
     pub indices: &'a mut Slice<u32>,
@@ -81,72 +81,72 @@ pub struct DeviceRouting<'a> {
     pub ranks: &'a mut Slice<u32>,
 }
 
-/// Activations by row: see [`MixtureWork`](super::MixtureWork).
+/// Activations by row of the groups: see [`MixtureWork`](super::MixtureWork).
 pub struct DeviceRows<'a, T: ModelFormat> {
     /// Inputs, `[N k, C]`.
     pub inputs: &'a mut Slice<T>,
-    /// Before the squared ReLU, `[N k, hidden]`.
+    /// Input of the squared ReLU, `[N k, hidden]`.
     pub linear: &'a mut Slice<T>,
-    /// Behind it, `[N k, hidden]`.
+    /// Output of the squared ReLU, `[N k, hidden]`.
     pub hidden: &'a mut Slice<T>,
     /// Outputs before the gates, `[N k, C]`.
     pub outputs: &'a mut Slice<f32>,
 }
 
-/// Weights of a layer.
+/// Router and expert weights of a layer.
 #[derive(Clone, Copy)]
 pub struct DeviceWeights<'a, T: ModelFormat> {
-    /// `[E, C]`
+    /// Router matrix, `[E, C]`.
     pub router: &'a Slice<f32>,
-    /// `[24, C]`
+    /// Probe matrix, `[24, C]`.
     pub probe: &'a Slice<f32>,
-    /// `[E, hidden, C]`
+    /// First matrices, `[E, hidden, C]`.
     pub fc1: &'a Slice<T>,
-    /// `[E, hidden]`
+    /// First biases, `[E, hidden]`.
     pub fc1_bias: &'a Slice<T>,
-    /// `[E, C, hidden]`
+    /// Second matrices, `[E, C, hidden]`.
     pub fc2: &'a Slice<T>,
-    /// `[E, C]`
+    /// Second biases, `[E, C]`.
     pub fc2_bias: &'a Slice<f32>,
 }
 
-/// Gradients of a layer, which are added to.
+/// Gradients of the weights of a layer, accumulated.
 pub struct DeviceGradients<'a> {
-    /// Of the router.
+    /// Gradient of the router matrix, `[E, C]`.
     pub router: &'a mut Slice<f32>,
-    /// Of the probe.
+    /// Gradient of the probe matrix, `[24, C]`.
     pub probe: &'a mut Slice<f32>,
-    /// Of the first matrices.
+    /// Gradients of the first matrices, `[E, hidden, C]`.
     pub fc1: &'a mut Slice<f32>,
-    /// Of their biases.
+    /// Gradients of the first biases, `[E, hidden]`.
     pub fc1_bias: &'a mut Slice<f32>,
-    /// Of the second matrices.
+    /// Gradients of the second matrices, `[E, C, hidden]`.
     pub fc2: &'a mut Slice<f32>,
-    /// Of their biases.
+    /// Gradients of the second biases, `[E, C]`.
     pub fc2_bias: &'a mut Slice<f32>,
 }
 
-/// Sums of a step, which are added to.
+/// Sums over a step, accumulated.
 pub struct DeviceStatistics<'a> {
-    /// `[E, 32]`: 24 features, gates, contribution, tokens.
+    /// Sums per expert, `[E, 32]`: 24 features, gates, contribution, tokens.
     pub experts: &'a mut Slice<f64>,
-    /// Auxiliary loss, one number.
+    /// Sum of the auxiliary loss, one element.
     pub aux: &'a mut Slice<f64>,
 }
 
-/// Experts on one device.
+/// Operations of the mixture of experts on one device.
 pub struct CudaExperts {
     kernels: RouterKernels,
     multiprocessors: u32,
 }
 
 impl CudaExperts {
-    /// Loads the kernels.
+    /// Loads the router kernels.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self { kernels: RouterKernels::load(gpu)?, multiprocessors: gpu.multiprocessors })
     }
 
-    /// Why a router cannot be computed on a device, if that is so.
+    /// Says why a device does not support a router; `None` if it does.
     pub fn refusal(op: &Router) -> Option<String> {
         if op.experts > MAX_EXPERTS || op.top_k > MAX_TOP_K {
             let (experts, top_k) = (op.experts, op.top_k);
@@ -157,7 +157,7 @@ impl CudaExperts {
         None
     }
 
-    /// Temporaries of forward and backward pass, as counts and sizes of elements.
+    /// Temporaries of the forward and backward pass, as (element count, element size).
     pub fn temporaries(op: &Mixture, tokens: usize) -> [(usize, usize); 5] {
         let (experts, rows) = (op.experts, tokens * op.top_k);
         [
@@ -170,7 +170,7 @@ impl CudaExperts {
     }
 }
 
-/// What the sums of a layer are, as on the CPU: load, contribution.
+/// Converts the sums of a layer to the CPU's statistics: load and contributions.
 pub fn statistics(tokens: u64, experts: &[f64]) -> (LoadStatistics, Vec<f64>) {
     let n = experts.len() / STATISTICS;
     let (mut load, mut contribution) = (LoadStatistics::new(n), vec![0.0; n]);
@@ -184,7 +184,7 @@ pub fn statistics(tokens: u64, experts: &[f64]) -> (LoadStatistics, Vec<f64>) {
     (load, contribution)
 }
 
-/// Sizes and constants.
+/// Sizes and constants of a router for the kernels.
 fn args(op: &Router, tokens: usize, aux_weight: f32, is_aligned: bool) -> RouterArgs {
     RouterArgs {
         tokens: tokens as u32,
@@ -209,18 +209,18 @@ fn rates(op: &Router) -> RouterRates {
     RouterRates { energy_cost: op.energy_cost, pull: op.pull, push: op.push, balance_rate, is_balanced, is_own }
 }
 
-/// A warp per item, taken in turns.
+/// Grid with a warp per item; above 2^15 items, warps loop.
 fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 12) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Floats of embeddings in shared memory, with a gap behind each.
+/// Elements of the embeddings in shared memory, each padded by one.
 fn embedding_floats(op: &Router) -> u32 {
     (op.experts * (FEATURES + 1)) as u32
 }
 
-/// Refused sizes as an error of the experts.
+/// Returns an error if the rows overflow the kernels' index type.
 fn check_rows(op: &Mixture, tokens: usize) -> Result<(), ExpertsError> {
     let rows = tokens.saturating_mul(op.top_k);
     if rows > u32::MAX as usize / 2 { Err(ExpertsError::Memory { elements: rows }) } else { Ok(()) }

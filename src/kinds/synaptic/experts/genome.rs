@@ -1,4 +1,4 @@
-//! Genes of an expert and the rates that they stand for.
+//! Genes of an expert and the rates that they encode.
 //!
 //! | gene | rate | formula | range | at 0 |
 //! | --- | --- | --- | --- | --- |
@@ -12,16 +12,16 @@
 use super::GENES;
 use crate::nn::real::Real;
 
-/// What a genome stands for.
+/// Rates and gains that a genome encodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phenotype {
     /// Rate of the average of the load, per step.
     pub fatigue_rate: f64,
     /// Rate of the average of the energy budget, per step.
     pub energy_rate: f64,
-    /// Factor of the rise of CaMKII.
+    /// Gain of the rise of CaMKII.
     pub camkii_gain: f64,
-    /// Factor of the rate of PP1.
+    /// Gain of the rate of PP1.
     pub pp1_gain: f64,
 }
 
@@ -37,29 +37,29 @@ impl Phenotype {
         }
     }
 
-    /// The same in the order of the genes.
+    /// The values in the order of the genes.
     pub const fn values(&self) -> [f64; GENES] {
         [self.fatigue_rate, self.energy_rate, self.camkii_gain, self.pp1_gain]
     }
 
-    /// From [`Phenotype::values`].
+    /// Inverse of [`Phenotype::values`].
     pub const fn from_values([fatigue_rate, energy_rate, camkii_gain, pp1_gain]: [f64; GENES]) -> Self {
         Self { fatigue_rate, energy_rate, camkii_gain, pp1_gain }
     }
 
-    /// Derivatives of the fatigue rate by gene 0 and of the energy rate by gene 1.
+    /// Derivatives of the fatigue rate with respect to gene 0, and of the energy rate with respect to gene 1.
     pub fn slopes<R: Real>(genes: &[R]) -> [f64; 2] {
         let slope = |x: f64| 2.0 * logistic(x) * (1.0 - logistic(x));
         [0.01 * slope(genes[0].f64()), 0.005 * slope(genes[1].f64())]
     }
 }
 
-/// `1 / (1 + e^-x)`
+/// Computes `1 / (1 + e^-x)`.
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// `ln(1 + e^x)`, x where its exponential is large.
+/// Computes `ln(1 + e^x)`; x itself above 20.
 fn softplus(x: f64) -> f64 {
     if x > 20.0 { x } else { x.exp().ln_1p() }
 }

@@ -1,4 +1,4 @@
-//! The router, backward, and the contribution of experts.
+//! Backward pass of the router, and the contribution of experts.
 //!
 //! With `g` the gates of a token and `dg` their gradients:
 //!
@@ -21,29 +21,28 @@ use crate::nn::{
 };
 use rayon::prelude::*;
 
-/// Tokens of a task.
+/// Tokens per parallel task.
 const TASK: usize = 64;
 
-/// Where gradients of the weights of a router are added.
+/// Buffers to which the gradients of the router's weights are added.
 #[derive(Debug)]
 pub struct RouterGradients<'a, R> {
-    /// Of `W_r`, `[E, C]`.
+    /// Gradient of `W_r`, `[E, C]`.
     pub router: &'a mut [R],
-    /// Of `W_p`, `[24, C]`.
+    /// Gradient of `W_p`, `[24, C]`.
     pub probe: &'a mut [R],
-    /// Of the genomes, `[E, 4]`, which are not trained by default. Genes 2 and 3 have none.
+    /// Gradient of the genomes, `[E, 4]`, which are not trained by default. Genes 2 and 3 have none.
     pub genome: Option<&'a mut [R]>,
 }
 
-/// Memory of the backward pass, for any layer.
+/// Workspace of the backward pass, reusable for any layer.
 #[derive(Clone, Debug, Default)]
 pub struct RouterWork<R> {
     logits: Vec<R>,
     features: Vec<R>,
 }
 
-/// Adds the gradients of input and weights. `dgates` (`[N, k]`) are those of the loss without the auxiliary loss, whose weight
-/// is `aux_weight`.
+/// Adds the gradients of input and weights. `dgates` (`[N, k]`) exclude the auxiliary loss, whose weight is `aux_weight`.
 pub fn backward<R: Real + Default>(
     op: &Router,
     x: &[R],
@@ -79,7 +78,7 @@ pub fn backward<R: Real + Default>(
     Ok(())
 }
 
-/// Gradients of logits and probe features.
+/// Computes the gradients of logits and probe features.
 fn differentiate<R: Real>(op: &Router, routing: &Routing<R>, dgates: &[R], aux_weight: f64, work: &mut RouterWork<R>) {
     let (e, k, tokens) = (op.experts, op.top_k, routing.tokens as f64);
     let aux = |e: u32| aux_weight * routing.n_alive as f64 * f64::from(routing.counts[e as usize]) / (tokens * tokens);
@@ -93,7 +92,7 @@ fn differentiate<R: Real>(op: &Router, routing: &Routing<R>, dgates: &[R], aux_w
             let dgate = |slot: usize| dgates[token * k + slot].f64() + aux(selected[slot]);
             let mean: f64 = (0..k).map(|slot| gates[slot].f64() * dgate(slot)).sum();
             let inverse = routing.inverse_norms[token].f64();
-            // Gradient of p without its part along p, and that part.
+            // Gradient of p without its component along p, and that component.
             let (mut across, mut along) = ([0.0; FEATURES], 0.0);
             for (slot, expert) in selected.iter().map(|e| *e as usize).enumerate() {
                 let dlogit = gates[slot].f64() * (dgate(slot) - mean);
@@ -111,7 +110,7 @@ fn differentiate<R: Real>(op: &Router, routing: &Routing<R>, dgates: &[R], aux_w
     });
 }
 
-/// The gene bias is `gene (a_e - a_f)`, the same for all tokens.
+/// Adds the gradients of the genes; the gene bias `gene (a_e - a_f)` is the same for all tokens.
 fn add_gene_gradients<R: Real>(op: &Router, genome: &[R], dlogits: &[R], dgenome: &mut [R]) {
     for (e, (genes, d)) in genome.chunks_exact(GENES).zip(dgenome.chunks_exact_mut(GENES)).enumerate() {
         let sum: f64 = dlogits.iter().skip(e).step_by(op.experts).map(|d| d.f64()).sum();
@@ -121,8 +120,8 @@ fn add_gene_gradients<R: Real>(op: &Router, genome: &[R], dlogits: &[R], dgenome
     }
 }
 
-/// Adds the contribution of every expert, `-Σ_t gate · dL/dgate`, to `sums` (`[E]`): to first order the rise of the loss if the
-/// expert is removed. `dgates` are without the auxiliary loss.
+/// Adds the contribution of every expert, `-Σ_t gate · dL/dgate`, to `sums` (`[E]`): to first order the rise of the loss if
+/// the expert is removed. `dgates` exclude the auxiliary loss.
 pub fn contribution<R: Real>(routing: &Routing<R>, dgates: &[R], sums: &mut [f64]) {
     for (e, sum) in sums.iter_mut().enumerate().take(routing.counts.len()) {
         let of = |a: &u32| routing.gates[*a as usize].f64() * dgates[*a as usize].f64();

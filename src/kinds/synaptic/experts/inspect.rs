@@ -1,4 +1,4 @@
-//! What the window shows of routing, as plain data.
+//! Routing decisions and gates for display, as plain data.
 
 use super::{Router, Routing};
 use crate::nn::real::Real;
@@ -6,21 +6,21 @@ use crate::nn::real::Real;
 /// Terms of the logit of one expert for one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decision {
-    /// `W_r x`.
+    /// Router term, `W_r x`.
     pub z: f32,
-    /// Gene bias.
+    /// Gene bias term.
     pub gene: f32,
-    /// Alignment with the router embedding.
+    /// Alignment term, from the router embedding.
     pub align: f32,
-    /// Energy, positive.
+    /// Energy term, positive.
     pub energy: f32,
-    /// Fatigue, negative.
+    /// Fatigue term, negative.
     pub fatigue: f32,
-    /// Balance, seen by selection only.
+    /// Balance term, which only selection uses.
     pub balance: f32,
-    /// Sum of the terms without balance; -∞ of an empty slot.
+    /// Sum of the terms without balance; -∞ for an empty slot.
     pub logit: f32,
-    /// Gate, 0 unless selected.
+    /// Gate; 0 unless selected.
     pub gate: f32,
     /// Whether the expert was selected.
     pub selected: bool,
@@ -36,7 +36,7 @@ impl Decision {
     }
 }
 
-/// The decision for a token: one entry per expert. None of a token beyond the batch.
+/// Decision for a token, one entry per expert; empty if the token is beyond the batch.
 pub fn decisions<R: Real>(op: &Router, routing: &Routing<R>, token: usize) -> Vec<Decision> {
     if token >= routing.tokens {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Fatigue, energy and load balancing after a step.
+//! Update of fatigue, energy and load balancing after a step.
 //!
 //! With u the share of tokens that selected the expert, `ρ = u A / k` its load relative to the fair one among A living
 //! experts, and the rates `a_f`, `a_e` of its genome:
@@ -9,7 +9,7 @@
 //! | energy | `(1 - a_e) energy + a_e (1 - κ ρ)`, κ = 0.1: 0.9 at the fair load | `(1 - a_e) energy + a_e (1 - u)` |
 //! | balance | `balance ± rate`, up below the fair load (Wang et al. 2024) | |
 //!
-//! Both stay in 0..=1. Empty slots keep their state.
+//! Fatigue and energy stay in 0..=1. Empty slots keep their state.
 
 use super::{Balancing, GENES, LoadStatistics, Phenotype, Router, RouterState, Rules};
 use crate::nn::real::Real;
@@ -35,7 +35,7 @@ pub fn update<R: Real>(op: &Router, statistics: &LoadStatistics, genome: &[R], s
     }
 }
 
-/// Moves a value in 0..=1 to a target.
+/// Moves a value in 0..=1 towards a target.
 fn average(value: &mut f32, rate: f64, target: f64) {
     *value = (f64::from(*value) * (1.0 - rate) + rate * target).clamp(0.0, 1.0) as f32;
 }

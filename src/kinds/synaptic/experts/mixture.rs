@@ -1,8 +1,9 @@
-//! The experts: `out_t += Σ_s gate_ts y_ts`, `y = W₂ relu(W₁ x + b₁)² + b₂`, with the weights of the expert of slot s.
+//! Computes the experts: `out_t += Σ_s gate_ts y_ts`, `y = W₂ relu(W₁ x + b₁)² + b₂`, with the weights of the expert of
+//! slot s.
 //!
-//! Tokens are gathered by groups (see [`Routing`]), so that an expert is one multiplication of the rows of its group, and an
-//! expert without tokens is none. The backward pass overwrites the activations that it no longer needs: forward and backward
-//! need 2 (C + hidden) numbers per row and no more.
+//! Tokens are gathered by group (see [`Routing`]), so that an expert is one GEMM over the rows of its group, and an expert
+//! without tokens costs nothing. The backward pass overwrites activations that it no longer needs: forward and backward
+//! pass use 2 (C + hidden) elements per row in all.
 
 use super::{ExpertsError, Routing, resize};
 use crate::{
@@ -16,56 +17,56 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Rows of a task that copies or adds.
+/// Rows per parallel task that copies or adds.
 const TASK: usize = 64;
 
 /// Sizes of a mixture of experts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mixture {
-    /// Slots of experts, E.
+    /// Number of expert slots, E.
     pub experts: usize,
     /// Experts per token, k.
     pub top_k: usize,
-    /// Components of a token, C.
+    /// Features per token, C.
     pub width: usize,
-    /// Hidden units of an expert.
+    /// Hidden units per expert.
     pub hidden: usize,
 }
 
 /// Weights of all experts.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpertWeights<'a, R> {
-    /// `[E, hidden, C]`
+    /// First matrices, `[E, hidden, C]`.
     pub fc1_weight: &'a [R],
-    /// `[E, hidden]`
+    /// First biases, `[E, hidden]`.
     pub fc1_bias: &'a [R],
-    /// `[E, C, hidden]`
+    /// Second matrices, `[E, C, hidden]`.
     pub fc2_weight: &'a [R],
-    /// `[E, C]`
+    /// Second biases, `[E, C]`.
     pub fc2_bias: &'a [R],
 }
 
-/// Where the gradients of the weights are added; the same layout.
+/// Buffers to which the gradients of the weights are added, in the layout of [`ExpertWeights`].
 #[derive(Debug)]
 pub struct ExpertGradients<'a, R> {
-    /// `[E, hidden, C]`
+    /// Gradients of the first matrices, `[E, hidden, C]`.
     pub fc1_weight: &'a mut [R],
-    /// `[E, hidden]`
+    /// Gradients of the first biases, `[E, hidden]`.
     pub fc1_bias: &'a mut [R],
-    /// `[E, C, hidden]`
+    /// Gradients of the second matrices, `[E, C, hidden]`.
     pub fc2_weight: &'a mut [R],
-    /// `[E, C]`
+    /// Gradients of the second biases, `[E, C]`.
     pub fc2_bias: &'a mut [R],
 }
 
-/// Activations of a layer, by row of its groups: what the forward pass leaves for the backward pass, which overwrites them.
+/// Activations of a layer by row of its groups, kept for the backward pass, which overwrites them.
 #[derive(Clone, Debug, Default)]
 pub struct MixtureWork<R> {
     /// Inputs, `[N k, C]`.
     inputs: Vec<R>,
-    /// `W₁ x + b₁`, `[N k, hidden]`.
+    /// Input of the squared ReLU, `W₁ x + b₁`, `[N k, hidden]`.
     linear: Vec<R>,
-    /// Squared ReLU of it, `[N k, hidden]`.
+    /// Output of the squared ReLU, `[N k, hidden]`.
     hidden: Vec<R>,
     /// Outputs before the gates, `[N k, C]`.
     outputs: Vec<R>,
@@ -91,7 +92,7 @@ impl<R: Real + Default> MixtureWork<R> {
 }
 
 impl Mixture {
-    /// Bytes of the activations of that many tokens.
+    /// Bytes of the activations of `tokens` tokens.
     pub const fn n_bytes<R>(&self, tokens: usize) -> u64 {
         (tokens * self.top_k * 2 * (self.width + self.hidden) * size_of::<R>()) as u64
     }
@@ -108,7 +109,7 @@ impl Mixture {
         ])?)
     }
 
-    /// `out += Σ gate · expert(x)`; x and out are `[N, C]`. Looks at the stop flag.
+    /// Computes `out += Σ gate · expert(x)`; x and out are `[N, C]`. Checks the stop flag.
     pub fn forward<R: Real + Default>(
         &self,
         x: &[R],
@@ -135,8 +136,8 @@ impl Mixture {
         Ok(())
     }
 
-    /// Adds gradients of input and weights, and writes those of the gates (`[N, k]`). `work` is that of the forward pass of this
-    /// batch, and its contents are used up. Looks at the stop flag.
+    /// Adds the gradients of input and weights, and writes those of the gates (`[N, k]`). `work` must come from the forward
+    /// pass of this batch; its contents are consumed. Checks the stop flag.
     pub fn backward<R: Real + Default>(
         &self,
         routing: &Routing<R>,
@@ -158,7 +159,7 @@ impl Mixture {
         ])?;
         let MixtureWork { inputs, linear, hidden, outputs } = work;
         self.scatter(routing, dout, outputs, dgates);
-        // `outputs` are now their gradients.
+        // From here on `outputs` holds the gradients of the outputs.
         self.add_weight_gradients(routing, outputs, hidden, g.fc2_weight, g.fc2_bias, stop)?;
         let down = Gemm::new(rows, self.hidden, self.width).groups(Split::Rows, self.experts);
         let split = (Split::Rows, &routing.offsets[..]);
@@ -167,7 +168,7 @@ impl Mixture {
             let slope = |z: R| if z > R::zero() { z + z } else { R::zero() };
             wide(|| d.iter_mut().zip(z).for_each(|(d, z)| *d *= slope(*z)));
         });
-        // `hidden` is now the gradient of `linear`.
+        // From here on `hidden` holds the gradient of `linear`.
         self.add_weight_gradients(routing, hidden, inputs, g.fc1_weight, g.fc1_bias, stop)?;
         let up = Gemm::new(rows, self.width, self.hidden).groups(Split::Rows, self.experts);
         groups(&up, split, (hidden, weights.fc1_weight), inputs, None, stop)?;
@@ -186,7 +187,7 @@ impl Mixture {
         });
     }
 
-    /// Adds the bias, and squares positive sums.
+    /// Adds the bias to `linear`, and writes its squared ReLU to `hidden`.
     fn activate<R: Real>(&self, routing: &Routing<R>, bias: &[R], linear: &mut [R], hidden: &mut [R]) {
         let n = self.hidden;
         let tasks = linear.par_chunks_mut(TASK * n).zip(hidden.par_chunks_mut(TASK * n));
@@ -205,7 +206,7 @@ impl Mixture {
         });
     }
 
-    /// `out_t += Σ_s scale_ts rows_ts`, slots in order.
+    /// Computes `out_t += Σ_s scale_ts rows_ts`, with slots in order.
     fn combine<R: Real>(&self, routing: &Routing<R>, rows: &[R], out: &mut [R], scale: impl Fn(usize) -> R + Sync) {
         let (width, k) = (self.width, self.top_k);
         out.par_chunks_mut(TASK * width).enumerate().for_each(|(task, out)| {
@@ -220,7 +221,8 @@ impl Mixture {
         });
     }
 
-    /// Gradients of gates, `dgate = dout · y`; then rows of y become their gradients, `gate · dout`.
+    /// Computes the gradients of the gates, `dgate = dout · y`, then replaces the rows of y by their gradients, `gate ·
+    /// dout`.
     fn scatter<R: Real>(&self, routing: &Routing<R>, dout: &[R], outputs: &mut [R], dgates: &mut [R]) {
         let width = self.width;
         let mut by_row = vec![R::zero(); outputs.len() / width.max(1)];
@@ -240,7 +242,7 @@ impl Mixture {
         dgates.iter_mut().zip(&routing.ranks).for_each(|(dgate, row)| *dgate = by_row[*row as usize]);
     }
 
-    /// `dW += dyᵀ x` and `db += Σ dy` of every expert, with dy `[rows, outputs]` and x `[rows, inputs]`.
+    /// Computes `dW += dyᵀ x` and `db += Σ dy` for every expert, with dy `[rows, outputs]` and x `[rows, inputs]`.
     fn add_weight_gradients<R: Real>(
         &self,
         routing: &Routing<R>,

@@ -1,16 +1,16 @@
-//! The mixture of experts: router, genomes, metabolism, dispatch.
+//! Mixture of experts: router, genomes, metabolism, dispatch.
 //!
-//! A token x is sent to the k experts with the largest logits; the output is the sum of what they compute, weighted by gates.
+//! A token x is sent to the k experts with the largest logits; the output is the gate-weighted sum of their outputs.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | [`router`] | logits, top-k, gates and groups, forward; [`gradients`] backward |
-//! | [`mixture`] | the experts: gather by groups, two grouped multiplications, weighted sum |
-//! | [`genome`] | genes and the rates that they stand for |
-//! | [`state`] | what the router keeps between steps, and the statistics of a step |
+//! | [`mixture`] | experts: gather by group, two grouped GEMMs, weighted sum |
+//! | [`genome`] | genes and the rates that they encode |
+//! | [`state`] | router state between steps, and the statistics of a step |
 //! | [`metabolism`] | fatigue, energy and load balancing after a step |
 //! | [`contrastive`] | router embeddings after a step |
-//! | [`inspect`] | terms of a decision, gates by expert and token |
+//! | [`inspect`] | terms of a routing decision, gates by expert and token |
 //! | [`projection`] | positions of embeddings in three dimensions |
 //! | [`reference`] | the earlier model, for its reference data |
 //!
@@ -27,16 +27,16 @@
 //! aux = A Σ_e mean(gate_e) count_e / N       k when balanced
 //! ```
 //!
-//! Embeddings, energy, fatigue and balance are state: constants of the backward pass, updated after a training step from its
-//! [`LoadStatistics`], never in validation. `Rules::Reference` has the terms and updates of the earlier model instead, for
-//! its reference data. Balancing by a bias that selection alone sees: Wang et al. 2024 (arXiv 2408.15664). The auxiliary loss
-//! is that of Fedus et al. 2022 with gates in place of the full softmax.
+//! Embeddings, energy, fatigue and balance are state: constants of the backward pass, updated after a training step from
+//! its [`LoadStatistics`], and never in evaluation. `Rules::Reference` has the terms and updates of the earlier model
+//! instead, for its reference data. Balancing by a bias that only selection uses follows Wang et al. 2024 (arXiv
+//! 2408.15664). The auxiliary loss is that of Fedus et al. 2022 with gates in place of the full softmax.
 //!
 //! # Groups
 //!
 //! The N k assignments are sorted by expert, then by token: expert e has the rows `offsets[e]..offsets[e + 1]`. There is no
-//! capacity limit and no token is dropped, so buffers have N k rows whatever the router decides. Sums over the tokens of an
-//! expert run in ascending order: the same bits for any number of threads.
+//! capacity limit and no token is dropped, so buffers have N k rows for any routing. Sums over the tokens of an expert run
+//! in ascending order: results are bit-identical for any number of threads.
 
 pub mod contrastive;
 pub mod cuda;
@@ -63,49 +63,49 @@ pub const FEATURES: usize = 24;
 /// Genes of an expert.
 pub const GENES: usize = 4;
 
-/// Which terms the logits have and how state is updated.
+/// Terms of the logits, and update rules of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rules {
     /// Fatigue relative to the fair load, an energy budget, embeddings that move to the tokens they serve.
     #[default]
     Recommended,
-    /// Those of the earlier model, for its reference data.
+    /// The rules of the earlier model, for its reference data.
     Reference,
 }
 
-/// How load is balanced, besides metabolism.
+/// Load balancing, in addition to metabolism.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Balancing {
-    /// By the auxiliary loss alone, with the weight that the training step gives it.
+    /// The auxiliary loss alone, with the weight that the training step gives it.
     #[default]
     AuxLoss,
-    /// By a bias per expert that selection sees and gates do not, raised or lowered after every step.
+    /// A bias per expert that selection uses and gates do not, raised or lowered after every step.
     Bias {
         /// Change of the bias per step.
         rate: f64,
     },
 }
 
-/// Tokens whose mean gate is the factor of the pull of an embedding.
+/// Tokens over which the mean gate that scales the pull of an embedding is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PullOver {
-    /// All of them: the embeddings of idle experts hardly move, whatever they serve.
+    /// All tokens: the embeddings of rarely selected experts hardly move.
     #[default]
     AllTokens,
-    /// Those that the expert serves: idle experts move as fast as busy ones.
+    /// The tokens of the expert: rarely selected experts move as fast as others.
     OwnTokens,
 }
 
-/// A router, without its data.
+/// Sizes and constants of a router, without its weights and state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
-    /// Slots of experts, E.
+    /// Number of expert slots, E.
     pub experts: usize,
     /// Experts per token, k.
     pub top_k: usize,
-    /// Components of a token, C.
+    /// Features per token, C.
     pub width: usize,
-    /// Terms and updates.
+    /// Terms of the logits and update rules.
     pub rules: Rules,
     /// Factor of the energy and fatigue terms; 0 switches metabolism off.
     pub metabolic_bias: f64,
@@ -117,16 +117,16 @@ pub struct Router {
     pub energy_cost: f64,
     /// Rate at which an embedding moves to the features that its expert serves, at a mean gate of 1.
     pub pull: f64,
-    /// Tokens of that mean.
+    /// Tokens over which the mean gate that scales the pull is taken.
     pub pull_over: PullOver,
     /// Rate at which similar embeddings repel each other.
     pub push: f64,
-    /// How load is balanced.
+    /// Method of load balancing.
     pub balancing: Balancing,
 }
 
 impl Router {
-    /// Recommended constants.
+    /// Creates a router with the recommended constants.
     pub const fn new(experts: usize, top_k: usize, width: usize) -> Self {
         Self {
             experts,
@@ -144,30 +144,30 @@ impl Router {
         }
     }
 
-    /// Rows of sorted assignments.
+    /// Number of assignments, and so of rows, of `tokens` tokens.
     pub const fn rows(&self, tokens: usize) -> usize {
         tokens * self.top_k
     }
 }
 
-/// Why a mixture was not computed.
+/// Reasons why a mixture was not computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpertsError {
-    /// A buffer of another length.
+    /// A buffer has the wrong length.
     #[error(transparent)]
     Length(#[from] LengthError),
-    /// A multiplication was refused.
+    /// A GEMM was rejected.
     #[error(transparent)]
     Gemm(#[from] GemmError),
-    /// It was stopped.
+    /// The computation was stopped.
     #[error("stopped")]
     Stopped,
-    /// A token needs more experts than there are.
+    /// Tokens need more experts than are alive.
     #[error("{top_k} experts per token need as many living experts, and there are {alive}")]
     TooFewAlive {
-        /// Experts per token.
+        /// Experts per token, k.
         top_k: usize,
-        /// Living experts.
+        /// Number of living experts.
         alive: usize,
     },
     /// Memory is exhausted.
@@ -178,7 +178,7 @@ pub enum ExpertsError {
     },
 }
 
-/// Makes a buffer of that length, whose contents may be anything.
+/// Resizes a buffer to `len` elements, whose contents are unspecified.
 fn resize<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) -> Result<(), ExpertsError> {
     if len > buffer.len() {
         let more = len - buffer.len();

@@ -1,12 +1,12 @@
-//! Positions of embeddings in three dimensions: their projection on the space of the first three principal components.
+//! Positions of embeddings in three dimensions: projections onto the space of the first three principal components.
 //!
-//! Principal components have no sign, and change places where variances cross. So the axes are the orthonormal basis of that
-//! space which is nearest to given axes (orthogonal Procrustes problem: the polar factor of `Bᵀ A`): those of the projection
-//! before, or the first three axes of the features. Distances are those of the principal components, whatever the axes.
+//! Principal components have no sign, and swap when variances cross. The axes are therefore the orthonormal basis of that
+//! space that is nearest to given axes (orthogonal Procrustes problem: the polar factor of `Bᵀ A`): those of the previous
+//! projection, or the first three axes of the features. Distances are those of the principal components for any axes.
 
 use super::FEATURES;
 
-/// Dimensions of the projection.
+/// Number of dimensions of the projection.
 const AXES: usize = 3;
 /// Sweeps over all pairs after which rotations of a 24 × 24 matrix are below rounding.
 const SWEEPS: usize = 16;
@@ -17,16 +17,16 @@ pub type Axes = [[f64; FEATURES]; AXES];
 /// A projection of features to three dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
-    /// Origin.
+    /// Origin: the mean of the living embeddings.
     pub mean: [f64; FEATURES],
-    /// Orthonormal axes.
+    /// Orthonormal axes of the projection.
     pub axes: Axes,
-    /// Share of the variance that the three dimensions keep, in 0..=1; 1 of points that are all equal.
+    /// Share of the variance that the three dimensions retain, 0..=1; 1 if all points are equal.
     pub explained: f64,
 }
 
 impl Projection {
-    /// Of living experts: `embeddings` are `[E, 24]`, `alive` is `[E]`. Axes are nearest to those of `before`.
+    /// Projects living experts: `embeddings` are `[E, 24]`, `alive` is `[E]`. The axes are nearest to those of `before`.
     pub fn new(embeddings: &[f32], alive: &[u8], before: Option<&Axes>) -> Self {
         let rows = embeddings.chunks_exact(FEATURES).zip(alive).filter(|(_, alive)| **alive != 0);
         let rows: Vec<[f64; FEATURES]> = rows.map(|(row, _)| std::array::from_fn(|c| f64::from(row[c]))).collect();
@@ -47,7 +47,7 @@ impl Projection {
         Self { mean, axes: nearest(&principal, before.unwrap_or(&first)), explained }
     }
 
-    /// Position of features, `[24]`.
+    /// Position of a feature vector `[24]`.
     pub fn position(&self, features: &[f32]) -> [f32; AXES] {
         self.axes.map(|axis| {
             let centred = features.iter().zip(&self.mean).map(|(x, mean)| f64::from(*x) - mean);
@@ -60,8 +60,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The orthonormal basis of the space of `basis` that is nearest to `target`: `B M (MᵀM)^(-1/2)`, `M = Bᵀ A`. If A has no part in
-/// some direction of the space, the basis itself with its largest components positive.
+/// Orthonormal basis of the space of `basis` that is nearest to `target`: `B M (MᵀM)^(-1/2)`, `M = Bᵀ A`. If A has no
+/// component in some direction of the space, returns the basis itself with its largest components positive.
 fn nearest(basis: &Axes, target: &Axes) -> Axes {
     let m: [[f64; AXES]; AXES] = std::array::from_fn(|i| std::array::from_fn(|j| dot(&basis[i], &target[j])));
     let square = std::array::from_fn(|i| std::array::from_fn(|j| (0..AXES).map(|l| m[l][i] * m[l][j]).sum()));
@@ -79,7 +79,7 @@ fn nearest(basis: &Axes, target: &Axes) -> Axes {
     std::array::from_fn(|j| std::array::from_fn(|c| (0..AXES).map(|i| basis[i][c] * rotation[i][j]).sum()))
 }
 
-/// Eigenvalues of a symmetric matrix, descending, and their vectors, by Jacobi rotations.
+/// Eigenvalues of a symmetric matrix in descending order, and their eigenvectors, by Jacobi rotations.
 fn eigenvectors<const N: usize>(mut a: [[f64; N]; N]) -> ([f64; N], [[f64; N]; N]) {
     let mut v: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
     for _ in 0..SWEEPS {

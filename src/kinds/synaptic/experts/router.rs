@@ -1,4 +1,5 @@
-//! The router, forward: logits, top-k, gates, groups. Multiplications are those of `nn::gemm`; the rest is in f64, rounded once.
+//! Forward pass of the router: logits, top-k, gates, groups. Matrices are multiplied by `nn::gemm`; other arithmetic is in
+//! f64 and rounded once.
 
 use super::{ExpertsError, FEATURES, GENES, Phenotype, Router, RouterState, Rules, resize};
 use crate::nn::{
@@ -8,21 +9,21 @@ use crate::nn::{
 };
 use rayon::prelude::*;
 
-/// Tokens of a task.
+/// Tokens per parallel task.
 const TASK: usize = 64;
-/// Shortest probe features that have a direction.
+/// Smallest norm of probe features that have a direction.
 const SHORTEST: f64 = 1e-8;
 
-/// What the router decided for some tokens, and what its backward pass needs. Buffers are reused from batch to batch.
+/// Routing of a batch, with the intermediates of its backward pass. Buffers are reused from batch to batch.
 #[derive(Clone, Debug, Default)]
 pub struct Routing<R> {
-    /// Tokens, N.
+    /// Number of tokens, N.
     pub tokens: usize,
-    /// Experts that were alive.
+    /// Number of living experts, A.
     pub n_alive: usize,
     /// Selected experts, the one with the largest logit first, `[N, k]`.
     pub indices: Vec<u32>,
-    /// Their gates, whose sum is 1, `[N, k]`.
+    /// Gates of the selected experts, whose sum is 1, `[N, k]`.
     pub gates: Vec<R>,
     /// Tokens per expert, `[E]`.
     pub counts: Vec<u32>,
@@ -32,37 +33,37 @@ pub struct Routing<R> {
     pub order: Vec<u32>,
     /// Row of each assignment, `[N k]`.
     pub ranks: Vec<u32>,
-    /// `W_r x`, `[N, E]`.
+    /// Router terms `W_r x`, `[N, E]`.
     pub z: Vec<R>,
     /// Cosines of probe features with embeddings, `[N, E]`.
     pub cosines: Vec<R>,
-    /// Logits without balance, `[N, E]`; those of empty slots are -∞.
+    /// Logits without balance, `[N, E]`; -∞ for empty slots.
     pub logits: Vec<R>,
     /// Probe features `W_p x`, `[N, 24]`.
     pub features: Vec<R>,
-    /// Reciprocals of their lengths, `[N]`.
+    /// Reciprocal norms of the probe features, `[N]`.
     pub inverse_norms: Vec<R>,
-    /// Embeddings that were used, `[E, 24]`.
+    /// Router embeddings that were used, `[E, 24]`.
     pub embeddings: Vec<R>,
     /// Terms of the logits that are the same for all tokens.
     pub terms: SharedTerms<R>,
 }
 
-/// Terms of the logits that are the same for all tokens, `[E]` each, with their factors.
+/// Terms of the logits that are the same for all tokens, `[E]` each, scaled by their factors.
 #[derive(Clone, Debug, Default)]
 pub struct SharedTerms<R> {
-    /// Gene bias.
+    /// Gene bias, `[E]`.
     pub gene: Vec<R>,
-    /// Energy, positive.
+    /// Energy terms, positive.
     pub energy: Vec<R>,
-    /// Fatigue, negative.
+    /// Fatigue terms, negative.
     pub fatigue: Vec<R>,
-    /// Balance, for selection only.
+    /// Balance terms, for selection only.
     pub balance: Vec<R>,
 }
 
 impl<R: Real + Default> Routing<R> {
-    /// Makes room for the tokens of a batch.
+    /// Resizes the buffers for a batch of `tokens` tokens.
     fn resize(&mut self, op: &Router, tokens: usize) -> Result<(), ExpertsError> {
         let (rows, all) = (op.rows(tokens), tokens.saturating_mul(op.experts));
         self.tokens = tokens;
@@ -98,17 +99,17 @@ impl<R: Real + Default> Routing<R> {
 }
 
 impl<R> Routing<R> {
-    /// Assignments of an expert, by token.
+    /// Assignments of an expert in the order of tokens.
     pub fn group(&self, expert: usize) -> &[u32] {
         &self.order[self.rows(expert)]
     }
 
-    /// Rows of an expert.
+    /// Range of the rows of an expert.
     pub fn rows(&self, expert: usize) -> std::ops::Range<usize> {
         self.offsets[expert] as usize..self.offsets[expert + 1] as usize
     }
 
-    /// Bytes held.
+    /// Memory held by the buffers in bytes.
     pub const fn n_bytes(&self) -> u64 {
         let words = self.indices.len() + self.order.len() + self.ranks.len() + self.counts.len() + self.offsets.len();
         let reals = self.gates.len()
@@ -122,18 +123,18 @@ impl<R> Routing<R> {
     }
 }
 
-/// Weights of a router, as matrices of `nn::gemm`.
+/// Weights of a router.
 #[derive(Clone, Copy, Debug)]
 pub struct RouterWeights<'a, R> {
-    /// `W_r`, `[E, C]`.
+    /// Router matrix `W_r`, `[E, C]`.
     pub router: &'a [R],
-    /// `W_p`, `[24, C]`.
+    /// Probe matrix `W_p`, `[24, C]`.
     pub probe: &'a [R],
-    /// Genomes, `[E, 4]`.
+    /// Genomes of experts, `[E, 4]`.
     pub genome: &'a [R],
 }
 
-/// Checks the lengths of weights and state.
+/// Checks the lengths of input and weights.
 pub(super) fn check<R>(
     op: &Router,
     tokens: usize,
@@ -148,7 +149,7 @@ pub(super) fn check<R>(
     ])?)
 }
 
-/// Routes tokens x `[N, C]`. Reads the state and does not change it.
+/// Routes tokens x `[N, C]`. Does not change the state.
 pub fn forward<R: Real + Default>(
     op: &Router,
     x: &[R],
@@ -181,7 +182,7 @@ pub fn forward<R: Real + Default>(
     Ok(())
 }
 
-/// Logits, selected experts and gates of every token.
+/// Computes the logits, selected experts and gates of every token.
 fn decide<R: Real + Default>(op: &Router, x: &[R], state: &RouterState, out: &mut Routing<R>) {
     let (e, k) = (op.experts, op.top_k);
     let SharedTerms { gene, energy, fatigue, balance } = &out.terms;
@@ -197,7 +198,7 @@ fn decide<R: Real + Default>(op: &Router, x: &[R], state: &RouterState, out: &mu
             let length = features.iter().map(|p| p.f64() * p.f64()).sum::<f64>().sqrt();
             norms[t] = R::of(1.0 / length.max(SHORTEST));
             let (logits, cosines, z) = (&mut logits[t * e..][..e], &mut cosines[t * e..][..e], &z[t * e..][..e]);
-            // Equal for all experts, so that they change no gate: the mean input, twice.
+            // Reference rules add twice the mean input to all logits of a token, which changes no gate.
             let mean = match op.rules {
                 Rules::Recommended => 0.0,
                 Rules::Reference => {
@@ -221,7 +222,7 @@ fn decide<R: Real + Default>(op: &Router, x: &[R], state: &RouterState, out: &mu
     });
 }
 
-/// The living experts with the largest logits plus balance, in descending order; ties go to the lower index.
+/// Selects the living experts with the largest logits plus balance, in descending order; ties go to the lower index.
 fn select<R: Real>(logits: &[R], balance: &[R], alive: &[u8], selected: &mut [u32]) {
     let score = |e: u32| logits[e as usize] + balance[e as usize];
     let mut len = 0;
@@ -241,7 +242,7 @@ fn select<R: Real>(logits: &[R], balance: &[R], alive: &[u8], selected: &mut [u3
     }
 }
 
-/// Softmax of the selected logits.
+/// Computes the softmax of the selected logits.
 fn softmax<R: Real>(logits: &[R], selected: &[u32], gates: &mut [R]) {
     let of = |e: &u32| logits[*e as usize].f64();
     let largest = selected.iter().map(of).fold(f64::NEG_INFINITY, f64::max);

@@ -1,26 +1,26 @@
-//! What the router keeps between steps, and the statistics of a step that update it.
+//! Router state between steps, and the statistics of a step that update it.
 
 use super::{FEATURES, Router, Routing, contrastive, metabolism};
 use crate::nn::real::{Real, wide};
 use rayon::prelude::*;
 
-/// State of the router of a layer, always f32: in fewer bits the slow averages would not move.
+/// Router state of a layer, always f32: with fewer bits the slow averages would not move.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RouterState {
-    /// Unit vectors, `[E, 24]`.
+    /// Router embeddings, unit vectors, `[E, 24]`.
     pub embeddings: Vec<f32>,
-    /// Averages of the share of tokens that an expert served, in 0..=1, `[E]`.
+    /// Average share of the tokens that each expert served, in 0..=1, `[E]`.
     pub fatigue: Vec<f32>,
-    /// In 0..=1, `[E]`.
+    /// Energy of experts, in 0..=1, `[E]`.
     pub energy: Vec<f32>,
-    /// Added to logits for selection, `[E]`; 0 unless load is balanced by it.
+    /// Bias added to logits for selection, `[E]`; 0 unless load is balanced by it.
     pub balance: Vec<f32>,
     /// 1 for a living expert, 0 for an empty slot, `[E]`.
     pub alive: Vec<u8>,
 }
 
 impl RouterState {
-    /// All experts alive and rested, with these embeddings (`[E, 24]`, of any length).
+    /// Creates a state with all experts alive, no fatigue and full energy; embeddings (`[E, 24]`) are normalised.
     pub fn new(experts: usize, mut embeddings: Vec<f32>) -> Self {
         embeddings.resize(experts * FEATURES, 0.0);
         embeddings.chunks_exact_mut(FEATURES).for_each(contrastive::normalize);
@@ -33,37 +33,37 @@ impl RouterState {
         }
     }
 
-    /// Embedding of an expert.
+    /// Router embedding of an expert.
     pub fn embedding(&self, expert: usize) -> &[f32] {
         &self.embeddings[expert * FEATURES..][..FEATURES]
     }
 
-    /// Living experts.
+    /// Number of living experts.
     pub fn n_alive(&self) -> usize {
         self.alive.iter().filter(|alive| **alive != 0).count()
     }
 }
 
-/// Sums over the tokens of a step, of one layer. Those of the parts of a step are added in their order.
+/// Sums over the tokens of a step in one layer. Micro-batches are added in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadStatistics {
-    /// Tokens, N.
+    /// Number of tokens, N.
     pub tokens: u64,
-    /// Tokens that selected an expert, `[E]`; their sum is k N.
+    /// Number of tokens that selected each expert, `[E]`; the sum is k N.
     pub counts: Vec<u64>,
-    /// Sums of gates, `[E]`; their sum is N.
+    /// Sum of gates of each expert, `[E]`; the total is N.
     pub gates: Vec<f64>,
-    /// Sums of `gate · p / |p|` over the tokens that an expert served, `[E, 24]`.
+    /// Sums of `gate · p / |p|` over the tokens of each expert, `[E, 24]`.
     pub features: Vec<f64>,
 }
 
 impl LoadStatistics {
-    /// Of no tokens.
+    /// Statistics without tokens.
     pub fn new(experts: usize) -> Self {
         Self { tokens: 0, counts: vec![0; experts], gates: vec![0.0; experts], features: vec![0.0; experts * FEATURES] }
     }
 
-    /// Of one batch.
+    /// Statistics of one batch.
     pub fn of<R: Real>(op: &Router, routing: &Routing<R>) -> Self {
         let mut all = Self::new(op.experts);
         all.add(op, routing);
@@ -100,8 +100,8 @@ impl LoadStatistics {
     }
 }
 
-/// Updates the state after a training step, from the statistics of all of its tokens: metabolism, balance, embeddings.
-/// `genome` is `[E, 4]`. A step without tokens changes nothing.
+/// Updates the state after a training step from the statistics of all its tokens: metabolism, balance, embeddings. `genome`
+/// is `[E, 4]`. A step without tokens has no effect.
 pub fn update_state<R: Real>(op: &Router, statistics: &LoadStatistics, genome: &[R], state: &mut RouterState) {
     if statistics.tokens > 0 {
         metabolism::update(op, statistics, genome, state);

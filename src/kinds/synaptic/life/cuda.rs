@@ -22,7 +22,7 @@ use std::{ops::Range, sync::Arc};
 
 pub use crate::kinds::language::cuda::kernels::StepParams;
 
-/// Steps in the ring of records.
+/// Number of steps in the ring of records.
 pub const MAX_RECORDS: usize = MAX_WAITING_STEPS;
 
 const CONSTANTS: &[Constant] = device_constants![MAX_RECORDS, STATISTICS, CONTRIBUTION, COUNT, SHORTEST];
@@ -107,7 +107,7 @@ kernels! {
     }
 }
 
-/// One sequence and what its tokens selected in a layer.
+/// Tokens of one sequence with the experts that they selected in a layer.
 #[derive(Clone, Copy)]
 pub struct Served<'a> {
     /// Inputs of the experts, `[N, C]`.
@@ -120,18 +120,18 @@ pub struct Served<'a> {
     pub slots: &'a Range<usize>,
 }
 
-/// The life cycle on one device.
+/// Operations of the life cycle on one device.
 pub struct CudaLife {
     kernels: LifeKernels,
 }
 
 impl CudaLife {
-    /// Loads the kernels.
+    /// Loads the kernels of the life cycle.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self { kernels: LifeKernels::load(gpu)? })
     }
 
-    /// Records the step whose statistics of all experts (`[L, E, 32]`) these are.
+    /// Records a step from the statistics of all experts (`[L, E, 32]`).
     pub fn record(
         &self,
         pass: &mut Pass,
@@ -146,7 +146,7 @@ impl CudaLife {
         RecordExperts { experts, params, step, statistics, records }.launch(&self.kernels, pass, experts)
     }
 
-    /// Adds the specialization of the experts of a layer to the record of the last step.
+    /// Adds the specialization of the experts of a layer to the records of the last step.
     pub fn measure_specialization(
         &self,
         pass: &mut Pass,
@@ -172,7 +172,8 @@ impl CudaLife {
         MeasureSpecialization { a, params, x, indices, records }.launch(&self.kernels, pass, grid)
     }
 
-    /// Mean square gradients of so many experts, as [`gradient_utility`](super::slots::gradient_utility) has them.
+    /// Mean square gradients of the `slots` experts of a layer, as [`gradient_utility`](super::slots::gradient_utility)
+    /// computes them.
     pub fn gradient_utility(
         &self,
         pass: &mut Pass,
@@ -251,7 +252,7 @@ impl CudaLife {
     }
 }
 
-/// A thread per item.
+/// Grid with a thread per item; above 2^24 items, threads loop.
 fn covering(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }

@@ -1,5 +1,5 @@
-//! What a move does to parameters and to the state of their optimiser: a list of edits of ranges of flat buffers, which every
-//! backend applies in their order. Here they are declared and applied on the CPU, which is the definition.
+//! Edits of parameters and moments that implement a move: operations on ranges of flat buffers, which every backend applies
+//! in order. The CPU implementation here is the reference.
 
 use super::{ExpertArray, ExpertArrays, LifeCycle, Move};
 use crate::{
@@ -11,60 +11,60 @@ use crate::{
 };
 use std::ops::Range;
 
-/// An edit of the buffers of a parameter map. Ranges of an edit do not overlap.
+/// An edit of the buffers of a parameter map. The ranges of an edit do not overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
-    /// Parameters and their state become zero.
+    /// Sets parameters and moments to zero.
     Clear(Range<usize>),
-    /// Parameters with their state are copied.
+    /// Copies parameters and moments.
     Copy {
-        /// Source.
+        /// Source range of the copy.
         from: Range<usize>,
         /// First element of the target.
         to: usize,
     },
-    /// `to <- alpha to + (1 - alpha) from`, of parameters and of their state.
+    /// Computes `to <- alpha to + (1 - alpha) from` for parameters and moments.
     Mix {
-        /// Source.
+        /// Source range, weighted by `1 - alpha`.
         from: Range<usize>,
         /// First element of the target.
         to: usize,
-        /// Part of the target.
+        /// Weight of the target, 0..=1.
         alpha: f64,
     },
-    /// Numbers are added to parameters.
+    /// Adds values to parameters.
     Add {
-        /// First element.
+        /// First element of the range.
         start: usize,
-        /// One per element.
+        /// One value per element.
         values: Vec<f64>,
     },
-    /// Normal noise is added to parameters.
+    /// Adds normal noise to parameters.
     Noise {
-        /// Elements.
+        /// Range of the elements.
         range: Range<usize>,
-        /// Standard deviation of the noise, relative to that of these parameters.
+        /// Standard deviation of the noise, relative to that of the range's parameters.
         relative: f64,
-        /// Where the noise is drawn.
+        /// Address of the random draws.
         normals: Normals,
     },
 }
 
-/// Standard normal numbers: element i is that of word i mod 4 of the draw (seed, purpose, step, first lane + i / 4).
+/// Standard normal values: element i is computed from word i mod 4 of the draw (seed, purpose, step, first lane + i / 4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normals {
     /// Seed of the project.
     pub seed: u64,
-    /// Purpose.
+    /// Purpose of the draws.
     pub purpose: Purpose,
-    /// Step of the draws, which contains the slot.
+    /// Step of the draws, which encodes the slot too.
     pub step: u64,
     /// Lane of the first draw.
     pub first_lane: u32,
 }
 
 impl Normals {
-    /// The first `n` numbers.
+    /// Draws the first `n` values.
     pub fn take(&self, n: usize) -> Vec<f64> {
         let Self { seed, purpose, step, first_lane } = *self;
         let mut out = vec![0.0; n];
@@ -78,27 +78,27 @@ impl Normals {
     }
 }
 
-/// Where and when: the address of random draws.
+/// Address of the random draws of a move: seed, step and layer.
 #[derive(Clone, Copy, Debug)]
 pub struct MoveAddress {
     /// Seed of the project.
     pub seed: u64,
-    /// Steps that were taken.
+    /// Number of completed steps.
     pub step: u64,
-    /// Number of slot 0 of the layer, counted over all layers.
+    /// Index of the layer's slot 0 among the slots of all layers.
     pub first_slot: u32,
 }
 
 impl MoveAddress {
-    /// Normal numbers of a slot.
+    /// Address of the normal values of a slot.
     pub fn normals(&self, purpose: Purpose, slot: usize, first_lane: u32) -> Normals {
-        // Steps have 40 bits, slots the rest.
+        // The step takes 40 bits, the slot the upper ones.
         let step = self.step | (u64::from(self.first_slot) + slot as u64) << 40;
         Normals { seed: self.seed, purpose, step, first_lane }
     }
 }
 
-/// The edits of moves, in their order. Moves name slots of the layer; those of [`plan`](super::plan()) do.
+/// Edits that implement moves, in order. Moves must name slots of the layer, as those of [`plan`](super::plan()) do.
 pub fn edits(op: &LifeCycle, moves: &[Move], at: &MoveAddress, arrays: &ExpertArrays) -> Vec<Edit> {
     let mut all = vec![];
     let clear = |slot: u32| arrays.all().map(move |array| Edit::Clear(array.range(slot as usize)));
@@ -123,7 +123,7 @@ pub fn edits(op: &LifeCycle, moves: &[Move], at: &MoveAddress, arrays: &ExpertAr
     all
 }
 
-/// Copies of weights with the state of the optimiser; noise relative to the standard deviation of each array; mutations.
+/// Copies weights and moments, and adds noise relative to the standard deviation of each array, and mutations.
 fn split_weights(
     op: &LifeCycle,
     [parent, child]: [usize; 2],
@@ -147,7 +147,7 @@ fn split_weights(
     to.push(Edit::Add { start, values: mutations.iter().map(|n| op.mutation * n).collect() });
 }
 
-/// Rows of the router move apart by a random vector.
+/// Copies the row of the router, and moves both rows apart along a random vector.
 fn split_router_row(
     op: &LifeCycle,
     [parent, child]: [usize; 2],
@@ -165,7 +165,7 @@ fn split_router_row(
 }
 
 impl Edit {
-    /// Elements that it reads or writes, up to the last one.
+    /// End of the elements that the edit reads or writes.
     pub fn end(&self) -> usize {
         match self {
             Self::Clear(range) | Self::Noise { range, .. } => range.end,
@@ -174,7 +174,7 @@ impl Edit {
         }
     }
 
-    /// Changes the buffers, which are as long as [`Edit::end`] at least.
+    /// Applies the edit to buffers of at least [`Edit::end`] elements.
     pub fn apply<R: Real>(&self, b: &mut Buffers<'_, R>) {
         match self {
             Self::Clear(range) => b.mask_range(range.clone()),
@@ -202,7 +202,7 @@ fn add<R: Real>(to: &mut [R], values: &[f64], factor: f64) {
     to.iter_mut().zip(values).for_each(|(to, value)| *to += R::of(factor * value));
 }
 
-/// Euclidean length.
+/// Euclidean norm of a vector.
 pub(super) fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }

@@ -1,7 +1,7 @@
-//! Health: load relative to the fair one, times energy.
+//! Health of experts: load relative to the fair one, times energy.
 
-/// `min(1, rho / 2) energy`, 0..=1, of each slot; 0 of empty ones. `rho = fatigue A / k` is the average load relative to the
-/// fair one among A living experts: fatigue is the average of the share of tokens that an expert served.
+/// `min(1, rho / 2) energy`, 0..=1, for each slot; 0 for empty ones. `rho = fatigue A / k` is the average load relative to
+/// the fair one among A living experts: fatigue is the average share of the tokens that an expert serves.
 pub fn health(fatigue: &[f32], energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
     let n_alive = alive.iter().filter(|a| **a != 0).count();
     let of = |((fatigue, energy), alive): ((&f32, &f32), &u8)| {
@@ -10,7 +10,7 @@ pub fn health(fatigue: &[f32], energy: &[f32], alive: &[u8], top_k: usize) -> Ve
     fatigue.iter().zip(energy).zip(alive).map(of).collect()
 }
 
-/// The same of one living expert among so many.
+/// Health of one living expert among `n_alive`.
 pub fn of_one(fatigue: f32, energy: f32, n_alive: usize, top_k: usize) -> f64 {
     let fair = top_k as f64 / n_alive.max(1) as f64;
     let load = (f64::from(fatigue) / fair / 2.0).clamp(0.0, 1.0);
@@ -25,7 +25,7 @@ mod tests {
         sim::Kind as _,
     };
 
-    /// The load from which an expert with the default constants is too tired to split is where a user reads it.
+    /// The help text states the load above which an expert with default constants is too exhausted to split.
     #[test]
     fn an_exhausted_expert_does_not_split() {
         let params = Params::default();

@@ -1,6 +1,6 @@
 //! Ids of experts: slots are reused, ids are not.
 //!
-//! A merge ends both experts, and a new one begins in the slot of the winner. At a split the parent lives on.
+//! A merge ends both experts, and a new one begins in the slot of the winner. At a split the parent continues.
 
 use super::{LifeError, Move, Removal};
 use crate::{
@@ -39,62 +39,62 @@ const fn text(known: &'static str) -> AttributeValue {
     AttributeValue::Text(Cow::Borrowed(known))
 }
 
-/// The expert in a slot.
+/// Expert in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
-    /// Never used again.
+    /// Id, never reused.
     pub id: u64,
     /// Step of its birth.
     pub born: u64,
-    /// Experts that were in the slot before it.
+    /// Number of experts that were in the slot before it.
     pub generation: u32,
-    /// Whether it keeps its weights and is left alone by the life cycle.
+    /// Whether it keeps its weights and is exempt from the life cycle.
     pub is_frozen: bool,
 }
 
-/// Values of a layer that events report, by slot.
+/// Values of a layer that events report, one entry per slot.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerReadings<'a> {
     /// Health before the moves, `[E]`.
     pub health: &'a [f64],
-    /// Average contribution before the moves, `[E]`; empty where it is not known.
+    /// Average contribution before the moves, `[E]`; empty if unknown.
     pub contribution: &'a [f64],
     /// Genomes after the moves, `[E, 4]`.
     pub genome: &'a [f32],
 }
 
 /// Ids of the experts of all layers, and their births and deaths since the last reading. Ids are assigned in the order of
-/// moves, whatever is tapped. Slots are counted over all layers: `layer · E + slot`.
+/// moves, independent of taps. Slots are numbered over all layers: `layer · E + slot`.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
     experts: usize,
     next: u64,
     slots: Vec<Option<Occupant>>,
-    /// Experts that each slot has had.
+    /// Number of experts that each slot has had.
     generations: Vec<u32>,
     is_tapped: bool,
     pending: Vec<LifeEvent>,
-    /// A copy for others, made when it is asked for; dropped by the next event.
+    /// Shared copy of the ids, created on request and dropped at the next event.
     shared: OnceLock<Arc<Individuals>>,
 }
 
-/// The ids of a saved state, one entry per slot of all layers.
+/// Saved ids, one entry per slot of all layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedIdentities {
-    /// The next id.
+    /// Id of the next expert.
     pub next: u64,
-    /// [`FREE_SLOT`] for empty slots.
+    /// Id of the expert in each slot; [`FREE_SLOT`] for empty slots.
     pub ids: Vec<u64>,
-    /// Steps of birth; 0 for empty slots.
+    /// Step of birth; 0 for empty slots.
     pub born: Vec<u64>,
-    /// Experts that each slot has had.
+    /// Number of experts that each slot has had.
     pub generations: Vec<u32>,
-    /// 1 for frozen experts.
+    /// Nonzero for frozen experts.
     pub frozen: Vec<u8>,
 }
 
 impl Identities {
-    /// Founders in every slot, born at step 0.
+    /// Creates founders in every slot, born at step 0.
     pub fn new(layers: usize, experts: usize) -> Self {
         let n = layers * experts;
         let founder = |id| Some(Occupant { id, born: 0, generation: 0, is_frozen: false });
@@ -102,9 +102,9 @@ impl Identities {
         Self { experts, next: n as u64, slots, generations: vec![1; n], ..Self::default() }
     }
 
-    /// Takes over saved ids, as new ones. A running tap starts again with the living.
+    /// Restores saved ids. An active tap restarts with the living experts.
     ///
-    /// Returns false, and changes nothing, where the ids cannot be those of this many slots.
+    /// Returns false, and changes nothing, if the ids are inconsistent or of another number of slots.
     pub fn restore(&mut self, step: u64, saved: &SavedIdentities, genome: impl Fn(usize) -> Option<[f32; 4]>) -> bool {
         let n = self.slots.len();
         let mut living: Vec<u64> = saved.ids.iter().copied().filter(|id| *id != FREE_SLOT).collect();
@@ -132,26 +132,26 @@ impl Identities {
         true
     }
 
-    /// The ids for a saved state.
+    /// Ids for a saved state.
     pub fn save(&self) -> SavedIdentities {
         let Individuals { ids, born } = self.now();
         let frozen = self.slots.iter().map(|o| u8::from(o.is_some_and(|o| o.is_frozen))).collect();
         SavedIdentities { next: self.next, ids, born, generations: self.generations.clone(), frozen }
     }
 
-    /// The expert in a slot of a layer.
+    /// Expert in a slot of a layer; `None`: the slot is empty.
     pub fn occupant(&self, layer: usize, slot: usize) -> Option<Occupant> {
         *self.slots.get(layer * self.experts + slot)?
     }
 
-    /// Freezes an expert, or lets it change again; it stays so until its end.
+    /// Freezes or unfreezes an expert; a frozen one stays so until its end.
     pub fn freeze(&mut self, layer: usize, slot: usize, is_frozen: bool) -> Result<(), LifeError> {
         let occupant = self.slots.get_mut(layer * self.experts + slot).and_then(Option::as_mut);
         occupant.ok_or(LifeError::Empty(slot as u32))?.is_frozen = is_frozen;
         Ok(())
     }
 
-    /// Which experts of all layers are frozen, `[L, E]`.
+    /// Whether each expert of all layers is frozen, `[L, E]`.
     pub fn frozen(&self) -> Vec<bool> {
         self.slots.iter().map(|occupant| occupant.is_some_and(|o| o.is_frozen)).collect()
     }
@@ -178,12 +178,12 @@ impl Identities {
         }
     }
 
-    /// The experts of now, by slot.
+    /// Current experts by slot.
     pub fn individuals(&self) -> Arc<Individuals> {
         self.shared.get_or_init(|| Arc::new(self.now())).clone()
     }
 
-    /// Begins or ends the tap. A tap that begins starts with the living: founders at step 0, a snapshot later.
+    /// Enables or disables the tap. A new tap starts with the living experts: founders at step 0, a snapshot later.
     pub fn tap(&mut self, is_tapped: bool, step: u64, genome: impl Fn(usize) -> Option<[f32; 4]>) {
         let begins = is_tapped && !self.is_tapped;
         self.is_tapped = is_tapped;
@@ -195,7 +195,7 @@ impl Identities {
         }
     }
 
-    /// Whether births and deaths are kept for a reading.
+    /// Whether births and deaths are recorded for a reading.
     pub const fn is_tapped(&self) -> bool {
         self.is_tapped
     }
@@ -242,7 +242,7 @@ impl Identities {
         }
     }
 
-    /// Ends the expert of a slot, and returns its id.
+    /// Ends the expert in a slot, and returns its id.
     fn end(&mut self, step: u64, at: usize, cause: (EndCause, &'static str), of: &LayerReadings<'_>) -> Option<u64> {
         let occupant = self.slots[at].take()?;
         if self.is_tapped {
@@ -261,7 +261,7 @@ impl Identities {
         Some(occupant.id)
     }
 
-    /// Deaths and births of moves that were applied to a layer after `step` steps.
+    /// Records the deaths and births of moves that were applied to a layer after `step` steps.
     pub fn record(&mut self, step: u64, layer: usize, moves: &[Move], readings: &LayerReadings<'_>) {
         let first_slot = layer * self.experts;
         for one in moves {
@@ -290,12 +290,12 @@ impl Identities {
         }
     }
 
-    /// Events since the last reading.
+    /// Takes the events since the last reading.
     pub fn take(&mut self) -> Vec<LifeEvent> {
         std::mem::take(&mut self.pending)
     }
 
-    /// Bytes held.
+    /// Memory held in bytes.
     pub fn n_bytes(&self) -> u64 {
         let slots = self.slots.len() * (size_of::<Option<Occupant>>() + size_of::<u32>());
         let shared = if self.shared.get().is_some() { self.slots.len() * 16 } else { 0 };

@@ -1,12 +1,12 @@
-//! The life cycle of experts: scores, health, splits, merges and removals, identities.
+//! Life cycle of experts: scores, health, splits, merges, removals and identities.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | [`health`] | health of an expert, from its load and its energy |
-//! | [`plan`] | which experts split, merge or make room: by the rules, or as the user asks |
-//! | [`edits`] | what a move does to weights and states of the optimiser: copies and sums of ranges |
-//! | [`slots`] | where experts are among the parameters, and what a move does to their router |
-//! | [`identities`] | ids of experts, which are never used again, and their births and deaths |
+//! | [`plan`] | experts that split, merge or are removed, by the rules or on request |
+//! | [`edits`] | edits of weights and moments that implement a move |
+//! | [`slots`] | ranges of experts among the parameters, and the effect of a move on their router |
+//! | [`identities`] | ids of experts, which are never reused, and their births and deaths |
 //! | [`score`] | contribution, specialization, efficiency, resilience and fitness of experts |
 //! | [`cuda`] | records of experts and edits on a GPU |
 //! | [`reference`] | scores and moves of the earlier model, for its reference data |
@@ -16,19 +16,20 @@
 //! Every [`LifeCycle::interval`] steps, in each layer:
 //!
 //! 1. A slot is made free: an empty one, else that of a dead expert (health <= [`LifeCycle::dead`]), else that of the loser
-//!    of a merge of the most similar two weak experts (health <= [`LifeCycle::weak`], cosine > [`LifeCycle::similar`]), else
-//!    that of the weakest expert (health <= [`LifeCycle::weakest`]).
+//!    of a merge of the two most similar weak experts (health <= [`LifeCycle::weak`], cosine > [`LifeCycle::similar`]),
+//!    else that of the weakest expert (health <= [`LifeCycle::weakest`]).
 //! 2. The healthiest expert (health >= [`LifeCycle::healthy`]) splits into it.
 //!
-//! Health is load and energy: it does not say what the loss would be without an expert. With a [`LifeCycle::loss_limit`] that is
-//! measured, and an expert that the loss needs more neither ends nor merges. The first-order contribution of
-//! [`score`] does not foresee it: its correlation with the measured rise is -0.2 (988 weak experts, two runs of 5,000 steps).
+//! Health is computed from load and energy: it does not predict the loss without an expert. With a
+//! [`LifeCycle::loss_limit`] that loss is measured, and an expert whose removal would raise it by more than the limit
+//! neither ends nor merges. The first-order contribution of [`score`] does not predict it either.
 //!
-//! A dead or weakest expert leaves only if another takes its slot; a merge needs no successor. An expert that a call changed
-//! is not changed again in that call, and not in the next one if it was born: its averages say nothing yet. So a call makes
-//! at most one slot free and fills at most one, the number of slots is constant, and a slot has at most one living expert.
+//! A dead or weakest expert is removed only if another one takes its slot; a merge needs no successor. An expert that was
+//! changed in a call is not changed again in that call, nor in the next one if it was born, because its averages are not
+//! meaningful yet. So a call frees at most one slot and fills at most one, the number of slots is constant, and a slot has
+//! at most one living expert.
 //!
-//! Health 0.45 is that of the fair load, 0.80 of twice the fair load, 0.25 of half of it, 0.02 of nearly none.
+//! Health is 0.45 at the fair load, 0.80 at twice the fair load, 0.25 at half of it, and 0.02 at almost no load.
 
 pub mod cuda;
 pub mod edits;
@@ -46,14 +47,14 @@ pub use plan::{LayerStatus, Wish, plan, plan_wish};
 pub use score::{ExpertRecord, Score, Scoring};
 pub use slots::{ExpertArray, ExpertArrays, RouterSlots};
 
-/// Which healthy expert splits.
+/// Choice of the healthy expert that splits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum ParentChoice {
-    /// The healthiest.
+    /// The expert with the largest health.
     #[default]
     Healthiest,
-    /// The one with the largest mean square gradient: where training changes most (utility of expert upcycling,
-    /// arXiv 2604.19835).
+    /// The expert with the largest mean square gradient, where training changes most (utility of expert upcycling, arXiv
+    /// 2604.19835).
     GradientUtility,
 }
 
@@ -68,16 +69,16 @@ pub struct LifeCycle {
     pub dead: f64,
     /// Health up to which similar experts merge.
     pub weak: f64,
-    /// Cosine of router embeddings above which weak experts merge.
+    /// Cosine similarity of router embeddings above which weak experts merge.
     pub similar: f64,
-    /// Health up to which the weakest expert makes room.
+    /// Health up to which the weakest expert is removed.
     pub weakest: f64,
     /// Health from which an expert splits.
     pub healthy: f64,
-    /// Largest rise of the loss by the end of an expert, nats per token: without it on the batch of the last step. Infinite: it is
-    /// not measured.
+    /// Largest rise of the loss when an expert ends, nats per token, measured on the last step's batch. Infinite: not
+    /// measured.
     pub loss_limit: f64,
-    /// Which healthy expert splits.
+    /// Choice of the healthy expert that splits.
     pub parent: ParentChoice,
     /// Standard deviation of the noise on the weights of a child, relative to that of each array of weights.
     pub noise: f64,
@@ -110,80 +111,80 @@ impl Default for LifeCycle {
 }
 
 impl LifeCycle {
-    /// Whether experts are judged after this number of steps.
+    /// Whether experts are judged after `steps` steps.
     pub const fn is_due(&self, steps: u64) -> bool {
         self.interval > 0 && steps > 0 && steps >= self.warm_up && (steps - self.warm_up).is_multiple_of(self.interval)
     }
 
-    /// Whether an expert of this age is past its grace period.
+    /// Whether an expert of age `age` is past its grace period.
     const fn is_judged(&self, age: u64) -> bool {
         age > self.interval
     }
 }
 
-/// Why an expert without offspring in its place was removed.
+/// Cause of the removal of an expert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Removal {
-    /// Nearly no token selected it.
+    /// Almost no token selected it.
     Dead,
-    /// It was the weakest.
+    /// It was the weakest expert.
     Weakest,
-    /// On request.
+    /// The user requested it.
     Killed,
 }
 
 /// A change of the experts of a layer, by slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Move {
-    /// The expert leaves; its slot is free.
+    /// Removes an expert; its slot becomes free.
     Remove {
-        /// Its slot.
+        /// Slot of the expert.
         slot: u32,
-        /// Why.
+        /// Cause of the removal.
         cause: Removal,
     },
-    /// `winner <- alpha winner + (1 - alpha) loser`; the loser's slot is free.
+    /// Merges `winner <- alpha winner + (1 - alpha) loser`; the loser's slot becomes free.
     Merge {
         /// Slot that stays.
         winner: u32,
         /// Slot that becomes free.
         loser: u32,
-        /// Part of the winner.
+        /// Weight of the winner, 0..=1.
         alpha: f64,
     },
-    /// A copy of the parent, with noise and mutations, begins in a free slot. The parent lives on.
+    /// Copies the parent, with noise and mutations, to a free slot. The parent continues.
     Split {
         /// Slot of the parent.
         parent: u32,
-        /// The free slot.
+        /// Free slot that receives the child.
         child: u32,
     },
 }
 
-/// Why a request of the user cannot be done.
+/// Reasons why a request cannot be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LifeError {
-    /// There is no expert.
+    /// The slot has no living expert.
     #[error("slot {0} has no living expert: select another one")]
     Empty(u32),
-    /// Its state must not change.
+    /// The expert is frozen.
     #[error("the expert in slot {0} is frozen: unfreeze it first")]
     Frozen(u32),
-    /// A merge of one.
+    /// A merge of an expert with itself.
     #[error("a merge needs two experts of one layer")]
     SameSlot,
-    /// Tokens need that many.
+    /// Every token needs `top_k` living experts.
     #[error("every token selects {top_k} experts, and {alive} are alive: split one first")]
     TooFew {
-        /// Experts per token.
+        /// Experts per token, k.
         top_k: usize,
-        /// Alive.
+        /// Number of living experts.
         alive: usize,
     },
-    /// No slot, and none that may be made free.
+    /// No slot is empty, and none can be freed.
     #[error("there is no slot for a child: every other expert is frozen")]
     NoSlot,
-    /// No weak similar pair.
+    /// Fewer than two experts are alive and not frozen.
     #[error("no two experts can be merged: fewer than two are alive and not frozen")]
     NoPair,
 }

@@ -1,25 +1,25 @@
-//! Which experts split, merge or make room.
+//! Plans which experts split, merge or are removed.
 
 use super::{LifeCycle, LifeError, Move, ParentChoice, Removal};
 
-/// What the rules look at: one entry per slot of a layer.
+/// Inputs of the rules: one entry per slot of a layer.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerStatus<'a> {
-    /// [`health`](super::health()), `[E]`.
+    /// Health, see [`health`](super::health()), `[E]`.
     pub health: &'a [f64],
     /// 0 for empty slots, `[E]`.
     pub alive: &'a [u8],
-    /// Experts that must not change, `[E]`.
+    /// Whether each expert is frozen, `[E]`.
     pub frozen: &'a [bool],
     /// Steps since birth, `[E]`.
     pub ages: &'a [u64],
-    /// Averages of the share of tokens, `[E]`.
+    /// Average share of tokens, `[E]`.
     pub fatigue: &'a [f32],
     /// Router embeddings, unit vectors, `[E, F]`.
     pub embeddings: &'a [f32],
     /// Mean square gradients, `[E]`, for [`ParentChoice::GradientUtility`]; empty otherwise.
     pub utility: &'a [f64],
-    /// Experts per token.
+    /// Experts per token, k.
     pub top_k: usize,
 }
 
@@ -32,7 +32,7 @@ impl LayerStatus<'_> {
         self.alive[slot] != 0
     }
 
-    /// Whether it lives and may change.
+    /// Whether the expert is alive and not frozen.
     fn is_free_to_change(&self, slot: usize) -> bool {
         self.is_alive(slot) && !self.frozen[slot]
     }
@@ -47,21 +47,22 @@ impl LayerStatus<'_> {
         row(a).iter().zip(row(b)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     }
 
-    /// All pairs of these slots: cosine, first, second.
+    /// Iterates over all pairs of these slots: cosine, first, second.
     fn pairs(&self, among: &[usize]) -> impl Iterator<Item = (f64, usize, usize)> {
         let pairs = among.iter().enumerate().flat_map(|(i, a)| among[i + 1..].iter().map(move |b| (*a, *b)));
         pairs.map(|(a, b)| (self.cosine(a, b), a, b))
     }
 
-    /// The most similar pair of these slots.
+    /// Most similar pair of these slots.
     fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
-        // The first of equal ones.
+        // Of equal pairs, keeps the first.
         self.pairs(among).fold(None, |best, pair| {
             if best.is_none_or(|best: (f64, _, _)| pair.0 > best.0) { Some(pair) } else { best }
         })
     }
 
-    /// The healthier one wins; its part is its share of their load. The move and the slot of the loser.
+    /// Merges two experts: the healthier one wins, with its share of their load as weight. Returns the move and the loser's
+    /// slot.
     fn merge(&self, a: usize, b: usize) -> (Move, usize) {
         let (winner, loser) = if self.health[b] > self.health[a] { (b, a) } else { (a, b) };
         let [w, l] = [winner, loser].map(|slot| f64::from(self.fatigue[slot]));
@@ -70,7 +71,7 @@ impl LayerStatus<'_> {
     }
 }
 
-/// The slot with the largest value; the lowest one of equals.
+/// Slot with the largest value; of equal ones, the lowest.
 fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> Option<usize> {
     slots.fold(None, |best, slot| match best {
         Some(best) if value(slot) <= value(best) => Some(best),
@@ -78,8 +79,9 @@ fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> 
     })
 }
 
-/// The moves of one call in one layer, in order: at most one that makes a slot free, then at most one split. `cost` measures the
-/// rise of the loss without the expert of a slot; it is asked where [`LifeCycle::loss_limit`] is finite, of experts that would end.
+/// Plans the moves of one call in one layer, in order: at most one that frees a slot, then at most one split. `cost`
+/// measures the rise of the loss without the expert of a slot; it is called if [`LifeCycle::loss_limit`] is finite, for
+/// experts that would end.
 pub fn plan<E>(
     op: &LifeCycle,
     layer: &LayerStatus<'_>,
@@ -100,19 +102,19 @@ pub fn plan<E>(
     Ok(vec![])
 }
 
-/// A call in progress.
+/// State of a call.
 struct Call<'a, F> {
     op: &'a LifeCycle,
     layer: &'a LayerStatus<'a>,
     /// Experts that may change and are past their grace period.
     judged: Vec<usize>,
-    /// What was measured, by slot.
+    /// Measured costs by slot; `None`: not measured.
     costs: Vec<Option<f64>>,
     cost: F,
 }
 
 impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
-    /// The healthiest expert, of those that the call has not changed, splits into a slot.
+    /// Splits the healthiest expert that the call has not changed into slot `child`.
     fn split(&self, changed: &[usize], child: usize) -> Option<Move> {
         let (op, layer) = (self.op, self.layer);
         let candidates = self.judged.iter().copied();
@@ -124,7 +126,7 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
         Some(Move::Split { parent: parent as u32, child: child as u32 })
     }
 
-    /// Whether the loss permits that an expert ends.
+    /// Whether the loss limit permits that an expert ends.
     fn may_end(&mut self, slot: usize) -> Result<bool, E> {
         let limit = self.op.loss_limit;
         if limit == f64::INFINITY {
@@ -148,7 +150,7 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
         self.replace(self.op.weakest, Removal::Weakest)
     }
 
-    /// The weakest expert that may end gives its slot to a child.
+    /// Replaces the weakest expert that may end by a child.
     fn replace(&mut self, limit: f64, cause: Removal) -> Result<Vec<Move>, E> {
         let health = self.layer.health;
         let mut weak: Vec<usize> = self.judged.iter().copied().filter(|slot| health[*slot] <= limit).collect();
@@ -162,7 +164,7 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
         Ok(vec![])
     }
 
-    /// The most similar two weak experts that may end merge.
+    /// Merges the two most similar weak experts that may end.
     fn merge(&mut self) -> Result<Vec<Move>, E> {
         let (op, layer) = (self.op, self.layer);
         let weak: Vec<usize> = self.judged.iter().copied().filter(|slot| layer.health[*slot] <= op.weak).collect();
@@ -182,20 +184,20 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
     }
 }
 
-/// A change that the user asks for, by slot.
+/// A change that the user requests, by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Splits an expert into an empty slot, or into that of the weakest other one.
+    /// Splits an expert into an empty slot, or into that of the weakest other expert.
     Split(u32),
     /// Merges two experts; the slot of the less healthy one becomes free.
     Merge(u32, u32),
-    /// Merges the two most similar experts that are no healthier than half of the others.
+    /// Merges the two most similar experts of the less healthy half.
     MergeMostSimilar,
-    /// Removes an expert.
+    /// Removes an expert on request.
     Kill(u32),
 }
 
-/// The moves of a wish, whatever the thresholds.
+/// Plans the moves of a request, independent of the thresholds.
 pub fn plan_wish(layer: &LayerStatus<'_>, wish: Wish) -> Result<Vec<Move>, LifeError> {
     let check = |slot: u32| {
         let at = slot as usize;

@@ -9,7 +9,7 @@
 //! | resilience | `1 / (variance of the contribution + 1e-4)`; 0 of an expert that is hardly used |
 //! | fitness | weighted mean of the ranks of efficiency, specialization and resilience among the living, 0..=1 |
 //!
-//! Averages are exponential with [`Scoring::decay`], and plain means before they have as many steps.
+//! Averages are exponential with [`Scoring::decay`], and plain means during the first steps.
 
 use super::Move;
 use crate::{
@@ -17,21 +17,21 @@ use crate::{
     nn::{lengths, lengths::LengthError, real::Real},
 };
 
-/// Added to the variance of the contribution.
+/// Constant added to the variance of the contribution.
 const VARIANCE_FLOOR: f64 = 1e-4;
-/// Added to the energy.
+/// Constant added to the energy.
 const ENERGY_FLOOR: f64 = 1e-6;
-/// Shortest mean input that has a direction.
+/// Smallest norm of a mean input that has a direction.
 pub const SHORTEST: f64 = 1e-8;
 
 /// Constants of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scoring {
-    /// Factor of averages per step.
+    /// Decay factor of averages per step.
     pub decay: f64,
     /// Steps between updates of the specialization.
     pub specialization_every: u64,
-    /// Share of the fair load below which an expert counts as unused.
+    /// Fraction of the fair load below which an expert counts as unused.
     pub unused: f64,
     /// Weights of efficiency, specialization and resilience in the fitness.
     pub weights: [f64; 3],
@@ -44,7 +44,7 @@ impl Default for Scoring {
 }
 
 impl Scoring {
-    /// Whether the specialization is updated in this step.
+    /// Whether the specialization is updated after step `step`.
     pub const fn is_specialization_due(&self, step: u64) -> bool {
         self.specialization_every > 0 && step.is_multiple_of(self.specialization_every)
     }
@@ -65,20 +65,20 @@ device_struct! {
 /// Averages of a layer, one entry per slot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Steps of each average: since the birth of the expert.
+    /// Number of averaged steps, `[E]`: since the birth of the expert.
     pub steps: Vec<u64>,
-    /// Contribution, nats.
+    /// Average contribution, nats, `[E]`.
     pub contribution: Vec<f64>,
-    /// Variance of the contribution of a step.
+    /// Variance of the contribution over steps, `[E]`.
     pub variance: Vec<f64>,
-    /// Share of tokens.
+    /// Average share of tokens, `[E]`.
     pub frequency: Vec<f64>,
-    /// Specialization, 0..=2.
+    /// Last measured specialization, 0..=2, `[E]`.
     pub specialization: Vec<f64>,
 }
 
 impl Score {
-    /// Of that many slots, without a step.
+    /// Creates scores of `slots` slots without steps.
     pub fn new(slots: usize) -> Self {
         let zeros = vec![0.0; slots];
         Self {
@@ -90,7 +90,7 @@ impl Score {
         }
     }
 
-    /// Adds a training step, a record per slot.
+    /// Adds a training step, with one record per slot.
     pub fn update(&mut self, op: &Scoring, records: &[ExpertRecord]) {
         for (e, record) in records.iter().enumerate() {
             self.steps[e] += 1;
@@ -105,12 +105,12 @@ impl Score {
         }
     }
 
-    /// Contribution per energy.
+    /// Contribution per energy of each slot.
     pub fn efficiency(&self, energy: &[f32]) -> Vec<f64> {
         self.contribution.iter().zip(energy).map(|(c, e)| c / (f64::from(*e) + ENERGY_FLOOR)).collect()
     }
 
-    /// Steadiness of the contribution; 0 of experts that are hardly used.
+    /// Steadiness of the contribution; 0 for experts that are hardly used.
     pub fn resilience(&self, op: &Scoring, top_k: usize) -> Vec<f64> {
         let least = op.unused * top_k as f64 / self.frequency.len().max(1) as f64;
         let of = |(variance, frequency): (&f64, &f64)| {
@@ -119,7 +119,7 @@ impl Score {
         self.variance.iter().zip(&self.frequency).map(of).collect()
     }
 
-    /// Weighted mean rank among the living, 0..=1; 0 of empty slots.
+    /// Weighted mean rank among living experts, 0..=1; 0 for empty slots.
     pub fn fitness(&self, op: &Scoring, energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
         let scores = [self.efficiency(energy), self.specialization.clone(), self.resilience(op, top_k)];
         let total = op.weights.iter().sum::<f64>();
@@ -132,12 +132,12 @@ impl Score {
         fitness
     }
 
-    /// Inequality of the frequencies, 0 (all the same) to nearly 1.
+    /// Gini coefficient of the frequencies, 0 (equal) to nearly 1.
     pub fn gini(&self) -> f64 {
         gini(&self.frequency)
     }
 
-    /// Follows the moves of a call: parent and child share what the parent had, a merged expert has the sum.
+    /// Applies the moves of a call: parent and child share the parent's values, a merged expert has the sum.
     pub fn follow(&mut self, moves: &[Move]) {
         for one in moves {
             match *one {
@@ -171,7 +171,7 @@ impl Score {
     }
 }
 
-/// Ranks of living slots, 0 of the smallest to 1 of the largest score; equal scores share their mean rank.
+/// Ranks of living slots, from 0 for the smallest score to 1 for the largest; equal scores share their mean rank.
 fn ranks(score: &[f64], alive: &[u8]) -> Vec<f64> {
     let living: Vec<f64> = score.iter().zip(alive).filter(|(_, a)| **a != 0).map(|(s, _)| *s).collect();
     let last = living.len().saturating_sub(1).max(1) as f64;
@@ -183,7 +183,7 @@ fn ranks(score: &[f64], alive: &[u8]) -> Vec<f64> {
     score.iter().zip(alive).map(|(x, a)| if *a == 0 { 0.0 } else { rank(x) }).collect()
 }
 
-/// `Σ_i (2i - E - 1) x_i / (E Σ x + 1e-6)` of ascending values, i from 1.
+/// Gini coefficient: `Σ_i (2i - E - 1) x_i / (E Σ x + 1e-6)` of ascending values, i from 1.
 pub fn gini(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -192,14 +192,14 @@ pub fn gini(values: &[f64]) -> f64 {
     weighted / (n * sorted.iter().sum::<f64>() + 1e-6)
 }
 
-/// Mean inputs of all tokens and of those of each expert.
+/// Mean inputs of all tokens, and of the tokens of each expert.
 pub(super) struct MeanInputs {
     pub all: Vec<f64>,
     pub experts: Vec<Vec<f64>>,
     pub counts: Vec<u64>,
 }
 
-/// Means over inputs `[N, C]` with selections `[N, k]`; of an expert without a token, zeros.
+/// Means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens.
 pub(super) fn mean_inputs<R: Real>(
     x: &[R],
     indices: &[u32],
@@ -228,15 +228,15 @@ pub(super) fn mean_inputs<R: Real>(
     Ok(means)
 }
 
-/// Specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN of experts without a
-/// token.
+/// Specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN for experts without
+/// tokens.
 pub fn specialization<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<Vec<f64>, LengthError> {
     let means = mean_inputs(x, indices, top_k, slots)?;
     let of = |(mean, count): (&Vec<f64>, &u64)| if *count > 0 { 1.0 - cosine(mean, &means.all) } else { f64::NAN };
     Ok(means.experts.iter().zip(&means.counts).map(of).collect())
 }
 
-/// Cosine of two vectors; 0 where one has no direction.
+/// Cosine of two vectors; 0 if one of them is zero.
 pub(super) fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     dot(a, b) / (dot(a, a).sqrt().max(SHORTEST) * dot(b, b).sqrt().max(SHORTEST))

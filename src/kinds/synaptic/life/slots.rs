@@ -1,4 +1,4 @@
-//! Where the experts of a layer are among the parameters, and what a move does to the state of their router.
+//! Ranges of the experts of a layer among the parameters, and the effect of a move on their router state.
 
 use super::{
     LifeCycle, Move,
@@ -13,35 +13,35 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A parameter of which every expert has an equal part, one behind the other.
+/// A parameter that consists of equal, contiguous parts, one per expert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpertArray {
-    /// First element in the buffer of the parameters.
+    /// First element in the parameter buffer.
     pub start: usize,
-    /// Elements of an expert.
+    /// Elements per expert.
     pub len: usize,
 }
 
 impl ExpertArray {
-    /// Elements of an expert.
+    /// Range of the elements of an expert.
     pub const fn range(&self, slot: usize) -> Range<usize> {
         self.start + slot * self.len..self.start + (slot + 1) * self.len
     }
 }
 
-/// Where the experts of a layer are in the buffer of the parameters.
+/// Ranges of the experts of a layer in the parameter buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpertArrays {
-    /// Matrices and biases.
+    /// Matrices and biases of the experts.
     pub weights: Vec<ExpertArray>,
-    /// Rows of the router.
+    /// Rows of the router matrix.
     pub router: ExpertArray,
-    /// Genomes.
+    /// Genomes of the experts.
     pub genome: ExpertArray,
 }
 
 impl ExpertArrays {
-    /// From the views of a map, whose first size is the number of slots.
+    /// Takes the ranges from views whose first dimension is the number of slots.
     pub fn new(map: &ParameterMap, weights: &[ViewId], router: ViewId, genome: ViewId) -> Self {
         let array = |id: ViewId| {
             let view = map.view(id);
@@ -50,34 +50,34 @@ impl ExpertArrays {
         Self { weights: weights.iter().map(|id| array(*id)).collect(), router: array(router), genome: array(genome) }
     }
 
-    /// Matrices and biases of an expert, at least 1.
+    /// Number of weights and biases of an expert, at least 1.
     pub fn n_weights(&self) -> usize {
         self.weights.iter().map(|array| array.len).sum::<usize>().max(1)
     }
 
-    /// All of them.
+    /// Iterates over weights, router rows and genomes.
     pub(super) fn all(&self) -> impl Iterator<Item = &ExpertArray> {
         self.weights.iter().chain([&self.router, &self.genome])
     }
 }
 
-/// State of the router of a layer, by slot.
+/// Router state of a layer, by slot.
 #[derive(Debug)]
 pub struct RouterSlots<'a> {
-    /// Unit vectors, `[E, F]`.
+    /// Router embeddings, unit vectors, `[E, F]`.
     pub embeddings: &'a mut [f32],
-    /// `[E]`
+    /// Average load, `[E]`.
     pub fatigue: &'a mut [f32],
-    /// `[E]`
+    /// Energy of experts, `[E]`.
     pub energy: &'a mut [f32],
-    /// `[E]`
+    /// Selection bias, `[E]`.
     pub balance: &'a mut [f32],
-    /// 0 for empty slots, `[E]`.
+    /// Zero for empty slots, `[E]`.
     pub alive: &'a mut [u8],
 }
 
 impl RouterSlots<'_> {
-    /// Follows moves in their order. Moves name slots of the layer; those of [`plan`](super::plan()) do.
+    /// Applies moves in order. Moves must name slots of the layer, as those of [`plan`](super::plan()) do.
     pub fn follow(&mut self, op: &LifeCycle, moves: &[Move], at: &MoveAddress) {
         for one in moves {
             match *one {
@@ -91,12 +91,12 @@ impl RouterSlots<'_> {
         }
     }
 
-    /// An empty slot, which no token selects.
+    /// Empties a slot, which no token selects from then on.
     fn remove(&mut self, slot: usize) {
         (self.alive[slot], self.fatigue[slot], self.energy[slot], self.balance[slot]) = (0, 0.0, 1.0, 0.0);
     }
 
-    /// Each has half of the fatigue, since they share the tokens from now on.
+    /// Copies the parent's state; each gets half of the fatigue, because they share the tokens from then on.
     fn split(&mut self, op: &LifeCycle, [parent, child]: [usize; 2], at: &MoveAddress) {
         self.alive[child] = 1;
         self.fatigue[parent] *= 0.5;
@@ -111,7 +111,7 @@ impl RouterSlots<'_> {
         }
     }
 
-    /// Weighted means. The fatigue is the sum: the winner serves the tokens of both.
+    /// Averages the states, except that the fatigue is the sum: the winner serves the tokens of both.
     fn merge(&mut self, [winner, loser]: [usize; 2], alpha: f64) {
         let mean = |values: &[f32]| alpha * f64::from(values[winner]) + (1.0 - alpha) * f64::from(values[loser]);
         self.fatigue[winner] = (self.fatigue[winner] + self.fatigue[loser]).min(1.0);
@@ -126,14 +126,14 @@ impl RouterSlots<'_> {
     }
 }
 
-/// Adds the tangential part of the noise to a unit vector, and normalises.
+/// Adds the tangential component of the noise to a unit vector, and normalises it.
 fn move_on_sphere(x: &mut [f32], noise: &[f64], scale: f64) {
     let along: f64 = x.iter().zip(noise).map(|(x, n)| f64::from(*x) * n).sum();
     let moved = x.iter().zip(noise).map(|(x, n)| f64::from(*x) + scale * (n - along * f64::from(*x)));
     normalise(x, &moved.collect::<Vec<f64>>());
 }
 
-/// Sets a vector to another one of length 1; it stays where the other one has none.
+/// Sets a vector to `to` scaled to norm 1; unchanged if `to` is zero.
 fn normalise(x: &mut [f32], to: &[f64]) {
     let norm = length(to);
     if norm > 1e-8 {
@@ -141,8 +141,8 @@ fn normalise(x: &mut [f32], to: &[f64]) {
     }
 }
 
-/// Mean square gradients of the experts of a layer as AdamW knows them, `[E]`: means over their weights of the second moments `v`
-/// of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
+/// Mean square gradients of the experts of a layer, estimated by AdamW, `[E]`: means over their weights of the second
+/// moments `v` of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
 pub fn gradient_utility<R: Real>(arrays: &ExpertArrays, slots: usize, v: &[R]) -> Vec<f64> {
     let sum = |range: Range<usize>| v[range].iter().map(|v| v.f64()).sum::<f64>();
     let of = |slot: usize| arrays.weights.iter().map(|array| sum(array.range(slot))).sum::<f64>();

@@ -1,4 +1,4 @@
-//! Properties of the life cycle, over random states and plans.
+//! Tests of properties of the life cycle over random states and plans.
 
 use super::*;
 use crate::{
@@ -85,7 +85,7 @@ impl Layer {
     }
 }
 
-/// No noise, mutation or tilt.
+/// A life cycle without noise, mutation and tilt.
 const EXACT: LifeCycle = LifeCycle {
     warm_up: 0,
     interval: 10,
@@ -102,7 +102,7 @@ const EXACT: LifeCycle = LifeCycle {
     embedding_noise: 0.0,
 };
 
-/// `W2 relu(W1 x + b1)² + b2` of the expert in a slot.
+/// Computes `W2 relu(W1 x + b1)² + b2` of the expert in a slot.
 fn output(layer: &Layer, slot: usize, x: &[f32]) -> Vec<f32> {
     let [w1, b1, w2, b2]: [&[f32]; 4] = std::array::from_fn(|i| &layer.p[layer.arrays.weights[i].range(slot)]);
     let dot = |row: &[f32], x: &[f32]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f32>();
@@ -183,7 +183,7 @@ fn a_merge_is_the_weighted_mean_with_its_moments() {
     assert!((norm - 1.0).abs() < 1e-5);
 }
 
-/// Random loads, thresholds at random places, wishes in between: what must hold after every call.
+/// Applies random loads, thresholds and requests, and checks the invariants after every call.
 #[test]
 fn fuzzed_lives_keep_their_invariants() {
     for seed in 0..20 {

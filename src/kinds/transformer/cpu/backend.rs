@@ -1,4 +1,4 @@
-//! The CPU as a backend.
+//! CPU backend of the transformer.
 
 use super::trainer::Trainer;
 use crate::{
@@ -17,11 +17,11 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A model in f32 on some threads.
+/// A transformer that computes in f32 on a thread pool.
 pub type CpuBackend = cpu::backend::CpuBackend<Trainer<f32>>;
 
 impl CpuBackend {
-    /// With zero weights.
+    /// Creates the backend with zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>, seed: u64, threads: usize) -> Result<Self, SimError> {
         Ok(Self::of(Trainer::new(config, layout, seed)?, threads))
     }

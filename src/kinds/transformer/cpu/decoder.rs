@@ -1,4 +1,4 @@
-//! Prediction of the next token with a cache of keys and values.
+//! Decoder with a KV cache on the CPU.
 
 use super::network::{Network, zeros};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     sim::SimError,
 };
 
-/// A cache of keys and values.
+/// Decoder with a KV cache.
 pub struct CpuDecoder<'a, R> {
     network: &'a Network<R>,
     len: usize,
@@ -23,7 +23,7 @@ pub struct CpuDecoder<'a, R> {
 }
 
 impl<'a, R: Real + Default> CpuDecoder<'a, R> {
-    /// With an empty cache.
+    /// Creates a decoder with an empty cache.
     pub fn new(network: &'a Network<R>) -> Result<Self, SimError> {
         let c = &network.config;
         let cache = || zeros("cache of keys and values", c.context * c.kv_heads * c.head_dim());

@@ -1,15 +1,15 @@
-//! The model on the CPU: the definition of the kind, generic over f32 and f64.
+//! Reference implementation of the transformer on the CPU, generic over f32 and f64.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`network`] | weights, tables, and the [passes](super::network) over a batch in memory |
+//! | [`network`] | weights, tables, and the [passes](super::network) over a batch in host memory |
 //! | [`trainer`] | a step: gradients of all micro-batches, clipping, optimiser |
-//! | [`decoder`] | prediction with a cache of keys and values |
-//! | [`backend`] | all of it in f32, as a [`Backend`](super::backend::Backend) |
+//! | [`decoder`] | decoding with a KV cache |
+//! | [`backend`] | the f32 model as a [`Backend`](super::backend::Backend) |
 //!
-//! Large batches are passed in parts of whole sequences whose gradients are added in order, so that a step looks at the stop
-//! flag often. Which parts follows from the sizes alone, and operations sum in orders of their own: the same bits for any
-//! number of threads.
+//! Large batches are split into parts of whole sequences whose gradients are accumulated in order, so that a step checks
+//! the stop flag often. The split depends only on sizes, and the operations sum in a fixed order: the results are
+//! bit-identical for any number of threads.
 
 pub mod backend;
 pub mod decoder;

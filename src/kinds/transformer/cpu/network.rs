@@ -1,4 +1,4 @@
-//! Weights and tables, and the passes over a batch in memory.
+//! Weights and tables of the model, and the passes over a batch in host memory.
 
 use super::decoder::CpuDecoder;
 pub use crate::kinds::language::cpu::{refused, zeros};
@@ -35,21 +35,21 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Weights and what follows from the sizes of the model.
+/// Weights of a model, and tables computed from its sizes.
 pub struct Network<R> {
-    /// Sizes.
+    /// Sizes and options of the model.
     pub config: Config,
-    /// Ranges of the weights.
+    /// Parameter layout of the model.
     pub layout: Arc<Layout>,
-    /// All weights.
+    /// All weights, in the layout of the parameter map.
     pub weights: Vec<R>,
-    /// Angles of rotary positions.
+    /// Angles of rotary positions; `None`: other positions.
     pub rope: Option<RopeTable<R>>,
-    /// Vectors of sinusoidal positions, `[T, C]`.
+    /// Vectors of sinusoidal positions, `[T, C]`; `None`: other positions.
     pub sinusoid: Option<Vec<R>>,
 }
 
-/// A pass.
+/// A pass over a batch on the CPU.
 pub type CpuRun<'a, R> = Run<'a, Layers<'a, R>>;
 
 impl<R: Real + Default> TextNetwork for Network<R> {
@@ -58,20 +58,20 @@ impl<R: Real + Default> TextNetwork for Network<R> {
     }
 }
 
-/// The tensors of a pass: activations of all blocks are held.
+/// Tensor sizes of a pass that holds the activations of all blocks.
 pub fn plan(config: &Config, shape: &BatchShape, has_dropout: bool) -> Plan {
     Plan::new(config, shape, (Checkpointing::Nothing, has_dropout), LOGIT_ROWS)
 }
 
 impl<R: Real + Default> Network<R> {
-    /// A copy, if there is memory for it.
+    /// Copies the network; an error if the memory cannot be allocated.
     pub fn copied(&self) -> Result<Self, SimError> {
         let weights = copy("copy of the weights", &self.weights)?;
         let (config, layout) = (self.config.clone(), self.layout.clone());
         Ok(Self { config, layout, weights, rope: self.rope.clone(), sinusoid: self.sinusoid.clone() })
     }
 
-    /// With zero weights.
+    /// Creates a network with zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>) -> Result<Self, SimError> {
         let rope = match config.positions {
             Position::Rope { base, .. } => Some(RopeTable::new(config.context, config.head_dim(), base)),
@@ -85,20 +85,20 @@ impl<R: Real + Default> Network<R> {
         Ok(Self { config: config.clone(), layout: layout.clone(), weights, rope, sinusoid })
     }
 
-    /// Bytes held.
+    /// Memory of weights and tables in bytes.
     pub fn n_bytes(&self) -> u64 {
         let rope = self.rope.as_ref().map_or(0, |rope| rope.cos.len() + rope.sin.len());
         let sinusoid = self.sinusoid.as_ref().map_or(0, Vec::len);
         ((self.weights.len() + rope + sinusoid) * size_of::<R>()) as u64
     }
 
-    /// Bytes of an arena for a training step, which is enough for losses.
+    /// Arena bytes for a training step, which also suffice for losses.
     pub fn arena_bytes(config: &Config, shape: &BatchShape) -> usize {
         let plan = plan(config, shape, true);
         plan.bytes::<R, R>(0).max(plan.forward_bytes::<R, R>(0))
     }
 
-    /// A pass over a batch, without dropout.
+    /// Creates a pass over a batch, without dropout.
     pub fn run<'a>(&'a self, batch: HostBatch<'a>, stop: &'a StopFlag) -> CpuRun<'a, R> {
         let Self { config, layout, weights, rope, sinusoid } = self;
         let tables = Tables { rope: rope.as_ref(), positions: sinusoid.as_deref() };
@@ -113,7 +113,7 @@ impl<R: Real + Default> Network<R> {
         Run { config, layout, shape, offset, ops }
     }
 
-    /// Adds the gradients of the losses of a batch to `gradient`. The sum of the losses.
+    /// Adds the gradients of the losses of a batch to `gradient`. Returns the sum of the losses.
     pub fn gradients(
         &self,
         input: &GradientInput<'_, R>,
@@ -145,8 +145,9 @@ impl<R: Real + Default> Network<R> {
         Ok(total)
     }
 
-    /// A forward pass without dropout through so many blocks, one at a time. With the pass, `then` gets the residual stream behind
-    /// the blocks, the tensors of the last one, the plan, and those of the head.
+    /// Runs a forward pass without dropout through the first `layers` blocks, reusing one block's tensors. Then calls
+    /// `then` with the pass, the residual stream after these blocks, the tensors of the last block, the plan, and the
+    /// tensors of the head.
     pub fn forward_to<T>(
         &self,
         batch: HostBatch<'_>,
@@ -173,7 +174,7 @@ impl<R: Real + Default> Network<R> {
         then(&mut run, last, &a, &plan, head.refs())
     }
 
-    /// Losses of the tokens of a batch.
+    /// Writes the loss of each token of a batch.
     pub fn losses(
         &self,
         batch: HostBatch<'_>,
@@ -187,7 +188,7 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Activations of a batch.
+    /// Runs a batch up to the block of `site` and returns its activations.
     pub fn read(&self, batch: HostBatch<'_>, site: Site) -> Result<Vec<R>, SimError> {
         let (layers, shape) = (self.config.layers, batch.shape);
         let depth = match site {
@@ -213,7 +214,8 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Logits of a batch, `[tokens, padded vocabulary]`, and where a text is continued what is appended to its cache.
+    /// Logits of a batch, `[tokens, padded vocabulary]`. With a cache, the batch continues a text and is appended to the
+    /// cache.
     pub fn logits(&self, batch: HostBatch<'_>, cache: Option<Cache<'_, R>>) -> Result<Vec<R>, SimError> {
         let c = &self.config;
         let mut logits = zeros("logits", batch.shape.n_tokens() * c.padded_vocab())?;
@@ -230,17 +232,17 @@ impl<R: Real + Default> Network<R> {
     }
 }
 
-/// What the gradients of a batch follow from, beside the weights.
+/// Inputs of a gradient computation other than the weights.
 #[derive(Clone, Copy)]
 pub struct GradientInput<'a, R> {
-    /// The batch.
+    /// Batch with its targets.
     pub batch: HostBatch<'a>,
-    /// Dropout.
+    /// Dropout of the step; `None`: no dropout.
     pub noise: Option<Noise>,
-    /// Gradient of the loss of each target.
+    /// Gradient of the loss with respect to the loss of one target.
     pub scale: R,
-    /// For each parameter whether it is frozen; empty for none. Gradients of its matrices and embeddings are not computed.
+    /// Whether each parameter is frozen; empty: none is. Gradients of frozen matrices and embeddings are not computed.
     pub frozen: &'a [bool],
-    /// Looked at between layers.
+    /// Stop flag, checked between layers.
     pub stop: &'a StopFlag,
 }

@@ -1,4 +1,4 @@
-//! A training step: gradients of all micro-batches, then the optimiser.
+//! Training step on the CPU: gradients of all micro-batches, then the optimiser.
 
 use super::{
     decoder::CpuDecoder,
@@ -37,20 +37,20 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Operations of a layer between two looks at the stop flag, about: larger batches are taken in parts.
+/// Approximate number of operations of a layer between two checks of the stop flag; larger batches are split.
 const PART_OPS: usize = 2_000_000_000;
 
-/// A network with everything that training needs.
+/// A network with its optimiser state and workspace.
 pub struct Trainer<R> {
-    /// Weights.
+    /// Weights and tables of the model.
     pub network: Network<R>,
-    /// Gradient, moments, what the steps were.
+    /// Gradient, moments, counters and step statistics.
     pub state: TrainingState<R>,
     arena: HostArena<R>,
     seed: u64,
 }
 
-/// A part of a batch: whole sequences.
+/// A part of a batch that consists of whole sequences.
 struct Part<'a> {
     shape: BatchShape,
     tokens: &'a [u32],
@@ -59,7 +59,7 @@ struct Part<'a> {
     lengths: Option<&'a [i32]>,
     /// Positions of packed tokens.
     positions: Vec<u32>,
-    /// First token in the batch.
+    /// Index of its first token in the batch.
     first: usize,
 }
 
@@ -76,7 +76,7 @@ impl Part<'_> {
 }
 
 impl<R: Real + Default> Trainer<R> {
-    /// With zero weights.
+    /// Creates a trainer with zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>, seed: u64) -> Result<Self, SimError> {
         Ok(Self {
             network: Network::new(config, layout)?,
@@ -86,20 +86,20 @@ impl<R: Real + Default> Trainer<R> {
         })
     }
 
-    /// Tokens whose activations are in memory at a time, for a batch of that many sequences.
+    /// Number of tokens whose activations are in memory at a time, for a batch of `sequences` sequences.
     pub fn part_tokens(config: &Config, sequences: usize, seq_len: usize) -> usize {
         let (width, hidden) = (config.width, config.fc_width() + config.hidden);
         let ops = 2 * width * (config.qkv_width() + width + hidden) + 4 * width * seq_len;
         (PART_OPS / (ops * seq_len).max(1)).clamp(1, sequences.max(1)) * seq_len
     }
 
-    /// Bytes of activations, for parts of that many tokens.
+    /// Bytes of activations for parts of `part_tokens` tokens.
     pub fn arena_bytes(config: &Config, part_tokens: usize) -> u64 {
         let rows = part_tokens.div_ceil(config.context.max(1));
         Network::<R>::arena_bytes(config, &BatchShape::full(rows, config.context)) as u64
     }
 
-    /// Makes room for the activations of batches.
+    /// Grows the arena to fit the activations of the batches.
     pub fn reserve<'b>(&mut self, batches: impl IntoIterator<Item = &'b Batch<'b>>) -> Result<(), SimError> {
         let config = &self.network.config;
         let bytes = |batch: &Batch<'_>| {
@@ -109,7 +109,7 @@ impl<R: Real + Default> Trainer<R> {
         self.arena.reserve(batches.into_iter().map(bytes).max().unwrap_or(0))
     }
 
-    /// Takes a step. A stop leaves everything but the gradient as it was.
+    /// Runs a training step. A stopped step changes only the gradient.
     pub fn step(&mut self, input: &StepInput<'_>, stop: &StopFlag) -> Result<Outcome, SimError> {
         let noise = [input.hyper.dropout, input.hyper.attention_dropout];
         let Some(loss) = self.gradients(input.batches, input.step, noise, input.frozen, stop)? else {
@@ -119,8 +119,8 @@ impl<R: Real + Default> Trainer<R> {
         Ok(Outcome::Done)
     }
 
-    /// The mean loss over the targets of all batches, and its gradient; `None` when it was stopped. Elements and
-    /// attention probabilities are dropped with these probabilities. Gradients of frozen layers are not complete.
+    /// Computes the mean loss over the targets of all batches and its gradient; `None` if stopped. `p` and `attention` are
+    /// the dropout probabilities of elements and of attention probabilities. Gradients of frozen layers are incomplete.
     pub fn gradients(
         &mut self,
         batches: &[Batch<'_>],
@@ -213,7 +213,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
     }
 }
 
-/// Sequences of a part of a batch; packed sequences are one part.
+/// Number of sequences per part of a batch; packed sequences are one part.
 fn sequences_of_part(config: &Config, batch: &Batch<'_>) -> usize {
     match batch.lengths {
         Lengths::Packed(_) => batch.sequences,
@@ -221,7 +221,7 @@ fn sequences_of_part(config: &Config, batch: &Batch<'_>) -> usize {
     }
 }
 
-/// Parts of a batch, of about equal work.
+/// Splits a batch into parts of about equal work.
 fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a>> + use<'a> {
     let (seq_len, batch, sequences) = (batch.seq_len, *batch, sequences_of_part(config, batch));
     let all = batch.masked_targets();
@@ -239,7 +239,7 @@ fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a
     })
 }
 
-/// The optimiser of a step.
+/// Optimiser with the settings and frozen layers of a step.
 pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
@@ -252,7 +252,7 @@ pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool
     Ok(Optimizer { adamw: hyper.adamw(), muon: hyper.muon(), clip: Clip(hyper.clip.into()), groups, matrices })
 }
 
-/// Rows of the matrices that a packed one is made of: queries, keys and values; gate and up.
+/// Row counts of the matrices in a packed one, to orthogonalise each separately: queries, keys and values; gate and up.
 pub fn matrix_parts(config: &Config, layout: &Layout, view: Option<ViewId>) -> Vec<usize> {
     let is = |of: fn(&crate::kinds::transformer::model::Block) -> ViewId| {
         view.is_some_and(|view| layout.blocks.iter().any(|block| of(block) == view))

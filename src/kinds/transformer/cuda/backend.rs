@@ -1,4 +1,4 @@
-//! Training steps of the transformer on a device.
+//! CUDA backend of the transformer.
 
 use super::{
     buffers::{DeviceBuffers, TransformerBuffers, arena_bytes, sizes, text_arena_bytes},
@@ -35,21 +35,21 @@ use std::{
     sync::Arc,
 };
 
-/// What is captured.
+/// Keys of passes that are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Captured {
     /// Gradients of a batch.
     Gradients {
-        /// Its sizes.
+        /// Shape of the batch.
         shape: BatchShape,
-        /// What is dropped.
+        /// Dropout in use.
         drops: Drops,
     },
     /// Losses of a batch.
     Losses(BatchShape),
-    /// Logits of one token after those in the cache.
+    /// Logits of one token that follows those in the cache.
     Token,
-    /// The update.
+    /// Update of the parameters.
     Update {
         /// Whether it measures norms of parameters.
         measures: bool,

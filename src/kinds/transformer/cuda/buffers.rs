@@ -1,4 +1,4 @@
-//! Everything a model holds on a device.
+//! Device buffers of a transformer.
 
 use super::network::Network;
 use crate::{
@@ -30,39 +30,39 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What a model holds.
+/// All device buffers of a transformer.
 pub type DeviceBuffers<T> = ModelBuffers<Network<T>>;
 
-/// What the sizes of [`TransformerBuffers`] follow from.
+/// Sizes that determine [`TransformerBuffers`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransformerSizes {
-    /// Elements of the caches of keys and of values, of all blocks.
+    /// Elements of the key cache of all blocks, and of the value cache.
     pub cache: usize,
-    /// Logits of the tokens of a text that are read at once.
+    /// Elements of the logits of one decoded chunk.
     pub logits: usize,
 }
 
-/// Tokens of a text that are read at once, at most.
+/// Largest number of tokens that are decoded at a time.
 const PIECE: usize = 64;
 
-/// Logits that are in memory at a time, about.
+/// Approximate number of logits that are in memory at a time.
 const LOGITS: usize = 1 << 28;
 
-/// The tensors of a pass over a batch.
+/// Tensor sizes of a pass over a batch.
 pub fn plan(config: &Config, shape: &BatchShape, mode: Checkpointing, has_dropout: bool) -> Plan {
     Plan::new(config, shape, (mode, has_dropout), logit_rows(LOGITS, config.padded_vocab(), shape.n_tokens()))
 }
 
-/// How a backward pass is computed, as far as its memory follows from it.
+/// Options of the backward pass that affect its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackwardPass {
-    /// What is computed again.
+    /// Recomputation of activations.
     pub mode: Checkpointing,
-    /// Whether gradients of queries are added to sums.
+    /// Whether gradients of queries are accumulated by atomics in f32 buffers.
     pub has_sums: bool,
 }
 
-/// Temporaries of one operation of a block or of the embedding, bytes; `has_sums` as in [`BackwardPass`].
+/// Bytes of temporaries of one operation of a block or of the embedding; `has_sums` as in [`BackwardPass`].
 fn temporaries(config: &Config, shape: &BatchShape, has_sums: bool) -> usize {
     let n = shape.n_tokens();
     let (sequences, longest) = shape.attended();
@@ -76,7 +76,7 @@ fn temporaries(config: &Config, shape: &BatchShape, has_sums: bool) -> usize {
     embedding.max(Arena::bytes_of(&[(lse, 4), (sums, 4)])).max(norm).max(bias)
 }
 
-/// For batches of up to that many sequences of the context.
+/// Buffer sizes for batches of up to `sequences` sequences of the context length.
 pub fn sizes<T: ModelFormat>(
     config: &Config,
     layout: &Layout,
@@ -93,7 +93,7 @@ pub fn sizes<T: ModelFormat>(
         if is_hidden { matrix(view) } else { None }
     };
     let matrices: Vec<MatrixRun> = layout.map.views().enumerate().filter_map(hidden).collect();
-    // Dropout may be switched on while the model trains.
+    // Reserves memory for dropout, because it may be switched on during training.
     let training = arena_bytes::<T>(config, &shape, backward);
     let cache = config.layers * config.context * config.kv_heads * config.head_dim();
     ModelSizes::new(
@@ -105,7 +105,7 @@ pub fn sizes<T: ModelFormat>(
     )
 }
 
-/// Bytes of an arena for a sequence that is looked at, and for one that is continued.
+/// Arena bytes to inspect or decode one sequence.
 pub fn text_arena_bytes<T: ModelFormat>(config: &Config) -> usize {
     let shape = BatchShape::full(1, config.context);
     let plan = plan(config, &shape, Checkpointing::Nothing, false);
@@ -114,7 +114,7 @@ pub fn text_arena_bytes<T: ModelFormat>(config: &Config) -> usize {
     plan.forward_bytes::<T, f32>(map.max(parts.max(temporaries(config, &shape, false))))
 }
 
-/// Bytes of an arena for a batch. Many short packed sequences need more than as many tokens of full ones.
+/// Arena bytes for a batch. Many short packed sequences need more than full sequences with as many tokens.
 pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, backward: BackwardPass) -> usize {
     let BackwardPass { mode, has_sums } = backward;
     let temporaries = temporaries(config, shape, has_sums);
@@ -123,20 +123,20 @@ pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, backward
 }
 
 buffers! {
-    /// Dropout of a step, and keys and values of a text.
+    /// Dropout settings of a step, and the KV cache of a text.
     pub struct TransformerBuffers<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: TransformerSizes) {
         "batch" {
-            /// Step, probability and first element of dropout.
+            /// Step, probability and first element for dropout of elements.
             pub noise: Cell<DropoutStep> = Workspace "dropout" 1;
-            /// The same of attention probabilities, with their first token.
+            /// Step, probability and first token for dropout of attention probabilities.
             pub attention_noise: Cell<DropoutStep> = Workspace "dropout of attention" 1;
         }
         "activations" {
-            /// Cache of keys of all blocks.
+            /// Keys of all blocks, `[blocks, context, n_kv d]`.
             pub keys: Buf<T> = Workspace "cache of keys" s.cache;
-            /// Cache of values of all blocks.
+            /// Values of all blocks, `[blocks, context, n_kv d]`.
             pub values: Buf<T> = Workspace "cache of values" s.cache;
-            /// Logits of a piece of a text, `[tokens, padded vocabulary]`.
+            /// Logits of a decoded chunk, `[tokens, padded vocabulary]`.
             pub logits: Buf<T> = Workspace "logits of a text" s.logits;
         }
     }

@@ -1,4 +1,4 @@
-//! Prediction of the next token with a cache of keys and values.
+//! Decoder with a KV cache on a device.
 
 use super::{
     backend::Captured,
@@ -28,15 +28,15 @@ use crate::{
 };
 use std::cell::{RefCell, RefMut};
 
-/// Reads tokens one after the other, or some at a time; the results are the same.
+/// Decodes tokens one at a time or in chunks; the results are the same.
 pub struct PieceOfText<'a, T: ModelFormat> {
-    /// The model.
+    /// Network that decodes.
     pub network: &'a Network<T>,
-    /// What appends to the cache.
+    /// Kernels that append to the cache.
     pub kernels: &'a StepKernels,
-    /// Captured passes: a token at a time is one of them, as launching its kernels takes longer than computing them.
+    /// Captured passes. The pass of one token is captured, because launching its kernels takes longer than executing them.
     pub captures: &'a RefCell<Captures<Captured>>,
-    /// Weights and cache.
+    /// Weights, KV cache and workspace.
     pub buffers: RefMut<'a, DeviceBuffers<T>>,
 }
 
@@ -45,7 +45,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         [self.network.config.context, self.network.config.vocab]
     }
 
-    /// Their activations and logits fit the buffers.
+    /// The largest chunk whose activations and logits fit the buffers.
     fn piece(&self) -> usize {
         let DeviceBuffers { kind, batch, .. } = &*self.buffers;
         (kind.logits.len() / self.network.config.padded_vocab()).min(batch.tokens.len())
@@ -68,7 +68,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 }
 
-/// The pass of one token, whose position is in memory.
+/// Launches the pass of one token, whose position is in device memory.
 pub fn token<T: ModelFormat>(
     network: &Network<T>,
     kernels: &StepKernels,
@@ -78,16 +78,16 @@ pub fn token<T: ModelFormat>(
     Piece { n: 1, first: None }.launch(network, kernels, b, pass)
 }
 
-/// Tokens in memory that follow those in the cache.
+/// A chunk of tokens in device memory that follows the cached ones.
 struct Piece {
-    /// Number of tokens.
+    /// Number of tokens in the chunk.
     n: usize,
-    /// Position of the first one; `None`: positions are in memory.
+    /// Position of the first token; `None`: positions are in device memory.
     first: Option<usize>,
 }
 
 impl Piece {
-    /// Appends them to the cache, and writes their logits.
+    /// Appends the chunk to the cache, and writes its logits.
     fn launch<T: ModelFormat>(
         &self,
         network: &Network<T>,

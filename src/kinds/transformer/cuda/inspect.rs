@@ -1,4 +1,4 @@
-//! Activations of one sequence.
+//! Inspects activations of one sequence.
 
 use super::{network::Network, pass};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl<T: ModelFormat> CudaBackend<Network<T>> {
-    /// Runs a sequence up to a block and reads a tensor.
+    /// Runs one sequence up to the block of `site`, and returns its activations in f32.
     pub fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
         let network = &self.network;
         let (n, layers) = (tokens.len(), network.config.layers);

@@ -1,4 +1,4 @@
-//! The model on a GPU: its [passes](super::network) over the layers of a device.
+//! Transformer on a GPU: its [passes](super::network) over the layers of a device.
 //!
 //! # Precision
 //!
@@ -11,9 +11,9 @@
 //!
 //! # Memory
 //!
-//! All activations are in one arena, whose size is planned from the sizes of the model: see [`plan`](super::plan). Checkpointing holds
-//! fewer of them between the passes and computes the others again, by the same kernels from the same values, so that the
-//! gradients are the same bits. Logits are computed for some tokens at a time.
+//! All activations are in one arena, whose size is planned in [`plan`](super::plan). Checkpointing keeps fewer of them for
+//! the backward pass and recomputes the others by the same kernels from the same values, so that the gradients are
+//! bit-identical. Logits are computed in chunks of rows.
 
 mod backend;
 mod buffers;
@@ -54,7 +54,7 @@ use network::{Drops, Network, fused, operations};
 use std::sync::Arc;
 use tuning::Tuning;
 
-/// A model with zero weights. Repeats the implementations that [`BuildContext::kernels`] names.
+/// Creates a backend with zero weights. Reuses the implementations in [`BuildContext::kernels`] if there are any.
 pub fn create(
     gpu: &Arc<Gpu>,
     params: &Params,
@@ -119,7 +119,7 @@ const fn backend_of(gemm: GemmMethod) -> Option<GemmBackend> {
     }
 }
 
-/// The weights and multiplications that exceptions are of.
+/// GEMM implementation of each weight and product that the exceptions select.
 fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
     let mut sites = CallSites::new();
     for exception in exceptions {
@@ -143,7 +143,7 @@ fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
     sites
 }
 
-/// The name of an exception in a manifest.
+/// Name of an exception in the manifest.
 fn site_name(exception: &GemmException) -> String {
     format!("multiplication {:?} {:?}", exception.layer, exception.product)
 }
@@ -169,7 +169,7 @@ const fn gemm_name(gemm: GemmMethod) -> &'static str {
     }
 }
 
-/// Memory that [`create`] allocates.
+/// Predicts the memory that [`create`] allocates.
 pub fn memory(params: &Params, config: &Config, layout: &Layout) -> MemoryReport {
     match params.compute.precision {
         Precision::F32 | Precision::Tf32 => memory_as::<f32>(params, config, layout),

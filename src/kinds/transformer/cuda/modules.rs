@@ -1,4 +1,4 @@
-//! The modules that a model loads.
+//! Modules that a transformer loads.
 
 use super::{Drops, backend_of};
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// The modules that training and writing load.
+/// Modules that training and decoding load.
 pub fn expected(params: &Params, on: Available) -> Vec<ModuleSpec> {
     let (compute, shape) = (&params.compute, &params.model);
     let (format, operands) = match compute.precision {

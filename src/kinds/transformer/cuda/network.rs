@@ -1,4 +1,4 @@
-//! What follows from the sizes of a model on a device, its operations, and a pass of them over a batch.
+//! Operations and tables of a model on a device, and the passes that use them.
 
 use super::buffers::BackwardPass;
 use crate::{
@@ -27,18 +27,18 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A pass.
+/// A pass over a batch on a device.
 pub type CudaRun<'a, T> = Run<'a, Layers<'a, T>>;
 
-/// Which passes over memory a model merges. The library knows GELU only; own kernels would lose more by multiplying than a pass over
-/// memory costs.
+/// Operations that a model fuses. GELU is the only activation that cuBLASLt fuses; own GEMM kernels would lose more time
+/// than a pass over memory costs.
 pub fn fused(is_wanted: bool, f: ActivationFunction, mode: Checkpointing) -> Fused {
     let backward = is_wanted && f == ActivationFunction::GeluTanh;
     let forward = backward && matches!(mode, Checkpointing::Nothing | Checkpointing::Blocks);
     Fused { forward, backward, dropout: is_wanted }
 }
 
-/// Operations, with attention by this method, and whether it adds gradients of queries by atomics.
+/// Creates the operations with an attention method; `adds_queries`: gradients of queries are accumulated by atomics.
 pub fn operations(
     gpu: &Arc<Gpu>,
     options: Options,
@@ -54,35 +54,35 @@ pub fn operations(
     Ok(ModelOps { blocks, ..ModelOps::new(gpu, options, block)? })
 }
 
-/// What follows from the sizes of a model, and the operations.
+/// Operations of a model, and tables computed from its sizes.
 pub struct Network<T: ModelFormat> {
-    /// The device.
+    /// Device of the model.
     pub gpu: Arc<Gpu>,
-    /// Sizes.
+    /// Sizes and options of the model.
     pub config: Config,
-    /// Ranges of the weights.
+    /// Parameter layout of the model.
     pub layout: Arc<Layout>,
-    /// Operations.
+    /// Operations and their implementations.
     pub ops: ModelOps,
-    /// Angles of rotary positions.
+    /// Angles of rotary positions; `None`: other positions.
     pub rope: Option<CudaRopeTable>,
-    /// Vectors of sinusoidal positions, `[T, C]`.
+    /// Vectors of sinusoidal positions, `[T, C]`; `None`: other positions.
     pub sinusoid: Option<Buf<T>>,
-    /// What is computed again in the backward pass.
+    /// Recomputation of activations in the backward pass.
     pub mode: Checkpointing,
-    /// Seed of dropout.
+    /// Seed of the random draws of dropout.
     pub seed: u64,
-    /// Whether weights in bf16 are rounded stochastically after an update.
+    /// Whether an update rounds bf16 weights stochastically.
     pub is_stochastic: bool,
 }
 
 impl<T: ModelFormat> Network<T> {
-    /// What the memory of a backward pass follows from.
+    /// Options of the backward pass that affect its memory.
     pub fn backward_pass(&self) -> BackwardPass {
         BackwardPass { mode: self.mode, has_sums: self.ops.blocks.attention.is_fast_nondeterministic() }
     }
 
-    /// With its tables.
+    /// Creates the tables of a model.
     pub fn new(
         gpu: &Arc<Gpu>,
         (config, layout): (&Config, &Arc<Layout>),
@@ -109,20 +109,20 @@ impl<T: ModelFormat> Network<T> {
         Ok(Self { gpu: gpu.clone(), config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
     }
 
-    /// The same on another stream of the device.
+    /// The same network on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let parts = (&self.config, &self.layout);
         let new = Self::new(gpu, parts, self.ops.beside(gpu)?, self.mode, self.seed)?;
         Ok(Self { is_stochastic: self.is_stochastic, ..new })
     }
 
-    /// Adds the memory of its tables and operations.
+    /// Adds the memory of tables and operations to the report.
     pub fn report(&self, to: &mut MemoryReport) {
         report_tables::<T>(&self.config, to);
         report_operations(self.ops.gemm.bytes(), to);
     }
 
-    /// A pass over a batch, without dropout, cache and loss.
+    /// Creates a pass over a batch, without dropout, cache and loss.
     pub fn run<'a>(
         &'a self,
         weights: &'a Slice<T>,
@@ -138,7 +138,7 @@ impl<T: ModelFormat> Network<T> {
     }
 }
 
-/// Adds the memory of the tables of a model.
+/// Adds the memory of a model's tables to the report.
 pub fn report_tables<T: ModelFormat>(config: &Config, to: &mut MemoryReport) {
     let mut add = |name, elements: usize, size: usize| to.add("tables", name, Place::Device, (elements * size) as u64);
     match config.positions {
@@ -148,22 +148,22 @@ pub fn report_tables<T: ModelFormat>(config: &Config, to: &mut MemoryReport) {
     }
 }
 
-/// Adds the memory of the operations.
+/// Adds the memory of the operations to the report.
 pub fn report_operations(of_gemm: u64, to: &mut MemoryReport) {
     to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
 }
 
-/// What is dropped in a step; a captured step is valid for one of these.
+/// Kinds of dropout in use. A captured step is valid for one combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Drops {
-    /// Elements, at the places of a network.
+    /// Dropout of elements at each [`DropSite`](crate::kinds::transformer::network::DropSite).
     pub elements: bool,
-    /// Attention probabilities.
+    /// Dropout of attention probabilities.
     pub probabilities: bool,
 }
 
 impl Drops {
-    /// Of a step.
+    /// Dropout of a step with these settings.
     pub fn of(hyper: &Hyper) -> Self {
         Self { elements: hyper.dropout > 0.0, probabilities: hyper.attention_dropout > 0.0 }
     }

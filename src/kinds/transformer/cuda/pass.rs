@@ -1,5 +1,5 @@
-//! The passes over a batch in device memory: gradients, losses, and the update of the parameters. Each is launches only,
-//! and can be captured into a graph.
+//! Passes over a batch in device memory: gradients, losses, and the update of the parameters. They consist of launches only
+//! and can be captured as CUDA graphs.
 
 use super::{
     buffers::{DeviceBuffers, TransformerBuffers, plan},
@@ -28,12 +28,12 @@ use crate::{
     },
 };
 
-/// The tensors of a block in an arena.
+/// Activations of a block in an arena.
 pub type BlockInArena<'f, T> = BlockTensors<ViewMut<'f, T>, ViewMut<'f, f32>>;
-/// Those of the head.
+/// Intermediates of the head in an arena.
 pub type HeadInArena<'f, T> = HeadTensors<ViewMut<'f, T>, ViewMut<'f, f32>>;
 
-/// Adds the gradients of the losses of a batch to the gradient of the step, and the losses to their sum.
+/// Adds the gradients of a batch to the gradient of the step, and its losses to the total.
 pub fn accumulate<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -79,7 +79,7 @@ pub fn accumulate<T: ModelFormat>(
     run.blocks_backward(mode, &streams, blocks, &mut g, &mut t.refs(), &mut branch, gradient)
 }
 
-/// Losses of a batch without gradients and dropout, for [`BatchBuffers::keep_losses`].
+/// Computes the losses of a batch without gradients and dropout, for [`BatchBuffers::keep_losses`].
 pub fn losses<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -92,8 +92,8 @@ pub fn losses<T: ModelFormat>(
     })
 }
 
-/// What is done after a forward pass: with the residual stream behind the last block, the tensors of the last block, and
-/// those of the head; with where losses are kept.
+/// Continuation of a forward pass: receives the pass, the residual stream after the last block, the tensors of that block,
+/// the plan, the tensors of the head, and the buffer of losses.
 type Then<'a, T> = &'a mut dyn FnMut(
     &mut CudaRun<'_, T>,
     &Slice<T>,
@@ -103,7 +103,7 @@ type Then<'a, T> = &'a mut dyn FnMut(
     &mut Slice<f32>,
 ) -> Result<(), OpError>;
 
-/// A forward pass through so many blocks, one at a time.
+/// Runs a forward pass through the first `layers` blocks, reusing one block's tensors.
 pub fn forward_to<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -130,7 +130,7 @@ pub fn forward_to<T: ModelFormat>(
     then(&mut run, last, &a, &plan, &mut head.refs(), losses)
 }
 
-/// Updates the parameters, and records the step.
+/// Updates the parameters and records the step.
 pub fn update<T: ModelFormat>(
     network: &Network<T>,
     kernels: &StepKernels,

@@ -1,4 +1,4 @@
-//! Which implementations multiply: timed before the first step, or those of a run that is repeated.
+//! Selection of GEMM implementations: timed before the first step, or repeated from a recorded run.
 
 use super::{
     network::{Drops, Network},
@@ -14,22 +14,22 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// File of the choices under the program's cache folder.
+/// File of the measured choices in the program's cache folder.
 const FILE: &str = "gemm.txt";
 
-/// How implementations of multiplications are chosen.
+/// How GEMM implementations are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tuning {
-    /// By sizes and device.
+    /// By heuristics from sizes and device.
     Default,
-    /// As in a run that is repeated: names and implementations.
+    /// As in the run that is repeated: names and implementations.
     Repeated(Vec<(String, String)>),
-    /// By time; the choices are kept in this file.
+    /// By timing; the choices are cached in this file.
     Measured(Option<PathBuf>),
 }
 
 impl Tuning {
-    /// Measured, but for the repetition of a run: its choices hold, and no time decides.
+    /// Selects by timing, or repeats the recorded choices of a run without timing.
     pub fn measured(context: &BuildContext) -> Self {
         match &context.kernels.0[..] {
             [] => Self::Measured(context.cache.as_ref().map(|folder| folder.join(FILE))),
@@ -39,8 +39,8 @@ impl Tuning {
 }
 
 impl<T: ModelFormat> CudaBackend<Network<T>> {
-    /// Chooses implementations, and remembers them for the manifest. Measured are the multiplications of the gradients of a
-    /// full batch of that many sequences, by computing them once; others, and those of batches of other sizes, are chosen by default.
+    /// Selects implementations and records them for the manifest. Timing covers the multiplications in the gradients of a
+    /// full batch of `sequences` sequences, computed once; others, and those of other batch sizes, use the default.
     pub fn tune(&mut self, tuning: Tuning, sequences: usize, drops: Drops) -> Result<(), SimError> {
         let gemm = &self.network.ops.gemm;
         match tuning {
@@ -56,7 +56,7 @@ impl<T: ModelFormat> CudaBackend<Network<T>> {
                     gemm.tune_automatically(None).map_err(|why| SimError::Input(why.to_string()))?;
                 }
                 let shape = BatchShape::full(sequences, self.network.config.context);
-                // Of weights and tokens that are 0; what it leaves is cleared by the first step.
+                // With zero weights and tokens; the first step clears the results.
                 let (network, b) = self.parts_mut();
                 pass::accumulate(network, b, shape, drops, &mut Pass::default())?;
                 self.gpu.synchronize()?;

@@ -1,4 +1,4 @@
-//! Sizes and options of a model, checked.
+//! Checked sizes and options of a model.
 
 use crate::{
     kinds::{
@@ -20,63 +20,63 @@ use crate::{
     },
 };
 
-/// How the model sees the position of a token.
+/// Encoding of token positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Position {
-    /// Queries and keys are rotated.
+    /// Rotary positions: queries and keys are rotated.
     Rope {
-        /// The angle of pair i at position p is p · base^(-2i/d).
+        /// Base of the wavelengths: pair i rotates by p · base^(-2i/d) at position p.
         base: f64,
-        /// Which features rotate together.
+        /// Pairing of the features that rotate together.
         layout: PairLayout,
     },
-    /// A trained vector per position.
+    /// A trained vector per position is added to the embedding.
     Learned,
-    /// Sines and cosines.
+    /// Sines and cosines of the position are added to the embedding.
     Sinusoidal,
 }
 
-/// Sizes and options of a model. Made by [`Config::new`] or checked by [`Config::check`].
+/// Sizes and options of a model. Created by [`Config::new`], or checked by [`Config::check`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Tokens of the vocabulary, V.
+    /// Vocabulary size, V.
     pub vocab: usize,
-    /// Longest sequence, T.
+    /// Longest sequence in tokens, T.
     pub context: usize,
-    /// Blocks, L.
+    /// Number of blocks, L.
     pub layers: usize,
-    /// Attention heads, n_h.
+    /// Number of attention heads, n_h.
     pub heads: usize,
-    /// Heads of keys and values, n_kv.
+    /// Number of key/value heads, n_kv.
     pub kv_heads: usize,
-    /// Features of a token, C.
+    /// Features per token, C.
     pub width: usize,
-    /// Features of a feed-forward layer, F.
+    /// Width of feed-forward layers, F.
     pub hidden: usize,
-    /// How the model sees the position of a token.
+    /// Encoding of token positions.
     pub positions: Position,
     /// Activation function of feed-forward layers.
     pub activation: ActivationFunction,
-    /// Normalisation.
+    /// Normalisation in blocks and before the logits.
     pub norm: NormFunction,
-    /// Where a block normalises.
+    /// Placement of the norms in a block.
     pub placement: NormPlacement,
-    /// Added to the variance in a norm.
+    /// Constant added to the variance in a norm.
     pub eps: f64,
-    /// Factor of the attention logits.
+    /// Scale of the attention logits.
     pub scale: f32,
     /// Whether linear layers and norms have biases; an RMS norm never has.
     pub bias: bool,
-    /// Whether the logits use the embedding matrix.
+    /// Whether the matrix of logits is the embedding matrix.
     pub tied: bool,
-    /// Whether a token attends to itself and earlier ones only.
+    /// Whether a token attends only to itself and earlier tokens.
     pub causal: bool,
-    /// Tokens that a token attends to, itself included; `None`: all.
+    /// Sliding window: number of tokens that a token attends to, itself included; `None`: all.
     pub window: Option<usize>,
 }
 
 impl Config {
-    /// Of these parameters, for a vocabulary of that many tokens.
+    /// Config of a project's parameters for a vocabulary of `vocab` tokens.
     pub fn new(params: &Params, vocab: usize) -> Result<Self, ConfigError> {
         let shape = &params.model;
         let heads = shape.heads as usize;
@@ -108,7 +108,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Checks that the sizes fit together.
+    /// Checks that all sizes are positive and that the heads divide the width.
     pub fn check(&self) -> Result<(), ConfigError> {
         let sizes = [
             ("the vocabulary", self.vocab),
@@ -124,22 +124,22 @@ impl Config {
         ConfigError::check_heads(self.width, self.heads, self.kv_heads, is_rotated)
     }
 
-    /// Features of a head, d.
+    /// Features per head, d.
     pub const fn head_dim(&self) -> usize {
         self.width / self.heads
     }
 
-    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up.
+    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up to [`VOCAB_ALIGN`].
     pub const fn padded_vocab(&self) -> usize {
         self.vocab.next_multiple_of(VOCAB_ALIGN)
     }
 
-    /// Columns of packed queries, keys and values.
+    /// Columns of the packed queries, keys and values: (n_h + 2 n_kv) d.
     pub const fn qkv_width(&self) -> usize {
         (self.heads + 2 * self.kv_heads) * self.head_dim()
     }
 
-    /// Rows of the first matrix of a feed-forward layer.
+    /// Rows of the first matrix of a feed-forward layer: F, for SwiGLU 2 F.
     pub const fn fc_width(&self) -> usize {
         if matches!(self.activation, ActivationFunction::SwiGlu) { 2 * self.hidden } else { self.hidden }
     }
@@ -149,7 +149,7 @@ impl Config {
         self.bias && matches!(self.norm, NormFunction::Layer)
     }
 
-    /// The declaration of a norm of that many tokens.
+    /// Norm of `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> Norm {
         let kind = match self.norm {
             NormFunction::Layer => NormKind::Layer,
@@ -158,7 +158,7 @@ impl Config {
         Norm { rows, columns: self.width, eps: self.eps, kind }
     }
 
-    /// The activation function of a feed-forward layer.
+    /// Activation function of a feed-forward layer, with its output width.
     pub const fn activated(&self) -> Activated {
         let f = match self.activation {
             ActivationFunction::GeluTanh => Activation::GeluTanh,
@@ -182,7 +182,8 @@ impl Config {
         Attention { scale: self.scale, causal: self.causal, window: self.window, lengths, ..op }
     }
 
-    /// The rotation of queries and keys of a batch whose sequences begin at this position.
+    /// Rotation of the queries and keys of a batch whose sequences begin at position `offset`; `None` without rotary
+    /// positions.
     pub fn rope(&self, shape: &BatchShape, offset: usize) -> Option<Rope> {
         let Position::Rope { layout, .. } = self.positions else { return None };
         let layout = match layout {
@@ -194,8 +195,8 @@ impl Config {
         Some(op.stride(self.qkv_width()).offset(offset))
     }
 
-    /// Floating-point operations of a training step per token, by the formula of llm.c: 6 N + 6 L C T, with N the number
-    /// of `parameters`.
+    /// Floating-point operations of a training step per token by the formula of llm.c: 6 N + 6 L C T, where N is
+    /// `parameters`.
     pub fn flops_per_token(&self, parameters: usize) -> f64 {
         6.0 * parameters as f64 + 6.0 * (self.layers * self.width * self.context) as f64
     }

@@ -1,5 +1,5 @@
-//! First values of parameters, as in GPT-2: matrices are normal with standard deviation 0.02, matrices whose products are
-//! added to the residual stream 0.02 / sqrt(2 L); norms are 1, biases 0.
+//! Initial values of parameters, as in GPT-2. Matrices are normal with standard deviation 0.02; matrices that write to the
+//! residual stream have 0.02 / sqrt(2 L). Norm weights are 1, biases 0.
 
 use super::{Config, Layout, Role};
 use crate::{
@@ -11,13 +11,14 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Standard deviation of the first values of matrices.
+/// Standard deviation of the initial values of matrices.
 pub const STD: f64 = 0.02;
 
-/// Elements of a task.
+/// Elements per parallel task.
 const CHUNK: usize = 1 << 14;
 
-/// First values. Element i of a parameter takes word i mod 4 of the draw (seed, weights, number of the parameter, i / 4).
+/// Draws the initial values. Element i of a parameter takes word i mod 4 of the draw (seed, weights, parameter index, i /
+/// 4).
 pub fn init(config: &Config, layout: &Layout, seed: u64) -> Parameters<f32> {
     let mut parameters = Parameters::zeros(layout.map.clone());
     for i in 0..layout.map.views().len() {
@@ -31,7 +32,7 @@ pub fn init(config: &Config, layout: &Layout, seed: u64) -> Parameters<f32> {
             Role::Residual => STD / (2.0 * config.layers as f64).sqrt(),
             Role::Embedding | Role::Matrix => STD,
         };
-        // Rows behind the vocabulary stay zero.
+        // Padding rows of the vocabulary stay zero.
         let is_padded = id == layout.wte || Some(id) == layout.lm_head;
         let values = parameters.get_mut(id);
         let n = if is_padded { config.vocab * config.width } else { values.len() };

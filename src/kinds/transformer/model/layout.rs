@@ -1,6 +1,6 @@
-//! Names and shapes of the parameters, in the style of nanoGPT.
+//! Names and shapes of the parameters, named as in nanoGPT.
 //!
-//! Matrices are `[out, in]`. Rows of the embedding behind the vocabulary are padding: zero, with zero gradients.
+//! Matrices are `[out, in]`. The padding rows of the embedding have zero weights and zero gradients.
 
 use super::{Config, ConfigError, Position};
 use crate::{
@@ -12,79 +12,79 @@ use std::sync::Arc;
 /// A matrix with an optional bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linear {
-    /// `[out, in]`.
+    /// Matrix `[out, in]`.
     pub weight: ViewId,
-    /// `[out]`.
+    /// Bias `[out]`; `None`: no bias.
     pub bias: Option<ViewId>,
 }
 
-/// Weights of a norm.
+/// Weight and bias of a norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Norm {
-    /// `[C]`.
+    /// Scale factors `[C]`.
     pub weight: ViewId,
-    /// `[C]`.
+    /// Bias `[C]`; `None`: no bias.
     pub bias: Option<ViewId>,
 }
 
 /// Parameters of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The norm of attention.
+    /// Norm before or after attention.
     pub ln_1: Norm,
-    /// Queries, keys and values: `[(n_h + 2 n_kv) d, C]`.
+    /// Projection to queries, keys and values: `[(n_h + 2 n_kv) d, C]`.
     pub qkv: Linear,
-    /// Output of attention: `[C, C]`.
+    /// Output projection of attention: `[C, C]`.
     pub attn_proj: Linear,
-    /// The norm of the feed-forward layer.
+    /// Norm before or after the feed-forward layer.
     pub ln_2: Norm,
     /// First matrix of the feed-forward layer: `[F, C]`, for SwiGLU `[2 F, C]`, gate before up.
     pub fc: Linear,
-    /// Second matrix: `[C, F]`.
+    /// Second matrix of the feed-forward layer: `[C, F]`.
     pub mlp_proj: Linear,
 }
 
-/// What a parameter is for: how it begins and which optimiser changes it.
+/// Role of a parameter, which determines its initial values and its optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Vectors of tokens or positions, or the matrix of logits.
+    /// Token or position embedding, or matrix of logits.
     Embedding,
-    /// Matrix within a block.
+    /// Matrix within a block that does not write to the residual stream.
     Matrix,
-    /// Matrix whose product is added to the residual stream.
+    /// Matrix within a block that writes to the residual stream.
     Residual,
-    /// Factors of a norm.
+    /// Scale factors of a norm.
     Scale,
-    /// Bias.
+    /// Bias of a linear layer or a norm.
     Bias,
 }
 
 impl Role {
-    /// Whether weight decay applies.
+    /// Whether weight decay applies to the parameter.
     pub const fn decays(self) -> bool {
         matches!(self, Self::Embedding | Self::Matrix | Self::Residual)
     }
 
-    /// Whether it is a matrix within a block: what Muon changes.
+    /// Whether it is a matrix within a block, which Muon updates if selected.
     pub const fn is_hidden_matrix(self) -> bool {
         matches!(self, Self::Matrix | Self::Residual)
     }
 }
 
-/// All parameters of a model.
+/// Views of all parameters of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// Names and ranges.
+    /// Names and ranges of all parameters.
     pub map: Arc<ParameterMap>,
-    /// Embedding of tokens: `[Vp, C]`.
+    /// Token embedding: `[Vp, C]`.
     pub wte: ViewId,
-    /// Embedding of positions: `[T, C]`, when they are learned.
+    /// Position embedding: `[T, C]`; `None`: positions are not learned.
     pub wpe: Option<ViewId>,
-    /// Blocks.
+    /// Parameters of each block.
     pub blocks: Vec<Block>,
-    /// The norm before the logits; none after post-norm blocks.
+    /// Final norm before the logits; `None` for post-norm blocks.
     pub ln_f: Option<Norm>,
-    /// Matrix of logits: `[Vp, C]`, unless it is the embedding.
+    /// Matrix of logits: `[Vp, C]`; `None`: tied to the token embedding.
     pub lm_head: Option<ViewId>,
     roles: Vec<(Role, Layer)>,
 }
@@ -117,7 +117,7 @@ impl Builder {
 }
 
 impl Layout {
-    /// The parameters of a model.
+    /// Lays out the parameters of a model.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         Self::build(config).map_err(|error| ConfigError::TooLarge(error.to_string()))
     }
@@ -157,32 +157,32 @@ impl Layout {
         Ok(Self { map: Arc::new(builder.map), wte, wpe, blocks, ln_f, lm_head, roles: builder.roles })
     }
 
-    /// The matrix of logits: `[Vp, C]`.
+    /// Matrix of logits, `[Vp, C]`: the token embedding if it is tied.
     pub fn head(&self) -> ViewId {
         self.lm_head.unwrap_or(self.wte)
     }
 
-    /// What a parameter is for.
+    /// Role of a parameter.
     pub fn role(&self, view: ViewId) -> Role {
         self.roles[view.0].0
     }
 
-    /// The part of the model that a parameter belongs to.
+    /// Layer that a parameter belongs to.
     pub fn layer(&self, view: ViewId) -> Layer {
         self.roles[view.0].1
     }
 
-    /// Number of layers: embedding, blocks, head.
+    /// Number of layers: embedding, blocks and head.
     pub fn n_layers(&self) -> usize {
         self.blocks.len() + 2
     }
 
-    /// Names of the layers.
+    /// Names of the layers, in the order embedding, blocks, head.
     pub fn layer_names(&self) -> Vec<String> {
         Layer::names(self.blocks.len())
     }
 
-    /// Number of parameters, without the padding of the vocabulary.
+    /// Number of parameters, excluding the padding of the vocabulary.
     pub fn count(&self, config: &Config) -> usize {
         let padding = (config.padded_vocab() - config.vocab) * config.width;
         self.map.count() - padding * (1 + usize::from(self.lm_head.is_some()))

@@ -1,4 +1,4 @@
-//! The model: its sizes, its parameters and their first values. Both backends are built from these.
+//! The model: sizes, parameters and their initial values. Both backends are built from these.
 
 mod config;
 mod init;

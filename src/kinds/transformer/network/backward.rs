@@ -1,4 +1,4 @@
-//! The loss and the backward pass. Gradients of parameters are added to.
+//! Loss and backward pass. Gradients of parameters are accumulated.
 
 use super::{Backward, Block, DropSite, Head, Run, Stats, Stream, Tensor, gain, split, weight};
 use crate::{
@@ -24,7 +24,7 @@ impl<O: BlockBackward> Run<'_, O> {
         self.ops.norm_backward(&op, gain(of), known, dx, gradient)
     }
 
-    /// Computes again what is not held.
+    /// Recomputes the activations of block `b` that are not held.
     fn recompute(
         &mut self,
         b: usize,
@@ -49,7 +49,7 @@ impl<O: BlockBackward> Run<'_, O> {
         Ok(())
     }
 
-    /// Replaces the gradient of a block's output in `d` by that of its input.
+    /// Backpropagates through block `b`: `g.d` holds the gradient of its output, and then that of its input.
     fn block_backward(
         &mut self,
         b: usize,
@@ -68,7 +68,7 @@ impl<O: BlockBackward> Run<'_, O> {
             self.norm_backward(block.ln_2, (d, a.sum, a.stats_2), other, gradient)?;
             mem::swap(&mut d, &mut other);
         }
-        // The feed-forward layer: `other` becomes the gradient of the input of its first matrix.
+        // Feed-forward layer: `other` becomes the gradient with respect to the input of its first matrix.
         let dy = self.ops.dropped(DropSite::FeedForward(b).number(), d, branch)?;
         let (of, by) = (weight(block.mlp_proj), self.config.activated());
         self.ops.linear_activated_backward(of, by, (dy, a.hidden, a.fc), t.dhidden, t.dfc, gradient)?;
@@ -82,7 +82,7 @@ impl<O: BlockBackward> Run<'_, O> {
             self.norm_backward(block.ln_1, (d, a.mid, a.stats_1), other, gradient)?;
             mem::swap(&mut d, &mut other);
         }
-        // Attention. The gradient of its output goes where that of its input will be.
+        // Attention: the gradient of its output is stored in the buffer of the gradient of its input.
         let dy = self.ops.dropped(DropSite::Attention(b).number(), d, branch)?;
         self.ops.linear_backward(weight(block.attn_proj), (dy, a.attention), other, gradient)?;
         let attention = self.self_attention(b);
@@ -93,12 +93,12 @@ impl<O: BlockBackward> Run<'_, O> {
         if is_pre {
             self.norm_backward(block.ln_1, (other, input, a.stats_1), d, gradient)
         } else {
-            // Swapped twice: `d` is the first buffer again.
+            // The buffers were swapped twice, so `d` is `g.d` again.
             self.ops.add(d, other)
         }
     }
 
-    /// Losses, and the gradient of the residual stream behind the last block.
+    /// Computes the losses, and the gradient of the residual stream after the last block.
     pub fn loss_backward(
         &mut self,
         plan: &Plan,
@@ -117,7 +117,7 @@ impl<O: BlockBackward> Run<'_, O> {
         self.norm_backward(ln_f, (g.other, last, head.stats_f), g.d, gradient)
     }
 
-    /// Gradients of all blocks and of the embedding.
+    /// Backpropagates through all blocks and the embedding.
     pub fn blocks_backward<T, S>(
         &mut self,
         mode: Checkpointing,
@@ -148,7 +148,7 @@ impl<O: BlockBackward> Run<'_, O> {
         self.ops.embedding_backward((self.layout.wte, self.layout.wpe), g.d, gradient)
     }
 
-    /// Whether anything from the embedding to this block is trained. Blocks are frozen as a whole.
+    /// Whether the embedding or any block up to `b` is trained. Blocks are frozen as a whole.
     fn is_trained_to(&self, b: usize) -> bool {
         let mut blocks = self.layout.blocks[..=b].iter();
         self.ops.is_trained(self.layout.wte) || blocks.any(|block| self.ops.is_trained(block.qkv.weight))

@@ -1,4 +1,4 @@
-//! The forward pass.
+//! Forward pass of the model.
 
 use super::{Block, DropSite, Head, Run, Stats, Tensor, gain, split, weight};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 use std::ops::DerefMut;
 
 impl<O: BlockForward> Run<'_, O> {
-    /// `y = norm(x)`
+    /// Computes `y = norm(x)` and its statistics.
     pub(super) fn norm(
         &mut self,
         of: Norm,
@@ -25,13 +25,13 @@ impl<O: BlockForward> Run<'_, O> {
         self.ops.norm(&op, gain(of), x, y, stats)
     }
 
-    /// Vectors of tokens and positions.
+    /// Computes the sum of token and position embeddings, with dropout.
     fn embed(&mut self, y: &mut Tensor<O>) -> Result<(), O::Error> {
         self.ops.embed(self.layout.wte, self.layout.wpe, y)?;
         self.ops.drop_in_place(DropSite::Embedding.number(), y)
     }
 
-    /// Rotates queries and keys by their positions, or by the opposite angles.
+    /// Rotates queries and keys by the angles of their positions, or back if `is_inverse`.
     pub(super) fn rotate(&mut self, qkv: &mut Tensor<O>, is_inverse: bool) -> Result<(), O::Error> {
         match self.config.rope(&self.shape, self.offset) {
             Some(op) => self.ops.rotate(&op, qkv, is_inverse),
@@ -39,7 +39,8 @@ impl<O: BlockForward> Run<'_, O> {
         }
     }
 
-    /// One block: from the residual stream `input` to `output`. Without `output` only what the backward pass reads.
+    /// Runs block `b` from the residual stream `input` to `output`. Without `output`, computes only what the backward pass
+    /// reads.
     pub fn block(
         &mut self,
         b: usize,
@@ -63,7 +64,7 @@ impl<O: BlockForward> Run<'_, O> {
         self.second_half(b, &block, a, output, branch)
     }
 
-    /// The feed-forward layer and the norms around it.
+    /// Feed-forward layer with the norms around it.
     fn second_half(
         &mut self,
         b: usize,
@@ -88,14 +89,14 @@ impl<O: BlockForward> Run<'_, O> {
                 self.add(block.mlp_proj, site, a.hidden, a.norm_1, a.sum, branch)?;
                 match output {
                     Some(output) => self.norm(block.ln_2, a.sum, output, a.stats_2),
-                    // For the statistics only.
+                    // Only for its statistics.
                     None => self.norm(block.ln_2, a.sum, a.norm_2, a.stats_2),
                 }
             }
         }
     }
 
-    /// `y = residual + drop(x Wᵀ + b)`
+    /// Computes `y = residual + drop(x Wᵀ + b)`.
     fn add(
         &mut self,
         linear: Linear,
@@ -112,8 +113,8 @@ impl<O: BlockForward> Run<'_, O> {
         self.ops.drop_and_add(site.number(), branch, residual, y)
     }
 
-    /// The embedding and all blocks, of which each leaves what `held` holds. `streams` are the inputs of the blocks, and the output
-    /// of the last one.
+    /// Runs the embedding and all blocks; block b keeps the activations that `held[b]` holds. `streams` are the inputs of
+    /// the blocks, followed by the output of the last one.
     pub fn forward<T, S>(
         &mut self,
         streams: &mut [T],
@@ -135,7 +136,8 @@ impl<O: BlockForward> Run<'_, O> {
         Ok(())
     }
 
-    /// The embedding and so many blocks, one at a time. The residual stream behind them, which is one of the two given ones.
+    /// Runs the embedding and the first `layers` blocks, reusing one block's tensors. Returns the residual stream after
+    /// them, which is in one of the two given buffers.
     pub fn through<'x>(
         &mut self,
         layers: usize,
@@ -152,7 +154,7 @@ impl<O: BlockForward> Run<'_, O> {
         Ok(x)
     }
 
-    /// The last norm; post-norm blocks have none.
+    /// Final norm; post-norm models have none.
     pub(super) fn last_norm(&mut self, x: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
         match self.layout.ln_f {
             Some(norm) => self.norm(norm, x, head.norm_f, head.stats_f),
@@ -160,19 +162,19 @@ impl<O: BlockForward> Run<'_, O> {
         }
     }
 
-    /// Losses from the residual stream behind the last block.
+    /// Computes the losses from the residual stream after the last block.
     pub fn losses(&mut self, plan: &Plan, last: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
         self.last_norm(last, head)?;
         let (of, (x, to)) = (self.head(plan), split(head));
         self.ops.losses(of, x, to)
     }
 
-    /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
+    /// Computes the logits of normalised tokens, `[tokens, padded vocabulary]`.
     fn logits(&mut self, x: &Tensor<O>, logits: &mut Tensor<O>) -> Result<(), O::Error> {
         self.ops.linear((self.layout.head(), None), x, logits, None)
     }
 
-    /// Logits of the batch: of all of it, or with a cache of tokens that continue a text.
+    /// Computes the logits of all tokens of the batch; with a KV cache the batch continues a text.
     pub fn predict(
         &mut self,
         streams: (&mut Tensor<O>, &mut Tensor<O>),

@@ -1,15 +1,15 @@
-//! The passes of the model, written once over the [layers](crate::nn::layers) of a backend.
+//! Forward and backward pass of the model, written once over the [layers](crate::nn::layers) of a backend.
 //!
 //! ```text
 //! pre-norm block:   x += drop(proj(attention(norm_1(x))));  x += drop(mlp_proj(act(fc(norm_2(x)))))
 //! post-norm block:  x = norm_1(x + drop(proj(attention(x))));  x = norm_2(x + drop(mlp_proj(act(fc(x)))))
 //! ```
 //!
-//! A backend takes the tensors from its memory by a [`Plan`](super::plan::Plan), and runs
+//! A backend allocates the tensors of a [`Plan`](super::plan::Plan) and runs
 //!
 //! - [`Run::forward`], [`Run::loss_backward`], [`Run::blocks_backward`] for gradients;
-//! - [`Run::through`], which holds one block at a time, for losses, for activations that are looked at, and with a cache of keys and
-//!   values for tokens that continue a text.
+//! - [`Run::through`], which holds one block at a time, for losses, for inspected activations, and with a KV cache for
+//!   decoding.
 
 mod backward;
 mod forward;
@@ -26,34 +26,34 @@ use crate::{
     },
 };
 
-/// Activations of a backend.
+/// Activation tensor of a backend.
 pub type Tensor<O> = <O as Tensors>::Tensor;
-/// Its statistics.
+/// Tensor of statistics of a backend.
 pub type Stats<O> = <O as Tensors>::Stats;
-/// The tensors of a block.
+/// Activations of a block.
 pub type Block<'a, O> = BlockTensors<&'a mut Tensor<O>, &'a mut Stats<O>>;
-/// What the logits need.
+/// Intermediates of the head.
 pub type Head<'a, O> = HeadTensors<&'a mut Tensor<O>, &'a mut Stats<O>>;
 /// Gradients of the residual stream.
 pub type Stream<'a, O> = StreamTensors<&'a mut Tensor<O>>;
 /// Gradients within a block.
 pub type Backward<'a, O> = BackwardTensors<&'a mut Tensor<O>>;
 
-/// Where a network drops elements.
+/// Places where dropout is applied.
 #[derive(Clone, Copy, Debug)]
 pub enum DropSite {
-    /// Output of the embedding.
+    /// Output of the token and position embedding.
     Embedding,
-    /// Output of attention of a block.
+    /// Attention output of a block.
     Attention(usize),
-    /// Output of the feed-forward layer of a block.
+    /// Feed-forward output of a block.
     FeedForward(usize),
     /// Attention probabilities of a block.
     Probabilities(usize),
 }
 
 impl DropSite {
-    /// Part of the address of its random numbers.
+    /// Site number in the address of the random numbers.
     pub const fn number(self) -> u32 {
         match self {
             Self::Embedding => 0,
@@ -64,39 +64,39 @@ impl DropSite {
     }
 }
 
-/// One pass over a batch.
+/// A pass over a batch.
 pub struct Run<'a, O> {
-    /// Sizes.
+    /// Sizes and options of the model.
     pub config: &'a Config,
-    /// Ranges of the weights.
+    /// Parameter layout of the model.
     pub layout: &'a Layout,
     /// Sizes of the batch.
     pub shape: BatchShape,
     /// Position of the first token of every sequence.
     pub offset: usize,
-    /// The layers of the backend.
+    /// Layers of the backend.
     pub ops: O,
 }
 
 impl<O> Run<'_, O> {
-    /// The declaration of the norms.
+    /// Norm over all tokens of the batch.
     const fn norm_op(&self) -> norm::Norm {
         self.config.norm_op(self.shape.n_tokens())
     }
 
-    /// Attention of a block.
+    /// Self-attention of a block.
     pub fn self_attention(&self, block: usize) -> SelfAttention {
         let (op, site) = (self.config.attention(&self.shape), DropSite::Probabilities(block).number());
         SelfAttention { op, block, site, context: self.config.context }
     }
 
-    /// The matrix of logits.
+    /// Matrix of logits, with the number of rows per chunk.
     pub fn head(&self, plan: &Plan) -> HeadMatrix {
         HeadMatrix { weight: self.layout.head(), vocab: self.config.vocab, rows: plan.logit_rows }
     }
 }
 
-/// Input and results of the loss.
+/// Splits the head's tensors into the input and the outputs of the loss.
 fn split<'h, T: ?Sized, S: ?Sized>(head: &'h mut HeadTensors<&mut T, &mut S>) -> (&'h T, LossRows<'h, S>) {
     (&*head.norm_f, LossRows { losses: &mut *head.losses, lse: &mut *head.lse })
 }

@@ -1,4 +1,4 @@
-//! Losses of batches: passes are captured as those of training, and the host waits for several of them together.
+//! Evaluates losses of batches in captured passes; the host waits once for several passes.
 
 use super::{CudaBackend, DeviceModel, ModelParts};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<M: DeviceModel> CudaBackend<M> {
-    /// Losses of batches, one row of the profile: they are no part of the forward pass of training.
+    /// Evaluates batches as one row of the profile, apart from the forward passes of training.
     pub(super) fn evaluate_parts(
         &mut self,
         batches: &[Batch<'_>],
@@ -25,7 +25,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         pass.span("held-out", n as u64, || self.losses(batches, &fits, losses, &mut inner))
     }
 
-    /// Makes room for a batch that is evaluated. Sequences of a pass.
+    /// Reserves memory to evaluate a batch. Returns the number of sequences per pass.
     fn reserve_evaluated(&mut self, batch: &Batch<'_>) -> Result<usize, SimError> {
         let ModelParts { context, vocab, .. } = self.network.parts();
         batch.check(context, vocab)?;
@@ -38,7 +38,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(fit)
     }
 
-    /// Losses of batches, of so many sequences in a pass. The host waits for several passes together.
+    /// Evaluates each batch in passes of `fits` sequences. The host waits once for several passes.
     fn losses(
         &mut self,
         batches: &[Batch<'_>],
@@ -50,7 +50,7 @@ impl<M: DeviceModel> CudaBackend<M> {
             let starts = (0..batch.sequences).step_by(*fit);
             starts.map(move |from| (batch, from..(from + fit).min(batch.sequences)))
         });
-        // Tokens that were read, and those whose losses are on the device.
+        // Numbers of tokens whose losses were read, and whose losses are still on the device.
         let (mut n_read, mut n_kept) = (0, 0);
         for (batch, rows) in parts {
             self.wait_for_earlier()?;

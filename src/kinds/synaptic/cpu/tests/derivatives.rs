@@ -1,6 +1,6 @@
-//! Gradients against finite differences in f64. The derivative of release is truncated: states before a step are constants.
-//! So with [`Mode::Scan`] and [`Mode::TsodyksMarkram`] the gradient is that of a network whose states are those of the
-//! unchanged weights: see `linearised`.
+//! Compares gradients with finite differences in f64. The derivative of release is truncated: states before a step are
+//! treated as constants. So with [`Mode::Scan`] and [`Mode::TsodyksMarkram`] the gradient is that of a network whose states
+//! stay those of the unchanged weights: see `linearised`.
 
 use super::{Mode, batch, dynamics, tiny, tokens, trainer};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     nn::parameters::ViewId,
 };
 
-/// Loss with the auxiliary losses.
+/// Loss including the auxiliary losses.
 fn loss(network: &Network<f64>, batch: &Batch<'_>, acts: &mut Activations<f64>) -> f64 {
     let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
     network.forward(batch.tokens, extent, None, acts, &mut Pass::default()).expect("it fits");
@@ -35,7 +35,7 @@ fn gradient(trainer: &mut Trainer<f64>, batch: &Batch<'_>) -> f64 {
     loss.mean + f64::from(trainer.network.dynamics.aux_weight) * aux
 }
 
-/// Elements of every parameter that are checked.
+/// Elements of each parameter that are checked.
 fn checked(trainer: &Trainer<f64>) -> Vec<(String, usize)> {
     let layout = &trainer.network.layout;
     let views = (0..layout.map.views().len()).map(ViewId).filter(|view| layout.role(*view) != Role::Genome);
@@ -83,7 +83,7 @@ fn with_static_release_gradients_are_finite_differences() {
     check(&tiny(), Mode::Static);
 }
 
-/// Sequences of one token have no state before their only step.
+/// A sequence of one token has no state before its only step.
 #[test]
 fn with_states_gradients_are_finite_differences_where_no_state_matters() {
     for mode in [Mode::Scan, Mode::TsodyksMarkram] {
@@ -91,7 +91,7 @@ fn with_states_gradients_are_finite_differences_where_no_state_matters() {
     }
 }
 
-/// The factor of every edge is the derivative of its bias with the states before its step as they were.
+/// The factor of each edge is the derivative of its bias with the states before the step held constant.
 #[test]
 fn factors_are_derivatives_with_constant_states() {
     let config = tiny();
@@ -126,8 +126,8 @@ fn factors_are_derivatives_with_constant_states() {
     }
 }
 
-/// The whole gradient with states: the loss of a network whose edges have, in place of their bias, its value plus the factor
-/// times the change of the dot. That is what a truncated derivative is of.
+/// Checks the whole gradient with states against the loss of a network in which the bias of each edge is linearised: its
+/// value plus the factor times the change of the dot product. The truncated derivative is that of this loss.
 #[test]
 fn with_states_the_gradient_is_that_of_the_linearised_bias() {
     let config = tiny();
@@ -155,12 +155,12 @@ fn with_states_the_gradient_is_that_of_the_linearised_bias() {
     }
 }
 
-/// A second forward pass in plain loops, with a linear bias.
+/// Second forward pass in plain loops, with the linearised bias.
 mod linearised {
     use super::{Activations, Batch, Network, StopFlag, experts};
     use crate::kinds::synaptic::{cpu::network::HEAD_EPS, experts::Routing};
 
-    /// Dots, logits and factors of every block, sequence and head, `[T, T]` each.
+    /// Dot products, logits and factors of every block, sequence and head, `[T, T]` each.
     pub struct Base {
         dots: Vec<Vec<f64>>,
         logits: Vec<Vec<f64>>,

@@ -1,4 +1,4 @@
-//! Decoding is training token by token; what is read changes nothing.
+//! Decoding equals the training pass token by token; reading changes no state.
 
 use super::{Mode, batch, dynamics, logits, tiny, tokens, trainer};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 
 const MODES: [Mode; 4] = [Mode::Off, Mode::Static, Mode::Scan, Mode::TsodyksMarkram];
 
-/// Logits of a text that is pushed in pieces.
+/// Logits of a text that is pushed in chunks.
 fn decoded(trainer: &super::Trainer<f32>, tokens: &[u32], piece: usize) -> Vec<f64> {
     let mut decoder = CpuDecoder::new(&trainer.network).expect("it fits");
     let pieces = tokens.chunks(piece);
@@ -124,7 +124,7 @@ fn activations_of_a_text_fit_together() {
     assert!(network.inspect(&[99], Site::Residual(0)).is_err());
 }
 
-/// A model without a bias and without a barrier is a plain transformer: the switches cost nothing.
+/// A model without bias and barrier is a plain transformer.
 #[test]
 fn release_without_weight_is_no_release() {
     let config = Config { layers: 1, ..tiny() };

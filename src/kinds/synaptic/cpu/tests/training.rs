@@ -1,4 +1,4 @@
-//! Training steps.
+//! Tests of training steps.
 
 use super::{HYPER, Mode, batch, dynamics, step, tiny, tokens, trainer};
 use crate::{
@@ -18,7 +18,7 @@ use rayon::ThreadPoolBuilder;
 
 const MUON: Hyper = Hyper { matrices: MatrixUpdate::Muon { momentum: 0.9, rate: 5.0 }, ..HYPER };
 
-/// Weights after some steps with random release.
+/// Trainer after three steps with random release.
 fn trained(threads: usize, hyper: &Hyper) -> Trainer<f32> {
     let config = Config { context: 24, ..tiny() };
     let mut dynamics = dynamics(&config, Mode::Scan);
@@ -47,7 +47,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 
 #[test]
 fn the_loss_falls() {
-    // The last one has keys for each query head.
+    // The last case has one key/value head per query head.
     for (mode, hyper, kv_heads) in [(Mode::Scan, HYPER, 2), (Mode::TsodyksMarkram, MUON, 2), (Mode::Scan, HYPER, 4)] {
         let config = Config { kv_heads, ..tiny() };
         let mut trainer = trainer::<f32>(&config, &dynamics(&config, mode));

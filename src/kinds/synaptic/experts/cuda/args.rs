@@ -1,4 +1,4 @@
-//! The kernels under `kernels/synaptic/router.cu`, and what they share with the host.
+//! Kernels of `kernels/synaptic/router.cu`, and the definitions that they share with the host.
 
 use crate::{
     device_constants, device_struct,
@@ -16,17 +16,17 @@ use crate::{
     nn::optimizer::cuda::OptimizerState,
 };
 
-/// Slots of experts at most.
+/// Largest number of expert slots per layer.
 pub(super) const MAX_EXPERTS: u32 = 256;
-/// Assignments of a block that sorts.
+/// Assignments per block of the sort.
 pub(super) const TILE: u32 = 2048;
-/// Parts that a group is summed in.
+/// Partial sums per group.
 pub(super) const PARTS: u32 = 16;
-/// Place of the sum of gates among the statistics of an expert, behind the features.
+/// Index of the sum of gates in an expert's statistics, after the features.
 pub(super) const GATES: u32 = 24;
-/// Of the contribution.
+/// Index of the contribution in an expert's statistics.
 pub const CONTRIBUTION: u32 = 25;
-/// Of the number of tokens.
+/// Index of the number of tokens in an expert's statistics.
 pub const COUNT: u32 = 26;
 
 const CONSTANTS: &[Constant] = device_constants![
@@ -204,5 +204,5 @@ kernels! {
     }
 }
 
-/// Every module of the experts.
+/// All modules of the experts.
 pub const MODULES: &[ModuleSpec] = &[RouterKernels::SPEC];

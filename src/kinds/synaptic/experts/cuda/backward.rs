@@ -1,4 +1,4 @@
-//! Gradients of experts and router, statistics of a step, and the state after it.
+//! Gradients of experts and router, statistics of a step, and the router update.
 
 use super::{
     CudaExperts, DeviceGradients, DeviceRouting, DeviceRows, DeviceState, DeviceStateMut, DeviceStatistics,
@@ -28,19 +28,19 @@ use crate::{
     },
 };
 
-/// What a micro-batch does with the gradients of the matrices of experts.
+/// How a micro-batch stores the gradients of expert matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixGradients {
-    /// Writes them: it is the first of a step, before which they are not cleared.
+    /// Overwrites them: for the first micro-batch of a step, before which they are not cleared.
     Written,
-    /// Adds to them.
+    /// Adds to the gradients of earlier micro-batches.
     Added,
 }
 
 impl CudaExperts {
-    /// Writes the gradient of the input of the experts to `dx` and those of the gates to `dgates`, adds those of the weights, of the
-    /// matrices as [`MatrixGradients`] says. The rows are used up, and `room` for as many numbers as the outputs
-    /// where the format is not f32.
+    /// Writes the gradient of the experts' input to `dx` and those of the gates to `dgates`. Adds the gradients of the
+    /// biases, and stores those of the matrices as `of_matrices` says. Overwrites the rows, and uses `room`, of the size of
+    /// the outputs, for rounding if the format is not f32.
     pub fn backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -73,7 +73,7 @@ impl CudaExperts {
             warps(n),
         )?;
         pass.last_work(n as u64, n_bytes, 0);
-        // `outputs` are now their gradients.
+        // From here on `outputs` holds the gradients of the outputs.
         let of_rows = (Split::Rows, &*routing.offsets);
         let of_depth = (Split::Depth, &*routing.offsets);
         let beta = match of_matrices {
@@ -92,7 +92,7 @@ impl CudaExperts {
         let down = Gemm::new(n, op.hidden, op.width).groups(Split::Rows, op.experts);
         let slope = Epilogue::Gradient { f: Activation::ReluSquared, aux: &*rows.linear };
         gemm.run_groups(pass, &down, of_rows, (dy, weights.fc2), &mut *rows.hidden, slope, options)?;
-        // `hidden` is now the gradient of `linear`.
+        // From here on `hidden` holds the gradient of `linear`.
         let (dz, inputs) = (&*rows.hidden, &*rows.inputs);
         let fc1 = add(op.hidden, op.width);
         gemm.run_groups(pass, &fc1, of_depth, (dz, inputs), &mut *gradients.fc1, Epilogue::None, options)?;
@@ -103,7 +103,7 @@ impl CudaExperts {
         self.combine(pass, router, (rows.outputs, None, None), routing, dx)
     }
 
-    /// `db += Σ dy` by expert.
+    /// Computes `db += Σ dy` for each expert.
     fn add_columns<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -127,8 +127,8 @@ impl CudaExperts {
         Ok(AddGroupParts { columns, n, partials: &partials, to }.launch(&self.kernels, pass, n)?)
     }
 
-    /// Adds the gradients of the router: of its input to `dx`, of its weights to theirs. Only what it decides needs
-    /// multiplications of f32.
+    /// Adds the gradients of the router: of its input to `dx`, of its weights to `gradients`. Only the forward decisions
+    /// need f32 GEMMs, so `options` apply here.
     pub fn route_backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -178,7 +178,7 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Adds load, served features, contribution and auxiliary loss of a micro-batch to those of the step.
+    /// Adds load, served features, contribution and auxiliary loss of a micro-batch to the sums of the step.
     pub fn add_statistics(
         &self,
         pass: &mut Pass,
@@ -223,8 +223,8 @@ impl CudaExperts {
         of.launch(&self.kernels, pass, Grid::Blocks { blocks: [1, 1, 1], threads: [1024, 1, 1], shared_bytes: 0 })
     }
 
-    /// Metabolism, balance and embeddings of all layers after an update that was applied, but of frozen ones. `genome` is from the
-    /// genomes of the first layer to those of the last, at equal distances.
+    /// Updates metabolism, balance and embeddings of all layers except frozen ones, if the optimiser applied its update.
+    /// `genome` spans the genomes of the first to the last layer at a constant stride.
     pub fn update(
         &self,
         pass: &mut Pass,
@@ -277,7 +277,7 @@ impl CudaExperts {
         RepelEmbeddings { a, step, state: optimizer, frozen, statistics, embeddings }.launch(&self.kernels, pass, grid)
     }
 
-    /// What genomes `[E, 4]` stand for, `[E, 4]` in the order of [`Phenotype::values`](super::super::Phenotype::values).
+    /// Decodes genomes `[E, 4]` to `[E, 4]` in the order of [`Phenotype::values`](super::super::Phenotype::values).
     pub fn decode_genomes(
         &self,
         pass: &mut Pass,

@@ -1,4 +1,4 @@
-//! Routing, groups and outputs of experts.
+//! Routing, grouping and outputs of experts.
 
 use super::{
     CudaExperts, DeviceRouting, DeviceRows, DeviceState, DeviceWeights, args, check_rows, embedding_floats, warps,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl CudaExperts {
-    /// Routes tokens x `[N, C]`. Multiplications are f32.
+    /// Routes tokens x `[N, C]`, with f32 GEMMs.
     pub fn route<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -62,7 +62,7 @@ impl CudaExperts {
             multiply(pass, FEATURES, weights.probe, out.features)?;
             let a = args(op, tokens, 0.0, false);
             let DeviceState { genome, embeddings, fatigue, energy, balance, alive } = state;
-            // As many blocks as are resident: each computes first what all tokens share.
+            // At most the resident blocks, because each first computes the terms that all tokens share.
             let blocks = [tokens.div_ceil(8).min(4 * self.multiprocessors as usize) as u32, 1, 1];
             let shared_bytes = 4 * (embedding_floats(op) + 2 * e as u32);
             let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
@@ -87,7 +87,7 @@ impl CudaExperts {
         self.sort(pass, op, tokens, out, frame)
     }
 
-    /// Sorts the assignments of selected experts by expert, then by token.
+    /// Sorts assignments by expert, then by token.
     pub fn sort(
         &self,
         pass: &mut Pass,
@@ -122,7 +122,7 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// `out = base + Σ gate · expert(x)`; x, base and out are `[N, C]`.
+    /// Computes `out = base + Σ gate · expert(x)`; x, base and out are `[N, C]`.
     pub fn forward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -155,7 +155,7 @@ impl CudaExperts {
         self.combine(pass, router, (rows.outputs, gates, Some(base)), routing, out)
     }
 
-    /// Tokens in the order of their groups.
+    /// Gathers the tokens into the rows of their groups.
     fn gather<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -183,7 +183,7 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// `out = base + Σ gate · row`, without gates `Σ row`.
+    /// Computes `out = base + Σ gate · row`; without gates `Σ row`.
     pub(super) fn combine(
         &self,
         pass: &mut Pass,
@@ -211,7 +211,7 @@ impl CudaExperts {
     }
 }
 
-/// Whether rows of tokens can be read 16 bytes at a time.
+/// Whether rows of tokens can be accessed 16 bytes at a time.
 pub(super) fn is_aligned(op: &Router, all: &[Any<'_>]) -> bool {
     op.width.is_multiple_of(4) && all.iter().all(|x| x.is_aligned_to(16))
 }

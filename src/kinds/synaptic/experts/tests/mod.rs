@@ -19,7 +19,7 @@ pub struct Layer<R> {
     pub x: Vec<R>,
 }
 
-/// Which of [`Layer::weights`] and, behind them, the input.
+/// Names of [`Layer::weights`], followed by the input.
 pub const NAMES: [&str; 8] = ["router", "probe", "genome", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "input"];
 
 impl<R: Real + Default> Layer<R> {
@@ -66,7 +66,7 @@ impl<R: Real + Default> Layer<R> {
         routing
     }
 
-    /// The output, which is added to zeros.
+    /// Output of the mixture, added to zeros.
     pub fn output(&self, routing: &Routing<R>) -> (Vec<R>, MixtureWork<R>) {
         let (mut out, mut work) = (vec![R::zero(); self.x.len()], MixtureWork::default());
         self.mixture
@@ -75,7 +75,8 @@ impl<R: Real + Default> Layer<R> {
         (out, work)
     }
 
-    /// Gradients of `Σ out · dout + aux_weight · aux`: of the weights, the input, and the gates without the auxiliary loss.
+    /// Gradients of `Σ out · dout + aux_weight · aux`: of the weights and the input, and of the gates without the auxiliary
+    /// loss.
     pub fn gradients(&self, dout: &[R], aux_weight: f64) -> ([Vec<R>; 8], Vec<R>) {
         let routing = self.route();
         let (_, mut work) = self.output(&routing);

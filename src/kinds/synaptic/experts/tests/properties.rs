@@ -82,7 +82,7 @@ fn permuted_experts_permute_gates_and_leave_the_output() {
     assert_eq!(bits(&other), bits(&out));
     assert_eq!(bits(&permuted.gates), bits(&routing.gates));
     assert!(routing.indices.iter().zip(&permuted.indices).all(|(a, b)| to[*a as usize] == *b as usize));
-    // So does the update of the state, up to the order of sums.
+    // The update of the state is permuted too, up to the order of sums.
     let genome = layer.weights[2].clone();
     let mut first = genome.clone();
     (0..6).for_each(|e| first[e * GENES..][..GENES].copy_from_slice(&genome[to[e] * GENES..][..GENES]));
@@ -142,7 +142,7 @@ fn metabolism_stays_in_bounds_and_reaches_its_equilibria() {
     for (rules, skew) in [(Rules::Recommended, 0.0), (Rules::Recommended, 30.0), (Rules::Reference, 30.0)] {
         let mut layer = Layer::<f32>::new(64, (16, 1), (8, 4));
         layer.router = Router { rules, align: 0.0, metabolic_bias: 0.0, gene: 0.0, ..layer.router };
-        // A mean of the input that differs from 0 sends tokens to expert 3, if skewed.
+        // With a nonzero mean input, skewed router weights send tokens to expert 3.
         layer.weights[0][3 * 8..4 * 8].iter_mut().for_each(|w| *w += skew);
         layer.x.iter_mut().for_each(|x| *x += 1.0);
         let routing = layer.route();
@@ -262,7 +262,7 @@ fn terms_of_a_decision_sum_to_its_logit_and_rasters_hold_the_gates() {
 
 #[test]
 fn projections_keep_distances_and_are_stable() {
-    // Points of three dimensions within 24: nothing is lost.
+    // Points of three dimensions within 24, so that nothing is lost.
     let [axes, points] = [numbers::<f64>(3 * FEATURES, 1), numbers::<f64>(9 * 3, 2)];
     let of = |p: &[f64], c: usize| (0..3).map(|a| p[a] * axes[a * FEATURES + c]).sum::<f64>() as f32;
     let mut embeddings: Vec<f32> =
@@ -282,7 +282,7 @@ fn projections_keep_distances_and_are_stable() {
             assert!((dot - f64::from(u8::from(i == j))).abs() < 1e-9);
         }
     }
-    // Variances that cross change axes little, with and without the axes before.
+    // Crossing variances change the axes little, with and without previous axes.
     let before = embeddings.clone();
     let noise = numbers::<f32>(embeddings.len(), 3);
     embeddings.iter_mut().zip(noise).for_each(|(x, n)| *x += 0.003 * n);
@@ -300,7 +300,7 @@ fn projections_keep_distances_and_are_stable() {
 
 #[test]
 fn idle_experts_follow_their_tokens_as_fast_as_busy_ones_where_only_those_count() {
-    // Expert 0 serves 63 of 64 tokens, expert 1 one; both with gate 1, of the same features.
+    // Expert 0 serves 63 of 64 tokens, expert 1 serves one; both with gate 1 and the same features.
     let mut statistics =
         LoadStatistics { tokens: 64, counts: vec![63, 1], gates: vec![63.0, 1.0], ..LoadStatistics::new(2) };
     (statistics.features[0], statistics.features[FEATURES]) = (63.0, 1.0);

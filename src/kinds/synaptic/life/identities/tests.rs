@@ -1,4 +1,4 @@
-//! Events and ids.
+//! Tests of events and ids.
 
 use super::*;
 use crate::kinds::synaptic::life::Move;

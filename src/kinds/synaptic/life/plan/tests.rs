@@ -1,9 +1,9 @@
-//! The rules, their thresholds and what users may ask for.
+//! Tests of the rules, their thresholds and requests.
 
 use super::*;
 use crate::kinds::synaptic::life::health;
 
-/// A status with these values; everything else is that of a calm layer.
+/// Inputs of the rules with the given health; other values trigger no rule.
 struct Case {
     health: Vec<f64>,
     alive: Vec<u8>,
@@ -16,7 +16,7 @@ struct Case {
 
 impl Case {
     fn new(health: [f64; 4]) -> Self {
-        // Orthogonal.
+        // Orthogonal embeddings.
         let embeddings = (0..16).map(|i| if i % 5 == 0 { 1.0 } else { 0.0 }).collect();
         Self {
             health: health.to_vec(),
@@ -46,7 +46,7 @@ impl Case {
         self.plan_by(&LifeCycle::default(), &[])
     }
 
-    /// With measured costs by slot.
+    /// Plans with measured costs by slot.
     fn plan_by(&self, op: &LifeCycle, costs: &[f64]) -> Vec<Move> {
         plan(op, &self.status(), |slot| costs.get(slot).copied().ok_or(slot)).expect("no other cost is asked for")
     }
@@ -63,7 +63,7 @@ fn the_rules_in_their_order() {
     let split = |parent, child| Move::Split { parent, child };
     let calm = Case::new([0.45, 0.4, 0.3, 0.5]);
     assert_eq!(calm.plan(), []);
-    // Dead comes before a similar weak pair, which comes before the weakest.
+    // A dead expert precedes a similar weak pair, which precedes the weakest.
     let dead = Case::new([0.2, 0.02, 0.2, 0.5]).twins(0, 2);
     assert_eq!(dead.plan(), [remove(1, Removal::Dead), split(3, 1)]);
     let pair = Case::new([0.2, 0.1, 0.25, 0.5]).twins(0, 2);
@@ -71,7 +71,7 @@ fn the_rules_in_their_order() {
     assert_eq!(pair.plan(), [Move::Merge { winner: 2, loser: 0, alpha }, split(3, 0)]);
     let weakest = Case::new([0.2, 0.12, 0.26, 0.5]).twins(0, 2);
     assert_eq!(weakest.plan(), [remove(1, Removal::Weakest), split(3, 1)]);
-    // Without a healthy expert only a merge happens; the slot waits for the next one.
+    // Without a healthy expert only a merge happens; the slot stays empty until the next call.
     let merge_only = Case::new([0.2, 0.01, 0.25, 0.44]).twins(0, 2);
     assert_eq!(merge_only.plan(), [Move::Merge { winner: 2, loser: 0, alpha }]);
     let mut empty = Case::new([0.0, 0.01, 0.3, 0.44]);
@@ -79,7 +79,7 @@ fn the_rules_in_their_order() {
     assert_eq!(empty.plan(), []);
     empty.health[3] = 0.9;
     assert_eq!(empty.plan(), [split(3, 0)]);
-    // The newborn and the frozen are left alone.
+    // Newborn and frozen experts are not changed.
     let mut young = Case::new([0.3, 0.01, 0.3, 0.5]);
     young.ages[1] = 100;
     assert_eq!(young.plan(), []);
@@ -88,7 +88,7 @@ fn the_rules_in_their_order() {
     assert_eq!(young.plan(), []);
     young.frozen[3] = false;
     assert_eq!(young.plan(), [remove(1, Removal::Dead), split(3, 1)]);
-    // The variant takes the healthy one with the largest gradients.
+    // The variant splits the healthy expert with the largest gradients.
     let mut utility = Case::new([0.6, 0.01, 0.3, 0.5]);
     utility.utility = vec![1.0, 9.0, 8.0, 2.0];
     assert_eq!(utility.plan()[1], split(0, 1));
@@ -108,13 +108,13 @@ fn experts_that_the_loss_needs_do_not_end() {
     assert_eq!(ended(&weak, [0.004, 0.006, 0.0, 0.0]), Some(0), "the next weakest");
     assert_eq!(ended(&weak, [0.006, 0.006, -0.01, 0.0]), Some(2));
     assert_eq!(ended(&weak, [0.006; 4]), None);
-    // A needed expert does not merge; another pair does. A dead one may be needed, too.
+    // A needed expert does not merge; another pair does. A dead expert may be needed too.
     let twins = Case::new([0.2, 0.24, 0.22, 0.5]).twins(0, 1).twins(0, 2);
     assert_eq!(ended(&twins, [0.0; 4]), Some(0));
     assert_eq!(ended(&twins, [0.01, 0.0, 0.0, 0.0]), Some(2));
     assert_eq!(ended(&twins, [0.01, 0.01, 0.0, 0.0]), None);
     assert_eq!(ended(&Case::new([0.3, 0.02, 0.3, 0.5]), [0.0, 0.2, 0.0, 0.0]), None);
-    // Where nothing can end, nothing is measured.
+    // If no expert can end, nothing is measured.
     let calm = Case::new([0.45, 0.4, 0.3, 0.5]);
     assert_eq!(plan(&limited, &calm.status(), Err::<f64, usize>), Ok(vec![]));
     let without_parent = Case::new([0.3, 0.01, 0.3, 0.44]);
@@ -123,7 +123,7 @@ fn experts_that_the_loss_needs_do_not_end() {
 
 #[test]
 fn health_is_that_of_the_thresholds() {
-    // Load of the fair one, of twice, of half and of 4 %, with the energy of each.
+    // Fair load, twice, half and 4 % of it, with the energy at each.
     for (rho, energy, want) in [(1.0, 0.9, 0.45), (2.0, 0.8, 0.8), (0.53, 0.947, 0.25), (0.04, 0.996, 0.02)] {
         let fatigue = [rho * 0.5, 0.1, 0.1, 0.1];
         let got = health(&fatigue, &[energy; 4], &[1; 4], 2)[0];
