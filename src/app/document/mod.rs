@@ -1,6 +1,7 @@
 //! The open document: its simulation, history, selection and settings, and the commands that act on it. Nothing here draws.
 
 pub mod activity;
+pub mod autosave;
 pub mod checkpoints;
 pub mod color_scales;
 pub mod command;
@@ -14,6 +15,7 @@ pub mod journal;
 pub mod layout;
 pub mod library;
 pub mod live;
+pub mod open_document;
 pub mod paths;
 pub mod playback;
 pub mod profile;

@@ -6,27 +6,27 @@ use crate::app::document::{command::UiCommand, session::Session, time};
 impl App {
     /// The open document and its simulation.
     pub fn session(&self) -> &Session {
-        &self.session
+        &self.document.session
     }
 
     /// The time axis shared by all views, and the history of the run.
     pub fn time(&self) -> &time::Time {
-        &self.time
+        &self.document.time
     }
 
     /// For tests: edits the document, as a widget would.
     pub fn session_mut(&mut self) -> &mut Session {
-        &mut self.session
+        &mut self.document.session
     }
 
     /// The profile measured while a Profile view was open.
     pub fn profile(&self) -> &crate::app::document::profile::Profile {
-        &self.profile
+        &self.document.profile
     }
 
     /// For tests: sets the number of steps that the time axis shows.
     pub fn zoom_time(&mut self, steps: f64) {
-        self.time.axis.line = time::Timeline::across(steps);
+        self.document.time.axis.line = time::Timeline::across(steps);
     }
 
     /// Names of the workspaces, in the order of their tabs.
@@ -41,6 +41,6 @@ impl App {
 
     /// The messages on screen.
     pub fn messages(&self) -> Vec<&str> {
-        self.toasts.texts().collect()
+        self.messages.toasts.texts().collect()
     }
 }

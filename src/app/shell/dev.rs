@@ -12,7 +12,7 @@ use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
 
 /// Draws the window when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let mut open = app.panels.dev;
+    let mut open = app.panels.open.dev;
     let place = ctx.content_rect().right_bottom() - vec2(420.0, 480.0);
     let window =
         Window::new("Developer statistics").open(&mut open).default_pos(place).resizable(false).collapsible(false);
@@ -21,25 +21,25 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         quantiles_ui(
             ui,
             "Frame time",
-            &app.frames.own,
+            &app.host.frames.own,
             "logic, layout, tessellation, upload and command recording of one frame, without presentation",
         );
         quantiles_ui(
             ui,
             "Frame time with window system",
-            &app.frames.with_window_system,
+            &app.host.frames.with_window_system,
             "as eframe measures it: includes waiting for the window system to accept the previous frame",
         );
         quantiles_ui(
             ui,
             "Edit to frame",
-            &app.session.live.latency.samples,
+            &app.document.session.live.latency.samples,
             "from an edit to the first frame of a simulation that has applied it",
         );
         ui.separator();
         Grid::new("counters").num_columns(2).spacing([24.0, 4.0]).show(ui, |ui| counters_ui(ui, app));
     });
-    app.panels.dev = open;
+    app.panels.open.dev = open;
 }
 
 fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
@@ -80,7 +80,7 @@ fn sparkline_ui(ui: &mut Ui, samples: &Samples, top: f32) {
 }
 
 fn counters_ui(ui: &mut Ui, app: &App) {
-    let live = &app.session.live;
+    let live = &app.document.session.live;
     let mut row = |name: &str, value: String| {
         ui.label(widgets::sub(ui, name));
         ui.label(RichText::new(value).monospace());

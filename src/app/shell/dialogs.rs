@@ -86,15 +86,15 @@ enum Answer {
 /// Draws the open dialog and acts on its answer.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
     let keeps = app.kept_probes();
-    if let Some(dialog) = &mut app.dialog {
+    if let Some(dialog) = &mut app.overlays.dialog {
         let t = Tokens::of(ctx);
         let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
         let at_risk = AtRisk {
-            name: app.session.project.name.clone(),
-            unsaved: app.session.is_dirty(),
-            recording: app.session.live.recording.is_some(),
-            sweep: app.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
-            base: app.session.live.clock.base,
+            name: app.document.session.project.name.clone(),
+            unsaved: app.document.session.is_dirty(),
+            recording: app.document.session.live.recording.is_some(),
+            sweep: app.document.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
+            base: app.document.session.live.clock.base,
             keeps,
         };
         let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
@@ -116,7 +116,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         let close = modal.should_close();
         let answer = modal.inner.or_else(|| close.then_some(Answer::Cancel));
         if let Some(answer) = answer {
-            let dialog = app.dialog.take();
+            let dialog = app.overlays.dialog.take();
             match (answer, dialog) {
                 (Answer::Restore, Some(Dialog::Restore(left, _))) => app.restore(left),
                 (Answer::Both, Some(Dialog::Restore(left, _))) => app.restore_beside_file(left),
@@ -124,7 +124,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
                 (Answer::Restore, Some(Dialog::LeftRun(left))) => app.keep_left_run(&left),
                 (Answer::Forget, Some(Dialog::LeftRun(left))) => app.delete_left_run(&left),
                 (Answer::Reload, Some(Dialog::FileChanged(_, found, _))) => app.reload(*found),
-                (Answer::Cancel, Some(Dialog::FileChanged(..))) => app.session.mark_unsaved(),
+                (Answer::Cancel, Some(Dialog::FileChanged(..))) => app.document.session.mark_unsaved(),
                 (Answer::Restore, Some(Dialog::OutsideFiles(received))) => app.allow_outside(received),
                 (_, Some(Dialog::OutsideFiles(received))) => app.deny_outside(&received),
                 (Answer::Forget, Some(Dialog::Crash(file, _))) => drop(std::fs::remove_file(file)),
@@ -135,8 +135,8 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
             }
         }
     }
-    if app.dialog.is_none() {
-        app.dialog = app.waiting_dialogs.pop_front();
+    if app.overlays.dialog.is_none() {
+        app.overlays.dialog = app.overlays.waiting.pop_front();
     }
     if app.may_close() {
         ctx.send_viewport_cmd(egui::ViewportCommand::Close);

@@ -14,7 +14,7 @@ impl App {
         work: impl FnOnce() -> T + Send + 'static,
         done: impl FnOnce(&mut Self, T) + Send + 'static,
     ) -> Result<(), String> {
-        self.jobs.spawn(name, move || {
+        self.host.jobs.spawn(name, move || {
             let result = work();
             Box::new(move |app: &mut Self| done(app, result)) as Done
         })
@@ -27,6 +27,6 @@ impl App {
         work: impl FnOnce() -> T + Send + 'static,
         done: impl FnOnce(&mut Self, T) + Send + 'static,
     ) -> bool {
-        self.try_job(name, work, done).map_err(|why| self.notify(Level::Error, why)).is_ok()
+        self.try_job(name, work, done).map_err(|why| self.messages.notify(Level::Error, why)).is_ok()
     }
 }

@@ -25,11 +25,11 @@ impl App {
         let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
         let (run, project) = match read {
             Ok(read) => read,
-            Err(why) => return self.notify(Level::Error, why),
+            Err(why) => return self.messages.notify(Level::Error, why),
         };
-        if !self.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
+        if !self.host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
             let what = "The run reads files outside its folder. Open it first, and allow that";
-            return self.notify(Level::Warning, what.to_owned());
+            return self.messages.notify(Level::Warning, what.to_owned());
         }
         let job = move || {
             let from = run.continuation(Some(step), &Progress::default()).map_err(|e| e.to_string());
@@ -40,8 +40,8 @@ impl App {
 
     /// Finds the last checkpoint of the shown run at or before the time cursor.
     pub(crate) fn checkpoint_at_cursor(&self) -> Option<UiCommand> {
-        let run = self.session.live.playback.as_ref()?;
-        let step = run.checkpoint_before(self.time.axis.cursor().unwrap_or(run.last as f64))?;
+        let run = self.document.session.live.playback.as_ref()?;
+        let step = run.checkpoint_before(self.document.time.axis.cursor().unwrap_or(run.last as f64))?;
         Some(UiCommand::Branch(run.folder.clone(), step))
     }
 
@@ -49,14 +49,15 @@ impl App {
     pub(crate) fn branched(&mut self, read: Result<Box<Branch>, String>) {
         let Branch { folder, from } = match read {
             Ok(branch) => *branch,
-            Err(why) => return self.notify(Level::Error, format!("Could not branch: {why}")),
+            Err(why) => return self.messages.notify(Level::Error, format!("Could not branch: {why}")),
         };
         for message in from.messages() {
-            self.notify(Level::Warning, message);
+            self.messages.notify(Level::Warning, message);
         }
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let step = text::count(from.info.step);
-        self.session.branch((folder, from.info), from.now, from.snapshot);
-        self.notify(Level::Info, format!("Branch from step {step} of {name}. Change parameters, run and record"));
+        self.document.session.branch((folder, from.info), from.now, from.snapshot);
+        self.messages
+            .notify(Level::Info, format!("Branch from step {step} of {name}. Change parameters, run and record"));
     }
 }

@@ -15,17 +15,17 @@ impl App {
     pub(crate) fn receive(&mut self, path: PathBuf, project: Box<Project>, warnings: Vec<Warning>) {
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let outside = project::outside_paths(&project, base);
-        if self.consent.allows(&path, &outside) {
+        if self.host.consent.allows(&path, &outside) {
             return self.open_project(path, *project, &warnings);
         }
         let purpose = ReceivedPurpose::OpenProject(project, warnings);
-        self.open_dialog(Dialog::OutsideFiles(Received { path, outside, purpose }));
+        self.overlays.open_dialog(Dialog::OutsideFiles(Received { path, outside, purpose }));
     }
 
     /// The user allowed a project or run to read its files.
     pub(crate) fn allow_outside(&mut self, received: Received) {
         let Received { path, outside, purpose } = received;
-        self.consent.allow(&path, &outside);
+        self.host.consent.allow(&path, &outside);
         match purpose {
             ReceivedPurpose::OpenProject(project, warnings) => self.open_project(path, *project, &warnings),
             ReceivedPurpose::OpenRun => self.open_run(path),
@@ -38,7 +38,8 @@ impl App {
         let name = received.path.display();
         match received.purpose {
             ReceivedPurpose::ReplayRun => {
-                self.notify(Level::Info, format!("{name} was not replayed: it reads files outside its folder"));
+                self.messages
+                    .notify(Level::Info, format!("{name} was not replayed: it reads files outside its folder"));
             }
             _ => self.open_failed(format!("{name} was not opened: it reads files outside its folder")),
         }
@@ -47,6 +48,6 @@ impl App {
     /// The user's own project may read the files it names when it is saved.
     pub(crate) fn allow_own(&mut self, path: &Path, project: &Project) {
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.consent.allow(path, &project::outside_paths(project, base));
+        self.host.consent.allow(path, &project::outside_paths(project, base));
     }
 }

@@ -63,10 +63,10 @@ impl App {
 
     /// Opens a file dialog: the system's, or a field for the path.
     pub(crate) fn pick(&mut self, purpose: Purpose) {
-        if !self.native_dialogs {
+        if !self.host.native_dialogs {
             return self.ask_path(purpose);
         }
-        let place = self.session.default_path();
+        let place = self.document.session.default_path();
         let ask = move || {
             let since = Instant::now();
             let path = pick(&purpose, &place);
@@ -75,32 +75,32 @@ impl App {
         self.job("dialog", ask, |app, (purpose, path, took)| match path {
             Some(path) => app.picked(purpose, path),
             None if took < SHORTEST => app.ask_path(purpose),
-            None if purpose == Purpose::SaveAs => app.after_save = None,
+            None if purpose == Purpose::SaveAs => app.flow.after_save = None,
             None => {}
         });
     }
 
     pub(crate) fn ask_path(&mut self, purpose: Purpose) {
-        let here = self.session.default_path();
+        let here = self.document.session.default_path();
         let text = match &purpose {
             Purpose::SaveText(name, _) => here.with_file_name(name).display().to_string(),
             Purpose::Figure(figure) => here.with_file_name(figure.file_name()).display().to_string(),
             Purpose::SaveAs => here.display().to_string(),
-            _ => self.session.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
+            _ => self.document.session.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
         };
-        self.dialog = Some(Dialog::Path { purpose, text });
+        self.overlays.dialog = Some(Dialog::Path { purpose, text });
     }
 
     /// Saves to the project's file; asks for a path when it has none.
     pub(crate) fn save(&mut self) {
-        match self.session.path.clone() {
+        match self.document.session.path.clone() {
             Some(path) => self.save_to(path),
             None => self.pick(Purpose::SaveAs),
         }
     }
 
     pub(crate) fn save_to(&mut self, path: PathBuf) {
-        let (document, left_out) = self.session.accepted_document();
+        let (document, left_out) = self.document.session.accepted_document();
         let document = Project { workspace: self.workspace.to_text(), ..document };
         let save = move || {
             let saved = project::save(&document, &path).map_err(|e| e.to_string());
@@ -111,23 +111,23 @@ impl App {
         }
         if !left_out.is_empty() {
             let what = "was rejected by the simulation: the project is saved with the value in use";
-            self.notify(Level::Warning, format!("The value of {} {what}", left_out.join(", ")));
+            self.messages.notify(Level::Warning, format!("The value of {} {what}", left_out.join(", ")));
         }
     }
 
     /// The project was written, or could not be.
     fn saved(&mut self, path: PathBuf, document: &Project, saved: Result<(), String>) {
         if let Err(e) = saved {
-            self.after_save = None;
-            return self.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
+            self.flow.after_save = None;
+            return self.messages.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
         }
         self.workspace.mark_saved();
-        self.recent.add(&path);
-        self.log.add(Level::Info, format!("Saved {}", path.display()));
+        self.host.recent.add(&path);
+        self.messages.log.add(Level::Info, format!("Saved {}", path.display()));
         self.allow_own(&path, document);
-        self.session.saved(path, document);
-        self.toasts.resolve(&[SAVE_FAILED]);
-        if let Some(intent) = self.after_save.take() {
+        self.document.session.saved(path, document);
+        self.messages.toasts.resolve(&[SAVE_FAILED]);
+        if let Some(intent) = self.flow.after_save.take() {
             self.run_intent(intent);
         }
     }
@@ -138,7 +138,7 @@ impl App {
             Purpose::Open => self.open_path(path),
             Purpose::SaveAs => {
                 let path = if path.extension().is_none() { path.with_extension("ron") } else { path };
-                self.session.rename_for(&path);
+                self.document.session.rename_for(&path);
                 self.save_to(path);
             }
             Purpose::Figure(figure) => {
@@ -152,11 +152,11 @@ impl App {
                 self.job("write", write, Self::exported);
             }
             Purpose::Import => {
-                self.import.get_or_insert_default().add(&path);
+                self.overlays.import.get_or_insert_default().add(&path);
             }
             Purpose::Parameter(id) => {
                 let value = crate::params::Value::Text(path.display().to_string());
-                self.session.project.model.params_mut().set(&Change { id, value });
+                self.document.session.project.model.params_mut().set(&Change { id, value });
             }
         }
     }
@@ -164,14 +164,14 @@ impl App {
     /// Saves the current layout under a name: in the project, or in a file for all projects.
     pub(crate) fn keep_layout(&mut self, name: &str, in_project: bool) {
         let layout = self.workspace.save_layout(name, in_project);
-        let folder = self.config_dir.as_ref().map(|d| d.join("layouts"));
+        let folder = self.host.config_dir.as_ref().map(|d| d.join("layouts"));
         match folder.filter(|_| !in_project) {
-            None => self.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
+            None => self.messages.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
             Some(folder) => {
                 let write = move || saved::write_to_folder(&folder, &layout).map(|_| layout.name);
                 self.job("layout", write, |app, kept| match kept {
-                    Ok(name) => app.notify(Level::Info, format!("Saved layout “{name}”")),
-                    Err(e) => app.notify(Level::Error, format!("Could not save the layout: {e}")),
+                    Ok(name) => app.messages.notify(Level::Info, format!("Saved layout “{name}”")),
+                    Err(e) => app.messages.notify(Level::Error, format!("Could not save the layout: {e}")),
                 });
             }
         }
@@ -180,8 +180,8 @@ impl App {
     /// Shows the summary of a written file, or why it was not written.
     pub(crate) fn exported(&mut self, written: Result<String, String>) {
         match written {
-            Ok(text) => self.notify(Level::Info, text),
-            Err(e) => self.notify(Level::Error, format!("Could not export: {e}")),
+            Ok(text) => self.messages.notify(Level::Info, text),
+            Err(e) => self.messages.notify(Level::Error, format!("Could not export: {e}")),
         }
     }
 
@@ -194,7 +194,8 @@ impl App {
         };
         self.job("reveal", open, |app, (folder, is_open)| {
             if !is_open {
-                app.notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));
+                app.messages
+                    .notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));
             }
         });
     }
@@ -202,16 +203,16 @@ impl App {
     /// Opens a project that was read.
     pub(crate) fn open_project(&mut self, path: PathBuf, project: Project, warnings: &[Warning]) {
         for warning in warnings {
-            self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
+            self.messages.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
         }
         if !warnings.is_empty() {
             let fields = crate::app::kit::text::plural(warnings.len(), "field was corrected", "fields were corrected");
-            self.notify(Level::Warning, format!("{fields}: see the log"));
+            self.messages.notify(Level::Warning, format!("{fields}: see the log"));
         }
         // The project file in a run folder belongs to the run: saving must not overwrite it.
         let is_of_run = path.parent().is_some_and(|folder| folder.join(MANIFEST).exists());
         if !is_of_run {
-            self.recent.add(&path);
+            self.host.recent.add(&path);
         }
         self.set_document(project, (!is_of_run).then_some(path));
     }

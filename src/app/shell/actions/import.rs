@@ -358,7 +358,7 @@ fn network_folder(files: &[PathBuf]) -> PathBuf {
 
 /// Draws the dialog when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let Some(mut import) = app.import.take() else { return };
+    let Some(mut import) = app.overlays.import.take() else { return };
     let built = import.update(ctx);
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
@@ -367,7 +367,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         import.ui(ui)
     });
     // The file dialog is drawn over this one.
-    let is_covered = app.dialog.is_some();
+    let is_covered = app.overlays.dialog.is_some();
     // A click outside the dialog does not discard entries; Escape and Cancel do.
     let is_beside = modal.backdrop_response.clicked() && !import.files().is_empty();
     let closes = modal.should_close() && !is_beside && !is_covered && !egui::Popup::is_any_open(ctx);
@@ -375,11 +375,11 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         Some(Choice::Close) => {}
         Some(Choice::Build(folder)) => app.confirm_unsaved(Intent::Import(folder)),
         Some(Choice::Browse) => {
-            app.import = Some(import);
+            app.overlays.import = Some(import);
             app.pick(Purpose::Import);
         }
         None if closes => {}
-        None => app.import = Some(import),
+        None => app.overlays.import = Some(import),
     }
 }
 
@@ -409,13 +409,15 @@ impl App {
         project.name = name.trim_end_matches("-network").to_owned();
         match Model::all().into_iter().find_map(|model| reading(model, folder)) {
             Some(model) => project.model = model,
-            None => return self.notify(Level::Error, "Could not import: no kind reads a network from a folder"),
+            None => {
+                return self.messages.notify(Level::Error, "Could not import: no kind reads a network from a folder");
+            }
         }
         // As in a new project, events are recorded.
         let probes = project.model.probes().iter();
         project.record =
             probes.filter(|p| matches!(p.shape, Shape::Spikes { .. })).map(|p| p.name.to_owned()).collect();
         self.set_document(project, None);
-        self.notify(Level::Info, format!("Imported {}", folder.display()));
+        self.messages.notify(Level::Info, format!("Imported {}", folder.display()));
     }
 }

@@ -19,32 +19,32 @@ const MARGIN: f32 = 12.0;
 impl App {
     /// Sets one or both ends of a path, and finds it when both are known.
     pub(crate) fn path_between(&mut self, set: &'static str, from: Option<u32>, to: Option<u32>) {
-        let search = &mut self.requests.paths;
+        let search = &mut self.overlays.requests.paths;
         if search.set != set {
             *search = PathSearch { set, at_least: search.at_least, longest: search.longest, ..PathSearch::default() };
         }
         (search.from, search.to) = (from.or(search.from), to.or(search.to));
-        match (search.from, search.to, self.session.live.schema.set(set)) {
+        match (search.from, search.to, self.document.session.live.schema.set(set)) {
             (Some(from), Some(to), _) if from != to => self.find_path((from, to)),
             (Some(end), Some(_), Some(set)) => {
                 let text = format!("{} is both ends of the path: choose another", set.label(end));
-                self.notify(Level::Warning, text);
+                self.messages.notify(Level::Warning, text);
             }
             (Some(end), None, Some(set)) => {
                 let text = format!("Path from {}: right-click its end › Path › Path to here", set.label(end));
-                self.notify(Level::Info, text);
+                self.messages.notify(Level::Info, text);
             }
             (None, Some(end), Some(set)) => {
                 let text = format!("Path to {}: right-click the first one › Path › Path from here", set.label(end));
-                self.notify(Level::Info, text);
+                self.messages.notify(Level::Info, text);
             }
             _ => {}
         }
     }
 
     fn find_path(&mut self, (from, to): (u32, u32)) {
-        let Some(wiring) = self.session.live.schema.connectivity.clone() else { return };
-        let search = &mut self.requests.paths;
+        let Some(wiring) = self.document.session.live.schema.connectivity.clone() else { return };
+        let search = &mut self.overlays.requests.paths;
         let query = PathQuery { from, to, at_least: search.at_least as f32, longest: search.longest as usize };
         let progress = Arc::new(Progress::default());
         if let Some(before) = search.progress.replace(progress.clone()) {
@@ -61,42 +61,44 @@ impl App {
 
     /// A search ended: one that was replaced or belongs to another simulation is dropped.
     pub(crate) fn path_found(&mut self, progress: &Arc<Progress>, found: Result<ElementPath, String>) {
-        if self.requests.paths.progress.take_if(|asked| Arc::ptr_eq(asked, progress)).is_none() {
+        if self.overlays.requests.paths.progress.take_if(|asked| Arc::ptr_eq(asked, progress)).is_none() {
             return;
         }
         match found {
-            Ok(path) => self.session.selection.path = Some(Arc::new(path)),
-            Err(why) => self.notify(Level::Warning, format!("Could not find a path: {why}")),
+            Ok(path) => self.document.session.selection.path = Some(Arc::new(path)),
+            Err(why) => self.messages.notify(Level::Warning, format!("Could not find a path: {why}")),
         }
     }
 
     /// Another simulation: its elements are others.
     pub(crate) fn forget_path(&mut self) {
-        if let Some(progress) = self.requests.paths.progress.take() {
+        if let Some(progress) = self.overlays.requests.paths.progress.take() {
             progress.cancel();
         }
-        (self.requests.paths.from, self.requests.paths.to, self.session.selection.path) = (None, None, None);
+        (self.overlays.requests.paths.from, self.overlays.requests.paths.to, self.document.session.selection.path) =
+            (None, None, None);
     }
 }
 
 /// Draws the window of the path, while there is one.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let Some(path) = app.session.selection.path.clone() else { return };
-    let Some(set) = app.session.live.schema.set(path.set).cloned() else { return };
+    let Some(path) = app.document.session.selection.path.clone() else { return };
+    let Some(set) = app.document.session.live.schema.set(path.set).cloned() else { return };
     let (mut is_open, mut again) = (true, None);
-    let corner = app.centre.intersect(ctx.content_rect()).right_top() + vec2(-SIZE.x - MARGIN, MARGIN + 40.0);
+    let corner = app.panels.centre.intersect(ctx.content_rect()).right_top() + vec2(-SIZE.x - MARGIN, MARGIN + 40.0);
     let window = Window::new("Path").open(&mut is_open).default_rect(Rect::from_min_size(corner, SIZE));
     window.collapsible(false).show(ctx, |ui| {
-        again = header_ui(ui, &mut app.requests.paths, &path, &set);
+        again = header_ui(ui, &mut app.overlays.requests.paths, &path, &set);
         ui.separator();
         let chosen = steps_ui(ui, &path, &set);
         if let Some(element) = chosen {
-            app.session.selection.replace(path.set, vec![element]);
+            app.document.session.selection.replace(path.set, vec![element]);
             views::ask_focus(ctx);
         }
     });
     if let Some((from, to)) = again {
-        (app.requests.paths.from, app.requests.paths.to, app.requests.paths.set) = (Some(from), Some(to), path.set);
+        (app.overlays.requests.paths.from, app.overlays.requests.paths.to, app.overlays.requests.paths.set) =
+            (Some(from), Some(to), path.set);
         app.find_path((from, to));
     }
     if !is_open {

@@ -20,12 +20,13 @@ impl App {
         if !self.save_selection() {
             return;
         }
-        let session = &mut self.session;
+        let session = &mut self.document.session;
         let (set, n) = (session.selection.set, session.selection.elements.len());
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { over } if *over == set);
         let events =
             crate::app::document::features::probes_where(&session.live.schema, spikes).next().map(|(id, _)| id);
-        let counts = events.and_then(|id| self.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
+        let counts =
+            events.and_then(|id| self.document.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
         let probed = session.selection.most_active(set, counts, MAX_PROBED);
         for (_, probe) in
             crate::app::document::features::probes_where(&session.live.schema, |s| *s == Shape::Series { of: set })
@@ -37,10 +38,10 @@ impl App {
         }
         if n > MAX_PROBED {
             let text = format!("Probing the {MAX_PROBED} most active of {} selected", text::count(n as u64));
-            self.notify(Level::Info, text);
+            self.messages.notify(Level::Info, text);
         }
         if views::by_name("traces").is_some() {
-            self.workspace.show_view("traces", &self.session.live.schema);
+            self.workspace.show_view("traces", &self.document.session.live.schema);
             views::ask_pin(ctx, probed);
         }
     }

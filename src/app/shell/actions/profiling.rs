@@ -12,21 +12,21 @@ use std::sync::Arc;
 impl App {
     /// Stores the device a simulation was built on.
     pub(crate) fn set_machine(&mut self, device: &DeviceInfo) {
-        let before = std::mem::take(&mut self.profile.machine);
+        let before = std::mem::take(&mut self.document.profile.machine);
         let same = before.device == device.name;
-        self.profile.machine = Machine {
+        self.document.profile.machine = Machine {
             device: device.name.clone(),
             is_gpu: device.is_gpu,
             threads: device.threads,
-            project: self.session.path.clone(),
+            project: self.document.session.path.clone(),
             predicted: device.predicted.clone(),
             total: device.memory,
-            work: self.session.project.model.work(),
+            work: self.document.session.project.model.work(),
             ceilings: before.ceilings.filter(|_| same),
             measuring: before.measuring,
-            runs: self.library.runs.iter().map(|run| run.folder.clone()).collect(),
+            runs: self.document.library.runs.iter().map(|run| run.folder.clone()).collect(),
         };
-        self.profile.clear();
+        self.document.profile.clear();
         if !same {
             self.fetch_ceilings(device.clone());
         }
@@ -44,7 +44,7 @@ impl App {
 
     /// Measures the peak performance of the device and caches it.
     pub(crate) fn measure_ceilings(&mut self) {
-        let devices = self.devices.clone();
+        let devices = self.host.devices.clone();
         let job = move || {
             devices.measure().and_then(|mut measured| {
                 let cache = peak_performance::cache_folder().ok_or("no cache folder")?;
@@ -52,23 +52,24 @@ impl App {
                 Ok(Some(Box::new(measured)))
             })
         };
-        self.profile.machine.measuring = self.job("ceilings", job, Self::take_ceilings);
+        self.document.profile.machine.measuring = self.job("ceilings", job, Self::take_ceilings);
     }
 
     /// Compares a run of the document with the reference, on a thread.
     pub(crate) fn compare(&mut self, steps: u64) {
-        let (devices, project) = (self.devices.clone(), self.session.project.clone());
-        let (context, progress) = (project.build_context(&self.session.folder()), Arc::new(Progress::default()));
+        let (devices, project) = (self.host.devices.clone(), self.document.session.project.clone());
+        let (context, progress) =
+            (project.build_context(&self.document.session.folder()), Arc::new(Progress::default()));
         let shared = progress.clone();
         let job = move || devices.compare(&project.model, &context, steps, &shared).map_err(|e| e.to_string());
         if self.job("compare", job, Self::set_parity) {
-            self.profile.comparison.progress = Some(progress);
+            self.document.profile.comparison.progress = Some(progress);
         }
     }
 
     /// Stores the result of a comparison.
     pub(crate) fn set_parity(&mut self, parity: Result<Parity, String>) {
-        let comparison = &mut self.profile.comparison;
+        let comparison = &mut self.document.profile.comparison;
         let was_cancelled = comparison.progress.take().is_some_and(|p| p.report("", 1.0).is_err());
         if !was_cancelled {
             comparison.done = Some(parity);
@@ -77,12 +78,12 @@ impl App {
 
     /// Stores read or measured peak performance.
     pub(crate) fn take_ceilings(&mut self, ceilings: Result<Option<Box<Ceilings>>, String>) {
-        let machine = &mut self.profile.machine;
+        let machine = &mut self.document.profile.machine;
         let was_measuring = std::mem::take(&mut machine.measuring);
         match ceilings {
             Ok(Some(ceilings)) => machine.ceilings = Some(*ceilings),
             Ok(None) => machine.measuring = was_measuring,
-            Err(why) => self.notify(Level::Error, format!("Could not measure peak performance: {why}")),
+            Err(why) => self.messages.notify(Level::Error, format!("Could not measure peak performance: {why}")),
         }
     }
 }

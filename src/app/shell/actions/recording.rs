@@ -40,48 +40,50 @@ impl App {
         let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
         let (run, project) = match read {
             Ok(read) => read,
-            Err(why) => return self.notify(Level::Error, why),
+            Err(why) => return self.messages.notify(Level::Error, why),
         };
         let outside = outside_paths_of_run(&run, &project);
-        if !self.consent.allows_run(folder, &outside) {
+        if !self.host.consent.allows_run(folder, &outside) {
             let received = Received { path: folder.to_owned(), outside, purpose: ReceivedPurpose::ReplayRun };
-            return self.open_dialog(Dialog::OutsideFiles(received));
+            return self.overlays.open_dialog(Dialog::OutsideFiles(received));
         }
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let (devices, progress) = (self.devices.clone(), Arc::new(Progress::default()));
+        let (devices, progress) = (self.host.devices.clone(), Arc::new(Progress::default()));
         let (shared, called) = (progress.clone(), name.clone());
         let job = move || devices.replay(&run, &shared).map_err(|e| e.to_string());
         if self.job("replay", job, move |app, verdict| app.replayed(&called, verdict)) {
-            self.library.replaying = Some(Replaying { name, progress });
+            self.document.library.replaying = Some(Replaying { name, progress });
         }
     }
 
     /// Shows the result of a replay.
     pub(crate) fn replayed(&mut self, name: &str, verdict: Result<ReplayResult, String>) {
-        let was_cancelled = self.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
+        let was_cancelled = self.document.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
         match verdict {
             _ if was_cancelled => {}
             Ok(result @ ReplayResult::Identical { .. }) => {
-                self.notify(Level::Info, format!("Replay of {name}: {}", result.text()));
+                self.messages.notify(Level::Info, format!("Replay of {name}: {}", result.text()));
             }
-            Ok(ReplayResult::Differs(what)) => self.notify(Level::Error, format!("Replay of {name} differs: {what}")),
-            Err(why) => self.notify(Level::Error, format!("Could not replay {name}: {why}")),
+            Ok(ReplayResult::Differs(what)) => {
+                self.messages.notify(Level::Error, format!("Replay of {name} differs: {what}"))
+            }
+            Err(why) => self.messages.notify(Level::Error, format!("Could not replay {name}: {why}")),
         }
     }
 
     /// Starts or stops a recording.
     pub(crate) fn toggle_recording(&mut self) {
-        if self.session.live.recording.is_some() {
-            return self.session.live.stop_recording();
+        if self.document.session.live.recording.is_some() {
+            return self.document.session.live.stop_recording();
         }
         if let Err(e) = self.prepare_recording(false) {
-            self.notify(Level::Error, format!("Could not record: {e}"));
+            self.messages.notify(Level::Error, format!("Could not record: {e}"));
         }
     }
 
     /// Prepares a run folder on a thread. With `keeps_only`, it holds the data of the safety recording and the last state.
     pub(crate) fn prepare_recording(&mut self, keeps_only: bool) -> Result<(), String> {
-        let session = &self.session;
+        let session = &self.document.session;
         let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
         // The log changes parameters only; other properties of a recording are the present ones.
         let now = session.project.clone();
@@ -91,7 +93,7 @@ impl App {
         let origin = session.live.origin.clone();
         let safety = session.live.safety_recording().cloned();
         let (runs, name) = (session.runs_folder(), session.project.name.clone());
-        let (base, device, schema) = (session.folder(), self.devices.chosen(), session.live.schema.clone());
+        let (base, device, schema) = (session.folder(), self.host.devices.chosen(), session.live.schema.clone());
         let prepare = move || {
             // Queries of `record` read files and search all elements.
             let connectivity = schema.connectivity.as_ref();
@@ -133,41 +135,41 @@ impl App {
     pub(crate) fn record(&mut self, prepared: PreparedRecording) {
         let PreparedRecording { taps, problems, folder, writer } = prepared;
         for problem in problems {
-            self.log.add(Level::Warning, problem);
+            self.messages.log.add(Level::Warning, problem);
         }
-        self.resuming = None;
+        self.flow.resuming = None;
         match writer {
             Ok(writer) => {
-                self.session.live.record(taps, writer, folder);
-                if self.keeping.is_some() {
-                    self.session.live.stop_recording();
+                self.document.session.live.record(taps, writer, folder);
+                if self.flow.keeping.is_some() {
+                    self.document.session.live.stop_recording();
                 }
             }
-            Err(e) if self.keeping.is_some() => self.run_not_kept(&e),
-            Err(e) => self.notify(Level::Error, format!("Could not record: {e}")),
+            Err(e) if self.flow.keeping.is_some() => self.run_not_kept(&e),
+            Err(e) => self.messages.notify(Level::Error, format!("Could not record: {e}")),
         }
     }
 
     /// A recording is complete.
     pub(crate) fn recorded(&mut self, folder: &Path, took: Duration) {
-        if self.keeping.is_some() {
+        if self.flow.keeping.is_some() {
             return self.run_kept(folder);
         }
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        self.notify(Level::Info, format!("Recorded {name} in {} of computing", text::wall_time(took)));
+        self.messages.notify(Level::Info, format!("Recorded {name} in {} of computing", text::wall_time(took)));
         self.list_runs();
     }
 
     /// Exports a run, else the last one, on a thread.
     pub(crate) fn export(&mut self, folder: Option<PathBuf>, format: Format) {
-        let last = || self.library.runs.last().map(|r| r.folder.clone());
+        let last = || self.document.library.runs.last().map(|r| r.folder.clone());
         let Some(run) = folder.or_else(last) else { return };
         self.job("export", move || export_run(&run, format).map_err(|e| e.to_string()), Self::exported);
     }
 
     /// Opens a run folder, on a thread. Its elements come from its project, which is built again.
     pub(crate) fn open_run(&mut self, folder: PathBuf) {
-        let (builder, consent) = (self.session.live.builder(), self.consent.clone());
+        let (builder, consent) = (self.document.session.live.builder(), self.host.consent.clone());
         let open = move || {
             let opened = playback::open(&folder, &builder, &|outside| consent.allows_run(&folder, outside));
             (folder, opened)
@@ -176,42 +178,42 @@ impl App {
             Ok(Opening::Opened(run)) => app.show_playback(*run),
             Ok(Opening::NeedsConsent(outside)) => {
                 let received = Received { path, outside, purpose: ReceivedPurpose::OpenRun };
-                app.open_dialog(Dialog::OutsideFiles(received));
+                app.overlays.open_dialog(Dialog::OutsideFiles(received));
             }
             Err(e) => app.open_failed(format!("Could not open the run: {e}")),
         });
         if is_started {
-            self.log.add(Level::Info, "Opening a run: building its network for positions and categories");
+            self.messages.log.add(Level::Info, "Opening a run: building its network for positions and categories");
         }
     }
 
     /// Shows a finished run instead of the simulation: the same views, with a time cursor instead of the live edge.
     pub(crate) fn show_playback(&mut self, opened: OpenedRun) {
         for note in &opened.notes {
-            self.log.add(Level::Warning, note.clone());
+            self.messages.log.add(Level::Warning, note.clone());
         }
         self.clear_document();
-        if let Err(e) = self.session.show_run(opened) {
-            return self.notify(Level::Error, format!("Could not open the run: {e}"));
+        if let Err(e) = self.document.session.show_run(opened) {
+            return self.messages.notify(Level::Error, format!("Could not open the run: {e}"));
         }
-        self.time.reset();
-        let layout = self.session.layout.take();
-        self.workspace.open(layout.as_deref(), &self.session.live.schema);
+        self.document.time.reset();
+        let layout = self.document.session.layout.take();
+        self.workspace.open(layout.as_deref(), &self.document.session.live.schema);
         self.workspace.unfed.clear();
-        if let Some(recorded) = &self.session.live.playback {
+        if let Some(recorded) = &self.document.session.live.playback {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
-            self.library.select(&recorded.folder);
-            self.time.axis.is_recorded = true;
-            self.time.past.begin(recorded.first);
-            self.time.axis.set_cursor(first);
-            self.time.axis.line.show(first, last);
+            self.document.library.select(&recorded.folder);
+            self.document.time.axis.is_recorded = true;
+            self.document.time.past.begin(recorded.first);
+            self.document.time.axis.set_cursor(first);
+            self.document.time.axis.line.show(first, last);
         }
         self.list_runs();
     }
 
     /// Reads the shown run again for panels that were opened after it was read.
     pub(crate) fn feed_new_panels(&mut self) {
-        let (live, workspace) = (&mut self.session.live, &mut self.workspace);
+        let (live, workspace) = (&mut self.document.session.live, &mut self.workspace);
         if live.playback.is_none() {
             return workspace.unfed.clear();
         }
@@ -234,19 +236,20 @@ impl App {
 
     /// Reads the list of runs, on a thread.
     pub(crate) fn list_runs(&mut self) {
-        let beside = self.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
-        let folder = beside.unwrap_or_else(|| self.session.runs_folder());
-        if self.library.folder != folder {
-            let Library { sweeping, swept, .. } = std::mem::take(&mut self.library);
-            self.library = Library { is_reading: true, folder: folder.clone(), sweeping, swept, ..Library::default() };
+        let beside = self.document.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
+        let folder = beside.unwrap_or_else(|| self.document.session.runs_folder());
+        if self.document.library.folder != folder {
+            let Library { sweeping, swept, .. } = std::mem::take(&mut self.document.library);
+            self.document.library =
+                Library { is_reading: true, folder: folder.clone(), sweeping, swept, ..Library::default() };
         }
-        let open = Arc::new(self.session.project.clone());
+        let open = Arc::new(self.document.session.project.clone());
         self.job(
             "runs",
             move || library::read(&folder, &open),
             |app, runs| {
-                app.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
-                app.library.set_runs(runs);
+                app.document.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
+                app.document.library.set_runs(runs);
             },
         );
     }

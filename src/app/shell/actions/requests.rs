@@ -18,35 +18,35 @@ impl App {
     pub(crate) fn handle_request(&mut self, request: ViewRequest, queue: &mut Vec<UiCommand>) {
         match request {
             ViewRequest::Command(command) => queue.push(command),
-            ViewRequest::Toast(text) => self.notify(Level::Info, text),
+            ViewRequest::Toast(text) => self.messages.notify(Level::Info, text),
             ViewRequest::Act(action) => {
                 let action = inspector::with_values(self, action);
-                self.session.live.act(action);
+                self.document.session.live.act(action);
             }
             ViewRequest::Intervene(effect) => self.intervene_with(effect),
             ViewRequest::SaveSet(query, set) => self.save_set(&query, set),
             ViewRequest::SelectPartners { of, inputs } => self.select_partners(of, inputs),
             ViewRequest::Path { set, from, to } => self.path_between(set, from, to),
             ViewRequest::Parameters => {
-                self.panels.inspector = true;
+                self.panels.open.inspector = true;
             }
             ViewRequest::SaveText { name, text } => self.pick(Purpose::SaveText(name, text.into())),
         }
     }
 
     fn intervene_with(&mut self, effect: u16) {
-        let session = &mut self.session;
+        let session = &mut self.document.session;
         let params = session.project.model.params_mut();
         let verb = interventions::effects(params).get(usize::from(effect)).map_or("", |c| c.name);
         let verb = text::title(&text::words(verb));
         let group = interventions::list(params, Role::Interventions).map(|g| params.groups()[g].name);
         match interventions::add_effect(params, &session.live.schema, &session.selection, effect, &verb) {
             Some(name) => {
-                self.notify(Level::Info, format!("Added “{name}”"));
-                self.panels.inspector = true;
-                group.into_iter().for_each(|name| self.inspector.show_group(name));
+                self.messages.notify(Level::Info, format!("Added “{name}”"));
+                self.panels.open.inspector = true;
+                group.into_iter().for_each(|name| self.panels.inspector.show_group(name));
             }
-            None => self.notify(Level::Warning, "This kind has no stimuli"),
+            None => self.messages.notify(Level::Warning, "This kind has no stimuli"),
         }
     }
 
@@ -55,17 +55,21 @@ impl App {
             0..=40 => query.to_owned(),
             _ => "Filtered".to_owned(),
         };
-        let over = interventions::set_text(&self.session.live.schema, set);
-        if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &proposed, over) {
-            self.notify(Level::Info, format!("Saved group “{name}”"));
+        let over = interventions::set_text(&self.document.session.live.schema, set);
+        if let Some(name) =
+            interventions::add_set(self.document.session.project.model.params_mut(), query, &proposed, over)
+        {
+            self.messages.notify(Level::Info, format!("Saved group “{name}”"));
         }
     }
 
     fn select_partners(&mut self, of: Arc<Vec<u32>>, inputs: bool) {
-        let Some(wiring) = self.session.live.schema.connectivity.clone() else { return };
-        let (over, asked_at) = (wiring.over, self.session.selection.generation);
+        let Some(wiring) = self.document.session.live.schema.connectivity.clone() else { return };
+        let (over, asked_at) = (wiring.over, self.document.session.selection.generation);
         let find = move || partners(&wiring, &of, inputs);
-        self.job("partners", find, move |app, found| app.session.selection.replace_late(over, found, asked_at));
+        self.job("partners", find, move |app, found| {
+            app.document.session.selection.replace_late(over, found, asked_at)
+        });
     }
 }
 

@@ -4,20 +4,12 @@ use super::recording::PreparedRecording;
 use crate::{
     app::{
         kit::{level::Level, text},
-        shell::App,
+        shell::{App, flow::Resuming},
     },
     project::{LockedRun, RunFolder, RunStart, RunWriter, Status, VerifiedRun, outside_paths_of_run},
     sim::Progress,
 };
 use std::path::Path;
-
-/// The stage of a run that is being continued.
-pub enum Resuming {
-    /// The simulation of the run is built next.
-    Building(Box<VerifiedRun>),
-    /// The recording is being prepared.
-    Preparing,
-}
 
 /// Opens a run that can be continued.
 fn open(folder: &Path) -> Result<RunFolder, String> {
@@ -32,25 +24,16 @@ fn open(folder: &Path) -> Result<RunFolder, String> {
 }
 
 impl App {
-    /// Why nothing can be run now.
-    pub(crate) fn not_ready(&self) -> Option<&'static str> {
-        match (&self.opening, &self.resuming) {
-            (Some(_), _) => Some("No project is open"),
-            (_, Some(_)) => Some("The run is being prepared"),
-            _ => None,
-        }
-    }
-
     /// Reads the last checkpoint of a run, on a thread.
     pub(crate) fn resume(&mut self, folder: &Path) {
         let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
         let (run, project) = match read {
             Ok(read) => read,
-            Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
+            Err(why) => return self.messages.notify(Level::Error, format!("Could not resume: {why}")),
         };
-        if !self.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
+        if !self.host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
             let what = "The run reads files outside its folder. Open it first, and allow that";
-            return self.notify(Level::Warning, what.to_owned());
+            return self.messages.notify(Level::Warning, what.to_owned());
         }
         // The run stays locked until its recording continues.
         let job = move || {
@@ -65,29 +48,29 @@ impl App {
     pub(crate) fn resumed(&mut self, read: Result<Box<VerifiedRun>, String>) {
         let resumed = match read {
             Ok(resumed) => resumed,
-            Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
+            Err(why) => return self.messages.notify(Level::Error, format!("Could not resume: {why}")),
         };
         for note in resumed.from.messages() {
-            self.notify(Level::Warning, note);
+            self.messages.notify(Level::Warning, note);
         }
         self.clear_document();
-        self.session.resume(&resumed.run, &resumed.from);
-        self.resuming = Some(Resuming::Building(resumed));
+        self.document.session.resume(&resumed.run, &resumed.from);
+        self.flow.resuming = Some(Resuming::Building(resumed));
         self.list_runs();
     }
 
     /// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
     pub(crate) fn continue_recording(&mut self) {
-        let Some(Resuming::Building(resumed)) = self.resuming.take() else { return };
-        let (device, schema) = (self.devices.chosen(), self.session.live.schema.clone());
+        let Some(Resuming::Building(resumed)) = self.flow.resuming.take() else { return };
+        let (device, schema) = (self.host.devices.chosen(), self.document.session.live.schema.clone());
         let step = resumed.from.info.step;
-        if self.session.live.clock.step != step && schema.since_step != step {
+        if self.document.session.live.clock.step != step && schema.since_step != step {
             let why = "Could not resume: the checkpoint does not fit the simulation";
-            return self.notify(Level::Error, why.to_owned());
+            return self.messages.notify(Level::Error, why.to_owned());
         }
-        self.resuming = Some(Resuming::Preparing);
+        self.flow.resuming = Some(Resuming::Preparing);
         let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        self.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
+        self.messages.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
         let job = move || {
             let verified = *resumed;
             let (folder, base, now) = (verified.run.path.clone(), verified.run.base(), verified.from.now.clone());
@@ -107,7 +90,7 @@ impl App {
             PreparedRecording { taps, problems: vec![], folder, writer }
         };
         if !self.job("record", job, Self::record) {
-            self.resuming = None;
+            self.flow.resuming = None;
         }
     }
 }

@@ -128,23 +128,23 @@ impl App {
             let trees = newick::read(&path, &watch).map_err(|e| e.to_string());
             (path, trees)
         };
-        if let Some(earlier) = self.reading_trees.take() {
+        if let Some(earlier) = self.overlays.reading_trees.take() {
             earlier.progress.cancel();
         }
         if self.job("open", read, |app, (path, trees)| app.show_trees(&path, trees)) {
-            self.reading_trees = Some(reading);
+            self.overlays.reading_trees = Some(reading);
         }
     }
 
     /// Shows what was read.
     pub(crate) fn show_trees(&mut self, path: &Path, read: Result<Trees, String>) {
         // Of a file that was opened before the newest one nothing is shown.
-        let Some(reading) = self.reading_trees.take_if(|reading| reading.path == *path) else { return };
+        let Some(reading) = self.overlays.reading_trees.take_if(|reading| reading.path == *path) else { return };
         match read {
             Err(_) if reading.progress.is_cancelled() => self.open_failed(format!("{} was not opened", path.display())),
             Ok(trees) => {
-                self.opening = None;
-                self.trees = TreeFile::new(path, trees);
+                self.flow.opening = None;
+                self.overlays.trees = TreeFile::new(path, trees);
             }
             Err(e) => self.open_failed(format!("Could not open: {e}")),
         }
@@ -153,10 +153,10 @@ impl App {
 
 /// Draws the window of the file.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    if let Some(reading) = &app.reading_trees {
+    if let Some(reading) = &app.overlays.reading_trees {
         reading_ui(ctx, reading);
     }
-    let Some(file) = &mut app.trees else { return };
+    let Some(file) = &mut app.overlays.trees else { return };
     let mut is_open = true;
     let area = ctx.content_rect().shrink(60.0);
     Window::new(format!("Lineage of {}", file.name))
@@ -167,7 +167,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         .collapsible(false)
         .show(ctx, |ui| file.ui(ui));
     if !is_open {
-        app.trees = None;
+        app.overlays.trees = None;
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
         document::{command::Intent, journal, live::Safety},
         host::crash,
         kit::level::Level,
-        shell::{App, dialogs::Dialog},
+        shell::{App, dialogs::Dialog, flow::Keeping},
     },
     project::{RunFolder, Status, move_run},
     sim::TimeBase,
@@ -14,12 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// Folder of safety recordings in the state folder.
 const FOLDER: &str = "unrecorded";
-
-/// A run that is being kept, and what follows.
-pub struct Keeping {
-    /// The action that waits for it.
-    pub then: Option<Intent>,
-}
 
 /// A run that a crashed window did not record.
 pub struct LeftRun {
@@ -41,8 +35,8 @@ impl App {
     /// Looks for what a crashed window left in the state folder: unsaved work, runs and reports. New runs are kept there.
     pub(crate) fn look_for_left_work(&mut self, state_dir: Option<PathBuf>) -> Result<(), String> {
         let runs = state_dir.as_ref().map(|folder| folder.join(FOLDER));
-        self.session.live.safety = Safety::new(runs.clone(), self.devices.clone());
-        self.session.live.safety.limit_bytes = self.settings.unrecorded_bytes();
+        self.document.session.live.safety = Safety::new(runs.clone(), self.host.devices.clone());
+        self.document.session.live.safety.limit_bytes = self.preferences.settings.unrecorded_bytes();
         let (Some(folder), Some(runs)) = (state_dir, runs) else { return Ok(()) };
         let reports = folder.clone();
         self.try_job("journal", move || journal::find(&folder), Self::offer_unsaved_work)?;
@@ -52,26 +46,28 @@ impl App {
 
     /// Writes the data that were kept of the run, and its last state, as a run; then continues with an action.
     pub(crate) fn keep_as_run(&mut self, then: Option<Intent>) {
-        let live = &mut self.session.live;
+        let live = &mut self.document.session.live;
         live.pause();
         let has_failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
         let kept = live.safety_recording().cloned();
         let started = match kept.filter(|_| has_failed) {
             // Without a simulation there is no state to save; only the safety recording is left.
-            Some(kept) => {
-                self.move_safety_recording(kept.folder, self.session.runs_folder(), &self.session.project.name.clone())
-            }
+            Some(kept) => self.move_safety_recording(
+                kept.folder,
+                self.document.session.runs_folder(),
+                &self.document.session.project.name.clone(),
+            ),
             None => self.prepare_recording(true),
         };
         match started {
-            Ok(()) => self.keeping = Some(Keeping { then }),
-            Err(why) => self.notify(Level::Error, format!("Could not keep the run: {why}")),
+            Ok(()) => self.flow.keeping = Some(Keeping { then }),
+            Err(why) => self.messages.notify(Level::Error, format!("Could not keep the run: {why}")),
         }
     }
 
     /// Labels of the probes that are kept of an unrecorded run.
     pub(crate) fn kept_probes(&self) -> Vec<String> {
-        let live = &self.session.live;
+        let live = &self.document.session.live;
         let taps = live.safety_recording().map_or(&[][..], |kept| &kept.taps);
         let probes = taps.iter().filter_map(|tap| live.schema.probes.get(usize::from(tap.probe)));
         probes.map(|probe| probe.label().into_owned()).collect()
@@ -85,7 +81,7 @@ impl App {
     /// Keeps the run of a crashed window.
     pub(crate) fn keep_left_run(&mut self, left: &LeftRun) {
         if let Err(why) = self.move_safety_recording(left.folder.clone(), left.runs.clone(), &left.name) {
-            self.notify(Level::Error, why);
+            self.messages.notify(Level::Error, why);
         }
     }
 
@@ -107,30 +103,30 @@ impl App {
             Ok(folder) => self.run_kept(&folder),
             Err(why) => self.run_not_kept(&why),
         }
-        if let Some(folder) = self.session.live.safety.folder.clone() {
+        if let Some(folder) = self.document.session.live.safety.folder.clone() {
             self.job("unrecorded", move || find(&folder), Self::offer_left_run);
         }
     }
 
     /// A run was kept: the action that waited for it follows.
     pub(crate) fn run_kept(&mut self, folder: &Path) {
-        self.notify(Level::Info, format!("Kept as {}", folder.display()));
+        self.messages.notify(Level::Info, format!("Kept as {}", folder.display()));
         self.list_runs();
-        if let Some(intent) = self.keeping.take().and_then(|keeping| keeping.then) {
+        if let Some(intent) = self.flow.keeping.take().and_then(|keeping| keeping.then) {
             self.confirm_changes(intent);
         }
     }
 
     /// A run could not be kept: the action that waited for it does not follow.
     pub(crate) fn run_not_kept(&mut self, why: &str) {
-        self.keeping = None;
-        self.notify(Level::Error, format!("Could not keep the run: {why}"));
+        self.flow.keeping = None;
+        self.messages.notify(Level::Error, format!("Could not keep the run: {why}"));
     }
 
     /// Offers the run of a crashed window.
     pub(crate) fn offer_left_run(&mut self, left: Option<Box<LeftRun>>) {
         if let Some(left) = left {
-            self.open_dialog(Dialog::LeftRun(left));
+            self.overlays.open_dialog(Dialog::LeftRun(left));
         }
     }
 }

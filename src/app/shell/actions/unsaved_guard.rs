@@ -13,34 +13,15 @@ use crate::{
 };
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
-
-/// Autosave timer: since when the open document has unsaved changes.
-#[derive(Default)]
-pub struct Autosave(Option<Instant>);
-
-impl Autosave {
-    /// `Ok` when it is time to save, else the time left.
-    fn due(&mut self, is_dirty: bool, every: Duration) -> Result<(), Duration> {
-        if !is_dirty || every.is_zero() {
-            self.0 = None;
-            return Err(Duration::MAX);
-        }
-        let left = every.saturating_sub(self.0.get_or_insert_with(Instant::now).elapsed());
-        if left.is_zero() {
-            self.0 = None;
-            return Ok(());
-        }
-        Err(left)
-    }
-}
 
 impl App {
     /// Saves a document that has a file, at the interval of the settings.
     pub(crate) fn autosave(&mut self, ctx: &egui::Context) {
-        let is_dirty = self.session.is_dirty() && self.session.path.is_some() && !self.is_modal();
-        match self.autosave.due(is_dirty, Duration::from_secs_f64(self.settings.work.autosave_s)) {
+        let is_dirty =
+            self.document.session.is_dirty() && self.document.session.path.is_some() && !self.overlays.is_modal();
+        match self.document.autosave.due(is_dirty, Duration::from_secs_f64(self.preferences.settings.work.autosave_s)) {
             Ok(()) => self.save(),
             Err(Duration::MAX) => {}
             Err(left) => ctx.request_repaint_after(left),
@@ -49,8 +30,8 @@ impl App {
 
     /// Runs the intent now, or asks first when work would be lost: the run, then the changes of the project.
     pub(crate) fn confirm_unsaved(&mut self, intent: Intent) {
-        match self.session.live.unrecorded() {
-            Some(unrecorded) => self.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
+        match self.document.session.live.unrecorded() {
+            Some(unrecorded) => self.overlays.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
             None => self.confirm_changes(intent),
         }
     }
@@ -58,7 +39,7 @@ impl App {
     /// Runs the intent now, or asks first when changes of the project would be lost, or a recording or sweep would end.
     pub(crate) fn confirm_changes(&mut self, intent: Intent) {
         if self.would_lose_changes(&intent) {
-            self.dialog = Some(Dialog::Unsaved(intent));
+            self.overlays.dialog = Some(Dialog::Unsaved(intent));
         } else {
             self.run_intent(intent);
         }
@@ -66,18 +47,18 @@ impl App {
 
     /// Unsaved changes, a recording in progress, or a sweep that ends with the window.
     fn would_lose_changes(&self, intent: &Intent) -> bool {
-        let is_recording = self.session.live.recording.is_some();
-        let ends_sweep = *intent == Intent::Close && self.library.sweeping.is_some();
-        intent.closes_document() && (self.session.is_dirty() || is_recording || ends_sweep)
+        let is_recording = self.document.session.live.recording.is_some();
+        let ends_sweep = *intent == Intent::Close && self.document.library.sweeping.is_some();
+        intent.closes_document() && (self.document.session.is_dirty() || is_recording || ends_sweep)
     }
 
     /// Asks before the window closes when work would be lost.
     pub(crate) fn confirm_close(&mut self, ctx: &egui::Context) {
-        let leaves = ctx.input(|i| i.viewport().close_requested()) && !self.may_close;
-        let asks = || self.session.live.unrecorded().is_some() || self.would_lose_changes(&Intent::Close);
-        if leaves && (self.keeping.is_some() || asks()) {
+        let leaves = ctx.input(|i| i.viewport().close_requested()) && !self.flow.may_close;
+        let asks = || self.document.session.live.unrecorded().is_some() || self.would_lose_changes(&Intent::Close);
+        if leaves && (self.flow.keeping.is_some() || asks()) {
             ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-            if self.keeping.is_none() {
+            if self.flow.keeping.is_none() {
                 self.confirm_unsaved(Intent::Close);
             }
         }
@@ -91,9 +72,9 @@ impl App {
             Some(path) if path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
                 self.confirm_unsaved(Intent::Open(path))
             }
-            Some(path) => {
-                self.notify(Level::Warning, format!("{} is not a project: project files end in .ron", path.display()))
-            }
+            Some(path) => self
+                .messages
+                .notify(Level::Warning, format!("{} is not a project: project files end in .ron", path.display())),
             None => {}
         }
     }
@@ -101,9 +82,9 @@ impl App {
     /// Runs an intent after the confirmation.
     pub(crate) fn run_intent(&mut self, intent: Intent) {
         match intent {
-            Intent::Close => self.may_close = true,
-            Intent::Rewind => self.session.live.rewind(),
-            Intent::Rebuild => self.session.build(false),
+            Intent::Close => self.flow.may_close = true,
+            Intent::Rewind => self.document.session.live.rewind(),
+            Intent::Rebuild => self.document.session.build(false),
             Intent::Branch(folder, step) => self.branch(&folder, step),
             Intent::Resume(folder) => self.resume(&folder),
             Intent::Pick => self.pick(crate::app::shell::actions::files::Purpose::Open),
@@ -120,9 +101,9 @@ impl App {
     /// Replaces the open document and builds its simulation.
     pub(crate) fn set_document(&mut self, project: Project, path: Option<PathBuf>) {
         self.clear_document();
-        self.session.replace(project, path);
-        if self.session.live.has_engine() {
-            self.session.build(false);
+        self.document.session.replace(project, path);
+        if self.document.session.live.has_engine() {
+            self.document.session.build(false);
         }
         self.list_runs();
     }
@@ -130,24 +111,24 @@ impl App {
     /// Before another document is opened: its layout is dropped, and with it the problems of the old one.
     pub(crate) fn clear_document(&mut self) {
         self.workspace.clear();
-        self.toasts.clear_errors();
-        (self.opening, self.resuming) = (None, None);
+        self.messages.toasts.clear_errors();
+        (self.flow.opening, self.flow.resuming) = (None, None);
     }
 
     /// Restores the unsaved work of a crashed window as one undoable step.
     pub(crate) fn restore(&mut self, left: UnsavedWork) {
-        self.journal.adopt(&left.file);
+        self.document.journal.adopt(&left.file);
         self.clear_document();
         let has_base = left.base.is_some();
         let base = left.base.unwrap_or_else(|| left.project.clone());
-        self.session.replace(*base, left.path);
-        self.session.project = Project { workspace: None, ..*left.project };
-        self.session.history.commit_as(&self.session.project, "restore unsaved work");
+        self.document.session.replace(*base, left.path);
+        self.document.session.project = Project { workspace: None, ..*left.project };
+        self.document.session.history.commit_as(&self.document.session.project, "restore unsaved work");
         if !has_base {
-            self.session.mark_unsaved();
+            self.document.session.mark_unsaved();
         }
-        if self.session.live.has_engine() {
-            self.session.build(false);
+        if self.document.session.live.has_engine() {
+            self.document.session.build(false);
         }
         self.list_runs();
     }
@@ -155,8 +136,8 @@ impl App {
     /// Restores the unsaved work and opens the saved file in a second window.
     pub(crate) fn restore_beside_file(&mut self, left: UnsavedWork) {
         let path = left.path.clone().unwrap_or_default();
-        if let Err(e) = (self.second_window)(&path) {
-            self.notify(Level::Error, format!("Could not open a second window: {e}"));
+        if let Err(e) = (self.host.second_window)(&path) {
+            self.messages.notify(Level::Error, format!("Could not open a second window: {e}"));
         }
         self.restore(left);
     }
@@ -171,39 +152,32 @@ impl App {
     /// The project's file was written. Content equal to the last save is our own.
     pub(crate) fn file_changed(&mut self, path: PathBuf, found: Project) {
         let found = Project { workspace: None, ..found };
-        let is_ours = self.session.is_as_saved(&found) || self.session.path.as_deref() != Some(&*path);
-        if !is_ours && !matches!(self.dialog, Some(Dialog::FileChanged(..))) {
-            let lines = project::diff(&self.session.project, &found).iter().map(ToString::to_string).collect();
-            self.open_dialog(Dialog::FileChanged(path, Box::new(found), lines));
+        let is_ours =
+            self.document.session.is_as_saved(&found) || self.document.session.path.as_deref() != Some(&*path);
+        if !is_ours && !matches!(self.overlays.dialog, Some(Dialog::FileChanged(..))) {
+            let lines = project::diff(&self.document.session.project, &found).iter().map(ToString::to_string).collect();
+            self.overlays.open_dialog(Dialog::FileChanged(path, Box::new(found), lines));
         }
     }
 
     /// Reloads the project's file as one undoable step.
     pub(crate) fn reload(&mut self, found: Project) {
-        self.session.reload(found);
-        self.log.add(Level::Info, "Reloaded the project file");
-    }
-
-    /// Opens a dialog now, or after the open one.
-    pub(crate) fn open_dialog(&mut self, dialog: Dialog) {
-        match self.dialog {
-            None => self.dialog = Some(dialog),
-            Some(_) => self.waiting_dialogs.push_back(dialog),
-        }
+        self.document.session.reload(found);
+        self.messages.log.add(Level::Info, "Reloaded the project file");
     }
 
     /// Offers the unsaved work of a crashed window.
     pub(crate) fn offer_unsaved_work(&mut self, left: Option<UnsavedWork>) {
         if let Some(left) = left {
             let lines = left.differences();
-            self.open_dialog(Dialog::Restore(left, lines));
+            self.overlays.open_dialog(Dialog::Restore(left, lines));
         }
     }
 
     /// Shows the report of a crash.
     pub(crate) fn show_crash_report(&mut self, report: Option<(PathBuf, String)>) {
         if let Some((file, text)) = report {
-            self.open_dialog(Dialog::Crash(file, text));
+            self.overlays.open_dialog(Dialog::Crash(file, text));
         }
     }
 }

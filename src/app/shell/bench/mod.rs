@@ -114,8 +114,8 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
         all
     };
     let total = sorted(|parts| parts.iter().sum());
-    let past = &app.time.past;
-    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.base.per_step();
+    let past = &app.document.time.past;
+    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.document.session.live.clock.base.per_step();
     let skipped: u64 = past.trains().map(|(_, train)| train.skipped).sum();
     Ok(WindowRow {
         spikes_per_s: rate,
@@ -139,7 +139,7 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 
 /// Spikes indexed so far.
 fn spikes(app: &App) -> u64 {
-    app.time.past.trains().map(|(_, train)| train.history.sequence()).sum()
+    app.document.time.past.trains().map(|(_, train)| train.history.sequence()).sum()
 }
 
 /// One frame: update, layout and tessellation, ms each.

@@ -184,20 +184,20 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
         clock.check()?;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
-    let schema = &app.session.live.schema;
-    let subscribed = app.session.live.subscriptions().iter();
+    let schema = &app.document.session.live.schema;
+    let subscribed = app.document.session.live.subscriptions().iter();
     let subscribed = subscribed.filter_map(|tap| Some(schema.probes.get(usize::from(tap.probe))?.name)).collect();
     Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app)), frames_ms, cpu_ms, subscribed })
 }
 
 /// The step that the engine of a window has reached.
 fn step_of(app: &App) -> u64 {
-    app.session.live.counters().map_or(0, |counters| EngineCounters::read(&counters.step))
+    app.document.session.live.counters().map_or(0, |counters| EngineCounters::read(&counters.step))
 }
 
 /// An error where the simulation failed; one that came to its planned end runs on.
 fn keep_running(app: &mut App) -> Result<(), String> {
-    let live = &mut app.session.live;
+    let live = &mut app.document.session.live;
     if let Some(why) = live.error.clone().or_else(|| live.stop_reason.as_ref().map(|reason| reason.why.to_string())) {
         return Err(why);
     }

@@ -16,10 +16,10 @@ impl UiCommand {
 
     /// Why it cannot be used now; `None` when it can.
     pub fn why_not(&self, app: &App) -> Option<&'static str> {
-        let (session, live) = (&app.session, &app.session.live);
+        let (session, live) = (&app.document.session, &app.document.session.live);
         let (undo, redo) = session.history.counts();
         let needs = |ok: bool, why| if ok { None } else { Some(why) };
-        if let Some(why) = app.not_ready().filter(|_| self.needs_document()) {
+        if let Some(why) = app.flow.not_ready().filter(|_| self.needs_document()) {
             return Some(why);
         }
         let failed = live.checkpoints.failure.as_ref().is_some_and(|fault| fault.stopped);
@@ -57,7 +57,7 @@ impl UiCommand {
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
             Self::RerunRecorded => live.why_not_rerun(),
-            Self::Export(format) => app.library.why_not_export(*format),
+            Self::Export(format) => app.document.library.why_not_export(*format),
             _ if !interventions::offers(session.project.model.params(), self) => {
                 Some("This model has no such intervention")
             }
@@ -76,23 +76,23 @@ impl UiCommand {
                 needs(app.tree_item().is_some(), "No item is selected in the project tree")
             }
             Self::OpenRecent(i) => {
-                needs(app.recent.projects.get(*i).is_some_and(|p| !p.is_missing), "The file no longer exists")
+                needs(app.host.recent.projects.get(*i).is_some_and(|p| !p.is_missing), "The file no longer exists")
             }
             Self::ColorMenu | Self::ColorBy(_) => {
                 let (options, _) = app.workspace.colorings(&live.schema);
                 needs(!options.is_empty(), "This panel has no colour options")
             }
             Self::Compare(_) => needs(
-                live.is_loaded() && app.profile.comparison.progress.is_none(),
+                live.is_loaded() && app.document.profile.comparison.progress.is_none(),
                 "No simulation, or a comparison is running",
             ),
             Self::MeasurePeak => needs(
-                live.is_loaded() && !app.profile.machine.measuring,
+                live.is_loaded() && !app.document.profile.machine.measuring,
                 "No device in use, or a measurement is running",
             ),
             Self::Requests => needs(!session.project.model.requests().is_empty(), "This kind answers no requests"),
-            Self::Replay(_) => needs(app.library.replaying.is_none(), "Another replay is running"),
-            Self::CancelReplay => needs(app.library.replaying.is_some(), "No replay is running"),
+            Self::Replay(_) => needs(app.document.library.replaying.is_none(), "Another replay is running"),
+            Self::CancelReplay => needs(app.document.library.replaying.is_some(), "No replay is running"),
             Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),
             Self::UndoLayout => needs(app.workspace.steps().0 > 0, "No layout change to undo"),
             Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change to redo"),
@@ -104,11 +104,11 @@ impl UiCommand {
             }
             Self::ShowView(v) | Self::OpenAnother(v) if views::needs_no_simulation(v) => None,
             Self::ShowView(_) | Self::OpenAnother(_) | Self::ExportPanel => loaded,
-            Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => {
-                loaded.or_else(|| needs(app.time.past.newest() > app.time.past.oldest(), "The history is empty"))
-            }
+            Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => loaded.or_else(|| {
+                needs(app.document.time.past.newest() > app.document.time.past.oldest(), "The history is empty")
+            }),
             Self::ZoomToRange | Self::ClearRange => {
-                needs(app.time.axis.range.is_some(), "No range: drag over the time panel")
+                needs(app.document.time.axis.range.is_some(), "No range: drag over the time panel")
             }
             _ => None,
         }

@@ -12,7 +12,7 @@ use crate::{
 impl UiCommand {
     /// Label in menus and the palette.
     pub fn text(&self, app: &App) -> String {
-        let live = &app.session.live;
+        let live = &app.document.session.live;
         let fixed = match self {
             Self::New(kind) => {
                 let title = Model::by_name(kind).map_or(*kind, |m| m.title());
@@ -29,14 +29,14 @@ impl UiCommand {
                 let end = app.planned_end().map(|step| app.time_text(step as f64));
                 return format!("Run to {}", end.unwrap_or_else(|| "the planned end".into()));
             }
-            Self::PauseDisplay if app.pacing.updates_are_off => "Resume display",
+            Self::PauseDisplay if app.panels.pacing.updates_are_off => "Resume display",
             Self::PauseDisplay => "Pause display",
             Self::OpenRun(i) => {
-                let name = app.library.runs.get(*i).map(|run| run.name.clone()).unwrap_or_default();
+                let name = app.document.library.runs.get(*i).map(|run| run.name.clone()).unwrap_or_default();
                 return format!("Open run {name}");
             }
             Self::OpenRecent(i) => {
-                let path = app.recent.projects.get(*i).map(|p| p.path.display().to_string()).unwrap_or_default();
+                let path = app.host.recent.projects.get(*i).map(|p| p.path.display().to_string()).unwrap_or_default();
                 return format!("Open {path}");
             }
             Self::Example(name) => {
@@ -66,7 +66,7 @@ impl UiCommand {
             Self::ResetLayout(Target::Saved) => "Reset layout to last saved",
             Self::SaveLayout => "Save layout as…",
             Self::RunPause if live.running => "Pause",
-            Self::RunPause if app.session.runs_again() => "Run again",
+            Self::RunPause if app.document.session.runs_again() => "Run again",
             Self::Record if live.recording.is_some() => "Stop recording",
             Self::Theme(Theme::Dark) => "Dark theme",
             Self::Theme(Theme::Light) => "Light theme",
@@ -77,8 +77,8 @@ impl UiCommand {
                 let way = if *n < 0 { "back" } else { "forward" };
                 return format!("Time cursor {way} × {}", app.step_text(n.unsigned_abs()));
             }
-            Self::PlayPast if app.time.player.is_playing => "Pause playback",
-            Self::Loop if app.time.axis.is_looping => "Stop looping range",
+            Self::PlayPast if app.document.time.player.is_playing => "Pause playback",
+            Self::Loop if app.document.time.axis.is_looping => "Stop looping range",
             Self::NewLike => "New project",
             Self::FocusSelection => "Focus selection",
             Self::ExportPanel => "Export panel as figure…",
@@ -93,7 +93,7 @@ impl UiCommand {
             Self::ResetParameters => "Reset all parameters",
             Self::RunPause => "Run",
             Self::Rewind => "Rewind to step 0",
-            Self::Rebuild => match app.session.counts_in_force() {
+            Self::Rebuild => match app.document.session.counts_in_force() {
                 None => "Rebuild simulation",
                 Some((_, 0)) => "Rerun project",
                 Some(_) => "Rerun with these values",
@@ -108,7 +108,7 @@ impl UiCommand {
             Self::Probe => "Probe selection",
             Self::SelectNone => "Clear selection",
             Self::GoStart => "Move cursor to start",
-            Self::GoLive if app.time.axis.is_recorded => "Move cursor to end",
+            Self::GoLive if app.document.time.axis.is_recorded => "Move cursor to end",
             Self::GoLive => "Follow live",
             Self::PlayPast => "Play from cursor",
             Self::Loop => "Loop range",

@@ -27,7 +27,7 @@ impl UiCommand {
         all.extend(Model::all().iter().map(|m| Self::New(m.name())));
         all.extend([Self::Open, Self::ImportData]);
         all.extend(examples::ALL.iter().map(|e| Self::Example(e.name)));
-        all.extend((0..app.recent.projects.len()).map(Self::OpenRecent));
+        all.extend((0..app.host.recent.projects.len()).map(Self::OpenRecent));
         all.extend([Self::Save, Self::SaveAs]);
         all.push(Self::ExportPanel);
         all.extend([
@@ -58,11 +58,11 @@ impl UiCommand {
             Self::Record,
             Self::RefreshRuns,
         ]);
-        all.extend((0..app.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
+        all.extend((0..app.document.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
         all.extend(Format::ALL.map(Self::Export));
         all.extend(workspace::view_names(app).map(Self::ShowView));
         all.extend([Self::RerunRecorded, Self::FocusSelection, Self::ColorMenu, Self::ToggleRange]);
-        all.extend((0..app.workspace.colorings(&app.session.live.schema).0.len()).map(Self::ColorBy));
+        all.extend((0..app.workspace.colorings(&app.document.session.live.schema).0.len()).map(Self::ColorBy));
         all.extend([-1, 1, -10, 10].map(Self::MoveCursor));
         all.extend([Self::GoStart, Self::GoLive, Self::PlayPast, Self::Loop, Self::ZoomToRange, Self::ClearRange]);
         all.extend([Theme::Dark, Theme::Light, Theme::System].map(Self::Theme));

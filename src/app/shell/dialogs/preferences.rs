@@ -29,21 +29,21 @@ pub enum Page {
 impl App {
     /// Applies and saves changed settings.
     pub(crate) fn apply_settings(&mut self, ctx: &egui::Context) {
-        self.log.limit = self.settings.work.log_lines as usize;
-        self.session.history.keep(self.settings.work.undo_steps as usize);
-        self.session.live.safety.limit_bytes = self.settings.unrecorded_bytes();
-        if self.settings != self.applied {
-            self.applied = self.settings.clone();
-            self.settings.apply(ctx);
-            let file = self.config_dir.as_ref().map(|d| d.join(settings::FILE));
-            store::write(file, crate::project::to_ron(&self.settings).ok());
+        self.messages.log.limit = self.preferences.settings.work.log_lines as usize;
+        self.document.session.history.keep(self.preferences.settings.work.undo_steps as usize);
+        self.document.session.live.safety.limit_bytes = self.preferences.settings.unrecorded_bytes();
+        if self.preferences.settings != self.preferences.applied {
+            self.preferences.applied = self.preferences.settings.clone();
+            self.preferences.settings.apply(ctx);
+            let file = self.host.config_dir.as_ref().map(|d| d.join(settings::FILE));
+            store::write(file, crate::project::to_ron(&self.preferences.settings).ok());
         }
     }
 }
 
 /// The dialog while it is open.
 #[derive(Default)]
-pub struct Preferences {
+pub struct SettingsDialog {
     page: Page,
     search: String,
     /// The command that waits for its new shortcut.
@@ -51,7 +51,7 @@ pub struct Preferences {
     problem: String,
 }
 
-impl Preferences {
+impl SettingsDialog {
     /// Opened at a page, with a filter text.
     pub fn at(page: Page, search: &str) -> Self {
         Self { page, search: search.to_owned(), ..Self::default() }
@@ -60,7 +60,7 @@ impl Preferences {
 
 /// Draws the dialog when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let Some(mut open) = app.preferences.take() else { return };
+    let Some(mut open) = app.overlays.settings.take() else { return };
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8);
     let size = vec2(720.0, 520.0).min(ctx.content_rect().size() - vec2(80.0, 120.0));
     let modal = Modal::new(Id::unique("settings")).frame(frame).show(ctx, |ui| {
@@ -70,11 +70,11 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     });
     let was_waiting = open.waiting.is_some();
     if !modal.inner && (was_waiting || !modal.should_close()) {
-        app.preferences = Some(open);
+        app.overlays.settings = Some(open);
     }
 }
 
-impl Preferences {
+impl SettingsDialog {
     /// Header, body, footer. Returns `true` when it is closed.
     fn ui(&mut self, ui: &mut Ui, app: &mut App) -> bool {
         let t = Tokens::of(ui.ctx());
@@ -100,13 +100,13 @@ impl Preferences {
         ui.add_space(8.0);
         ui.horizontal(|ui| {
             let (changed, name) = match self.page {
-                Page::Settings => (app.settings != Settings::default(), "Reset all settings"),
-                Page::Keys => (app.keymap.has_changes(), "Reset all keys"),
+                Page::Settings => (app.preferences.settings != Settings::default(), "Reset all settings"),
+                Page::Keys => (app.preferences.keymap.has_changes(), "Reset all keys"),
             };
             if ui.add_enabled(changed, Button::new(name)).clicked() {
                 match self.page {
-                    Page::Settings => app.settings = Settings::default(),
-                    Page::Keys => app.keymap.reset_all(),
+                    Page::Settings => app.preferences.settings = Settings::default(),
+                    Page::Keys => app.preferences.keymap.reset_all(),
                 }
             }
             ui.label(RichText::new(&self.problem).color(t.warn));
@@ -142,13 +142,13 @@ impl Preferences {
             ui.label(icons::rich(command.icon()).color(t.text_sub));
             ui.label(&name);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let changed = app.keymap.is_changed(command);
+                let changed = app.preferences.keymap.is_changed(command);
                 if widgets::state_dot(ui, changed, false, &format!("Reset the keys of {name}")).clicked() && changed {
-                    let done = app.keymap.reset(all, command);
+                    let done = app.preferences.keymap.reset(all, command);
                     self.show_result(app, done);
                 }
                 let is_waiting = self.waiting.as_ref() == Some(command);
-                let keys = app.keymap.text(ui.ctx(), command);
+                let keys = app.preferences.keymap.text(ui.ctx(), command);
                 let shown = match (is_waiting, keys.is_empty()) {
                     (true, _) => "Press keys…",
                     (_, true) => "—",
@@ -185,7 +185,7 @@ impl Preferences {
                 Some(KeyboardShortcut::new(plain, key))
             }
         };
-        let done = app.keymap.set(all, &command, wanted);
+        let done = app.preferences.keymap.set(all, &command, wanted);
         self.show_result(app, done);
     }
 
@@ -203,11 +203,11 @@ impl Preferences {
 fn settings_ui(ui: &mut Ui, app: &mut App, search: &str) {
     let defaults = Settings::default();
     for group in 0..3 {
-        inspector::declared_ui(ui, &mut app.settings, &defaults, group, search);
+        inspector::declared_ui(ui, &mut app.preferences.settings, &defaults, group, search);
     }
     if search.is_empty() {
         ui.add_space(10.0);
-        let config = app.config_dir.as_ref().map_or_else(|| "no folder".to_owned(), |d| d.display().to_string());
+        let config = app.host.config_dir.as_ref().map_or_else(|| "no folder".to_owned(), |d| d.display().to_string());
         ui.label(widgets::sub(ui, format!("Saved in {config}")).small());
         ui.label(widgets::sub(ui, "No update checks; no data leaves this computer").small());
     }

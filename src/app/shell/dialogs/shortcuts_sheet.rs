@@ -38,8 +38,9 @@ fn groups(app: &App, ctx: &egui::Context) -> Vec<Group> {
         .iter()
         .map(|menu| {
             let wanted = all.iter().filter(|c| c.menu().0 == *menu && c.has_own_keys());
-            let rows =
-                wanted.filter_map(|c| Some((keymap::shortcut_text(ctx, &app.keymap.of(c)?), c.text(app)))).collect();
+            let rows = wanted
+                .filter_map(|c| Some((keymap::shortcut_text(ctx, &app.preferences.keymap.of(c)?), c.text(app))))
+                .collect();
             Group { title: menu, rows }
         })
         .collect();
@@ -51,7 +52,7 @@ fn groups(app: &App, ctx: &egui::Context) -> Vec<Group> {
 
 /// Draws the sheet when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    if !app.shortcuts_sheet {
+    if !app.overlays.shortcuts_sheet {
         return;
     }
     let t = Tokens::of(ctx);
@@ -69,7 +70,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         close
     });
     let again = ctx.input(|i| i.key_pressed(egui::Key::Questionmark));
-    app.shortcuts_sheet = !(modal.inner || modal.should_close() || again);
+    app.overlays.shortcuts_sheet = !(modal.inner || modal.should_close() || again);
 }
 
 fn head_ui(ui: &mut Ui, app: &mut App) -> bool {
@@ -80,7 +81,8 @@ fn head_ui(ui: &mut Ui, app: &mut App) -> bool {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             close = ui.button("Close").clicked();
             if ui.button("Edit shortcuts…").clicked() {
-                app.preferences = Some(super::preferences::Preferences::at(super::preferences::Page::Keys, ""));
+                app.overlays.settings =
+                    Some(super::preferences::SettingsDialog::at(super::preferences::Page::Keys, ""));
                 close = true;
             }
         });

@@ -82,10 +82,10 @@ impl FigureStage {
 
 /// Draws the dialog when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let Some(mut dialog) = app.figures.dialog.take() else { return };
+    let Some(mut dialog) = app.overlays.figures.dialog.take() else { return };
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
-    let max_side = offscreen::max_side(app.render_state.as_ref());
+    let max_side = offscreen::max_side(app.host.render_state.as_ref());
     let modal = Modal::new(Id::unique("figure dialog")).frame(frame).show(ctx, |ui| {
         ui.set_width(380.0);
         dialog.ui(ui, max_side)
@@ -94,12 +94,12 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     match modal.inner {
         Some(true) => {
             let FigureDialog { name, spec } = dialog;
-            app.figures.stage = Some(FigureStage::new(name, spec));
+            app.overlays.figures.stage = Some(FigureStage::new(name, spec));
             ctx.request_repaint();
         }
         Some(false) => {}
         None if should_close => {}
-        None => app.figures.dialog = Some(dialog),
+        None => app.overlays.figures.dialog = Some(dialog),
     }
 }
 
@@ -162,13 +162,14 @@ impl FigureDialog {
 impl App {
     /// Opens the dialog for a panel.
     pub(super) fn open_figure_dialog(&mut self, name: String, area: Rect, pixels_per_point: f32) {
-        self.figures.dialog = Some(FigureDialog { name, spec: FigureSpec::of_panel(area.size(), pixels_per_point) });
+        self.overlays.figures.dialog =
+            Some(FigureDialog { name, spec: FigureSpec::of_panel(area.size(), pixels_per_point) });
     }
 
     /// Draws the panel of a figure in place of the window; `false` when there is none.
     pub(crate) fn figure_stage_ui(&mut self, ui: &mut Ui, queue: &mut Vec<UiCommand>) -> bool {
         let ctx = ui.ctx().clone();
-        let Some(mut stage) = self.figures.stage.take() else { return false };
+        let Some(mut stage) = self.overlays.figures.stage.take() else { return false };
         if !std::mem::replace(&mut stage.is_begun, true) {
             ctx.set_theme(if stage.spec.is_light { egui::Theme::Light } else { ctx.theme() });
             ctx.set_pixels_per_point(stage.spec.pixels_per_point());
@@ -191,7 +192,7 @@ impl App {
         let request = stage.request.take();
         if is_cancelled || request.is_some() {
             kit::panel::set_staged(&ctx, false);
-            self.figures.was_staged = true;
+            self.overlays.figures.was_staged = true;
             if let Some(request) = request.filter(|_| !is_cancelled) {
                 self.draw_figure(&ctx, request);
             }
@@ -201,14 +202,14 @@ impl App {
             let (name, mm_per_point, font) = (stage.name.clone(), stage.spec.mm_per_point(), stage.spec.font);
             stage.request = Some(FigureRequest::capture(&ctx, name, area, mm_per_point, font));
         }
-        self.figures.stage = Some(stage);
+        self.overlays.figures.stage = Some(stage);
         true
     }
 
     /// Restores theme and zoom in the frame after the capture.
     pub(crate) fn restore_after_figure(&mut self, ctx: &egui::Context) {
-        if std::mem::take(&mut self.figures.was_staged) {
-            self.settings.apply(ctx);
+        if std::mem::take(&mut self.overlays.figures.was_staged) {
+            self.preferences.settings.apply(ctx);
             fonts::install(ctx);
         }
     }

@@ -93,28 +93,28 @@ impl FigureHandle {
 impl App {
     /// Opens the figure dialog for the focused panel.
     pub(crate) fn export_panel(&mut self, ctx: &Context) {
-        let schema = &self.session.live.schema;
+        let schema = &self.document.session.live.schema;
         let view = self.workspace.focused_view().map(|view| view.title(schema));
         match (view, self.workspace.focused_area) {
             (Some(title), Some(area)) => {
-                let name = format!("{} {}", self.session.project.name, title.to_lowercase());
+                let name = format!("{} {}", self.document.session.project.name, title.to_lowercase());
                 let is_plain = |c: char| c.is_alphanumeric() || c == '-';
                 let name = name.replace(|c| !is_plain(c), "-");
                 self.open_figure_dialog(name, area, ctx.pixels_per_point());
             }
-            _ => self.notify(Level::Warning, "No panel to export"),
+            _ => self.messages.notify(Level::Warning, "No panel to export"),
         }
     }
 
     /// Draws captured shapes with the resolution of the figure.
     fn draw_figure(&mut self, ctx: &Context, request: FigureRequest) {
         let FigureRequest { name, area, mm_per_point, font, scale, shapes } = request;
-        let Some(state) = &self.render_state else {
-            return self.notify(Level::Error, "No graphics device: figures cannot be drawn");
+        let Some(state) = &self.host.render_state else {
+            return self.messages.notify(Level::Error, "No graphics device: figures cannot be drawn");
         };
         let size_px = [area.width(), area.height()].map(|side| (side * scale).round().max(1.0) as u32);
         let background = crate::app::kit::theme::Tokens::of(ctx).canvas;
-        let (outbox, wake, drawn) = (self.jobs.outbox(), ctx.clone(), shapes.clone());
+        let (outbox, wake, drawn) = (self.host.jobs.outbox(), ctx.clone(), shapes.clone());
         let done = move |picture: Result<ColorImage, String>| {
             let figure = picture.map(|picture| {
                 let screen = Arc::new(picture);
@@ -124,14 +124,14 @@ impl App {
             wake.request_repaint();
         };
         match offscreen::draw(state, ctx, drawn, size_px, (scale, background), done) {
-            Ok(()) => self.figures.is_drawing = true,
-            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
+            Ok(()) => self.overlays.figures.is_drawing = true,
+            Err(why) => self.messages.notify(Level::Error, format!("The figure was not drawn: {why}")),
         }
     }
 
     /// Asks the device for a figure that it draws.
     pub(crate) fn poll_figure(&self, ctx: &Context) {
-        if let Some(state) = self.render_state.as_ref().filter(|_| self.figures.is_drawing) {
+        if let Some(state) = self.host.render_state.as_ref().filter(|_| self.overlays.figures.is_drawing) {
             offscreen::poll(state);
             ctx.request_repaint_after(std::time::Duration::from_millis(20));
         }
@@ -139,10 +139,10 @@ impl App {
 
     /// Asks for the file once the figure is drawn.
     pub(crate) fn figure_drawn(&mut self, figure: Result<FigureHandle, String>) {
-        self.figures.is_drawing = false;
+        self.overlays.figures.is_drawing = false;
         match figure {
             Ok(figure) => self.pick(Purpose::Figure(figure)),
-            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
+            Err(why) => self.messages.notify(Level::Error, format!("The figure was not drawn: {why}")),
         }
     }
 }

@@ -20,22 +20,22 @@ pub enum Link {
 impl Link {
     /// The run, parameter path or element (as in `neuron 12`) that a line names.
     pub fn of(app: &App, text: &str) -> Option<Self> {
-        if let Some(run) = app.library.runs.iter().find(|r| text.contains(&r.name)) {
+        if let Some(run) = app.document.library.runs.iter().find(|r| text.contains(&r.name)) {
             return Some(Self::Run(run.folder.clone()));
         }
-        let param = parameter(app.session.project.model.params(), text).map(Self::Param);
-        param.or_else(|| element(&app.session.live.schema.sets, text))
+        let param = parameter(app.document.session.project.model.params(), text).map(Self::Param);
+        param.or_else(|| element(&app.document.session.live.schema.sets, text))
     }
 
     /// Shows the target.
     pub fn follow(self, ctx: &egui::Context, app: &mut App) {
         match self {
             Self::Param(id) => {
-                app.panels.inspector = true;
-                app.inspector.find(&app.session.project.model.params().path(id));
+                app.panels.open.inspector = true;
+                app.panels.inspector.find(&app.document.session.project.model.params().path(id));
             }
             Self::Element(set, element) => {
-                app.session.selection.replace(set, vec![element]);
+                app.document.session.selection.replace(set, vec![element]);
                 crate::app::views::ask_focus(ctx);
             }
             Self::Run(folder) => app.show_run(&folder),

@@ -14,7 +14,7 @@ use egui::{
 pub fn ui(ui: &mut Ui, app: &mut App) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 4));
-    if !app.panels.log {
+    if !app.panels.open.log {
         return;
     }
     Panel::bottom("log").default_size(150.0).size_range(80.0..=400.0).resizable(true).frame(frame).show(ui, |ui| {
@@ -28,7 +28,7 @@ pub fn ui(ui: &mut Ui, app: &mut App) {
 fn head_ui(ui: &mut Ui, app: &mut App) {
     ui.horizontal(|ui| {
         ui.heading("Log");
-        let filter = &mut app.log.filter;
+        let filter = &mut app.messages.log.filter;
         let least = ComboBox::from_id_salt("level").width(80.0).selected_text(level_name(filter.least));
         let response = least.show_ui(ui, |ui| {
             for level in [Level::Info, Level::Warning, Level::Error] {
@@ -41,24 +41,24 @@ fn head_ui(ui: &mut Ui, app: &mut App) {
         let source = ComboBox::from_id_salt("target").width(100.0).selected_text(shown.to_owned());
         let response = source.show_ui(ui, |ui| {
             ui.selectable_value(&mut filter.target, String::new(), all);
-            for target in &app.log.targets {
+            for target in &app.messages.log.targets {
                 ui.selectable_value(&mut filter.target, target.clone(), target);
             }
         });
         response.response.accessible_name("Source");
         let field = TextEdit::singleline(&mut filter.text).hint_text("Filter").desired_width(180.0);
         ui.add(field.id(focus::filter_id("log"))).accessible_name("Filter log");
-        let (n, of) = (app.log.n_shown(), app.log.count());
+        let (n, of) = (app.messages.log.n_shown(), app.messages.log.count());
         ui.label(widgets::sub(ui, format!("{n} of {of} lines")).small());
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if widgets::icon_button(ui, icons::CLOSE, "Close log").clicked() {
-                app.panels.log = false;
+                app.panels.open.log = false;
             }
             if widgets::icon_button(ui, icons::TRASH, "Clear log").clicked() {
-                app.log.clear();
+                app.messages.log.clear();
             }
             if widgets::icon_button(ui, icons::COPY, "Copy shown lines").clicked() {
-                let lines: Vec<String> = (0..n).filter_map(|i| app.log.shown(i)).map(written).collect();
+                let lines: Vec<String> = (0..n).filter_map(|i| app.messages.log.shown(i)).map(written).collect();
                 ui.copy_text(lines.join("\n"));
             }
         });
@@ -66,9 +66,9 @@ fn head_ui(ui: &mut Ui, app: &mut App) {
 }
 
 fn lines_ui(ui: &mut Ui, app: &mut App, t: &Tokens) {
-    let n = app.log.n_shown();
+    let n = app.messages.log.n_shown();
     if n == 0 {
-        let why = if app.log.count() == 0 { "No messages yet" } else { "No matching lines" };
+        let why = if app.messages.log.count() == 0 { "No messages yet" } else { "No matching lines" };
         ui.label(widgets::sub(ui, why));
         return;
     }
@@ -76,7 +76,7 @@ fn lines_ui(ui: &mut Ui, app: &mut App, t: &Tokens) {
     let height = ui.text_style_height(&TextStyle::Monospace);
     let mut followed = None;
     ScrollArea::both().auto_shrink(false).stick_to_bottom(true).show_rows(ui, height, n, |ui, range| {
-        for line in range.filter_map(|i| app.log.shown(i)) {
+        for line in range.filter_map(|i| app.messages.log.shown(i)) {
             let color = match line.level {
                 Level::Info => t.text_sub,
                 Level::Warning => t.warn,

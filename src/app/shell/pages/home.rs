@@ -155,11 +155,11 @@ fn recent_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
     ui.add_space(14.0);
     ui.label(RichText::new("Recent").family(widgets::semibold()).color(t.text_strong));
-    if app.recent.projects.is_empty() {
+    if app.host.recent.projects.is_empty() {
         ui.label(widgets::sub(ui, "Projects you open or save appear here"));
     }
     let mut forgotten = None;
-    for (i, place) in app.recent.projects.iter().enumerate() {
+    for (i, place) in app.host.recent.projects.iter().enumerate() {
         ui.horizontal(|ui| {
             let name = place.path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             let ink = if place.is_missing { t.text_sub } else { t.text };
@@ -180,7 +180,7 @@ fn recent_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         });
     }
     if let Some(path) = forgotten {
-        app.recent.remove(&path);
+        app.host.recent.remove(&path);
     }
     ui.add_space(18.0);
     drop_ui(ui);
@@ -201,7 +201,7 @@ fn drop_ui(ui: &mut Ui) {
 fn row(ui: &mut Ui, app: &App, command: &UiCommand, queue: &mut Vec<UiCommand>) {
     ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
         let t = Tokens::of(ui.ctx());
-        let keys = app.keymap.text(ui.ctx(), command);
+        let keys = app.preferences.keymap.text(ui.ctx(), command);
         let content = (icons::rich(command.icon()).color(t.text_sub), command.text(app), egui::Atom::grow());
         let button = Button::new(content).right_text(RichText::new(keys).small().color(t.text_sub));
         let response = ui.add(button.frame_when_inactive(false).truncate()).accessible_name(command.text(app));

@@ -25,9 +25,9 @@ pub fn describe(app: &App) -> String {
         format!("Neuropil {} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH),
         "# Compute".to_owned(),
     ];
-    let device = app.devices.chosen();
+    let device = app.host.devices.chosen();
     lines.push(format!("{}. {}", device.name, text::unwrap(&device.details)));
-    lines.push(format!("CUDA: {}", app.devices.cuda()));
+    lines.push(format!("CUDA: {}", app.host.devices.cuda()));
     lines.push(format!("cuBLASLt: {}", CUBLASLT.find().map_or_else(|why| why.to_string(), |found| found.to_string())));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     lines.push(format!("Processor: {}, {threads} threads", system::processor().unwrap_or_else(|| "unknown".into())));
@@ -35,7 +35,7 @@ pub fn describe(app: &App) -> String {
         lines.push(format!("Memory: {}", text::bytes(memory)));
     }
     lines.push("# Graphics".to_owned());
-    lines.push(match &app.render_state {
+    lines.push(match &app.host.render_state {
         Some(state) => {
             let info = state.adapter.get_info();
             let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
@@ -45,8 +45,8 @@ pub fn describe(app: &App) -> String {
     });
     lines.push("# Folders".to_owned());
     let folder = |dir: &Option<std::path::PathBuf>| dir.as_ref().map_or("none".into(), |d| d.display().to_string());
-    lines.push(format!("Settings, shortcuts, layouts: {}", folder(&app.config_dir)));
-    lines.push(format!("Journal, recent projects, window: {}", folder(&app.state_dir)));
+    lines.push(format!("Settings, shortcuts, layouts: {}", folder(&app.host.config_dir)));
+    lines.push(format!("Journal, recent projects, window: {}", folder(&app.host.state_dir)));
     lines.push("# Environment".to_owned());
     for name in VARIABLES {
         let value = std::env::var(name).unwrap_or_else(|_| "not set".into());

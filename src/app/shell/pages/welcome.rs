@@ -24,7 +24,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let size = vec2(440.0, 320.0).min(ui.available_size());
     let rect = Rect::from_center_size(ui.max_rect().center(), size);
     ui.scope_builder(UiBuilder::new().max_rect(rect).layout(Layout::top_down(Align::Center)), |ui| {
-        match (app.session.live.progress(), app.session.live.error.clone()) {
+        match (app.document.session.live.progress(), app.document.session.live.error.clone()) {
             (Some(progress), _) => loading_ui(ui, app, progress, queue),
             (None, Some(error)) => failed_ui(ui, app, &error, queue),
             (None, None) => start_ui(ui, app, queue),
@@ -44,7 +44,7 @@ fn loading_ui(
 ) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(70.0);
-    ui.label(title(format!("Preparing {}", app.session.project.name)).color(t.text_strong));
+    ui.label(title(format!("Preparing {}", app.document.session.project.name)).color(t.text_strong));
     ui.add_space(4.0);
     ui.label(widgets::sub(ui, if stage.is_empty() { "Starting".to_owned() } else { stage }));
     ui.add_space(8.0);
@@ -60,8 +60,8 @@ fn loading_ui(
 
 /// Predicted memory on each device the project may run on, where the kind predicts it.
 fn memory_ui(ui: &mut Ui, app: &App) {
-    let project = &app.session.project;
-    let threads = app.devices.chosen().threads.max(1) as usize;
+    let project = &app.document.session.project;
+    let threads = app.host.devices.chosen().threads.max(1) as usize;
     let places =
         [(DeviceChoice::Cuda, DeviceKind::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, DeviceKind::Cuda, "a GPU")];
     let (mut totals, mut owners) = (vec![], vec![]);
@@ -91,13 +91,13 @@ fn failed_ui(ui: &mut Ui, app: &mut App, error: &str, queue: &mut Vec<UiCommand>
     ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
     memory_ui(ui, app);
     ui.add_space(12.0);
-    if app.session.live.checkpoints.failure.is_some() {
+    if app.document.session.live.checkpoints.failure.is_some() {
         if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).clicked() {
             queue.push(UiCommand::ContinueOnCpu);
         }
         ui.add_space(4.0);
     }
-    let params = app.session.project.model.params();
+    let params = app.document.session.project.model.params();
     if let Some(link) = log::parameter(params, error).map(Link::Param) {
         if widgets::primary(ui, "Show parameter").on_hover_text("Finds it in the inspector").clicked() {
             link.follow(ui.ctx(), app);
@@ -111,13 +111,13 @@ fn failed_ui(ui: &mut Ui, app: &mut App, error: &str, queue: &mut Vec<UiCommand>
 
 fn start_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
-    let project = &app.session.project;
+    let project = &app.document.session.project;
     ui.add_space(18.0);
     ui.label(icons::rich(icons::BRAIN).size(38.0).color(Tokens::fade(t.accent, 0.9)));
     ui.label(title(&project.name).color(t.text_strong));
     ui.label(RichText::new(crate::app::kit::text::unwrap(project.model.about())).color(t.text_sub));
     ui.add_space(10.0);
-    if app.session.live.has_engine() && widgets::primary(ui, "Run this project").clicked() {
+    if app.document.session.live.has_engine() && widgets::primary(ui, "Run this project").clicked() {
         queue.push(UiCommand::RunPause);
     }
     memory_ui(ui, app);

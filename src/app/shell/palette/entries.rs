@@ -57,7 +57,7 @@ pub struct Row {
 pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[SearchHit]) -> Vec<Row> {
     let query = query.trim();
     if query.contains('=') && !query.contains(" = ") {
-        return vec![assignment(app.session.project.model.params(), query)];
+        return vec![assignment(app.document.session.project.model.params(), query)];
     }
     let mut rows: Vec<(i32, Row)> = vec![];
     commands(ctx, app, query, &mut rows);
@@ -70,7 +70,7 @@ pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[SearchHit]
         rows.extend(found.iter().map(|f| element(f, query)));
     }
     for (score, row) in &mut rows {
-        let rank = app.used.iter().position(|name| *name == row.text);
+        let rank = app.host.used.iter().position(|name| *name == row.text);
         *score += rank.map_or(0, |rank| RECENT - rank as i32 * 10);
     }
     rows.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
@@ -83,7 +83,7 @@ fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Ro
     for command in UiCommand::all(app).into_iter().chain(more) {
         let text = command.text(app);
         let Some(score) = score(&text, query).max(match_sentence(command.tooltip(), query)) else { continue };
-        let aside = app.keymap.text(ctx, &command);
+        let aside = app.preferences.keymap.text(ctx, &command);
         let (glyph, why_not) = (command.icon(), command.why_not(app));
         rows.push((score, Row { entry: Entry::Command(command), glyph, text, aside, why_not }));
     }
@@ -91,7 +91,7 @@ fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Ro
 
 /// The requests of the kind.
 fn requests(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    let (command, model) = (UiCommand::Requests, &app.session.project.model);
+    let (command, model) = (UiCommand::Requests, &app.document.session.project.model);
     for spec in model.requests() {
         let text = format!("{}…", spec.label());
         let Some(score) = score(&text, query).max(match_sentence(spec.docs, query)) else { continue };
@@ -102,7 +102,7 @@ fn requests(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
 }
 
 fn parameters(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    let params = app.session.project.model.params();
+    let params = app.document.session.project.model.params();
     for (id, score) in matching_params(params, query) {
         let Some(spec) = params.spec(id) else { continue };
         let aside = path::show(spec, &params.get(id));
@@ -112,11 +112,11 @@ fn parameters(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
 }
 
 fn settings(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for (id, score) in matching_params(&app.settings, query) {
-        let Some(spec) = app.settings.spec(id) else { continue };
-        let name = app.settings.path(id);
+    for (id, score) in matching_params(&app.preferences.settings, query) {
+        let Some(spec) = app.preferences.settings.spec(id) else { continue };
+        let name = app.preferences.settings.path(id);
         let text = format!("Setting: {}", spec.label().to_lowercase());
-        let aside = path::show(spec, &app.settings.get(id));
+        let aside = path::show(spec, &app.preferences.settings.get(id));
         rows.push((score - 2, Row { entry: Entry::Setting(name), glyph: icons::GEAR, text, aside, why_not: None }));
     }
 }
@@ -140,7 +140,7 @@ fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
 
 /// Items of the project's lists: named groups, stimuli and others.
 fn lists(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    let params = app.session.project.model.params();
+    let params = app.document.session.project.model.params();
     for set in interventions::named(params).into_iter().filter(|s| !s.name.is_empty()) {
         let text = format!("Select {}", set.name);
         if let Some(score) = score(&text, query) {
@@ -162,7 +162,7 @@ fn lists(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
 }
 
 fn runs(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for run in &app.library.runs {
+    for run in &app.document.library.runs {
         if let Some(score) = score(&run.name, query).max(score(&run.note, query)) {
             let (text, aside) = (format!("Run {}", run.name), run.status_text().to_owned());
             let entry = Entry::Run(run.folder.clone());

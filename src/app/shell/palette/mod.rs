@@ -50,7 +50,7 @@ impl Palette {
 
 /// Draws the palette when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let Some(mut palette) = app.palette.take() else { return };
+    let Some(mut palette) = app.overlays.palette.take() else { return };
     let rows = entries::matching(ctx, app, &palette.query, &palette.hits.1);
     let area = Area::new(Id::unique("palette")).order(Order::Foreground).anchor(Align2::CENTER_TOP, vec2(0.0, 60.0));
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(8)).corner_radius(8);
@@ -61,7 +61,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App, queue: &mut Vec<UiCommand>) {
     palette.search(app);
     let chosen = modal.inner;
     if chosen.is_none() && !modal.should_close() {
-        app.palette = Some(palette);
+        app.overlays.palette = Some(palette);
     }
     if let Some(row) = chosen.and_then(|i| rows.into_iter().nth(i)) {
         execute(ctx, app, row, queue);
@@ -69,24 +69,24 @@ pub fn ui(ctx: &egui::Context, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 fn execute(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiCommand>) {
-    app.used.add(row.text);
+    app.host.used.add(row.text);
     match row.entry {
         Entry::Command(command) => queue.push(command),
-        Entry::Request(spec) => app.requests.open(Some(spec)),
+        Entry::Request(spec) => app.overlays.requests.open(Some(spec)),
         Entry::Show(id) => {
-            app.panels.inspector = true;
-            app.inspector.find(&app.session.project.model.params().path(id));
+            app.panels.open.inspector = true;
+            app.panels.inspector.find(&app.document.session.project.model.params().path(id));
         }
         Entry::SelectSet(name) => app.select_set(&name),
         Entry::Group(name) => {
-            app.panels.inspector = true;
-            app.inspector.show_group(name);
+            app.panels.open.inspector = true;
+            app.panels.inspector.show_group(name);
         }
         Entry::Set(change) => {
-            app.session.project.model.params_mut().set(&change);
+            app.document.session.project.model.params_mut().set(&change);
         }
         Entry::Setting(path) => {
-            app.preferences = Some(preferences::Preferences::at(preferences::Page::Settings, &path));
+            app.overlays.settings = Some(preferences::SettingsDialog::at(preferences::Page::Settings, &path));
         }
         Entry::Run(folder) => app.show_run(&folder),
         Entry::Select(found) => select(ctx, app, &found),
@@ -99,13 +99,13 @@ fn select(ctx: &egui::Context, app: &mut App, found: &SearchHit) {
     let (set, elements) = match *found {
         SearchHit::Element { set, element, .. } => (set, vec![element]),
         SearchHit::Category { set, column, code, .. } => {
-            let sets = &app.session.live.schema.sets;
+            let sets = &app.document.session.live.schema.sets;
             let column = sets.iter().find(|s| s.name == set).and_then(|s| s.columns.get(column));
             let codes = column.map(|c| c.codes.as_slice()).unwrap_or_default();
             (set, (0..codes.len() as u32).filter(|i| codes[*i as usize] == code).collect())
         }
     };
-    app.session.selection.replace(set, elements);
+    app.document.session.selection.replace(set, elements);
     views::ask_focus(ctx);
 }
 
@@ -120,10 +120,10 @@ impl Palette {
         if query.len() < 2 {
             return self.hits = Default::default();
         }
-        let sets: Vec<Arc<crate::sim::ElementSet>> = app.session.live.schema.sets.clone();
+        let sets: Vec<Arc<crate::sim::ElementSet>> = app.document.session.live.schema.sets.clone();
         let search = move || (elements::search(&sets, &query), query);
         let found = |app: &mut App, (hits, query)| {
-            if let Some(palette) = &mut app.palette {
+            if let Some(palette) = &mut app.overlays.palette {
                 palette.set_hits(query, hits);
             }
         };

@@ -5,6 +5,7 @@ pub mod problems;
 pub mod runbar;
 pub mod sets;
 pub mod side;
+pub mod state;
 pub mod status;
 pub mod time_panel;
 pub mod toasts;

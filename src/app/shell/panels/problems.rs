@@ -35,10 +35,10 @@ impl App {
     /// Current problems: the file given at start, the build, the simulation and its notices, its activity, rejected
     /// edits, warnings about parameters, open error messages.
     pub fn problems(&self) -> Vec<Problem> {
-        let (session, live) = (&self.session, &self.session.live);
+        let (session, live) = (&self.document.session, &self.document.session.live);
         let mut all: Vec<Problem> = vec![];
-        if let Some(error) = self.opening.as_ref().and_then(|opening| opening.error()) {
-            all.push(Problem::plain(error.to_owned()));
+        if let Some(error) = self.flow.opening.as_ref().and_then(|opening| opening.error.as_ref()) {
+            all.push(Problem::plain(error.clone()));
         }
         if let Some(error) = &live.error {
             let text = format!("{}: {error}", crate::app::document::live::BUILD_FAILED);
@@ -51,8 +51,8 @@ impl App {
             all.push(Problem::with_remedy(text, trouble.remedy.clone()));
         }
         all.extend(live.schema.notices.iter().cloned().map(Problem::plain));
-        all.extend(self.time.activity.notice().map(Problem::plain));
-        let device = self.devices.chosen();
+        all.extend(self.document.time.activity.notice().map(Problem::plain));
+        let device = self.host.devices.chosen();
         if live.is_loaded() && live.playback.is_none() && !device.is_gpu {
             all.extend(
                 crate::app::shell::step_cost::on_cpu(&session.project.model, device.threads).map(Problem::plain),
@@ -68,10 +68,10 @@ impl App {
             Problem::plain(format!("{place} is not applied: {}", rejection.why))
         }));
         // A run cannot be edited, and without an open project its parameters are not on screen.
-        if live.playback.is_none() && self.opening.is_none() {
+        if live.playback.is_none() && self.flow.opening.is_none() {
             all.extend(session.project.model.warnings().into_iter().map(Problem::of_parameter));
         }
-        for error in self.toasts.errors() {
+        for error in self.messages.toasts.errors() {
             if !all.iter().any(|known| known.text.contains(error) || error.contains(&known.text)) {
                 all.push(Problem::plain(error.to_owned()));
             }

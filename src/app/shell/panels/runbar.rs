@@ -105,12 +105,12 @@ fn command_button(ui: &mut Ui, app: &App, command: UiCommand, queue: &mut Vec<Ui
 fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     command_button(ui, app, UiCommand::Rewind, queue);
-    let is_recorded = app.session.live.playback.is_some();
-    let running = if is_recorded { app.time.player.is_playing } else { app.session.live.running };
+    let is_recorded = app.document.session.live.playback.is_some();
+    let running = if is_recorded { app.document.time.player.is_playing } else { app.document.session.live.running };
     let (glyph, word) = match (running, is_recorded) {
         (true, _) => (icons::PAUSE, "Pause"),
         (false, true) => (icons::PLAY, "Play"),
-        (false, false) if app.session.runs_again() => (icons::PLAY, "Run again"),
+        (false, false) if app.document.session.runs_again() => (icons::PLAY, "Run again"),
         (false, false) => (icons::PLAY, "Run"),
     };
     let ink = if running { t.text_strong } else { t.on_accent };
@@ -130,8 +130,8 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 
 /// The speed limit is part of the document.
 fn speed_ui(ui: &mut Ui, app: &mut App) {
-    let base = app.session.project.model.time_base();
-    let speed = &mut app.session.project.run.speed;
+    let base = app.document.session.project.model.time_base();
+    let speed = &mut app.document.session.project.run.speed;
     ui.label(widgets::sub(ui, "Speed"));
     let combo = ComboBox::from_id_salt("speed").width(64.0).selected_text(speed_text(*speed, base));
     let response = combo.show_ui(ui, |ui| {
@@ -154,8 +154,8 @@ fn speed_text(speed: f64, base: TimeBase) -> String {
 /// Measured speed, time and status; returns which other items fit.
 fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
     let t = Tokens::of(ui.ctx());
-    let live = &app.session.live;
-    let base = app.session.project.model.time_base();
+    let live = &app.document.session.live;
+    let base = app.document.session.project.model.time_base();
     let (value, unit, hint) = if base.is_count() {
         let hint = format!("{} per second, over the last second", text::title(base.plural()));
         (live.pace.steps_per_sec().map(text::short), format!("{}/s", base.plural()), hint)
@@ -164,10 +164,11 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         (live.pace.real_time_factor().map(text::short), "× real time".to_owned(), hint)
     };
     let steps_per_s = live.pace.steps_per_sec();
-    let peaks = app.profile.machine.ceilings.as_ref();
-    let rates = steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&app.session.project.model), n, peaks));
+    let peaks = app.document.profile.machine.ceilings.as_ref();
+    let rates =
+        steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&app.document.session.project.model), n, peaks));
     let hint = [vec![hint], rates].concat().join("\n");
-    let step = app.time.shown(live.clock.step);
+    let step = app.document.time.shown(live.clock.step);
     let time = app.time_text(step as f64);
     let (number, time_unit) = time.split_once(' ').unwrap_or((&time, ""));
     let speed = value.as_deref().unwrap_or("—");
@@ -256,9 +257,9 @@ fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
 /// Starts and stops a recording.
 fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
-    let recording = app.session.live.recording.as_ref();
+    let recording = app.document.session.live.recording.as_ref();
     let (glyph, word) = match recording {
-        Some(r) => (icons::STOP, text::stopwatch(app.session.live.computed().saturating_sub(r.computed))),
+        Some(r) => (icons::STOP, text::stopwatch(app.document.session.live.computed().saturating_sub(r.computed))),
         None => (icons::RECORD, "Record".to_owned()),
     };
     let why_not = UiCommand::Record.why_not(app);
@@ -277,8 +278,8 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 
 /// Undo and redo; from the right.
 fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
-    let (undo, redo) = app.session.history.counts();
-    let labels = app.session.history.labels();
+    let (undo, redo) = app.document.session.history.counts();
+    let labels = app.document.session.history.labels();
     history_menu_ui(ui, app, queue);
     for (command, n, label) in [(UiCommand::Redo, redo, labels.1), (UiCommand::Undo, undo, labels.0)] {
         let name = command.text(app);
@@ -295,7 +296,7 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 
 /// Labels of all steps: redo above, undo below. A click jumps there.
 fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
-    let (past, future) = app.session.history.steps();
+    let (past, future) = app.document.session.history.steps();
     let t = Tokens::of(ui.ctx());
     let glyph = icons::rich(icons::CLOCK).size(14.0).color(t.text_sub);
     let button = Button::new(glyph).frame_when_inactive(false);
@@ -327,7 +328,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 /// The bar below the run bar: changes that wait for a rebuild or rewind, a rebuild in progress, a device failure.
 pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let live = &app.session.live;
+    let live = &app.document.session.live;
     if !live.is_loaded() {
         return;
     }
@@ -335,9 +336,9 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let data = || live.data_progress().filter(|(_, _, since)| *since > SHORT);
     let rebuild = live.progress().map(|(stage, part, since)| (format!("Rebuilding: {stage}"), part, since));
     let progress = rebuild.or_else(data);
-    let waiting = live.waiting_for_rebuild(&app.session.project.model);
-    let others = live.plan_waits(&app.session.project);
-    let rewind = live.waiting_for_rewind(&app.session.project.model);
+    let waiting = live.waiting_for_rebuild(&app.document.session.project.model);
+    let others = live.plan_waits(&app.document.session.project);
+    let rewind = live.waiting_for_rewind(&app.document.session.project.model);
     let failure = live.checkpoints.failure.clone().filter(|_| progress.is_none());
     if progress.is_none() && failure.is_none() && waiting.is_empty() && others.is_empty() && rewind.is_empty() {
         return;
@@ -362,14 +363,14 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             None if waiting.is_empty() && others.is_empty() => rewind_ui(ui, app, &rewind, queue),
             None => {
                 ui.label(icons::rich(icons::HAMMER).color(t.warn));
-                let params = app.session.project.model.params();
+                let params = app.document.session.project.model.params();
                 let mut names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
                 names.extend(others.iter().map(|n| (*n).to_owned()));
                 let n = names.len();
                 let verb = if n == 1 { "change needs" } else { "changes need" };
                 ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
-                let place = app.devices.chosen().kind();
-                ui.label(rebuild::cost(live, &app.session.project.model, place));
+                let place = app.host.devices.chosen().kind();
+                ui.label(rebuild::cost(live, &app.document.session.project.model, place));
                 ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                     if widgets::primary(ui, "Rebuild now").clicked() {
@@ -384,7 +385,7 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 /// Changes that take effect at a rewind.
 fn rewind_ui(ui: &mut Ui, app: &App, waiting: &[ParamId], queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
-    let params = app.session.project.model.params();
+    let params = app.document.session.project.model.params();
     let names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
     let verb = if names.len() == 1 { "change takes" } else { "changes take" };
     ui.label(icons::rich(icons::REWIND).color(t.warn));
@@ -405,7 +406,7 @@ fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut V
             queue.push(UiCommand::ContinueOnCpu);
         }
         if !failure.stopped && ui.button("Not now").on_hover_text("The current simulation continues").clicked() {
-            app.session.live.checkpoints.failure = None;
+            app.document.session.live.checkpoints.failure = None;
         }
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.label(icons::rich(icons::ERROR).color(t.error));
@@ -416,7 +417,7 @@ fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut V
 
 /// Step from which the run would continue.
 fn recovery_text(app: &App) -> String {
-    let live = &app.session.live;
+    let live = &app.document.session.live;
     match live.checkpoints.recovery_point() {
         Some(kept) => format!("From the checkpoint at step {}", text::count(kept.state.clock.step)),
         None => "From step 0: there is no checkpoint".to_owned(),

@@ -18,7 +18,7 @@ const INSPECTOR_DRAWER: f32 = 380.0;
 const TREE_FITS: f32 = 1020.0;
 
 /// Which panels are open.
-pub(crate) struct Panels {
+pub struct OpenPanels {
     pub tree: bool,
     pub inspector: bool,
     pub log: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Panels {
 
 /// Whether a panel is a drawer, and whether it was open before it became one.
 #[derive(Default)]
-pub(crate) struct Narrow {
+pub struct Narrow {
     is: bool,
     was_open: bool,
 }
@@ -46,14 +46,14 @@ impl Narrow {
     }
 }
 
-impl Default for Panels {
+impl Default for OpenPanels {
     fn default() -> Self {
         let (narrow_tree, narrow_inspector) = Default::default();
         Self { tree: true, inspector: true, log: false, dev: false, narrow_tree, narrow_inspector }
     }
 }
 
-impl Panels {
+impl OpenPanels {
     fn fit(&mut self, width: f32) {
         self.narrow_tree.fit(width < TREE_FITS, &mut self.tree);
         self.narrow_inspector.fit(width < INSPECTOR_FITS, &mut self.inspector);
@@ -63,18 +63,18 @@ impl Panels {
 /// Draws the docked panels.
 pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let width = ui.ctx().content_rect().width();
-    app.panels.fit(width);
+    app.panels.open.fit(width);
     let is_wide = width >= WIDE;
-    if app.workspace.is_home || app.opening.is_some() {
+    if app.workspace.is_home || app.flow.opening.is_some() {
         return;
     }
     let frame = Frame::new().fill(Tokens::of(ui.ctx()).panel);
-    if app.panels.tree && !app.panels.narrow_tree.is {
+    if app.panels.open.tree && !app.panels.open.narrow_tree.is {
         let size = if is_wide { 232.0 } else { 200.0 };
         let panel = Panel::left("tree").default_size(size).size_range(180.0..=400.0).resizable(true).frame(frame);
         panel.show(ui, |ui| reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue)));
     }
-    if app.panels.inspector && !app.panels.narrow_inspector.is {
+    if app.panels.open.inspector && !app.panels.open.narrow_inspector.is {
         let size = if is_wide { 380.0 } else { 340.0 };
         let panel = Panel::right("inspector").default_size(size).size_range(340.0..=560.0).resizable(true).frame(frame);
         panel.show(ui, |ui| reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue)));
@@ -83,22 +83,22 @@ pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 
 /// The part of the centre that no drawer of the inspector covers.
 pub fn uncovered(centre: Rect, app: &App) -> Rect {
-    let is_covered = app.panels.inspector && app.panels.narrow_inspector.is && !app.workspace.is_home;
+    let is_covered = app.panels.open.inspector && app.panels.open.narrow_inspector.is && !app.workspace.is_home;
     let width = if is_covered { INSPECTOR_DRAWER.min(centre.width() / 2.0) } else { 0.0 };
     centre.with_max_x(centre.right() - width)
 }
 
 /// Draws the drawers over the centre.
 pub fn drawers_ui(ui: &Ui, centre: Rect, app: &mut App, queue: &mut Vec<UiCommand>) {
-    if app.workspace.is_home || app.opening.is_some() {
+    if app.workspace.is_home || app.flow.opening.is_some() {
         return;
     }
-    if app.panels.tree && app.panels.narrow_tree.is {
+    if app.panels.open.tree && app.panels.open.narrow_tree.is {
         drawer(ui, "tree", centre, Align2::LEFT_TOP, 260.0, |ui| {
             reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue));
         });
     }
-    if app.panels.inspector && app.panels.narrow_inspector.is {
+    if app.panels.open.inspector && app.panels.open.narrow_inspector.is {
         drawer(ui, "inspector", centre, Align2::RIGHT_TOP, INSPECTOR_DRAWER, |ui| {
             reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue));
         });

@@ -43,11 +43,15 @@ fn hinted(ctx: &egui::Context) -> Option<Gestures> {
 }
 
 fn hints_ui(ui: &mut Ui, app: &App) {
-    let selected = app.session.selection.elements.len();
-    let hints: &[(&str, &str)] = match (selected, app.session.live.is_loaded()) {
+    let selected = app.document.session.selection.elements.len();
+    let hints: &[(&str, &str)] = match (selected, app.document.session.live.is_loaded()) {
         (0, true) => &[("Space", "run"), (".", "step"), ("Ctrl+K", "search"), ("?", "help")],
         (0, false) => &[("Space", "run"), ("Ctrl+O", "open"), ("Ctrl+K", "search")],
-        _ if !interventions::can(app.session.project.model.params(), interventions::Intervention::Stimulate) => {
+        _ if !interventions::can(
+            app.document.session.project.model.params(),
+            interventions::Intervention::Stimulate,
+        ) =>
+        {
             &[("right-click", "actions"), ("P", "probe"), ("Esc", "clear")]
         }
         _ => &[("S", "stimulate"), ("X", "silence"), ("P", "probe"), ("Esc", "clear")],
@@ -69,7 +73,7 @@ fn hints_ui(ui: &mut Ui, app: &App) {
 /// The message history, opened by a bell icon.
 fn bell_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
-    let unread = app.toasts.unread;
+    let unread = app.messages.toasts.unread;
     let ink = if unread > 0 { t.accent } else { t.text_sub };
     let name = format!("Messages, {unread} new");
     let content =
@@ -78,7 +82,7 @@ fn bell_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let popup = Popup::menu(&button.on_hover_text(name)).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let is_open = popup.show(|ui| history_ui(ui, app, queue)).is_some();
     if is_open {
-        app.toasts.unread = 0;
+        app.messages.toasts.unread = 0;
     }
 }
 
@@ -89,16 +93,16 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         ui.heading("Messages");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if ui.button("Open log").clicked() {
-                queue.extend((!app.panels.log).then_some(UiCommand::ToggleLog));
+                queue.extend((!app.panels.open.log).then_some(UiCommand::ToggleLog));
                 ui.close();
             }
         });
     });
-    if app.toasts.history.is_empty() {
+    if app.messages.toasts.history.is_empty() {
         ui.label(widgets::sub(ui, "No messages yet"));
     }
     ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
-        for notice in app.toasts.history.iter().rev() {
+        for notice in app.messages.toasts.history.iter().rev() {
             let (glyph, color) = super::toasts::level_icon(&t, notice.level);
             ui.horizontal_top(|ui| {
                 ui.label(icons::rich(glyph).color(color));
@@ -118,7 +122,7 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     bell_ui(ui, app, queue);
     ui.add_space(8.0);
     problems_ui(ui, app, queue);
-    let session = &app.session;
+    let session = &app.document.session;
     let saved = match (session.is_dirty(), session.saved_at) {
         _ if session.live.playback.is_some() => "read-only".to_owned(),
         (true, _) => "unsaved changes".to_owned(),
@@ -127,7 +131,7 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         (false, None) => "no changes".to_owned(),
     };
     fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
-    let device = app.devices.chosen();
+    let device = app.host.devices.chosen();
     let glyph = if device.is_gpu { icons::GPU } else { icons::CPU };
     let response = fact(ui, glyph, &device.name, t.text_sub, &device.details);
     Popup::menu(&response).show(|ui| device_ui(ui, app));
@@ -135,7 +139,7 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     if !label.is_empty() {
         fact(ui, icons::MEMORY, &label, t.text_sub, &details);
     }
-    if let Some(ms) = app.frames.own.quantiles() {
+    if let Some(ms) = app.host.frames.own.quantiles() {
         let hint = "Median frame time; F12 shows details";
         fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, hint);
     }
@@ -144,14 +148,14 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 /// The devices of this machine; the choice is a setting of the project, for the next build.
 fn device_ui(ui: &mut Ui, app: &mut App) {
     ui.heading("Device");
-    if app.session.live.playback.is_some() {
+    if app.document.session.live.playback.is_some() {
         ui.label(widgets::sub(ui, "A finished run is shown"));
         return;
     }
-    let run = &mut app.session.project.run;
+    let run = &mut app.document.session.project.run;
     let mut choices = vec![("Automatic".to_owned(), DeviceChoice::Auto, run.gpu)];
     choices.push(("CPU".to_owned(), DeviceChoice::Cpu, run.gpu));
-    let present = app.devices.present();
+    let present = app.host.devices.present();
     for gpu in present {
         let label = format!("cuda:{} {}, {}", gpu.ordinal, gpu.name, text::bytes(gpu.memory));
         choices.push((label, DeviceChoice::Cuda, gpu.ordinal as u32));
@@ -171,11 +175,11 @@ fn device_ui(ui: &mut Ui, app: &mut App) {
 
 /// Memory of the model and of the whole process; and its parts.
 fn memory_text(app: &mut App) -> (String, String) {
-    let memory = &app.session.live.schema.memory;
+    let memory = &app.document.session.live.schema.memory;
     let (model, owners) = (memory.total(), memory.by_owner());
     let mut lines: Vec<String> = owners.iter().map(|(owner, n)| format!("{owner} {}", text::bytes(*n))).collect();
-    lines.push(format!("history {}", text::bytes(app.time.past.n_bytes() as u64)));
-    let process = app.process_memory.bytes();
+    lines.push(format!("history {}", text::bytes(app.document.time.past.n_bytes() as u64)));
+    let process = app.host.process_memory.bytes();
     let parts = [("model", model), ("process", process)].into_iter().filter(|(_, n)| *n > 0);
     let label = parts.map(|(of, n)| format!("{of} {}", text::bytes(n))).collect::<Vec<_>>().join(" · ");
     lines.push(format!("process, with window and graphics {}", text::bytes(process)));
@@ -199,7 +203,7 @@ fn problems_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             ui.heading("Problems");
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if ui.button("Open log").clicked() {
-                    queue.extend((!app.panels.log).then_some(UiCommand::ToggleLog));
+                    queue.extend((!app.panels.open.log).then_some(UiCommand::ToggleLog));
                     ui.close();
                 }
             });
@@ -222,8 +226,8 @@ fn problems_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                         if let Some(path) = problem.parameter
                             && ui.button("Show parameter").clicked()
                         {
-                            app.panels.inspector = true;
-                            app.inspector.find(path);
+                            app.panels.open.inspector = true;
+                            app.panels.inspector.find(path);
                             ui.close();
                         }
                     });

@@ -67,7 +67,7 @@ pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec
         }
         let why_not = command.why_not(app);
         let mut button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app)));
-        if let Some(shortcut) = app.keymap.of(command) {
+        if let Some(shortcut) = app.preferences.keymap.of(command) {
             button = button.shortcut_text(RichText::new(keymap::shortcut_text(ui.ctx(), &shortcut)).small());
         }
         let response = ui.add_enabled(why_not.is_none(), button).accessible_name(command.text(app));
@@ -81,10 +81,10 @@ pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec
 
 fn name_ui(ui: &mut Ui, app: &App) {
     let t = Tokens::of(ui.ctx());
-    if app.opening.is_some() {
+    if app.flow.opening.is_some() {
         return;
     }
-    let session = &app.session;
+    let session = &app.document.session;
     ui.label(RichText::new(&session.project.name).color(t.text_strong).family(widgets::semibold()));
     if session.is_dirty() {
         widgets::dot(ui, t.warn).on_hover_text("Unsaved changes");
@@ -96,12 +96,12 @@ fn name_ui(ui: &mut Ui, app: &App) {
 /// Panel toggles, search field; from the right.
 fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let panels = [
-        (icons::SIDEBAR, UiCommand::ToggleInspector, app.panels.inspector),
-        (icons::TERMINAL, UiCommand::ToggleLog, app.panels.log),
-        (icons::TREE, UiCommand::ToggleTree, app.panels.tree),
+        (icons::SIDEBAR, UiCommand::ToggleInspector, app.panels.open.inspector),
+        (icons::TERMINAL, UiCommand::ToggleLog, app.panels.open.log),
+        (icons::TREE, UiCommand::ToggleTree, app.panels.open.tree),
     ];
     for (glyph, command, on) in panels {
-        let keys = app.keymap.text(ui.ctx(), &command);
+        let keys = app.preferences.keymap.text(ui.ctx(), &command);
         if widgets::icon_toggle(ui, glyph, &format!("{} ({keys})", command.text(app)), on).clicked() {
             queue.push(command);
         }
@@ -122,7 +122,7 @@ fn search_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         return;
     }
     let hint = (icons::rich(icons::SEARCH).color(t.text_sub), RichText::new(NAME).color(t.text_sub));
-    let keys = RichText::new(app.keymap.text(ui.ctx(), &UiCommand::Palette)).small();
+    let keys = RichText::new(app.preferences.keymap.text(ui.ctx(), &UiCommand::Palette)).small();
     let field = Button::new(hint)
         .shortcut_text(keys)
         .min_size(vec2(room.min(FIELD.1), 24.0))

@@ -68,12 +68,12 @@ pub struct Workspaces {
 /// The title of a view, by name.
 pub fn view_title(app: &App, name: &str) -> String {
     let sample = app.workspace.samples.iter().find(|v| v.name() == name);
-    sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.schema))
+    sample.map_or_else(|| name.to_owned(), |v| v.title(&app.document.session.live.schema))
 }
 
 /// Names of the views that menus offer.
 pub fn view_names(app: &App) -> impl Iterator<Item = &'static str> {
-    let schema = &app.session.live.schema;
+    let schema = &app.document.session.live.schema;
     app.workspace.samples.iter().map(|v| v.name()).filter(|name| views::is_offered(name, schema))
 }
 

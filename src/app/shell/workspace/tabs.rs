@@ -54,7 +54,7 @@ fn tab_ui(ui: &mut Ui, app: &mut App, at: usize, queue: &mut Vec<UiCommand>) {
     let workspace = &workspaces.list[at];
     let is_active = workspaces.active == at && !workspaces.is_home;
     let response = tab(ui, workspace.now.page.icon(), &workspace.now.title, is_active);
-    let keys = app.keymap.text(ui.ctx(), &UiCommand::Workspace(at));
+    let keys = app.preferences.keymap.text(ui.ctx(), &UiCommand::Workspace(at));
     let hint = format!("{} {keys}\nDouble-click to rename", workspace.now.page.about());
     let response = response.on_hover_text(hint);
     if response.clicked() {

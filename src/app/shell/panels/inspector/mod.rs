@@ -145,19 +145,19 @@ impl Rows<'_> {
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let mut messages = vec![];
     panel_head(ui, "Inspector", |ui| {
-        presets::menu_ui(ui, &mut app.session, &mut messages);
-        let only_changed = &mut app.inspector.only_changed;
+        presets::menu_ui(ui, &mut app.document.session, &mut messages);
+        let only_changed = &mut app.panels.inspector.only_changed;
         if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
             *only_changed = !*only_changed;
         }
     });
     Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
-        let field = TextEdit::singleline(&mut app.inspector.search).hint_text("Filter parameters");
+        let field = TextEdit::singleline(&mut app.panels.inspector.search).hint_text("Filter parameters");
         let field = field.id(focus::filter_id("inspector"));
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
     for (level, text) in messages {
-        app.notify(level, text);
+        app.messages.notify(level, text);
     }
     // Pinned below the parameters, so that selecting does not move them.
     if selection::is_shown(app) {
@@ -178,7 +178,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         plan_ui(ui, app);
         project_ui(ui, app);
         if ui.cursor().top() == top {
-            nothing_ui(ui, &mut app.inspector);
+            nothing_ui(ui, &mut app.panels.inspector);
         }
         ui.add_space(16.0);
         if let Some(id) = browse {
@@ -220,9 +220,9 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
 
 /// The kind's groups. Returns the path parameter to browse for and the one to sweep, if any.
 fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
-    let place = app.devices.chosen().kind();
-    let features = app.session.features();
-    let session = &mut app.session;
+    let place = app.host.devices.chosen().kind();
+    let features = app.document.session.features();
+    let session = &mut app.document.session;
     let mut pending = session.live.waiting_for_rebuild(&session.project.model);
     pending.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
@@ -237,7 +237,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
         left_choices: Some(&mut session.left_choices),
-        table: Some(&mut app.inspector.table),
+        table: Some(&mut app.panels.inspector.table),
         defaults: session.defaults.params(),
         pending: &pending,
         queries: Some(&queries),
@@ -248,10 +248,10 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         hidden: "",
         browse: None,
         sweep: None,
-        search: app.inspector.search.clone(),
-        only_changed: app.inspector.only_changed,
+        search: app.panels.inspector.search.clone(),
+        only_changed: app.panels.inspector.only_changed,
     };
-    let scroll_to = app.inspector.scroll_to.take();
+    let scroll_to = app.panels.inspector.scroll_to.take();
     for (g, group) in rows.params.groups().iter().enumerate() {
         let top = ui.cursor().min;
         match group.list {
@@ -268,7 +268,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
     }
     let (browse, sweep, messages) = (rows.browse, rows.sweep, rows.messages);
     for (level, text) in messages {
-        app.notify(level, text);
+        app.messages.notify(level, text);
     }
     (browse, sweep)
 }
@@ -344,7 +344,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
 
 /// Run settings, drawn as the same rows.
 fn plan_ui(ui: &mut Ui, app: &mut App) {
-    let mut plan = PlanTree { run: app.session.project.run.clone() };
+    let mut plan = PlanTree { run: app.document.session.project.run.clone() };
     let defaults = PlanTree::default();
     let mut rows = Rows {
         params: &mut plan,
@@ -358,25 +358,25 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         cost: "",
         messages: vec![],
         warnings: &[],
-        hidden: RunPlan::unused(app.session.project.model.time_base()),
+        hidden: RunPlan::unused(app.document.session.project.model.time_base()),
         browse: None,
         sweep: None,
-        search: app.inspector.search.clone(),
-        only_changed: app.inspector.only_changed,
+        search: app.panels.inspector.search.clone(),
+        only_changed: app.panels.inspector.only_changed,
     };
     group_ui(ui, &mut rows, 0);
     let messages = rows.messages;
     for (level, text) in messages {
-        app.notify(level, text);
+        app.messages.notify(level, text);
     }
-    if plan.run != app.session.project.run {
-        app.session.project.run = plan.run;
+    if plan.run != app.document.session.project.run {
+        app.document.session.project.run = plan.run;
     }
 }
 
 /// Name, seed, notes.
 fn project_ui(ui: &mut Ui, app: &mut App) {
-    if !app.inspector.search.trim().is_empty() || app.inspector.only_changed {
+    if !app.panels.inspector.search.trim().is_empty() || app.panels.inspector.only_changed {
         return;
     }
     let group = GroupSpec {
@@ -388,7 +388,7 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
         list: false,
         role: crate::params::Role::Plain,
     };
-    let project = &mut app.session.project;
+    let project = &mut app.document.session.project;
     header_ui(ui, &group, "", |ui| {
         row::plain(ui, "Name", |ui| {
             ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")

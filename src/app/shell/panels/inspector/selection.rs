@@ -16,13 +16,13 @@ const MAX_COUNTED: usize = 20_000;
 
 /// Whether there is a selection to describe.
 pub fn is_shown(app: &App) -> bool {
-    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+    let (selection, schema) = (&app.document.session.selection, &app.document.session.live.schema);
     !selection.elements.is_empty() && schema.set(selection.set).is_some()
 }
 
 /// Draws the card when something is selected.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+    let (selection, schema) = (&app.document.session.selection, &app.document.session.live.schema);
     let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
     let (title, elements) = (interventions::title(schema, selection), selection.elements.clone());
     let individuals = selection.individuals.clone();
@@ -54,7 +54,7 @@ fn commands_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
             (icons::CROSSHAIR, "Probe", UiCommand::Probe),
             (icons::SELECTION, "Save", UiCommand::SaveSelection),
         ];
-        let params = app.session.project.model.params();
+        let params = app.document.session.project.model.params();
         let offered = commands.into_iter().filter(|(.., command)| interventions::offers(params, command));
         for (glyph, word, command) in offered {
             let button = Button::new((icons::rich(glyph).size(13.0), word));

@@ -9,9 +9,9 @@ use egui::Ui;
 impl App {
     /// Runs or pauses; in playback, plays or stops.
     pub(crate) fn run_pause(&mut self) {
-        self.workspace.is_home &= self.session.live.running; // a run that starts is shown
-        let runs_again = self.session.runs_again();
-        let live = &mut self.session.live;
+        self.workspace.is_home &= self.document.session.live.running; // a run that starts is shown
+        let runs_again = self.document.session.runs_again();
+        let live = &mut self.document.session.live;
         if live.playback.is_some() {
             self.toggle_playback();
         } else if live.running {
@@ -22,14 +22,14 @@ impl App {
             }
             live.play();
         } else {
-            self.session.build(true);
+            self.document.session.build(true);
         }
     }
 }
 
 /// Tooltip of *Run*: where it pauses, and what happens at the end.
 pub fn hint(app: &App) -> String {
-    let (session, live) = (&app.session, &app.session.live);
+    let (session, live) = (&app.document.session, &app.document.session.live);
     let step = live.clock.step;
     let end = session.project.steps_per_run().and_then(|_| live.next_end(step));
     let reached = || app.time_text(step as f64);
@@ -51,9 +51,9 @@ pub fn hint(app: &App) -> String {
 
 /// The switch *Continuous*; it is part of the document.
 pub fn continuous_ui(ui: &mut Ui, app: &mut App) {
-    let is_recorded = app.session.live.playback.is_some();
+    let is_recorded = app.document.session.live.playback.is_some();
     let has_end = app.planned_end().is_some();
-    let plan = &mut app.session.project.run;
+    let plan = &mut app.document.session.project.run;
     let name = match plan.continuous {
         true => "Continuous: Run continues beyond the duration",
         false => "Continuous is off: Run pauses at the duration",

@@ -59,15 +59,15 @@ impl Map {
 }
 
 pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiCommand>) {
-    let past = &app.time.past;
+    let past = &app.document.time.past;
     let (from, newest) = (past.first() as f64, past.newest() as f64);
     let oldest = past.oldest() as f64;
-    let to = newest.max(from + app.time.axis.line.span.min(10_000.0)).max(from + 20.0);
-    let span_rows = time::rows(&app.time.spans, MAX_SPAN_ROWS).into_iter().max().map_or(1, |row| row + 1);
+    let to = newest.max(from + app.document.time.axis.line.span.min(10_000.0)).max(from + 20.0);
+    let span_rows = time::rows(&app.document.time.spans, MAX_SPAN_ROWS).into_iter().max().map_or(1, |row| row + 1);
     let map = Map { all, from, to, span_rows };
     let ruler = interact_area(ui, map.ruler(), "Time cursor");
     cursor(&ruler, app, &map, (oldest, newest));
-    if !app.time_panel.is_collapsed {
+    if !app.panels.time.is_collapsed {
         let body = Rect::from_min_max(map.bands().min, map.spans().max);
         let body = interact_area(ui, body, "Range of time");
         range(&body, app, &map, (oldest, newest));
@@ -84,8 +84,8 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiComman
 fn cursor(ruler: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)) {
     let is_held = ruler.dragged_by(PointerButton::Primary) || ruler.clicked();
     if let Some(at) = ruler.interact_pointer_pos().filter(|_| is_held) {
-        app.time.player.is_playing = false;
-        app.time.axis.scrub(map.step(at.x), oldest, newest);
+        app.document.time.player.is_playing = false;
+        app.document.time.axis.scrub(map.step(at.x), oldest, newest);
     }
     ruler.ctx.set_cursor_icon(if ruler.hovered() { egui::CursorIcon::ResizeHorizontal } else { return });
 }
@@ -97,11 +97,11 @@ fn range(body: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)
         && (a.x - b.x).abs() > 2.0
     {
         let (a, b) = (map.step(a.x), map.step(b.x));
-        app.time.axis.range = Some((a.min(b), a.max(b).min(newest.max(1.0))));
+        app.document.time.axis.range = Some((a.min(b), a.max(b).min(newest.max(1.0))));
     } else if body.double_clicked() {
-        app.time.axis.range = None;
+        app.document.time.axis.range = None;
     } else if let Some(at) = body.interact_pointer_pos().filter(|_| body.clicked()) {
-        app.time.axis.scrub(map.step(at.x), oldest, newest);
+        app.document.time.axis.scrub(map.step(at.x), oldest, newest);
     }
 }
 

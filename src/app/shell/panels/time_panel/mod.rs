@@ -52,14 +52,14 @@ impl TimePanel {
 
 /// Draws the panel if a simulation is loaded.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    if !app.session.live.is_loaded() || app.workspace.is_home {
+    if !app.document.session.live.is_loaded() || app.workspace.is_home {
         return;
     }
     app.update_marks();
     app.play_past(ui);
     let t = Tokens::of(ui.ctx());
-    app.time_panel.fit(ui.ctx().content_rect().height());
-    let height = if app.time_panel.is_collapsed { RULER_ONLY } else { HEIGHT };
+    app.panels.time.fit(ui.ctx().content_rect().height());
+    let height = if app.panels.time.is_collapsed { RULER_ONLY } else { HEIGHT };
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(0, 0));
     Panel::bottom("time").exact_size(height).frame(frame).show(ui, |ui| {
         let all = ui.max_rect();
@@ -79,42 +79,42 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing = egui::vec2(2.0, 1.0);
     ui.horizontal(|ui| {
-        let is_playing = app.time.player.is_playing;
+        let is_playing = app.document.time.player.is_playing;
         let (glyph, name) =
             if is_playing { (icons::PAUSE, "Pause playback") } else { (icons::PLAY, "Play from cursor") };
         if widgets::icon_toggle(ui, glyph, name, is_playing).clicked() {
             queue.push(UiCommand::PlayPast);
         }
-        let is_looping = app.time.axis.is_looping;
+        let is_looping = app.document.time.axis.is_looping;
         if widgets::icon_toggle(ui, icons::LOOP, "Loop range", is_looping).clicked() {
             queue.push(UiCommand::Loop);
         }
-        if !app.time.axis.is_recorded {
-            let mut is_live = app.time.axis.cursor().is_none() && app.time.axis.line.follow;
+        if !app.document.time.axis.is_recorded {
+            let mut is_live = app.document.time.axis.cursor().is_none() && app.document.time.axis.line.follow;
             let was = is_live;
-            kit::live_ui(ui, &t, &mut is_live, app.session.live.running);
+            kit::live_ui(ui, &t, &mut is_live, app.document.session.live.running);
             if is_live && !was {
                 queue.push(UiCommand::GoLive);
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let folded = app.time_panel.is_collapsed;
+            let folded = app.panels.time.is_collapsed;
             let (glyph, name) = if folded {
                 (icons::CARET_RIGHT, "Expand the timeline")
             } else {
                 (icons::CARET_DOWN, "Collapse the timeline")
             };
             if widgets::icon_button(ui, glyph, name).clicked() {
-                app.time_panel.is_collapsed = !folded;
+                app.panels.time.is_collapsed = !folded;
             }
         });
     });
-    if app.time_panel.is_collapsed {
+    if app.panels.time.is_collapsed {
         return;
     }
     let small = |text: String| RichText::new(text).small().color(t.text_sub);
     ui.label(small(app.kept_text())).on_hover_text(app.memory_text());
-    if app.time.axis.range.is_some() {
+    if app.document.time.axis.range.is_some() {
         range_ui(ui, app, queue);
     } else {
         let hint = "Drag: select range";
@@ -125,7 +125,7 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 /// The selected range: its duration and its buttons.
 fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
-    let Some((from, to)) = app.time.axis.range else { return };
+    let Some((from, to)) = app.document.time.axis.range else { return };
     ui.label(RichText::new(format!("range {}", app.span_text(to - from))).small().color(t.accent));
     ui.horizontal(|ui| {
         let small = |text: &str| egui::Button::new(RichText::new(text).small()).small();
@@ -144,16 +144,18 @@ fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 
 /// The banner above the views while the cursor is in the past.
 pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let Some(cursor) = app.time.axis.cursor().filter(|_| app.session.live.is_loaded()) else { return };
+    let Some(cursor) = app.document.time.axis.cursor().filter(|_| app.document.session.live.is_loaded()) else {
+        return;
+    };
     let t = Tokens::of(ui.ctx());
     let fill = t.panel.lerp_to_gamma(t.warn, if t.dark { 0.16 } else { 0.12 });
     let frame = Frame::new().fill(fill).inner_margin(Margin::symmetric(12, 0));
     Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             // While a run is being read, its last step counts, not the last one read.
-            let last = app.session.live.playback.as_ref().map_or(0, |run| run.last);
-            let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest().max(last) as f64));
-            match &app.session.live.playback {
+            let last = app.document.session.live.playback.as_ref().map_or(0, |run| run.last);
+            let (at, of) = (app.time_text(cursor), app.time_text(app.document.time.past.newest().max(last) as f64));
+            match &app.document.session.live.playback {
                 Some(run) => {
                     recording_ui(ui, app, run, (&at, &of), queue);
                     continue_ui(ui, app, queue);
@@ -211,7 +213,7 @@ fn recording_ui(
         }
     };
     let name = UiCommand::Rebuild.text(app);
-    let Some((n_applied, n_edits)) = app.session.counts_in_force().filter(|(_, n_edits)| *n_edits > 0) else {
+    let Some((n_applied, n_edits)) = app.document.session.counts_in_force().filter(|(_, n_edits)| *n_edits > 0) else {
         return link(ui, &name, "Builds the simulation of the recorded project, at step 0", UiCommand::Rebuild);
     };
     let edits = text::plural(n_edits, "edit", "edits");
@@ -228,27 +230,27 @@ fn recording_ui(
 impl App {
     /// The time of the step that is shown at a place of the time axis, the last one before it.
     pub(crate) fn time_text(&self, place: f64) -> String {
-        let (live, step) = (&self.session.live, place.floor());
+        let (live, step) = (&self.document.session.live, place.floor());
         // Without a simulation the clock has no base.
-        let base = if live.is_loaded() { live.clock.base } else { self.session.project.model.time_base() };
+        let base = if live.is_loaded() { live.clock.base } else { self.document.session.project.model.time_base() };
         if base.is_count() {
             return format!("{} {}", text::count(step as u64), base.name(step as u64));
         }
         let per_step = base.per_step();
         let last = live.playback.as_ref().map_or(0, |run| run.last);
-        let newest = step.max(self.time.past.newest().max(last) as f64) * per_step;
+        let newest = step.max(self.document.time.past.newest().max(last) as f64) * per_step;
         text::localised(kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step))
     }
 
     /// Formats a number of steps as a duration.
     fn span_text(&self, steps: f64) -> String {
-        let base = self.session.live.clock.base;
+        let base = self.document.session.live.clock.base;
         kit::steps(if base.is_count() { steps.round() } else { steps }, base)
     }
 
     /// The extent of the history.
     fn kept_text(&self) -> String {
-        let past = &self.time.past;
+        let past = &self.document.time.past;
         let span = |steps: u64| self.span_text(steps as f64);
         match past.newest().saturating_sub(past.oldest()) {
             single if single < past.seen() => {
@@ -260,7 +262,7 @@ impl App {
 
     fn memory_text(&self) -> String {
         use crate::app::{document::time, kit::text::bytes};
-        let past = &self.time.past;
+        let past = &self.document.time.past;
         let n_spikes: usize = past.trains().map(|(_, t)| t.history.len()).sum();
         let every = self.span_text(past.fields.every() as f64);
         let fields = match past.fields.n_bytes() {
@@ -279,12 +281,12 @@ impl App {
 
     /// The step of the displayed field states.
     fn state_note(&self, cursor: f64) -> String {
-        let schema = &self.session.live.schema;
+        let schema = &self.document.session.live.schema;
         let is_kept = |id: usize| {
             let shape = schema.probes[id].shape;
             shape.is_state() && shape.meaning() != Some(crate::sim::Meaning::TimeSince)
         };
-        let fields = &self.time.past.fields;
+        let fields = &self.document.time.past.fields;
         let kept = (0..schema.probes.len()).filter(|id| is_kept(*id));
         let newest = kept.filter_map(|id| fields.at(id as u16, cursor as u64)).map(|(step, _)| step).max();
         newest.map_or_else(String::new, |step| format!("Fields at {}", self.time_text(step as f64)))
@@ -292,62 +294,63 @@ impl App {
 
     /// Updates the declared interventions and the applied edits.
     fn update_marks(&mut self) {
-        let live = &self.session.live;
-        let model = &self.session.project.model;
-        self.time.disabled_stimuli = crate::app::document::interventions::disabled_stimuli(model.params());
+        let live = &self.document.session.live;
+        let model = &self.document.session.project.model;
+        self.document.time.disabled_stimuli = crate::app::document::interventions::disabled_stimuli(model.params());
         let secs = live.clock.base.per_step().max(f64::MIN_POSITIVE);
         let run = live.run_log().filter(|run| run.project.model.name() == model.name());
         let Some(run) = run else {
-            self.time.spans = crate::app::document::interventions::spans(model.params(), secs);
-            self.time.edits.clear();
-            self.time_panel.replayed = None;
+            self.document.time.spans = crate::app::document::interventions::spans(model.params(), secs);
+            self.document.time.edits.clear();
+            self.panels.time.replayed = None;
             return;
         };
         let is_other = |r: &Replayed| r.n_done > run.log.len() || r.secs != secs || r.began != run.project.model;
-        if self.time_panel.replayed.as_ref().is_none_or(is_other) {
-            self.time_panel.replayed = Some(Replayed::new(run.project.model.clone(), secs));
-            self.time.edits.clear();
+        if self.panels.time.replayed.as_ref().is_none_or(is_other) {
+            self.panels.time.replayed = Some(Replayed::new(run.project.model.clone(), secs));
+            self.document.time.edits.clear();
         }
-        let Some(replayed) = &mut self.time_panel.replayed else { return };
-        if replayed.n_done < run.log.len() || self.time.edits.len() != run.log.len() {
-            self.time.edits.truncate(replayed.n_done);
-            self.time.edits.extend(replayed.catch_up(&run.log));
+        let Some(replayed) = &mut self.panels.time.replayed else { return };
+        if replayed.n_done < run.log.len() || self.document.time.edits.len() != run.log.len() {
+            self.document.time.edits.truncate(replayed.n_done);
+            self.document.time.edits.extend(replayed.catch_up(&run.log));
         }
-        self.time.spans = replayed.acted.spans();
+        self.document.time.spans = replayed.acted.spans();
     }
 
     /// Moves the cursor during playback, at the run's speed or in real time.
     fn play_past(&mut self, ui: &Ui) {
-        if !self.time.player.is_playing {
+        if !self.document.time.player.is_playing {
             return;
         }
-        let speed = if self.session.project.run.speed > 0.0 { self.session.project.run.speed } else { 1.0 };
+        let speed =
+            if self.document.session.project.run.speed > 0.0 { self.document.session.project.run.speed } else { 1.0 };
         let secs = f64::from(ui.input(|i| i.unstable_dt.min(0.25))) * speed;
-        let steps = match self.session.live.clock.base {
+        let steps = match self.document.session.live.clock.base {
             TimeBase::Count { .. } => secs * STEPS_PER_SEC,
             TimeBase::Seconds { per_step } => secs / per_step.max(1e-9),
         };
-        if self.time.play(steps) {
+        if self.document.time.play(steps) {
             ui.ctx().request_repaint();
         }
     }
 
     /// Moves the cursor by steps, from the live edge if there is no cursor.
     pub(crate) fn move_cursor(&mut self, steps: f64) {
-        let (oldest, now) = (self.time.past.oldest() as f64, self.time.past.newest() as f64);
-        let from = self.time.axis.cursor().unwrap_or(now);
-        self.time.player.is_playing = false;
-        self.time.axis.scrub(from + steps, oldest, now);
+        let (oldest, now) = (self.document.time.past.oldest() as f64, self.document.time.past.newest() as f64);
+        let from = self.document.time.axis.cursor().unwrap_or(now);
+        self.document.time.player.is_playing = false;
+        self.document.time.axis.scrub(from + steps, oldest, now);
     }
 
     /// Starts playback at the cursor, at the start of the range or at the oldest step; or stops it.
     pub(crate) fn toggle_playback(&mut self) {
-        let is_playing = &mut self.time.player.is_playing;
+        let is_playing = &mut self.document.time.player.is_playing;
         *is_playing = !*is_playing;
-        let is_at_end = self.time.axis.cursor().is_none_or(|at| at >= self.time.past.newest() as f64);
+        let is_at_end = self.document.time.axis.cursor().is_none_or(|at| at >= self.document.time.past.newest() as f64);
         if *is_playing && is_at_end {
-            let start = self.time.axis.range.map_or(self.time.past.oldest() as f64, |(from, _)| from);
-            self.time.axis.set_cursor(start);
+            let start = self.document.time.axis.range.map_or(self.document.time.past.oldest() as f64, |(from, _)| from);
+            self.document.time.axis.set_cursor(start);
         }
     }
 }
@@ -357,11 +360,11 @@ const STEPS_PER_SEC: f64 = 100.0;
 
 /// The subscription of the panel: all event streams.
 pub fn taps(app: &App) -> Vec<crate::sim::Tap> {
-    if app.pacing.updates_are_off {
+    if app.panels.pacing.updates_are_off {
         return vec![];
     }
     let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });
-    crate::app::document::features::probes_where(&app.session.live.schema, is_events)
+    crate::app::document::features::probes_where(&app.document.session.live.schema, is_events)
         .map(|(id, _)| crate::app::document::features::tap(id))
         .collect()
 }

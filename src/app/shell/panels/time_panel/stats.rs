@@ -53,8 +53,9 @@ impl Stats {
         if !self.pool_job.is_free(&key) || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
             return;
         }
-        let schema = &app.session.live.schema;
+        let schema = &app.document.session.live.schema;
         let parts: Vec<_> = app
+            .document
             .time
             .past
             .trains()
@@ -75,17 +76,17 @@ impl Stats {
 
 pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
     let t = Tokens::of(ui.ctx());
-    let sequence = app.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
+    let sequence = app.document.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
     // Later spikes do not change a past range.
-    let complete_to = app.time.past.complete_to(app.time.past.newest());
+    let complete_to = app.document.time.past.complete_to(app.document.time.past.newest());
     let sequence = if to < complete_to as f64 { 0 } else { sequence };
-    let mut stats = std::mem::take(&mut app.time_panel.stats);
+    let mut stats = std::mem::take(&mut app.panels.time.stats);
     stats.update(ui.ctx(), app, (from as u64, to.ceil() as u64, sequence));
     ui.set_width(240.0);
     ui.label(RichText::new(format!("{} to {}", app.time_text(from), app.time_text(to))).color(t.text_strong));
-    let base = app.session.live.clock.base;
+    let base = app.document.session.live.clock.base;
     let shown = stats.shown.as_ref().map_or(&[][..], |(_, counted)| counted);
-    let schema = &app.session.live.schema;
+    let schema = &app.document.session.live.schema;
     for (id, spec) in probes_where(schema, |s| matches!(s, Shape::Spikes { .. })) {
         let Some((_, figures)) = shown.iter().find(|(of, _)| *of == id) else { continue };
         let Shape::Spikes { over } = spec.shape else { continue };
@@ -110,7 +111,7 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
     if stats.pool_job.is_busy() {
         ui.spinner();
     }
-    app.time_panel.stats = stats;
+    app.panels.time.stats = stats;
 }
 
 #[cfg(test)]

@@ -19,14 +19,14 @@ pub type Item = (usize, usize);
 
 /// Every list group of the kind.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let groups = app.session.project.model.params().groups();
+    let groups = app.document.session.project.model.params().groups();
     for (g, group) in groups.iter().enumerate().filter(|(_, g)| g.list) {
-        let n = app.session.project.model.params().len(g as u8);
+        let n = app.document.session.project.model.params().len(g as u8);
         let title = group.label();
         let wanted: Vec<usize> = (0..n)
-            .filter(|i| app.outline.wants(&items::item_name(app.session.project.model.params(), g, *i)))
+            .filter(|i| app.panels.tree.wants(&items::item_name(app.document.session.project.model.params(), g, *i)))
             .collect();
-        if app.outline.is_filtered() && wanted.is_empty() {
+        if app.panels.tree.is_filtered() && wanted.is_empty() {
             continue;
         }
         section(ui, &title, &n.to_string(), |ui| {
@@ -36,15 +36,15 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                     _ => item_ui(ui, app, (g, item), queue),
                 }
             }
-            if app.outline.is_filtered() {
+            if app.panels.tree.is_filtered() {
                 return;
             }
             if leaf(ui, icons::PLUS, &format!("Add {}", items::item_noun(*group).to_lowercase()), false, |_| {})
                 .clicked()
             {
-                inspector::add_item(app.session.project.model.params_mut(), g);
-                app.panels.inspector = true;
-                app.inspector.show_group(group.name);
+                inspector::add_item(app.document.session.project.model.params_mut(), g);
+                app.panels.open.inspector = true;
+                app.panels.inspector.show_group(group.name);
             }
         });
     }
@@ -56,10 +56,10 @@ fn field(params: &dyn Params, (group, item): Item, role: Role) -> Option<ParamId
 }
 
 fn item_ui(ui: &mut Ui, app: &mut App, at: Item, queue: &mut Vec<UiCommand>) {
-    if app.outline.renaming.as_ref().is_some_and(|(item, _)| *item == at) {
+    if app.panels.tree.renaming.as_ref().is_some_and(|(item, _)| *item == at) {
         return rename_ui(ui, app, at);
     }
-    let params = app.session.project.model.params_mut();
+    let params = app.document.session.project.model.params_mut();
     let name = items::item_name(params, at.0, at.1);
     let mut enabled = field(params, at, Role::Enabled).map(|id| (id, params.get(id) == Value::Bool(true)));
     let (glyph, before) = (glyph(params, at), enabled);
@@ -75,17 +75,17 @@ fn item_ui(ui: &mut Ui, app: &mut App, at: Item, queue: &mut Vec<UiCommand>) {
     if let (true, Some((id, on))) = (before != enabled, enabled) {
         params.set(&Change { id, value: Value::Bool(on) });
     }
-    if app.outline.selected == Some(at) {
+    if app.panels.tree.selected == Some(at) {
         super::mark(ui, response.rect);
     }
     if response.clicked() || response.secondary_clicked() {
-        app.sets.forget();
-        app.outline.selected = Some(at);
+        app.panels.sets.forget();
+        app.panels.tree.selected = Some(at);
     }
     if response.clicked() {
-        let group = app.session.project.model.params().groups()[at.0].name;
-        app.panels.inspector = true;
-        app.inspector.show_group(group);
+        let group = app.document.session.project.model.params().groups()[at.0].name;
+        app.panels.open.inspector = true;
+        app.panels.inspector.show_group(group);
     }
     if response.double_clicked() {
         queue.push(UiCommand::Rename);
@@ -97,7 +97,7 @@ fn menu(response: &Response, app: &App, queue: &mut Vec<UiCommand>) {
     response.context_menu(|ui| {
         ui.set_min_width(150.0);
         for command in [UiCommand::Rename, UiCommand::Duplicate, UiCommand::Delete] {
-            let keys = app.keymap.text(ui.ctx(), &command);
+            let keys = app.preferences.keymap.text(ui.ctx(), &command);
             let button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app))).shortcut_text(keys);
             if ui.add(button).clicked() {
                 queue.push(command);
@@ -108,7 +108,7 @@ fn menu(response: &Response, app: &App, queue: &mut Vec<UiCommand>) {
 }
 
 fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
-    let Some((_, typed)) = &mut app.outline.renaming else { return };
+    let Some((_, typed)) = &mut app.panels.tree.renaming else { return };
     let field_id = Id::unique("rename in the tree");
     let editor = TextEdit::singleline(typed).id(field_id).desired_width(ui.available_width() - 40.0);
     let response = ui.horizontal(|ui| {
@@ -118,8 +118,8 @@ fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
     let response = response.inner;
     if response.lost_focus() {
         let cancelled = ui.input(|i| i.key_pressed(egui::Key::Escape));
-        let name = app.outline.renaming.take().map(|(_, typed)| typed.trim().to_owned()).unwrap_or_default();
-        let params = app.session.project.model.params_mut();
+        let name = app.panels.tree.renaming.take().map(|(_, typed)| typed.trim().to_owned()).unwrap_or_default();
+        let params = app.document.session.project.model.params_mut();
         if let (false, false, Some(id)) = (cancelled, name.is_empty(), field(params, at, Role::Name)) {
             params.set(&Change { id, value: Value::Text(name) });
         }
@@ -141,35 +141,39 @@ fn glyph(params: &dyn Params, at: Item) -> &'static str {
 impl App {
     /// The selected item, while it exists.
     pub(crate) fn tree_item(&self) -> Option<Item> {
-        let params = self.session.project.model.params();
-        self.outline.selected.filter(|_| !self.sets.is_chosen()).filter(|(g, item)| *item < params.len(*g as u8))
+        let params = self.document.session.project.model.params();
+        self.panels
+            .tree
+            .selected
+            .filter(|_| !self.panels.sets.is_chosen())
+            .filter(|(g, item)| *item < params.len(*g as u8))
     }
 
     /// Starts renaming the selected item.
     pub(crate) fn rename_item(&mut self) {
-        let params = self.session.project.model.params();
-        self.outline.renaming = self.tree_item().map(|at| (at, items::item_name(params, at.0, at.1)));
-        self.panels.tree = true;
+        let params = self.document.session.project.model.params();
+        self.panels.tree.renaming = self.tree_item().map(|at| (at, items::item_name(params, at.0, at.1)));
+        self.panels.open.tree = true;
     }
 
     /// Duplicates the selected item.
     pub(crate) fn duplicate_item(&mut self) {
         let Some((group, item)) = self.tree_item() else { return };
-        let (params, id) = (self.session.project.model.params_mut(), ParamId::list(group));
+        let (params, id) = (self.document.session.project.model.params_mut(), ParamId::list(group));
         if let Value::Rows(mut rows) = params.get(id) {
             rows.insert(item + 1, rows[item].clone());
             params.set(&Change { id, value: Value::Rows(rows) });
         }
-        self.outline.selected = Some((group, item + 1));
+        self.panels.tree.selected = Some((group, item + 1));
     }
 
     /// Deletes the selected item; undo restores it.
     pub(crate) fn delete_item(&mut self) {
         let Some((group, item)) = self.tree_item() else { return };
-        let params = self.session.project.model.params_mut();
+        let params = self.document.session.project.model.params_mut();
         let name = items::item_name(params, group, item);
         items::remove_item(params, group, item);
-        self.outline.selected = None;
-        self.notify(Level::Info, format!("Deleted “{name}”. Undo restores it"));
+        self.panels.tree.selected = None;
+        self.messages.notify(Level::Info, format!("Deleted “{name}”. Undo restores it"));
     }
 }

@@ -41,12 +41,12 @@ impl Outline {
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     inspector::panel_head(ui, "Project", |_| {});
     Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
-        let field = TextEdit::singleline(&mut app.outline.filter).hint_text("Filter").id(focus::filter_id("tree"));
+        let field = TextEdit::singleline(&mut app.panels.tree.filter).hint_text("Filter").id(focus::filter_id("tree"));
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter the project");
     });
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
-        if !app.outline.is_filtered() {
+        if !app.panels.tree.is_filtered() {
             model_ui(ui, app);
         }
         lists::ui(ui, app, queue);
@@ -116,8 +116,8 @@ fn number(ui: &mut Ui, n: impl Into<String>) {
 }
 
 fn model_ui(ui: &mut Ui, app: &mut App) {
-    let project = &app.session.project;
-    let schema = &app.session.live.schema;
+    let project = &app.document.session.project;
+    let schema = &app.document.session.live.schema;
     section(ui, "Model", "", |ui| {
         let head = leaf(ui, icons::BRAIN, project.model.title(), true, |_| {});
         widgets::hover_text(head, || text::unwrap(project.model.about()));
@@ -145,10 +145,10 @@ fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
 
 /// Probes; the switch records them.
 fn probes_ui(ui: &mut Ui, app: &mut App) {
-    let live = app.session.live.schema.probes;
-    let probes = if live.is_empty() { app.session.project.model.probes() } else { live };
-    let unused = app.session.project.model.unused_probes();
-    let record = &mut app.session.project.record;
+    let live = app.document.session.live.schema.probes;
+    let probes = if live.is_empty() { app.document.session.project.model.probes() } else { live };
+    let unused = app.document.session.project.model.unused_probes();
+    let record = &mut app.document.session.project.record;
     let is = |entry: &String, name: &str| entry.split('[').next().map(str::trim) == Some(name);
     let n = probes.iter().filter(|p| record.iter().any(|w| is(w, p.name))).count();
     section(ui, "Probes", &format!("{n} recorded"), |ui| {
@@ -191,14 +191,16 @@ const fn glyph_of(shape: Shape) -> &'static str {
 }
 
 fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    section(ui, "Runs", &app.library.runs.len().to_string(), |ui| {
-        let shown = app.session.live.playback.as_ref().map(|r| &r.folder);
-        for (i, run) in app.library.runs.iter().enumerate().rev().filter(|(_, r)| app.outline.wants(&r.name)).take(20) {
-            let is_open = app.session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
+    section(ui, "Runs", &app.document.library.runs.len().to_string(), |ui| {
+        let shown = app.document.session.live.playback.as_ref().map(|r| &r.folder);
+        for (i, run) in
+            app.document.library.runs.iter().enumerate().rev().filter(|(_, r)| app.panels.tree.wants(&r.name)).take(20)
+        {
+            let is_open = app.document.session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
             let status = if is_open { "recording" } else { run.status_text() };
             let glyph = if shown == Some(&run.folder) { icons::PLAY } else { icons::FLASK };
             let response = leaf(ui, glyph, &run.name, true, |ui| drop(ui.label(widgets::sub(ui, status).small())));
-            if app.library.selected.as_deref() == Some(&run.folder) {
+            if app.document.library.selected.as_deref() == Some(&run.folder) {
                 mark(ui, response.rect);
             }
             if response.clicked() {
@@ -216,7 +218,7 @@ fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             });
             widgets::hover_text(response, || format!("Open this run\n{}", run.folder.display()));
         }
-        if app.library.runs.is_empty() {
+        if app.document.library.runs.is_empty() {
             let hint = leaf(ui, icons::RECORD, "No runs yet", false, |_| {});
             if hint.on_hover_text("Click to start a recording").clicked() {
                 queue.push(UiCommand::Record);
@@ -226,7 +228,7 @@ fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 fn data_ui(ui: &mut Ui, app: &App) {
-    let params = app.session.project.model.params();
+    let params = app.document.session.project.model.params();
     let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
     let paths: Vec<(ParamId, String)> = params
         .ids()
