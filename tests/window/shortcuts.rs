@@ -242,14 +242,14 @@ fn selections_of_every_kind_are_named_and_probed() {
     w.run();
     w.get_by_label("Run").click();
     until(&mut w, "it is built", |w| w.state().session().live.schema.set("nuclei").is_some());
-    assert_eq!(UiCommand::Probe.why_not(w.state()), Some("Nothing is selected"));
+    assert_eq!(UiCommand::Probe.why_not(&w.state().command_state()), Some("Nothing is selected"));
     w.state_mut().session_mut().selection.replace("nuclei", vec![3, 5]);
-    assert_eq!(UiCommand::Probe.why_not(w.state()), None);
+    assert_eq!(UiCommand::Probe.why_not(&w.state().command_state()), None);
     press(&mut w, Key::P);
     let record = &w.state().session().project.record;
     assert!(record.iter().any(|wish| wish == "phase_of[3, 5]"), "{record:?}");
     assert_eq!(value(&w, "selections.0.query"), "idx = 3, 5");
-    assert_eq!(UiCommand::Silence.why_not(w.state()), Some("This model has no such intervention"));
+    assert_eq!(UiCommand::Silence.why_not(&w.state().command_state()), Some("This model has no such intervention"));
 }
 
 fn set(w: &mut Window, field: &str, text: &str) {

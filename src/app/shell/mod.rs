@@ -1,6 +1,5 @@
 //! The window: frames, panels, dialogs, pages, and the actions of commands.
 
-pub mod access;
 pub mod actions;
 pub mod app;
 pub mod bench;
@@ -15,6 +14,7 @@ pub mod frame_times;
 pub mod host;
 pub mod jobs;
 pub mod keymap;
+pub mod layout;
 pub mod log;
 pub mod messages;
 pub mod overlays;
@@ -23,6 +23,7 @@ pub mod pages;
 pub mod palette;
 pub mod panels;
 pub mod preferences;
+pub mod queue;
 pub mod start;
 pub mod step_cost;
 pub mod workspace;

@@ -1,11 +1,13 @@
 //! What is drawn over the panels: dialogs, sheets, the palette and windows of their own.
 
 use super::{
-    actions::{
+    dialogs::{
+        Dialog,
+        ask::Requests,
         import::Import,
+        preferences::SettingsDialog,
         trees::{ReadingTrees, TreeFile},
     },
-    dialogs::{Dialog, ask::Requests, preferences::SettingsDialog},
     figure::Figures,
     palette::Palette,
 };

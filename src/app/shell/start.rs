@@ -1,15 +1,39 @@
 //! Opens the window.
 
-use super::{App, keymap};
+use super::{
+    App,
+    actions::{documents, open, unrecorded},
+    flow::{Flow, Opening},
+    frame_times,
+    host::Host,
+    jobs::Done,
+    keymap,
+    messages::Messages,
+    overlays::Overlays,
+    panels::state::Panels,
+    preferences::Preferences,
+    workspace::{Workspaces, saved},
+};
 use crate::{
     app::{
-        document::{live::Builder, settings},
-        host::{crash, placement, software},
+        document::{
+            journal::Journal,
+            live::{self, Builder},
+            open_document::Document,
+            session::Session,
+            settings,
+            time::Time,
+        },
+        host::{attention, consent, crash, device, file_watch, jobs, placement, recent, software, system},
+        kit::style,
     },
     project::Project,
 };
 use etcetera::BaseStrategy;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Application id for desktops; equals the file name of the launcher.
 pub const APP_ID: &str = "neuropil";
@@ -94,6 +118,85 @@ impl Start {
             }
         }
         self
+    }
+}
+
+impl App {
+    /// Creates the window's content and starts its threads. An error means that a thread could not be started.
+    pub fn new(cc: &eframe::CreationContext<'_>, start: Start) -> Result<Self, String> {
+        let ctx = cc.egui_ctx.clone();
+        style::apply(&ctx);
+        ctx.options_mut(|o| o.zoom_with_keyboard = false); // UiCommand::ZoomIn and ZoomOut replace it
+        let settings = settings::Settings::load(start.config_dir.as_deref());
+        if settings != settings::Settings::default() {
+            settings.apply(&ctx);
+        }
+        let is_home = start.path.is_none() && start.project.is_none() && !start.run;
+        let project = start.project.unwrap_or_else(crate::project::default_project);
+        let devices = Arc::new(device::Devices::default());
+        let builder = start.builder.unwrap_or_else(|| {
+            let devices = devices.clone();
+            Arc::new(move |project, context, progress| devices.build(&project.model, context, &project.run, progress))
+        });
+        let is_software = cc.wgpu_render_state.as_ref().is_some_and(software::is_software);
+        let nice = if is_software { software::ENGINE_NICE } else { live::ENGINE_NICE };
+        let live = live::Live::new(start.engine.then_some(nice), builder, ctx.clone())?;
+        let jobs = jobs::Jobs::new(ctx.clone());
+        if let Some(state) = cc.wgpu_render_state.as_ref() {
+            crash::remember_adapter(state.adapter.get_info().name);
+        }
+        let (outbox, wake) = (jobs.outbox(), ctx.clone());
+        let changed = move |path, found: Box<crate::project::Project>| {
+            outbox.try_send(Box::new(|app: &mut Self| documents::file_changed(app, path, *found)) as Done).ok();
+            wake.request_repaint();
+        };
+        let session = Session::new(project, None, live);
+        let journal = Journal::new(start.state_dir.as_deref());
+        let mut app = Self {
+            document: Document::new(session, Time::with_indexer(ctx), journal),
+            workspace: Workspaces::default(),
+            panels: Panels::default(),
+            overlays: Overlays::default(),
+            messages: Messages::default(),
+            preferences: Preferences {
+                applied: settings.clone(),
+                settings,
+                keymap: keymap::Keymap::load(start.config_dir.as_deref()),
+                reset_layout: start.reset_layout || start.safe_mode,
+            },
+            flow: Flow { opening: start.path.clone().map(Opening::new), ..Flow::default() },
+            host: Host {
+                jobs,
+                devices,
+                recent: recent::Recent::load(start.state_dir.as_deref()),
+                used: recent::Used::load(start.state_dir.as_deref()),
+                consent: consent::Consent::load(start.state_dir.as_deref()),
+                file_watch: file_watch::FileWatch::new(changed)?,
+                config_dir: start.config_dir.clone(),
+                state_dir: start.state_dir.clone(),
+                placement: placement::Placement::default(),
+                process_memory: system::ProcessMemory::default(),
+                render_state: cc.wgpu_render_state.clone(),
+                program: start.program,
+                second_window: start.second_window,
+                native_dialogs: start.native_dialogs,
+                attention: attention::Attention::default(),
+                frames: frame_times::FrameTimes::default(),
+                title: String::new(),
+            },
+        };
+        unrecorded::look_for_left_work(&mut app, start.state_dir)?;
+        if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
+            let read = move || saved::read_folder(&folder);
+            app.host.try_job("layouts", read, |app, layouts| app.workspace.layouts.user = layouts)?;
+        }
+        app.workspace.is_home = is_home;
+        if let Some(path) = start.path {
+            open::open_path(&mut app, path);
+        } else if start.run {
+            app.document.session.build(true);
+        }
+        Ok(app)
     }
 }
 

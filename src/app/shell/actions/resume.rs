@@ -1,6 +1,10 @@
 //! "Resume": the simulation of a recorded run continues at its last checkpoint, and so does its recording.
 
-use super::recording::PreparedRecording;
+use super::{
+    documents,
+    recording::{self, PreparedRecording},
+    runs,
+};
 use crate::{
     app::{
         kit::{level::Level, text},
@@ -23,74 +27,72 @@ fn open(folder: &Path) -> Result<RunFolder, String> {
     }
 }
 
-impl App {
-    /// Reads the last checkpoint of a run, on a thread.
-    pub(crate) fn resume(&mut self, folder: &Path) {
-        let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
-        let (run, project) = match read {
-            Ok(read) => read,
-            Err(why) => return self.messages.notify(Level::Error, format!("Could not resume: {why}")),
-        };
-        if !self.host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
-            let what = "The run reads files outside its folder. Open it first, and allow that";
-            return self.messages.notify(Level::Warning, what.to_owned());
-        }
-        // The run stays locked until its recording continues.
-        let job = move || {
-            let locked = LockedRun::open(&run.path).map_err(|e| e.to_string());
-            let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
-            verified.map(Box::new)
-        };
-        self.job("resume", job, Self::resumed);
+/// Reads the last checkpoint of a run, on a thread.
+pub fn resume(app: &mut App, folder: &Path) {
+    let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
+    let (run, project) = match read {
+        Ok(read) => read,
+        Err(why) => return app.messages.notify(Level::Error, format!("Could not resume: {why}")),
+    };
+    if !app.host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
+        let what = "The run reads files outside its folder. Open it first, and allow that";
+        return app.messages.notify(Level::Warning, what.to_owned());
     }
+    // The run stays locked until its recording continues.
+    let job = move || {
+        let locked = LockedRun::open(&run.path).map_err(|e| e.to_string());
+        let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
+        verified.map(Box::new)
+    };
+    app.host.job(&mut app.messages, "resume", job, resumed);
+}
 
-    /// Opens the project of a run as it was at the checkpoint, and builds its simulation.
-    pub(crate) fn resumed(&mut self, read: Result<Box<VerifiedRun>, String>) {
-        let resumed = match read {
-            Ok(resumed) => resumed,
-            Err(why) => return self.messages.notify(Level::Error, format!("Could not resume: {why}")),
-        };
-        for note in resumed.from.messages() {
-            self.messages.notify(Level::Warning, note);
-        }
-        self.clear_document();
-        self.document.session.resume(&resumed.run, &resumed.from);
-        self.flow.resuming = Some(Resuming::Building(resumed));
-        self.list_runs();
+/// Opens the project of a run as it was at the checkpoint, and builds its simulation.
+pub fn resumed(app: &mut App, read: Result<Box<VerifiedRun>, String>) {
+    let resumed = match read {
+        Ok(resumed) => resumed,
+        Err(why) => return app.messages.notify(Level::Error, format!("Could not resume: {why}")),
+    };
+    for note in resumed.from.messages() {
+        app.messages.notify(Level::Warning, note);
     }
+    documents::clear(app);
+    app.document.session.resume(&resumed.run, &resumed.from);
+    app.flow.resuming = Some(Resuming::Building(resumed));
+    runs::list(&mut app.document, &mut app.host, &mut app.messages);
+}
 
-    /// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
-    pub(crate) fn continue_recording(&mut self) {
-        let Some(Resuming::Building(resumed)) = self.flow.resuming.take() else { return };
-        let (device, schema) = (self.host.devices.chosen(), self.document.session.live.schema.clone());
-        let step = resumed.from.info.step;
-        if self.document.session.live.clock.step != step && schema.since_step != step {
-            let why = "Could not resume: the checkpoint does not fit the simulation";
-            return self.messages.notify(Level::Error, why.to_owned());
-        }
-        self.flow.resuming = Some(Resuming::Preparing);
-        let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        self.messages.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
-        let job = move || {
-            let verified = *resumed;
-            let (folder, base, now) = (verified.run.path.clone(), verified.run.base(), verified.from.now.clone());
-            let taps = verified.run.taps(schema.probes, step);
-            let start = RunStart {
-                project: &now,
-                base: &base,
-                taps: taps.clone(),
-                sets: &schema.sets,
-                device: device.name,
-                threads: device.threads,
-                command: String::new(),
-                trial: None,
-                trials: 0,
-            };
-            let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
-            PreparedRecording { taps, problems: vec![], folder, writer }
+/// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
+pub fn continue_recording(app: &mut App) {
+    let Some(Resuming::Building(resumed)) = app.flow.resuming.take() else { return };
+    let (device, schema) = (app.host.devices.chosen(), app.document.session.live.schema.clone());
+    let step = resumed.from.info.step;
+    if app.document.session.live.clock.step != step && schema.since_step != step {
+        let why = "Could not resume: the checkpoint does not fit the simulation";
+        return app.messages.notify(Level::Error, why.to_owned());
+    }
+    app.flow.resuming = Some(Resuming::Preparing);
+    let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    app.messages.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
+    let job = move || {
+        let verified = *resumed;
+        let (folder, base, now) = (verified.run.path.clone(), verified.run.base(), verified.from.now.clone());
+        let taps = verified.run.taps(schema.probes, step);
+        let start = RunStart {
+            project: &now,
+            base: &base,
+            taps: taps.clone(),
+            sets: &schema.sets,
+            device: device.name,
+            threads: device.threads,
+            command: String::new(),
+            trial: None,
+            trials: 0,
         };
-        if !self.job("record", job, Self::record) {
-            self.flow.resuming = None;
-        }
+        let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
+        PreparedRecording { taps, problems: vec![], folder, writer }
+    };
+    if !app.host.job(&mut app.messages, "record", job, recording::record) {
+        app.flow.resuming = None;
     }
 }

@@ -7,35 +7,15 @@ use crate::app::{
         theme::{TITLE, Tokens},
         widgets,
     },
-    shell::App,
+    shell::{
+        flow::Opening,
+        queue::{Queue, ShellRequest},
+    },
 };
 use egui::{Align, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
 
-impl App {
-    /// A file could not be opened. The page of a file given at start shows the error, otherwise a toast does.
-    pub(crate) fn open_failed(&mut self, message: String) {
-        match &mut self.flow.opening {
-            Some(opening) => {
-                self.messages.log.add(crate::app::kit::level::Level::Error, message.clone());
-                opening.error = Some(message);
-            }
-            None => self.messages.notify(crate::app::kit::level::Level::Error, message),
-        }
-    }
-
-    /// Reads the file given at start again.
-    fn retry_opening(&mut self) {
-        if let Some(opening) = &mut self.flow.opening {
-            opening.error = None;
-            let path = opening.path.clone();
-            self.open_path(path);
-        }
-    }
-}
-
 /// Draws the page.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let Some(opening) = &app.flow.opening else { return };
+pub fn ui(ui: &mut Ui, opening: &Opening, queue: &mut Queue) {
     let (name, path, error) = (opening.name(), opening.path.display().to_string(), opening.error.clone());
     let t = Tokens::of(ui.ctx());
     let rect = Rect::from_center_size(ui.max_rect().center(), vec2(520.0, 280.0).min(ui.available_size()));
@@ -67,6 +47,6 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         });
     });
     if retry {
-        app.retry_opening();
+        queue.ask(ShellRequest::RetryOpening);
     }
 }

@@ -1,5 +1,6 @@
 //! The panels around the views.
 
+pub mod gestures;
 pub mod inspector;
 pub mod problems;
 pub mod runbar;
@@ -7,6 +8,7 @@ pub mod sets;
 pub mod side;
 pub mod state;
 pub mod status;
+pub mod tabs;
 pub mod time_panel;
 pub mod toasts;
 pub mod topbar;

@@ -1,7 +1,7 @@
 //! The state of the panels around the views.
 
 use super::{inspector::Inspector, sets::Sets, side::OpenPanels, time_panel::TimePanel, tree::Outline};
-use crate::app::shell::pacing::Pacing;
+use crate::{app::shell::pacing::Pacing, params::Params};
 
 /// The state of all panels; closing a panel loses none of it.
 pub struct Panels {
@@ -30,5 +30,24 @@ impl Default for Panels {
             pacing: Pacing::default(),
             centre: egui::Rect::EVERYTHING,
         }
+    }
+}
+
+impl Panels {
+    /// Whether an item of the project tree is selected.
+    pub fn has_item(&self, params: &dyn Params) -> bool {
+        self.tree.item(&self.sets, params).is_some()
+    }
+
+    /// Shows the parameters that a text matches in the inspector.
+    pub fn find_parameter(&mut self, text: &str) {
+        self.open.inspector = true;
+        self.inspector.find(text);
+    }
+
+    /// Shows a group of parameters in the inspector.
+    pub fn show_group(&mut self, name: &'static str) {
+        self.open.inspector = true;
+        self.inspector.show_group(name);
     }
 }

@@ -18,18 +18,20 @@ mod value_text;
 
 use crate::{
     app::{
-        document::{command::UiCommand, items::LeftChoices, live::Live},
+        document::{items::LeftChoices, live::Live, open_document::Document, session::Session},
+        host::device::Devices,
         kit::{focus, icons, level::Level, text, theme::Tokens, widgets},
         shell::{
-            App,
-            actions::{files::Purpose, rebuild},
+            actions::rebuild,
+            commands::Around,
+            queue::{Queue, ShellRequest},
         },
     },
     params::{
         Apply, GroupSpec, ParamId, ParamSpec, ParamWarning, Params,
         link::{self, Link},
     },
-    project::{PlanTree, RunPlan},
+    project::{PlanTree, Project, RunPlan},
 };
 pub use actions::{argument_ui, with_values};
 use egui::{
@@ -142,51 +144,50 @@ impl Rows<'_> {
 }
 
 /// Draws the content of the panel.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(
+    ui: &mut Ui,
+    document: &mut Document,
+    inspector: &mut Inspector,
+    devices: &Devices,
+    around: Around<'_>,
+    queue: &mut Queue,
+) {
     let mut messages = vec![];
     panel_head(ui, "Inspector", |ui| {
-        presets::menu_ui(ui, &mut app.document.session, &mut messages);
-        let only_changed = &mut app.panels.inspector.only_changed;
+        presets::menu_ui(ui, &mut document.session, &mut messages);
+        let only_changed = &mut inspector.only_changed;
         if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
             *only_changed = !*only_changed;
         }
     });
     Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
-        let field = TextEdit::singleline(&mut app.panels.inspector.search).hint_text("Filter parameters");
+        let field = TextEdit::singleline(&mut inspector.search).hint_text("Filter parameters");
         let field = field.id(focus::filter_id("inspector"));
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
-    for (level, text) in messages {
-        app.messages.notify(level, text);
-    }
+    notify(queue, messages);
     // Pinned below the parameters, so that selecting does not move them.
-    if selection::is_shown(app) {
+    if selection::is_shown(&document.session) {
         let height = ui.available_height() * MAX_CARD_SHARE;
         Panel::bottom("inspector selection").resizable(false).frame(Frame::NONE).show_separator_line(true).show(
             ui,
             |ui| {
                 // As high as its content, up to the share: a scroll area takes 64 points otherwise.
                 let card = ScrollArea::vertical().max_height(height).min_scrolled_height(height);
-                card.show(ui, |ui| selection::ui(ui, app, queue));
+                card.show(ui, |ui| selection::ui(ui, document, &mut inspector.forms, around, queue));
             },
         );
     }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         let top = ui.cursor().top();
-        let (browse, sweep) = groups_ui(ui, app);
-        plan_ui(ui, app);
-        project_ui(ui, app);
+        groups_ui(ui, &mut document.session, inspector, devices, queue);
+        plan_ui(ui, &mut document.session, inspector, queue);
+        project_ui(ui, &mut document.session.project, inspector);
         if ui.cursor().top() == top {
-            nothing_ui(ui, &mut app.panels.inspector);
+            nothing_ui(ui, inspector);
         }
         ui.add_space(16.0);
-        if let Some(id) = browse {
-            app.pick(Purpose::Parameter(id));
-        }
-        if let Some(id) = sweep {
-            app.ask_sweep(id);
-        }
     });
 }
 
@@ -218,11 +219,14 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
     widgets::hairline_below(ui, rect);
 }
 
-/// The kind's groups. Returns the path parameter to browse for and the one to sweep, if any.
-fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
-    let place = app.host.devices.chosen().kind();
-    let features = app.document.session.features();
-    let session = &mut app.document.session;
+fn notify(queue: &mut Queue, messages: Vec<(Level, String)>) {
+    messages.into_iter().for_each(|(level, text)| queue.ask(ShellRequest::Notify(level, text)));
+}
+
+/// The kind's groups.
+fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devices: &Devices, queue: &mut Queue) {
+    let place = devices.chosen().kind();
+    let features = session.features();
     let mut pending = session.live.waiting_for_rebuild(&session.project.model);
     pending.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
@@ -237,7 +241,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
         left_choices: Some(&mut session.left_choices),
-        table: Some(&mut app.panels.inspector.table),
+        table: Some(&mut inspector.table),
         defaults: session.defaults.params(),
         pending: &pending,
         queries: Some(&queries),
@@ -248,10 +252,10 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         hidden: "",
         browse: None,
         sweep: None,
-        search: app.panels.inspector.search.clone(),
-        only_changed: app.panels.inspector.only_changed,
+        search: inspector.search.clone(),
+        only_changed: inspector.only_changed,
     };
-    let scroll_to = app.panels.inspector.scroll_to.take();
+    let scroll_to = inspector.scroll_to.take();
     for (g, group) in rows.params.groups().iter().enumerate() {
         let top = ui.cursor().min;
         match group.list {
@@ -267,10 +271,9 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         table::window_ui(ui.ctx(), &mut rows, table);
     }
     let (browse, sweep, messages) = (rows.browse, rows.sweep, rows.messages);
-    for (level, text) in messages {
-        app.messages.notify(level, text);
-    }
-    (browse, sweep)
+    notify(queue, messages);
+    browse.into_iter().for_each(|id| queue.ask(ShellRequest::Browse(id)));
+    sweep.into_iter().for_each(|id| queue.ask(ShellRequest::Sweep(id)));
 }
 
 fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
@@ -343,8 +346,8 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
 }
 
 /// Run settings, drawn as the same rows.
-fn plan_ui(ui: &mut Ui, app: &mut App) {
-    let mut plan = PlanTree { run: app.document.session.project.run.clone() };
+fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mut Queue) {
+    let mut plan = PlanTree { run: session.project.run.clone() };
     let defaults = PlanTree::default();
     let mut rows = Rows {
         params: &mut plan,
@@ -358,25 +361,22 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         cost: "",
         messages: vec![],
         warnings: &[],
-        hidden: RunPlan::unused(app.document.session.project.model.time_base()),
+        hidden: RunPlan::unused(session.project.model.time_base()),
         browse: None,
         sweep: None,
-        search: app.panels.inspector.search.clone(),
-        only_changed: app.panels.inspector.only_changed,
+        search: inspector.search.clone(),
+        only_changed: inspector.only_changed,
     };
     group_ui(ui, &mut rows, 0);
-    let messages = rows.messages;
-    for (level, text) in messages {
-        app.messages.notify(level, text);
-    }
-    if plan.run != app.document.session.project.run {
-        app.document.session.project.run = plan.run;
+    notify(queue, rows.messages);
+    if plan.run != session.project.run {
+        session.project.run = plan.run;
     }
 }
 
 /// Name, seed, notes.
-fn project_ui(ui: &mut Ui, app: &mut App) {
-    if !app.panels.inspector.search.trim().is_empty() || app.panels.inspector.only_changed {
+fn project_ui(ui: &mut Ui, project: &mut Project, inspector: &Inspector) {
+    if !inspector.search.trim().is_empty() || inspector.only_changed {
         return;
     }
     let group = GroupSpec {
@@ -388,7 +388,6 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
         list: false,
         role: crate::params::Role::Plain,
     };
-    let project = &mut app.document.session.project;
     header_ui(ui, &group, "", |ui| {
         row::plain(ui, "Name", |ui| {
             ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")
