@@ -22,6 +22,7 @@ pub mod playback;
 pub mod profile;
 pub mod replayed;
 pub mod run_stats;
+pub mod saved_view;
 pub mod selection;
 pub mod session;
 pub mod settings;

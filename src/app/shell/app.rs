@@ -11,6 +11,7 @@ use super::{
         problems::{Problem, problems},
         state::Panels,
     },
+    parts::ActionParts,
     preferences::Preferences,
     workspace::Workspaces,
 };
@@ -41,6 +42,12 @@ impl App {
             has_item: panels.has_item(document.session.project.model.params()),
         };
         around.with(document)
+    }
+
+    /// The parts that actions on documents, runs and files work on.
+    pub(crate) fn parts(&mut self) -> ActionParts<'_> {
+        let Self { document, workspace, overlays, messages, flow, host, .. } = self;
+        ActionParts { document, workspace, overlays, messages, flow, host }
     }
 
     /// The open document and its simulation.

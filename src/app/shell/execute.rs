@@ -2,7 +2,7 @@
 
 use super::{
     App,
-    actions::{figures, files, intents, probing, profiling, recording, runs},
+    actions::{figures, files, probing, profiling, recording, requests, runs},
     dialogs::{
         Dialog,
         answers::Purpose,
@@ -36,23 +36,23 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         return app.messages.notify(Level::Warning, why);
     }
     match command {
-        UiCommand::NewLike => intents::confirm_unsaved(app, Intent::New(app.document.session.project.model.name())),
-        UiCommand::New(kind) => intents::confirm_unsaved(app, Intent::New(kind)),
-        UiCommand::Example(name) => intents::confirm_unsaved(app, Intent::Example(name)),
+        UiCommand::NewLike => requests::confirm_unsaved(app, Intent::New(app.document.session.project.model.name())),
+        UiCommand::New(kind) => requests::confirm_unsaved(app, Intent::New(kind)),
+        UiCommand::Example(name) => requests::confirm_unsaved(app, Intent::Example(name)),
         UiCommand::ImportData => app.overlays.import = Some(Import::default()),
-        UiCommand::Open => intents::confirm_unsaved(app, Intent::Pick),
+        UiCommand::Open => requests::confirm_unsaved(app, Intent::Pick),
         UiCommand::OpenRun(i) => {
             if let Some(path) = app.document.library.runs.get(i).map(|run| run.folder.clone()) {
-                intents::confirm_unsaved(app, Intent::Open(path));
+                requests::confirm_unsaved(app, Intent::Open(path));
             }
         }
         UiCommand::OpenRecent(i) => {
             if let Some(place) = app.host.recent.projects.get(i).cloned() {
-                intents::confirm_unsaved(app, Intent::Open(place.path));
+                requests::confirm_unsaved(app, Intent::Open(place.path));
             }
         }
-        UiCommand::Save => files::save(app),
-        UiCommand::SaveAs => files::pick(app, Purpose::SaveAs),
+        UiCommand::Save => files::save(&mut app.parts()),
+        UiCommand::SaveAs => files::pick(&mut app.parts(), Purpose::SaveAs),
         UiCommand::Export(format) => {
             runs::export(&app.document.library, &mut app.host, &mut app.messages, None, format)
         }
@@ -85,14 +85,14 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::StepMore => {
             app.document.session.live.step(app.panels.pacing.steps(&app.document.session).saturating_mul(10))
         }
-        UiCommand::Rewind => intents::confirm_unsaved(app, Intent::Rewind),
-        UiCommand::Rebuild => intents::confirm_unsaved(app, Intent::Rebuild),
+        UiCommand::Rewind => requests::confirm_unsaved(app, Intent::Rewind),
+        UiCommand::Rebuild => requests::confirm_unsaved(app, Intent::Rebuild),
         UiCommand::RerunRecorded => app.document.session.rerun_as_recorded(),
         UiCommand::ContinueOnCpu => app.document.session.continue_on_cpu(),
         UiCommand::Compare(steps) => profiling::compare(&mut app.document, &mut app.host, &mut app.messages, steps),
         UiCommand::MeasurePeak => profiling::measure_ceilings(&mut app.document, &mut app.host, &mut app.messages),
         UiCommand::CancelLoading => app.document.session.live.cancel_loading(),
-        UiCommand::Record => recording::toggle_recording(app),
+        UiCommand::Record => recording::toggle_recording(&mut app.parts()),
         UiCommand::Stimulate => intervene(&mut app.document.session, &mut app.messages, Intervention::Stimulate),
         UiCommand::Silence => intervene(&mut app.document.session, &mut app.messages, Intervention::Silence),
         UiCommand::SaveSelection => {
@@ -127,9 +127,9 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Delete => delete_item(app),
         UiCommand::RefreshRuns => runs::list(&mut app.document, &mut app.host, &mut app.messages),
         UiCommand::RevealRun(folder) => runs::reveal(&mut app.host, &mut app.messages, folder),
-        UiCommand::Replay(folder) => recording::replay(app, &folder),
-        UiCommand::Branch(folder, step) => intents::confirm_unsaved(app, Intent::Branch(folder, step)),
-        UiCommand::Resume(folder) => intents::confirm_unsaved(app, Intent::Resume(folder)),
+        UiCommand::Replay(folder) => recording::replay(&mut app.parts(), &folder),
+        UiCommand::Branch(folder, step) => requests::confirm_unsaved(app, Intent::Branch(folder, step)),
+        UiCommand::Resume(folder) => requests::confirm_unsaved(app, Intent::Resume(folder)),
         UiCommand::Requests => app.overlays.requests.open(app.document.session.project.model.requests().first()),
         UiCommand::CancelReplay => {
             if let Some(replay) = &app.document.library.replaying {

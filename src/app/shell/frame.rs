@@ -3,7 +3,7 @@
 
 use super::{
     App,
-    actions::{arrivals, attention, figures, files, intents, requests, sweep, unrecorded},
+    actions::{arrivals, attention, figures, files, requests, sweep, unrecorded},
     commands::{self, Around},
     dev,
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
@@ -36,9 +36,18 @@ impl eframe::App for App {
     }
 
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        arrivals::take(self);
-        intents::confirm_close(self, ctx);
-        intents::open_dropped(self, ctx);
+        let ignores_layout = self.preferences.reset_layout;
+        if let Some(intent) = arrivals::take(&mut self.parts(), ignores_layout) {
+            requests::confirm_changes(self, intent);
+        }
+        while let Some(done) = self.host.jobs.poll() {
+            done(self);
+        }
+        requests::confirm_close(self, ctx);
+        requests::open_dropped(self, ctx);
+        if self.document.session.live.is_loaded() {
+            self.document.update_marks();
+        }
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
@@ -182,7 +191,7 @@ fn end_frame(app: &mut App, ctx: &egui::Context) {
     if std::mem::take(&mut document.session.was_read_only) {
         messages.notify(Level::Info, "A finished run is read-only. Rerun it to change it");
     }
-    files::autosave(app, ctx);
+    autosave(app, ctx);
     let App { document, panels, messages, flow, host, .. } = app;
     document.journal.keep(&document.session);
     host.file_watch.follow(document.session.path.as_deref());
@@ -195,6 +204,17 @@ fn end_frame(app: &mut App, ctx: &egui::Context) {
     } else if live.running && !panels.pacing.updates_are_off {
         // No frame arrives while something beside steps takes long.
         ctx.request_repaint_after(Duration::from_millis(250));
+    }
+}
+
+/// Saves a document that has a file, at the interval of the settings.
+fn autosave(app: &mut App, ctx: &egui::Context) {
+    let session = &app.document.session;
+    let is_dirty = session.is_dirty() && session.path.is_some() && !app.overlays.is_modal();
+    match app.document.autosave.due(is_dirty, Duration::from_secs_f64(app.preferences.settings.work.autosave_s)) {
+        Ok(()) => files::save(&mut app.parts()),
+        Err(Duration::MAX) => {}
+        Err(left) => ctx.request_repaint_after(left),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod pacing;
 pub mod pages;
 pub mod palette;
 pub mod panels;
+pub mod parts;
 pub mod preferences;
 pub mod queue;
 pub mod start;

@@ -1,68 +1,76 @@
-//! What arrives between two frames: events of the engine, and results of jobs.
+//! Events of the engine that arrive between two frames.
 
 use super::{profiling, recording, resume, unrecorded};
 use crate::app::{
-    document::{activity::ActivityCheck, checkpoints, live, live::Live, time},
+    document::{
+        activity::ActivityCheck,
+        checkpoints,
+        command::Intent,
+        live::{self, Live, LiveEvent},
+        time,
+    },
     kit::level::Level,
-    shell::{App, dialogs::paths, workspace::Workspaces},
+    shell::{dialogs::paths, parts::ActionParts, workspace::Workspaces},
 };
 
-/// Takes up everything that has arrived.
-pub fn take(app: &mut App) {
-    app.messages.log.drain();
-    let events = app.document.session.live.poll();
-    app.document.session.live.schema.unused = app.document.session.project.model.unused_probes();
-    events.into_iter().for_each(|event| take_event(app, event));
-    let document = &mut app.document;
+/// Takes up the events of the engine; results of jobs follow. Returns the action that waited for one of them.
+/// `ignores_layout`: the layout saved with a project is not opened.
+pub fn take(parts: &mut ActionParts<'_>, ignores_layout: bool) -> Option<Intent> {
+    parts.messages.log.drain();
+    let events = parts.document.session.live.poll();
+    parts.document.session.live.schema.unused = parts.document.session.project.model.unused_probes();
+    let mut then = None;
+    for event in events {
+        match event {
+            LiveEvent::Loaded => loaded(parts, ignores_layout),
+            LiveEvent::Recorded(folder, took) => then = recording::recorded(parts, &folder, took).or(then),
+            other => take_event(parts, other),
+        }
+    }
+    let document = &mut *parts.document;
     if document.session.live.progress().is_none() && !document.session.live.is_loaded() {
-        app.flow.resuming = None; // the simulation of the run could not be built
+        parts.flow.resuming = None; // the simulation of the run could not be built
     }
     document.time.past.update();
     ActivityCheck::update(&mut document.time, &document.session);
-    feed_new_panels(&mut document.session.live, &mut app.workspace);
-    while let Some(done) = app.host.jobs.poll() {
-        done(app);
-    }
-    if app.document.session.live.is_loaded() {
-        app.document.update_marks();
-    }
+    feed_new_panels(&mut document.session.live, parts.workspace);
+    then
 }
 
-fn take_event(app: &mut App, event: live::LiveEvent) {
-    let App { document, workspace, overlays, messages, flow, .. } = app;
+fn take_event(parts: &mut ActionParts<'_>, event: LiveEvent) {
+    let ActionParts { document, workspace, overlays, messages, flow, .. } = &mut *parts;
     match event {
-        live::LiveEvent::Loaded => loaded(app),
-        live::LiveEvent::Frame(mut frame) => {
+        LiveEvent::Frame(mut frame) => {
             let is_new_epoch = document.absorb(&mut frame);
             workspace.absorb(&document.session.live.schema, &frame, is_new_epoch);
             document.session.live.give_back(frame);
         }
-        live::LiveEvent::SchemaChanged(changes) => {
+        LiveEvent::SchemaChanged(changes) => {
             changes.sets.iter().for_each(|set| document.session.selection.follow(set));
             document.time.past.schema_changed(&document.session.live.schema, &changes);
             workspace.schema_changed(&document.session.live.schema, &changes);
         }
-        live::LiveEvent::Message(Level::Info, text) => messages.log.add(Level::Info, text),
-        live::LiveEvent::Message(level, text) => messages.notify(level, text),
-        live::LiveEvent::Answered(progress, clock, answer) => overlays.requests.answered(&progress, clock, answer),
-        live::LiveEvent::Repeated(change) => document.session.follow_repeated(&change),
-        live::LiveEvent::Recorded(folder, took) => recording::recorded(app, &folder, took),
-        live::LiveEvent::Ended => {
+        LiveEvent::Message(Level::Info, text) => messages.log.add(Level::Info, text),
+        LiveEvent::Message(level, text) => messages.notify(level, text),
+        LiveEvent::Answered(progress, clock, answer) => overlays.requests.answered(&progress, clock, answer),
+        LiveEvent::Repeated(change) => document.session.follow_repeated(&change),
+        LiveEvent::Ended => {
             let now = document.session.live.clock.step as f64;
             document.time.axis.fit_run(document.time.past.first() as f64, now);
         }
-        live::LiveEvent::RecordingFailed(why) if flow.keeping.is_some() => unrecorded::run_not_kept(app, &why),
-        live::LiveEvent::RecordingFailed(why) => messages.notify(Level::Error, why),
+        LiveEvent::RecordingFailed(why) if flow.keeping.is_some() => unrecorded::run_not_kept(parts, &why),
+        LiveEvent::RecordingFailed(why) => messages.notify(Level::Error, why),
+        LiveEvent::Loaded | LiveEvent::Recorded(..) => {}
     }
 }
 
 /// A simulation was loaded.
-fn loaded(app: &mut App) {
-    let App { document, workspace, overlays, messages, preferences, host, .. } = app;
+fn loaded(parts: &mut ActionParts<'_>, ignores_layout: bool) {
+    let ActionParts { document, workspace, overlays, messages, host, .. } = &mut *parts;
     overlays.requests.forget();
     document.session.leave_run();
     paths::forget(&mut overlays.requests.paths, &mut document.session.selection);
-    let layout = document.session.layout.take().filter(|_| !preferences.reset_layout);
+    let layout = document.session.layout.take().filter(|_| !ignores_layout);
     document.time.reset();
     if std::mem::take(&mut document.session.is_new) {
         document.time.axis = time::TimeAxis::default();
@@ -75,7 +83,7 @@ fn loaded(app: &mut App) {
     profiling::set_machine(document, host, &device);
     document.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
     messages.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
-    resume::continue_recording(app);
+    resume::continue_recording(parts);
 }
 
 /// Reads the shown run again for panels that were opened after it was read.

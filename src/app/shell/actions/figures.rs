@@ -42,7 +42,7 @@ pub fn draw(ctx: &Context, overlays: &mut Overlays, host: &mut Host, messages: &
         let ask: Done = Box::new(|app| {
             app.overlays.figures.end_drawing();
             match figure {
-                Ok(figure) => files::pick(app, Purpose::Figure(figure)),
+                Ok(figure) => files::pick(&mut app.parts(), Purpose::Figure(figure)),
                 Err(why) => app.messages.notify(Level::Error, format!("The figure was not drawn: {why}")),
             }
         });

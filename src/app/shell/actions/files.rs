@@ -1,15 +1,15 @@
 //! File dialogs, and the files that the window writes.
 
-use super::{intents, open, runs};
+use super::{open, requests, runs};
 use crate::{
     app::{
         document::command::Intent,
         host::consent::Consent,
         kit::level::Level,
         shell::{
-            App,
             dialogs::{Dialog, answers::Purpose},
             figure,
+            parts::ActionParts,
             workspace::saved,
         },
     },
@@ -28,108 +28,98 @@ const SHORTEST: Duration = Duration::from_millis(400);
 const SAVE_FAILED: &str = "Could not save";
 
 /// Opens a file dialog: the system's, or a field for the path.
-pub fn pick(app: &mut App, purpose: Purpose) {
-    if !app.host.native_dialogs {
-        return ask_path(app, purpose);
+pub fn pick(parts: &mut ActionParts<'_>, purpose: Purpose) {
+    if !parts.host.native_dialogs {
+        return ask_path(parts, purpose);
     }
-    let place = app.document.session.default_path();
+    let place = parts.document.session.default_path();
     let ask = move || {
         let since = Instant::now();
         let path = system_dialog(&purpose, &place);
         (purpose, path, since.elapsed())
     };
-    app.host.job(&mut app.messages, "dialog", ask, |app, (purpose, path, took)| match path {
-        Some(path) => picked(app, purpose, path),
-        None if took < SHORTEST => ask_path(app, purpose),
+    parts.host.job(parts.messages, "dialog", ask, |app, (purpose, path, took)| match path {
+        Some(path) => picked(&mut app.parts(), purpose, path),
+        None if took < SHORTEST => ask_path(&mut app.parts(), purpose),
         None if purpose == Purpose::SaveAs => app.flow.after_save = None,
         None => {}
     });
 }
 
 /// Asks for a path in a field.
-fn ask_path(app: &mut App, purpose: Purpose) {
-    let here = app.document.session.default_path();
+fn ask_path(parts: &mut ActionParts<'_>, purpose: Purpose) {
+    let here = parts.document.session.default_path();
     let text = match &purpose {
         Purpose::SaveText(name, _) => here.with_file_name(name).display().to_string(),
         Purpose::Figure(figure) => here.with_file_name(figure.file_name()).display().to_string(),
         Purpose::SaveAs => here.display().to_string(),
-        _ => app.document.session.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
+        _ => parts.document.session.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
     };
-    app.overlays.dialog = Some(Dialog::Path { purpose, text });
+    parts.overlays.dialog = Some(Dialog::Path { purpose, text });
 }
 
 /// Saves to the project's file; asks for a path when it has none.
-pub fn save(app: &mut App) {
-    match app.document.session.path.clone() {
-        Some(path) => save_to(app, path),
-        None => pick(app, Purpose::SaveAs),
+pub fn save(parts: &mut ActionParts<'_>) {
+    match parts.document.session.path.clone() {
+        Some(path) => save_to(parts, path),
+        None => pick(parts, Purpose::SaveAs),
     }
 }
 
-fn save_to(app: &mut App, path: PathBuf) {
-    let (document, left_out) = app.document.session.accepted_document();
-    let document = Project { workspace: app.workspace.to_text(), ..document };
+fn save_to(parts: &mut ActionParts<'_>, path: PathBuf) {
+    let (document, left_out) = parts.document.session.accepted_document();
+    let document = Project { workspace: parts.workspace.to_text(), ..document };
     let save = move || {
         let saved = project::save(&document, &path).map_err(|e| e.to_string());
         (path, document, saved)
     };
-    if !app
-        .host
-        .job(&mut app.messages, "save", save, |app, (path, document, result)| saved(app, path, &document, result))
-    {
+    if !parts.host.job(parts.messages, "save", save, |app, (path, document, result)| {
+        if let Some(intent) = saved(&mut app.parts(), path, &document, result) {
+            requests::run_intent(app, intent);
+        }
+    }) {
         return;
     }
     if !left_out.is_empty() {
         let what = "was rejected by the simulation: the project is saved with the value in use";
-        app.messages.notify(Level::Warning, format!("The value of {} {what}", left_out.join(", ")));
+        parts.messages.notify(Level::Warning, format!("The value of {} {what}", left_out.join(", ")));
     }
 }
 
-/// The project was written, or could not be.
-pub fn saved(app: &mut App, path: PathBuf, document: &Project, saved: Result<(), String>) {
+/// The project was written, or could not be. Returns the action that waited for it.
+fn saved(parts: &mut ActionParts<'_>, path: PathBuf, document: &Project, saved: Result<(), String>) -> Option<Intent> {
     if let Err(e) = saved {
-        app.flow.after_save = None;
-        return app.messages.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
+        parts.flow.after_save = None;
+        parts.messages.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
+        return None;
     }
-    app.workspace.mark_saved();
-    app.host.recent.add(&path);
-    app.messages.log.add(Level::Info, format!("Saved {}", path.display()));
-    allow_own(&mut app.host.consent, &path, document);
-    app.document.session.saved(path, document);
-    app.messages.toasts.resolve(&[SAVE_FAILED]);
-    if let Some(intent) = app.flow.after_save.take() {
-        intents::run_intent(app, intent);
-    }
+    parts.workspace.mark_saved();
+    parts.host.recent.add(&path);
+    parts.messages.log.add(Level::Info, format!("Saved {}", path.display()));
+    allow_own(&mut parts.host.consent, &path, document);
+    parts.document.session.saved(path, document);
+    parts.messages.toasts.resolve(&[SAVE_FAILED]);
+    parts.flow.after_save.take()
 }
 
 /// Saves, then runs the intent.
-pub fn save_then(app: &mut App, intent: Intent) {
-    app.flow.after_save = Some(intent);
-    save(app);
-}
-
-/// Saves a document that has a file, at the interval of the settings.
-pub fn autosave(app: &mut App, ctx: &egui::Context) {
-    let is_dirty = app.document.session.is_dirty() && app.document.session.path.is_some() && !app.overlays.is_modal();
-    match app.document.autosave.due(is_dirty, Duration::from_secs_f64(app.preferences.settings.work.autosave_s)) {
-        Ok(()) => save(app),
-        Err(Duration::MAX) => {}
-        Err(left) => ctx.request_repaint_after(left),
-    }
+pub fn save_then(parts: &mut ActionParts<'_>, intent: Intent) {
+    parts.flow.after_save = Some(intent);
+    save(parts);
 }
 
 /// Handles a path chosen in a dialog.
-pub fn picked(app: &mut App, purpose: Purpose, path: PathBuf) {
+pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) {
     match purpose {
-        Purpose::Open => open::open_path(app, path),
+        Purpose::Open => open::open_path(parts, path),
         Purpose::SaveAs => {
             let path = if path.extension().is_none() { path.with_extension("ron") } else { path };
-            app.document.session.rename_for(&path);
-            save_to(app, path);
+            parts.document.session.rename_for(&path);
+            save_to(parts, path);
         }
         Purpose::Figure(figure) => {
-            app.host.job(
-                &mut app.messages,
+            parts.host.job(
+                parts.messages,
                 "figure",
                 move || figure::write(&figure.0, &path),
                 |app, result| runs::exported(&mut app.messages, result),
@@ -140,27 +130,27 @@ pub fn picked(app: &mut App, purpose: Purpose, path: PathBuf) {
                 Ok(()) => Ok(format!("Wrote {}", path.display())),
                 Err(e) => Err(format!("{}: {}", path.display(), io_reason(&e))),
             };
-            app.host.job(&mut app.messages, "write", write, |app, result| runs::exported(&mut app.messages, result));
+            parts.host.job(parts.messages, "write", write, |app, result| runs::exported(&mut app.messages, result));
         }
         Purpose::Import => {
-            app.overlays.import.get_or_insert_default().add(&path);
+            parts.overlays.import.get_or_insert_default().add(&path);
         }
         Purpose::Parameter(id) => {
             let value = crate::params::Value::Text(path.display().to_string());
-            app.document.session.project.model.params_mut().set(&Change { id, value });
+            parts.document.session.project.model.params_mut().set(&Change { id, value });
         }
     }
 }
 
 /// Saves the current layout under a name: in the project, or in a file for all projects.
-pub fn keep_layout(app: &mut App, name: &str, in_project: bool) {
-    let layout = app.workspace.save_layout(name, in_project);
-    let folder = app.host.config_dir.as_ref().map(|d| d.join("layouts"));
+pub fn keep_layout(parts: &mut ActionParts<'_>, name: &str, in_project: bool) {
+    let layout = parts.workspace.save_layout(name, in_project);
+    let folder = parts.host.config_dir.as_ref().map(|d| d.join("layouts"));
     match folder.filter(|_| !in_project) {
-        None => app.messages.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
+        None => parts.messages.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
         Some(folder) => {
             let write = move || saved::write_to_folder(&folder, &layout).map(|_| layout.name);
-            app.host.job(&mut app.messages, "layout", write, |app, kept| match kept {
+            parts.host.job(parts.messages, "layout", write, |app, kept| match kept {
                 Ok(name) => app.messages.notify(Level::Info, format!("Saved layout “{name}”")),
                 Err(e) => app.messages.notify(Level::Error, format!("Could not save the layout: {e}")),
             });

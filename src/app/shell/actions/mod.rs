@@ -6,7 +6,6 @@ pub mod branch;
 pub mod documents;
 pub mod figures;
 pub mod files;
-pub mod intents;
 pub mod open;
 pub mod probing;
 pub mod profiling;

@@ -3,10 +3,10 @@
 use super::{runs, unrecorded};
 use crate::{
     app::{
-        document::library::Replaying,
+        document::{command::Intent, library::Replaying},
         host::consent::{Received, ReceivedPurpose},
         kit::{level::Level, text},
-        shell::{App, dialogs::Dialog},
+        shell::{dialogs::Dialog, parts::ActionParts},
     },
     project::{Elements, RunFolder, RunStart, RunWriter, outside_paths_of_run, replay::ReplayResult},
     sim::{Progress, Tap},
@@ -30,55 +30,55 @@ pub struct PreparedRecording {
 }
 
 /// Replays a recorded run on a thread and compares it. Asks first whether it may read files outside its folder.
-pub fn replay(app: &mut App, folder: &Path) {
+pub fn replay(parts: &mut ActionParts<'_>, folder: &Path) {
     let read = RunFolder::open(folder).map_err(|e| e.to_string());
     let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
     let (run, project) = match read {
         Ok(read) => read,
-        Err(why) => return app.messages.notify(Level::Error, why),
+        Err(why) => return parts.messages.notify(Level::Error, why),
     };
     let outside = outside_paths_of_run(&run, &project);
-    if !app.host.consent.allows_run(folder, &outside) {
+    if !parts.host.consent.allows_run(folder, &outside) {
         let received = Received { path: folder.to_owned(), outside, purpose: ReceivedPurpose::ReplayRun };
-        return app.overlays.open_dialog(Dialog::OutsideFiles(received));
+        return parts.overlays.open_dialog(Dialog::OutsideFiles(received));
     }
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let (devices, progress) = (app.host.devices.clone(), Arc::new(Progress::default()));
+    let (devices, progress) = (parts.host.devices.clone(), Arc::new(Progress::default()));
     let (shared, called) = (progress.clone(), name.clone());
     let job = move || devices.replay(&run, &shared).map_err(|e| e.to_string());
-    if app.host.job(&mut app.messages, "replay", job, move |app, verdict| replayed(app, &called, verdict)) {
-        app.document.library.replaying = Some(Replaying { name, progress });
+    if parts.host.job(parts.messages, "replay", job, move |app, verdict| replayed(&mut app.parts(), &called, verdict)) {
+        parts.document.library.replaying = Some(Replaying { name, progress });
     }
 }
 
 /// Shows the result of a replay.
-fn replayed(app: &mut App, name: &str, verdict: Result<ReplayResult, String>) {
-    let was_cancelled = app.document.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
+fn replayed(parts: &mut ActionParts<'_>, name: &str, verdict: Result<ReplayResult, String>) {
+    let was_cancelled = parts.document.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
     match verdict {
         _ if was_cancelled => {}
         Ok(result @ ReplayResult::Identical { .. }) => {
-            app.messages.notify(Level::Info, format!("Replay of {name}: {}", result.text()));
+            parts.messages.notify(Level::Info, format!("Replay of {name}: {}", result.text()));
         }
         Ok(ReplayResult::Differs(what)) => {
-            app.messages.notify(Level::Error, format!("Replay of {name} differs: {what}"))
+            parts.messages.notify(Level::Error, format!("Replay of {name} differs: {what}"))
         }
-        Err(why) => app.messages.notify(Level::Error, format!("Could not replay {name}: {why}")),
+        Err(why) => parts.messages.notify(Level::Error, format!("Could not replay {name}: {why}")),
     }
 }
 
 /// Starts or stops a recording.
-pub fn toggle_recording(app: &mut App) {
-    if app.document.session.live.recording.is_some() {
-        return app.document.session.live.stop_recording();
+pub fn toggle_recording(parts: &mut ActionParts<'_>) {
+    if parts.document.session.live.recording.is_some() {
+        return parts.document.session.live.stop_recording();
     }
-    if let Err(e) = prepare_recording(app, false) {
-        app.messages.notify(Level::Error, format!("Could not record: {e}"));
+    if let Err(e) = prepare_recording(parts, false) {
+        parts.messages.notify(Level::Error, format!("Could not record: {e}"));
     }
 }
 
 /// Prepares a run folder on a thread. With `keeps_only`, it holds the data of the safety recording and the last state.
-pub fn prepare_recording(app: &mut App, keeps_only: bool) -> Result<(), String> {
-    let session = &app.document.session;
+pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Result<(), String> {
+    let session = &parts.document.session;
     let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
     // The log changes parameters only; other properties of a recording are the present ones.
     let now = session.project.clone();
@@ -88,7 +88,7 @@ pub fn prepare_recording(app: &mut App, keeps_only: bool) -> Result<(), String> 
     let origin = session.live.origin.clone();
     let safety = session.live.safety_recording().cloned();
     let (runs, name) = (session.runs_folder(), session.project.name.clone());
-    let (base, device, schema) = (session.folder(), app.host.devices.chosen(), session.live.schema.clone());
+    let (base, device, schema) = (session.folder(), parts.host.devices.chosen(), session.live.schema.clone());
     let prepare = move || {
         // Queries of `record` read files and search all elements.
         let connectivity = schema.connectivity.as_ref();
@@ -123,36 +123,37 @@ pub fn prepare_recording(app: &mut App, keeps_only: bool) -> Result<(), String> 
         let writer = writer.map(Box::new).map_err(|e| e.to_string());
         PreparedRecording { taps, problems, folder, writer }
     };
-    app.host.try_job("record", prepare, record)
+    parts.host.try_job("record", prepare, |app, prepared| record(&mut app.parts(), prepared))
 }
 
 /// Starts the recording that was prepared.
-pub fn record(app: &mut App, prepared: PreparedRecording) {
+pub fn record(parts: &mut ActionParts<'_>, prepared: PreparedRecording) {
     let PreparedRecording { taps, problems, folder, writer } = prepared;
     for problem in problems {
-        app.messages.log.add(Level::Warning, problem);
+        parts.messages.log.add(Level::Warning, problem);
     }
-    app.flow.resuming = None;
+    parts.flow.resuming = None;
     match writer {
         Ok(writer) => {
-            app.document.session.live.record(taps, writer, folder);
-            if app.flow.keeping.is_some() {
-                app.document.session.live.stop_recording();
+            parts.document.session.live.record(taps, writer, folder);
+            if parts.flow.keeping.is_some() {
+                parts.document.session.live.stop_recording();
             }
         }
-        Err(e) if app.flow.keeping.is_some() => unrecorded::run_not_kept(app, &e),
-        Err(e) => app.messages.notify(Level::Error, format!("Could not record: {e}")),
+        Err(e) if parts.flow.keeping.is_some() => unrecorded::run_not_kept(parts, &e),
+        Err(e) => parts.messages.notify(Level::Error, format!("Could not record: {e}")),
     }
 }
 
-/// A recording is complete.
-pub fn recorded(app: &mut App, folder: &Path, took: Duration) {
-    if app.flow.keeping.is_some() {
-        return unrecorded::run_kept(app, folder);
+/// A recording is complete. Returns the action that waited for it.
+pub fn recorded(parts: &mut ActionParts<'_>, folder: &Path, took: Duration) -> Option<Intent> {
+    if parts.flow.keeping.is_some() {
+        return unrecorded::run_kept(parts, folder);
     }
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    app.messages.notify(Level::Info, format!("Recorded {name} in {} of computing", text::wall_time(took)));
-    runs::list(&mut app.document, &mut app.host, &mut app.messages);
+    parts.messages.notify(Level::Info, format!("Recorded {name} in {} of computing", text::wall_time(took)));
+    runs::list(parts.document, parts.host, parts.messages);
+    None
 }
 
 /// `runs/0007-sugar-to-motor`: the next number and the project's name.

@@ -1,9 +1,10 @@
-//! Does what panels, views and dialogs ask for.
+//! Does what panels, views and dialogs ask for; actions that close the document are confirmed first where work would be
+//! lost.
 
-use super::{documents, files, intents, open, runs, selecting, sweep, unrecorded};
+use super::{branch, documents, files, open, resume, runs, selecting, sweep, trees, unrecorded};
 use crate::{
     app::{
-        document::{interventions, open_document::Document},
+        document::{command::Intent, interventions, open_document::Document},
         kit::{level::Level, text},
         shell::{
             App,
@@ -11,6 +12,7 @@ use crate::{
                 Dialog,
                 answers::{Answer, Purpose},
                 preferences::{Page, SettingsDialog},
+                trees::is_tree_file,
             },
             messages::Messages,
             panels::{inspector, state::Panels},
@@ -19,6 +21,7 @@ use crate::{
         views::{self, ViewRequest},
     },
     params::Role,
+    project,
 };
 
 /// Does what a panel asks for.
@@ -27,12 +30,12 @@ pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
     match request {
         ShellRequest::Notify(level, text) => messages.notify(level, text),
         ShellRequest::View(request) => handle_view(app, request),
-        ShellRequest::Intent(intent) => intents::confirm_unsaved(app, intent),
+        ShellRequest::Intent(intent) => confirm_unsaved(app, intent),
         ShellRequest::FindParameter(text) => panels.find_parameter(&text),
         ShellRequest::ShowGroup(name) => panels.show_group(name),
         ShellRequest::Set(change) => drop(document.session.project.model.params_mut().set(&change)),
-        ShellRequest::Browse(id) => files::pick(app, Purpose::Parameter(id)),
-        ShellRequest::BrowseImport => files::pick(app, Purpose::Import),
+        ShellRequest::Browse(id) => files::pick(&mut app.parts(), Purpose::Parameter(id)),
+        ShellRequest::BrowseImport => files::pick(&mut app.parts(), Purpose::Import),
         ShellRequest::Sweep(id) => sweep::ask(document, overlays, messages, id),
         ShellRequest::Select(set, elements) => {
             document.session.selection.replace(set, elements);
@@ -52,7 +55,7 @@ pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
             if let Some(opening) = &mut flow.opening {
                 opening.error = None;
                 let path = opening.path.clone();
-                open::open_path(app, path);
+                open::open_path(&mut app.parts(), path);
             }
         }
         ShellRequest::ForgetRecent(path) => host.recent.remove(&path),
@@ -77,7 +80,7 @@ fn handle_view(app: &mut App, request: ViewRequest) {
             selecting::path_between(document, overlays, host, messages, set, from, to);
         }
         ViewRequest::Parameters => panels.open.inspector = true,
-        ViewRequest::SaveText { name, text } => files::pick(app, Purpose::SaveText(name, text.into())),
+        ViewRequest::SaveText { name, text } => files::pick(&mut app.parts(), Purpose::SaveText(name, text.into())),
     }
 }
 
@@ -112,31 +115,105 @@ fn save_set(document: &mut Document, messages: &mut Messages, query: &str, set: 
 /// Does what the answer of a dialog asks for.
 pub fn answer(app: &mut App, answer: Answer, dialog: Dialog) {
     match (answer, dialog) {
-        (Answer::Restore, Dialog::Restore(left, _)) => documents::restore(app, left),
-        (Answer::Both, Dialog::Restore(left, _)) => documents::restore_beside_file(app, left),
+        (Answer::Restore, Dialog::Restore(left, _)) => documents::restore(&mut app.parts(), left),
+        (Answer::Both, Dialog::Restore(left, _)) => documents::restore_beside_file(&mut app.parts(), left),
         (Answer::Forget, Dialog::Restore(left, _)) => {
             unrecorded::delete_unsaved_work(&mut app.host, &mut app.messages, &left.file);
         }
-        (Answer::Restore, Dialog::LeftRun(left)) => unrecorded::keep_left_run(app, &left),
-        (Answer::Forget, Dialog::LeftRun(left)) => unrecorded::delete_left_run(app, &left),
+        (Answer::Restore, Dialog::LeftRun(left)) => unrecorded::keep_left_run(&mut app.parts(), &left),
+        (Answer::Forget, Dialog::LeftRun(left)) => unrecorded::delete_left_run(&mut app.parts(), &left),
         (Answer::Reload, Dialog::FileChanged(_, found, _)) => {
             app.document.session.reload(*found);
             app.messages.log.add(Level::Info, "Reloaded the project file");
         }
         (Answer::Cancel, Dialog::FileChanged(..)) => app.document.session.mark_unsaved(),
-        (Answer::Restore, Dialog::OutsideFiles(received)) => open::allow_outside(app, received),
-        (_, Dialog::OutsideFiles(received)) => open::deny_outside(app, &received),
+        (Answer::Restore, Dialog::OutsideFiles(received)) => open::allow_outside(&mut app.parts(), received),
+        (_, Dialog::OutsideFiles(received)) => open::deny_outside(&mut app.parts(), &received),
         (Answer::Forget, Dialog::Crash(file, _)) => drop(std::fs::remove_file(file)),
         (Answer::KeepReport, Dialog::Crash(file, _)) => drop(std::fs::rename(&file, file.with_extension("read"))),
-        (Answer::Save(intent), _) => files::save_then(app, intent),
-        (Answer::Discard(intent), _) => intents::run_intent(app, intent),
-        (Answer::KeepRun(intent), _) => unrecorded::keep_as_run(app, Some(intent)),
-        (Answer::DiscardRun(intent), _) => intents::confirm_changes(app, intent),
-        (Answer::Path(purpose, path), _) => files::picked(app, purpose, path),
-        (Answer::Layout(name, in_project), _) => files::keep_layout(app, &name, in_project),
+        (Answer::Save(intent), _) => files::save_then(&mut app.parts(), intent),
+        (Answer::Discard(intent), _) => run_intent(app, intent),
+        (Answer::KeepRun(intent), _) => unrecorded::keep_as_run(&mut app.parts(), Some(intent)),
+        (Answer::DiscardRun(intent), _) => confirm_changes(app, intent),
+        (Answer::Path(purpose, path), _) => files::picked(&mut app.parts(), purpose, path),
+        (Answer::Layout(name, in_project), _) => files::keep_layout(&mut app.parts(), &name, in_project),
         (Answer::Sweep(values), _) => {
             sweep::start(&mut app.workspace, &mut app.document, &mut app.host, &mut app.messages, values);
         }
         _ => {}
+    }
+}
+
+/// Runs the intent now, or asks first when work would be lost: the run, then the changes of the project.
+pub fn confirm_unsaved(app: &mut App, intent: Intent) {
+    match app.document.session.live.unrecorded() {
+        Some(unrecorded) => app.overlays.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
+        None => confirm_changes(app, intent),
+    }
+}
+
+/// Runs the intent now, or asks first when changes of the project would be lost, or a recording or sweep would end.
+pub fn confirm_changes(app: &mut App, intent: Intent) {
+    if would_lose_changes(app, &intent) {
+        app.overlays.dialog = Some(Dialog::Unsaved(intent));
+    } else {
+        run_intent(app, intent);
+    }
+}
+
+/// Unsaved changes, a recording in progress, or a sweep that ends with the window.
+fn would_lose_changes(app: &App, intent: &Intent) -> bool {
+    let is_recording = app.document.session.live.recording.is_some();
+    let ends_sweep = *intent == Intent::Close && app.document.library.sweeping.is_some();
+    intent.closes_document() && (app.document.session.is_dirty() || is_recording || ends_sweep)
+}
+
+/// Asks before the window closes when work would be lost.
+pub fn confirm_close(app: &mut App, ctx: &egui::Context) {
+    let leaves = ctx.input(|i| i.viewport().close_requested()) && !app.flow.may_close;
+    let asks = || app.document.session.live.unrecorded().is_some() || would_lose_changes(app, &Intent::Close);
+    if leaves && (app.flow.keeping.is_some() || asks()) {
+        ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
+        if app.flow.keeping.is_none() {
+            confirm_unsaved(app, Intent::Close);
+        }
+    }
+}
+
+/// Opens a project or a run folder dropped on the window.
+pub fn open_dropped(app: &mut App, ctx: &egui::Context) {
+    let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
+    match dropped {
+        Some(path) if is_tree_file(&path) => trees::open(&mut app.overlays, &mut app.host, &mut app.messages, path),
+        Some(path) if path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
+            confirm_unsaved(app, Intent::Open(path))
+        }
+        Some(path) => app
+            .messages
+            .notify(Level::Warning, format!("{} is not a project: project files end in .ron", path.display())),
+        None => {}
+    }
+}
+
+/// Runs an intent after the confirmation.
+pub fn run_intent(app: &mut App, intent: Intent) {
+    match intent {
+        Intent::Close => app.flow.may_close = true,
+        Intent::Rewind => app.document.session.live.rewind(),
+        Intent::Rebuild => app.document.session.build(false),
+        Intent::Branch(folder, step) => branch::branch(&mut app.host, &mut app.messages, &folder, step),
+        Intent::Resume(folder) => resume::resume(&mut app.parts(), &folder),
+        Intent::Pick => files::pick(&mut app.parts(), Purpose::Open),
+        Intent::Open(path) => open::open_path(&mut app.parts(), path),
+        Intent::Example(name) => {
+            if let Some(parameter) = documents::open_example(&mut app.parts(), name) {
+                app.panels.find_parameter(&parameter);
+            }
+        }
+        Intent::Import(folder) => documents::build_imported(&mut app.parts(), &folder),
+        Intent::New(kind) => {
+            let project = project::new_project(kind).unwrap_or_default();
+            documents::set(&mut app.parts(), project, None);
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     app::{
         kit::{level::Level, text},
-        shell::{App, flow::Resuming},
+        shell::{flow::Resuming, parts::ActionParts},
     },
     project::{LockedRun, RunFolder, RunStart, RunWriter, Status, VerifiedRun, outside_paths_of_run},
     sim::Progress,
@@ -28,15 +28,15 @@ fn open(folder: &Path) -> Result<RunFolder, String> {
 }
 
 /// Reads the last checkpoint of a run, on a thread.
-pub fn resume(app: &mut App, folder: &Path) {
+pub fn resume(parts: &mut ActionParts<'_>, folder: &Path) {
     let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
     let (run, project) = match read {
         Ok(read) => read,
-        Err(why) => return app.messages.notify(Level::Error, format!("Could not resume: {why}")),
+        Err(why) => return parts.messages.notify(Level::Error, format!("Could not resume: {why}")),
     };
-    if !app.host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
+    if !parts.host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
         let what = "The run reads files outside its folder. Open it first, and allow that";
-        return app.messages.notify(Level::Warning, what.to_owned());
+        return parts.messages.notify(Level::Warning, what.to_owned());
     }
     // The run stays locked until its recording continues.
     let job = move || {
@@ -44,36 +44,36 @@ pub fn resume(app: &mut App, folder: &Path) {
         let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
         verified.map(Box::new)
     };
-    app.host.job(&mut app.messages, "resume", job, resumed);
+    parts.host.job(parts.messages, "resume", job, |app, result| resumed(&mut app.parts(), result));
 }
 
 /// Opens the project of a run as it was at the checkpoint, and builds its simulation.
-pub fn resumed(app: &mut App, read: Result<Box<VerifiedRun>, String>) {
+pub fn resumed(parts: &mut ActionParts<'_>, read: Result<Box<VerifiedRun>, String>) {
     let resumed = match read {
         Ok(resumed) => resumed,
-        Err(why) => return app.messages.notify(Level::Error, format!("Could not resume: {why}")),
+        Err(why) => return parts.messages.notify(Level::Error, format!("Could not resume: {why}")),
     };
     for note in resumed.from.messages() {
-        app.messages.notify(Level::Warning, note);
+        parts.messages.notify(Level::Warning, note);
     }
-    documents::clear(app);
-    app.document.session.resume(&resumed.run, &resumed.from);
-    app.flow.resuming = Some(Resuming::Building(resumed));
-    runs::list(&mut app.document, &mut app.host, &mut app.messages);
+    documents::clear(parts);
+    parts.document.session.resume(&resumed.run, &resumed.from);
+    parts.flow.resuming = Some(Resuming::Building(resumed));
+    runs::list(parts.document, parts.host, parts.messages);
 }
 
 /// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
-pub fn continue_recording(app: &mut App) {
-    let Some(Resuming::Building(resumed)) = app.flow.resuming.take() else { return };
-    let (device, schema) = (app.host.devices.chosen(), app.document.session.live.schema.clone());
+pub fn continue_recording(parts: &mut ActionParts<'_>) {
+    let Some(Resuming::Building(resumed)) = parts.flow.resuming.take() else { return };
+    let (device, schema) = (parts.host.devices.chosen(), parts.document.session.live.schema.clone());
     let step = resumed.from.info.step;
-    if app.document.session.live.clock.step != step && schema.since_step != step {
+    if parts.document.session.live.clock.step != step && schema.since_step != step {
         let why = "Could not resume: the checkpoint does not fit the simulation";
-        return app.messages.notify(Level::Error, why.to_owned());
+        return parts.messages.notify(Level::Error, why.to_owned());
     }
-    app.flow.resuming = Some(Resuming::Preparing);
+    parts.flow.resuming = Some(Resuming::Preparing);
     let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    app.messages.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
+    parts.messages.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
     let job = move || {
         let verified = *resumed;
         let (folder, base, now) = (verified.run.path.clone(), verified.run.base(), verified.from.now.clone());
@@ -92,7 +92,7 @@ pub fn continue_recording(app: &mut App) {
         let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
         PreparedRecording { taps, problems: vec![], folder, writer }
     };
-    if !app.host.job(&mut app.messages, "record", job, recording::record) {
-        app.flow.resuming = None;
+    if !parts.host.job(parts.messages, "record", job, |app, result| recording::record(&mut app.parts(), result)) {
+        parts.flow.resuming = None;
     }
 }

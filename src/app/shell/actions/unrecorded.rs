@@ -1,6 +1,6 @@
 //! Runs that were not recorded, kept as a run when the user asks for it; and what a crashed window left.
 
-use super::{intents, recording, runs};
+use super::{recording, requests, runs};
 use crate::{
     app::{
         document::{
@@ -11,12 +11,12 @@ use crate::{
         host::crash,
         kit::level::Level,
         shell::{
-            App,
             dialogs::{Dialog, answers::LeftRun},
             flow::Keeping,
             host::Host,
             messages::Messages,
             overlays::Overlays,
+            parts::ActionParts,
         },
     },
     project::{RunFolder, Status, move_run},
@@ -27,19 +27,23 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = "unrecorded";
 
 /// Looks for what a crashed window left in the state folder: unsaved work, runs and reports. New runs are kept there.
-pub fn look_for_left_work(app: &mut App, state_dir: Option<PathBuf>) -> Result<(), String> {
+pub fn look_for_left_work(
+    parts: &mut ActionParts<'_>,
+    state_dir: Option<PathBuf>,
+    limit_bytes: u64,
+) -> Result<(), String> {
     let runs = state_dir.as_ref().map(|folder| folder.join(FOLDER));
-    app.document.session.live.safety = Safety::new(runs.clone(), app.host.devices.clone());
-    app.document.session.live.safety.limit_bytes = app.preferences.settings.unrecorded_bytes();
+    parts.document.session.live.safety = Safety::new(runs.clone(), parts.host.devices.clone());
+    parts.document.session.live.safety.limit_bytes = limit_bytes;
     let (Some(folder), Some(runs)) = (state_dir, runs) else { return Ok(()) };
     let reports = folder.clone();
-    app.host.try_job(
+    parts.host.try_job(
         "journal",
         move || journal::find(&folder),
         |app, result| offer_unsaved_work(&mut app.overlays, result),
     )?;
-    app.host.try_job("unrecorded", move || find(&runs), |app, result| offer_left_run(&mut app.overlays, result))?;
-    app.host.try_job(
+    parts.host.try_job("unrecorded", move || find(&runs), |app, result| offer_left_run(&mut app.overlays, result))?;
+    parts.host.try_job(
         "reports",
         move || crash::find(&reports),
         |app, result| show_crash_report(&mut app.overlays, result),
@@ -47,24 +51,24 @@ pub fn look_for_left_work(app: &mut App, state_dir: Option<PathBuf>) -> Result<(
 }
 
 /// Writes the data that were kept of the run, and its last state, as a run; then continues with an action.
-pub fn keep_as_run(app: &mut App, then: Option<Intent>) {
-    let live = &mut app.document.session.live;
+pub fn keep_as_run(parts: &mut ActionParts<'_>, then: Option<Intent>) {
+    let live = &mut parts.document.session.live;
     live.pause();
     let has_failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
     let kept = live.safety_recording().cloned();
     let started = match kept.filter(|_| has_failed) {
         // Without a simulation there is no state to save; only the safety recording is left.
         Some(kept) => move_safety_recording(
-            app,
+            parts,
             kept.folder,
-            app.document.session.runs_folder(),
-            &app.document.session.project.name.clone(),
+            parts.document.session.runs_folder(),
+            &parts.document.session.project.name.clone(),
         ),
-        None => recording::prepare_recording(app, true),
+        None => recording::prepare_recording(parts, true),
     };
     match started {
-        Ok(()) => app.flow.keeping = Some(Keeping { then }),
-        Err(why) => app.messages.notify(Level::Error, format!("Could not keep the run: {why}")),
+        Ok(()) => parts.flow.keeping = Some(Keeping { then }),
+        Err(why) => parts.messages.notify(Level::Error, format!("Could not keep the run: {why}")),
     }
 }
 
@@ -75,20 +79,33 @@ pub fn kept_probes(live: &Live) -> Vec<String> {
     probes.map(|probe| probe.label().into_owned()).collect()
 }
 
-fn move_safety_recording(app: &mut App, folder: PathBuf, runs: PathBuf, name: &str) -> Result<(), String> {
+fn move_safety_recording(
+    parts: &mut ActionParts<'_>,
+    folder: PathBuf,
+    runs: PathBuf,
+    name: &str,
+) -> Result<(), String> {
     let name = name.to_owned();
-    app.host.try_job("keep run", move || move_run(&folder, &runs, &name).map_err(|e| e.to_string()), run_moved)
+    parts.host.try_job(
+        "keep run",
+        move || move_run(&folder, &runs, &name).map_err(|e| e.to_string()),
+        |app, moved| {
+            if let Some(intent) = run_moved(&mut app.parts(), moved) {
+                requests::confirm_changes(app, intent);
+            }
+        },
+    )
 }
 
 /// Keeps the run of a crashed window.
-pub fn keep_left_run(app: &mut App, left: &LeftRun) {
-    if let Err(why) = move_safety_recording(app, left.folder.clone(), left.runs.clone(), &left.name) {
-        app.messages.notify(Level::Error, why);
+pub fn keep_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
+    if let Err(why) = move_safety_recording(parts, left.folder.clone(), left.runs.clone(), &left.name) {
+        parts.messages.notify(Level::Error, why);
     }
 }
 
 /// Removes the run of a crashed window.
-pub fn delete_left_run(app: &mut App, left: &LeftRun) {
+pub fn delete_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
     let folder = left.folder.clone();
     let job = move || {
         if let Err(error) = std::fs::remove_dir_all(&folder) {
@@ -96,38 +113,40 @@ pub fn delete_left_run(app: &mut App, left: &LeftRun) {
         }
         folder.parent().and_then(find)
     };
-    app.host.job(&mut app.messages, "unrecorded", job, |app, result| offer_left_run(&mut app.overlays, result));
+    parts.host.job(parts.messages, "unrecorded", job, |app, result| offer_left_run(&mut app.overlays, result));
 }
 
-/// A safety recording was moved among the runs.
-pub fn run_moved(app: &mut App, moved: Result<PathBuf, String>) {
-    match moved {
-        Ok(folder) => run_kept(app, &folder),
-        Err(why) => run_not_kept(app, &why),
-    }
-    if let Some(folder) = app.document.session.live.safety.folder.clone() {
-        app.host.job(
-            &mut app.messages,
+/// A safety recording was moved among the runs. Returns the action that waited for it.
+fn run_moved(parts: &mut ActionParts<'_>, moved: Result<PathBuf, String>) -> Option<Intent> {
+    let then = match moved {
+        Ok(folder) => run_kept(parts, &folder),
+        Err(why) => {
+            run_not_kept(parts, &why);
+            None
+        }
+    };
+    if let Some(folder) = parts.document.session.live.safety.folder.clone() {
+        parts.host.job(
+            parts.messages,
             "unrecorded",
             move || find(&folder),
             |app, result| offer_left_run(&mut app.overlays, result),
         );
     }
+    then
 }
 
-/// A run was kept: the action that waited for it follows.
-pub fn run_kept(app: &mut App, folder: &Path) {
-    app.messages.notify(Level::Info, format!("Kept as {}", folder.display()));
-    runs::list(&mut app.document, &mut app.host, &mut app.messages);
-    if let Some(intent) = app.flow.keeping.take().and_then(|keeping| keeping.then) {
-        intents::confirm_changes(app, intent);
-    }
+/// A run was kept. Returns the action that waited for it.
+pub fn run_kept(parts: &mut ActionParts<'_>, folder: &Path) -> Option<Intent> {
+    parts.messages.notify(Level::Info, format!("Kept as {}", folder.display()));
+    runs::list(parts.document, parts.host, parts.messages);
+    parts.flow.keeping.take().and_then(|keeping| keeping.then)
 }
 
 /// A run could not be kept: the action that waited for it does not follow.
-pub fn run_not_kept(app: &mut App, why: &str) {
-    app.flow.keeping = None;
-    app.messages.notify(Level::Error, format!("Could not keep the run: {why}"));
+pub fn run_not_kept(parts: &mut ActionParts<'_>, why: &str) {
+    parts.flow.keeping = None;
+    parts.messages.notify(Level::Error, format!("Could not keep the run: {why}"));
 }
 
 /// Offers the run of a crashed window.

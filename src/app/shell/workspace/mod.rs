@@ -14,8 +14,8 @@ pub use titles::TabRename;
 
 use crate::{
     app::{
-        document::{color_scales::ColorScales, layout::Page, selection::Selection},
-        views::{self, View, ViewCtx, view_3d::SavedView},
+        document::{color_scales::ColorScales, layout::Page, saved_view::SavedView, selection::Selection},
+        views::{self, View, ViewCtx},
     },
     engine::{SchemaChanges, SimSchema},
     sim::Frame,

@@ -14,7 +14,7 @@ mod saved_views;
 mod shell_edges;
 mod toolbar;
 
-pub use saved_views::SavedView;
+pub use crate::app::document::saved_view::SavedView;
 
 use super::{View, ViewCtx, fields};
 use crate::{

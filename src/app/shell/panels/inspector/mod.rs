@@ -4,6 +4,7 @@
 mod actions;
 mod choice;
 mod distribution;
+mod header;
 mod label;
 mod linked;
 mod list;
@@ -12,33 +13,31 @@ mod parameter;
 mod presets;
 mod query;
 mod row;
+mod rows;
 mod selection;
 mod table;
 mod value_text;
 
 use crate::{
     app::{
-        document::{items::LeftChoices, live::Live, open_document::Document, session::Session},
+        document::{open_document::Document, session::Session},
         host::device::Devices,
-        kit::{focus, icons, level::Level, text, theme::Tokens, widgets},
+        kit::{focus, icons, level::Level, widgets},
         shell::{
             actions::rebuild,
             commands::Around,
             queue::{Queue, ShellRequest},
         },
     },
-    params::{
-        Apply, GroupSpec, ParamId, ParamSpec, ParamWarning, Params,
-        link::{self, Link},
-    },
+    params::{GroupSpec, ParamId, Params},
     project::{PlanTree, Project, RunPlan},
 };
 pub use actions::{argument_ui, with_values};
-use egui::{
-    Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
-    accesskit::Role, collapsing_header::CollapsingState, vec2,
-};
+use egui::{Align, Frame, Margin, Panel, ScrollArea, TextEdit, Ui};
+use header::header_ui;
+pub use header::panel_head;
 pub use query::{add_item, missing};
+use rows::Rows;
 use table::ListTable;
 
 /// Share of the panel's height that the selection card takes at most.
@@ -65,81 +64,6 @@ impl Inspector {
         self.search.clear();
         self.only_changed = false;
         self.scroll_to = Some(name);
-    }
-}
-
-/// Everything the rows are drawn from.
-pub(crate) struct Rows<'a> {
-    params: &'a mut dyn Params,
-    defaults: &'a dyn Params,
-    /// Links to formulas, where links are possible.
-    links: Option<&'a mut Vec<Link>>,
-    /// The table of a list, where there is one.
-    table: Option<&'a mut ListTable>,
-    /// Values of groups that were chosen before, where they are kept.
-    left_choices: Option<&'a mut LeftChoices>,
-    /// Edits pending until a rebuild or a rewind.
-    pending: &'a [ParamId],
-    /// Completes and checks queries, where there is a simulation.
-    queries: Option<&'a query::QuerySource<'a>>,
-    /// The simulation the edits are sent to, if any.
-    live: Option<&'a Live>,
-    /// Estimated cost of a rebuild, when known.
-    cost: &'a str,
-    /// Messages for the user.
-    messages: Vec<(Level, String)>,
-    /// Warnings about the present values.
-    warnings: &'a [ParamWarning],
-    /// Name of a parameter that has no meaning here; empty for none.
-    hidden: &'static str,
-    /// The path parameter whose browse button was clicked.
-    browse: Option<ParamId>,
-    /// The parameter that is to be swept.
-    sweep: Option<ParamId>,
-    search: String,
-    only_changed: bool,
-}
-
-impl Rows<'_> {
-    /// When an edit takes effect in the running simulation.
-    fn apply(&self, id: ParamId) -> Option<Apply> {
-        let live = self.live?;
-        let declared = self.params.spec(id)?.apply;
-        Some(if live.needs_rebuild(self.params, id) { Apply::Rebuild } else { declared })
-    }
-
-    /// The link of a parameter.
-    fn link(&self, id: ParamId) -> Option<&Link> {
-        link::of(self.params, self.links.as_deref()?, id)
-    }
-
-    fn is_changed(&self, id: ParamId) -> bool {
-        self.params.get(id) != self.defaults.get(id)
-    }
-
-    /// Whether a parameter names a set of a model that has only one.
-    fn has_no_choice(&self, id: ParamId) -> bool {
-        let is_set = self.params.spec(id).is_some_and(|spec| spec.role == crate::params::Role::OverSet);
-        let exists = usize::from(id.item) < self.params.len(id.group);
-        is_set && !(exists && self.is_changed(id)) && self.queries.is_none_or(|queries| queries.schema.sets.len() < 2)
-    }
-
-    /// Whether a row passes the filters.
-    fn is_wanted(&self, id: ParamId) -> bool {
-        let is_hidden = !self.hidden.is_empty() && self.params.spec(id).is_some_and(|s| s.name == self.hidden);
-        let is_hidden = is_hidden || self.has_no_choice(id);
-        if is_hidden || !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
-            return false;
-        }
-        let needle = self.search.trim().to_lowercase();
-        let is_in = |s: &ParamSpec| [&s.label(), s.docs].iter().any(|text| text.to_lowercase().contains(&needle));
-        needle.is_empty() || self.params.path(id).contains(&needle) || self.params.spec(id).is_some_and(is_in)
-    }
-
-    fn ids(&self, group: usize, item: usize) -> Vec<ParamId> {
-        let fields = self.params.groups()[group].in_order();
-        let ids = fields.map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
-        ids.filter(|id| self.params.has(*id)).collect()
     }
 }
 
@@ -206,17 +130,6 @@ fn nothing_ui(ui: &mut Ui, inspector: &mut Inspector) {
             inspector.only_changed = false;
         }
     });
-}
-
-/// The header of the side panels.
-pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::hover());
-    let inner = rect.shrink2(vec2(10.0, 0.0));
-    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
-        ui.label(RichText::new(title).family(widgets::semibold()).color(Tokens::of(ui.ctx()).text));
-        ui.with_layout(Layout::right_to_left(Align::Center), right);
-    });
-    widgets::hairline_below(ui, rect);
 }
 
 fn notify(queue: &mut Queue, messages: Vec<(Level, String)>) {
@@ -291,57 +204,9 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     });
 }
 
-/// A collapsible group with its docs as a tooltip.
-fn header_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
-    let t = Tokens::of(ui.ctx());
-    let title = group.label();
-    let mut state =
-        CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("inspector group", group.name)), true);
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 28.0), Sense::click());
-    response.widget_info(|| WidgetInfo::selected(Role::Button, true, state.is_open(), format!("Group {title}")));
-    ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, t.line));
-    if response.hovered() {
-        ui.painter().rect_filled(rect, 0, Tokens::fade(t.hover, 0.6));
-    }
-    let inner = rect.shrink2(vec2(10.0, 0.0));
-    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
-        ui.spacing_mut().item_spacing.x = 5.0;
-        let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
-        ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
-        ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            ui.label(RichText::new(aside).small().color(t.accent))
-        });
-    });
-    if widgets::hover_text(response, || text::unwrap(group.docs)).clicked() {
-        state.toggle(ui);
-    }
-    state.show_body_unindented(ui, |ui| {
-        Frame::new().inner_margin(Margin { left: 10, right: 8, top: 2, bottom: 8 }).show(ui, body);
-    });
-}
-
 /// One group of declared parameters, outside the inspector.
 pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, group: usize, search: &str) {
-    let search = search.to_owned();
-    let mut rows = Rows {
-        params,
-        defaults,
-        links: None,
-        left_choices: None,
-        table: None,
-        pending: &[],
-        queries: None,
-        live: None,
-        cost: "",
-        messages: vec![],
-        warnings: &[],
-        hidden: "",
-        browse: None,
-        sweep: None,
-        search,
-        only_changed: false,
-    };
+    let mut rows = Rows::plain(params, defaults, search.to_owned());
     group_ui(ui, &mut rows, group);
 }
 
@@ -350,22 +215,9 @@ fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mu
     let mut plan = PlanTree { run: session.project.run.clone() };
     let defaults = PlanTree::default();
     let mut rows = Rows {
-        params: &mut plan,
-        defaults: &defaults,
-        links: None,
-        left_choices: None,
-        table: None,
-        pending: &[],
-        queries: None,
-        live: None,
-        cost: "",
-        messages: vec![],
-        warnings: &[],
         hidden: RunPlan::unused(session.project.model.time_base()),
-        browse: None,
-        sweep: None,
-        search: inspector.search.clone(),
         only_changed: inspector.only_changed,
+        ..Rows::plain(&mut plan, &defaults, inspector.search.clone())
     };
     group_ui(ui, &mut rows, 0);
     notify(queue, rows.messages);
@@ -414,7 +266,7 @@ mod tests {
 
     /// Draws all groups of a kind in a low panel; returns the painted shapes and their number.
     fn painted(ctx: &egui::Context, model: &mut Model, scroll: f32) -> (String, usize) {
-        let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, vec2(380.0, 300.0)), model.clone());
+        let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, egui::vec2(380.0, 300.0)), model.clone());
         let input = RawInput { screen_rect: Some(area), ..RawInput::default() };
         let mut output = ctx.run_ui(input, |ui| {
             ScrollArea::vertical().auto_shrink(false).vertical_scroll_offset(scroll).show(ui, |ui| {
