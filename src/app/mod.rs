@@ -16,5 +16,5 @@ pub mod views;
 
 pub use shell::{
     App,
-    start::{Start, open},
+    start::{Start, create, open},
 };

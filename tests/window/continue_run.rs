@@ -34,7 +34,7 @@ fn recorded(folder: &TempFolder, run: RunPlan) -> (Window, PathBuf) {
     until(&mut w, "it has run", |w| step(w) >= 100 && !w.state().session().live.running);
     command(&mut w, UiCommand::Record);
     until(&mut w, "it is recorded", |w| w.state().session().live.recording.is_none());
-    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    until(&mut w, "the run is listed", |w| UiCommand::all(&w.state().command_state()).contains(&UiCommand::OpenRun(0)));
     (w, folder.join("runs/0001-kept"))
 }
 

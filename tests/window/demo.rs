@@ -8,9 +8,8 @@ use crate::support::{
 use egui_kittest::{Harness, kittest::Queryable as _};
 use neuropil::{
     app::{
-        Start,
+        Start, create,
         document::{command::UiCommand, settings::Theme},
-        shell::App,
         views,
     },
     kinds::Model,
@@ -43,7 +42,7 @@ fn open(theme: egui::Theme) -> Window {
         ..Start::default()
     };
     let builder = Harness::builder().with_size([1440.0, 900.0]).with_max_steps(30).with_theme(theme);
-    builder.with_render_cursor(false).wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads"))
+    builder.with_render_cursor(false).wgpu().build_eframe(move |cc| create(cc, start).expect("threads"))
 }
 
 #[test]

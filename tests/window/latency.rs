@@ -5,7 +5,7 @@
 use crate::support::harness::{Window, until};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{Start, document::run_stats::Samples, shell::App},
+    app::{Start, create, document::run_stats::Samples},
     params::path,
 };
 use neuropil_test_support::PATIENCE;
@@ -36,7 +36,7 @@ fn every_edit_reaches_a_frame() {
         Start { path: Some(project), native_dialogs: false, state_dir: None, config_dir: None, ..Start::default() };
     let builder = Harness::builder().with_size([1440.0, 900.0]).with_max_steps(4);
     let builder = if render { builder.wgpu() } else { builder };
-    let mut w: Window = builder.build_eframe(move |cc| App::new(cc, start).expect("threads"));
+    let mut w: Window = builder.build_eframe(move |cc| create(cc, start).expect("threads"));
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     w.state_mut().session_mut().project.run.continuous = true;
     // Views without data offer the same button as the run bar.

@@ -6,9 +6,8 @@ use egui_kittest::{Harness, kittest::Queryable};
 use harness::{Window, until};
 use neuropil::{
     app::{
-        Start,
+        Start, create,
         document::{command::UiCommand, settings::Theme},
-        shell::App,
     },
     params::path,
 };
@@ -46,7 +45,7 @@ fn opened(path: &Path, size: [f32; 2]) -> Window {
         .with_theme(egui::Theme::Dark)
         .with_render_cursor(false)
         .wgpu()
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+        .build_eframe(move |cc| create(cc, start).expect("threads"))
 }
 
 /// Runs up to a step, with these nuclei selected.

@@ -7,7 +7,7 @@ use crate::support::harness::can_draw;
 use crate::support::{fake, fake_population, names, population, window};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{Start, document::command::UiCommand, kit::theme::Tokens, shell::App, views},
+    app::{Start, create, document::command::UiCommand, kit::theme::Tokens, views},
     engine::SimSchema,
     sim::{SimError, Simulation},
 };
@@ -100,7 +100,7 @@ fn window_in(subject: Subject, state: State, theme: egui::Theme) -> Window {
         .with_theme(theme)
         .with_render_cursor(false)
         .wgpu()
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+        .build_eframe(move |cc| create(cc, start).expect("threads"));
     w.run();
     if state != State::Closed {
         w.get_by_label("Run").click_accesskit();

@@ -9,12 +9,11 @@ use fake_fly::schema;
 use harness::{Window, until};
 use neuropil::{
     app::{
-        Start,
+        Start, create,
         document::{
             command::UiCommand,
             profile::{Machine, Profile},
         },
-        shell::App,
     },
     engine::parity::{FieldParity, Parity},
     sim::{Clock, Digest, Frame},
@@ -146,7 +145,7 @@ fn window(project: &str, size: [f32; 2]) -> Window {
         ..Start::default()
     };
     let builder = Harness::builder().with_size(size).with_max_steps(30).with_theme(egui::Theme::Dark);
-    builder.with_render_cursor(false).wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads"))
+    builder.with_render_cursor(false).wgpu().build_eframe(move |cc| create(cc, start).expect("threads"))
 }
 
 /// Brings a workspace to the front, by title.

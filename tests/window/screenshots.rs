@@ -6,9 +6,8 @@ use egui_kittest::{Harness, kittest::Queryable};
 use harness::{Window, until};
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use neuropil::app::{
-    Start,
+    Start, create,
     document::{command::UiCommand, settings::Theme},
-    shell::App,
 };
 use neuropil_test_support::{Need, skip, temp::TempFolder};
 use std::{
@@ -75,7 +74,7 @@ fn window(project: &str, size: [f32; 2]) -> Window {
         .with_theme(egui::Theme::Dark)
         .with_render_cursor(false)
         .wgpu()
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+        .build_eframe(move |cc| create(cc, start).expect("threads"));
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     w
 }

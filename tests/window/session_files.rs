@@ -54,7 +54,7 @@ fn saving_before_a_run_is_opened_opens_the_run() {
     let (_folder, file) = saved("save-then-open");
     let mut w = record(&file);
     set(&mut w, "lif.tau_m=31");
-    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    until(&mut w, "the run is listed", |w| UiCommand::all(&w.state().command_state()).contains(&UiCommand::OpenRun(0)));
     command(&mut w, UiCommand::OpenRun(0));
     w.run_steps(3);
     w.get_by_label("Save").click();
@@ -85,7 +85,7 @@ fn a_file_of_trees_opens_in_the_lineage_view() {
 fn a_playback_is_read_only_and_says_so() {
     let (_folder, file) = saved("playback");
     let mut w = record(&file);
-    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    until(&mut w, "the run is listed", |w| UiCommand::all(&w.state().command_state()).contains(&UiCommand::OpenRun(0)));
     command(&mut w, UiCommand::OpenRun(0));
     until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
     w.state_mut().session_mut().selection.replace("neurons", vec![1, 2]);
@@ -104,7 +104,7 @@ fn a_playback_is_read_only_and_says_so() {
 fn what_a_run_did_not_record_is_called_so() {
     let (_folder, file) = saved("unrecorded");
     let mut w = record_probes(&file, &["spikes", "rate"]);
-    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    until(&mut w, "the run is listed", |w| UiCommand::all(&w.state().command_state()).contains(&UiCommand::OpenRun(0)));
     command(&mut w, UiCommand::OpenRun(0));
     w.run_steps(3);
     w.get_by_label("Discard changes").click();

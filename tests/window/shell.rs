@@ -195,7 +195,9 @@ fn a_menu_never_covers_its_button() {
     for size in [[1440.0, 900.0], [900.0, 600.0]] {
         let mut w = open(Start { path: Some(file.clone()), project: None, ..start(false) });
         w.set_size(size.into());
-        until(&mut w, "the runs are listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(19)));
+        until(&mut w, "the runs are listed", |w| {
+            UiCommand::all(&w.state().command_state()).contains(&UiCommand::OpenRun(19))
+        });
         w.run_steps(3);
         for (menu, entry) in [("File", "New project"), ("Runs", "Open run 0020-a"), ("View", "Dark theme")] {
             let button = w.get_by_role_and_label(Role::Button, menu).rect();

@@ -5,7 +5,7 @@ use crate::support::window;
 use egui::{Event, Key, Modifiers};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{Start, document::command::UiCommand, shell::App},
+    app::{Start, create, document::command::UiCommand, shell::App},
     project::{self, Project},
 };
 use neuropil_test_support::temp::TempFolder;
@@ -79,7 +79,7 @@ fn the_window_is_drawn_at_300_percent() {
         return;
     }
     let builder = Harness::builder().with_size([960.0, 600.0]).with_pixels_per_point(3.0).with_max_steps(30);
-    let mut w = has_run(builder.build_eframe(|cc| App::new(cc, start(true)).expect("threads")));
+    let mut w = has_run(builder.build_eframe(|cc| create(cc, start(true)).expect("threads")));
     let run = w.get_by_label("Run").rect();
     let all = w.ctx.content_rect();
     assert!(all.contains_rect(run) && run.height() > 14.0, "{run:?} in {all:?}");
@@ -104,7 +104,7 @@ fn the_focused_panel_is_exported() {
     for name in ["rates.svg", "rates.png"] {
         let start = start(true);
         let builder = egui_kittest::Harness::builder().with_size([1440.0, 900.0]).with_max_steps(30);
-        let mut w = has_run(builder.wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads")));
+        let mut w = has_run(builder.wgpu().build_eframe(move |cc| create(cc, start).expect("threads")));
         let ctx = w.ctx.clone();
         w.state_mut().command(&ctx, UiCommand::ShowView("rates"));
         w.run_steps(3);
@@ -242,14 +242,14 @@ fn selections_of_every_kind_are_named_and_probed() {
     w.run();
     w.get_by_label("Run").click();
     until(&mut w, "it is built", |w| w.state().session().live.schema.set("nuclei").is_some());
-    assert_eq!(UiCommand::Probe.why_not(w.state()), Some("Nothing is selected"));
+    assert_eq!(UiCommand::Probe.why_not(&w.state().command_state()), Some("Nothing is selected"));
     w.state_mut().session_mut().selection.replace("nuclei", vec![3, 5]);
-    assert_eq!(UiCommand::Probe.why_not(w.state()), None);
+    assert_eq!(UiCommand::Probe.why_not(&w.state().command_state()), None);
     press(&mut w, Key::P);
     let record = &w.state().session().project.record;
     assert!(record.iter().any(|wish| wish == "phase_of[3, 5]"), "{record:?}");
     assert_eq!(value(&w, "selections.0.query"), "idx = 3, 5");
-    assert_eq!(UiCommand::Silence.why_not(w.state()), Some("This model has no such intervention"));
+    assert_eq!(UiCommand::Silence.why_not(&w.state().command_state()), Some("This model has no such intervention"));
 }
 
 fn set(w: &mut Window, field: &str, text: &str) {
@@ -310,7 +310,7 @@ fn the_time_panel_is_hidden_in_a_low_window() {
         let mut w: Window = egui_kittest::Harness::builder()
             .with_size([1280.0, height])
             .with_max_steps(30)
-            .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+            .build_eframe(move |cc| create(cc, start).expect("threads"));
         w.run();
         w.get_by_label("Run").click();
         until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);

@@ -224,5 +224,5 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_some_and(|at| at > 50.0));
     command(&mut w, UiCommand::GoLive);
     assert!(w.state().time().axis.cursor().is_some(), "a recording has no present");
-    assert!(UiCommand::Record.why_not(w.state()).is_some());
+    assert!(UiCommand::Record.why_not(&w.state().command_state()).is_some());
 }

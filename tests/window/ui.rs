@@ -3,7 +3,7 @@
 use crate::support::window;
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{Start, document::command::UiCommand, shell::App},
+    app::{Start, create, document::command::UiCommand},
     engine::LoggedCommand,
     params::path,
     project::Project,
@@ -183,7 +183,7 @@ fn a_project_is_saved_and_opened_again() {
     drop(w);
     let start = Start { path: Some(file), ..start(false) };
     let mut w =
-        Harness::builder().with_size([1440.0, 900.0]).build_eframe(move |cc| App::new(cc, start).expect("threads"));
+        Harness::builder().with_size([1440.0, 900.0]).build_eframe(move |cc| create(cc, start).expect("threads"));
     until(&mut w, "it is open", |w| w.state().session().path.is_some());
     assert_eq!(value(&w, "lif.tau_m"), "12 ms");
 }
@@ -197,7 +197,7 @@ fn unsaved_work_survives_a_crash() {
         Harness::builder()
             .with_size([1440.0, 900.0])
             .with_max_steps(30)
-            .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+            .build_eframe(move |cc| create(cc, start).expect("threads"))
     };
     let mut w = open(with_state(&folder));
     w.run();
@@ -278,7 +278,7 @@ fn pictures() {
             .with_theme(theme)
             .with_render_cursor(false)
             .wgpu()
-            .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+            .build_eframe(move |cc| create(cc, start).expect("threads"));
         w.run();
         save(&mut w, &folder.join(format!("home-{name}.png")));
         w.get_by_label("Run").click_accesskit();

@@ -1,9 +1,11 @@
 //! The open document: its simulation, history, selection and settings, and the commands that act on it. Nothing here draws.
 
 pub mod activity;
+pub mod autosave;
 pub mod checkpoints;
 pub mod color_scales;
 pub mod command;
+pub mod cursor;
 pub mod features;
 pub mod filter;
 pub mod history;
@@ -14,10 +16,13 @@ pub mod journal;
 pub mod layout;
 pub mod library;
 pub mod live;
+pub mod open_document;
 pub mod paths;
 pub mod playback;
 pub mod profile;
+pub mod replayed;
 pub mod run_stats;
+pub mod saved_view;
 pub mod selection;
 pub mod session;
 pub mod settings;

@@ -1,5 +1,6 @@
 //! The desktop and the machine: threads for jobs, watched files, devices, crash reports, and what is kept between sessions.
 
+pub mod attention;
 pub mod consent;
 pub mod crash;
 pub mod device;

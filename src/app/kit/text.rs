@@ -114,6 +114,16 @@ pub fn stopwatch(d: Duration) -> String {
     }
 }
 
+/// Elapsed time of a job, and the estimated time left.
+pub fn eta(fraction: f32, since: Duration) -> String {
+    let fraction = fraction.min(1.0);
+    if fraction < 0.03 || since.as_secs_f32() < 0.5 {
+        return stopwatch(since);
+    }
+    let left = since.mul_f32((1.0 - fraction) / fraction);
+    format!("{} · about {} s left", stopwatch(since), left.as_secs() + 1)
+}
+
 /// Formats an estimated duration: `40 s`, `12 min`, `4.2 h`.
 pub fn rough_time(secs: f64) -> String {
     match secs {

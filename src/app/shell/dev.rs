@@ -1,9 +1,9 @@
 //! Developer statistics: frame times, edit latency, engine counters.
 
-use super::App;
+use super::frame_times::FrameTimes;
 use crate::{
     app::{
-        document::run_stats::Samples,
+        document::{live::Live, run_stats::Samples},
         kit::{text, theme::Tokens, widgets},
     },
     engine::EngineCounters,
@@ -11,35 +11,32 @@ use crate::{
 use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
 
 /// Draws the window when it is open.
-pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let mut open = app.panels.dev;
+pub fn ui(ctx: &egui::Context, open: &mut bool, frames: &FrameTimes, live: &Live) {
     let place = ctx.content_rect().right_bottom() - vec2(420.0, 480.0);
-    let window =
-        Window::new("Developer statistics").open(&mut open).default_pos(place).resizable(false).collapsible(false);
+    let window = Window::new("Developer statistics").open(open).default_pos(place).resizable(false).collapsible(false);
     window.show(ctx, |ui| {
         ui.set_width(340.0);
         quantiles_ui(
             ui,
             "Frame time",
-            &app.frames.own,
+            &frames.own,
             "logic, layout, tessellation, upload and command recording of one frame, without presentation",
         );
         quantiles_ui(
             ui,
             "Frame time with window system",
-            &app.frames.with_window_system,
+            &frames.with_window_system,
             "as eframe measures it: includes waiting for the window system to accept the previous frame",
         );
         quantiles_ui(
             ui,
             "Edit to frame",
-            &app.session.live.latency.samples,
+            &live.latency.samples,
             "from an edit to the first frame of a simulation that has applied it",
         );
         ui.separator();
-        Grid::new("counters").num_columns(2).spacing([24.0, 4.0]).show(ui, |ui| counters_ui(ui, app));
+        Grid::new("counters").num_columns(2).spacing([24.0, 4.0]).show(ui, |ui| counters_ui(ui, live));
     });
-    app.panels.dev = open;
 }
 
 fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
@@ -79,8 +76,7 @@ fn sparkline_ui(ui: &mut Ui, samples: &Samples, top: f32) {
     }
 }
 
-fn counters_ui(ui: &mut Ui, app: &App) {
-    let live = &app.session.live;
+fn counters_ui(ui: &mut Ui, live: &Live) {
     let mut row = |name: &str, value: String| {
         ui.label(widgets::sub(ui, name));
         ui.label(RichText::new(value).monospace());

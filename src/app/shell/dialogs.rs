@@ -1,21 +1,21 @@
 //! Modal dialogs: unsaved changes and runs, file paths, layout names, texts.
 
+pub mod answers;
 pub mod ask;
+pub mod import;
+pub mod paths;
 pub mod preferences;
-mod recovery;
+pub mod recovery;
 mod runs;
 pub mod shortcuts_sheet;
 pub mod sweep;
 pub mod sweep_axis;
+pub mod trees;
 
-use super::{
-    App,
-    actions::{files::Purpose, unrecorded::LeftRun},
-    pages::help,
-};
+use super::pages::help;
 use crate::{
     app::{
-        document::{command::Intent, journal::UnsavedWork, live::Unrecorded, sweep::values::SweptValues},
+        document::{command::Intent, journal::UnsavedWork, live::Unrecorded},
         host::consent::Received,
         kit::{
             theme::{TITLE, Tokens},
@@ -24,6 +24,7 @@ use crate::{
     },
     project::Project,
 };
+use answers::{Answer, LeftRun, Purpose};
 use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use recovery::AtRisk;
 use std::path::PathBuf;
@@ -67,93 +68,35 @@ impl Dialog {
     }
 }
 
-enum Answer {
-    Restore,
-    Both,
-    Forget,
-    Reload,
-    KeepReport,
-    Cancel,
-    Save(Intent),
-    Discard(Intent),
-    KeepRun(Intent),
-    DiscardRun(Intent),
-    Path(Purpose, PathBuf),
-    Layout(String, bool),
-    Sweep(SweptValues),
-}
-
-/// Draws the open dialog and acts on its answer.
-pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let keeps = app.kept_probes();
-    if let Some(dialog) = &mut app.dialog {
-        let t = Tokens::of(ctx);
-        let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
-        let at_risk = AtRisk {
-            name: app.session.project.name.clone(),
-            unsaved: app.session.is_dirty(),
-            recording: app.session.live.recording.is_some(),
-            sweep: app.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
-            base: app.session.live.clock.base,
-            keeps,
-        };
-        let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
-            ui.set_width(460.0);
-            match dialog {
-                Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &at_risk, intent),
-                Dialog::Unrecorded(intent, lost) => runs::unrecorded_ui(ui, &at_risk, intent, *lost),
-                Dialog::LeftRun(left) => runs::left_run_ui(ui, left),
-                Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
-                Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
-                Dialog::Restore(left, lines) => recovery::restore_ui(ui, left, lines),
-                Dialog::FileChanged(path, _, lines) => recovery::file_changed_ui(ui, path, lines, at_risk.unsaved),
-                Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
-                Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
-                Dialog::Sweep(form) => sweep_ui(ui, form),
-                Dialog::Text(title, text) => text_ui(ui, title, text),
-            }
-        });
-        let close = modal.should_close();
-        let answer = modal.inner.or_else(|| close.then_some(Answer::Cancel));
-        if let Some(answer) = answer {
-            let dialog = app.dialog.take();
-            match (answer, dialog) {
-                (Answer::Restore, Some(Dialog::Restore(left, _))) => app.restore(left),
-                (Answer::Both, Some(Dialog::Restore(left, _))) => app.restore_beside_file(left),
-                (Answer::Forget, Some(Dialog::Restore(left, _))) => app.delete_unsaved_work(&left.file),
-                (Answer::Restore, Some(Dialog::LeftRun(left))) => app.keep_left_run(&left),
-                (Answer::Forget, Some(Dialog::LeftRun(left))) => app.delete_left_run(&left),
-                (Answer::Reload, Some(Dialog::FileChanged(_, found, _))) => app.reload(*found),
-                (Answer::Cancel, Some(Dialog::FileChanged(..))) => app.session.mark_unsaved(),
-                (Answer::Restore, Some(Dialog::OutsideFiles(received))) => app.allow_outside(received),
-                (_, Some(Dialog::OutsideFiles(received))) => app.deny_outside(&received),
-                (Answer::Forget, Some(Dialog::Crash(file, _))) => drop(std::fs::remove_file(file)),
-                (Answer::KeepReport, Some(Dialog::Crash(file, _))) => {
-                    drop(std::fs::rename(&file, file.with_extension("read")))
-                }
-                (answer, _) => handle_answer(app, answer),
-            }
+/// Draws the open dialog; returns its answer with the dialog, which is then closed.
+pub fn ui(
+    ctx: &egui::Context,
+    open: &mut Option<Dialog>,
+    at_risk: impl FnOnce() -> AtRisk,
+) -> Option<(Answer, Dialog)> {
+    let dialog = open.as_mut()?;
+    let t = Tokens::of(ctx);
+    let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
+    let at_risk = at_risk();
+    let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
+        ui.set_width(460.0);
+        match dialog {
+            Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &at_risk, intent),
+            Dialog::Unrecorded(intent, lost) => runs::unrecorded_ui(ui, &at_risk, intent, *lost),
+            Dialog::LeftRun(left) => runs::left_run_ui(ui, left),
+            Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
+            Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
+            Dialog::Restore(left, lines) => recovery::restore_ui(ui, left, lines),
+            Dialog::FileChanged(path, _, lines) => recovery::file_changed_ui(ui, path, lines, at_risk.unsaved),
+            Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
+            Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
+            Dialog::Sweep(form) => sweep_ui(ui, form),
+            Dialog::Text(title, text) => text_ui(ui, title, text),
         }
-    }
-    if app.dialog.is_none() {
-        app.dialog = app.waiting_dialogs.pop_front();
-    }
-    if app.may_close() {
-        ctx.send_viewport_cmd(egui::ViewportCommand::Close);
-    }
-}
-
-fn handle_answer(app: &mut App, answer: Answer) {
-    match answer {
-        Answer::Save(intent) => app.save_then(intent),
-        Answer::Discard(intent) => app.run_intent(intent),
-        Answer::KeepRun(intent) => app.keep_as_run(Some(intent)),
-        Answer::DiscardRun(intent) => app.confirm_changes(intent),
-        Answer::Path(purpose, path) => app.picked(purpose, path),
-        Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
-        Answer::Sweep(values) => app.start_sweep(values),
-        _ => {}
-    }
+    });
+    let close = modal.should_close();
+    let answer = modal.inner.or_else(|| close.then_some(Answer::Cancel))?;
+    Some((answer, open.take()?))
 }
 
 fn title_ui(ui: &mut Ui, text: &str) {

@@ -2,12 +2,17 @@
 
 use super::{
     App,
+    actions::{figures, files, probing, profiling, recording, requests, runs},
     dialogs::{
         Dialog,
-        preferences::{self, Preferences},
+        answers::Purpose,
+        import::Import,
+        preferences::{self, SettingsDialog},
     },
-    pages::{examples::Example, help, home},
+    messages::Messages,
+    pages::{help, home, system},
     palette::Palette,
+    workspace::Workspaces,
 };
 use crate::{
     app::{
@@ -15,308 +20,325 @@ use crate::{
             command::{Intent, UiCommand},
             interventions::{self, Intervention},
             layout::Page,
+            open_document::Document,
+            selection::Selection,
+            session::Session,
         },
         kit::{focus, level::Level},
-        shell::actions::files::Purpose,
         views,
     },
     params::Change,
 };
-use std::path::Path;
 
-impl App {
-    /// Executes a command, or shows why it is not possible.
-    pub(crate) fn handle_command(&mut self, ctx: &egui::Context, command: UiCommand) {
-        if let Some(why) = command.why_not(self) {
-            return self.notify(Level::Warning, why);
-        }
-        match command {
-            UiCommand::NewLike => self.confirm_unsaved(Intent::New(self.session.project.model.name())),
-            UiCommand::New(kind) => self.confirm_unsaved(Intent::New(kind)),
-            UiCommand::Example(name) => self.confirm_unsaved(Intent::Example(name)),
-            UiCommand::ImportData => self.import = Some(super::actions::import::Import::default()),
-            UiCommand::Open => self.confirm_unsaved(Intent::Pick),
-            UiCommand::OpenRun(i) => {
-                if let Some(path) = self.library.runs.get(i).map(|run| run.folder.clone()) {
-                    self.confirm_unsaved(Intent::Open(path));
-                }
-            }
-            UiCommand::OpenRecent(i) => {
-                if let Some(place) = self.recent.projects.get(i).cloned() {
-                    self.confirm_unsaved(Intent::Open(place.path));
-                }
-            }
-            UiCommand::Save => self.save(),
-            UiCommand::SaveAs => self.pick(Purpose::SaveAs),
-            UiCommand::Export(format) => self.export(None, format),
-            UiCommand::ExportRun(folder, format) => self.export(Some(folder), format),
-            UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
-            UiCommand::Undo => self.travel(true),
-            UiCommand::Redo => self.travel(false),
-            UiCommand::UndoSteps(steps) => (0..steps.unsigned_abs()).for_each(|_| self.travel(steps < 0)),
-            UiCommand::ResetParameters => self.reset_parameters(),
-            UiCommand::RunPause => self.run_pause(),
-            UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.playback.is_some() => {
-                self.move_in_playback(&command);
-            }
-            UiCommand::Step => {
-                self.workspace.is_home = false;
-                self.session.live.step(self.step_steps());
-            }
-            UiCommand::RunToEnd => {
-                if let Some(end) = self.planned_end() {
-                    self.workspace.is_home = false;
-                    self.session.live.run_to(end);
-                }
-            }
-            UiCommand::PauseDisplay => {
-                self.pacing.updates_are_off = !self.pacing.updates_are_off;
-                self.session.live.set_quiet(self.pacing.updates_are_off);
-            }
-            UiCommand::StepMore => self.session.live.step(self.step_steps().saturating_mul(10)),
-            UiCommand::Rewind => self.confirm_unsaved(Intent::Rewind),
-            UiCommand::Rebuild => self.confirm_unsaved(Intent::Rebuild),
-            UiCommand::RerunRecorded => self.session.rerun_as_recorded(),
-            UiCommand::ContinueOnCpu => self.session.continue_on_cpu(),
-            UiCommand::Compare(steps) => self.compare(steps),
-            UiCommand::MeasurePeak => self.measure_ceilings(),
-            UiCommand::CancelLoading => self.session.live.cancel_loading(),
-            UiCommand::Record => self.toggle_recording(),
-            UiCommand::Stimulate => self.intervene(Intervention::Stimulate),
-            UiCommand::Silence => self.intervene(Intervention::Silence),
-            UiCommand::SaveSelection => {
-                self.save_selection();
-            }
-            UiCommand::Probe => self.probe_selection(ctx),
-            UiCommand::SelectNone => self.select_none(),
-            UiCommand::MoveCursor(n) => self.move_cursor(f64::from(n) * self.step_steps() as f64),
-            UiCommand::GoStart => self.move_cursor(f64::NEG_INFINITY),
-            UiCommand::GoLive if self.time.axis.is_recorded => self.move_cursor(f64::INFINITY),
-            UiCommand::GoLive => self.time.axis.go_live(),
-            UiCommand::PlayPast => self.toggle_playback(),
-            UiCommand::Loop => self.time.axis.is_looping = !self.time.axis.is_looping,
-            UiCommand::ZoomToRange => self.time.axis.zoom_to_range(),
-            UiCommand::ClearRange => self.time.axis.range = None,
-            UiCommand::ExportPanel => self.export_panel(ctx),
-            UiCommand::FocusSelection => views::ask_focus(ctx),
-            UiCommand::ColorMenu => self.palette = Some(Palette::with("Colour by ")),
-            UiCommand::ColorBy(at) => self.workspace.color_by(&self.session.live.schema, at),
-            UiCommand::ToggleRange => self.toggle_range(),
-            UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.schema),
-            UiCommand::OpenAnother(name) => self.workspace.open_another(name, &self.session.live.schema),
-            UiCommand::Home => self.workspace.is_home = !self.workspace.is_home,
-            UiCommand::Workspace(at) => self.show_workspace(at),
-            UiCommand::Rename => self.rename_item(),
-            UiCommand::Duplicate => self.duplicate_item(),
-            UiCommand::Delete => self.delete_item(),
-            UiCommand::RefreshRuns => self.list_runs(),
-            UiCommand::RevealRun(folder) => self.reveal(folder),
-            UiCommand::Replay(folder) => self.replay(&folder),
-            UiCommand::Branch(folder, step) => self.confirm_unsaved(Intent::Branch(folder, step)),
-            UiCommand::Resume(folder) => self.confirm_unsaved(Intent::Resume(folder)),
-            UiCommand::Requests => self.requests.open(self.session.project.model.requests().first()),
-            UiCommand::CancelReplay => {
-                if let Some(replay) = &self.library.replaying {
-                    replay.progress.cancel();
-                }
-            }
-            UiCommand::NewWorkspace => self.workspace.duplicate(),
-            UiCommand::CloseWorkspace => self.workspace.close(),
-            UiCommand::Maximise => self.workspace.maximise(),
-            UiCommand::FilterPanel => self.filter_panel(ctx),
-            UiCommand::NextPanel => self.next_panel(ctx, false),
-            UiCommand::PreviousPanel => self.next_panel(ctx, true),
-            UiCommand::UndoLayout => self.workspace.travel(true, &self.session.live.schema),
-            UiCommand::RedoLayout => self.workspace.travel(false, &self.session.live.schema),
-            UiCommand::ResetLayout(target) => self.workspace.reset_layout(target, &self.session.live.schema),
-            UiCommand::SaveLayout => self.dialog = Some(Dialog::layout_name()),
-            UiCommand::ApplyLayout(at) => {
-                let name = self.workspace.layouts.iter().nth(at).map(|l| l.name.clone()).unwrap_or_default();
-                self.workspace.apply(&name, &self.session.live.schema);
-            }
-            UiCommand::ToggleTree => self.panels.tree = !self.panels.tree,
-            UiCommand::ToggleInspector => self.panels.inspector = !self.panels.inspector,
-            UiCommand::ToggleLog => self.panels.log = !self.panels.log,
-            UiCommand::ToggleDev => self.panels.dev = !self.panels.dev,
-            UiCommand::Theme(theme) => self.settings.appearance.theme = theme,
-            UiCommand::ZoomIn => self.settings.zoom(1),
-            UiCommand::ZoomOut => self.settings.zoom(-1),
-            UiCommand::ZoomReset => self.settings.zoom(0),
-            UiCommand::Settings => self.preferences = Some(Preferences::default()),
-            UiCommand::Keys => self.preferences = Some(Preferences::at(preferences::Page::Keys, "")),
-            UiCommand::FullScreen => {
-                let now = ctx.input(|i| i.viewport().fullscreen.unwrap_or(false));
-                ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(!now));
-            }
-            UiCommand::Palette => self.palette = Some(Palette::default()),
-            UiCommand::Help => self.shortcuts_sheet = true,
-            UiCommand::PanelHelp => self.panel_help(),
-            UiCommand::ModelHelp => self.model_help(),
-            UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about())),
-            UiCommand::System => self.dialog = Some(Dialog::Text("System", super::pages::system::describe(self))),
-        }
+/// Executes a command, or shows why it is not possible.
+pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
+    if let Some(why) = command.why_not(&app.command_state()) {
+        return app.messages.notify(Level::Warning, why);
     }
-
-    /// Locks or unlocks the colour range. The toast shows the result: a tooltip may cover the panel.
-    fn toggle_range(&mut self) {
-        match self.workspace.toggle_range(&self.session.live.schema) {
-            Some(true) => self.notify(Level::Info, "Colour range locked"),
-            Some(false) => self.notify(Level::Info, "Colour range follows the data"),
-            None => self.notify(Level::Info, "This panel has no colour range"),
-        }
-    }
-
-    /// Moves the keyboard focus to the filter of the focused panel.
-    fn filter_panel(&mut self, ctx: &egui::Context) {
-        let side = ["tree", "inspector", "log"].into_iter().find(|name| focus::has(ctx, name));
-        let panel = side.or_else(|| self.workspace.focused_view().map(|v| v.name()));
-        match panel.filter(|name| focus::WITH_FILTER.contains(name)) {
-            Some(name) => ctx.memory_mut(|m| m.request_focus(focus::filter_id(name))),
-            None => self.notify(Level::Info, "This panel has no filter"),
-        }
-    }
-
-    /// Cycles the keyboard focus: project tree, panels of the workspace, inspector, log.
-    fn next_panel(&mut self, ctx: &egui::Context, back: bool) {
-        const TREE: &str = "tree";
-        const INSPECTOR: &str = "inspector";
-        const LOG: &str = "log";
-        let side_panels = [(TREE, self.panels.tree), (INSPECTOR, self.panels.inspector), (LOG, self.panels.log)];
-        let mut stops: Vec<Option<&str>> = vec![Some(TREE), None, Some(INSPECTOR), Some(LOG)];
-        stops.retain(|stop| stop.is_none_or(|name| side_panels.contains(&(name, true))));
-        if back {
-            stops.reverse();
-        }
-        let now = stops.iter().position(|stop| stop.is_some_and(|name| focus::has(ctx, name)));
-        if now.is_none() && self.workspace.next_panel(ctx, back, false) {
-            return;
-        }
-        let centre = stops.iter().position(Option::is_none).unwrap_or(0);
-        let from = now.unwrap_or(centre);
-        for step in 1..=stops.len() {
-            match stops[(from + step) % stops.len()] {
-                Some(name) => return focus::request(ctx, name),
-                None if self.workspace.next_panel(ctx, back, true) => return,
-                None => {}
+    match command {
+        UiCommand::NewLike => requests::confirm_unsaved(app, Intent::New(app.document.session.project.model.name())),
+        UiCommand::New(kind) => requests::confirm_unsaved(app, Intent::New(kind)),
+        UiCommand::Example(name) => requests::confirm_unsaved(app, Intent::Example(name)),
+        UiCommand::ImportData => app.overlays.import = Some(Import::default()),
+        UiCommand::Open => requests::confirm_unsaved(app, Intent::Pick),
+        UiCommand::OpenRun(i) => {
+            if let Some(path) = app.document.library.runs.get(i).map(|run| run.folder.clone()) {
+                requests::confirm_unsaved(app, Intent::Open(path));
             }
         }
-    }
-
-    /// Shows a workspace; the list of runs is read again because it shows differences to the open project.
-    fn show_workspace(&mut self, at: usize) {
-        self.workspace.show(at);
-        if self.workspace.page() == Page::Runs {
-            self.list_runs();
-        }
-    }
-
-    /// Shows a run in the Runs panel.
-    pub(crate) fn show_run(&mut self, folder: &Path) {
-        self.workspace.show_page(Page::Runs);
-        self.library.select(folder);
-        self.list_runs();
-    }
-
-    /// Help on the focused panel.
-    fn panel_help(&mut self) {
-        // The panels are hidden while Home is shown.
-        let help = match self.workspace.is_home {
-            true => Some(home::HELP),
-            false => self.workspace.focused_view().map(|view| view.help()),
-        };
-        match help {
-            Some(help) => self.dialog = Some(Dialog::Text("Help", help.to_owned())),
-            None => self.shortcuts_sheet = true,
-        }
-    }
-
-    /// Help on the kind: its page, or its description.
-    fn model_help(&mut self) {
-        let model = &self.session.project.model;
-        let text = match model.help() {
-            "" => format!("# {}\n{}", model.title(), model.about()),
-            page => page.to_owned(),
-        };
-        self.dialog = Some(Dialog::Text("Model help", text));
-    }
-
-    fn travel(&mut self, back: bool) {
-        let session = &mut self.session;
-        let (verb, label) = match back {
-            true => ("Undid", session.history.undo(&mut session.project)),
-            false => ("Redid", session.history.redo(&mut session.project)),
-        };
-        if let Some(label) = label {
-            self.log.add(Level::Info, format!("{verb}: {label}"));
-        }
-    }
-
-    fn reset_parameters(&mut self) {
-        let (params, defaults) = (self.session.project.model.params_mut(), self.session.defaults.params());
-        for id in params.ids() {
-            if !params.groups().get(usize::from(id.group)).is_some_and(|g| g.list) {
-                params.set(&Change { id, value: defaults.get(id) });
+        UiCommand::OpenRecent(i) => {
+            if let Some(place) = app.host.recent.projects.get(i).cloned() {
+                requests::confirm_unsaved(app, Intent::Open(place.path));
             }
         }
-    }
-
-    fn intervene(&mut self, intervention: Intervention) {
-        let session = &mut self.session;
-        let added = interventions::add(
-            session.project.model.params_mut(),
-            &session.live.schema,
-            &session.selection,
-            intervention,
-        );
-        match added {
-            Some(name) => self.notify(Level::Info, format!("Added “{name}”")),
-            None => self.notify(Level::Warning, "This kind has no stimuli"),
+        UiCommand::Save => files::save(&mut app.parts()),
+        UiCommand::SaveAs => files::pick(&mut app.parts(), Purpose::SaveAs),
+        UiCommand::Export(format) => {
+            runs::export(&app.document.library, &mut app.host, &mut app.messages, None, format)
         }
-    }
-
-    pub(crate) fn save_selection(&mut self) -> bool {
-        let session = &mut self.session;
-        let name =
-            interventions::name_selection(session.project.model.params_mut(), &session.live.schema, &session.selection);
-        if let Some(name) = &name {
-            self.notify(Level::Info, format!("Saved group “{name}”"));
+        UiCommand::ExportRun(folder, format) => {
+            runs::export(&app.document.library, &mut app.host, &mut app.messages, Some(folder), format)
         }
-        name.is_some()
-    }
-
-    fn select_none(&mut self) {
-        let selection = &mut self.session.selection;
-        if !selection.elements.is_empty() {
-            selection.clear();
+        UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
+        UiCommand::Undo => travel(app, true),
+        UiCommand::Redo => travel(app, false),
+        UiCommand::UndoSteps(steps) => (0..steps.unsigned_abs()).for_each(|_| travel(app, steps < 0)),
+        UiCommand::ResetParameters => reset_parameters(&mut app.document.session),
+        UiCommand::RunPause => run_pause(&mut app.document, &mut app.workspace),
+        UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if app.document.session.live.playback.is_some() => {
+            move_in_playback(app, &command);
         }
-    }
-
-    /// Opens and runs an example; one that needs files shows where to choose them.
-    pub(crate) fn open_example(&mut self, name: &str) {
-        let Some((example, project)) = Example::by_name(name).and_then(|e| Some((e, e.project()?))) else { return };
-        if example.needs_files {
-            self.clear_document();
-            self.session.replace(project, None);
-            self.list_runs();
-            self.panels.inspector = true;
-            let params = self.session.project.model.params();
-            if let Some(at) = super::actions::import::folder_parameter(params) {
-                self.inspector.find(&params.path(at));
+        UiCommand::Step => {
+            app.workspace.is_home = false;
+            app.document.session.live.step(app.panels.pacing.steps(&app.document.session));
+        }
+        UiCommand::RunToEnd => {
+            if let Some(end) = app.document.session.project.planned_steps() {
+                app.workspace.is_home = false;
+                app.document.session.live.run_to(end);
             }
-            return self.notify(Level::Info, "Choose the data folder in the inspector, then run");
         }
-        self.set_document(project, None);
-        self.session.live.play();
+        UiCommand::PauseDisplay => {
+            app.panels.pacing.updates_are_off = !app.panels.pacing.updates_are_off;
+            app.document.session.live.set_quiet(app.panels.pacing.updates_are_off);
+        }
+        UiCommand::StepMore => {
+            app.document.session.live.step(app.panels.pacing.steps(&app.document.session).saturating_mul(10))
+        }
+        UiCommand::Rewind => requests::confirm_unsaved(app, Intent::Rewind),
+        UiCommand::Rebuild => requests::confirm_unsaved(app, Intent::Rebuild),
+        UiCommand::RerunRecorded => app.document.session.rerun_as_recorded(),
+        UiCommand::ContinueOnCpu => app.document.session.continue_on_cpu(),
+        UiCommand::Compare(steps) => profiling::compare(&mut app.document, &mut app.host, &mut app.messages, steps),
+        UiCommand::MeasurePeak => profiling::measure_ceilings(&mut app.document, &mut app.host, &mut app.messages),
+        UiCommand::CancelLoading => app.document.session.live.cancel_loading(),
+        UiCommand::Record => recording::toggle_recording(&mut app.parts()),
+        UiCommand::Stimulate => intervene(&mut app.document.session, &mut app.messages, Intervention::Stimulate),
+        UiCommand::Silence => intervene(&mut app.document.session, &mut app.messages, Intervention::Silence),
+        UiCommand::SaveSelection => {
+            probing::save_selection(&mut app.document.session, &mut app.messages);
+        }
+        UiCommand::Probe => probing::probe_selection(&mut app.document, &mut app.workspace, &mut app.messages, ctx),
+        UiCommand::SelectNone => select_none(&mut app.document.session.selection),
+        UiCommand::MoveCursor(n) => {
+            let step = app.panels.pacing.steps(&app.document.session) as f64;
+            app.document.move_cursor(f64::from(n) * step);
+        }
+        UiCommand::GoStart => app.document.move_cursor(f64::NEG_INFINITY),
+        UiCommand::GoLive if app.document.time.axis.is_recorded => app.document.move_cursor(f64::INFINITY),
+        UiCommand::GoLive => app.document.time.axis.go_live(),
+        UiCommand::PlayPast => app.document.toggle_playback(),
+        UiCommand::Loop => app.document.time.axis.is_looping = !app.document.time.axis.is_looping,
+        UiCommand::ZoomToRange => app.document.time.axis.zoom_to_range(),
+        UiCommand::ClearRange => app.document.time.axis.range = None,
+        UiCommand::ExportPanel => {
+            figures::export_panel(ctx, &app.document, &mut app.workspace, &mut app.overlays, &mut app.messages);
+        }
+        UiCommand::FocusSelection => views::ask_focus(ctx),
+        UiCommand::ColorMenu => app.overlays.palette = Some(Palette::with("Colour by ")),
+        UiCommand::ColorBy(at) => app.workspace.color_by(&app.document.session.live.schema, at),
+        UiCommand::ToggleRange => toggle_range(app),
+        UiCommand::ShowView(name) => app.workspace.show_view(name, &app.document.session.live.schema),
+        UiCommand::OpenAnother(name) => app.workspace.open_another(name, &app.document.session.live.schema),
+        UiCommand::Home => app.workspace.is_home = !app.workspace.is_home,
+        UiCommand::Workspace(at) => show_workspace(app, at),
+        UiCommand::Rename => rename_item(app),
+        UiCommand::Duplicate => duplicate_item(app),
+        UiCommand::Delete => delete_item(app),
+        UiCommand::RefreshRuns => runs::list(&mut app.document, &mut app.host, &mut app.messages),
+        UiCommand::RevealRun(folder) => runs::reveal(&mut app.host, &mut app.messages, folder),
+        UiCommand::Replay(folder) => recording::replay(&mut app.parts(), &folder),
+        UiCommand::Branch(folder, step) => requests::confirm_unsaved(app, Intent::Branch(folder, step)),
+        UiCommand::Resume(folder) => requests::confirm_unsaved(app, Intent::Resume(folder)),
+        UiCommand::Requests => app.overlays.requests.open(app.document.session.project.model.requests().first()),
+        UiCommand::CancelReplay => {
+            if let Some(replay) = &app.document.library.replaying {
+                replay.progress.cancel();
+            }
+        }
+        UiCommand::NewWorkspace => app.workspace.duplicate(),
+        UiCommand::CloseWorkspace => app.workspace.close(),
+        UiCommand::Maximise => app.workspace.maximise(),
+        UiCommand::FilterPanel => filter_panel(app, ctx),
+        UiCommand::NextPanel => next_panel(app, ctx, false),
+        UiCommand::PreviousPanel => next_panel(app, ctx, true),
+        UiCommand::UndoLayout => app.workspace.travel(true, &app.document.session.live.schema),
+        UiCommand::RedoLayout => app.workspace.travel(false, &app.document.session.live.schema),
+        UiCommand::ResetLayout(target) => app.workspace.reset_layout(target, &app.document.session.live.schema),
+        UiCommand::SaveLayout => app.overlays.dialog = Some(Dialog::layout_name()),
+        UiCommand::ApplyLayout(at) => {
+            let name = app.workspace.layouts.iter().nth(at).map(|l| l.name.clone()).unwrap_or_default();
+            app.workspace.apply(&name, &app.document.session.live.schema);
+        }
+        UiCommand::ToggleTree => app.panels.open.tree = !app.panels.open.tree,
+        UiCommand::ToggleInspector => app.panels.open.inspector = !app.panels.open.inspector,
+        UiCommand::ToggleLog => app.panels.open.log = !app.panels.open.log,
+        UiCommand::ToggleDev => app.panels.open.dev = !app.panels.open.dev,
+        UiCommand::Theme(theme) => app.preferences.settings.appearance.theme = theme,
+        UiCommand::ZoomIn => app.preferences.settings.zoom(1),
+        UiCommand::ZoomOut => app.preferences.settings.zoom(-1),
+        UiCommand::ZoomReset => app.preferences.settings.zoom(0),
+        UiCommand::Settings => app.overlays.settings = Some(SettingsDialog::default()),
+        UiCommand::Keys => app.overlays.settings = Some(SettingsDialog::at(preferences::Page::Keys, "")),
+        UiCommand::FullScreen => {
+            let now = ctx.input(|i| i.viewport().fullscreen.unwrap_or(false));
+            ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(!now));
+        }
+        UiCommand::Palette => app.overlays.palette = Some(Palette::default()),
+        UiCommand::Help => app.overlays.shortcuts_sheet = true,
+        UiCommand::PanelHelp => panel_help(app),
+        UiCommand::ModelHelp => model_help(app),
+        UiCommand::About => app.overlays.dialog = Some(Dialog::Text("About Neuropil", help::about())),
+        UiCommand::System => {
+            let dirs = (app.host.config_dir.as_deref(), app.host.state_dir.as_deref());
+            let text = system::describe(&app.host.devices, app.host.render_state.as_ref(), dirs);
+            app.overlays.dialog = Some(Dialog::Text("System", text));
+        }
     }
+}
 
-    /// Saves, then runs the intent.
-    pub(crate) fn save_then(&mut self, intent: Intent) {
-        self.after_save = Some(intent);
-        self.save();
+/// Locks or unlocks the colour range. The toast shows the result: a tooltip may cover the panel.
+fn toggle_range(app: &mut App) {
+    match app.workspace.toggle_range(&app.document.session.live.schema) {
+        Some(true) => app.messages.notify(Level::Info, "Colour range locked"),
+        Some(false) => app.messages.notify(Level::Info, "Colour range follows the data"),
+        None => app.messages.notify(Level::Info, "This panel has no colour range"),
     }
+}
 
-    /// Whether the window may close now.
-    pub(crate) fn may_close(&self) -> bool {
-        self.may_close
+/// Moves the keyboard focus to the filter of the focused panel.
+fn filter_panel(app: &mut App, ctx: &egui::Context) {
+    let side = ["tree", "inspector", "log"].into_iter().find(|name| focus::has(ctx, name));
+    let panel = side.or_else(|| app.workspace.focused_view().map(|v| v.name()));
+    match panel.filter(|name| focus::WITH_FILTER.contains(name)) {
+        Some(name) => ctx.memory_mut(|m| m.request_focus(focus::filter_id(name))),
+        None => app.messages.notify(Level::Info, "This panel has no filter"),
+    }
+}
+
+/// Cycles the keyboard focus: project tree, panels of the workspace, inspector, log.
+fn next_panel(app: &mut App, ctx: &egui::Context, back: bool) {
+    const TREE: &str = "tree";
+    const INSPECTOR: &str = "inspector";
+    const LOG: &str = "log";
+    let side_panels =
+        [(TREE, app.panels.open.tree), (INSPECTOR, app.panels.open.inspector), (LOG, app.panels.open.log)];
+    let mut stops: Vec<Option<&str>> = vec![Some(TREE), None, Some(INSPECTOR), Some(LOG)];
+    stops.retain(|stop| stop.is_none_or(|name| side_panels.contains(&(name, true))));
+    if back {
+        stops.reverse();
+    }
+    let now = stops.iter().position(|stop| stop.is_some_and(|name| focus::has(ctx, name)));
+    if now.is_none() && app.workspace.next_panel(ctx, back, false) {
+        return;
+    }
+    let centre = stops.iter().position(Option::is_none).unwrap_or(0);
+    let from = now.unwrap_or(centre);
+    for step in 1..=stops.len() {
+        match stops[(from + step) % stops.len()] {
+            Some(name) => return focus::request(ctx, name),
+            None if app.workspace.next_panel(ctx, back, true) => return,
+            None => {}
+        }
+    }
+}
+
+/// Shows a workspace; the list of runs is read again because it shows differences to the open project.
+fn show_workspace(app: &mut App, at: usize) {
+    app.workspace.show(at);
+    if app.workspace.page() == Page::Runs {
+        runs::list(&mut app.document, &mut app.host, &mut app.messages);
+    }
+}
+
+/// Help on the focused panel.
+fn panel_help(app: &mut App) {
+    // The panels are hidden while Home is shown.
+    let help = match app.workspace.is_home {
+        true => Some(home::HELP),
+        false => app.workspace.focused_view().map(|view| view.help()),
+    };
+    match help {
+        Some(help) => app.overlays.dialog = Some(Dialog::Text("Help", help.to_owned())),
+        None => app.overlays.shortcuts_sheet = true,
+    }
+}
+
+/// Help on the kind: its page, or its description.
+fn model_help(app: &mut App) {
+    let model = &app.document.session.project.model;
+    let text = match model.help() {
+        "" => format!("# {}\n{}", model.title(), model.about()),
+        page => page.to_owned(),
+    };
+    app.overlays.dialog = Some(Dialog::Text("Model help", text));
+}
+
+fn travel(app: &mut App, back: bool) {
+    let session = &mut app.document.session;
+    let (verb, label) = match back {
+        true => ("Undid", session.history.undo(&mut session.project)),
+        false => ("Redid", session.history.redo(&mut session.project)),
+    };
+    if let Some(label) = label {
+        app.messages.log.add(Level::Info, format!("{verb}: {label}"));
+    }
+}
+
+fn reset_parameters(session: &mut Session) {
+    let (params, defaults) = (session.project.model.params_mut(), session.defaults.params());
+    for id in params.ids() {
+        if !params.groups().get(usize::from(id.group)).is_some_and(|g| g.list) {
+            params.set(&Change { id, value: defaults.get(id) });
+        }
+    }
+}
+
+fn intervene(session: &mut Session, messages: &mut Messages, intervention: Intervention) {
+    let added =
+        interventions::add(session.project.model.params_mut(), &session.live.schema, &session.selection, intervention);
+    match added {
+        Some(name) => messages.notify(Level::Info, format!("Added “{name}”")),
+        None => messages.notify(Level::Warning, "This kind has no stimuli"),
+    }
+}
+
+fn select_none(selection: &mut Selection) {
+    if !selection.elements.is_empty() {
+        selection.clear();
+    }
+}
+
+/// Runs or pauses; in playback, plays or stops.
+fn run_pause(document: &mut Document, workspace: &mut Workspaces) {
+    workspace.is_home &= document.session.live.running; // a run that starts is shown
+    let runs_again = document.session.runs_again();
+    let live = &mut document.session.live;
+    if live.playback.is_some() {
+        document.toggle_playback();
+    } else if live.running {
+        live.pause();
+    } else if live.is_loaded() || live.progress().is_some() {
+        if runs_again {
+            live.rewind();
+        }
+        live.play();
+    } else {
+        document.session.build(true);
+    }
+}
+
+/// Step and rewind move the time cursor.
+fn move_in_playback(app: &mut App, command: &UiCommand) {
+    let step = app.panels.pacing.steps(&app.document.session) as f64;
+    app.document.move_cursor(match command {
+        UiCommand::Step => step,
+        UiCommand::StepMore => step * 10.0,
+        _ => f64::NEG_INFINITY,
+    });
+}
+
+/// Starts renaming the selected item of the project tree.
+fn rename_item(app: &mut App) {
+    let params = app.document.session.project.model.params();
+    let item = app.panels.tree.item(&app.panels.sets, params);
+    app.panels.tree.rename(item, params);
+    app.panels.open.tree = true;
+}
+
+/// Duplicates the selected item of the project tree.
+fn duplicate_item(app: &mut App) {
+    let params = app.document.session.project.model.params_mut();
+    if let Some(item) = app.panels.tree.item(&app.panels.sets, params) {
+        app.panels.tree.duplicate(item, params);
+    }
+}
+
+/// Deletes the selected item of the project tree.
+fn delete_item(app: &mut App) {
+    let params = app.document.session.project.model.params_mut();
+    if let Some(item) = app.panels.tree.item(&app.panels.sets, params) {
+        let name = app.panels.tree.delete(item, params);
+        app.messages.notify(Level::Info, format!("Deleted “{name}”. Undo restores it"));
     }
 }

@@ -1,110 +1,237 @@
-//! Once per frame, around the panels: events of the engine and of jobs, the window title, subscriptions.
+//! A frame of the window: `logic` takes up what has arrived (also while the window is hidden), `ui` draws and then does
+//! what was asked for. Nothing here blocks: files, dialogs, builds and runs are on other threads.
 
-use super::{App, panels::time_panel};
+use super::{
+    App,
+    actions::{arrivals, attention, figures, files, requests, sweep, unrecorded},
+    commands::{self, Around},
+    dev,
+    dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
+    execute, figure,
+    flow::Flow,
+    layout,
+    pages::home,
+    palette::{self, Sources},
+    panels::sets,
+    preferences::Preferences,
+    queue::Queue,
+};
 use crate::app::{
-    document::{activity::ActivityCheck, checkpoints, live, time},
+    document::{command::UiCommand, open_document::Document, session::Session, settings},
+    host::store,
     kit::level::Level,
 };
+use std::time::Duration;
 
 impl App {
-    pub(crate) fn process_inbox(&mut self) {
-        self.log.drain();
-        let events = self.session.live.poll();
-        self.session.live.schema.unused = self.session.project.model.unused_probes();
-        for event in events {
-            match event {
-                live::LiveEvent::Loaded => {
-                    self.requests.forget();
-                    self.session.leave_run();
-                    self.forget_path();
-                    let layout = self.session.layout.take().filter(|_| !self.reset_layout);
-                    self.time.reset();
-                    if std::mem::take(&mut self.session.is_new) {
-                        self.time.axis = time::TimeAxis::default();
-                    }
-                    let project = &self.session.project;
-                    self.time.expect(project.planned_steps(), project.model.time_base());
-                    self.workspace.open(layout.as_deref(), &self.session.live.schema);
-                    self.toasts.resolve(&[live::BUILD_FAILED, live::STOPPED]);
-                    let device = self.devices.chosen();
-                    self.set_machine(&device);
-                    self.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
-                    self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
-                    self.continue_recording();
-                }
-                live::LiveEvent::Frame(mut frame) => {
-                    self.session.follow_individuals(&mut frame);
-                    self.profile.absorb(&frame);
-                    self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
-                    self.session.filter.absorb(&self.session.live.schema, &frame);
-                    self.session.live.give_back(frame);
-                }
-                live::LiveEvent::SchemaChanged(changes) => {
-                    changes.sets.iter().for_each(|set| self.session.selection.follow(set));
-                    self.time.past.schema_changed(&self.session.live.schema, &changes);
-                    self.workspace.schema_changed(&self.session.live.schema, &changes);
-                }
-                live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
-                live::LiveEvent::Message(level, text) => self.notify(level, text),
-                live::LiveEvent::Answered(progress, clock, answer) => self.requests.answered(&progress, clock, answer),
-                live::LiveEvent::Repeated(change) => self.session.follow_repeated(&change),
-                live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
-                live::LiveEvent::Ended => {
-                    let now = self.session.live.clock.step as f64;
-                    self.time.axis.fit_run(self.time.past.first() as f64, now);
-                }
-                live::LiveEvent::RecordingFailed(why) if self.keeping.is_some() => self.run_not_kept(&why),
-                live::LiveEvent::RecordingFailed(why) => self.notify(Level::Error, why),
-            }
+    /// For tests: executes a command, as a menu would.
+    pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
+        execute::run(self, ctx, command);
+    }
+}
+
+impl eframe::App for App {
+    fn raw_input_hook(&mut self, _: &egui::Context, _: &mut egui::RawInput) {
+        self.host.frames.begin();
+    }
+
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        let ignores_layout = self.preferences.reset_layout;
+        if let Some(intent) = arrivals::take(&mut self.parts(), ignores_layout) {
+            requests::confirm_changes(self, intent);
         }
-        if self.session.live.progress().is_none() && !self.session.live.is_loaded() {
-            self.resuming = None; // the simulation of the run could not be built
-        }
-        self.time.past.update();
-        ActivityCheck::update(&mut self.time, &self.session);
-        self.feed_new_panels();
-        while let Some(done) = self.jobs.poll() {
+        while let Some(done) = self.host.jobs.poll() {
             done(self);
         }
-    }
-
-    /// The title bar: `● name — running 7.8×`, or `232 generations/s` for kinds that count.
-    pub(crate) fn update_title(&mut self, ctx: &egui::Context) {
-        let session = &self.session;
-        let dirty = if session.is_dirty() { "● " } else { "" };
-        let state = match (session.live.running, session.live.speed_text()) {
-            (true, Some(speed)) => format!(" — running {speed}"),
-            (true, None) => " — running".to_owned(),
-            _ => String::new(),
-        };
-        let title = match &self.opening {
-            Some(opening) => format!("{} — Neuropil", opening.name()),
-            None => format!("{dirty}{}{state} — Neuropil", session.project.name),
-        };
-        if title != self.title {
-            ctx.send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
-            self.title = title;
+        requests::confirm_close(self, ctx);
+        requests::open_dropped(self, ctx);
+        if self.document.session.live.is_loaded() {
+            self.document.update_marks();
         }
     }
 
-    /// Subscribes to the probes of the visible views: the engine samples no others for the window.
-    pub(crate) fn subscribe(&mut self) {
-        if !self.workspace.unfed.is_empty() | self.session.filter.take_needs_sample() {
-            self.session.live.sample_again();
+    fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
+        let ctx = ui.ctx().clone();
+        let ctx_zoom = ctx.zoom_factor();
+        if let Some(secs) = frame.info().cpu_usage {
+            self.host.frames.with_window_system.push(secs * 1e3);
         }
-        let session = &self.session;
-        let is_quiet = self.pacing.updates_are_off;
-        let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.schema, &session.selection) };
-        let filter = if is_quiet { vec![] } else { session.filter.taps(&session.live.schema) };
-        for tap in time_panel::taps(self).into_iter().chain(filter) {
-            if taps.iter().all(|t| t.probe != tap.probe) {
-                taps.push(tap);
-            }
+        self.host.frames.mark_first(&ctx);
+        let mut queue = Queue::default();
+        queue.extend(commands::pressed(&ctx, &self.command_state(), self.overlays.is_modal()));
+        self.overlays.figures.restore(&ctx, &self.preferences.settings);
+        self.overlays.figures.poll(&ctx, self.host.render_state.as_ref());
+        if !figure_ui(self, ui, &mut queue) {
+            layout::panels_ui(self, ui, &mut queue);
+            figure::dialog::ui(&ctx, &mut self.overlays.figures, self.host.render_state.as_ref());
         }
-        taps.sort_by_key(|tap| tap.probe);
-        self.session.live.subscribe(taps);
-        let wants_individuals = self.session.names_individuals();
-        self.session.live.follow_individuals(wants_individuals);
-        self.session.live.profile(self.workspace.profiles().then_some(self.profile.every));
+        overlays_ui(self, &ctx, &mut queue);
+        apply_settings(self, &ctx);
+        self.host.frames.mark_last(&ctx);
+        do_queued(self, &ctx, queue);
+        end_frame(self, &ctx);
+        ctx.input(|i| self.host.placement.follow(i.viewport(), ctx_zoom));
+    }
+
+    fn on_exit(&mut self) {
+        sweep::end(&mut self.document.library);
+        self.host.placement.keep(self.host.state_dir.as_ref());
+        self.document.journal.clear();
+    }
+
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        visuals.panel_fill.to_normalized_gamma_f32()
+    }
+}
+
+/// Draws the panel of a figure in place of the window; `false` when there is none.
+fn figure_ui(app: &mut App, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
+    let ctx = ui.ctx().clone();
+    let Some(area) = app.overlays.figures.begin_frame(&ctx) else { return false };
+    app.workspace.figure_area = Some(area);
+    // The layout has the size of the figure, whatever fits into the window.
+    ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
+        ui.set_clip_rect(area);
+        layout::centre_ui(app, ui, queue);
+    });
+    app.workspace.figure_area = None;
+    layout::subscribe(app);
+    ctx.request_repaint();
+    if let Some(request) = app.overlays.figures.end_frame(&ctx, area) {
+        figures::draw(&ctx, &mut app.overlays, &mut app.host, &mut app.messages, request);
+    }
+    true
+}
+
+/// Draws what lies over the panels, and acts on the answer of a dialog.
+fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
+    let App { document, workspace, panels, overlays, preferences, flow, host, .. } = &mut *app;
+    let has_item = panels.has_item(document.session.project.model.params());
+    // The dialog of the settings edits the shortcuts that the labels of commands name.
+    let keymap = preferences.keymap.clone();
+    let around = Around { workspace, recent: &host.recent, keymap: &keymap, flow, pacing: panels.pacing, has_item };
+    let sources = Sources { state: around.with(document), settings: &preferences.settings };
+    palette::ui(ctx, &mut overlays.palette, sources, &mut host.used, queue);
+    let is_covered = overlays.dialog.is_some();
+    import::ui(ctx, &mut overlays.import, is_covered, queue);
+    trees::ui(ctx, &mut overlays.trees, overlays.reading_trees.as_ref());
+    let answer = dialogs::ui(ctx, &mut overlays.dialog, || at_risk(document));
+    if let Some((answer, dialog)) = answer {
+        requests::answer(app, answer, dialog);
+    }
+    let App { document, workspace, panels, overlays, messages, preferences, flow, host } = app;
+    if overlays.dialog.is_none() {
+        overlays.dialog = overlays.waiting.pop_front();
+    }
+    if flow.may_close {
+        ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+    }
+    let has_item = panels.has_item(document.session.project.model.params());
+    let around = Around { workspace, recent: &host.recent, keymap: &keymap, flow, pacing: panels.pacing, has_item };
+    let edited = (&mut preferences.settings, &mut preferences.keymap);
+    preferences::ui(ctx, &mut overlays.settings, edited, host.config_dir.as_deref(), &around.with(document));
+    let (sheet, settings) = (&mut overlays.shortcuts_sheet, &mut overlays.settings);
+    shortcuts_sheet::ui(ctx, sheet, settings, &around.with(document));
+    paths::ui(ctx, &mut overlays.requests.paths, &mut document.session, panels.centre, queue);
+    ask::ui(ctx, &mut overlays.requests, &mut document.session, panels.centre);
+    dev::ui(ctx, &mut panels.open.dev, &host.frames, &document.session.live);
+    home::hover_ui(ctx);
+    messages.toasts.ui(ctx, panels.centre, preferences.settings.work.messages_ms * 1e-3);
+}
+
+/// What an action that closes the document would lose.
+fn at_risk(document: &Document) -> AtRisk {
+    let session = &document.session;
+    AtRisk {
+        name: session.project.name.clone(),
+        unsaved: session.is_dirty(),
+        recording: session.live.recording.is_some(),
+        sweep: document.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
+        base: session.live.clock.base,
+        keeps: unrecorded::kept_probes(&session.live),
+    }
+}
+
+/// Applies and saves changed settings.
+fn apply_settings(app: &mut App, ctx: &egui::Context) {
+    let App { document, messages, preferences: Preferences { settings, applied, .. }, host, .. } = app;
+    messages.log.limit = settings.work.log_lines as usize;
+    document.session.history.keep(settings.work.undo_steps as usize);
+    document.session.live.safety.limit_bytes = settings.unrecorded_bytes();
+    if settings != applied {
+        *applied = settings.clone();
+        settings.apply(ctx);
+        let file = host.config_dir.as_ref().map(|d| d.join(settings::FILE));
+        store::write(file, crate::project::to_ron(settings).ok());
+    }
+}
+
+/// Does what was asked for while the frame was drawn.
+fn do_queued(app: &mut App, ctx: &egui::Context, queue: Queue) {
+    if !queue.requests.is_empty() {
+        ctx.request_repaint(); // the panels drawn before show the result
+    }
+    for request in queue.requests {
+        requests::handle(app, ctx, request);
+    }
+    for command in queue.commands {
+        execute::run(app, ctx, command);
+    }
+}
+
+/// After a frame is drawn: edits go to the engine and the history, the document is saved when that is due.
+fn end_frame(app: &mut App, ctx: &egui::Context) {
+    let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
+    let App { document, panels, messages, .. } = &mut *app;
+    sets::follow_names(&mut document.session, &mut panels.sets);
+    let shown_step = document.time.shown(document.session.live.clock.step);
+    if document.session.reconcile(pointer_down, typing, ctx.input(|i| i.time), shown_step) {
+        ctx.request_repaint_after(Duration::from_millis(200));
+    }
+    if std::mem::take(&mut document.session.was_read_only) {
+        messages.notify(Level::Info, "A finished run is read-only. Rerun it to change it");
+    }
+    autosave(app, ctx);
+    let App { document, panels, messages, flow, host, .. } = app;
+    document.journal.keep(&document.session);
+    host.file_watch.follow(document.session.path.as_deref());
+    attention::request(document, host, &messages.toasts, ctx);
+    document.session.live.latency.drawn();
+    update_title(ctx, &document.session, flow, &mut host.title);
+    let live = &document.session.live;
+    if live.progress().is_some() || live.data_progress().is_some() {
+        ctx.request_repaint_after(Duration::from_millis(50));
+    } else if live.running && !panels.pacing.updates_are_off {
+        // No frame arrives while something beside steps takes long.
+        ctx.request_repaint_after(Duration::from_millis(250));
+    }
+}
+
+/// Saves a document that has a file, at the interval of the settings.
+fn autosave(app: &mut App, ctx: &egui::Context) {
+    let session = &app.document.session;
+    let is_dirty = session.is_dirty() && session.path.is_some() && !app.overlays.is_modal();
+    match app.document.autosave.due(is_dirty, Duration::from_secs_f64(app.preferences.settings.work.autosave_s)) {
+        Ok(()) => files::save(&mut app.parts()),
+        Err(Duration::MAX) => {}
+        Err(left) => ctx.request_repaint_after(left),
+    }
+}
+
+/// The title bar: `● name — running 7.8×`, or `232 generations/s` for kinds that count.
+fn update_title(ctx: &egui::Context, session: &Session, flow: &Flow, sent: &mut String) {
+    let dirty = if session.is_dirty() { "● " } else { "" };
+    let state = match (session.live.running, session.live.speed_text()) {
+        (true, Some(speed)) => format!(" — running {speed}"),
+        (true, None) => " — running".to_owned(),
+        _ => String::new(),
+    };
+    let title = match &flow.opening {
+        Some(opening) => format!("{} — Neuropil", opening.name()),
+        None => format!("{dirty}{}{state} — Neuropil", session.project.name),
+    };
+    if title != *sent {
+        ctx.send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+        *sent = title;
     }
 }

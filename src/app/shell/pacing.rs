@@ -1,8 +1,10 @@
 //! Size of a step, pausing the display, and the progress of a run to a step.
 
-use super::{App, panels::runbar};
 use crate::{
-    app::kit::{icons, text, theme::Tokens, widgets},
+    app::{
+        document::{live::Live, session::Session},
+        kit::{icons, text, theme::Tokens, widgets},
+    },
     engine::EngineCounters,
     sim::TimeBase,
 };
@@ -41,6 +43,7 @@ impl Level {
 }
 
 /// Step size and display state.
+#[derive(Clone, Copy)]
 pub struct Pacing {
     /// Unit of a step.
     pub level: Level,
@@ -56,79 +59,68 @@ impl Default for Pacing {
     }
 }
 
-impl App {
+impl Pacing {
     /// Steps of the simulation that the step button takes.
-    pub(crate) fn step_steps(&self) -> u64 {
-        let base = self.session.project.model.time_base();
+    pub fn steps(&self, session: &Session) -> u64 {
+        let base = session.project.model.time_base();
         let of = |time: f64| (time / base.per_step()).round().max(1.0) as u64;
-        let one = match self.pacing.level {
+        let one = match self.level {
             level if !level.fits(base) => 1,
             Level::Step => 1,
             Level::Millisecond => of(1e-3),
             Level::Second => of(1.0),
-            Level::Batch => self.session.live.counters().map_or(1, |g| EngineCounters::read(&g.batch_steps).max(1)),
+            Level::Batch => session.live.counters().map_or(1, |g| EngineCounters::read(&g.batch_steps).max(1)),
         };
-        one.saturating_mul(u64::from(self.pacing.count))
+        one.saturating_mul(u64::from(self.count))
     }
 
     /// Text of the step button: `100`, `5 ms`.
-    pub(crate) fn step_text(&self, times: u32) -> String {
-        let n = u64::from(self.pacing.count) * u64::from(times);
-        if self.pacing.level == Level::Step {
-            n.to_string()
-        } else {
-            format!("{n} {}", self.pacing.level.label(TimeBase::STEPS))
-        }
-    }
-
-    /// The step at which the planned run ends.
-    pub(crate) fn planned_end(&self) -> Option<u64> {
-        self.session.project.planned_steps()
+    pub fn text(&self, times: u32) -> String {
+        let n = u64::from(self.count) * u64::from(times);
+        if self.level == Level::Step { n.to_string() } else { format!("{n} {}", self.level.label(TimeBase::STEPS)) }
     }
 }
 
 /// Step unit and count.
-pub fn step_ui(ui: &mut Ui, app: &mut App) {
-    let base = app.session.project.model.time_base();
+pub fn step_ui(ui: &mut Ui, base: TimeBase, pacing: &mut Pacing) {
     let levels: Vec<Level> = Level::ALL.into_iter().filter(|level| level.fits(base)).collect();
-    if !levels.contains(&app.pacing.level) {
-        app.pacing.level = Level::Step;
+    if !levels.contains(&pacing.level) {
+        pacing.level = Level::Step;
     }
-    let combo = ComboBox::from_id_salt("step level").width(48.0).selected_text(app.pacing.level.label(base));
+    let combo = ComboBox::from_id_salt("step level").width(48.0).selected_text(pacing.level.label(base));
     let response = combo.show_ui(ui, |ui| {
         for level in levels {
-            ui.selectable_value(&mut app.pacing.level, level, level.label(base));
+            ui.selectable_value(&mut pacing.level, level, level.label(base));
         }
     });
     response.response.accessible_name("Step unit").on_hover_text("Unit of one step");
-    ui.add(DragValue::new(&mut app.pacing.count).range(1..=1_000_000).speed(1.0).prefix("× "))
+    ui.add(DragValue::new(&mut pacing.count).range(1..=1_000_000).speed(1.0).prefix("× "))
         .accessible_name("Steps per step")
         .on_hover_text("Steps per click");
 }
 
 /// Pauses the display.
-pub fn updates_ui(ui: &mut Ui, app: &mut App) {
-    let off = app.pacing.updates_are_off;
+pub fn updates_ui(ui: &mut Ui, live: &mut Live, pacing: &mut Pacing) {
+    let off = pacing.updates_are_off;
     let name = if off { "Resume display" } else { "Pause display: run freely, draw only the clock" };
     if widgets::icon_toggle(ui, icons::EYE_OFF, name, off).clicked() {
-        app.pacing.updates_are_off = !off;
-        app.session.live.set_quiet(!off);
+        pacing.updates_are_off = !off;
+        live.set_quiet(!off);
     }
 }
 
 /// Progress of a run to a step.
-pub fn progress_ui(ui: &mut Ui, app: &App) {
-    let Some(target) = app.session.live.target.filter(|t| t.since.elapsed().as_millis() > 500) else { return };
+pub fn progress_ui(ui: &mut Ui, live: &Live) {
+    let Some(target) = live.target.filter(|t| t.since.elapsed().as_millis() > 500) else { return };
     let t = Tokens::of(ui.ctx());
-    let done = app.session.live.clock.step.saturating_sub(target.from) as f32 / (target.to - target.from).max(1) as f32;
+    let done = live.clock.step.saturating_sub(target.from) as f32 / (target.to - target.from).max(1) as f32;
     ui.add(ProgressBar::new(done).desired_width(90.0).desired_height(6.0).fill(t.accent));
-    ui.label(RichText::new(runbar::eta(done, target.since.elapsed())).small().color(t.text_sub));
+    ui.label(RichText::new(text::eta(done, target.since.elapsed())).small().color(t.text_sub));
 }
 
 /// Shown instead of the views while the display is paused.
-pub fn quiet_ui(ui: &mut Ui, app: &mut App) {
+pub fn quiet_ui(ui: &mut Ui, live: &mut Live, pacing: &mut Pacing) {
     let t = Tokens::of(ui.ctx());
-    let live = &app.session.live;
     let speed = match (live.pace.real_time_factor(), live.pace.steps_per_sec()) {
         (Some(x), Some(steps)) if !live.clock.base.is_count() => {
             format!("× {} real time, {} steps/s", text::short(x), text::short(steps))
@@ -145,8 +137,8 @@ pub fn quiet_ui(ui: &mut Ui, app: &mut App) {
             ui.label(RichText::new(speed).monospace().color(t.text_strong));
             ui.add_space(6.0);
             if ui.button("Resume display").clicked() {
-                app.pacing.updates_are_off = false;
-                app.session.live.set_quiet(false);
+                pacing.updates_are_off = false;
+                live.set_quiet(false);
             }
         });
     });

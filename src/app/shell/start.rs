@@ -1,15 +1,39 @@
 //! Opens the window.
 
-use super::{App, keymap};
+use super::{
+    App,
+    actions::{documents, open, unrecorded},
+    flow::{Flow, Opening},
+    frame_times,
+    host::Host,
+    jobs::Done,
+    keymap,
+    messages::Messages,
+    overlays::Overlays,
+    panels::state::Panels,
+    preferences::Preferences,
+    workspace::{Workspaces, saved},
+};
 use crate::{
     app::{
-        document::{live::Builder, settings},
-        host::{crash, placement, software},
+        document::{
+            journal::Journal,
+            live::{self, Builder},
+            open_document::Document,
+            session::Session,
+            settings,
+            time::Time,
+        },
+        host::{attention, consent, crash, device, file_watch, jobs, placement, recent, software, system},
+        kit::style,
     },
     project::Project,
 };
 use etcetera::BaseStrategy;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Application id for desktops; equals the file name of the launcher.
 pub const APP_ID: &str = "neuropil";
@@ -97,6 +121,105 @@ impl Start {
     }
 }
 
+/// Creates the window's content and starts its threads. An error means that a thread could not be started.
+pub fn create(cc: &eframe::CreationContext<'_>, mut start: Start) -> Result<App, String> {
+    let ctx = cc.egui_ctx.clone();
+    style::apply(&ctx);
+    ctx.options_mut(|o| o.zoom_with_keyboard = false); // UiCommand::ZoomIn and ZoomOut replace it
+    let preferences = preferences(&ctx, &start);
+    let is_home = start.path.is_none() && start.project.is_none() && !start.run;
+    let project = start.project.take().unwrap_or_else(crate::project::default_project);
+    let devices = Arc::new(device::Devices::default());
+    let live = live(cc, &mut start, &devices)?;
+    let journal = Journal::new(start.state_dir.as_deref());
+    let mut workspace = Workspaces::default();
+    workspace.is_home = is_home;
+    let mut app = App {
+        document: Document::new(Session::new(project, None, live), Time::with_indexer(ctx), journal),
+        workspace,
+        panels: Panels::default(),
+        overlays: Overlays::default(),
+        messages: Messages::default(),
+        preferences,
+        flow: Flow { opening: start.path.clone().map(Opening::new), ..Flow::default() },
+        host: host(cc, &start, devices)?,
+    };
+    let limit_bytes = app.preferences.settings.unrecorded_bytes();
+    unrecorded::look_for_left_work(&mut app.parts(), start.state_dir, limit_bytes)?;
+    if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
+        let read = move || saved::read_folder(&folder);
+        app.host.try_job("layouts", read, |app, layouts| app.workspace.layouts.user = layouts)?;
+    }
+    if let Some(path) = start.path {
+        open::open_path(&mut app.parts(), path);
+    } else if start.run {
+        app.document.session.build(true);
+    }
+    Ok(app)
+}
+
+/// Reads settings and shortcuts, and applies the settings.
+fn preferences(ctx: &egui::Context, start: &Start) -> Preferences {
+    let settings = settings::Settings::load(start.config_dir.as_deref());
+    if settings != settings::Settings::default() {
+        settings.apply(ctx);
+    }
+    Preferences {
+        applied: settings.clone(),
+        settings,
+        keymap: keymap::Keymap::load(start.config_dir.as_deref()),
+        reset_layout: start.reset_layout || start.safe_mode,
+    }
+}
+
+/// Starts the engine, unless it is off, and the loader.
+fn live(
+    cc: &eframe::CreationContext<'_>,
+    start: &mut Start,
+    devices: &Arc<device::Devices>,
+) -> Result<live::Live, String> {
+    let builder = start.builder.take().unwrap_or_else(|| {
+        let devices = devices.clone();
+        Arc::new(move |project, context, progress| devices.build(&project.model, context, &project.run, progress))
+    });
+    let is_software = cc.wgpu_render_state.as_ref().is_some_and(software::is_software);
+    let nice = if is_software { software::ENGINE_NICE } else { live::ENGINE_NICE };
+    live::Live::new(start.engine.then_some(nice), builder, cc.egui_ctx.clone())
+}
+
+/// Reads what is kept between sessions, and watches the project's file.
+fn host(cc: &eframe::CreationContext<'_>, start: &Start, devices: Arc<device::Devices>) -> Result<Host, String> {
+    if let Some(state) = cc.wgpu_render_state.as_ref() {
+        crash::remember_adapter(state.adapter.get_info().name);
+    }
+    let jobs = jobs::Jobs::new(cc.egui_ctx.clone());
+    let (outbox, wake) = (jobs.outbox(), cc.egui_ctx.clone());
+    let changed = move |path, found: Box<Project>| {
+        let done: Done = Box::new(|app| documents::file_changed(&mut app.document, &mut app.overlays, path, *found));
+        outbox.try_send(done).ok();
+        wake.request_repaint();
+    };
+    Ok(Host {
+        jobs,
+        devices,
+        recent: recent::Recent::load(start.state_dir.as_deref()),
+        used: recent::RecentCommands::load(start.state_dir.as_deref()),
+        consent: consent::Consent::load(start.state_dir.as_deref()),
+        file_watch: file_watch::FileWatch::new(changed)?,
+        config_dir: start.config_dir.clone(),
+        state_dir: start.state_dir.clone(),
+        placement: placement::Placement::default(),
+        process_memory: system::ProcessMemory::default(),
+        render_state: cc.wgpu_render_state.clone(),
+        program: start.program.clone(),
+        second_window: start.second_window,
+        native_dialogs: start.native_dialogs,
+        attention: attention::Attention::default(),
+        frames: frame_times::FrameTimes::default(),
+        title: String::new(),
+    })
+}
+
 /// Opens the window and returns when it is closed.
 pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
     let start = start.prepare();
@@ -125,7 +248,7 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
     }
     let create = |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
         software::adapt(&cc.egui_ctx, cc.wgpu_render_state.as_ref());
-        Ok(Box::new(App::new(cc, start)?))
+        Ok(Box::new(create(cc, start)?))
     };
     eframe::run_native(APP_ID, options, Box::new(create)).map_err(|e| {
         format!("The window could not be opened: {e}. It needs a display, and Vulkan or OpenGL; without them use `neuropil run`")

@@ -8,10 +8,9 @@ use crate::{
     app::{
         document::{
             color_scales::ColorScales, command::UiCommand, features::KindFeatures, filter::Filter, library::Library,
-            live::StopReason, profile::Profile, selection::Selection, time::Time,
+            live::StopReason, profile::Profile, saved_view::SavedView, selection::Selection, time::Time,
         },
         kit::{icons, notice::Look, theme::Tokens},
-        views::saved_view::SavedView,
     },
     engine::{SchemaChanges, SimSchema},
     sim::{Action, Clock, Frame, ShareLevel, Tap},

@@ -1,7 +1,7 @@
 //! A headless window: opens it, and waits for conditions while its engine runs.
 
 use egui_kittest::Harness;
-use neuropil::app::{Start, shell::App};
+use neuropil::app::{Start, create, shell::App};
 use neuropil_test_support::{Need, PATIENCE, skip};
 use std::{
     path::Path,
@@ -15,7 +15,7 @@ pub fn open(start: Start) -> Window {
     Harness::builder()
         .with_size([1440.0, 900.0])
         .with_max_steps(30)
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+        .build_eframe(move |cc| create(cc, start).expect("threads"))
 }
 
 /// Steps until a condition holds; a running engine keeps repainting, so `run` would not end.

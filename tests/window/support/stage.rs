@@ -53,7 +53,7 @@ struct Inside {
     requests: Vec<views::ViewRequest>,
     profile: Profile,
     color_scales: neuropil::app::document::color_scales::ColorScales,
-    saved_views: Vec<views::SavedView>,
+    saved_views: Vec<neuropil::app::document::saved_view::SavedView>,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -385,7 +385,7 @@ impl Stage {
     }
 
     /// The saved views.
-    pub fn saved_views(&mut self) -> Vec<views::SavedView> {
+    pub fn saved_views(&mut self) -> Vec<neuropil::app::document::saved_view::SavedView> {
         self.harness().state().saved_views.clone()
     }
 

@@ -1,117 +1,54 @@
 //! Requests attention when a long task ends while the window is in the background.
 
-use crate::app::shell::App;
+use crate::app::{
+    document::open_document::Document,
+    host::attention::{LongTask, notify_desktop},
+    shell::{host::Host, panels::toasts::Toasts},
+};
 use std::time::{Duration, Instant};
-
-/// Longer tasks request attention when they end.
-pub const LONG: Duration = Duration::from_secs(30);
 
 /// A message younger than this is used for the notification.
 const FRESH: Duration = Duration::from_secs(3);
 
-/// A task the user may wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LongTask {
-    Run,
-    /// The simulation is built.
-    Build,
-    /// The device is compared with the reference.
-    Comparison,
-    /// A recorded run is replayed.
-    Replay,
-}
-
-/// Start time of the current long task, and its last kind.
-#[derive(Default)]
-pub struct Attention(Option<(Instant, LongTask)>);
-
-impl Attention {
-    /// Called once per frame; returns a long task that has just ended.
-    pub fn ended(&mut self, busy_with: Option<LongTask>, now: Instant) -> Option<LongTask> {
-        if let Some(task) = busy_with {
-            self.0 = Some((self.0.map_or(now, |(since, _)| since), task));
-            return None;
+/// Requests attention and shows a desktop notification when a long task ends while the window is in the background.
+pub fn request(document: &Document, host: &mut Host, toasts: &Toasts, ctx: &egui::Context) {
+    let busy_with = busy_with(document);
+    let is_away = ctx.input(|i| i.viewport().focused) == Some(false);
+    if let Some(task) = host.attention.ended(busy_with, Instant::now())
+        && is_away
+    {
+        let attention = egui::UserAttentionType::Informational;
+        ctx.send_viewport_cmd(egui::ViewportCommand::RequestUserAttention(attention));
+        if host.native_dialogs {
+            notify_desktop(end_message(document, toasts, task, Instant::now()));
         }
-        let (since, task) = self.0.take()?;
-        (now.saturating_duration_since(since) > LONG).then_some(task)
     }
 }
 
-impl App {
-    /// Requests attention and shows a desktop notification when a long task ends while the window is in the background.
-    pub(crate) fn request_attention(&mut self, ctx: &egui::Context) {
-        let busy_with = self.busy_with();
-        let is_away = ctx.input(|i| i.viewport().focused) == Some(false);
-        if let Some(task) = self.attention.ended(busy_with, Instant::now())
-            && is_away
-        {
-            let attention = egui::UserAttentionType::Informational;
-            ctx.send_viewport_cmd(egui::ViewportCommand::RequestUserAttention(attention));
-            if self.native_dialogs {
-                notify_desktop(self.end_message(task, Instant::now()));
+/// The current long task.
+fn busy_with(document: &Document) -> Option<LongTask> {
+    let live = &document.session.live;
+    let all = [
+        (live.running, LongTask::Run),
+        (live.progress().is_some(), LongTask::Build),
+        (document.profile.comparison.progress.is_some(), LongTask::Comparison),
+        (document.library.replaying.is_some(), LongTask::Replay),
+    ];
+    all.into_iter().find(|(is_busy, _)| *is_busy).map(|(_, task)| task)
+}
+
+/// Text of the notification: the latest message, or a default.
+fn end_message(document: &Document, toasts: &Toasts, task: LongTask, now: Instant) -> String {
+    let is_fresh = |at: Instant| now.saturating_duration_since(at) < FRESH;
+    match toasts.history.back().filter(|notice| is_fresh(notice.at)) {
+        Some(notice) => notice.text.clone(),
+        None => match task {
+            LongTask::Run => {
+                format!("Run stopped at {}", document.time_text(document.session.live.clock.step as f64))
             }
-        }
-    }
-
-    /// The current long task.
-    fn busy_with(&self) -> Option<LongTask> {
-        let live = &self.session.live;
-        let all = [
-            (live.running, LongTask::Run),
-            (live.progress().is_some(), LongTask::Build),
-            (self.profile.comparison.progress.is_some(), LongTask::Comparison),
-            (self.library.replaying.is_some(), LongTask::Replay),
-        ];
-        all.into_iter().find(|(is_busy, _)| *is_busy).map(|(_, task)| task)
-    }
-
-    /// Text of the notification: the latest message, or a default.
-    fn end_message(&self, task: LongTask, now: Instant) -> String {
-        let is_fresh = |at: Instant| now.saturating_duration_since(at) < FRESH;
-        match self.toasts.history.back().filter(|notice| is_fresh(notice.at)) {
-            Some(notice) => notice.text.clone(),
-            None => match task {
-                LongTask::Run => format!("Run stopped at {}", self.time_text(self.session.live.clock.step as f64)),
-                LongTask::Build => "Simulation ready".to_owned(),
-                LongTask::Comparison => "Device comparison finished".to_owned(),
-                LongTask::Replay => "Replay finished".to_owned(),
-            },
-        }
-    }
-}
-
-/// Shows a desktop notification. The message is also in the window.
-fn notify_desktop(what: String) {
-    let show = move || {
-        let notice = notify_rust::Notification::new().appname("Neuropil").summary("Neuropil").body(&what).show();
-        if let Err(e) = notice {
-            tracing::debug!("no desktop notification: {e}");
-        }
-    };
-    // On a thread: the desktop may be slow to answer.
-    if let Err(e) = std::thread::Builder::new().name("notice".to_owned()).spawn(show) {
-        tracing::debug!("no thread for a desktop notification: {e}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_long_tasks_request_attention() {
-        let mut attention = Attention::default();
-        let start = Instant::now();
-        let after = |secs| start + Duration::from_secs(secs);
-        for (busy, secs, ends) in [
-            (Some(LongTask::Run), 0, None),
-            (None, 20, None),
-            (Some(LongTask::Build), 21, None),
-            (Some(LongTask::Run), 40, None),
-            (None, 60, Some(LongTask::Run)),
-            (None, 99, None),
-        ] {
-            assert_eq!(attention.ended(busy, after(secs)), ends, "at {secs} s");
-        }
+            LongTask::Build => "Simulation ready".to_owned(),
+            LongTask::Comparison => "Device comparison finished".to_owned(),
+            LongTask::Replay => "Replay finished".to_owned(),
+        },
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::{
     app::{
-        document::command::UiCommand,
+        document::open_document::Document,
         kit::{level::Level, text},
-        shell::App,
+        shell::{host::Host, messages::Messages},
     },
     project::{Continuation, RunFolder, outside_paths_of_run},
     sim::Progress,
@@ -18,45 +18,36 @@ pub struct Branch {
     pub from: Continuation,
 }
 
-impl App {
-    /// Reads a checkpoint, on a thread.
-    pub(crate) fn branch(&mut self, folder: &Path, step: u64) {
-        let read = RunFolder::open(folder).map_err(|e| e.to_string());
-        let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
-        let (run, project) = match read {
-            Ok(read) => read,
-            Err(why) => return self.notify(Level::Error, why),
-        };
-        if !self.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
-            let what = "The run reads files outside its folder. Open it first, and allow that";
-            return self.notify(Level::Warning, what.to_owned());
-        }
-        let job = move || {
-            let from = run.continuation(Some(step), &Progress::default()).map_err(|e| e.to_string());
-            from.map(|from| Box::new(Branch { folder: run.path, from }))
-        };
-        self.job("branch", job, Self::branched);
+/// Reads a checkpoint, on a thread.
+pub fn branch(host: &mut Host, messages: &mut Messages, folder: &Path, step: u64) {
+    let read = RunFolder::open(folder).map_err(|e| e.to_string());
+    let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
+    let (run, project) = match read {
+        Ok(read) => read,
+        Err(why) => return messages.notify(Level::Error, why),
+    };
+    if !host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
+        let what = "The run reads files outside its folder. Open it first, and allow that";
+        return messages.notify(Level::Warning, what.to_owned());
     }
+    let job = move || {
+        let from = run.continuation(Some(step), &Progress::default()).map_err(|e| e.to_string());
+        from.map(|from| Box::new(Branch { folder: run.path, from }))
+    };
+    host.job(messages, "branch", job, |app, result| branched(&mut app.document, &mut app.messages, result));
+}
 
-    /// Finds the last checkpoint of the shown run at or before the time cursor.
-    pub(crate) fn checkpoint_at_cursor(&self) -> Option<UiCommand> {
-        let run = self.session.live.playback.as_ref()?;
-        let step = run.checkpoint_before(self.time.axis.cursor().unwrap_or(run.last as f64))?;
-        Some(UiCommand::Branch(run.folder.clone(), step))
+/// Takes the project of a checkpoint up as one undoable edit, and builds its simulation.
+pub fn branched(document: &mut Document, messages: &mut Messages, read: Result<Box<Branch>, String>) {
+    let Branch { folder, from } = match read {
+        Ok(branch) => *branch,
+        Err(why) => return messages.notify(Level::Error, format!("Could not branch: {why}")),
+    };
+    for message in from.messages() {
+        messages.notify(Level::Warning, message);
     }
-
-    /// Takes the project of a checkpoint up as one undoable edit, and builds its simulation.
-    pub(crate) fn branched(&mut self, read: Result<Box<Branch>, String>) {
-        let Branch { folder, from } = match read {
-            Ok(branch) => *branch,
-            Err(why) => return self.notify(Level::Error, format!("Could not branch: {why}")),
-        };
-        for message in from.messages() {
-            self.notify(Level::Warning, message);
-        }
-        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let step = text::count(from.info.step);
-        self.session.branch((folder, from.info), from.now, from.snapshot);
-        self.notify(Level::Info, format!("Branch from step {step} of {name}. Change parameters, run and record"));
-    }
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let step = text::count(from.info.step);
+    document.session.branch((folder, from.info), from.now, from.snapshot);
+    messages.notify(Level::Info, format!("Branch from step {step} of {name}. Change parameters, run and record"));
 }

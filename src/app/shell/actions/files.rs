@@ -1,22 +1,24 @@
-//! File dialogs, and the files that the window reads and writes.
+//! File dialogs, and the files that the window writes.
 
-use super::super::workspace::saved;
+use super::{open, requests, runs};
 use crate::{
     app::{
+        document::command::Intent,
+        host::consent::Consent,
         kit::level::Level,
         shell::{
-            App,
-            dialogs::Dialog,
-            figure::{self, FigureHandle},
+            dialogs::{Dialog, answers::Purpose},
+            figure,
+            parts::ActionParts,
+            workspace::saved,
         },
     },
     data::io_reason,
     params::Change,
-    project::{self, Project, Warning, run::MANIFEST},
+    project::{self, Project},
 };
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -25,207 +27,145 @@ const SHORTEST: Duration = Duration::from_millis(400);
 /// Beginning of the message of a failed save.
 const SAVE_FAILED: &str = "Could not save";
 
-/// Purpose of a file dialog.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// To open a project.
-    Open,
-    /// To save the project.
-    SaveAs,
-    /// To set a parameter to the path.
-    Parameter(crate::params::ParamId),
-    /// A connection list to import.
-    Import,
-    /// To write a text: a proposed name and the text.
-    SaveText(String, Arc<str>),
-    /// To write a picture of a panel.
-    Figure(FigureHandle),
+/// Opens a file dialog: the system's, or a field for the path.
+pub fn pick(parts: &mut ActionParts<'_>, purpose: Purpose) {
+    if !parts.host.native_dialogs {
+        return ask_path(parts, purpose);
+    }
+    let place = parts.document.session.default_path();
+    let ask = move || {
+        let since = Instant::now();
+        let path = system_dialog(&purpose, &place);
+        (purpose, path, since.elapsed())
+    };
+    parts.host.job(parts.messages, "dialog", ask, |app, (purpose, path, took)| match path {
+        Some(path) => picked(&mut app.parts(), purpose, path),
+        None if took < SHORTEST => ask_path(&mut app.parts(), purpose),
+        None if purpose == Purpose::SaveAs => app.flow.after_save = None,
+        None => {}
+    });
 }
 
-impl App {
-    /// Reads a project, a run folder or a file of trees on a thread.
-    pub(crate) fn open_path(&mut self, path: PathBuf) {
-        if let Some(folder) = run_folder(&path) {
-            return self.open_run(folder);
-        }
-        if super::trees::is_tree_file(&path) {
-            return self.open_trees(path);
-        }
-        let read = move || {
-            let read = project::open(&path).map_err(|e| e.to_string());
-            (path, read.map(|(project, warnings)| (Box::new(project), warnings)))
-        };
-        self.job("open", read, |app, (path, read)| match read {
-            Ok((project, warnings)) => app.receive(path, project, warnings),
-            Err(e) => app.open_failed(format!("Could not open: {e}")),
-        });
-    }
+/// Asks for a path in a field.
+fn ask_path(parts: &mut ActionParts<'_>, purpose: Purpose) {
+    let here = parts.document.session.default_path();
+    let text = match &purpose {
+        Purpose::SaveText(name, _) => here.with_file_name(name).display().to_string(),
+        Purpose::Figure(figure) => here.with_file_name(figure.file_name()).display().to_string(),
+        Purpose::SaveAs => here.display().to_string(),
+        _ => parts.document.session.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
+    };
+    parts.overlays.dialog = Some(Dialog::Path { purpose, text });
+}
 
-    /// Opens a file dialog: the system's, or a field for the path.
-    pub(crate) fn pick(&mut self, purpose: Purpose) {
-        if !self.native_dialogs {
-            return self.ask_path(purpose);
-        }
-        let place = self.session.default_path();
-        let ask = move || {
-            let since = Instant::now();
-            let path = pick(&purpose, &place);
-            (purpose, path, since.elapsed())
-        };
-        self.job("dialog", ask, |app, (purpose, path, took)| match path {
-            Some(path) => app.picked(purpose, path),
-            None if took < SHORTEST => app.ask_path(purpose),
-            None if purpose == Purpose::SaveAs => app.after_save = None,
-            None => {}
-        });
-    }
-
-    pub(crate) fn ask_path(&mut self, purpose: Purpose) {
-        let here = self.session.default_path();
-        let text = match &purpose {
-            Purpose::SaveText(name, _) => here.with_file_name(name).display().to_string(),
-            Purpose::Figure(figure) => here.with_file_name(figure.file_name()).display().to_string(),
-            Purpose::SaveAs => here.display().to_string(),
-            _ => self.session.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
-        };
-        self.dialog = Some(Dialog::Path { purpose, text });
-    }
-
-    /// Saves to the project's file; asks for a path when it has none.
-    pub(crate) fn save(&mut self) {
-        match self.session.path.clone() {
-            Some(path) => self.save_to(path),
-            None => self.pick(Purpose::SaveAs),
-        }
-    }
-
-    pub(crate) fn save_to(&mut self, path: PathBuf) {
-        let (document, left_out) = self.session.accepted_document();
-        let document = Project { workspace: self.workspace.to_text(), ..document };
-        let save = move || {
-            let saved = project::save(&document, &path).map_err(|e| e.to_string());
-            (path, document, saved)
-        };
-        if !self.job("save", save, |app, (path, document, saved)| app.saved(path, &document, saved)) {
-            return;
-        }
-        if !left_out.is_empty() {
-            let what = "was rejected by the simulation: the project is saved with the value in use";
-            self.notify(Level::Warning, format!("The value of {} {what}", left_out.join(", ")));
-        }
-    }
-
-    /// The project was written, or could not be.
-    fn saved(&mut self, path: PathBuf, document: &Project, saved: Result<(), String>) {
-        if let Err(e) = saved {
-            self.after_save = None;
-            return self.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
-        }
-        self.workspace.mark_saved();
-        self.recent.add(&path);
-        self.log.add(Level::Info, format!("Saved {}", path.display()));
-        self.allow_own(&path, document);
-        self.session.saved(path, document);
-        self.toasts.resolve(&[SAVE_FAILED]);
-        if let Some(intent) = self.after_save.take() {
-            self.run_intent(intent);
-        }
-    }
-
-    /// Handles a path chosen in a dialog.
-    pub(crate) fn picked(&mut self, purpose: Purpose, path: PathBuf) {
-        match purpose {
-            Purpose::Open => self.open_path(path),
-            Purpose::SaveAs => {
-                let path = if path.extension().is_none() { path.with_extension("ron") } else { path };
-                self.session.rename_for(&path);
-                self.save_to(path);
-            }
-            Purpose::Figure(figure) => {
-                self.job("figure", move || figure::write(&figure.0, &path), Self::exported);
-            }
-            Purpose::SaveText(_, text) => {
-                let write = move || match std::fs::write(&path, text.as_bytes()) {
-                    Ok(()) => Ok(format!("Wrote {}", path.display())),
-                    Err(e) => Err(format!("{}: {}", path.display(), io_reason(&e))),
-                };
-                self.job("write", write, Self::exported);
-            }
-            Purpose::Import => {
-                self.import.get_or_insert_default().add(&path);
-            }
-            Purpose::Parameter(id) => {
-                let value = crate::params::Value::Text(path.display().to_string());
-                self.session.project.model.params_mut().set(&Change { id, value });
-            }
-        }
-    }
-
-    /// Saves the current layout under a name: in the project, or in a file for all projects.
-    pub(crate) fn keep_layout(&mut self, name: &str, in_project: bool) {
-        let layout = self.workspace.save_layout(name, in_project);
-        let folder = self.config_dir.as_ref().map(|d| d.join("layouts"));
-        match folder.filter(|_| !in_project) {
-            None => self.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
-            Some(folder) => {
-                let write = move || saved::write_to_folder(&folder, &layout).map(|_| layout.name);
-                self.job("layout", write, |app, kept| match kept {
-                    Ok(name) => app.notify(Level::Info, format!("Saved layout “{name}”")),
-                    Err(e) => app.notify(Level::Error, format!("Could not save the layout: {e}")),
-                });
-            }
-        }
-    }
-
-    /// Shows the summary of a written file, or why it was not written.
-    pub(crate) fn exported(&mut self, written: Result<String, String>) {
-        match written {
-            Ok(text) => self.notify(Level::Info, text),
-            Err(e) => self.notify(Level::Error, format!("Could not export: {e}")),
-        }
-    }
-
-    /// Shows a folder in the desktop's file manager.
-    pub(crate) fn reveal(&mut self, folder: PathBuf) {
-        let open = move || {
-            let opened = std::process::Command::new("xdg-open").arg(&folder).status();
-            let is_open = opened.is_ok_and(|status| status.success());
-            (folder, is_open)
-        };
-        self.job("reveal", open, |app, (folder, is_open)| {
-            if !is_open {
-                app.notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));
-            }
-        });
-    }
-
-    /// Opens a project that was read.
-    pub(crate) fn open_project(&mut self, path: PathBuf, project: Project, warnings: &[Warning]) {
-        for warning in warnings {
-            self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
-        }
-        if !warnings.is_empty() {
-            let fields = crate::app::kit::text::plural(warnings.len(), "field was corrected", "fields were corrected");
-            self.notify(Level::Warning, format!("{fields}: see the log"));
-        }
-        // The project file in a run folder belongs to the run: saving must not overwrite it.
-        let is_of_run = path.parent().is_some_and(|folder| folder.join(MANIFEST).exists());
-        if !is_of_run {
-            self.recent.add(&path);
-        }
-        self.set_document(project, (!is_of_run).then_some(path));
+/// Saves to the project's file; asks for a path when it has none.
+pub fn save(parts: &mut ActionParts<'_>) {
+    match parts.document.session.path.clone() {
+        Some(path) => save_to(parts, path),
+        None => pick(parts, Purpose::SaveAs),
     }
 }
 
-/// The run folder of a path: the folder itself or the manifest in it; `None` for other paths.
-fn run_folder(path: &Path) -> Option<PathBuf> {
-    let is_manifest = path.file_name().is_some_and(|name| name == MANIFEST);
-    let folder = if is_manifest { path.parent()? } else { path };
-    folder.join(MANIFEST).exists().then(|| folder.to_owned())
+fn save_to(parts: &mut ActionParts<'_>, path: PathBuf) {
+    let (document, left_out) = parts.document.session.accepted_document();
+    let document = Project { workspace: parts.workspace.to_text(), ..document };
+    let save = move || {
+        let saved = project::save(&document, &path).map_err(|e| e.to_string());
+        (path, document, saved)
+    };
+    if !parts.host.job(parts.messages, "save", save, |app, (path, document, result)| {
+        if let Some(intent) = saved(&mut app.parts(), path, &document, result) {
+            requests::run_intent(app, intent);
+        }
+    }) {
+        return;
+    }
+    if !left_out.is_empty() {
+        let what = "was rejected by the simulation: the project is saved with the value in use";
+        parts.messages.notify(Level::Warning, format!("The value of {} {what}", left_out.join(", ")));
+    }
+}
+
+/// The project was written, or could not be. Returns the action that waited for it.
+fn saved(parts: &mut ActionParts<'_>, path: PathBuf, document: &Project, saved: Result<(), String>) -> Option<Intent> {
+    if let Err(e) = saved {
+        parts.flow.after_save = None;
+        parts.messages.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
+        return None;
+    }
+    parts.workspace.mark_saved();
+    parts.host.recent.add(&path);
+    parts.messages.log.add(Level::Info, format!("Saved {}", path.display()));
+    allow_own(&mut parts.host.consent, &path, document);
+    parts.document.session.saved(path, document);
+    parts.messages.toasts.resolve(&[SAVE_FAILED]);
+    parts.flow.after_save.take()
+}
+
+/// Saves, then runs the intent.
+pub fn save_then(parts: &mut ActionParts<'_>, intent: Intent) {
+    parts.flow.after_save = Some(intent);
+    save(parts);
+}
+
+/// Handles a path chosen in a dialog.
+pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) {
+    match purpose {
+        Purpose::Open => open::open_path(parts, path),
+        Purpose::SaveAs => {
+            let path = if path.extension().is_none() { path.with_extension("ron") } else { path };
+            parts.document.session.rename_for(&path);
+            save_to(parts, path);
+        }
+        Purpose::Figure(figure) => {
+            parts.host.job(
+                parts.messages,
+                "figure",
+                move || figure::write(&figure.0, &path),
+                |app, result| runs::exported(&mut app.messages, result),
+            );
+        }
+        Purpose::SaveText(_, text) => {
+            let write = move || match std::fs::write(&path, text.as_bytes()) {
+                Ok(()) => Ok(format!("Wrote {}", path.display())),
+                Err(e) => Err(format!("{}: {}", path.display(), io_reason(&e))),
+            };
+            parts.host.job(parts.messages, "write", write, |app, result| runs::exported(&mut app.messages, result));
+        }
+        Purpose::Import => {
+            parts.overlays.import.get_or_insert_default().add(&path);
+        }
+        Purpose::Parameter(id) => {
+            let value = crate::params::Value::Text(path.display().to_string());
+            parts.document.session.project.model.params_mut().set(&Change { id, value });
+        }
+    }
+}
+
+/// Saves the current layout under a name: in the project, or in a file for all projects.
+pub fn keep_layout(parts: &mut ActionParts<'_>, name: &str, in_project: bool) {
+    let layout = parts.workspace.save_layout(name, in_project);
+    let folder = parts.host.config_dir.as_ref().map(|d| d.join("layouts"));
+    match folder.filter(|_| !in_project) {
+        None => parts.messages.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
+        Some(folder) => {
+            let write = move || saved::write_to_folder(&folder, &layout).map(|_| layout.name);
+            parts.host.job(parts.messages, "layout", write, |app, kept| match kept {
+                Ok(name) => app.messages.notify(Level::Info, format!("Saved layout “{name}”")),
+                Err(e) => app.messages.notify(Level::Error, format!("Could not save the layout: {e}")),
+            });
+        }
+    }
+}
+
+/// The user's own project may read the files it names when it is saved.
+fn allow_own(consent: &mut Consent, path: &Path, project: &Project) {
+    let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    consent.allow(path, &project::outside_paths(project, base));
 }
 
 /// Shows the system's file dialog.
-fn pick(purpose: &Purpose, place: &Path) -> Option<PathBuf> {
+fn system_dialog(purpose: &Purpose, place: &Path) -> Option<PathBuf> {
     let mut dialog = rfd::FileDialog::new();
     if let Some(folder) = place.parent() {
         dialog = dialog.set_directory(folder);

@@ -1,18 +1,20 @@
-//! What commands do that need several parts of the window.
+//! What commands do. Each function takes the parts of the window that it needs.
 
+pub mod arrivals;
 pub mod attention;
 pub mod branch;
-pub mod consent;
+pub mod documents;
+pub mod figures;
 pub mod files;
-pub mod import;
-pub mod paths;
+pub mod open;
 pub mod probing;
 pub mod profiling;
 pub mod rebuild;
 pub mod recording;
 pub mod requests;
 pub mod resume;
+pub mod runs;
+pub mod selecting;
 pub mod sweep;
 pub mod trees;
 pub mod unrecorded;
-pub mod unsaved_guard;

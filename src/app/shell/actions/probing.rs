@@ -2,8 +2,9 @@
 
 use crate::{
     app::{
+        document::{features::probes_where, interventions, open_document::Document, session::Session},
         kit::{level::Level, text},
-        shell::App,
+        shell::{messages::Messages, workspace::Workspaces},
         views,
     },
     project::record_entry,
@@ -13,35 +14,45 @@ use crate::{
 /// Elements probed at most.
 const MAX_PROBED: usize = 64;
 
-impl App {
-    /// Shows the traces of the selected elements and adds their probes to the recording; of a large selection, those of
-    /// the most active elements.
-    pub(crate) fn probe_selection(&mut self, ctx: &egui::Context) {
-        if !self.save_selection() {
-            return;
-        }
-        let session = &mut self.session;
-        let (set, n) = (session.selection.set, session.selection.elements.len());
-        let spikes = |s: &Shape| matches!(s, Shape::Spikes { over } if *over == set);
-        let events =
-            crate::app::document::features::probes_where(&session.live.schema, spikes).next().map(|(id, _)| id);
-        let counts = events.and_then(|id| self.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
-        let probed = session.selection.most_active(set, counts, MAX_PROBED);
-        for (_, probe) in
-            crate::app::document::features::probes_where(&session.live.schema, |s| *s == Shape::Series { of: set })
-        {
-            let is_other = |entry: &String| entry.split('[').next().map(str::trim) != Some(probe.name);
-            session.project.record.retain(is_other);
-            let entry = record_entry(probe.name, session.live.schema.set(set).map(|set| &**set), &probed);
-            session.project.record.push(entry);
-        }
-        if n > MAX_PROBED {
-            let text = format!("Probing the {MAX_PROBED} most active of {} selected", text::count(n as u64));
-            self.notify(Level::Info, text);
-        }
-        if views::by_name("traces").is_some() {
-            self.workspace.show_view("traces", &self.session.live.schema);
-            views::ask_pin(ctx, probed);
-        }
+/// Shows the traces of the selected elements and adds their probes to the recording; of a large selection, those of
+/// the most active elements.
+pub fn probe_selection(
+    document: &mut Document,
+    workspace: &mut Workspaces,
+    messages: &mut Messages,
+    ctx: &egui::Context,
+) {
+    if !save_selection(&mut document.session, messages) {
+        return;
     }
+    let session = &mut document.session;
+    let (set, n) = (session.selection.set, session.selection.elements.len());
+    let spikes = |s: &Shape| matches!(s, Shape::Spikes { over } if *over == set);
+    let events = probes_where(&session.live.schema, spikes).next().map(|(id, _)| id);
+    let counts = events.and_then(|id| document.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
+    let probed = session.selection.most_active(set, counts, MAX_PROBED);
+    for (_, probe) in probes_where(&session.live.schema, |s| *s == Shape::Series { of: set }) {
+        let is_other = |entry: &String| entry.split('[').next().map(str::trim) != Some(probe.name);
+        session.project.record.retain(is_other);
+        let entry = record_entry(probe.name, session.live.schema.set(set).map(|set| &**set), &probed);
+        session.project.record.push(entry);
+    }
+    if n > MAX_PROBED {
+        let text = format!("Probing the {MAX_PROBED} most active of {} selected", text::count(n as u64));
+        messages.notify(Level::Info, text);
+    }
+    if views::by_name("traces").is_some() {
+        workspace.show_view("traces", &document.session.live.schema);
+        views::ask_pin(ctx, probed);
+    }
+}
+
+/// Saves the selection as a named group; returns whether it was.
+pub fn save_selection(session: &mut Session, messages: &mut Messages) -> bool {
+    let name =
+        interventions::name_selection(session.project.model.params_mut(), &session.live.schema, &session.selection);
+    if let Some(name) = &name {
+        messages.notify(Level::Info, format!("Saved group “{name}”"));
+    }
+    name.is_some()
 }

@@ -1,17 +1,13 @@
-//! Recording to run folders, playback, replay and export.
+//! Recording to run folders, and replays of runs.
 
+use super::{runs, unrecorded};
 use crate::{
     app::{
-        document::{
-            command::UiCommand,
-            library::{self, Library, Replaying},
-            playback::{self, OpenedRun, Opening},
-        },
+        document::{command::Intent, library::Replaying},
         host::consent::{Received, ReceivedPurpose},
         kit::{level::Level, text},
-        shell::{App, dialogs::Dialog},
+        shell::{dialogs::Dialog, parts::ActionParts},
     },
-    export::{self, Format},
     project::{Elements, RunFolder, RunStart, RunWriter, outside_paths_of_run, replay::ReplayResult},
     sim::{Progress, Tap},
 };
@@ -33,234 +29,131 @@ pub struct PreparedRecording {
     pub writer: Result<Box<RunWriter>, String>,
 }
 
-impl App {
-    /// Replays a recorded run on a thread and compares it. Asks first whether it may read files outside its folder.
-    pub(crate) fn replay(&mut self, folder: &Path) {
-        let read = RunFolder::open(folder).map_err(|e| e.to_string());
-        let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
-        let (run, project) = match read {
-            Ok(read) => read,
-            Err(why) => return self.notify(Level::Error, why),
-        };
-        let outside = outside_paths_of_run(&run, &project);
-        if !self.consent.allows_run(folder, &outside) {
-            let received = Received { path: folder.to_owned(), outside, purpose: ReceivedPurpose::ReplayRun };
-            return self.open_dialog(Dialog::OutsideFiles(received));
-        }
-        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let (devices, progress) = (self.devices.clone(), Arc::new(Progress::default()));
-        let (shared, called) = (progress.clone(), name.clone());
-        let job = move || devices.replay(&run, &shared).map_err(|e| e.to_string());
-        if self.job("replay", job, move |app, verdict| app.replayed(&called, verdict)) {
-            self.library.replaying = Some(Replaying { name, progress });
-        }
+/// Replays a recorded run on a thread and compares it. Asks first whether it may read files outside its folder.
+pub fn replay(parts: &mut ActionParts<'_>, folder: &Path) {
+    let read = RunFolder::open(folder).map_err(|e| e.to_string());
+    let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
+    let (run, project) = match read {
+        Ok(read) => read,
+        Err(why) => return parts.messages.notify(Level::Error, why),
+    };
+    let outside = outside_paths_of_run(&run, &project);
+    if !parts.host.consent.allows_run(folder, &outside) {
+        let received = Received { path: folder.to_owned(), outside, purpose: ReceivedPurpose::ReplayRun };
+        return parts.overlays.open_dialog(Dialog::OutsideFiles(received));
     }
-
-    /// Shows the result of a replay.
-    pub(crate) fn replayed(&mut self, name: &str, verdict: Result<ReplayResult, String>) {
-        let was_cancelled = self.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
-        match verdict {
-            _ if was_cancelled => {}
-            Ok(result @ ReplayResult::Identical { .. }) => {
-                self.notify(Level::Info, format!("Replay of {name}: {}", result.text()));
-            }
-            Ok(ReplayResult::Differs(what)) => self.notify(Level::Error, format!("Replay of {name} differs: {what}")),
-            Err(why) => self.notify(Level::Error, format!("Could not replay {name}: {why}")),
-        }
-    }
-
-    /// Starts or stops a recording.
-    pub(crate) fn toggle_recording(&mut self) {
-        if self.session.live.recording.is_some() {
-            return self.session.live.stop_recording();
-        }
-        if let Err(e) = self.prepare_recording(false) {
-            self.notify(Level::Error, format!("Could not record: {e}"));
-        }
-    }
-
-    /// Prepares a run folder on a thread. With `keeps_only`, it holds the data of the safety recording and the last state.
-    pub(crate) fn prepare_recording(&mut self, keeps_only: bool) -> Result<(), String> {
-        let session = &self.session;
-        let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
-        // The log changes parameters only; other properties of a recording are the present ones.
-        let now = session.project.clone();
-        since.project.run = now.run.clone();
-        since.project.record = now.record.clone();
-        (since.project.name, since.project.notes) = (now.name.clone(), now.notes.clone());
-        let origin = session.live.origin.clone();
-        let safety = session.live.safety_recording().cloned();
-        let (runs, name) = (session.runs_folder(), session.project.name.clone());
-        let (base, device, schema) = (session.folder(), self.devices.chosen(), session.live.schema.clone());
-        let prepare = move || {
-            // Queries of `record` read files and search all elements.
-            let connectivity = schema.connectivity.as_ref();
-            let elements = Elements { sets: &schema.sets, connectivity, base: Some(&base) };
-            let (mut taps, problems) = if keeps_only { (vec![], vec![]) } else { now.taps_in(&elements) };
-            let folder = free_folder(&runs, &name);
-            let beginning = safety.map(|safety| {
-                RunWriter::join_taps(&mut taps, &safety.taps);
-                safety.folder
-            });
-            let start = RunStart {
-                project: &since.project,
-                base: &base,
-                taps: taps.clone(),
-                sets: &schema.sets,
-                threads: device.threads,
-                device: device.name,
-                command: String::new(),
-                trial: None,
-                trials: 0,
-            };
-            // Before there is a folder.
-            let checked = schema.check_taps(&taps).map_err(std::io::Error::other);
-            let writer = checked.and_then(|()| RunWriter::create(&folder, start)).and_then(|w| {
-                let writer = w.with_probes(schema.probes).with_beginning(beginning);
-                let writer = if keeps_only { writer.with_final_state() } else { writer };
-                match &origin {
-                    Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
-                    None => Ok(writer),
-                }
-            });
-            let writer = writer.map(Box::new).map_err(|e| e.to_string());
-            PreparedRecording { taps, problems, folder, writer }
-        };
-        self.try_job("record", prepare, Self::record)
-    }
-
-    /// Starts the recording that was prepared.
-    pub(crate) fn record(&mut self, prepared: PreparedRecording) {
-        let PreparedRecording { taps, problems, folder, writer } = prepared;
-        for problem in problems {
-            self.log.add(Level::Warning, problem);
-        }
-        self.resuming = None;
-        match writer {
-            Ok(writer) => {
-                self.session.live.record(taps, writer, folder);
-                if self.keeping.is_some() {
-                    self.session.live.stop_recording();
-                }
-            }
-            Err(e) if self.keeping.is_some() => self.run_not_kept(&e),
-            Err(e) => self.notify(Level::Error, format!("Could not record: {e}")),
-        }
-    }
-
-    /// A recording is complete.
-    pub(crate) fn recorded(&mut self, folder: &Path, took: Duration) {
-        if self.keeping.is_some() {
-            return self.run_kept(folder);
-        }
-        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        self.notify(Level::Info, format!("Recorded {name} in {} of computing", text::wall_time(took)));
-        self.list_runs();
-    }
-
-    /// Exports a run, else the last one, on a thread.
-    pub(crate) fn export(&mut self, folder: Option<PathBuf>, format: Format) {
-        let last = || self.library.runs.last().map(|r| r.folder.clone());
-        let Some(run) = folder.or_else(last) else { return };
-        self.job("export", move || export_run(&run, format).map_err(|e| e.to_string()), Self::exported);
-    }
-
-    /// Opens a run folder, on a thread. Its elements come from its project, which is built again.
-    pub(crate) fn open_run(&mut self, folder: PathBuf) {
-        let (builder, consent) = (self.session.live.builder(), self.consent.clone());
-        let open = move || {
-            let opened = playback::open(&folder, &builder, &|outside| consent.allows_run(&folder, outside));
-            (folder, opened)
-        };
-        let is_started = self.job("open run", open, |app, (path, opened)| match opened {
-            Ok(Opening::Opened(run)) => app.show_playback(*run),
-            Ok(Opening::NeedsConsent(outside)) => {
-                let received = Received { path, outside, purpose: ReceivedPurpose::OpenRun };
-                app.open_dialog(Dialog::OutsideFiles(received));
-            }
-            Err(e) => app.open_failed(format!("Could not open the run: {e}")),
-        });
-        if is_started {
-            self.log.add(Level::Info, "Opening a run: building its network for positions and categories");
-        }
-    }
-
-    /// Shows a finished run instead of the simulation: the same views, with a time cursor instead of the live edge.
-    pub(crate) fn show_playback(&mut self, opened: OpenedRun) {
-        for note in &opened.notes {
-            self.log.add(Level::Warning, note.clone());
-        }
-        self.clear_document();
-        if let Err(e) = self.session.show_run(opened) {
-            return self.notify(Level::Error, format!("Could not open the run: {e}"));
-        }
-        self.time.reset();
-        let layout = self.session.layout.take();
-        self.workspace.open(layout.as_deref(), &self.session.live.schema);
-        self.workspace.unfed.clear();
-        if let Some(recorded) = &self.session.live.playback {
-            let (first, last) = (recorded.first as f64, recorded.last as f64);
-            self.library.select(&recorded.folder);
-            self.time.axis.is_recorded = true;
-            self.time.past.begin(recorded.first);
-            self.time.axis.set_cursor(first);
-            self.time.axis.line.show(first, last);
-        }
-        self.list_runs();
-    }
-
-    /// Reads the shown run again for panels that were opened after it was read.
-    pub(crate) fn feed_new_panels(&mut self) {
-        let (live, workspace) = (&mut self.session.live, &mut self.workspace);
-        if live.playback.is_none() {
-            return workspace.unfed.clear();
-        }
-        workspace.list_behind();
-        let panes = live.read_again(&mut workspace.unfed);
-        workspace.reset_views(&panes, &live.schema);
-        let (panes, frames) = live.take_again();
-        frames.iter().for_each(|frame| workspace.absorb_into(&panes, &live.schema, frame));
-    }
-
-    /// Step and rewind move the time cursor.
-    pub(crate) fn move_in_playback(&mut self, command: &UiCommand) {
-        let step = self.step_steps() as f64;
-        self.move_cursor(match command {
-            UiCommand::Step => step,
-            UiCommand::StepMore => step * 10.0,
-            _ => f64::NEG_INFINITY,
-        });
-    }
-
-    /// Reads the list of runs, on a thread.
-    pub(crate) fn list_runs(&mut self) {
-        let beside = self.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
-        let folder = beside.unwrap_or_else(|| self.session.runs_folder());
-        if self.library.folder != folder {
-            let Library { sweeping, swept, .. } = std::mem::take(&mut self.library);
-            self.library = Library { is_reading: true, folder: folder.clone(), sweeping, swept, ..Library::default() };
-        }
-        let open = Arc::new(self.session.project.clone());
-        self.job(
-            "runs",
-            move || library::read(&folder, &open),
-            |app, runs| {
-                app.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
-                app.library.set_runs(runs);
-            },
-        );
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let (devices, progress) = (parts.host.devices.clone(), Arc::new(Progress::default()));
+    let (shared, called) = (progress.clone(), name.clone());
+    let job = move || devices.replay(&run, &shared).map_err(|e| e.to_string());
+    if parts.host.job(parts.messages, "replay", job, move |app, verdict| replayed(&mut app.parts(), &called, verdict)) {
+        parts.document.library.replaying = Some(Replaying { name, progress });
     }
 }
 
-fn export_run(run: &Path, format: Format) -> std::io::Result<String> {
-    let run = RunFolder::open(run)?;
-    if let Some(why) = export::damaged(&run, format, &Progress::default())?.first() {
-        let what = format!("{why}; `neuropil export --allow-damaged` exports what is there");
-        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+/// Shows the result of a replay.
+fn replayed(parts: &mut ActionParts<'_>, name: &str, verdict: Result<ReplayResult, String>) {
+    let was_cancelled = parts.document.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
+    match verdict {
+        _ if was_cancelled => {}
+        Ok(result @ ReplayResult::Identical { .. }) => {
+            parts.messages.notify(Level::Info, format!("Replay of {name}: {}", result.text()));
+        }
+        Ok(ReplayResult::Differs(what)) => {
+            parts.messages.notify(Level::Error, format!("Replay of {name} differs: {what}"))
+        }
+        Err(why) => parts.messages.notify(Level::Error, format!("Could not replay {name}: {why}")),
     }
-    let files = export::export(&run, format, None)?;
-    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
-    Ok(format!("Exported {}", names.join(", ")))
+}
+
+/// Starts or stops a recording.
+pub fn toggle_recording(parts: &mut ActionParts<'_>) {
+    if parts.document.session.live.recording.is_some() {
+        return parts.document.session.live.stop_recording();
+    }
+    if let Err(e) = prepare_recording(parts, false) {
+        parts.messages.notify(Level::Error, format!("Could not record: {e}"));
+    }
+}
+
+/// Prepares a run folder on a thread. With `keeps_only`, it holds the data of the safety recording and the last state.
+pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Result<(), String> {
+    let session = &parts.document.session;
+    let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
+    // The log changes parameters only; other properties of a recording are the present ones.
+    let now = session.project.clone();
+    since.project.run = now.run.clone();
+    since.project.record = now.record.clone();
+    (since.project.name, since.project.notes) = (now.name.clone(), now.notes.clone());
+    let origin = session.live.origin.clone();
+    let safety = session.live.safety_recording().cloned();
+    let (runs, name) = (session.runs_folder(), session.project.name.clone());
+    let (base, device, schema) = (session.folder(), parts.host.devices.chosen(), session.live.schema.clone());
+    let prepare = move || {
+        // Queries of `record` read files and search all elements.
+        let connectivity = schema.connectivity.as_ref();
+        let elements = Elements { sets: &schema.sets, connectivity, base: Some(&base) };
+        let (mut taps, problems) = if keeps_only { (vec![], vec![]) } else { now.taps_in(&elements) };
+        let folder = free_folder(&runs, &name);
+        let beginning = safety.map(|safety| {
+            RunWriter::join_taps(&mut taps, &safety.taps);
+            safety.folder
+        });
+        let start = RunStart {
+            project: &since.project,
+            base: &base,
+            taps: taps.clone(),
+            sets: &schema.sets,
+            threads: device.threads,
+            device: device.name,
+            command: String::new(),
+            trial: None,
+            trials: 0,
+        };
+        // Before there is a folder.
+        let checked = schema.check_taps(&taps).map_err(std::io::Error::other);
+        let writer = checked.and_then(|()| RunWriter::create(&folder, start)).and_then(|w| {
+            let writer = w.with_probes(schema.probes).with_beginning(beginning);
+            let writer = if keeps_only { writer.with_final_state() } else { writer };
+            match &origin {
+                Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
+                None => Ok(writer),
+            }
+        });
+        let writer = writer.map(Box::new).map_err(|e| e.to_string());
+        PreparedRecording { taps, problems, folder, writer }
+    };
+    parts.host.try_job("record", prepare, |app, prepared| record(&mut app.parts(), prepared))
+}
+
+/// Starts the recording that was prepared.
+pub fn record(parts: &mut ActionParts<'_>, prepared: PreparedRecording) {
+    let PreparedRecording { taps, problems, folder, writer } = prepared;
+    for problem in problems {
+        parts.messages.log.add(Level::Warning, problem);
+    }
+    parts.flow.resuming = None;
+    match writer {
+        Ok(writer) => {
+            parts.document.session.live.record(taps, writer, folder);
+            if parts.flow.keeping.is_some() {
+                parts.document.session.live.stop_recording();
+            }
+        }
+        Err(e) if parts.flow.keeping.is_some() => unrecorded::run_not_kept(parts, &e),
+        Err(e) => parts.messages.notify(Level::Error, format!("Could not record: {e}")),
+    }
+}
+
+/// A recording is complete. Returns the action that waited for it.
+pub fn recorded(parts: &mut ActionParts<'_>, folder: &Path, took: Duration) -> Option<Intent> {
+    if parts.flow.keeping.is_some() {
+        return unrecorded::run_kept(parts, folder);
+    }
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    parts.messages.notify(Level::Info, format!("Recorded {name} in {} of computing", text::wall_time(took)));
+    runs::list(parts.document, parts.host, parts.messages);
+    None
 }
 
 /// `runs/0007-sugar-to-motor`: the next number and the project's name.

@@ -1,90 +1,219 @@
-//! Handles the requests of views.
+//! Does what panels, views and dialogs ask for; actions that close the document are confirmed first where work would be
+//! lost.
 
+use super::{branch, documents, files, open, resume, runs, selecting, sweep, trees, unrecorded};
 use crate::{
     app::{
-        document::{command::UiCommand, interventions},
+        document::{command::Intent, interventions, open_document::Document},
         kit::{level::Level, text},
-        shell::actions::files::Purpose,
-        shell::{App, panels::inspector},
-        views::ViewRequest,
+        shell::{
+            App,
+            dialogs::{
+                Dialog,
+                answers::{Answer, Purpose},
+                preferences::{Page, SettingsDialog},
+                trees::is_tree_file,
+            },
+            messages::Messages,
+            panels::{inspector, state::Panels},
+            queue::ShellRequest,
+        },
+        views::{self, ViewRequest},
     },
     params::Role,
-    sim::Connectivity,
+    project,
 };
-use std::sync::Arc;
 
-impl App {
-    /// Handles a request of a view.
-    pub(crate) fn handle_request(&mut self, request: ViewRequest, queue: &mut Vec<UiCommand>) {
-        match request {
-            ViewRequest::Command(command) => queue.push(command),
-            ViewRequest::Toast(text) => self.notify(Level::Info, text),
-            ViewRequest::Act(action) => {
-                let action = inspector::with_values(self, action);
-                self.session.live.act(action);
-            }
-            ViewRequest::Intervene(effect) => self.intervene_with(effect),
-            ViewRequest::SaveSet(query, set) => self.save_set(&query, set),
-            ViewRequest::SelectPartners { of, inputs } => self.select_partners(of, inputs),
-            ViewRequest::Path { set, from, to } => self.path_between(set, from, to),
-            ViewRequest::Parameters => {
-                self.panels.inspector = true;
-            }
-            ViewRequest::SaveText { name, text } => self.pick(Purpose::SaveText(name, text.into())),
+/// Does what a panel asks for.
+pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
+    let App { document, workspace, panels, overlays, messages, host, flow, .. } = app;
+    match request {
+        ShellRequest::Notify(level, text) => messages.notify(level, text),
+        ShellRequest::View(request) => handle_view(app, request),
+        ShellRequest::Intent(intent) => confirm_unsaved(app, intent),
+        ShellRequest::FindParameter(text) => panels.find_parameter(&text),
+        ShellRequest::ShowGroup(name) => panels.show_group(name),
+        ShellRequest::Set(change) => drop(document.session.project.model.params_mut().set(&change)),
+        ShellRequest::Browse(id) => files::pick(&mut app.parts(), Purpose::Parameter(id)),
+        ShellRequest::BrowseImport => files::pick(&mut app.parts(), Purpose::Import),
+        ShellRequest::Sweep(id) => sweep::ask(document, overlays, messages, id),
+        ShellRequest::Select(set, elements) => {
+            document.session.selection.replace(set, elements);
+            views::ask_focus(ctx);
         }
-    }
-
-    fn intervene_with(&mut self, effect: u16) {
-        let session = &mut self.session;
-        let params = session.project.model.params_mut();
-        let verb = interventions::effects(params).get(usize::from(effect)).map_or("", |c| c.name);
-        let verb = text::title(&text::words(verb));
-        let group = interventions::list(params, Role::Interventions).map(|g| params.groups()[g].name);
-        match interventions::add_effect(params, &session.live.schema, &session.selection, effect, &verb) {
-            Some(name) => {
-                self.notify(Level::Info, format!("Added “{name}”"));
-                self.panels.inspector = true;
-                group.into_iter().for_each(|name| self.inspector.show_group(name));
+        ShellRequest::SelectNamed(name) => selecting::select_named(document, host, messages, &name),
+        ShellRequest::SearchElements(query) => selecting::search_elements(document, host, query),
+        ShellRequest::Path(set, ends) => {
+            let search = &mut overlays.requests.paths;
+            (search.from, search.to, search.set) = (Some(ends.0), Some(ends.1), set);
+            selecting::find_path(document, overlays, host, messages, ends);
+        }
+        ShellRequest::Requests(spec) => overlays.requests.open(Some(spec)),
+        ShellRequest::Settings(text) => overlays.settings = Some(SettingsDialog::at(Page::Settings, &text)),
+        ShellRequest::ShowRun(folder) => runs::show(workspace, document, host, messages, &folder),
+        ShellRequest::RetryOpening => {
+            if let Some(opening) = &mut flow.opening {
+                opening.error = None;
+                let path = opening.path.clone();
+                open::open_path(&mut app.parts(), path);
             }
-            None => self.notify(Level::Warning, "This kind has no stimuli"),
         }
-    }
-
-    fn save_set(&mut self, query: &str, set: &str) {
-        let proposed = match query.len() {
-            0..=40 => query.to_owned(),
-            _ => "Filtered".to_owned(),
-        };
-        let over = interventions::set_text(&self.session.live.schema, set);
-        if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &proposed, over) {
-            self.notify(Level::Info, format!("Saved group “{name}”"));
-        }
-    }
-
-    fn select_partners(&mut self, of: Arc<Vec<u32>>, inputs: bool) {
-        let Some(wiring) = self.session.live.schema.connectivity.clone() else { return };
-        let (over, asked_at) = (wiring.over, self.session.selection.generation);
-        let find = move || partners(&wiring, &of, inputs);
-        self.job("partners", find, move |app, found| app.session.selection.replace_late(over, found, asked_at));
+        ShellRequest::ForgetRecent(path) => host.recent.remove(&path),
     }
 }
 
-/// Elements with a connection onto these elements, or from them; ascending.
-fn partners(wiring: &Connectivity, of: &[u32], inputs: bool) -> Vec<u32> {
-    let links = &*wiring.connections;
-    let n = links.n() as usize;
-    let mut is_in = vec![false; n];
-    of.iter().filter(|e| (**e as usize) < n).for_each(|e| is_in[*e as usize] = true);
-    let (mut found, mut row) = (vec![false; n], Vec::new());
-    for from in 0..links.n() {
-        if !inputs && !is_in[from as usize] {
-            continue;
+fn handle_view(app: &mut App, request: ViewRequest) {
+    let App { document, panels, overlays, messages, host, .. } = app;
+    match request {
+        ViewRequest::Command(_) => {} // queued with the commands of the frame
+        ViewRequest::Toast(text) => messages.notify(Level::Info, text),
+        ViewRequest::Act(action) => {
+            let action = inspector::with_values(&document.session, &mut panels.inspector, action);
+            document.session.live.act(action);
         }
-        links.read(from, &mut row);
-        match inputs {
-            true => found[from as usize] = row.iter().any(|l| is_in.get(l.to as usize) == Some(&true)),
-            false => row.iter().filter(|l| (l.to as usize) < n).for_each(|l| found[l.to as usize] = true),
+        ViewRequest::Intervene(effect) => intervene_with(document, panels, messages, effect),
+        ViewRequest::SaveSet(query, set) => save_set(document, messages, &query, set),
+        ViewRequest::SelectPartners { of, inputs } => {
+            selecting::select_partners(document, host, messages, of, inputs);
+        }
+        ViewRequest::Path { set, from, to } => {
+            selecting::path_between(document, overlays, host, messages, set, from, to);
+        }
+        ViewRequest::Parameters => panels.open.inspector = true,
+        ViewRequest::SaveText { name, text } => files::pick(&mut app.parts(), Purpose::SaveText(name, text.into())),
+    }
+}
+
+fn intervene_with(document: &mut Document, panels: &mut Panels, messages: &mut Messages, effect: u16) {
+    let session = &mut document.session;
+    let params = session.project.model.params_mut();
+    let verb = interventions::effects(params).get(usize::from(effect)).map_or("", |c| c.name);
+    let verb = text::title(&text::words(verb));
+    let group = interventions::list(params, Role::Interventions).map(|g| params.groups()[g].name);
+    match interventions::add_effect(params, &session.live.schema, &session.selection, effect, &verb) {
+        Some(name) => {
+            messages.notify(Level::Info, format!("Added “{name}”"));
+            panels.open.inspector = true;
+            group.into_iter().for_each(|name| panels.inspector.show_group(name));
+        }
+        None => messages.notify(Level::Warning, "This kind has no stimuli"),
+    }
+}
+
+fn save_set(document: &mut Document, messages: &mut Messages, query: &str, set: &str) {
+    let proposed = match query.len() {
+        0..=40 => query.to_owned(),
+        _ => "Filtered".to_owned(),
+    };
+    let session = &mut document.session;
+    let over = interventions::set_text(&session.live.schema, set);
+    if let Some(name) = interventions::add_set(session.project.model.params_mut(), query, &proposed, over) {
+        messages.notify(Level::Info, format!("Saved group “{name}”"));
+    }
+}
+
+/// Does what the answer of a dialog asks for.
+pub fn answer(app: &mut App, answer: Answer, dialog: Dialog) {
+    match (answer, dialog) {
+        (Answer::Restore, Dialog::Restore(left, _)) => documents::restore(&mut app.parts(), left),
+        (Answer::Both, Dialog::Restore(left, _)) => documents::restore_beside_file(&mut app.parts(), left),
+        (Answer::Forget, Dialog::Restore(left, _)) => {
+            unrecorded::delete_unsaved_work(&mut app.host, &mut app.messages, &left.file);
+        }
+        (Answer::Restore, Dialog::LeftRun(left)) => unrecorded::keep_left_run(&mut app.parts(), &left),
+        (Answer::Forget, Dialog::LeftRun(left)) => unrecorded::delete_left_run(&mut app.parts(), &left),
+        (Answer::Reload, Dialog::FileChanged(_, found, _)) => {
+            app.document.session.reload(*found);
+            app.messages.log.add(Level::Info, "Reloaded the project file");
+        }
+        (Answer::Cancel, Dialog::FileChanged(..)) => app.document.session.mark_unsaved(),
+        (Answer::Restore, Dialog::OutsideFiles(received)) => open::allow_outside(&mut app.parts(), received),
+        (_, Dialog::OutsideFiles(received)) => open::deny_outside(&mut app.parts(), &received),
+        (Answer::Forget, Dialog::Crash(file, _)) => drop(std::fs::remove_file(file)),
+        (Answer::KeepReport, Dialog::Crash(file, _)) => drop(std::fs::rename(&file, file.with_extension("read"))),
+        (Answer::Save(intent), _) => files::save_then(&mut app.parts(), intent),
+        (Answer::Discard(intent), _) => run_intent(app, intent),
+        (Answer::KeepRun(intent), _) => unrecorded::keep_as_run(&mut app.parts(), Some(intent)),
+        (Answer::DiscardRun(intent), _) => confirm_changes(app, intent),
+        (Answer::Path(purpose, path), _) => files::picked(&mut app.parts(), purpose, path),
+        (Answer::Layout(name, in_project), _) => files::keep_layout(&mut app.parts(), &name, in_project),
+        (Answer::Sweep(values), _) => {
+            sweep::start(&mut app.workspace, &mut app.document, &mut app.host, &mut app.messages, values);
+        }
+        _ => {}
+    }
+}
+
+/// Runs the intent now, or asks first when work would be lost: the run, then the changes of the project.
+pub fn confirm_unsaved(app: &mut App, intent: Intent) {
+    match app.document.session.live.unrecorded() {
+        Some(unrecorded) => app.overlays.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
+        None => confirm_changes(app, intent),
+    }
+}
+
+/// Runs the intent now, or asks first when changes of the project would be lost, or a recording or sweep would end.
+pub fn confirm_changes(app: &mut App, intent: Intent) {
+    if would_lose_changes(app, &intent) {
+        app.overlays.dialog = Some(Dialog::Unsaved(intent));
+    } else {
+        run_intent(app, intent);
+    }
+}
+
+/// Unsaved changes, a recording in progress, or a sweep that ends with the window.
+fn would_lose_changes(app: &App, intent: &Intent) -> bool {
+    let is_recording = app.document.session.live.recording.is_some();
+    let ends_sweep = *intent == Intent::Close && app.document.library.sweeping.is_some();
+    intent.closes_document() && (app.document.session.is_dirty() || is_recording || ends_sweep)
+}
+
+/// Asks before the window closes when work would be lost.
+pub fn confirm_close(app: &mut App, ctx: &egui::Context) {
+    let leaves = ctx.input(|i| i.viewport().close_requested()) && !app.flow.may_close;
+    let asks = || app.document.session.live.unrecorded().is_some() || would_lose_changes(app, &Intent::Close);
+    if leaves && (app.flow.keeping.is_some() || asks()) {
+        ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
+        if app.flow.keeping.is_none() {
+            confirm_unsaved(app, Intent::Close);
         }
     }
-    (0..n as u32).filter(|e| found[*e as usize]).collect()
+}
+
+/// Opens a project or a run folder dropped on the window.
+pub fn open_dropped(app: &mut App, ctx: &egui::Context) {
+    let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
+    match dropped {
+        Some(path) if is_tree_file(&path) => trees::open(&mut app.overlays, &mut app.host, &mut app.messages, path),
+        Some(path) if path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
+            confirm_unsaved(app, Intent::Open(path))
+        }
+        Some(path) => app
+            .messages
+            .notify(Level::Warning, format!("{} is not a project: project files end in .ron", path.display())),
+        None => {}
+    }
+}
+
+/// Runs an intent after the confirmation.
+pub fn run_intent(app: &mut App, intent: Intent) {
+    match intent {
+        Intent::Close => app.flow.may_close = true,
+        Intent::Rewind => app.document.session.live.rewind(),
+        Intent::Rebuild => app.document.session.build(false),
+        Intent::Branch(folder, step) => branch::branch(&mut app.host, &mut app.messages, &folder, step),
+        Intent::Resume(folder) => resume::resume(&mut app.parts(), &folder),
+        Intent::Pick => files::pick(&mut app.parts(), Purpose::Open),
+        Intent::Open(path) => open::open_path(&mut app.parts(), path),
+        Intent::Example(name) => {
+            if let Some(parameter) = documents::open_example(&mut app.parts(), name) {
+                app.panels.find_parameter(&parameter);
+            }
+        }
+        Intent::Import(folder) => documents::build_imported(&mut app.parts(), &folder),
+        Intent::New(kind) => {
+            let project = project::new_project(kind).unwrap_or_default();
+            documents::set(&mut app.parts(), project, None);
+        }
+    }
 }

@@ -1,23 +1,19 @@
 //! "Resume": the simulation of a recorded run continues at its last checkpoint, and so does its recording.
 
-use super::recording::PreparedRecording;
+use super::{
+    documents,
+    recording::{self, PreparedRecording},
+    runs,
+};
 use crate::{
     app::{
         kit::{level::Level, text},
-        shell::App,
+        shell::{flow::Resuming, parts::ActionParts},
     },
     project::{LockedRun, RunFolder, RunStart, RunWriter, Status, VerifiedRun, outside_paths_of_run},
     sim::Progress,
 };
 use std::path::Path;
-
-/// The stage of a run that is being continued.
-pub enum Resuming {
-    /// The simulation of the run is built next.
-    Building(Box<VerifiedRun>),
-    /// The recording is being prepared.
-    Preparing,
-}
 
 /// Opens a run that can be continued.
 fn open(folder: &Path) -> Result<RunFolder, String> {
@@ -31,83 +27,72 @@ fn open(folder: &Path) -> Result<RunFolder, String> {
     }
 }
 
-impl App {
-    /// Why nothing can be run now.
-    pub(crate) fn not_ready(&self) -> Option<&'static str> {
-        match (&self.opening, &self.resuming) {
-            (Some(_), _) => Some("No project is open"),
-            (_, Some(_)) => Some("The run is being prepared"),
-            _ => None,
-        }
+/// Reads the last checkpoint of a run, on a thread.
+pub fn resume(parts: &mut ActionParts<'_>, folder: &Path) {
+    let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
+    let (run, project) = match read {
+        Ok(read) => read,
+        Err(why) => return parts.messages.notify(Level::Error, format!("Could not resume: {why}")),
+    };
+    if !parts.host.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
+        let what = "The run reads files outside its folder. Open it first, and allow that";
+        return parts.messages.notify(Level::Warning, what.to_owned());
     }
+    // The run stays locked until its recording continues.
+    let job = move || {
+        let locked = LockedRun::open(&run.path).map_err(|e| e.to_string());
+        let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
+        verified.map(Box::new)
+    };
+    parts.host.job(parts.messages, "resume", job, |app, result| resumed(&mut app.parts(), result));
+}
 
-    /// Reads the last checkpoint of a run, on a thread.
-    pub(crate) fn resume(&mut self, folder: &Path) {
-        let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
-        let (run, project) = match read {
-            Ok(read) => read,
-            Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
-        };
-        if !self.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
-            let what = "The run reads files outside its folder. Open it first, and allow that";
-            return self.notify(Level::Warning, what.to_owned());
-        }
-        // The run stays locked until its recording continues.
-        let job = move || {
-            let locked = LockedRun::open(&run.path).map_err(|e| e.to_string());
-            let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
-            verified.map(Box::new)
-        };
-        self.job("resume", job, Self::resumed);
+/// Opens the project of a run as it was at the checkpoint, and builds its simulation.
+pub fn resumed(parts: &mut ActionParts<'_>, read: Result<Box<VerifiedRun>, String>) {
+    let resumed = match read {
+        Ok(resumed) => resumed,
+        Err(why) => return parts.messages.notify(Level::Error, format!("Could not resume: {why}")),
+    };
+    for note in resumed.from.messages() {
+        parts.messages.notify(Level::Warning, note);
     }
+    documents::clear(parts);
+    parts.document.session.resume(&resumed.run, &resumed.from);
+    parts.flow.resuming = Some(Resuming::Building(resumed));
+    runs::list(parts.document, parts.host, parts.messages);
+}
 
-    /// Opens the project of a run as it was at the checkpoint, and builds its simulation.
-    pub(crate) fn resumed(&mut self, read: Result<Box<VerifiedRun>, String>) {
-        let resumed = match read {
-            Ok(resumed) => resumed,
-            Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
-        };
-        for note in resumed.from.messages() {
-            self.notify(Level::Warning, note);
-        }
-        self.clear_document();
-        self.session.resume(&resumed.run, &resumed.from);
-        self.resuming = Some(Resuming::Building(resumed));
-        self.list_runs();
+/// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
+pub fn continue_recording(parts: &mut ActionParts<'_>) {
+    let Some(Resuming::Building(resumed)) = parts.flow.resuming.take() else { return };
+    let (device, schema) = (parts.host.devices.chosen(), parts.document.session.live.schema.clone());
+    let step = resumed.from.info.step;
+    if parts.document.session.live.clock.step != step && schema.since_step != step {
+        let why = "Could not resume: the checkpoint does not fit the simulation";
+        return parts.messages.notify(Level::Error, why.to_owned());
     }
-
-    /// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
-    pub(crate) fn continue_recording(&mut self) {
-        let Some(Resuming::Building(resumed)) = self.resuming.take() else { return };
-        let (device, schema) = (self.devices.chosen(), self.session.live.schema.clone());
-        let step = resumed.from.info.step;
-        if self.session.live.clock.step != step && schema.since_step != step {
-            let why = "Could not resume: the checkpoint does not fit the simulation";
-            return self.notify(Level::Error, why.to_owned());
-        }
-        self.resuming = Some(Resuming::Preparing);
-        let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        self.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
-        let job = move || {
-            let verified = *resumed;
-            let (folder, base, now) = (verified.run.path.clone(), verified.run.base(), verified.from.now.clone());
-            let taps = verified.run.taps(schema.probes, step);
-            let start = RunStart {
-                project: &now,
-                base: &base,
-                taps: taps.clone(),
-                sets: &schema.sets,
-                device: device.name,
-                threads: device.threads,
-                command: String::new(),
-                trial: None,
-                trials: 0,
-            };
-            let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
-            PreparedRecording { taps, problems: vec![], folder, writer }
+    parts.flow.resuming = Some(Resuming::Preparing);
+    let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    parts.messages.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
+    let job = move || {
+        let verified = *resumed;
+        let (folder, base, now) = (verified.run.path.clone(), verified.run.base(), verified.from.now.clone());
+        let taps = verified.run.taps(schema.probes, step);
+        let start = RunStart {
+            project: &now,
+            base: &base,
+            taps: taps.clone(),
+            sets: &schema.sets,
+            device: device.name,
+            threads: device.threads,
+            command: String::new(),
+            trial: None,
+            trials: 0,
         };
-        if !self.job("record", job, Self::record) {
-            self.resuming = None;
-        }
+        let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
+        PreparedRecording { taps, problems: vec![], folder, writer }
+    };
+    if !parts.host.job(parts.messages, "record", job, |app, result| recording::record(&mut app.parts(), result)) {
+        parts.flow.resuming = None;
     }
 }

@@ -4,6 +4,8 @@ use crate::{
     app::{
         document::{
             layout::Page,
+            library::Library,
+            open_document::Document,
             sweep::{
                 Sweeping,
                 estimate::Estimate,
@@ -13,9 +15,13 @@ use crate::{
         },
         kit::{self, level::Level, text},
         shell::{
-            App,
+            actions::runs,
             dialogs::{Dialog, sweep::SweepForm, sweep_axis},
+            host::Host,
             jobs::Done,
+            messages::Messages,
+            overlays::Overlays,
+            workspace::Workspaces,
         },
     },
     params::ParamId,
@@ -34,80 +40,89 @@ fn sweepable(project: &Project) -> Vec<ParamId> {
     params.ids().into_iter().filter(is_free).collect()
 }
 
-impl App {
-    /// Asks for the values of a parameter.
-    pub(crate) fn ask_sweep(&mut self, id: ParamId) {
-        if self.library.sweeping.is_some() {
-            // Runs of two sweeps would take turns on one device, and share the copy of the project.
-            return self.notify(Level::Warning, "A sweep is running: wait for its end, or cancel it on the page Runs.");
-        }
-        let base = self.session.live.clock.base;
-        let project = &self.session.project;
-        let steps = project.run.planned_steps(base);
-        let each = steps.map(|steps| kit::steps(steps as f64, base));
-        let estimate = steps.and_then(|steps| Estimate::of(&self.library.runs, &project.model, steps));
-        let form = SweepForm::new(project.model.params(), id, &sweepable(project), project.seed);
-        self.dialog = form.map(|form| Dialog::Sweep(form.with_length(each, estimate)));
+/// Asks for the values of a parameter.
+pub fn ask(document: &Document, overlays: &mut Overlays, messages: &mut Messages, id: ParamId) {
+    if document.library.sweeping.is_some() {
+        // Runs of two sweeps would take turns on one device, and share the copy of the project.
+        return messages.notify(Level::Warning, "A sweep is running: wait for its end, or cancel it on the page Runs.");
     }
+    let base = document.session.live.clock.base;
+    let project = &document.session.project;
+    let steps = project.run.planned_steps(base);
+    let each = steps.map(|steps| kit::steps(steps as f64, base));
+    let estimate = steps.and_then(|steps| Estimate::of(&document.library.runs, &project.model, steps));
+    let form = SweepForm::new(project.model.params(), id, &sweepable(project), project.seed);
+    overlays.dialog = form.map(|form| Dialog::Sweep(form.with_length(each, estimate)));
+}
 
-    pub(crate) fn start_sweep(&mut self, swept: SweptValues) {
-        let program = self.program.clone().map_or_else(std::env::current_exe, Ok);
-        let (program, n) = match program {
-            Ok(program) => (program, swept.n_runs()),
-            Err(e) => return self.notify(Level::Error, format!("Could not start the sweep: {e}")),
+pub fn start(
+    workspace: &mut Workspaces,
+    document: &mut Document,
+    host: &mut Host,
+    messages: &mut Messages,
+    swept: SweptValues,
+) {
+    let program = host.program.clone().map_or_else(std::env::current_exe, Ok);
+    let (program, n) = match program {
+        Ok(program) => (program, swept.n_runs()),
+        Err(e) => return messages.notify(Level::Error, format!("Could not start the sweep: {e}")),
+    };
+    let (session, progress) = (&document.session, Arc::new(Progress::default()));
+    let (base, runs) = (session.folder(), session.runs_folder());
+    let paths = swept.axes.iter().map(|axis| axis.path.clone()).collect();
+    let order = Order { program, project: session.accepted_document().0, base, runs, swept };
+    let (outbox, shared) = (host.jobs.outbox(), progress.clone());
+    let (ending, is_ended) = crossbeam_channel::bounded(1);
+    let job = move || {
+        let ended = |folder| {
+            let done: Done = Box::new(|app| run_ended(&mut app.document, &mut app.host, &mut app.messages, folder));
+            outbox.send(done).ok();
         };
-        let (session, progress) = (&self.session, Arc::new(Progress::default()));
-        let (base, runs) = (session.folder(), session.runs_folder());
-        let paths = swept.axes.iter().map(|axis| axis.path.clone()).collect();
-        let order = Order { program, project: session.accepted_document().0, base, runs, swept };
-        let (outbox, shared) = (self.jobs.outbox(), progress.clone());
-        let (ending, is_ended) = crossbeam_channel::bounded(1);
-        let job = move || {
-            let ended = |folder| drop(outbox.send(Box::new(|app: &mut Self| app.sweep_run(folder)) as Done));
-            let result = job::run(&order, &shared, ended);
-            drop(ending);
-            result
-        };
-        if self.job("sweep", job, Self::sweep_ended) {
-            self.workspace.show_page(Page::Runs);
-            self.workspace.show_view("sweep", &self.session.live.schema);
-            self.library.sweeping = Some(Sweeping::new(progress, n, is_ended));
-            self.library.swept = paths;
-            self.list_runs();
-        }
+        let result = job::run(&order, &shared, ended);
+        drop(ending);
+        result
+    };
+    if host
+        .job(messages, "sweep", job, |app, result| ended(&mut app.document, &mut app.host, &mut app.messages, result))
+    {
+        workspace.show_page(Page::Runs);
+        workspace.show_view("sweep", &document.session.live.schema);
+        document.library.sweeping = Some(Sweeping::new(progress, n, is_ended));
+        document.library.swept = paths;
+        runs::list(document, host, messages);
     }
+}
 
-    /// The window closes: the run in progress ends at its next batch, and its folder is closed.
-    pub(crate) fn end_sweep(&mut self) {
-        if let Some(sweeping) = self.library.sweeping.take() {
-            sweeping.end();
-        }
+/// The window closes: the run in progress ends at its next batch, and its folder is closed.
+pub fn end(library: &mut Library) {
+    if let Some(sweeping) = library.sweeping.take() {
+        sweeping.end();
     }
+}
 
-    /// A run of the sweep ended: it is marked with those before it.
-    pub(crate) fn sweep_run(&mut self, folder: PathBuf) {
-        if let Some(sweeping) = &mut self.library.sweeping {
-            let is_first = sweeping.n_ended == 0;
-            sweeping.run_ended();
-            if is_first {
-                self.library.select(&folder);
-            } else {
-                self.library.compared.add(&folder);
-            }
+/// A run of the sweep ended: it is marked with those before it.
+pub fn run_ended(document: &mut Document, host: &mut Host, messages: &mut Messages, folder: PathBuf) {
+    if let Some(sweeping) = &mut document.library.sweeping {
+        let is_first = sweeping.n_ended == 0;
+        sweeping.run_ended();
+        if is_first {
+            document.library.select(&folder);
+        } else {
+            document.library.compared.add(&folder);
         }
-        self.list_runs();
     }
+    runs::list(document, host, messages);
+}
 
-    /// All runs ended, or the sweep was cancelled.
-    pub(crate) fn sweep_ended(&mut self, result: Result<usize, String>) {
-        let n = self.library.sweeping.take().map_or(0, |sweeping| sweeping.n);
-        match result {
-            Ok(done) if done == n => {
-                self.notify(Level::Info, format!("Sweep finished: {}", text::plural(n, "run", "runs")))
-            }
-            Ok(done) => self.notify(Level::Info, format!("Sweep cancelled after {done} of {n} runs")),
-            Err(why) => self.notify(Level::Error, format!("The sweep stopped: {why}")),
+/// All runs ended, or the sweep was cancelled.
+pub fn ended(document: &mut Document, host: &mut Host, messages: &mut Messages, result: Result<usize, String>) {
+    let n = document.library.sweeping.take().map_or(0, |sweeping| sweeping.n);
+    match result {
+        Ok(done) if done == n => {
+            messages.notify(Level::Info, format!("Sweep finished: {}", text::plural(n, "run", "runs")))
         }
-        self.list_runs();
+        Ok(done) => messages.notify(Level::Info, format!("Sweep cancelled after {done} of {n} runs")),
+        Err(why) => messages.notify(Level::Error, format!("The sweep stopped: {why}")),
     }
+    runs::list(document, host, messages);
 }

@@ -1,138 +1,186 @@
-//! Runs that were not recorded: kept as a run when the user asks for it, and offered after a crash.
+//! Runs that were not recorded, kept as a run when the user asks for it; and what a crashed window left.
 
+use super::{recording, requests, runs};
 use crate::{
     app::{
-        document::{command::Intent, journal, live::Safety},
+        document::{
+            command::Intent,
+            journal::{self, UnsavedWork},
+            live::{Live, Safety},
+        },
         host::crash,
         kit::level::Level,
-        shell::{App, dialogs::Dialog},
+        shell::{
+            dialogs::{Dialog, answers::LeftRun},
+            flow::Keeping,
+            host::Host,
+            messages::Messages,
+            overlays::Overlays,
+            parts::ActionParts,
+        },
     },
     project::{RunFolder, Status, move_run},
-    sim::TimeBase,
 };
 use std::path::{Path, PathBuf};
 
 /// Folder of safety recordings in the state folder.
 const FOLDER: &str = "unrecorded";
 
-/// A run that is being kept, and what follows.
-pub struct Keeping {
-    /// The action that waits for it.
-    pub then: Option<Intent>,
+/// Looks for what a crashed window left in the state folder: unsaved work, runs and reports. New runs are kept there.
+pub fn look_for_left_work(
+    parts: &mut ActionParts<'_>,
+    state_dir: Option<PathBuf>,
+    limit_bytes: u64,
+) -> Result<(), String> {
+    let runs = state_dir.as_ref().map(|folder| folder.join(FOLDER));
+    parts.document.session.live.safety = Safety::new(runs.clone(), parts.host.devices.clone());
+    parts.document.session.live.safety.limit_bytes = limit_bytes;
+    let (Some(folder), Some(runs)) = (state_dir, runs) else { return Ok(()) };
+    let reports = folder.clone();
+    parts.host.try_job(
+        "journal",
+        move || journal::find(&folder),
+        |app, result| offer_unsaved_work(&mut app.overlays, result),
+    )?;
+    parts.host.try_job("unrecorded", move || find(&runs), |app, result| offer_left_run(&mut app.overlays, result))?;
+    parts.host.try_job(
+        "reports",
+        move || crash::find(&reports),
+        |app, result| show_crash_report(&mut app.overlays, result),
+    )
 }
 
-/// A run that a crashed window did not record.
-pub struct LeftRun {
-    /// The safety recording.
-    pub folder: PathBuf,
-    /// Name of the project.
-    pub name: String,
-    /// The folder of the project's runs.
-    pub runs: PathBuf,
-    /// First and last step.
-    pub steps: (u64, u64),
-    /// Time base of a step.
-    pub base: TimeBase,
-    /// Step of the saved state, if there is one.
-    pub state_step: Option<u64>,
+/// Writes the data that were kept of the run, and its last state, as a run; then continues with an action.
+pub fn keep_as_run(parts: &mut ActionParts<'_>, then: Option<Intent>) {
+    let live = &mut parts.document.session.live;
+    live.pause();
+    let has_failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
+    let kept = live.safety_recording().cloned();
+    let started = match kept.filter(|_| has_failed) {
+        // Without a simulation there is no state to save; only the safety recording is left.
+        Some(kept) => move_safety_recording(
+            parts,
+            kept.folder,
+            parts.document.session.runs_folder(),
+            &parts.document.session.project.name.clone(),
+        ),
+        None => recording::prepare_recording(parts, true),
+    };
+    match started {
+        Ok(()) => parts.flow.keeping = Some(Keeping { then }),
+        Err(why) => parts.messages.notify(Level::Error, format!("Could not keep the run: {why}")),
+    }
 }
 
-impl App {
-    /// Looks for what a crashed window left in the state folder: unsaved work, runs and reports. New runs are kept there.
-    pub(crate) fn look_for_left_work(&mut self, state_dir: Option<PathBuf>) -> Result<(), String> {
-        let runs = state_dir.as_ref().map(|folder| folder.join(FOLDER));
-        self.session.live.safety = Safety::new(runs.clone(), self.devices.clone());
-        self.session.live.safety.limit_bytes = self.settings.unrecorded_bytes();
-        let (Some(folder), Some(runs)) = (state_dir, runs) else { return Ok(()) };
-        let reports = folder.clone();
-        self.try_job("journal", move || journal::find(&folder), Self::offer_unsaved_work)?;
-        self.try_job("unrecorded", move || find(&runs), Self::offer_left_run)?;
-        self.try_job("reports", move || crash::find(&reports), Self::show_crash_report)
-    }
+/// Labels of the probes that are kept of an unrecorded run.
+pub fn kept_probes(live: &Live) -> Vec<String> {
+    let taps = live.safety_recording().map_or(&[][..], |kept| &kept.taps);
+    let probes = taps.iter().filter_map(|tap| live.schema.probes.get(usize::from(tap.probe)));
+    probes.map(|probe| probe.label().into_owned()).collect()
+}
 
-    /// Writes the data that were kept of the run, and its last state, as a run; then continues with an action.
-    pub(crate) fn keep_as_run(&mut self, then: Option<Intent>) {
-        let live = &mut self.session.live;
-        live.pause();
-        let has_failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
-        let kept = live.safety_recording().cloned();
-        let started = match kept.filter(|_| has_failed) {
-            // Without a simulation there is no state to save; only the safety recording is left.
-            Some(kept) => {
-                self.move_safety_recording(kept.folder, self.session.runs_folder(), &self.session.project.name.clone())
+fn move_safety_recording(
+    parts: &mut ActionParts<'_>,
+    folder: PathBuf,
+    runs: PathBuf,
+    name: &str,
+) -> Result<(), String> {
+    let name = name.to_owned();
+    parts.host.try_job(
+        "keep run",
+        move || move_run(&folder, &runs, &name).map_err(|e| e.to_string()),
+        |app, moved| {
+            if let Some(intent) = run_moved(&mut app.parts(), moved) {
+                requests::confirm_changes(app, intent);
             }
-            None => self.prepare_recording(true),
-        };
-        match started {
-            Ok(()) => self.keeping = Some(Keeping { then }),
-            Err(why) => self.notify(Level::Error, format!("Could not keep the run: {why}")),
+        },
+    )
+}
+
+/// Keeps the run of a crashed window.
+pub fn keep_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
+    if let Err(why) = move_safety_recording(parts, left.folder.clone(), left.runs.clone(), &left.name) {
+        parts.messages.notify(Level::Error, why);
+    }
+}
+
+/// Removes the run of a crashed window.
+pub fn delete_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
+    let folder = left.folder.clone();
+    let job = move || {
+        if let Err(error) = std::fs::remove_dir_all(&folder) {
+            tracing::warn!("{}: {error}", folder.display());
         }
-    }
+        folder.parent().and_then(find)
+    };
+    parts.host.job(parts.messages, "unrecorded", job, |app, result| offer_left_run(&mut app.overlays, result));
+}
 
-    /// Labels of the probes that are kept of an unrecorded run.
-    pub(crate) fn kept_probes(&self) -> Vec<String> {
-        let live = &self.session.live;
-        let taps = live.safety_recording().map_or(&[][..], |kept| &kept.taps);
-        let probes = taps.iter().filter_map(|tap| live.schema.probes.get(usize::from(tap.probe)));
-        probes.map(|probe| probe.label().into_owned()).collect()
-    }
-
-    fn move_safety_recording(&mut self, folder: PathBuf, runs: PathBuf, name: &str) -> Result<(), String> {
-        let name = name.to_owned();
-        self.try_job("keep run", move || move_run(&folder, &runs, &name).map_err(|e| e.to_string()), Self::run_moved)
-    }
-
-    /// Keeps the run of a crashed window.
-    pub(crate) fn keep_left_run(&mut self, left: &LeftRun) {
-        if let Err(why) = self.move_safety_recording(left.folder.clone(), left.runs.clone(), &left.name) {
-            self.notify(Level::Error, why);
+/// A safety recording was moved among the runs. Returns the action that waited for it.
+fn run_moved(parts: &mut ActionParts<'_>, moved: Result<PathBuf, String>) -> Option<Intent> {
+    let then = match moved {
+        Ok(folder) => run_kept(parts, &folder),
+        Err(why) => {
+            run_not_kept(parts, &why);
+            None
         }
+    };
+    if let Some(folder) = parts.document.session.live.safety.folder.clone() {
+        parts.host.job(
+            parts.messages,
+            "unrecorded",
+            move || find(&folder),
+            |app, result| offer_left_run(&mut app.overlays, result),
+        );
     }
+    then
+}
 
-    /// Removes the run of a crashed window.
-    pub(crate) fn delete_left_run(&mut self, left: &LeftRun) {
-        let folder = left.folder.clone();
-        let job = move || {
-            if let Err(error) = std::fs::remove_dir_all(&folder) {
-                tracing::warn!("{}: {error}", folder.display());
-            }
-            folder.parent().and_then(find)
-        };
-        self.job("unrecorded", job, Self::offer_left_run);
-    }
+/// A run was kept. Returns the action that waited for it.
+pub fn run_kept(parts: &mut ActionParts<'_>, folder: &Path) -> Option<Intent> {
+    parts.messages.notify(Level::Info, format!("Kept as {}", folder.display()));
+    runs::list(parts.document, parts.host, parts.messages);
+    parts.flow.keeping.take().and_then(|keeping| keeping.then)
+}
 
-    /// A safety recording was moved among the runs.
-    pub(crate) fn run_moved(&mut self, moved: Result<PathBuf, String>) {
-        match moved {
-            Ok(folder) => self.run_kept(&folder),
-            Err(why) => self.run_not_kept(&why),
-        }
-        if let Some(folder) = self.session.live.safety.folder.clone() {
-            self.job("unrecorded", move || find(&folder), Self::offer_left_run);
-        }
-    }
+/// A run could not be kept: the action that waited for it does not follow.
+pub fn run_not_kept(parts: &mut ActionParts<'_>, why: &str) {
+    parts.flow.keeping = None;
+    parts.messages.notify(Level::Error, format!("Could not keep the run: {why}"));
+}
 
-    /// A run was kept: the action that waited for it follows.
-    pub(crate) fn run_kept(&mut self, folder: &Path) {
-        self.notify(Level::Info, format!("Kept as {}", folder.display()));
-        self.list_runs();
-        if let Some(intent) = self.keeping.take().and_then(|keeping| keeping.then) {
-            self.confirm_changes(intent);
-        }
+/// Offers the run of a crashed window.
+pub fn offer_left_run(overlays: &mut Overlays, left: Option<Box<LeftRun>>) {
+    if let Some(left) = left {
+        overlays.open_dialog(Dialog::LeftRun(left));
     }
+}
 
-    /// A run could not be kept: the action that waited for it does not follow.
-    pub(crate) fn run_not_kept(&mut self, why: &str) {
-        self.keeping = None;
-        self.notify(Level::Error, format!("Could not keep the run: {why}"));
+/// Offers the unsaved work of a crashed window.
+pub fn offer_unsaved_work(overlays: &mut Overlays, left: Option<UnsavedWork>) {
+    if let Some(left) = left {
+        let lines = left.differences();
+        overlays.open_dialog(Dialog::Restore(left, lines));
     }
+}
 
-    /// Offers the run of a crashed window.
-    pub(crate) fn offer_left_run(&mut self, left: Option<Box<LeftRun>>) {
-        if let Some(left) = left {
-            self.open_dialog(Dialog::LeftRun(left));
-        }
+/// Shows the report of a crash.
+pub fn show_crash_report(overlays: &mut Overlays, report: Option<(PathBuf, String)>) {
+    if let Some((file, text)) = report {
+        overlays.open_dialog(Dialog::Crash(file, text));
     }
+}
+
+/// Deletes the unsaved work of a crashed window and looks for more.
+pub fn delete_unsaved_work(host: &mut Host, messages: &mut Messages, left: &Path) {
+    std::fs::remove_file(left).ok();
+    let Some(folder) = left.parent().map(Path::to_owned) else { return };
+    host.job(
+        messages,
+        "journal",
+        move || journal::find(&folder),
+        |app, result| offer_unsaved_work(&mut app.overlays, result),
+    );
 }
 
 /// Finds the newest safety recording whose process has ended. One without data is removed.

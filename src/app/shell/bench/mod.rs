@@ -4,9 +4,11 @@
 mod load;
 pub mod projects;
 
-use super::App;
 use crate::{
-    app::{document::live::Builder, shell::start::Start},
+    app::{
+        document::{live::Builder, time::Time},
+        shell::start::{Start, create},
+    },
     project::{Project, RunPlan},
     sim::Simulation,
 };
@@ -93,7 +95,7 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
         ..Start::default()
     };
     let ctx = egui::Context::default();
-    let mut app = App::new(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
+    let mut app = create(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
     let mut frame = eframe::Frame::_new_kittest();
     let (begin, mut ms) = (Instant::now(), Vec::new());
     let mut first = None;
@@ -101,21 +103,21 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
         let due = Instant::now() + FRAME;
         let took = draw(&ctx, &mut app, &mut frame, begin);
         if begin.elapsed() > WARM_UP {
-            first.get_or_insert_with(|| (Instant::now(), spikes(&app)));
+            first.get_or_insert_with(|| (Instant::now(), spikes(app.time())));
             ms.push(took);
         }
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     let (since, n) = first.ok_or("the measurement was too short")?;
-    let received_per_s = (spikes(&app) - n) as f64 / since.elapsed().as_secs_f64();
+    let received_per_s = (spikes(app.time()) - n) as f64 / since.elapsed().as_secs_f64();
     let sorted = |of: fn(&[f64; 3]) -> f64| {
         let mut all: Vec<f64> = ms.iter().map(of).collect();
         all.sort_by(f64::total_cmp);
         all
     };
     let total = sorted(|parts| parts.iter().sum());
-    let past = &app.time.past;
-    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.base.per_step();
+    let past = &app.time().past;
+    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session().live.clock.base.per_step();
     let skipped: u64 = past.trains().map(|(_, train)| train.skipped).sum();
     Ok(WindowRow {
         spikes_per_s: rate,
@@ -138,12 +140,12 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 }
 
 /// Spikes indexed so far.
-fn spikes(app: &App) -> u64 {
-    app.time.past.trains().map(|(_, train)| train.history.sequence()).sum()
+fn spikes(time: &Time) -> u64 {
+    time.past.trains().map(|(_, train)| train.history.sequence()).sum()
 }
 
 /// One frame: update, layout and tessellation, ms each.
-fn draw(ctx: &egui::Context, app: &mut App, frame: &mut eframe::Frame, begin: Instant) -> [f64; 3] {
+fn draw(ctx: &egui::Context, app: &mut impl eframe::App, frame: &mut eframe::Frame, begin: Instant) -> [f64; 3] {
     let input = egui::RawInput {
         screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
         time: Some(begin.elapsed().as_secs_f64()),

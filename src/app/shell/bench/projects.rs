@@ -3,7 +3,12 @@
 
 use super::{FRAME, WARM_UP, draw, quantile};
 use crate::{
-    app::{document::live::Builder, host::device::Devices, kit::text, shell::App, shell::start::Start},
+    app::{
+        document::live::{Builder, Live},
+        host::device::Devices,
+        kit::text,
+        shell::start::{Start, create},
+    },
     engine::{Command, Engine, EngineCounters, Event},
     project::Project,
     sim::{Progress, Simulation, Tap},
@@ -178,10 +183,10 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
     let project = Some(case.project.clone());
     let start = Start { project, builder: Some(builder), run: true, native_dialogs: false, ..Start::default() };
     let ctx = egui::Context::default();
-    let mut app = App::new(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
+    let mut app = create(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
     let (mut frame, begin) = (eframe::Frame::_new_kittest(), Instant::now());
     let (mut clock, mut frames_ms, mut cpu_ms) = (StepClock::default(), vec![], vec![]);
-    while clock.is_running(step_of(&app), length) {
+    while clock.is_running(step_of(&app.session().live), length) {
         let due = Instant::now() + FRAME;
         let cpu_before = thread_cpu_ms();
         let parts = draw(&ctx, &mut app, &mut frame, begin);
@@ -189,25 +194,24 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
             frames_ms.push(parts);
             cpu_ms.push(thread_cpu_ms() - cpu_before);
         }
-        keep_running(&mut app)?;
+        keep_running(&mut app.session_mut().live)?;
         clock.check()?;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
-    let schema = &app.session.live.schema;
-    let taps = app.session.live.subscriptions().to_vec();
+    let schema = &app.session().live.schema;
+    let taps = app.session().live.subscriptions().to_vec();
     let name = |tap: &Tap| Some(schema.probes.get(usize::from(tap.probe))?.name);
     let subscribed = taps.iter().filter_map(name).collect();
-    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app)), frames_ms, cpu_ms, subscribed, taps })
+    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app.session().live)), frames_ms, cpu_ms, subscribed, taps })
 }
 
 /// The step that the engine of a window has reached.
-fn step_of(app: &App) -> u64 {
-    app.session.live.counters().map_or(0, |counters| EngineCounters::read(&counters.step))
+fn step_of(live: &Live) -> u64 {
+    live.counters().map_or(0, |counters| EngineCounters::read(&counters.step))
 }
 
 /// An error where the simulation failed; one that came to its planned end runs on.
-fn keep_running(app: &mut App) -> Result<(), String> {
-    let live = &mut app.session.live;
+fn keep_running(live: &mut Live) -> Result<(), String> {
     if let Some(why) = live.error.clone().or_else(|| live.stop_reason.as_ref().map(|reason| reason.why.to_string())) {
         return Err(why);
     }

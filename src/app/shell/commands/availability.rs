@@ -2,7 +2,7 @@
 
 use crate::app::{
     document::{command::UiCommand, interventions, layout::Target},
-    shell::App,
+    shell::commands::CommandState,
     views,
 };
 
@@ -15,11 +15,11 @@ impl UiCommand {
     }
 
     /// Why it cannot be used now; `None` when it can.
-    pub fn why_not(&self, app: &App) -> Option<&'static str> {
-        let (session, live) = (&app.session, &app.session.live);
+    pub fn why_not(&self, state: &CommandState<'_>) -> Option<&'static str> {
+        let (session, live) = (&state.document.session, &state.document.session.live);
         let (undo, redo) = session.history.counts();
         let needs = |ok: bool, why| if ok { None } else { Some(why) };
-        if let Some(why) = app.not_ready().filter(|_| self.needs_document()) {
+        if let Some(why) = state.around.flow.not_ready().filter(|_| self.needs_document()) {
             return Some(why);
         }
         let failed = live.checkpoints.failure.as_ref().is_some_and(|fault| fault.stopped);
@@ -29,8 +29,12 @@ impl UiCommand {
         match self {
             Self::Undo => needs(undo > 0 || session.history.labels().0.is_some(), "Nothing to undo"),
             Self::Redo => needs(redo > 0, "Nothing to redo"),
-            Self::RunToEnd if app.planned_end().is_none() => Some("The project has no duration"),
-            Self::RunToEnd if app.planned_end().is_some_and(|end| end <= live.clock.step) => {
+            Self::RunToEnd if state.document.session.project.planned_steps().is_none() => {
+                Some("The project has no duration")
+            }
+            Self::RunToEnd
+                if state.document.session.project.planned_steps().is_some_and(|end| end <= live.clock.step) =>
+            {
                 Some("The duration is over: rewind first")
             }
             Self::RunToEnd
@@ -57,7 +61,7 @@ impl UiCommand {
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
             Self::RerunRecorded => live.why_not_rerun(),
-            Self::Export(format) => app.library.why_not_export(*format),
+            Self::Export(format) => state.document.library.why_not_export(*format),
             _ if !interventions::offers(session.project.model.params(), self) => {
                 Some("This model has no such intervention")
             }
@@ -73,42 +77,44 @@ impl UiCommand {
                     .or_else(|| needs(live.schema.probes.iter().any(of), "No traces are available for these elements"))
             }
             Self::Rename | Self::Duplicate | Self::Delete => {
-                needs(app.tree_item().is_some(), "No item is selected in the project tree")
+                needs(state.around.has_item, "No item is selected in the project tree")
             }
             Self::OpenRecent(i) => {
-                needs(app.recent.projects.get(*i).is_some_and(|p| !p.is_missing), "The file no longer exists")
+                needs(state.around.recent.projects.get(*i).is_some_and(|p| !p.is_missing), "The file no longer exists")
             }
             Self::ColorMenu | Self::ColorBy(_) => {
-                let (options, _) = app.workspace.colorings(&live.schema);
+                let (options, _) = state.around.workspace.colorings(&live.schema);
                 needs(!options.is_empty(), "This panel has no colour options")
             }
             Self::Compare(_) => needs(
-                live.is_loaded() && app.profile.comparison.progress.is_none(),
+                live.is_loaded() && state.document.profile.comparison.progress.is_none(),
                 "No simulation, or a comparison is running",
             ),
             Self::MeasurePeak => needs(
-                live.is_loaded() && !app.profile.machine.measuring,
+                live.is_loaded() && !state.document.profile.machine.measuring,
                 "No device in use, or a measurement is running",
             ),
             Self::Requests => needs(!session.project.model.requests().is_empty(), "This kind answers no requests"),
-            Self::Replay(_) => needs(app.library.replaying.is_none(), "Another replay is running"),
-            Self::CancelReplay => needs(app.library.replaying.is_some(), "No replay is running"),
-            Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),
-            Self::UndoLayout => needs(app.workspace.steps().0 > 0, "No layout change to undo"),
-            Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change to redo"),
+            Self::Replay(_) => needs(state.document.library.replaying.is_none(), "Another replay is running"),
+            Self::CancelReplay => needs(state.document.library.replaying.is_some(), "No replay is running"),
+            Self::CloseWorkspace => {
+                needs(state.around.workspace.can_close(), "Only a copy of a workspace can be closed")
+            }
+            Self::UndoLayout => needs(state.around.workspace.steps().0 > 0, "No layout change to undo"),
+            Self::RedoLayout => needs(state.around.workspace.steps().1 > 0, "No layout change to redo"),
             Self::ResetLayout(Target::Project) => {
-                needs(app.workspace.can_reset(Target::Project), "The project has no layout")
+                needs(state.around.workspace.can_reset(Target::Project), "The project has no layout")
             }
             Self::ResetLayout(Target::Saved) => {
-                needs(app.workspace.can_reset(Target::Saved), "No saved layout in the project")
+                needs(state.around.workspace.can_reset(Target::Saved), "No saved layout in the project")
             }
             Self::ShowView(v) | Self::OpenAnother(v) if views::needs_no_simulation(v) => None,
             Self::ShowView(_) | Self::OpenAnother(_) | Self::ExportPanel => loaded,
-            Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => {
-                loaded.or_else(|| needs(app.time.past.newest() > app.time.past.oldest(), "The history is empty"))
-            }
+            Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => loaded.or_else(|| {
+                needs(state.document.time.past.newest() > state.document.time.past.oldest(), "The history is empty")
+            }),
             Self::ZoomToRange | Self::ClearRange => {
-                needs(app.time.axis.range.is_some(), "No range: drag over the time panel")
+                needs(state.document.time.axis.range.is_some(), "No range: drag over the time panel")
             }
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 use crate::app::{
     document::command::UiCommand,
-    shell::{App, workspace},
+    shell::{commands::CommandState, workspace},
 };
 use egui::{Event, Key, KeyboardShortcut, Modifiers};
 
@@ -69,20 +69,20 @@ impl UiCommand {
 }
 
 /// The command whose shortcut was pressed this frame. Keys without Ctrl or Alt go to the text field that has the focus.
-pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
+pub fn pressed(ctx: &egui::Context, state: &CommandState<'_>, is_modal: bool) -> Option<UiCommand> {
     // Without a key there is nothing to look up in the list of commands.
     if !ctx.input(|i| i.events.iter().any(|event| matches!(event, Event::Key { pressed: true, .. }))) {
         return None;
     }
-    let typing = ctx.text_edit_focused() || app.is_modal();
+    let typing = ctx.text_edit_focused() || is_modal;
     let menu_is_open = egui::Popup::is_any_open(ctx);
     // A focused slider or list handles the arrow keys itself.
     let has_focus = ctx.memory(|m| m.focused().is_some());
     let moves = |c: &UiCommand| matches!(c, UiCommand::MoveCursor(_) | UiCommand::GoStart | UiCommand::GoLive);
-    let mut all = UiCommand::all(app);
+    let mut all = UiCommand::all(state);
     // Shortcuts with more modifiers first: Ctrl+Z also matches Ctrl+Shift+Z.
     let extra = |s: KeyboardShortcut| s.modifiers.shift as u8 + s.modifiers.alt as u8;
-    all.sort_by_key(|c| std::cmp::Reverse(app.keymap.of(c).map_or(0, extra)));
+    all.sort_by_key(|c| std::cmp::Reverse(state.around.keymap.of(c).map_or(0, extra)));
     ctx.input_mut(|input| {
         if !typing && input.consume_shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, Key::Y)) {
             return Some(UiCommand::Redo);
@@ -91,7 +91,7 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
             return Some(UiCommand::Palette);
         }
         // Whether `?` needs Shift depends on the keyboard layout.
-        let is_default = app.keymap.of(&UiCommand::Help) == UiCommand::Help.shortcut();
+        let is_default = state.around.keymap.of(&UiCommand::Help) == UiCommand::Help.shortcut();
         if !typing && is_default && input.consume_key(Modifiers::NONE, Key::Questionmark) {
             return Some(UiCommand::Help);
         }
@@ -102,16 +102,16 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
             }
         }
         all.into_iter().find(|command| {
-            let Some(shortcut) = app.keymap.of(command) else { return false };
+            let Some(shortcut) = state.around.keymap.of(command) else { return false };
             let plain =
                 !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
             let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
             // Without a selected tree item, other lists may use these keys.
-            let idle = matches!(command, UiCommand::Rename | UiCommand::Delete) && app.tree_item().is_none();
+            let idle = matches!(command, UiCommand::Rename | UiCommand::Delete) && !state.around.has_item;
             let leave = leave || idle;
             let closes_menu = menu_is_open && *command == UiCommand::SelectNone;
             let leave = leave || (has_focus && moves(command));
-            !leave && !closes_menu && !app.is_modal() && input.consume_shortcut(&shortcut)
+            !leave && !closes_menu && !is_modal && input.consume_shortcut(&shortcut)
         })
     })
 }

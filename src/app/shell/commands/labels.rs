@@ -4,39 +4,41 @@ use crate::{
     app::{
         document::{command::UiCommand, layout::Target, settings::Theme},
         kit::icons,
-        shell::{App, pages::examples, workspace},
+        shell::{commands::CommandState, pages::examples},
     },
     kinds::Model,
 };
 
 impl UiCommand {
     /// Label in menus and the palette.
-    pub fn text(&self, app: &App) -> String {
-        let live = &app.session.live;
+    pub fn text(&self, state: &CommandState<'_>) -> String {
+        let live = &state.document.session.live;
         let fixed = match self {
             Self::New(kind) => {
                 let title = Model::by_name(kind).map_or(*kind, |m| m.title());
                 return format!("New project: {}", title.to_lowercase());
             }
             Self::ColorBy(at) => {
-                let (options, now) = app.workspace.colorings(&live.schema);
+                let (options, now) = state.around.workspace.colorings(&live.schema);
                 let name = options.get(*at).map_or("", String::as_str);
                 return format!("Colour by {name}{}", if *at == now { " (current)" } else { "" });
             }
             Self::UndoSteps(steps) if *steps < 0 => return format!("Undo {} steps", steps.unsigned_abs()),
             Self::UndoSteps(steps) => return format!("Redo {steps} steps"),
             Self::RunToEnd => {
-                let end = app.planned_end().map(|step| app.time_text(step as f64));
+                let end =
+                    state.document.session.project.planned_steps().map(|step| state.document.time_text(step as f64));
                 return format!("Run to {}", end.unwrap_or_else(|| "the planned end".into()));
             }
-            Self::PauseDisplay if app.pacing.updates_are_off => "Resume display",
+            Self::PauseDisplay if state.around.pacing.updates_are_off => "Resume display",
             Self::PauseDisplay => "Pause display",
             Self::OpenRun(i) => {
-                let name = app.library.runs.get(*i).map(|run| run.name.clone()).unwrap_or_default();
+                let name = state.document.library.runs.get(*i).map(|run| run.name.clone()).unwrap_or_default();
                 return format!("Open run {name}");
             }
             Self::OpenRecent(i) => {
-                let path = app.recent.projects.get(*i).map(|p| p.path.display().to_string()).unwrap_or_default();
+                let path =
+                    state.around.recent.projects.get(*i).map(|p| p.path.display().to_string()).unwrap_or_default();
                 return format!("Open {path}");
             }
             Self::Example(name) => {
@@ -45,11 +47,20 @@ impl UiCommand {
             Self::ImportData => "Import connectivity…",
             Self::Export(format) => return format!("Export last run as {}", format.label()),
             Self::ExportRun(_, format) => return format!("Export as {}", format.label()),
-            Self::ShowView(name) => return format!("Show {}", workspace::view_title(app, name)),
-            Self::OpenAnother(name) => return workspace::another_title(app, name),
-            Self::Workspace(at) => return format!("Workspace {}", app.workspace.titles().nth(*at).unwrap_or_default()),
+            Self::ShowView(name) => {
+                return format!(
+                    "Show {}",
+                    state.around.workspace.view_title(&state.document.session.live.schema, name)
+                );
+            }
+            Self::OpenAnother(name) => {
+                return state.around.workspace.another_title(&state.document.session.live.schema, name);
+            }
+            Self::Workspace(at) => {
+                return format!("Workspace {}", state.around.workspace.titles().nth(*at).unwrap_or_default());
+            }
             Self::ApplyLayout(at) => {
-                let name = app.workspace.layouts.iter().nth(*at).map(|l| l.name.clone()).unwrap_or_default();
+                let name = state.around.workspace.layouts.iter().nth(*at).map(|l| l.name.clone()).unwrap_or_default();
                 return format!("Layout “{name}”");
             }
             Self::Home => "Home",
@@ -66,19 +77,19 @@ impl UiCommand {
             Self::ResetLayout(Target::Saved) => "Reset layout to last saved",
             Self::SaveLayout => "Save layout as…",
             Self::RunPause if live.running => "Pause",
-            Self::RunPause if app.session.runs_again() => "Run again",
+            Self::RunPause if state.document.session.runs_again() => "Run again",
             Self::Record if live.recording.is_some() => "Stop recording",
             Self::Theme(Theme::Dark) => "Dark theme",
             Self::Theme(Theme::Light) => "Light theme",
             Self::Theme(Theme::System) => "System theme",
-            Self::Step => return format!("Step × {}", app.step_text(1)),
-            Self::StepMore => return format!("Step × {}", app.step_text(10)),
+            Self::Step => return format!("Step × {}", state.around.pacing.text(1)),
+            Self::StepMore => return format!("Step × {}", state.around.pacing.text(10)),
             Self::MoveCursor(n) => {
                 let way = if *n < 0 { "back" } else { "forward" };
-                return format!("Time cursor {way} × {}", app.step_text(n.unsigned_abs()));
+                return format!("Time cursor {way} × {}", state.around.pacing.text(n.unsigned_abs()));
             }
-            Self::PlayPast if app.time.player.is_playing => "Pause playback",
-            Self::Loop if app.time.axis.is_looping => "Stop looping range",
+            Self::PlayPast if state.document.time.player.is_playing => "Pause playback",
+            Self::Loop if state.document.time.axis.is_looping => "Stop looping range",
             Self::NewLike => "New project",
             Self::FocusSelection => "Focus selection",
             Self::ExportPanel => "Export panel as figure…",
@@ -93,7 +104,7 @@ impl UiCommand {
             Self::ResetParameters => "Reset all parameters",
             Self::RunPause => "Run",
             Self::Rewind => "Rewind to step 0",
-            Self::Rebuild => match app.session.counts_in_force() {
+            Self::Rebuild => match state.document.session.counts_in_force() {
                 None => "Rebuild simulation",
                 Some((_, 0)) => "Rerun project",
                 Some(_) => "Rerun with these values",
@@ -108,7 +119,7 @@ impl UiCommand {
             Self::Probe => "Probe selection",
             Self::SelectNone => "Clear selection",
             Self::GoStart => "Move cursor to start",
-            Self::GoLive if app.time.axis.is_recorded => "Move cursor to end",
+            Self::GoLive if state.document.time.axis.is_recorded => "Move cursor to end",
             Self::GoLive => "Follow live",
             Self::PlayPast => "Play from cursor",
             Self::Loop => "Loop range",

@@ -4,10 +4,13 @@
 mod availability;
 mod keys;
 mod labels;
+pub mod menu;
+mod state;
 
 pub use keys::pressed;
+pub use state::{Around, CommandState};
 
-use super::{App, pages::examples, workspace};
+use super::pages::examples;
 use crate::{
     app::document::{command::UiCommand, layout::Target, settings::Theme},
     export::Format,
@@ -21,13 +24,13 @@ const MAX_RUNS: usize = 20;
 pub const MENUS: [&str; 7] = ["File", "Edit", "Simulation", "Runs", "View", "Window", "Help"];
 
 impl UiCommand {
-    /// All commands, in menu order. Recent files and views come from the app.
-    pub fn all(app: &App) -> Vec<Self> {
+    /// All commands, in menu order. Recent files and views come from the state.
+    pub fn all(state: &CommandState<'_>) -> Vec<Self> {
         let mut all = vec![Self::NewLike];
         all.extend(Model::all().iter().map(|m| Self::New(m.name())));
         all.extend([Self::Open, Self::ImportData]);
         all.extend(examples::ALL.iter().map(|e| Self::Example(e.name)));
-        all.extend((0..app.recent.projects.len()).map(Self::OpenRecent));
+        all.extend((0..state.around.recent.projects.len()).map(Self::OpenRecent));
         all.extend([Self::Save, Self::SaveAs]);
         all.push(Self::ExportPanel);
         all.extend([
@@ -58,17 +61,19 @@ impl UiCommand {
             Self::Record,
             Self::RefreshRuns,
         ]);
-        all.extend((0..app.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
+        all.extend((0..state.document.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
         all.extend(Format::ALL.map(Self::Export));
-        all.extend(workspace::view_names(app).map(Self::ShowView));
+        all.extend(state.around.workspace.view_names(&state.document.session.live.schema).map(Self::ShowView));
         all.extend([Self::RerunRecorded, Self::FocusSelection, Self::ColorMenu, Self::ToggleRange]);
-        all.extend((0..app.workspace.colorings(&app.session.live.schema).0.len()).map(Self::ColorBy));
+        all.extend(
+            (0..state.around.workspace.colorings(&state.document.session.live.schema).0.len()).map(Self::ColorBy),
+        );
         all.extend([-1, 1, -10, 10].map(Self::MoveCursor));
         all.extend([Self::GoStart, Self::GoLive, Self::PlayPast, Self::Loop, Self::ZoomToRange, Self::ClearRange]);
         all.extend([Theme::Dark, Theme::Light, Theme::System].map(Self::Theme));
         all.extend([Self::ZoomIn, Self::ZoomOut, Self::ZoomReset, Self::FullScreen]);
         all.push(Self::Home);
-        all.extend((0..app.workspace.titles().count()).map(Self::Workspace));
+        all.extend((0..state.around.workspace.titles().count()).map(Self::Workspace));
         all.extend([
             Self::NewWorkspace,
             Self::CloseWorkspace,
@@ -77,7 +82,7 @@ impl UiCommand {
             Self::NextPanel,
             Self::PreviousPanel,
         ]);
-        all.extend(Self::layout(app));
+        all.extend(Self::layout(state));
         all.extend([Self::ToggleTree, Self::ToggleInspector, Self::ToggleLog]);
         all.extend([Self::Palette, Self::Help, Self::PanelHelp, Self::ModelHelp, Self::Settings, Self::Keys]);
         all.extend([Self::ToggleDev, Self::System, Self::About]);
@@ -85,11 +90,11 @@ impl UiCommand {
     }
 
     /// Commands on the layout.
-    pub fn layout(app: &App) -> Vec<Self> {
+    pub fn layout(state: &CommandState<'_>) -> Vec<Self> {
         let mut all = vec![Self::UndoLayout, Self::RedoLayout];
         all.extend(Target::ALL.map(Self::ResetLayout));
         all.push(Self::SaveLayout);
-        all.extend((0..app.workspace.layouts.iter().count()).map(Self::ApplyLayout));
+        all.extend((0..state.around.workspace.layouts.iter().count()).map(Self::ApplyLayout));
         all
     }
 

@@ -2,9 +2,9 @@
 
 use crate::{
     app::{
-        document::paths::PathSearch,
+        document::{paths::PathSearch, session::Session},
         kit::{text, theme::Tokens, widgets},
-        shell::{App, actions::paths, panels::inspector},
+        shell::panels::inspector,
     },
     params::{ParamSpec, Value, ValueType},
     sim::{Answer, Clock, Progress, Request, RequestSpec, request::Cell},
@@ -64,32 +64,31 @@ impl Requests {
     }
 }
 
-/// Draws the window when it is open, and that of a path.
-pub fn ui(ctx: &egui::Context, app: &mut App) {
-    paths::ui(ctx, app);
-    if !app.requests.is_open {
+/// Draws the window when it is open; `views` is the area of the views.
+pub fn ui(ctx: &egui::Context, requests: &mut Requests, session: &mut Session, views: Rect) {
+    if !requests.is_open {
         return;
     }
     let mut is_open = true;
-    let area = Rect::from_center_size(app.centre.intersect(ctx.content_rect()).center(), SIZE);
+    let area = Rect::from_center_size(views.intersect(ctx.content_rect()).center(), SIZE);
     // The palette keeps the keyboard until it is gone.
     let is_free = ctx.memory(|memory| memory.top_modal_layer().is_none());
-    let focus = app.requests.focus.take_if(|_| is_free);
+    let focus = requests.focus.take_if(|_| is_free);
     let window = Window::new("Requests").open(&mut is_open).default_rect(area).collapsible(false);
     let shown = window.show(ctx, |ui| {
-        for spec in app.session.project.model.requests() {
-            request_ui(ui, app, spec, focus == Some(spec.name));
+        for spec in session.project.model.requests() {
+            request_ui(ui, requests, session, spec, focus == Some(spec.name));
         }
         ui.separator();
-        answer_ui(ui, app);
+        answer_ui(ui, requests);
     });
     if let Some(shown) = shown.filter(|_| focus.is_some()) {
         ctx.move_to_top(shown.response.layer_id);
     }
-    if app.requests.focus.is_some() {
+    if requests.focus.is_some() {
         ctx.request_repaint();
     }
-    app.requests.is_open = is_open;
+    requests.is_open = is_open;
 }
 
 /// Size of the window at first, points.
@@ -99,17 +98,21 @@ const SIZE: Vec2 = Vec2::new(540.0, 360.0);
 const NUMBER: Vec2 = Vec2::new(180.0, 22.0);
 
 /// A button and the fields of the arguments: texts have lines of their own, numbers stand side by side.
-fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec, takes_focus: bool) {
-    let values = app.requests.values.entry(spec.name).or_insert_with(spec.defaults);
+fn request_ui(
+    ui: &mut Ui,
+    requests: &mut Requests,
+    session: &mut Session,
+    spec: &'static RequestSpec,
+    takes_focus: bool,
+) {
+    let values = requests.values.entry(spec.name).or_insert_with(spec.defaults);
     let label = spec.label().into_owned();
     let is_about_selection = !spec.over.is_empty() && !spec.has_ends();
-    let elements = if is_about_selection { app.session.selection.elements.to_vec() } else { vec![] };
+    let elements = if is_about_selection { session.selection.elements.to_vec() } else { vec![] };
     let why_not = match () {
-        () if app.requests.pending.is_some() => "Another request is being answered",
-        () if app.session.live.playback.is_some() => {
-            "A finished run is not simulated; branch from one of its checkpoints"
-        }
-        () if !app.session.live.is_loaded() => "There is no simulation",
+        () if requests.pending.is_some() => "Another request is being answered",
+        () if session.live.playback.is_some() => "A finished run is not simulated; branch from one of its checkpoints",
+        () if !session.live.is_loaded() => "There is no simulation",
         () if is_about_selection && elements.is_empty() => "Nothing is selected",
         () => "",
     };
@@ -143,12 +146,12 @@ fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec, takes_focu
     if clicked.inner {
         let request = Request { name: spec.name.to_owned(), elements, values: values.clone() };
         let no_rows = spec.no_rows(values);
-        app.requests.pending = app.session.live.ask(request).map(|progress| Pending { label, no_rows, progress });
+        requests.pending = session.live.ask(request).map(|progress| Pending { label, no_rows, progress });
     }
 }
 
-fn answer_ui(ui: &mut Ui, app: &mut App) {
-    if let Some(Pending { label, progress, .. }) = &app.requests.pending {
+fn answer_ui(ui: &mut Ui, requests: &Requests) {
+    if let Some(Pending { label, progress, .. }) = &requests.pending {
         ui.horizontal(|ui| {
             ui.spinner();
             ui.label(label);
@@ -157,7 +160,7 @@ fn answer_ui(ui: &mut Ui, app: &mut App) {
             }
         });
     }
-    let Some(Answered { label, clock, answer, no_rows }) = &app.requests.last else { return };
+    let Some(Answered { label, clock, answer, no_rows }) = &requests.last else { return };
     let t = Tokens::of(ui.ctx());
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{label}, step {}", text::count(clock.step))).color(t.text_strong));

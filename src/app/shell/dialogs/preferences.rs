@@ -1,22 +1,23 @@
 //! The settings dialog: rows generated from the declarations of [`Settings`], and keyboard shortcuts.
 
 use crate::app::{
-    document::{
-        command::UiCommand,
-        settings::{self, Settings},
-    },
-    host::store,
+    document::{command::UiCommand, settings::Settings},
     kit::{
         icons,
         theme::{TITLE, Tokens},
         widgets,
     },
-    shell::{App, commands, keymap::ShortcutError, panels::inspector},
+    shell::{
+        commands::{self, CommandState},
+        keymap::{Keymap, ShortcutError},
+        panels::inspector,
+    },
 };
 use egui::{
     Align, Button, Event, Frame, Id, Key, KeyboardShortcut, Layout, Margin, Modal, Modifiers, RichText, ScrollArea,
     TextEdit, TextStyle, Ui, vec2,
 };
+use std::path::Path;
 
 /// Page of the dialog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,24 +27,9 @@ pub enum Page {
     Keys,
 }
 
-impl App {
-    /// Applies and saves changed settings.
-    pub(crate) fn apply_settings(&mut self, ctx: &egui::Context) {
-        self.log.limit = self.settings.work.log_lines as usize;
-        self.session.history.keep(self.settings.work.undo_steps as usize);
-        self.session.live.safety.limit_bytes = self.settings.unrecorded_bytes();
-        if self.settings != self.applied {
-            self.applied = self.settings.clone();
-            self.settings.apply(ctx);
-            let file = self.config_dir.as_ref().map(|d| d.join(settings::FILE));
-            store::write(file, crate::project::to_ron(&self.settings).ok());
-        }
-    }
-}
-
 /// The dialog while it is open.
 #[derive(Default)]
-pub struct Preferences {
+pub struct SettingsDialog {
     page: Page,
     search: String,
     /// The command that waits for its new shortcut.
@@ -51,7 +37,7 @@ pub struct Preferences {
     problem: String,
 }
 
-impl Preferences {
+impl SettingsDialog {
     /// Opened at a page, with a filter text.
     pub fn at(page: Page, search: &str) -> Self {
         Self { page, search: search.to_owned(), ..Self::default() }
@@ -59,24 +45,36 @@ impl Preferences {
 }
 
 /// Draws the dialog when it is open.
-pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let Some(mut open) = app.preferences.take() else { return };
+pub fn ui(
+    ctx: &egui::Context,
+    dialog: &mut Option<SettingsDialog>,
+    (settings, keymap): (&mut Settings, &mut Keymap),
+    config_dir: Option<&Path>,
+    state: &CommandState<'_>,
+) {
+    let Some(mut open) = dialog.take() else { return };
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8);
     let size = vec2(720.0, 520.0).min(ctx.content_rect().size() - vec2(80.0, 120.0));
     let modal = Modal::new(Id::unique("settings")).frame(frame).show(ctx, |ui| {
         ui.set_width(size.x);
         ui.set_height(size.y);
-        open.ui(ui, app)
+        open.ui(ui, (settings, keymap), config_dir, state)
     });
     let was_waiting = open.waiting.is_some();
     if !modal.inner && (was_waiting || !modal.should_close()) {
-        app.preferences = Some(open);
+        *dialog = Some(open);
     }
 }
 
-impl Preferences {
+impl SettingsDialog {
     /// Header, body, footer. Returns `true` when it is closed.
-    fn ui(&mut self, ui: &mut Ui, app: &mut App) -> bool {
+    fn ui(
+        &mut self,
+        ui: &mut Ui,
+        (settings, keymap): (&mut Settings, &mut Keymap),
+        config_dir: Option<&Path>,
+        state: &CommandState<'_>,
+    ) -> bool {
         let t = Tokens::of(ui.ctx());
         ui.horizontal(|ui| {
             ui.label(RichText::new("Settings").text_style(TextStyle::Name(TITLE.into())).color(t.text_strong));
@@ -94,19 +92,19 @@ impl Preferences {
         ui.add_space(8.0);
         let body = ui.available_height() - 40.0;
         ScrollArea::vertical().max_height(body).auto_shrink(false).show(ui, |ui| match self.page {
-            Page::Settings => settings_ui(ui, app, &self.search),
-            Page::Keys => self.keys_ui(ui, app),
+            Page::Settings => settings_ui(ui, settings, config_dir, &self.search),
+            Page::Keys => self.keys_ui(ui, keymap, state),
         });
         ui.add_space(8.0);
         ui.horizontal(|ui| {
             let (changed, name) = match self.page {
-                Page::Settings => (app.settings != Settings::default(), "Reset all settings"),
-                Page::Keys => (app.keymap.has_changes(), "Reset all keys"),
+                Page::Settings => (*settings != Settings::default(), "Reset all settings"),
+                Page::Keys => (keymap.has_changes(), "Reset all keys"),
             };
             if ui.add_enabled(changed, Button::new(name)).clicked() {
                 match self.page {
-                    Page::Settings => app.settings = Settings::default(),
-                    Page::Keys => app.keymap.reset_all(),
+                    Page::Settings => *settings = Settings::default(),
+                    Page::Keys => keymap.reset_all(),
                 }
             }
             ui.label(RichText::new(&self.problem).color(t.warn));
@@ -115,13 +113,14 @@ impl Preferences {
         .inner
     }
 
-    fn keys_ui(&mut self, ui: &mut Ui, app: &mut App) {
-        let all = UiCommand::all(app);
+    fn keys_ui(&mut self, ui: &mut Ui, keymap: &mut Keymap, state: &CommandState<'_>) {
+        let all = UiCommand::all(state);
         let needle = self.search.trim().to_lowercase();
-        self.capture(ui, app, &all);
+        self.capture(ui, keymap, state, &all);
         for menu in commands::MENUS {
-            let fits =
-                |c: &&UiCommand| c.menu().0 == menu && c.has_own_keys() && c.text(app).to_lowercase().contains(&needle);
+            let fits = |c: &&UiCommand| {
+                c.menu().0 == menu && c.has_own_keys() && c.text(state).to_lowercase().contains(&needle)
+            };
             let entries: Vec<&UiCommand> = all.iter().filter(fits).collect();
             if entries.is_empty() {
                 continue;
@@ -129,26 +128,32 @@ impl Preferences {
             ui.add_space(6.0);
             ui.label(RichText::new(menu).family(widgets::semibold()));
             for command in entries {
-                self.key_row_ui(ui, app, &all, command);
+                self.key_row_ui(ui, keymap, state, (&all, command));
             }
         }
     }
 
-    fn key_row_ui(&mut self, ui: &mut Ui, app: &mut App, all: &[UiCommand], command: &UiCommand) {
+    fn key_row_ui(
+        &mut self,
+        ui: &mut Ui,
+        keymap: &mut Keymap,
+        state: &CommandState<'_>,
+        (all, command): (&[UiCommand], &UiCommand),
+    ) {
         let t = Tokens::of(ui.ctx());
-        let name = command.text(app);
+        let name = command.text(state);
         ui.horizontal(|ui| {
             ui.set_min_height(24.0);
             ui.label(icons::rich(command.icon()).color(t.text_sub));
             ui.label(&name);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let changed = app.keymap.is_changed(command);
+                let changed = keymap.is_changed(command);
                 if widgets::state_dot(ui, changed, false, &format!("Reset the keys of {name}")).clicked() && changed {
-                    let done = app.keymap.reset(all, command);
-                    self.show_result(app, done);
+                    let done = keymap.reset(all, command);
+                    self.show_result(state, done);
                 }
                 let is_waiting = self.waiting.as_ref() == Some(command);
-                let keys = app.keymap.text(ui.ctx(), command);
+                let keys = keymap.text(ui.ctx(), command);
                 let shown = match (is_waiting, keys.is_empty()) {
                     (true, _) => "Press keys…",
                     (_, true) => "—",
@@ -166,7 +171,7 @@ impl Preferences {
     }
 
     /// Assigns the next keys to the waiting command.
-    fn capture(&mut self, ui: &Ui, app: &mut App, all: &[UiCommand]) {
+    fn capture(&mut self, ui: &Ui, keymap: &mut Keymap, state: &CommandState<'_>, all: &[UiCommand]) {
         let Some(command) = self.waiting.clone() else { return };
         let pressed = ui.input_mut(|i| {
             let at = i.events.iter().position(|e| matches!(e, Event::Key { pressed: true, .. }))?;
@@ -185,29 +190,29 @@ impl Preferences {
                 Some(KeyboardShortcut::new(plain, key))
             }
         };
-        let done = app.keymap.set(all, &command, wanted);
-        self.show_result(app, done);
+        let done = keymap.set(all, &command, wanted);
+        self.show_result(state, done);
     }
 
-    fn show_result(&mut self, app: &App, done: Result<(), ShortcutError>) {
+    fn show_result(&mut self, state: &CommandState<'_>, done: Result<(), ShortcutError>) {
         self.problem = match done {
             Ok(()) => String::new(),
             Err(ShortcutError::InUse(other)) => {
-                format!("These keys belong to “{}”: change that first", other.text(app))
+                format!("These keys belong to “{}”: change that first", other.text(state))
             }
             Err(ShortcutError::Reserved) => "These keys move between fields".to_owned(),
         };
     }
 }
 
-fn settings_ui(ui: &mut Ui, app: &mut App, search: &str) {
+fn settings_ui(ui: &mut Ui, settings: &mut Settings, config_dir: Option<&Path>, search: &str) {
     let defaults = Settings::default();
     for group in 0..3 {
-        inspector::declared_ui(ui, &mut app.settings, &defaults, group, search);
+        inspector::declared_ui(ui, settings, &defaults, group, search);
     }
     if search.is_empty() {
         ui.add_space(10.0);
-        let config = app.config_dir.as_ref().map_or_else(|| "no folder".to_owned(), |d| d.display().to_string());
+        let config = config_dir.map_or_else(|| "no folder".to_owned(), |d| d.display().to_string());
         ui.label(widgets::sub(ui, format!("Saved in {config}")).small());
         ui.label(widgets::sub(ui, "No update checks; no data leaves this computer").small());
     }

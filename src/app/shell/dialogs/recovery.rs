@@ -1,6 +1,6 @@
 //! Dialogs that prevent loss of work: unsaved changes, crash recovery, a file changed by another program.
 
-use super::{Answer, title_ui};
+use super::{answers::Answer, title_ui};
 use crate::{
     app::{
         document::{command::Intent, journal::UnsavedWork},

@@ -1,7 +1,7 @@
 //! Dialogs about runs that were not recorded.
 
 use super::{
-    Answer,
+    answers::{Answer, LeftRun},
     recovery::{AtRisk, danger},
     title_ui,
 };
@@ -9,7 +9,6 @@ use crate::{
     app::{
         document::{command::Intent, live::Unrecorded},
         kit::{text, widgets},
-        shell::actions::unrecorded::LeftRun,
     },
     sim::TimeBase,
 };

@@ -1,12 +1,16 @@
 //! The sheet of keyboard shortcuts and pointer gestures that `?` opens.
 
+use super::preferences::{Page, SettingsDialog};
 use crate::app::{
     document::command::UiCommand,
     kit::{
         theme::{TITLE, Tokens},
         widgets,
     },
-    shell::{App, commands, keymap},
+    shell::{
+        commands::{self, CommandState},
+        keymap,
+    },
 };
 use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextStyle, Ui, vec2};
 
@@ -32,14 +36,15 @@ struct Group {
     rows: Vec<(String, String)>,
 }
 
-fn groups(app: &App, ctx: &egui::Context) -> Vec<Group> {
-    let all = UiCommand::all(app);
+fn groups(state: &CommandState<'_>, ctx: &egui::Context) -> Vec<Group> {
+    let all = UiCommand::all(state);
     let mut groups: Vec<Group> = commands::MENUS
         .iter()
         .map(|menu| {
             let wanted = all.iter().filter(|c| c.menu().0 == *menu && c.has_own_keys());
-            let rows =
-                wanted.filter_map(|c| Some((keymap::shortcut_text(ctx, &app.keymap.of(c)?), c.text(app)))).collect();
+            let rows = wanted
+                .filter_map(|c| Some((keymap::shortcut_text(ctx, &state.around.keymap.of(c)?), c.text(state))))
+                .collect();
             Group { title: menu, rows }
         })
         .collect();
@@ -50,8 +55,8 @@ fn groups(app: &App, ctx: &egui::Context) -> Vec<Group> {
 }
 
 /// Draws the sheet when it is open.
-pub fn ui(ctx: &egui::Context, app: &mut App) {
-    if !app.shortcuts_sheet {
+pub fn ui(ctx: &egui::Context, is_open: &mut bool, settings: &mut Option<SettingsDialog>, state: &CommandState<'_>) {
+    if !*is_open {
         return;
     }
     let t = Tokens::of(ctx);
@@ -60,19 +65,19 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     let n_columns = ((room.x / COLUMN) as usize).clamp(1, 3);
     let modal = Modal::new(Id::unique("shortcuts sheet")).frame(frame).show(ctx, |ui| {
         ui.set_width(COLUMN * n_columns as f32);
-        let close = head_ui(ui, app);
+        let close = head_ui(ui, settings);
         let most = room.y - 90.0;
         ScrollArea::vertical()
             .max_height(most)
             .min_scrolled_height(most)
-            .show(ui, |ui| columns_ui(ui, groups(app, ctx), n_columns));
+            .show(ui, |ui| columns_ui(ui, groups(state, ctx), n_columns));
         close
     });
     let again = ctx.input(|i| i.key_pressed(egui::Key::Questionmark));
-    app.shortcuts_sheet = !(modal.inner || modal.should_close() || again);
+    *is_open = !(modal.inner || modal.should_close() || again);
 }
 
-fn head_ui(ui: &mut Ui, app: &mut App) -> bool {
+fn head_ui(ui: &mut Ui, settings: &mut Option<SettingsDialog>) -> bool {
     let t = Tokens::of(ui.ctx());
     let mut close = false;
     ui.horizontal(|ui| {
@@ -80,7 +85,7 @@ fn head_ui(ui: &mut Ui, app: &mut App) -> bool {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             close = ui.button("Close").clicked();
             if ui.button("Edit shortcuts…").clicked() {
-                app.preferences = Some(super::preferences::Preferences::at(super::preferences::Page::Keys, ""));
+                *settings = Some(SettingsDialog::at(Page::Keys, ""));
                 close = true;
             }
         });

@@ -1,15 +1,12 @@
 //! The dialog of a figure: size on paper, resolution, theme and text size; then the panel is drawn alone in that size
 //! for a few frames, without toolbar and caption, and captured.
 
-use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont, offscreen, settling::Settling};
+use super::{FigureRequest, Figures, POINTS_PER_INCH, font::FigureFont, offscreen, settling::Settling};
 use crate::app::{
-    document::command::UiCommand,
+    document::settings::Settings,
     kit::{self, fonts, theme::Tokens, widgets},
-    shell::App,
 };
-use egui::{
-    Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, UiBuilder, Vec2, vec2,
-};
+use egui::{Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, Vec2, vec2};
 
 /// Millimetres per inch.
 const INCH_MM: f32 = 25.4;
@@ -81,11 +78,11 @@ impl FigureStage {
 }
 
 /// Draws the dialog when it is open.
-pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let Some(mut dialog) = app.figures.dialog.take() else { return };
+pub fn ui(ctx: &egui::Context, figures: &mut Figures, state: Option<&egui_wgpu::RenderState>) {
+    let Some(mut dialog) = figures.dialog.take() else { return };
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
-    let max_side = offscreen::max_side(app.render_state.as_ref());
+    let max_side = offscreen::max_side(state);
     let modal = Modal::new(Id::unique("figure dialog")).frame(frame).show(ctx, |ui| {
         ui.set_width(380.0);
         dialog.ui(ui, max_side)
@@ -94,12 +91,12 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     match modal.inner {
         Some(true) => {
             let FigureDialog { name, spec } = dialog;
-            app.figures.stage = Some(FigureStage::new(name, spec));
+            figures.stage = Some(FigureStage::new(name, spec));
             ctx.request_repaint();
         }
         Some(false) => {}
         None if should_close => {}
-        None => app.figures.dialog = Some(dialog),
+        None => figures.dialog = Some(dialog),
     }
 }
 
@@ -159,56 +156,47 @@ impl FigureDialog {
     }
 }
 
-impl App {
+impl Figures {
     /// Opens the dialog for a panel.
-    pub(super) fn open_figure_dialog(&mut self, name: String, area: Rect, pixels_per_point: f32) {
-        self.figures.dialog = Some(FigureDialog { name, spec: FigureSpec::of_panel(area.size(), pixels_per_point) });
+    pub fn open(&mut self, name: String, area: Rect, pixels_per_point: f32) {
+        self.dialog = Some(FigureDialog { name, spec: FigureSpec::of_panel(area.size(), pixels_per_point) });
     }
 
-    /// Draws the panel of a figure in place of the window; `false` when there is none.
-    pub(crate) fn figure_stage_ui(&mut self, ui: &mut Ui, queue: &mut Vec<UiCommand>) -> bool {
-        let ctx = ui.ctx().clone();
-        let Some(mut stage) = self.figures.stage.take() else { return false };
+    /// Begins a frame in which the panel of a figure is drawn alone; returns its area, `None` without a figure.
+    pub fn begin_frame(&mut self, ctx: &egui::Context) -> Option<Rect> {
+        let stage = self.stage.as_mut()?;
         if !std::mem::replace(&mut stage.is_begun, true) {
             ctx.set_theme(if stage.spec.is_light { egui::Theme::Light } else { ctx.theme() });
             ctx.set_pixels_per_point(stage.spec.pixels_per_point());
-            stage.spec.font.install(&ctx);
-            kit::panel::set_staged(&ctx, true);
+            stage.spec.font.install(ctx);
+            kit::panel::set_staged(ctx, true);
         }
-        stage.settling.begin_frame(&ctx);
-        let area = Rect::from_min_size(ctx.content_rect().min, stage.spec.size());
-        self.workspace.figure_area = Some(area);
-        // The layout has the size of the figure, whatever fits into the window.
-        ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
-            ui.set_clip_rect(area);
-            self.centre_ui(ui, queue);
-        });
-        self.workspace.figure_area = None;
-        self.subscribe();
-        ctx.request_repaint();
+        stage.settling.begin_frame(ctx);
+        Some(Rect::from_min_size(ctx.content_rect().min, stage.spec.size()))
+    }
+
+    /// Ends the frame; returns the captured shapes in the frame after the capture.
+    pub fn end_frame(&mut self, ctx: &egui::Context, area: Rect) -> Option<FigureRequest> {
+        let stage = self.stage.as_mut()?;
         let is_cancelled = ctx.input(|i| i.key_pressed(egui::Key::Escape));
         // The textures of the last frame are on the device now.
         let request = stage.request.take();
         if is_cancelled || request.is_some() {
-            kit::panel::set_staged(&ctx, false);
-            self.figures.was_staged = true;
-            if let Some(request) = request.filter(|_| !is_cancelled) {
-                self.draw_figure(&ctx, request);
-            }
-            return true;
+            kit::panel::set_staged(ctx, false);
+            (self.was_staged, self.stage) = (true, None);
+            return request.filter(|_| !is_cancelled);
         }
-        if stage.settling.is_settled(&ctx) {
+        if stage.settling.is_settled(ctx) {
             let (name, mm_per_point, font) = (stage.name.clone(), stage.spec.mm_per_point(), stage.spec.font);
-            stage.request = Some(FigureRequest::capture(&ctx, name, area, mm_per_point, font));
+            stage.request = Some(FigureRequest::capture(ctx, name, area, mm_per_point, font));
         }
-        self.figures.stage = Some(stage);
-        true
+        None
     }
 
     /// Restores theme and zoom in the frame after the capture.
-    pub(crate) fn restore_after_figure(&mut self, ctx: &egui::Context) {
-        if std::mem::take(&mut self.figures.was_staged) {
-            self.settings.apply(ctx);
+    pub fn restore(&mut self, ctx: &egui::Context, settings: &Settings) {
+        if std::mem::take(&mut self.was_staged) {
+            settings.apply(ctx);
             fonts::install(ctx);
         }
     }

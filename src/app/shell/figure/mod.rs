@@ -6,14 +6,7 @@ mod offscreen;
 mod settling;
 mod svg;
 
-use super::App;
-use crate::{
-    app::{
-        kit::level::Level,
-        shell::{actions::files::Purpose, jobs::Done},
-    },
-    data::io_reason,
-};
+use crate::data::io_reason;
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
 use font::FigureFont;
 use std::{path::Path, sync::Arc};
@@ -22,7 +15,7 @@ use std::{path::Path, sync::Arc};
 const POINTS_PER_INCH: f32 = 96.0;
 
 /// The captured shapes of a figure.
-struct FigureRequest {
+pub struct FigureRequest {
     name: String,
     area: Rect,
     mm_per_point: f32,
@@ -90,60 +83,41 @@ impl FigureHandle {
     }
 }
 
-impl App {
-    /// Opens the figure dialog for the focused panel.
-    pub(crate) fn export_panel(&mut self, ctx: &Context) {
-        let schema = &self.session.live.schema;
-        let view = self.workspace.focused_view().map(|view| view.title(schema));
-        match (view, self.workspace.focused_area) {
-            (Some(title), Some(area)) => {
-                let name = format!("{} {}", self.session.project.name, title.to_lowercase());
-                let is_plain = |c: char| c.is_alphanumeric() || c == '-';
-                let name = name.replace(|c| !is_plain(c), "-");
-                self.open_figure_dialog(name, area, ctx.pixels_per_point());
-            }
-            _ => self.notify(Level::Warning, "No panel to export"),
-        }
-    }
-
-    /// Draws captured shapes with the resolution of the figure.
-    fn draw_figure(&mut self, ctx: &Context, request: FigureRequest) {
+impl Figures {
+    /// Draws captured shapes with the resolution of the figure; `done` receives the picture on another thread.
+    pub fn draw(
+        &mut self,
+        ctx: &Context,
+        state: &egui_wgpu::RenderState,
+        request: FigureRequest,
+        done: impl FnOnce(Result<FigureHandle, String>) + Send + 'static,
+    ) -> Result<(), String> {
         let FigureRequest { name, area, mm_per_point, font, scale, shapes } = request;
-        let Some(state) = &self.render_state else {
-            return self.notify(Level::Error, "No graphics device: figures cannot be drawn");
-        };
         let size_px = [area.width(), area.height()].map(|side| (side * scale).round().max(1.0) as u32);
         let background = crate::app::kit::theme::Tokens::of(ctx).canvas;
-        let (outbox, wake, drawn) = (self.jobs.outbox(), ctx.clone(), shapes.clone());
+        let drawn = shapes.clone();
         let done = move |picture: Result<ColorImage, String>| {
-            let figure = picture.map(|picture| {
+            done(picture.map(|picture| {
                 let screen = Arc::new(picture);
                 FigureHandle(Arc::new(Figure { name, area, mm_per_point, font, scale, shapes, screen }))
-            });
-            outbox.try_send(Box::new(|app: &mut App| app.figure_drawn(figure)) as Done).ok();
-            wake.request_repaint();
+            }));
         };
-        match offscreen::draw(state, ctx, drawn, size_px, (scale, background), done) {
-            Ok(()) => self.figures.is_drawing = true,
-            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
-        }
+        offscreen::draw(state, ctx, drawn, size_px, (scale, background), done)?;
+        self.is_drawing = true;
+        Ok(())
     }
 
     /// Asks the device for a figure that it draws.
-    pub(crate) fn poll_figure(&self, ctx: &Context) {
-        if let Some(state) = self.render_state.as_ref().filter(|_| self.figures.is_drawing) {
+    pub fn poll(&self, ctx: &Context, state: Option<&egui_wgpu::RenderState>) {
+        if let Some(state) = state.filter(|_| self.is_drawing) {
             offscreen::poll(state);
             ctx.request_repaint_after(std::time::Duration::from_millis(20));
         }
     }
 
-    /// Asks for the file once the figure is drawn.
-    pub(crate) fn figure_drawn(&mut self, figure: Result<FigureHandle, String>) {
-        self.figures.is_drawing = false;
-        match figure {
-            Ok(figure) => self.pick(Purpose::Figure(figure)),
-            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
-        }
+    /// The figure is drawn.
+    pub fn end_drawing(&mut self) {
+        self.is_drawing = false;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Links from log lines to parameters, elements and runs.
 
 use crate::{
-    app::shell::App,
+    app::{document::open_document::Document, shell::queue::ShellRequest},
     params::{ParamId, Params, Value, path},
     sim::ElementSet,
 };
@@ -19,26 +19,20 @@ pub enum Link {
 
 impl Link {
     /// The run, parameter path or element (as in `neuron 12`) that a line names.
-    pub fn of(app: &App, text: &str) -> Option<Self> {
-        if let Some(run) = app.library.runs.iter().find(|r| text.contains(&r.name)) {
+    pub fn of(document: &Document, text: &str) -> Option<Self> {
+        if let Some(run) = document.library.runs.iter().find(|r| text.contains(&r.name)) {
             return Some(Self::Run(run.folder.clone()));
         }
-        let param = parameter(app.session.project.model.params(), text).map(Self::Param);
-        param.or_else(|| element(&app.session.live.schema.sets, text))
+        let param = parameter(document.session.project.model.params(), text).map(Self::Param);
+        param.or_else(|| element(&document.session.live.schema.sets, text))
     }
 
-    /// Shows the target.
-    pub fn follow(self, ctx: &egui::Context, app: &mut App) {
+    /// The request that shows the target.
+    pub fn request(self, params: &dyn Params) -> ShellRequest {
         match self {
-            Self::Param(id) => {
-                app.panels.inspector = true;
-                app.inspector.find(&app.session.project.model.params().path(id));
-            }
-            Self::Element(set, element) => {
-                app.session.selection.replace(set, vec![element]);
-                crate::app::views::ask_focus(ctx);
-            }
-            Self::Run(folder) => app.show_run(&folder),
+            Self::Param(id) => ShellRequest::FindParameter(params.path(id)),
+            Self::Element(set, element) => ShellRequest::Select(set, vec![element]),
+            Self::Run(folder) => ShellRequest::ShowRun(folder),
         }
     }
 }

@@ -4,7 +4,10 @@ use super::examples::{self, Example};
 use crate::app::{
     document::command::UiCommand,
     kit::{fonts, icons, theme::Tokens, widgets},
-    shell::App,
+    shell::{
+        commands::CommandState,
+        queue::{Queue, ShellRequest},
+    },
 };
 use egui::{
     Align, Button, Color32, ColorImage, CornerRadius, FontFamily, Frame, Id, Label, Layout, Margin, Rect, Response,
@@ -28,7 +31,7 @@ pub const HELP: &str = "# Home\n\nExamples and recent projects. A click on an ex
      and which device it needs. Drop a project, a run folder or a file of connections into the window to open or import it.";
 
 /// Draws the page.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let room = ui.available_width() - 48.0;
     let beside = room > CARD * 2.0 + GAP + RECENT + 32.0;
     let for_cards = if beside { room - RECENT - 32.0 } else { room };
@@ -44,14 +47,14 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 head_ui(ui);
                 cards_ui(ui, n_columns, queue);
                 if !beside {
-                    recent_ui(ui, app, queue);
+                    recent_ui(ui, state, queue);
                 }
             });
             if beside {
                 ui.add_space(24.0);
                 ui.vertical(|ui| {
                     ui.set_width(RECENT);
-                    recent_ui(ui, app, queue);
+                    recent_ui(ui, state, queue);
                 });
             }
         });
@@ -67,7 +70,7 @@ fn head_ui(ui: &mut Ui) {
     ui.add_space(14.0);
 }
 
-fn cards_ui(ui: &mut Ui, n_columns: usize, queue: &mut Vec<UiCommand>) {
+fn cards_ui(ui: &mut Ui, n_columns: usize, queue: &mut Queue) {
     for row in examples::ALL.chunks(n_columns) {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = GAP;
@@ -144,22 +147,22 @@ fn texture(ctx: &egui::Context, example: &'static Example) -> Option<TextureHand
 }
 
 /// Commands for own files, and recent projects.
-fn recent_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+fn recent_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(6.0);
     for command in [UiCommand::Open, UiCommand::ImportData] {
-        row(ui, app, &command, queue);
+        row(ui, state, &command, queue);
     }
     for model in crate::kinds::Model::all() {
-        row(ui, app, &UiCommand::New(model.name()), queue);
+        row(ui, state, &UiCommand::New(model.name()), queue);
     }
     ui.add_space(14.0);
     ui.label(RichText::new("Recent").family(widgets::semibold()).color(t.text_strong));
-    if app.recent.projects.is_empty() {
+    if state.around.recent.projects.is_empty() {
         ui.label(widgets::sub(ui, "Projects you open or save appear here"));
     }
     let mut forgotten = None;
-    for (i, place) in app.recent.projects.iter().enumerate() {
+    for (i, place) in state.around.recent.projects.iter().enumerate() {
         ui.horizontal(|ui| {
             let name = place.path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             let ink = if place.is_missing { t.text_sub } else { t.text };
@@ -180,7 +183,7 @@ fn recent_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         });
     }
     if let Some(path) = forgotten {
-        app.recent.remove(&path);
+        queue.ask(ShellRequest::ForgetRecent(path));
     }
     ui.add_space(18.0);
     drop_ui(ui);
@@ -198,13 +201,13 @@ fn drop_ui(ui: &mut Ui) {
     });
 }
 
-fn row(ui: &mut Ui, app: &App, command: &UiCommand, queue: &mut Vec<UiCommand>) {
+fn row(ui: &mut Ui, state: &CommandState<'_>, command: &UiCommand, queue: &mut Queue) {
     ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
         let t = Tokens::of(ui.ctx());
-        let keys = app.keymap.text(ui.ctx(), command);
-        let content = (icons::rich(command.icon()).color(t.text_sub), command.text(app), egui::Atom::grow());
+        let keys = state.around.keymap.text(ui.ctx(), command);
+        let content = (icons::rich(command.icon()).color(t.text_sub), command.text(state), egui::Atom::grow());
         let button = Button::new(content).right_text(RichText::new(keys).small().color(t.text_sub));
-        let response = ui.add(button.frame_when_inactive(false).truncate()).accessible_name(command.text(app));
+        let response = ui.add(button.frame_when_inactive(false).truncate()).accessible_name(command.text(state));
         if response.on_hover_text(command.tooltip()).clicked() {
             queue.push(command.clone());
         }

@@ -7,60 +7,15 @@ use crate::app::{
         theme::{TITLE, Tokens},
         widgets,
     },
-    shell::App,
+    shell::{
+        flow::Opening,
+        queue::{Queue, ShellRequest},
+    },
 };
 use egui::{Align, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
-use std::path::PathBuf;
-
-/// A file given at start that is not open yet.
-pub struct Opening {
-    path: PathBuf,
-    /// Why it could not be opened.
-    error: Option<String>,
-}
-
-impl Opening {
-    /// A file that is being read.
-    pub fn new(path: PathBuf) -> Self {
-        Self { path: std::path::absolute(&path).unwrap_or(path), error: None }
-    }
-
-    /// Name of the file.
-    pub fn name(&self) -> String {
-        self.path.file_name().map_or_else(|| self.path.display().to_string(), |n| n.to_string_lossy().into_owned())
-    }
-
-    /// Why it could not be opened.
-    pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
-    }
-}
-
-impl App {
-    /// A file could not be opened. The page of a file given at start shows the error, otherwise a toast does.
-    pub(crate) fn open_failed(&mut self, message: String) {
-        match &mut self.opening {
-            Some(opening) => {
-                self.log.add(crate::app::kit::level::Level::Error, message.clone());
-                opening.error = Some(message);
-            }
-            None => self.notify(crate::app::kit::level::Level::Error, message),
-        }
-    }
-
-    /// Reads the file given at start again.
-    fn retry_opening(&mut self) {
-        if let Some(opening) = &mut self.opening {
-            opening.error = None;
-            let path = opening.path.clone();
-            self.open_path(path);
-        }
-    }
-}
 
 /// Draws the page.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let Some(opening) = &app.opening else { return };
+pub fn ui(ui: &mut Ui, opening: &Opening, queue: &mut Queue) {
     let (name, path, error) = (opening.name(), opening.path.display().to_string(), opening.error.clone());
     let t = Tokens::of(ui.ctx());
     let rect = Rect::from_center_size(ui.max_rect().center(), vec2(520.0, 280.0).min(ui.available_size()));
@@ -92,6 +47,6 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         });
     });
     if retry {
-        app.retry_opening();
+        queue.ask(ShellRequest::RetryOpening);
     }
 }

@@ -1,9 +1,13 @@
 //! System information for reports.
 
 use crate::{
-    app::{host::system, kit::text, shell::App},
+    app::{
+        host::{device::Devices, system},
+        kit::text,
+    },
     gpu::library::{CUBLASLT, VARIABLE},
 };
+use std::path::Path;
 
 /// Variables that change what the program does.
 const VARIABLES: [&str; 9] = [
@@ -19,15 +23,19 @@ const VARIABLES: [&str; 9] = [
 ];
 
 /// Program, processor, devices, graphics, folders, environment, as markdown.
-pub fn describe(app: &App) -> String {
+pub fn describe(
+    devices: &Devices,
+    graphics: Option<&egui_wgpu::RenderState>,
+    (config_dir, state_dir): (Option<&Path>, Option<&Path>),
+) -> String {
     let mut lines = vec![
         "# Program".to_owned(),
         format!("Neuropil {} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH),
         "# Compute".to_owned(),
     ];
-    let device = app.devices.chosen();
+    let device = devices.chosen();
     lines.push(format!("{}. {}", device.name, text::unwrap(&device.details)));
-    lines.push(format!("CUDA: {}", app.devices.cuda()));
+    lines.push(format!("CUDA: {}", devices.cuda()));
     lines.push(format!("cuBLASLt: {}", CUBLASLT.find().map_or_else(|why| why.to_string(), |found| found.to_string())));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     lines.push(format!("Processor: {}, {threads} threads", system::processor().unwrap_or_else(|| "unknown".into())));
@@ -35,7 +43,7 @@ pub fn describe(app: &App) -> String {
         lines.push(format!("Memory: {}", text::bytes(memory)));
     }
     lines.push("# Graphics".to_owned());
-    lines.push(match &app.render_state {
+    lines.push(match graphics {
         Some(state) => {
             let info = state.adapter.get_info();
             let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
@@ -44,9 +52,9 @@ pub fn describe(app: &App) -> String {
         None => "no device".to_owned(),
     });
     lines.push("# Folders".to_owned());
-    let folder = |dir: &Option<std::path::PathBuf>| dir.as_ref().map_or("none".into(), |d| d.display().to_string());
-    lines.push(format!("Settings, shortcuts, layouts: {}", folder(&app.config_dir)));
-    lines.push(format!("Journal, recent projects, window: {}", folder(&app.state_dir)));
+    let folder = |dir: Option<&Path>| dir.map_or("none".into(), |d| d.display().to_string());
+    lines.push(format!("Settings, shortcuts, layouts: {}", folder(config_dir)));
+    lines.push(format!("Journal, recent projects, window: {}", folder(state_dir)));
     lines.push("# Environment".to_owned());
     for name in VARIABLES {
         let value = std::env::var(name).unwrap_or_else(|_| "not set".into());

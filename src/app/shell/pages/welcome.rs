@@ -2,32 +2,33 @@
 
 use crate::{
     app::{
-        document::command::UiCommand,
+        document::{command::UiCommand, session::Session},
+        host::device::Devices,
         kit::{
             icons, text,
             theme::{TITLE, Tokens},
             widgets,
         },
         shell::{
-            App,
+            commands::CommandState,
             log::{self, Link},
-            panels::runbar,
+            queue::Queue,
         },
     },
-    project::DeviceChoice,
+    project::{DeviceChoice, Project},
     sim::DeviceKind,
 };
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
 
 /// Draws the page.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(ui: &mut Ui, state: &CommandState<'_>, devices: &Devices, queue: &mut Queue) {
     let size = vec2(440.0, 320.0).min(ui.available_size());
     let rect = Rect::from_center_size(ui.max_rect().center(), size);
     ui.scope_builder(UiBuilder::new().max_rect(rect).layout(Layout::top_down(Align::Center)), |ui| {
-        match (app.session.live.progress(), app.session.live.error.clone()) {
-            (Some(progress), _) => loading_ui(ui, app, progress, queue),
-            (None, Some(error)) => failed_ui(ui, app, &error, queue),
-            (None, None) => start_ui(ui, app, queue),
+        match (state.document.session.live.progress(), state.document.session.live.error.clone()) {
+            (Some(progress), _) => loading_ui(ui, &state.document.session.project, devices, progress, queue),
+            (None, Some(error)) => failed_ui(ui, state, devices, &error, queue),
+            (None, None) => start_ui(ui, &state.document.session, devices, queue),
         }
     });
 }
@@ -38,20 +39,21 @@ fn title(text: impl Into<String>) -> RichText {
 
 fn loading_ui(
     ui: &mut Ui,
-    app: &App,
+    project: &Project,
+    devices: &Devices,
     (stage, fraction, since): (String, f32, std::time::Duration),
-    queue: &mut Vec<UiCommand>,
+    queue: &mut Queue,
 ) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(70.0);
-    ui.label(title(format!("Preparing {}", app.session.project.name)).color(t.text_strong));
+    ui.label(title(format!("Preparing {}", project.name)).color(t.text_strong));
     ui.add_space(4.0);
     ui.label(widgets::sub(ui, if stage.is_empty() { "Starting".to_owned() } else { stage }));
     ui.add_space(8.0);
     ui.add(ProgressBar::new(fraction).desired_width(320.0).desired_height(6.0).fill(t.accent));
     ui.add_space(4.0);
-    ui.label(widgets::sub(ui, runbar::eta(fraction, since)).small());
-    memory_ui(ui, app);
+    ui.label(widgets::sub(ui, text::eta(fraction, since)).small());
+    memory_ui(ui, project, devices);
     ui.add_space(12.0);
     if ui.button("Cancel").clicked() {
         queue.push(UiCommand::CancelLoading);
@@ -59,9 +61,8 @@ fn loading_ui(
 }
 
 /// Predicted memory on each device the project may run on, where the kind predicts it.
-fn memory_ui(ui: &mut Ui, app: &App) {
-    let project = &app.session.project;
-    let threads = app.devices.chosen().threads.max(1) as usize;
+fn memory_ui(ui: &mut Ui, project: &Project, devices: &Devices) {
+    let threads = devices.chosen().threads.max(1) as usize;
     let places =
         [(DeviceChoice::Cuda, DeviceKind::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, DeviceKind::Cuda, "a GPU")];
     let (mut totals, mut owners) = (vec![], vec![]);
@@ -82,25 +83,26 @@ fn memory_ui(ui: &mut Ui, app: &App) {
     }
 }
 
-fn failed_ui(ui: &mut Ui, app: &mut App, error: &str, queue: &mut Vec<UiCommand>) {
+fn failed_ui(ui: &mut Ui, state: &CommandState<'_>, devices: &Devices, error: &str, queue: &mut Queue) {
+    let session = &state.document.session;
     let t = Tokens::of(ui.ctx());
     ui.add_space(60.0);
     ui.label(icons::rich(icons::ERROR).size(34.0).color(t.error));
     ui.label(title("The simulation could not be built").color(t.text_strong));
     ui.add_space(4.0);
     ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
-    memory_ui(ui, app);
+    memory_ui(ui, &session.project, devices);
     ui.add_space(12.0);
-    if app.session.live.checkpoints.failure.is_some() {
-        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).clicked() {
+    if session.live.checkpoints.failure.is_some() {
+        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(state)).clicked() {
             queue.push(UiCommand::ContinueOnCpu);
         }
         ui.add_space(4.0);
     }
-    let params = app.session.project.model.params();
+    let params = session.project.model.params();
     if let Some(link) = log::parameter(params, error).map(Link::Param) {
         if widgets::primary(ui, "Show parameter").on_hover_text("Finds it in the inspector").clicked() {
-            link.follow(ui.ctx(), app);
+            queue.ask(link.request(params));
         }
         ui.add_space(4.0);
     }
@@ -109,18 +111,18 @@ fn failed_ui(ui: &mut Ui, app: &mut App, error: &str, queue: &mut Vec<UiCommand>
     }
 }
 
-fn start_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn start_ui(ui: &mut Ui, session: &Session, devices: &Devices, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    let project = &app.session.project;
+    let project = &session.project;
     ui.add_space(18.0);
     ui.label(icons::rich(icons::BRAIN).size(38.0).color(Tokens::fade(t.accent, 0.9)));
     ui.label(title(&project.name).color(t.text_strong));
     ui.label(RichText::new(crate::app::kit::text::unwrap(project.model.about())).color(t.text_sub));
     ui.add_space(10.0);
-    if app.session.live.has_engine() && widgets::primary(ui, "Run this project").clicked() {
+    if session.live.has_engine() && widgets::primary(ui, "Run this project").clicked() {
         queue.push(UiCommand::RunPause);
     }
-    memory_ui(ui, app);
+    memory_ui(ui, &session.project, devices);
     ui.add_space(14.0);
     if ui.button("Other examples").clicked() {
         queue.push(UiCommand::Home);

@@ -3,9 +3,10 @@
 use super::{elements::SearchHit, score::score};
 use crate::{
     app::{
-        document::{command::UiCommand, interventions, items},
+        document::{command::UiCommand, interventions, items, library::Library, settings::Settings},
+        host::recent::RecentCommands,
         kit::{icons, text},
-        shell::{App, workspace},
+        shell::commands::CommandState,
     },
     params::{Change, ParamId, Params, path},
     sim::RequestSpec,
@@ -53,56 +54,69 @@ pub struct Row {
     pub why_not: Option<&'static str>,
 }
 
+/// What the entries are made from.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    pub state: CommandState<'a>,
+    pub settings: &'a Settings,
+}
+
 /// Entries that match the query, best first; without a query, recent entries and then all commands.
-pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[SearchHit]) -> Vec<Row> {
+pub fn matching(
+    ctx: &egui::Context,
+    Sources { state, settings: own }: Sources<'_>,
+    used: &RecentCommands,
+    query: &str,
+    found: &[SearchHit],
+) -> Vec<Row> {
+    let document = state.document;
     let query = query.trim();
     if query.contains('=') && !query.contains(" = ") {
-        return vec![assignment(app.session.project.model.params(), query)];
+        return vec![assignment(document.session.project.model.params(), query)];
     }
     let mut rows: Vec<(i32, Row)> = vec![];
-    commands(ctx, app, query, &mut rows);
+    commands(ctx, &state, query, &mut rows);
     if !query.is_empty() {
-        requests(app, query, &mut rows);
-        parameters(app, query, &mut rows);
-        settings(app, query, &mut rows);
-        lists(app, query, &mut rows);
-        runs(app, query, &mut rows);
+        requests(&state, query, &mut rows);
+        parameters(document.session.project.model.params(), query, &mut rows);
+        settings(own, query, &mut rows);
+        lists(document.session.project.model.params(), query, &mut rows);
+        runs(&document.library, query, &mut rows);
         rows.extend(found.iter().map(|f| element(f, query)));
     }
     for (score, row) in &mut rows {
-        let rank = app.used.iter().position(|name| *name == row.text);
+        let rank = used.iter().position(|name| *name == row.text);
         *score += rank.map_or(0, |rank| RECENT - rank as i32 * 10);
     }
     rows.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     rows.into_iter().map(|(_, row)| row).take(MAX_SHOWN).collect()
 }
 
-fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+fn commands(ctx: &egui::Context, state: &CommandState<'_>, query: &str, rows: &mut Vec<(i32, Row)>) {
     // Second panels of the views on screen, when they are searched for: menus have no room for them.
-    let more = workspace::repeatable_views(app).filter(|_| !query.is_empty()).map(UiCommand::OpenAnother);
-    for command in UiCommand::all(app).into_iter().chain(more) {
-        let text = command.text(app);
+    let more = state.around.workspace.repeatable_views().filter(|_| !query.is_empty()).map(UiCommand::OpenAnother);
+    for command in UiCommand::all(state).into_iter().chain(more) {
+        let text = command.text(state);
         let Some(score) = score(&text, query).max(match_sentence(command.tooltip(), query)) else { continue };
-        let aside = app.keymap.text(ctx, &command);
-        let (glyph, why_not) = (command.icon(), command.why_not(app));
+        let aside = state.around.keymap.text(ctx, &command);
+        let (glyph, why_not) = (command.icon(), command.why_not(state));
         rows.push((score, Row { entry: Entry::Command(command), glyph, text, aside, why_not }));
     }
 }
 
 /// The requests of the kind.
-fn requests(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    let (command, model) = (UiCommand::Requests, &app.session.project.model);
+fn requests(state: &CommandState<'_>, query: &str, rows: &mut Vec<(i32, Row)>) {
+    let (command, model) = (UiCommand::Requests, &state.document.session.project.model);
     for spec in model.requests() {
         let text = format!("{}…", spec.label());
         let Some(score) = score(&text, query).max(match_sentence(spec.docs, query)) else { continue };
-        let (glyph, why_not) = (command.icon(), command.why_not(app));
+        let (glyph, why_not) = (command.icon(), command.why_not(state));
         let row = Row { entry: Entry::Request(spec), glyph, text, aside: "request".into(), why_not };
         rows.push((score, row));
     }
 }
 
-fn parameters(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    let params = app.session.project.model.params();
+fn parameters(params: &dyn Params, query: &str, rows: &mut Vec<(i32, Row)>) {
     for (id, score) in matching_params(params, query) {
         let Some(spec) = params.spec(id) else { continue };
         let aside = path::show(spec, &params.get(id));
@@ -111,12 +125,12 @@ fn parameters(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     }
 }
 
-fn settings(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for (id, score) in matching_params(&app.settings, query) {
-        let Some(spec) = app.settings.spec(id) else { continue };
-        let name = app.settings.path(id);
+fn settings(settings: &Settings, query: &str, rows: &mut Vec<(i32, Row)>) {
+    for (id, score) in matching_params(settings, query) {
+        let Some(spec) = settings.spec(id) else { continue };
+        let name = settings.path(id);
         let text = format!("Setting: {}", spec.label().to_lowercase());
-        let aside = path::show(spec, &app.settings.get(id));
+        let aside = path::show(spec, &settings.get(id));
         rows.push((score - 2, Row { entry: Entry::Setting(name), glyph: icons::GEAR, text, aside, why_not: None }));
     }
 }
@@ -139,8 +153,7 @@ fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
 }
 
 /// Items of the project's lists: named groups, stimuli and others.
-fn lists(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    let params = app.session.project.model.params();
+fn lists(params: &dyn Params, query: &str, rows: &mut Vec<(i32, Row)>) {
     for set in interventions::named(params).into_iter().filter(|s| !s.name.is_empty()) {
         let text = format!("Select {}", set.name);
         if let Some(score) = score(&text, query) {
@@ -161,8 +174,8 @@ fn lists(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     }
 }
 
-fn runs(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for run in &app.library.runs {
+fn runs(library: &Library, query: &str, rows: &mut Vec<(i32, Row)>) {
+    for run in &library.runs {
         if let Some(score) = score(&run.name, query).max(score(&run.note, query)) {
             let (text, aside) = (format!("Run {}", run.name), run.status_text().to_owned());
             let entry = Entry::Run(run.folder.clone());

@@ -5,20 +5,20 @@ mod elements;
 mod entries;
 mod score;
 
-pub use elements::SearchHit;
+pub use elements::{SearchHit, search};
 
-use super::{App, dialogs::preferences};
+use super::queue::{Queue, ShellRequest};
 use crate::app::{
-    document::command::UiCommand,
+    document::session::Session,
+    host::recent::RecentCommands,
     kit::{icons, theme::Tokens, widgets},
-    views,
 };
 use egui::{
     Align, Align2, Area, Frame, Id, Key, Label, Layout, Margin, Modal, Order, Response, RichText, ScrollArea, Sense,
     TextEdit, Ui, vec2,
 };
+pub use entries::Sources;
 use entries::{Entry, Row};
-use std::sync::Arc;
 
 /// Height of the list at most, points.
 const LIST_HEIGHT: f32 = 400.0;
@@ -49,69 +49,63 @@ impl Palette {
 }
 
 /// Draws the palette when it is open.
-pub fn ui(ctx: &egui::Context, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let Some(mut palette) = app.palette.take() else { return };
-    let rows = entries::matching(ctx, app, &palette.query, &palette.hits.1);
+pub fn ui(
+    ctx: &egui::Context,
+    open: &mut Option<Palette>,
+    sources: Sources<'_>,
+    used: &mut RecentCommands,
+    queue: &mut Queue,
+) {
+    let Some(mut palette) = open.take() else { return };
+    let rows = entries::matching(ctx, sources, used, &palette.query, &palette.hits.1);
     let area = Area::new(Id::unique("palette")).order(Order::Foreground).anchor(Align2::CENTER_TOP, vec2(0.0, 60.0));
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(8)).corner_radius(8);
     let modal = Modal::new(Id::unique("palette modal")).area(area).frame(frame).show(ctx, |ui| {
         ui.set_width(600.0_f32.min(ctx.content_rect().width() - 60.0));
         palette.ui(ui, &rows)
     });
-    palette.search(app);
+    palette.search(queue);
     let chosen = modal.inner;
     if chosen.is_none() && !modal.should_close() {
-        app.palette = Some(palette);
+        *open = Some(palette);
     }
     if let Some(row) = chosen.and_then(|i| rows.into_iter().nth(i)) {
-        execute(ctx, app, row, queue);
+        used.add(row.text);
+        execute(row.entry, &sources.state.document.session, queue);
     }
 }
 
-fn execute(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiCommand>) {
-    app.used.add(row.text);
-    match row.entry {
-        Entry::Command(command) => queue.push(command),
-        Entry::Request(spec) => app.requests.open(Some(spec)),
-        Entry::Show(id) => {
-            app.panels.inspector = true;
-            app.inspector.find(&app.session.project.model.params().path(id));
-        }
-        Entry::SelectSet(name) => app.select_set(&name),
-        Entry::Group(name) => {
-            app.panels.inspector = true;
-            app.inspector.show_group(name);
-        }
-        Entry::Set(change) => {
-            app.session.project.model.params_mut().set(&change);
-        }
-        Entry::Setting(path) => {
-            app.preferences = Some(preferences::Preferences::at(preferences::Page::Settings, &path));
-        }
-        Entry::Run(folder) => app.show_run(&folder),
-        Entry::Select(found) => select(ctx, app, &found),
-        Entry::Invalid => {}
-    }
+fn execute(entry: Entry, session: &Session, queue: &mut Queue) {
+    queue.ask(match entry {
+        Entry::Command(command) => return queue.push(command),
+        Entry::Request(spec) => ShellRequest::Requests(spec),
+        Entry::Show(id) => ShellRequest::FindParameter(session.project.model.params().path(id)),
+        Entry::SelectSet(name) => ShellRequest::SelectNamed(name),
+        Entry::Group(name) => ShellRequest::ShowGroup(name),
+        Entry::Set(change) => ShellRequest::Set(change),
+        Entry::Setting(path) => ShellRequest::Settings(path),
+        Entry::Run(folder) => ShellRequest::ShowRun(folder),
+        Entry::Select(found) => select(session, &found),
+        Entry::Invalid => return,
+    });
 }
 
 /// Selects a search hit and frames it in the spatial views.
-fn select(ctx: &egui::Context, app: &mut App, found: &SearchHit) {
-    let (set, elements) = match *found {
-        SearchHit::Element { set, element, .. } => (set, vec![element]),
+fn select(session: &Session, found: &SearchHit) -> ShellRequest {
+    match *found {
+        SearchHit::Element { set, element, .. } => ShellRequest::Select(set, vec![element]),
         SearchHit::Category { set, column, code, .. } => {
-            let sets = &app.session.live.schema.sets;
+            let sets = &session.live.schema.sets;
             let column = sets.iter().find(|s| s.name == set).and_then(|s| s.columns.get(column));
             let codes = column.map(|c| c.codes.as_slice()).unwrap_or_default();
-            (set, (0..codes.len() as u32).filter(|i| codes[*i as usize] == code).collect())
+            ShellRequest::Select(set, (0..codes.len() as u32).filter(|i| codes[*i as usize] == code).collect())
         }
-    };
-    app.session.selection.replace(set, elements);
-    views::ask_focus(ctx);
+    }
 }
 
 impl Palette {
-    /// Starts a search for elements when the query has changed. One letter matches too many elements.
-    fn search(&mut self, app: &mut App) {
+    /// Asks for a search for elements when the query has changed. One letter matches too many elements.
+    fn search(&mut self, queue: &mut Queue) {
         let query = self.query.trim().to_owned();
         if query == self.sent {
             return;
@@ -120,16 +114,7 @@ impl Palette {
         if query.len() < 2 {
             return self.hits = Default::default();
         }
-        let sets: Vec<Arc<crate::sim::ElementSet>> = app.session.live.schema.sets.clone();
-        let search = move || (elements::search(&sets, &query), query);
-        let found = |app: &mut App, (hits, query)| {
-            if let Some(palette) = &mut app.palette {
-                palette.set_hits(query, hits);
-            }
-        };
-        if let Err(e) = app.try_job("search", search, found) {
-            tracing::warn!("{e}");
-        }
+        queue.ask(ShellRequest::SearchElements(query));
     }
 
     /// Search field and list; the index of the executed row.

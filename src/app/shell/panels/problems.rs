@@ -2,7 +2,11 @@
 //! excluded.
 
 use crate::{
-    app::{document::command::UiCommand, shell::App},
+    app::{
+        document::{command::UiCommand, open_document::Document},
+        host::device::Devices,
+        shell::{flow::Flow, panels::toasts::Toasts},
+    },
     params::ParamWarning,
 };
 
@@ -31,51 +35,47 @@ impl Problem {
     }
 }
 
-impl App {
-    /// Current problems: the file given at start, the build, the simulation and its notices, its activity, rejected
-    /// edits, warnings about parameters, open error messages.
-    pub fn problems(&self) -> Vec<Problem> {
-        let (session, live) = (&self.session, &self.session.live);
-        let mut all: Vec<Problem> = vec![];
-        if let Some(error) = self.opening.as_ref().and_then(|opening| opening.error()) {
+/// Current problems: the file given at start, the build, the simulation and its notices, its activity, rejected
+/// edits, warnings about parameters, open error messages.
+pub fn problems(document: &Document, flow: &Flow, devices: &Devices, toasts: &Toasts) -> Vec<Problem> {
+    let (session, live) = (&document.session, &document.session.live);
+    let mut all: Vec<Problem> = vec![];
+    if let Some(error) = flow.opening.as_ref().and_then(|opening| opening.error.as_ref()) {
+        all.push(Problem::plain(error.clone()));
+    }
+    if let Some(error) = &live.error {
+        let text = format!("{}: {error}", crate::app::document::live::BUILD_FAILED);
+        all.push(Problem::with_remedy(text, ("Try again", UiCommand::Rebuild)));
+    }
+    if let Some(failure) = &live.checkpoints.failure {
+        all.push(Problem::with_remedy(failure.text.clone(), ("Continue on CPU", UiCommand::ContinueOnCpu)));
+    } else if let Some(trouble) = &live.stop_reason {
+        let text = format!("{}: {}", crate::app::document::live::STOPPED, trouble.why);
+        all.push(Problem::with_remedy(text, trouble.remedy.clone()));
+    }
+    all.extend(live.schema.notices.iter().cloned().map(Problem::plain));
+    all.extend(document.time.activity.notice().map(Problem::plain));
+    let device = devices.chosen();
+    if live.is_loaded() && live.playback.is_none() && !device.is_gpu {
+        all.extend(crate::app::shell::step_cost::on_cpu(&session.project.model, device.threads).map(Problem::plain));
+    }
+    let params = session.project.model.params();
+    all.extend(live.acks.rejections().iter().map(|rejection| {
+        let id = rejection.change.id;
+        let place = match params.spec(id) {
+            Some(_) => params.path(id),
+            None => params.groups().get(usize::from(id.group)).map_or_else(String::new, |g| g.label().into_owned()),
+        };
+        Problem::plain(format!("{place} is not applied: {}", rejection.why))
+    }));
+    // A run cannot be edited, and without an open project its parameters are not on screen.
+    if live.playback.is_none() && flow.opening.is_none() {
+        all.extend(session.project.model.warnings().into_iter().map(Problem::of_parameter));
+    }
+    for error in toasts.errors() {
+        if !all.iter().any(|known| known.text.contains(error) || error.contains(&known.text)) {
             all.push(Problem::plain(error.to_owned()));
         }
-        if let Some(error) = &live.error {
-            let text = format!("{}: {error}", crate::app::document::live::BUILD_FAILED);
-            all.push(Problem::with_remedy(text, ("Try again", UiCommand::Rebuild)));
-        }
-        if let Some(failure) = &live.checkpoints.failure {
-            all.push(Problem::with_remedy(failure.text.clone(), ("Continue on CPU", UiCommand::ContinueOnCpu)));
-        } else if let Some(trouble) = &live.stop_reason {
-            let text = format!("{}: {}", crate::app::document::live::STOPPED, trouble.why);
-            all.push(Problem::with_remedy(text, trouble.remedy.clone()));
-        }
-        all.extend(live.schema.notices.iter().cloned().map(Problem::plain));
-        all.extend(self.time.activity.notice().map(Problem::plain));
-        let device = self.devices.chosen();
-        if live.is_loaded() && live.playback.is_none() && !device.is_gpu {
-            all.extend(
-                crate::app::shell::step_cost::on_cpu(&session.project.model, device.threads).map(Problem::plain),
-            );
-        }
-        let params = session.project.model.params();
-        all.extend(live.acks.rejections().iter().map(|rejection| {
-            let id = rejection.change.id;
-            let place = match params.spec(id) {
-                Some(_) => params.path(id),
-                None => params.groups().get(usize::from(id.group)).map_or_else(String::new, |g| g.label().into_owned()),
-            };
-            Problem::plain(format!("{place} is not applied: {}", rejection.why))
-        }));
-        // A run cannot be edited, and without an open project its parameters are not on screen.
-        if live.playback.is_none() && self.opening.is_none() {
-            all.extend(session.project.model.warnings().into_iter().map(Problem::of_parameter));
-        }
-        for error in self.toasts.errors() {
-            if !all.iter().any(|known| known.text.contains(error) || error.contains(&known.text)) {
-                all.push(Problem::plain(error.to_owned()));
-            }
-        }
-        all
     }
+    all
 }

@@ -4,16 +4,25 @@ mod run_length;
 
 use crate::{
     app::{
-        document::{checkpoints::DeviceFailure, command::UiCommand},
+        document::{
+            checkpoints::DeviceFailure, command::UiCommand, history::History, live::Live, open_document::Document,
+        },
+        host::device::Devices,
         kit::{
             icons, text,
             theme::{METRIC, Tokens},
             widgets,
         },
-        shell::{App, actions::rebuild, pacing},
+        shell::{
+            actions::rebuild,
+            commands::{Around, CommandState, menu},
+            pacing::{self, Pacing},
+            queue::Queue,
+        },
     },
     gpu::{Compiling, compiling},
     params::ParamId,
+    project::Project,
     sim::{TimeBase, rate_texts},
 };
 use egui::{
@@ -60,26 +69,26 @@ impl Room {
 const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
 /// Draws the bar.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, around: Around<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
     Panel::top("run bar").exact_size(HEIGHT).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = 6.0;
-            transport_ui(ui, app, queue);
+            transport_ui(ui, document, pacing, around, queue);
             gap(ui);
-            speed_ui(ui, app);
-            pacing::updates_ui(ui, app);
+            speed_ui(ui, &mut document.session.project);
+            pacing::updates_ui(ui, &mut document.session.live, pacing);
             gap(ui);
-            let room = metrics_ui(ui, app);
+            let room = metrics_ui(ui, document);
             if room == Room::Plenty {
-                pacing::progress_ui(ui, app);
+                pacing::progress_ui(ui, &document.session.live);
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                record_ui(ui, app, queue);
+                record_ui(ui, &around.with(document), queue);
                 if room >= Room::Some {
                     gap(ui);
-                    history_ui(ui, app, queue);
+                    history_ui(ui, &around.with(document), queue);
                 }
             });
         });
@@ -92,46 +101,36 @@ fn gap(ui: &mut Ui) {
     ui.painter().vline(rect.center().x, rect.y_range(), Stroke::new(1.0, t.line));
 }
 
-/// A button that executes a command when that is possible.
-fn command_button(ui: &mut Ui, app: &App, command: UiCommand, queue: &mut Vec<UiCommand>) {
-    let why_not = command.why_not(app);
-    let name = command.text(app);
-    let response = ui.add_enabled_ui(why_not.is_none(), |ui| widgets::icon_button(ui, command.icon(), &name)).inner;
-    if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
-        queue.push(command);
-    }
-}
-
-fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+fn transport_ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, around: Around<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    command_button(ui, app, UiCommand::Rewind, queue);
-    let is_recorded = app.session.live.playback.is_some();
-    let running = if is_recorded { app.time.player.is_playing } else { app.session.live.running };
+    menu::button_ui(ui, &around.with(document), UiCommand::Rewind, queue);
+    let is_recorded = document.session.live.playback.is_some();
+    let running = if is_recorded { document.time.player.is_playing } else { document.session.live.running };
     let (glyph, word) = match (running, is_recorded) {
         (true, _) => (icons::PAUSE, "Pause"),
         (false, true) => (icons::PLAY, "Play"),
-        (false, false) if app.session.runs_again() => (icons::PLAY, "Run again"),
+        (false, false) if document.session.runs_again() => (icons::PLAY, "Run again"),
         (false, false) => (icons::PLAY, "Run"),
     };
     let ink = if running { t.text_strong } else { t.on_accent };
-    let ready = UiCommand::RunPause.why_not(app);
+    let ready = UiCommand::RunPause.why_not(&around.with(document));
     let content = (icons::rich(glyph).color(ink), RichText::new(word).color(ink).family(widgets::semibold()));
     let fill = if running { t.hover } else { t.accent };
     let button = Button::new(content).fill(fill).stroke(Stroke::new(1.0, if running { t.line } else { fill }));
     let response = ui.add_enabled(ready.is_none(), button.min_size(vec2(92.0, 28.0))).accessible_name(word);
-    let hint = run_length::hint(app);
+    let hint = run_length::hint(document);
     if response.on_hover_text(hint).on_disabled_hover_text(ready.unwrap_or_default()).clicked() {
         queue.push(UiCommand::RunPause);
     }
-    run_length::continuous_ui(ui, app);
-    command_button(ui, app, UiCommand::Step, queue);
-    pacing::step_ui(ui, app);
+    run_length::continuous_ui(ui, &mut document.session);
+    menu::button_ui(ui, &around.with(document), UiCommand::Step, queue);
+    pacing::step_ui(ui, document.session.project.model.time_base(), pacing);
 }
 
 /// The speed limit is part of the document.
-fn speed_ui(ui: &mut Ui, app: &mut App) {
-    let base = app.session.project.model.time_base();
-    let speed = &mut app.session.project.run.speed;
+fn speed_ui(ui: &mut Ui, project: &mut Project) {
+    let base = project.model.time_base();
+    let speed = &mut project.run.speed;
     ui.label(widgets::sub(ui, "Speed"));
     let combo = ComboBox::from_id_salt("speed").width(64.0).selected_text(speed_text(*speed, base));
     let response = combo.show_ui(ui, |ui| {
@@ -152,10 +151,10 @@ fn speed_text(speed: f64, base: TimeBase) -> String {
 }
 
 /// Measured speed, time and status; returns which other items fit.
-fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
+fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
     let t = Tokens::of(ui.ctx());
-    let live = &app.session.live;
-    let base = app.session.project.model.time_base();
+    let live = &document.session.live;
+    let base = document.session.project.model.time_base();
     let (value, unit, hint) = if base.is_count() {
         let hint = format!("{} per second, over the last second", text::title(base.plural()));
         (live.pace.steps_per_sec().map(text::short), format!("{}/s", base.plural()), hint)
@@ -164,11 +163,12 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         (live.pace.real_time_factor().map(text::short), "× real time".to_owned(), hint)
     };
     let steps_per_s = live.pace.steps_per_sec();
-    let peaks = app.profile.machine.ceilings.as_ref();
-    let rates = steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&app.session.project.model), n, peaks));
+    let peaks = document.profile.machine.ceilings.as_ref();
+    let rates =
+        steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&document.session.project.model), n, peaks));
     let hint = [vec![hint], rates].concat().join("\n");
-    let step = app.time.shown(live.clock.step);
-    let time = app.time_text(step as f64);
+    let step = document.time.shown(live.clock.step);
+    let time = document.time_text(step as f64);
     let (number, time_unit) = time.split_once(' ').unwrap_or((&time, ""));
     let speed = value.as_deref().unwrap_or("—");
     let room = Room::of(
@@ -192,7 +192,7 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         (false, false) => (Tokens::fade(t.text_sub, 0.5), "NO RUN"),
     };
     let dot = widgets::dot(ui, color);
-    let hint = if live.has_ended() { run_length::hint(app) } else { word.to_owned() };
+    let hint = if live.has_ended() { run_length::hint(document) } else { word.to_owned() };
     if room < Room::Plenty {
         dot.on_hover_text(hint);
         return room;
@@ -209,7 +209,7 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
     if live.has_ended() {
         label.on_hover_text(hint);
     } else if let Some(expected) = compiling.and_then(|compiling| compiling.expected) {
-        label.on_hover_text(eta(expected.fraction, expected.spent));
+        label.on_hover_text(text::eta(expected.fraction, expected.spent));
     }
     room
 }
@@ -254,17 +254,17 @@ fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
 }
 
 /// Starts and stops a recording.
-fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn record_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    let recording = app.session.live.recording.as_ref();
+    let recording = state.document.session.live.recording.as_ref();
     let (glyph, word) = match recording {
-        Some(r) => (icons::STOP, text::stopwatch(app.session.live.computed().saturating_sub(r.computed))),
+        Some(r) => (icons::STOP, text::stopwatch(state.document.session.live.computed().saturating_sub(r.computed))),
         None => (icons::RECORD, "Record".to_owned()),
     };
-    let why_not = UiCommand::Record.why_not(app);
+    let why_not = UiCommand::Record.why_not(state);
     let ink = if why_not.is_some() { t.text_sub } else { t.error };
     let button = Button::new((icons::rich(glyph).color(ink), word)).min_size(vec2(84.0, 28.0));
-    let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(app));
+    let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(state));
     let hint = recording.map_or_else(
         || UiCommand::Record.tooltip().to_owned(),
         |r| format!("Computing time of the recording; {} with pauses", text::stopwatch(r.since.elapsed())),
@@ -276,17 +276,18 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 }
 
 /// Undo and redo; from the right.
-fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
-    let (undo, redo) = app.session.history.counts();
-    let labels = app.session.history.labels();
-    history_menu_ui(ui, app, queue);
+fn history_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
+    let history = &state.document.session.history;
+    let (undo, redo) = history.counts();
+    let labels = history.labels();
+    history_menu_ui(ui, history, queue);
     for (command, n, label) in [(UiCommand::Redo, redo, labels.1), (UiCommand::Undo, undo, labels.0)] {
-        let name = command.text(app);
+        let name = command.text(state);
         let content = (icons::rich(command.icon()).size(14.0), widgets::sub(ui, n.to_string()).small());
         let button = Button::new(content).frame_when_inactive(false);
         let response = ui.add_enabled(n > 0, button).accessible_name(&name);
         let what =
-            label.map_or_else(|| command.why_not(app).unwrap_or_default().to_owned(), |l| format!("{name}: {l}"));
+            label.map_or_else(|| command.why_not(state).unwrap_or_default().to_owned(), |l| format!("{name}: {l}"));
         if response.on_hover_text(&what).on_disabled_hover_text(what).clicked() {
             queue.push(command);
         }
@@ -294,8 +295,8 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 }
 
 /// Labels of all steps: redo above, undo below. A click jumps there.
-fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
-    let (past, future) = app.session.history.steps();
+fn history_menu_ui(ui: &mut Ui, history: &History, queue: &mut Queue) {
+    let (past, future) = history.steps();
     let t = Tokens::of(ui.ctx());
     let glyph = icons::rich(icons::CLOCK).size(14.0).color(t.text_sub);
     let button = Button::new(glyph).frame_when_inactive(false);
@@ -326,8 +327,8 @@ fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 const SHORT: Duration = Duration::from_millis(300);
 
 /// The bar below the run bar: changes that wait for a rebuild or rewind, a rebuild in progress, a device failure.
-pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let live = &app.session.live;
+pub fn notice_ui(ui: &mut Ui, document: &mut Document, devices: &Devices, around: Around<'_>, queue: &mut Queue) {
+    let live = &document.session.live;
     if !live.is_loaded() {
         return;
     }
@@ -335,9 +336,9 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let data = || live.data_progress().filter(|(_, _, since)| *since > SHORT);
     let rebuild = live.progress().map(|(stage, part, since)| (format!("Rebuilding: {stage}"), part, since));
     let progress = rebuild.or_else(data);
-    let waiting = live.waiting_for_rebuild(&app.session.project.model);
-    let others = live.plan_waits(&app.session.project);
-    let rewind = live.waiting_for_rewind(&app.session.project.model);
+    let waiting = live.waiting_for_rebuild(&document.session.project.model);
+    let others = live.plan_waits(&document.session.project);
+    let rewind = live.waiting_for_rewind(&document.session.project.model);
     let failure = live.checkpoints.failure.clone().filter(|_| progress.is_none());
     if progress.is_none() && failure.is_none() && waiting.is_empty() && others.is_empty() && rewind.is_empty() {
         return;
@@ -346,7 +347,10 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let tint = if failure.is_some() { t.error } else { t.warn };
     let frame = Frame::new().fill(t.panel.lerp_to_gamma(tint, 0.14)).inner_margin(Margin::symmetric(12, 0));
     if let Some(failure) = failure {
-        Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| failure_ui(ui, app, &failure, queue));
+        Panel::top("notice")
+            .exact_size(32.0)
+            .frame(frame)
+            .show(ui, |ui| failure_ui(ui, document, &failure, around, queue));
         return;
     }
     Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| {
@@ -354,22 +358,22 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             Some((stage, fraction, since)) => {
                 ui.label(stage);
                 ui.add(ProgressBar::new(fraction).desired_width(220.0).desired_height(6.0).fill(t.accent));
-                ui.label(widgets::sub(ui, eta(fraction, since)));
+                ui.label(widgets::sub(ui, text::eta(fraction, since)));
                 if ui.button("Cancel").clicked() {
                     queue.push(UiCommand::CancelLoading);
                 }
             }
-            None if waiting.is_empty() && others.is_empty() => rewind_ui(ui, app, &rewind, queue),
+            None if waiting.is_empty() && others.is_empty() => rewind_ui(ui, &document.session.project, &rewind, queue),
             None => {
                 ui.label(icons::rich(icons::HAMMER).color(t.warn));
-                let params = app.session.project.model.params();
+                let params = document.session.project.model.params();
                 let mut names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
                 names.extend(others.iter().map(|n| (*n).to_owned()));
                 let n = names.len();
                 let verb = if n == 1 { "change needs" } else { "changes need" };
                 ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
-                let place = app.devices.chosen().kind();
-                ui.label(rebuild::cost(live, &app.session.project.model, place));
+                let place = devices.chosen().kind();
+                ui.label(rebuild::cost(live, &document.session.project.model, place));
                 ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                     if widgets::primary(ui, "Rebuild now").clicked() {
@@ -382,9 +386,9 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 /// Changes that take effect at a rewind.
-fn rewind_ui(ui: &mut Ui, app: &App, waiting: &[ParamId], queue: &mut Vec<UiCommand>) {
+fn rewind_ui(ui: &mut Ui, project: &Project, waiting: &[ParamId], queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    let params = app.session.project.model.params();
+    let params = project.model.params();
     let names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
     let verb = if names.len() == 1 { "change takes" } else { "changes take" };
     ui.label(icons::rich(icons::REWIND).color(t.warn));
@@ -398,14 +402,16 @@ fn rewind_ui(ui: &mut Ui, app: &App, waiting: &[ParamId], queue: &mut Vec<UiComm
 }
 
 /// The device failure and its remedy.
-fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut Vec<UiCommand>) {
+fn failure_ui(ui: &mut Ui, document: &mut Document, failure: &DeviceFailure, around: Around<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).on_hover_text(recovery_text(app)).clicked() {
+        let name = UiCommand::ContinueOnCpu.text(&around.with(document));
+        let hint = recovery_text(&document.session.live);
+        if widgets::primary(ui, name).on_hover_text(hint).clicked() {
             queue.push(UiCommand::ContinueOnCpu);
         }
         if !failure.stopped && ui.button("Not now").on_hover_text("The current simulation continues").clicked() {
-            app.session.live.checkpoints.failure = None;
+            document.session.live.checkpoints.failure = None;
         }
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.label(icons::rich(icons::ERROR).color(t.error));
@@ -415,20 +421,9 @@ fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut V
 }
 
 /// Step from which the run would continue.
-fn recovery_text(app: &App) -> String {
-    let live = &app.session.live;
+fn recovery_text(live: &Live) -> String {
     match live.checkpoints.recovery_point() {
         Some(kept) => format!("From the checkpoint at step {}", text::count(kept.state.clock.step)),
         None => "From step 0: there is no checkpoint".to_owned(),
     }
-}
-
-/// Elapsed time of a job, and the estimated time left.
-pub fn eta(fraction: f32, since: Duration) -> String {
-    let fraction = fraction.min(1.0);
-    if fraction < 0.03 || since.as_secs_f32() < 0.5 {
-        return text::stopwatch(since);
-    }
-    let left = since.mul_f32((1.0 - fraction) / fraction);
-    format!("{} · about {} s left", text::stopwatch(since), left.as_secs() + 1)
 }

@@ -3,9 +3,9 @@
 use super::tree::leaf;
 use crate::{
     app::{
-        document::{filter::QueryContext, interventions},
+        document::{filter::QueryContext, interventions, items, session::Session},
         kit::{colors, icons, level::Level, pool::PooledResult, text, theme::Tokens, widgets},
-        shell::App,
+        shell::queue::{Queue, ShellRequest},
     },
     params::{Change, ParamId, Params, Role, Value, ValueType},
     project::{record, record_selection},
@@ -52,17 +52,17 @@ enum SetAction {
 }
 
 /// Draws one selection.
-pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
+pub fn row_ui(ui: &mut Ui, session: &mut Session, sets: &mut Sets, (group, item): (usize, usize), queue: &mut Queue) {
     if item == 0 {
-        count(ui, app);
+        count(ui, session, sets);
     }
-    if app.sets.renaming.as_ref().is_some_and(|(i, _)| *i == item) {
-        return rename_ui(ui, app, group, item);
+    if sets.renaming.as_ref().is_some_and(|(i, _)| *i == item) {
+        return rename_ui(ui, session, sets, (group, item), queue);
     }
-    let name = crate::app::document::items::item_name(app.session.project.model.params(), group, item);
-    let count = app.sets.counts.get().and_then(|c| c.get(item).cloned());
+    let name = items::item_name(session.project.model.params(), group, item);
+    let count = sets.counts.get().and_then(|c| c.get(item).cloned());
     let t = Tokens::of(ui.ctx());
-    let color = app.session.project.view.colors.get(&name).copied();
+    let color = session.project.view.colors.get(&name).copied();
     let response = leaf(ui, icons::SELECTION, &name, true, |ui| match &count {
         Some(Ok(n)) => drop(ui.label(widgets::sub(ui, text::count((*n).into())).monospace().size(11.0))),
         Some(Err(_)) => drop(ui.label(icons::rich(icons::WARNING).color(t.warn))),
@@ -72,7 +72,7 @@ pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
         let at = response.rect.left_center() + egui::vec2(12.0, 0.0);
         ui.painter().circle_filled(at, 3.5, colors::categorical(usize::from(color.max(1) - 1), &t));
     }
-    let query = query_of(app.session.project.model.params(), item);
+    let query = query_of(session.project.model.params(), item);
     let hint = match count {
         Some(Err(why)) => why,
         _ => query,
@@ -81,18 +81,18 @@ pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
     if response.double_clicked() {
         action = Some(SetAction::Rename);
     }
-    if app.sets.chosen == Some(item) && response.contains_pointer() && !ui.ctx().text_edit_focused() {
+    if sets.chosen == Some(item) && response.contains_pointer() && !ui.ctx().text_edit_focused() {
         let pressed = |key| ui.input(|i| i.key_pressed(key));
         action = if pressed(Key::F2) { Some(SetAction::Rename) } else { action };
         action = if pressed(Key::Delete) { Some(SetAction::Delete) } else { action };
     }
     response.context_menu(|ui| {
-        action = menu_ui(ui, &name, color, &t).or_else(|| record_ui(ui, app, &name)).or(action.take());
+        action = menu_ui(ui, &name, color, &t).or_else(|| record_ui(ui, session, &name)).or(action.take());
     });
     response.on_hover_text(hint);
     if let Some(action) = action {
-        app.sets.chosen = Some(item);
-        act(app, group, item, &name, action);
+        sets.chosen = Some(item);
+        act(session, sets, (group, item), &name, action, queue);
     }
 }
 
@@ -128,9 +128,9 @@ fn menu_ui(ui: &mut Ui, name: &str, color: Option<u8>, t: &Tokens) -> Option<Set
 }
 
 /// Probes of single elements: records them for the elements of a selection.
-fn record_ui(ui: &mut Ui, app: &App, name: &str) -> Option<SetAction> {
-    let schema = &app.session.live.schema;
-    let over = app.session.features().set_named(schema, name)?.name;
+fn record_ui(ui: &mut Ui, session: &Session, name: &str) -> Option<SetAction> {
+    let schema = &session.live.schema;
+    let over = session.features().set_named(schema, name)?.name;
     let probes: Vec<_> = schema.probes.iter().filter(|p| p.shape == Shape::Series { of: over }).collect();
     if probes.is_empty() {
         return None;
@@ -139,7 +139,7 @@ fn record_ui(ui: &mut Ui, app: &App, name: &str) -> Option<SetAction> {
     ui.menu_button("Record", |ui| {
         for probe in probes {
             let entry = record_selection(probe.name, name);
-            let mut on = app.session.project.record.contains(&entry);
+            let mut on = session.project.record.contains(&entry);
             let hint = format!("Records {} of the elements of this selection, one by one", probe.label());
             if ui.checkbox(&mut on, probe.label()).on_hover_text(hint).changed() {
                 action = Some(SetAction::Record(probe.name, on));
@@ -149,33 +149,37 @@ fn record_ui(ui: &mut Ui, app: &App, name: &str) -> Option<SetAction> {
     action
 }
 
-fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) {
+fn act(
+    session: &mut Session,
+    sets: &mut Sets,
+    (group, item): (usize, usize),
+    name: &str,
+    action: SetAction,
+    queue: &mut Queue,
+) {
     if let SetAction::Record(probe, on) = action {
-        let record = &mut app.session.project.record;
+        let record = &mut session.project.record;
         record.retain(|entry| record::probe_of(entry) != probe);
         record.extend(on.then(|| record_selection(probe, name)));
         return;
     }
-    let params = app.session.project.model.params_mut();
+    let params = session.project.model.params_mut();
     match action {
-        SetAction::Select => app.select_set(name),
-        SetAction::Rename => app.sets.renaming = Some((item, name.to_owned())),
+        SetAction::Select => queue.ask(ShellRequest::SelectNamed(name.to_owned())),
+        SetAction::Rename => sets.renaming = Some((item, name.to_owned())),
         SetAction::Delete => {
-            crate::app::document::items::remove_item(params, group, item);
-            app.session.project.view.set_color(name, None);
-            app.sets.chosen = None;
+            items::remove_item(params, group, item);
+            session.project.view.set_color(name, None);
+            sets.chosen = None;
         }
-        SetAction::Edit => {
-            app.panels.inspector = true;
-            app.inspector.show_group(params.groups()[group].name);
-        }
-        SetAction::Recolor(color) => app.session.project.view.set_color(name, color),
+        SetAction::Edit => queue.ask(ShellRequest::ShowGroup(params.groups()[group].name)),
+        SetAction::Recolor(color) => session.project.view.set_color(name, color),
         SetAction::Record(..) => {}
     }
 }
 
-fn rename_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
-    let Some((_, typed)) = &mut app.sets.renaming else { return };
+fn rename_ui(ui: &mut Ui, session: &mut Session, sets: &mut Sets, (group, item): (usize, usize), queue: &mut Queue) {
+    let Some((_, typed)) = &mut sets.renaming else { return };
     let field = TextEdit::singleline(typed).desired_width(f32::INFINITY);
     let response = ui.add(field).accessible_name("Selection name");
     let is_cancelled = ui.input(|i| i.key_pressed(Key::Escape));
@@ -183,12 +187,12 @@ fn rename_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
         response.request_focus();
         return;
     }
-    let Some((_, typed)) = app.sets.renaming.take() else { return };
+    let Some((_, typed)) = sets.renaming.take() else { return };
     if is_cancelled || typed.trim().is_empty() {
         return;
     }
-    if let Err(why) = rename(app.session.project.model.params_mut(), group, item, typed.trim()) {
-        app.notify(Level::Warning, why);
+    if let Err(why) = rename(session.project.model.params_mut(), group, item, typed.trim()) {
+        queue.ask(ShellRequest::Notify(Level::Warning, why));
     }
 }
 
@@ -242,23 +246,23 @@ fn query_of(params: &dyn Params, item: usize) -> String {
 }
 
 /// Counts the elements of the selections on the thread pool when they have changed.
-fn count(ui: &Ui, app: &mut App) {
-    let schema = &app.session.live.schema;
-    let features = app.session.features();
+fn count(ui: &Ui, session: &Session, counted: &mut Sets) {
+    let schema = &session.live.schema;
+    let features = session.features();
     let sets = schema.sets.iter().map(|set| std::sync::Arc::as_ptr(set) as usize).collect::<Vec<_>>();
     if sets.is_empty() {
         return;
     }
     let key = (features.named.to_vec(), sets, features.seed);
-    app.sets.counts.poll();
-    if !app.sets.counts.is_stale(&key) {
+    counted.counts.poll();
+    if !counted.counts.is_stale(&key) {
         return;
     }
-    let schema = &app.session.live.schema;
+    let schema = &session.live.schema;
     let of = |set| QueryContext::new(schema, &features, std::sync::Arc::clone(set), &Default::default());
     let asked: Vec<_> = schema.sets.iter().map(|set| (set.name, of(set))).collect();
     let named = features.named.clone();
-    app.sets.counts.want(ui.ctx(), key, move |progress| {
+    counted.counts.want(ui.ctx(), key, move |progress| {
         let count = |s: &Named| {
             let is_own = |(i, (set, _)): &(usize, &(&str, QueryContext))| s.is_over(set, *i == 0);
             let own = asked.iter().enumerate().find(is_own).ok_or_else(|| format!("there is no set `{}`", s.set))?;
@@ -270,43 +274,24 @@ fn count(ui: &Ui, app: &mut App) {
     });
 }
 
-impl App {
-    /// Keeps the colour of a selection that was renamed in this frame, wherever that was.
-    pub(crate) fn follow_selection_names(&mut self) {
-        let params = self.session.project.model.params();
-        let Some(group) = interventions::list(params, Role::Selections) else { return };
-        let n = params.len(group as u8);
-        let names: Vec<String> =
-            (0..n).map(|item| crate::app::document::items::item_name(params, group, item)).collect();
-        if names == self.sets.names {
-            return;
-        }
-        let old = std::mem::replace(&mut self.sets.names, names);
-        let mut differing = old.iter().zip(&self.sets.names).filter(|(a, b)| a != b);
-        if let (true, Some((was, is)), None) = (old.len() == self.sets.names.len(), differing.next(), differing.next())
-        {
-            self.session.project.view.rename(was, is);
-            for entry in &mut self.session.project.record {
-                if let Some(query) = record::query_of(entry).and_then(|query| renamed(query, was, is)) {
-                    *entry = record::with_query(entry, &query);
-                }
+/// Keeps the colour of a selection that was renamed in this frame, wherever that was.
+pub fn follow_names(session: &mut Session, sets: &mut Sets) {
+    let params = session.project.model.params();
+    let Some(group) = interventions::list(params, Role::Selections) else { return };
+    let n = params.len(group as u8);
+    let names: Vec<String> = (0..n).map(|item| items::item_name(params, group, item)).collect();
+    if names == sets.names {
+        return;
+    }
+    let old = std::mem::replace(&mut sets.names, names);
+    let mut differing = old.iter().zip(&sets.names).filter(|(a, b)| a != b);
+    if let (true, Some((was, is)), None) = (old.len() == sets.names.len(), differing.next(), differing.next()) {
+        session.project.view.rename(was, is);
+        for entry in &mut session.project.record {
+            if let Some(query) = record::query_of(entry).and_then(|query| renamed(query, was, is)) {
+                *entry = record::with_query(entry, &query);
             }
         }
-    }
-
-    /// Selects the elements of a named selection.
-    pub(crate) fn select_set(&mut self, name: &str) {
-        let (schema, features) = (&self.session.live.schema, self.session.features());
-        let Some(set) = features.set_named(schema, name).cloned() else { return };
-        let over = set.name;
-        let asked = QueryContext::new(schema, &features, set, &Default::default());
-        let query = format!("in {}", query::quote(name));
-        let asked_at = self.session.selection.generation;
-        let find = move || asked.with(|known| known.select(&query)).map_err(|wrong| wrong.of(&query));
-        self.job("select", find, move |app, found| match found {
-            Ok(elements) => app.session.selection.replace_late(over, elements, asked_at),
-            Err(why) => app.notify(Level::Error, format!("Could not select: {why}")),
-        });
     }
 }
 

@@ -1,11 +1,6 @@
 //! The side panels: docked if there is room, otherwise drawers over the centre. The inspector becomes a drawer first.
 
-use super::{inspector, tree};
-use crate::app::{
-    document::command::UiCommand,
-    kit::{focus, theme::Tokens},
-    shell::App,
-};
+use crate::app::kit::{focus, theme::Tokens};
 use egui::{Align2, Area, Frame, Id, Order, Panel, Rect, Stroke, Ui, vec2};
 
 /// Below this width of the window the inspector is a drawer, points.
@@ -18,7 +13,7 @@ const INSPECTOR_DRAWER: f32 = 380.0;
 const TREE_FITS: f32 = 1020.0;
 
 /// Which panels are open.
-pub(crate) struct Panels {
+pub struct OpenPanels {
     pub tree: bool,
     pub inspector: bool,
     pub log: bool,
@@ -29,7 +24,7 @@ pub(crate) struct Panels {
 
 /// Whether a panel is a drawer, and whether it was open before it became one.
 #[derive(Default)]
-pub(crate) struct Narrow {
+pub struct Narrow {
     is: bool,
     was_open: bool,
 }
@@ -46,61 +41,78 @@ impl Narrow {
     }
 }
 
-impl Default for Panels {
+impl Default for OpenPanels {
     fn default() -> Self {
         let (narrow_tree, narrow_inspector) = Default::default();
         Self { tree: true, inspector: true, log: false, dev: false, narrow_tree, narrow_inspector }
     }
 }
 
-impl Panels {
+impl OpenPanels {
     fn fit(&mut self, width: f32) {
         self.narrow_tree.fit(width < TREE_FITS, &mut self.tree);
         self.narrow_inspector.fit(width < INSPECTOR_FITS, &mut self.inspector);
     }
 }
 
-/// Draws the docked panels.
-pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let width = ui.ctx().content_rect().width();
-    app.panels.fit(width);
-    let is_wide = width >= WIDE;
-    if app.workspace.is_home || app.opening.is_some() {
-        return;
-    }
-    let frame = Frame::new().fill(Tokens::of(ui.ctx()).panel);
-    if app.panels.tree && !app.panels.narrow_tree.is {
-        let size = if is_wide { 232.0 } else { 200.0 };
-        let panel = Panel::left("tree").default_size(size).size_range(180.0..=400.0).resizable(true).frame(frame);
-        panel.show(ui, |ui| reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue)));
-    }
-    if app.panels.inspector && !app.panels.narrow_inspector.is {
-        let size = if is_wide { 380.0 } else { 340.0 };
-        let panel = Panel::right("inspector").default_size(size).size_range(340.0..=560.0).resizable(true).frame(frame);
-        panel.show(ui, |ui| reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue)));
+/// A panel at a side of the views.
+#[derive(Clone, Copy)]
+pub enum Side {
+    Tree,
+    Inspector,
+}
+
+impl Side {
+    /// Name for the keyboard focus, and title.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Tree => ("tree", "Project"),
+            Self::Inspector => ("inspector", "Inspector"),
+        }
     }
 }
 
+/// Draws the docked panels with their `content`; none where they are hidden.
+pub fn docked_ui(ui: &mut Ui, open: &mut OpenPanels, are_hidden: bool, mut content: impl FnMut(&mut Ui, Side)) {
+    let width = ui.ctx().content_rect().width();
+    open.fit(width);
+    let is_wide = width >= WIDE;
+    if are_hidden {
+        return;
+    }
+    let frame = Frame::new().fill(Tokens::of(ui.ctx()).panel);
+    if open.tree && !open.narrow_tree.is {
+        let size = if is_wide { 232.0 } else { 200.0 };
+        let panel = Panel::left("tree").default_size(size).size_range(180.0..=400.0).resizable(true).frame(frame);
+        panel.show(ui, |ui| side_ui(ui, Side::Tree, &mut content));
+    }
+    if open.inspector && !open.narrow_inspector.is {
+        let size = if is_wide { 380.0 } else { 340.0 };
+        let panel = Panel::right("inspector").default_size(size).size_range(340.0..=560.0).resizable(true).frame(frame);
+        panel.show(ui, |ui| side_ui(ui, Side::Inspector, &mut content));
+    }
+}
+
+fn side_ui(ui: &mut Ui, side: Side, content: &mut impl FnMut(&mut Ui, Side)) {
+    let (name, title) = side.names();
+    reachable(ui, name, title, |ui| content(ui, side));
+}
+
 /// The part of the centre that no drawer of the inspector covers.
-pub fn uncovered(centre: Rect, app: &App) -> Rect {
-    let is_covered = app.panels.inspector && app.panels.narrow_inspector.is && !app.workspace.is_home;
+pub fn uncovered(centre: Rect, open: &OpenPanels, is_home: bool) -> Rect {
+    let is_covered = open.inspector && open.narrow_inspector.is && !is_home;
     let width = if is_covered { INSPECTOR_DRAWER.min(centre.width() / 2.0) } else { 0.0 };
     centre.with_max_x(centre.right() - width)
 }
 
-/// Draws the drawers over the centre.
-pub fn drawers_ui(ui: &Ui, centre: Rect, app: &mut App, queue: &mut Vec<UiCommand>) {
-    if app.workspace.is_home || app.opening.is_some() {
-        return;
+/// Draws the drawers over the centre with their `content`.
+pub fn drawers_ui(ui: &Ui, centre: Rect, open: &OpenPanels, mut content: impl FnMut(&mut Ui, Side)) {
+    if open.tree && open.narrow_tree.is {
+        drawer(ui, "tree", centre, Align2::LEFT_TOP, 260.0, |ui| side_ui(ui, Side::Tree, &mut content));
     }
-    if app.panels.tree && app.panels.narrow_tree.is {
-        drawer(ui, "tree", centre, Align2::LEFT_TOP, 260.0, |ui| {
-            reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue));
-        });
-    }
-    if app.panels.inspector && app.panels.narrow_inspector.is {
+    if open.inspector && open.narrow_inspector.is {
         drawer(ui, "inspector", centre, Align2::RIGHT_TOP, INSPECTOR_DRAWER, |ui| {
-            reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue));
+            side_ui(ui, Side::Inspector, &mut content);
         });
     }
 }

@@ -2,57 +2,60 @@
 
 use crate::{
     app::{
-        document::{command::UiCommand, interventions},
+        document::{command::UiCommand, interventions, open_document::Document, session::Session},
+        host::{device::Devices, system::ProcessMemory},
         kit::{icons, text, theme::Tokens, widgets},
-        shell::App,
+        shell::{
+            flow::Flow,
+            messages::Messages,
+            panels::{
+                gestures,
+                problems::{Problem, problems},
+                toasts::{Toasts, level_icon},
+            },
+            queue::{Queue, ShellRequest},
+        },
     },
     project::DeviceChoice,
 };
 use egui::{Align, Frame, Layout, Margin, Panel, Popup, PopupCloseBehavior, RichText, ScrollArea, Sense, Ui};
 
+/// What the bar shows besides the document.
+pub struct Facts<'a> {
+    pub messages: &'a mut Messages,
+    pub flow: &'a Flow,
+    pub devices: &'a Devices,
+    pub process_memory: &'a mut ProcessMemory,
+    /// Median time of a frame, ms.
+    pub frame_ms: Option<f32>,
+    /// Whether the log panel is open.
+    pub log_is_open: bool,
+}
+
 /// Draws the bar.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(ui: &mut Ui, document: &mut Document, facts: Facts<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
     Panel::bottom("status bar").exact_size(24.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
-            facts_ui(ui, app, queue);
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| hints_ui(ui, app));
+            facts_ui(ui, document, facts, queue);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| hints_ui(ui, &document.session));
         });
     });
 }
 
-fn hint_id() -> egui::Id {
-    egui::Id::unique("gestures of the hovered panel")
-}
-
-type Gestures = &'static [(&'static str, &'static str)];
-
-/// Sets the gesture hints of the hovered panel; shown in the next frame.
-pub fn hint(ctx: &egui::Context, gestures: Gestures) {
-    let now = ctx.cumulative_pass_nr();
-    ctx.data_mut(|d| d.insert_temp(hint_id(), (now, gestures)));
-}
-
-/// Gesture hints at the pointer.
-fn hinted(ctx: &egui::Context) -> Option<Gestures> {
-    let now = ctx.cumulative_pass_nr();
-    let (at, gestures) = ctx.data(|d| d.get_temp::<(u64, Gestures)>(hint_id()))?;
-    (now.saturating_sub(at) <= 2 && !gestures.is_empty()).then_some(gestures)
-}
-
-fn hints_ui(ui: &mut Ui, app: &App) {
-    let selected = app.session.selection.elements.len();
-    let hints: &[(&str, &str)] = match (selected, app.session.live.is_loaded()) {
+fn hints_ui(ui: &mut Ui, session: &Session) {
+    let selected = session.selection.elements.len();
+    let hints: &[(&str, &str)] = match (selected, session.live.is_loaded()) {
         (0, true) => &[("Space", "run"), (".", "step"), ("Ctrl+K", "search"), ("?", "help")],
         (0, false) => &[("Space", "run"), ("Ctrl+O", "open"), ("Ctrl+K", "search")],
-        _ if !interventions::can(app.session.project.model.params(), interventions::Intervention::Stimulate) => {
+        _ if !interventions::can(session.project.model.params(), interventions::Intervention::Stimulate) => {
             &[("right-click", "actions"), ("P", "probe"), ("Esc", "clear")]
         }
         _ => &[("S", "stimulate"), ("X", "silence"), ("P", "probe"), ("Esc", "clear")],
     };
-    let hints = hinted(ui.ctx()).unwrap_or(hints);
+    let hints = gestures::hinted(ui.ctx()).unwrap_or(hints);
     let t = Tokens::of(ui.ctx());
     for (key, what) in hints {
         let font = egui::TextStyle::Small.resolve(ui.style());
@@ -67,39 +70,39 @@ fn hints_ui(ui: &mut Ui, app: &App) {
 }
 
 /// The message history, opened by a bell icon.
-fn bell_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+fn bell_ui(ui: &mut Ui, toasts: &mut Toasts, log_is_open: bool, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    let unread = app.toasts.unread;
+    let unread = toasts.unread;
     let ink = if unread > 0 { t.accent } else { t.text_sub };
     let name = format!("Messages, {unread} new");
     let content =
         (icons::rich(icons::BELL).size(12.0).color(ink), RichText::new(unread.to_string()).small().color(ink));
     let button = ui.add(egui::Button::new(content).frame_when_inactive(false)).accessible_name(&name);
     let popup = Popup::menu(&button.on_hover_text(name)).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    let is_open = popup.show(|ui| history_ui(ui, app, queue)).is_some();
+    let is_open = popup.show(|ui| history_ui(ui, toasts, log_is_open, queue)).is_some();
     if is_open {
-        app.toasts.unread = 0;
+        toasts.unread = 0;
     }
 }
 
-fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn history_ui(ui: &mut Ui, toasts: &Toasts, log_is_open: bool, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.set_width(360.0);
     ui.horizontal(|ui| {
         ui.heading("Messages");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if ui.button("Open log").clicked() {
-                queue.extend((!app.panels.log).then_some(UiCommand::ToggleLog));
+                queue.extend((!log_is_open).then_some(UiCommand::ToggleLog));
                 ui.close();
             }
         });
     });
-    if app.toasts.history.is_empty() {
+    if toasts.history.is_empty() {
         ui.label(widgets::sub(ui, "No messages yet"));
     }
     ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
-        for notice in app.toasts.history.iter().rev() {
-            let (glyph, color) = super::toasts::level_icon(&t, notice.level);
+        for notice in toasts.history.iter().rev() {
+            let (glyph, color) = level_icon(&t, notice.level);
             ui.horizontal_top(|ui| {
                 ui.label(icons::rich(glyph).color(color));
                 ui.vertical(|ui| {
@@ -113,12 +116,13 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 
 /// Items from the right by importance: messages, problems, saved state, device, memory, frame time. Items that do not
 /// fit are omitted.
-fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+fn facts_ui(ui: &mut Ui, document: &mut Document, facts: Facts<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    bell_ui(ui, app, queue);
+    let Facts { messages, flow, devices, process_memory, frame_ms, log_is_open } = facts;
+    bell_ui(ui, &mut messages.toasts, log_is_open, queue);
     ui.add_space(8.0);
-    problems_ui(ui, app, queue);
-    let session = &app.session;
+    problems_ui(ui, problems(document, flow, devices, &messages.toasts), log_is_open, queue);
+    let session = &document.session;
     let saved = match (session.is_dirty(), session.saved_at) {
         _ if session.live.playback.is_some() => "read-only".to_owned(),
         (true, _) => "unsaved changes".to_owned(),
@@ -127,31 +131,31 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         (false, None) => "no changes".to_owned(),
     };
     fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
-    let device = app.devices.chosen();
+    let device = devices.chosen();
     let glyph = if device.is_gpu { icons::GPU } else { icons::CPU };
     let response = fact(ui, glyph, &device.name, t.text_sub, &device.details);
-    Popup::menu(&response).show(|ui| device_ui(ui, app));
-    let (label, details) = memory_text(app);
+    Popup::menu(&response).show(|ui| device_ui(ui, &mut document.session, devices));
+    let (label, details) = memory_text(document, process_memory);
     if !label.is_empty() {
         fact(ui, icons::MEMORY, &label, t.text_sub, &details);
     }
-    if let Some(ms) = app.frames.own.quantiles() {
+    if let Some(ms) = frame_ms {
         let hint = "Median frame time; F12 shows details";
-        fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, hint);
+        fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms), t.text_sub, hint);
     }
 }
 
 /// The devices of this machine; the choice is a setting of the project, for the next build.
-fn device_ui(ui: &mut Ui, app: &mut App) {
+fn device_ui(ui: &mut Ui, session: &mut Session, devices: &Devices) {
     ui.heading("Device");
-    if app.session.live.playback.is_some() {
+    if session.live.playback.is_some() {
         ui.label(widgets::sub(ui, "A finished run is shown"));
         return;
     }
-    let run = &mut app.session.project.run;
+    let run = &mut session.project.run;
     let mut choices = vec![("Automatic".to_owned(), DeviceChoice::Auto, run.gpu)];
     choices.push(("CPU".to_owned(), DeviceChoice::Cpu, run.gpu));
-    let present = app.devices.present();
+    let present = devices.present();
     for gpu in present {
         let label = format!("cuda:{} {}, {}", gpu.ordinal, gpu.name, text::bytes(gpu.memory));
         choices.push((label, DeviceChoice::Cuda, gpu.ordinal as u32));
@@ -170,12 +174,12 @@ fn device_ui(ui: &mut Ui, app: &mut App) {
 }
 
 /// Memory of the model and of the whole process; and its parts.
-fn memory_text(app: &mut App) -> (String, String) {
-    let memory = &app.session.live.schema.memory;
+fn memory_text(document: &Document, process_memory: &mut ProcessMemory) -> (String, String) {
+    let memory = &document.session.live.schema.memory;
     let (model, owners) = (memory.total(), memory.by_owner());
     let mut lines: Vec<String> = owners.iter().map(|(owner, n)| format!("{owner} {}", text::bytes(*n))).collect();
-    lines.push(format!("history {}", text::bytes(app.time.past.n_bytes() as u64)));
-    let process = app.process_memory.bytes();
+    lines.push(format!("history {}", text::bytes(document.time.past.n_bytes() as u64)));
+    let process = process_memory.bytes();
     let parts = [("model", model), ("process", process)].into_iter().filter(|(_, n)| *n > 0);
     let label = parts.map(|(of, n)| format!("{of} {}", text::bytes(n))).collect::<Vec<_>>().join(" · ");
     lines.push(format!("process, with window and graphics {}", text::bytes(process)));
@@ -183,9 +187,8 @@ fn memory_text(app: &mut App) -> (String, String) {
 }
 
 /// The current problems; a click lists them.
-fn problems_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+fn problems_ui(ui: &mut Ui, problems: Vec<Problem>, log_is_open: bool, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    let problems = app.problems();
     let (glyph, color) = if problems.is_empty() { (icons::CHECK, t.text_sub) } else { (icons::WARNING, t.warn) };
     let label = match problems.len() {
         0 => "no problems".to_owned(),
@@ -199,7 +202,7 @@ fn problems_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             ui.heading("Problems");
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if ui.button("Open log").clicked() {
-                    queue.extend((!app.panels.log).then_some(UiCommand::ToggleLog));
+                    queue.extend((!log_is_open).then_some(UiCommand::ToggleLog));
                     ui.close();
                 }
             });
@@ -222,8 +225,7 @@ fn problems_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                         if let Some(path) = problem.parameter
                             && ui.button("Show parameter").clicked()
                         {
-                            app.panels.inspector = true;
-                            app.inspector.find(path);
+                            queue.ask(ShellRequest::FindParameter(path.to_owned()));
                             ui.close();
                         }
                     });

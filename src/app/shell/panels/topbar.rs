@@ -3,7 +3,11 @@
 use crate::app::{
     document::{command::UiCommand, layout::Page},
     kit::{icons, theme::Tokens, widgets},
-    shell::{App, commands::MENUS, keymap},
+    shell::{
+        commands::{CommandState, MENUS, menu},
+        panels::side::OpenPanels,
+        queue::Queue,
+    },
     views::page_of,
 };
 use egui::{
@@ -17,74 +21,54 @@ const MARGIN: f32 = 32.0;
 const FIELD: (f32, f32) = (270.0, 300.0);
 
 /// Draws the bar.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(8, 0));
     Panel::top("top bar").exact_size(HEIGHT).frame(frame).show(ui, |ui| {
         MenuBar::new().ui(ui, |ui| {
             ui.set_min_height(HEIGHT);
             ui.spacing_mut().item_spacing.x = 6.0;
-            let all = UiCommand::all(app);
-            for menu in MENUS {
-                MenuButton::new(menu).ui(ui, |ui| menu_ui(ui, app, menu, &all, queue));
+            let all = UiCommand::all(state);
+            for title in MENUS {
+                MenuButton::new(title).ui(ui, |ui| menu_ui(ui, state, title, &all, queue));
             }
             ui.add_space(12.0);
-            name_ui(ui, app);
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| right_ui(ui, app, queue));
+            name_ui(ui, state);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| right_ui(ui, state, open, queue));
         });
     });
 }
 
 /// The entries of one menu. A long menu scrolls: it opens below the bar and never covers the button that opened it.
-fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Vec<UiCommand>) {
+fn menu_ui(ui: &mut Ui, state: &CommandState<'_>, title: &str, all: &[UiCommand], queue: &mut Queue) {
     ui.set_min_width(230.0);
-    let entries = all.iter().filter(|c| c.menu().0 == menu).cloned();
+    let entries = all.iter().filter(|c| c.menu().0 == title).cloned();
     let (views, others): (Vec<_>, Vec<_>) = entries.partition(|c| matches!(c, UiCommand::ShowView(_)));
     let room = (ui.ctx().content_rect().height() - HEIGHT - MARGIN).max(HEIGHT);
     ScrollArea::vertical().max_height(room).min_scrolled_height(room).show(ui, |ui| {
-        views_ui(ui, app, &views, queue);
-        entries_ui(ui, app, &others, queue);
+        views_ui(ui, state, &views, queue);
+        menu::entries_ui(ui, state, &others, queue);
     });
 }
 
 /// A submenu of views per page.
-fn views_ui(ui: &mut Ui, app: &App, views: &[UiCommand], queue: &mut Vec<UiCommand>) {
+fn views_ui(ui: &mut Ui, state: &CommandState<'_>, views: &[UiCommand], queue: &mut Queue) {
     for page in Page::ALL {
         let of_page = |c: &&UiCommand| matches!(c, UiCommand::ShowView(name) if page_of(name) == Some(page));
         let entries: Vec<UiCommand> = views.iter().filter(of_page).cloned().collect();
         if !entries.is_empty() {
             let label = (icons::rich(page.icon()).size(13.0), format!("{} views", page.title()));
-            ui.menu_button(label, |ui| entries_ui(ui, app, &entries, queue));
+            ui.menu_button(label, |ui| menu::entries_ui(ui, state, &entries, queue));
         }
     }
 }
 
-/// Menu entries with their shortcuts.
-pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec<UiCommand>) {
-    for (i, command) in entries.iter().enumerate() {
-        if command.menu().1 && i > 0 {
-            ui.separator();
-        }
-        let why_not = command.why_not(app);
-        let mut button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app)));
-        if let Some(shortcut) = app.keymap.of(command) {
-            button = button.shortcut_text(RichText::new(keymap::shortcut_text(ui.ctx(), &shortcut)).small());
-        }
-        let response = ui.add_enabled(why_not.is_none(), button).accessible_name(command.text(app));
-        let response = response.on_hover_text(command.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
-        if response.clicked() {
-            queue.push(command.clone());
-            ui.close();
-        }
-    }
-}
-
-fn name_ui(ui: &mut Ui, app: &App) {
+fn name_ui(ui: &mut Ui, state: &CommandState<'_>) {
     let t = Tokens::of(ui.ctx());
-    if app.opening.is_some() {
+    if state.around.flow.opening.is_some() {
         return;
     }
-    let session = &app.session;
+    let session = &state.document.session;
     ui.label(RichText::new(&session.project.name).color(t.text_strong).family(widgets::semibold()));
     if session.is_dirty() {
         widgets::dot(ui, t.warn).on_hover_text("Unsaved changes");
@@ -94,24 +78,24 @@ fn name_ui(ui: &mut Ui, app: &App) {
 }
 
 /// Panel toggles, search field; from the right.
-fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn right_ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mut Queue) {
     let panels = [
-        (icons::SIDEBAR, UiCommand::ToggleInspector, app.panels.inspector),
-        (icons::TERMINAL, UiCommand::ToggleLog, app.panels.log),
-        (icons::TREE, UiCommand::ToggleTree, app.panels.tree),
+        (icons::SIDEBAR, UiCommand::ToggleInspector, open.inspector),
+        (icons::TERMINAL, UiCommand::ToggleLog, open.log),
+        (icons::TREE, UiCommand::ToggleTree, open.tree),
     ];
     for (glyph, command, on) in panels {
-        let keys = app.keymap.text(ui.ctx(), &command);
-        if widgets::icon_toggle(ui, glyph, &format!("{} ({keys})", command.text(app)), on).clicked() {
+        let keys = state.around.keymap.text(ui.ctx(), &command);
+        if widgets::icon_toggle(ui, glyph, &format!("{} ({keys})", command.text(state)), on).clicked() {
             queue.push(command);
         }
     }
     ui.add_space(6.0);
-    search_ui(ui, app, queue);
+    search_ui(ui, state, queue);
 }
 
 /// Opens the palette: a field, or an icon where there is no room.
-fn search_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn search_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     const NAME: &str = "Search commands and parameters";
     let t = Tokens::of(ui.ctx());
     let room = ui.available_width();
@@ -122,7 +106,7 @@ fn search_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         return;
     }
     let hint = (icons::rich(icons::SEARCH).color(t.text_sub), RichText::new(NAME).color(t.text_sub));
-    let keys = RichText::new(app.keymap.text(ui.ctx(), &UiCommand::Palette)).small();
+    let keys = RichText::new(state.around.keymap.text(ui.ctx(), &UiCommand::Palette)).small();
     let field = Button::new(hint)
         .shortcut_text(keys)
         .min_size(vec2(room.min(FIELD.1), 24.0))

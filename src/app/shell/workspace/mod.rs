@@ -6,16 +6,16 @@ mod focused;
 mod page;
 pub mod saved;
 mod subscriptions;
-pub mod tabs;
 mod tiles;
+mod titles;
 
 pub use saved::Layout;
+pub use titles::TabRename;
 
-use super::App;
 use crate::{
     app::{
-        document::{color_scales::ColorScales, layout::Page, selection::Selection, time::Time},
-        views::{self, SavedView, View, ViewCtx},
+        document::{color_scales::ColorScales, layout::Page, saved_view::SavedView, selection::Selection},
+        views::{self, View, ViewCtx},
     },
     engine::{SchemaChanges, SimSchema},
     sim::Frame,
@@ -46,7 +46,6 @@ pub struct Workspaces {
     samples: Vec<Box<dyn View>>,
     /// Pinned selections of panels.
     pins: BTreeMap<Pane, Selection>,
-    epoch: u64,
     /// Area in which the focused panel is drawn alone, for a figure.
     pub figure_area: Option<egui::Rect>,
     /// Area of the focused panel in the last frame.
@@ -56,37 +55,14 @@ pub struct Workspaces {
     stored: Option<Saved>,
     /// Named layouts: the project's, then the user's.
     pub layouts: saved::Layouts,
-    rename: tabs::Rename,
+    /// The tab being renamed.
+    pub rename: TabRename,
     /// How the values of variables become colours.
     pub color_scales: ColorScales,
     /// Saved camera positions of spatial views.
     pub saved_views: Vec<SavedView>,
     /// The probes and arguments of panels, from the project; views that exist hold their own.
     choices: BTreeMap<Pane, String>,
-}
-
-/// The title of a view, by name.
-pub fn view_title(app: &App, name: &str) -> String {
-    let sample = app.workspace.samples.iter().find(|v| v.name() == name);
-    sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.schema))
-}
-
-/// Names of the views that menus offer.
-pub fn view_names(app: &App) -> impl Iterator<Item = &'static str> {
-    let schema = &app.session.live.schema;
-    app.workspace.samples.iter().map(|v| v.name()).filter(|name| views::is_offered(name, schema))
-}
-
-/// Names of the views that have a panel and can have another.
-pub fn repeatable_views(app: &App) -> impl Iterator<Item = &'static str> {
-    let workspaces = &app.workspace;
-    let views = workspaces.samples.iter().filter(|v| v.can_repeat()).map(|v| v.name());
-    views.filter(|name| workspaces.list.iter().any(|w| w.panel_of(name).is_some()))
-}
-
-/// The label of the command that opens another panel of a view: `Another raster`.
-pub fn another_title(app: &App, name: &str) -> String {
-    format!("Another {}", tiles::lower(&view_title(app, name)))
 }
 
 impl Default for Workspaces {
@@ -101,13 +77,12 @@ impl Default for Workspaces {
             unfed: vec![],
             samples: views::all(),
             pins: BTreeMap::new(),
-            epoch: 0,
             figure_area: None,
             focused_area: None,
             opened: None,
             stored: None,
             layouts: saved::Layouts::default(),
-            rename: tabs::Rename::default(),
+            rename: TabRename::default(),
             color_scales: ColorScales::default(),
             saved_views: vec![],
             choices: BTreeMap::new(),
@@ -187,11 +162,6 @@ impl Workspaces {
         self.now().now.page
     }
 
-    /// Titles of the workspaces, in tab order.
-    pub fn titles(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().map(|w| w.now.title.as_str())
-    }
-
     /// Brings a workspace to the front.
     pub fn show(&mut self, at: usize) {
         if at < self.list.len() {
@@ -266,36 +236,18 @@ impl Workspaces {
         views.for_each(|(_, view)| view.absorb(schema, frame));
     }
 
-    /// Passes new data to all views. A new epoch resets them. While the cursor is in the past, states of the present are
-    /// withheld.
-    pub fn absorb(&mut self, schema: &SimSchema, time: &mut Time, frame: &mut Frame) {
-        if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
-            time.reset();
+    /// Passes new data to all views. A new epoch resets them.
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame, is_new_epoch: bool) {
+        if is_new_epoch {
             self.views.values_mut().for_each(|view| view.reset(schema));
         }
-        time.absorb(schema, frame);
-        if time.axis.cursor().is_some() {
-            let is_state = |id: u16| schema.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
-            frame.readings.retain(|(key, _)| !is_state(key.probe));
-        }
-        self.publish(schema, frame);
+        self.views.values_mut().for_each(|view| view.absorb(schema, frame));
     }
 
     /// The schema changed while the simulation runs.
     pub fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
         self.pins.values_mut().for_each(|pinned| changes.sets.iter().for_each(|set| pinned.follow(set)));
         self.views.values_mut().for_each(|view| view.schema_changed(schema, changes));
-    }
-
-    /// Shows the states at the cursor; returns them when they are new.
-    pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) -> Option<Frame> {
-        let frame = time.states_to_show(schema, clock)?;
-        self.publish(schema, &frame);
-        Some(frame)
-    }
-
-    fn publish(&mut self, schema: &SimSchema, frame: &Frame) {
-        self.views.values_mut().for_each(|view| view.absorb(schema, frame));
     }
 
     /// Whether a visible view shows the profile.

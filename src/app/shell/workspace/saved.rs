@@ -3,8 +3,8 @@
 use super::{Pane, Workspaces, arrangement::Arrangement, view_of};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, layout::Target},
-        views::{self, SavedView},
+        document::{color_scales::ColorScales, layout::Target, saved_view::SavedView},
+        views,
     },
     data::io_reason,
     engine::SimSchema,

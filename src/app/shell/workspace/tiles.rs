@@ -111,7 +111,7 @@ impl TileBehavior<'_> {
         if ui.rect_contains_pointer(rect)
             && let Some(view) = self.views.get(pane)
         {
-            crate::app::shell::panels::status::hint(ui.ctx(), view.gestures());
+            crate::app::shell::panels::gestures::hint(ui.ctx(), view.gestures());
         }
         match self.views.get_mut(pane) {
             Some(view) => {

@@ -1,10 +1,10 @@
 //! Actions that a kind declares for its running simulation: a form and a button each.
 
-use super::{number::NumberField, value_text};
+use super::{Inspector, number::NumberField, value_text};
 use crate::{
     app::{
+        document::session::Session,
         kit::{text, theme::Tokens, widgets},
-        shell::App,
     },
     params::{ParamSpec, Value, ValueType},
     sim::{Action, ActionSpec},
@@ -23,24 +23,24 @@ impl Forms {
 }
 
 /// Draws the actions on a set (`""`: on the whole simulation) and sends the one whose button is pressed.
-pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
-    let of_set = app.session.project.model.actions().iter().filter(|a| a.over == over);
+pub fn ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, over: &str) {
+    let of_set = session.project.model.actions().iter().filter(|a| a.over == over);
     let (with_form, plain): (Vec<_>, Vec<_>) = of_set.partition(|a| !a.params.is_empty());
     for action in with_form {
-        ui.horizontal_wrapped(|ui| action_ui(ui, app, action));
+        ui.horizontal_wrapped(|ui| action_ui(ui, session, forms, action));
     }
     if !plain.is_empty() {
-        ui.horizontal_wrapped(|ui| plain.into_iter().for_each(|action| action_ui(ui, app, action)));
+        ui.horizontal_wrapped(|ui| plain.into_iter().for_each(|action| action_ui(ui, session, forms, action)));
     }
 }
 
 /// A button and its argument fields.
-fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
+fn action_ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, action: &'static ActionSpec) {
     ui.spacing_mut().item_spacing.x = 4.0;
     ui.spacing_mut().text_edit_width = 120.0;
-    let values = app.inspector.forms.of(app.session.project.model.name(), action);
+    let values = forms.of(session.project.model.name(), action);
     let name = action.label().into_owned();
-    let is_live = app.session.live.playback.is_none();
+    let is_live = session.live.playback.is_none();
     let button = ui.add_enabled(is_live, Button::new(&name)).accessible_name(&name);
     let button = widgets::hover_text(button, || text::unwrap(action.docs));
     let button = button.on_disabled_hover_text("A finished run is read-only");
@@ -48,17 +48,17 @@ fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
         argument_ui(ui, action.name, spec, value);
     }
     if button.clicked() {
-        let elements = if action.over.is_empty() { vec![] } else { app.session.selection.elements.to_vec() };
+        let elements = if action.over.is_empty() { vec![] } else { session.selection.elements.to_vec() };
         let action = Action::on(action.name, elements, values.clone());
-        app.session.live.act(action);
+        session.live.act(action);
     }
 }
 
 /// Fills in the arguments last entered, when an action has none.
-pub fn with_values(app: &mut App, action: Action) -> Action {
-    let spec = app.session.project.model.actions().iter().find(|a| a.name == action.name);
+pub fn with_values(session: &Session, inspector: &mut Inspector, action: Action) -> Action {
+    let spec = session.project.model.actions().iter().find(|a| a.name == action.name);
     let Some(spec) = spec.filter(|_| action.values.is_empty()) else { return action };
-    let values = app.inspector.forms.of(app.session.project.model.name(), spec).clone();
+    let values = inspector.forms.of(session.project.model.name(), spec).clone();
     Action { values, ..action }
 }
 

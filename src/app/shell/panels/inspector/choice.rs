@@ -1,6 +1,6 @@
 //! Drop-down lists, and the choice of one of several groups.
 
-use super::Rows;
+use super::rows::Rows;
 use crate::{
     app::kit::text,
     params::{ChoiceSpec, ParamId, Value},

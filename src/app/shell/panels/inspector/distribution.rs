@@ -1,6 +1,6 @@
 //! A parameter that is a number or a distribution: a menu of laws, a preview of the density, and a row per argument.
 
-use super::{Rows, query, row};
+use super::{query, row, rows::Rows};
 use crate::{
     app::kit::{icons, text, theme::Tokens, widgets},
     params::{

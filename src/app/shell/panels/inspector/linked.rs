@@ -1,6 +1,6 @@
 //! Parameters linked to a formula: the formula field of a row, and the list of all links.
 
-use super::{Rows, row};
+use super::{row, rows::Rows};
 use crate::{
     app::{
         kit::{icons, level::Level, theme::Tokens, widgets},

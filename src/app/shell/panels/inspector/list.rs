@@ -1,9 +1,10 @@
 //! List groups as cards: add, remove, enable, collapse.
 
 use super::{
-    Rows, header_ui,
+    header::header_ui,
     query::{add_item, missing, set_value},
     row,
+    rows::Rows,
 };
 use crate::{
     app::{

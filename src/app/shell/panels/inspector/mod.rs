@@ -4,6 +4,7 @@
 mod actions;
 mod choice;
 mod distribution;
+mod header;
 mod label;
 mod linked;
 mod list;
@@ -12,31 +13,31 @@ mod parameter;
 mod presets;
 mod query;
 mod row;
+mod rows;
 mod selection;
 mod table;
 mod value_text;
 
 use crate::{
     app::{
-        document::{command::UiCommand, items::LeftChoices, live::Live},
-        kit::{focus, icons, level::Level, text, theme::Tokens, widgets},
+        document::{open_document::Document, session::Session},
+        host::device::Devices,
+        kit::{focus, icons, level::Level, widgets},
         shell::{
-            App,
-            actions::{files::Purpose, rebuild},
+            actions::rebuild,
+            commands::Around,
+            queue::{Queue, ShellRequest},
         },
     },
-    params::{
-        Apply, GroupSpec, ParamId, ParamSpec, ParamWarning, Params,
-        link::{self, Link},
-    },
-    project::{PlanTree, RunPlan},
+    params::{GroupSpec, ParamId, Params},
+    project::{PlanTree, Project, RunPlan},
 };
 pub use actions::{argument_ui, with_values};
-use egui::{
-    Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
-    accesskit::Role, collapsing_header::CollapsingState, vec2,
-};
+use egui::{Align, Frame, Margin, Panel, ScrollArea, TextEdit, Ui};
+use header::header_ui;
+pub use header::panel_head;
 pub use query::{add_item, missing};
+use rows::Rows;
 use table::ListTable;
 
 /// Share of the panel's height that the selection card takes at most.
@@ -66,127 +67,51 @@ impl Inspector {
     }
 }
 
-/// Everything the rows are drawn from.
-pub(crate) struct Rows<'a> {
-    params: &'a mut dyn Params,
-    defaults: &'a dyn Params,
-    /// Links to formulas, where links are possible.
-    links: Option<&'a mut Vec<Link>>,
-    /// The table of a list, where there is one.
-    table: Option<&'a mut ListTable>,
-    /// Values of groups that were chosen before, where they are kept.
-    left_choices: Option<&'a mut LeftChoices>,
-    /// Edits pending until a rebuild or a rewind.
-    pending: &'a [ParamId],
-    /// Completes and checks queries, where there is a simulation.
-    queries: Option<&'a query::QuerySource<'a>>,
-    /// The simulation the edits are sent to, if any.
-    live: Option<&'a Live>,
-    /// Estimated cost of a rebuild, when known.
-    cost: &'a str,
-    /// Messages for the user.
-    messages: Vec<(Level, String)>,
-    /// Warnings about the present values.
-    warnings: &'a [ParamWarning],
-    /// Name of a parameter that has no meaning here; empty for none.
-    hidden: &'static str,
-    /// The path parameter whose browse button was clicked.
-    browse: Option<ParamId>,
-    /// The parameter that is to be swept.
-    sweep: Option<ParamId>,
-    search: String,
-    only_changed: bool,
-}
-
-impl Rows<'_> {
-    /// When an edit takes effect in the running simulation.
-    fn apply(&self, id: ParamId) -> Option<Apply> {
-        let live = self.live?;
-        let declared = self.params.spec(id)?.apply;
-        Some(if live.needs_rebuild(self.params, id) { Apply::Rebuild } else { declared })
-    }
-
-    /// The link of a parameter.
-    fn link(&self, id: ParamId) -> Option<&Link> {
-        link::of(self.params, self.links.as_deref()?, id)
-    }
-
-    fn is_changed(&self, id: ParamId) -> bool {
-        self.params.get(id) != self.defaults.get(id)
-    }
-
-    /// Whether a parameter names a set of a model that has only one.
-    fn has_no_choice(&self, id: ParamId) -> bool {
-        let is_set = self.params.spec(id).is_some_and(|spec| spec.role == crate::params::Role::OverSet);
-        let exists = usize::from(id.item) < self.params.len(id.group);
-        is_set && !(exists && self.is_changed(id)) && self.queries.is_none_or(|queries| queries.schema.sets.len() < 2)
-    }
-
-    /// Whether a row passes the filters.
-    fn is_wanted(&self, id: ParamId) -> bool {
-        let is_hidden = !self.hidden.is_empty() && self.params.spec(id).is_some_and(|s| s.name == self.hidden);
-        let is_hidden = is_hidden || self.has_no_choice(id);
-        if is_hidden || !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
-            return false;
-        }
-        let needle = self.search.trim().to_lowercase();
-        let is_in = |s: &ParamSpec| [&s.label(), s.docs].iter().any(|text| text.to_lowercase().contains(&needle));
-        needle.is_empty() || self.params.path(id).contains(&needle) || self.params.spec(id).is_some_and(is_in)
-    }
-
-    fn ids(&self, group: usize, item: usize) -> Vec<ParamId> {
-        let fields = self.params.groups()[group].in_order();
-        let ids = fields.map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
-        ids.filter(|id| self.params.has(*id)).collect()
-    }
-}
-
 /// Draws the content of the panel.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(
+    ui: &mut Ui,
+    document: &mut Document,
+    inspector: &mut Inspector,
+    devices: &Devices,
+    around: Around<'_>,
+    queue: &mut Queue,
+) {
     let mut messages = vec![];
     panel_head(ui, "Inspector", |ui| {
-        presets::menu_ui(ui, &mut app.session, &mut messages);
-        let only_changed = &mut app.inspector.only_changed;
+        presets::menu_ui(ui, &mut document.session, &mut messages);
+        let only_changed = &mut inspector.only_changed;
         if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
             *only_changed = !*only_changed;
         }
     });
     Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
-        let field = TextEdit::singleline(&mut app.inspector.search).hint_text("Filter parameters");
+        let field = TextEdit::singleline(&mut inspector.search).hint_text("Filter parameters");
         let field = field.id(focus::filter_id("inspector"));
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
-    for (level, text) in messages {
-        app.notify(level, text);
-    }
+    notify(queue, messages);
     // Pinned below the parameters, so that selecting does not move them.
-    if selection::is_shown(app) {
+    if selection::is_shown(&document.session) {
         let height = ui.available_height() * MAX_CARD_SHARE;
         Panel::bottom("inspector selection").resizable(false).frame(Frame::NONE).show_separator_line(true).show(
             ui,
             |ui| {
                 // As high as its content, up to the share: a scroll area takes 64 points otherwise.
                 let card = ScrollArea::vertical().max_height(height).min_scrolled_height(height);
-                card.show(ui, |ui| selection::ui(ui, app, queue));
+                card.show(ui, |ui| selection::ui(ui, document, &mut inspector.forms, around, queue));
             },
         );
     }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         let top = ui.cursor().top();
-        let (browse, sweep) = groups_ui(ui, app);
-        plan_ui(ui, app);
-        project_ui(ui, app);
+        groups_ui(ui, &mut document.session, inspector, devices, queue);
+        plan_ui(ui, &mut document.session, inspector, queue);
+        project_ui(ui, &mut document.session.project, inspector);
         if ui.cursor().top() == top {
-            nothing_ui(ui, &mut app.inspector);
+            nothing_ui(ui, inspector);
         }
         ui.add_space(16.0);
-        if let Some(id) = browse {
-            app.pick(Purpose::Parameter(id));
-        }
-        if let Some(id) = sweep {
-            app.ask_sweep(id);
-        }
     });
 }
 
@@ -207,22 +132,14 @@ fn nothing_ui(ui: &mut Ui, inspector: &mut Inspector) {
     });
 }
 
-/// The header of the side panels.
-pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::hover());
-    let inner = rect.shrink2(vec2(10.0, 0.0));
-    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
-        ui.label(RichText::new(title).family(widgets::semibold()).color(Tokens::of(ui.ctx()).text));
-        ui.with_layout(Layout::right_to_left(Align::Center), right);
-    });
-    widgets::hairline_below(ui, rect);
+fn notify(queue: &mut Queue, messages: Vec<(Level, String)>) {
+    messages.into_iter().for_each(|(level, text)| queue.ask(ShellRequest::Notify(level, text)));
 }
 
-/// The kind's groups. Returns the path parameter to browse for and the one to sweep, if any.
-fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
-    let place = app.devices.chosen().kind();
-    let features = app.session.features();
-    let session = &mut app.session;
+/// The kind's groups.
+fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devices: &Devices, queue: &mut Queue) {
+    let place = devices.chosen().kind();
+    let features = session.features();
     let mut pending = session.live.waiting_for_rebuild(&session.project.model);
     pending.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
@@ -237,7 +154,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
         left_choices: Some(&mut session.left_choices),
-        table: Some(&mut app.inspector.table),
+        table: Some(&mut inspector.table),
         defaults: session.defaults.params(),
         pending: &pending,
         queries: Some(&queries),
@@ -248,10 +165,10 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         hidden: "",
         browse: None,
         sweep: None,
-        search: app.inspector.search.clone(),
-        only_changed: app.inspector.only_changed,
+        search: inspector.search.clone(),
+        only_changed: inspector.only_changed,
     };
-    let scroll_to = app.inspector.scroll_to.take();
+    let scroll_to = inspector.scroll_to.take();
     for (g, group) in rows.params.groups().iter().enumerate() {
         let top = ui.cursor().min;
         match group.list {
@@ -267,10 +184,9 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
         table::window_ui(ui.ctx(), &mut rows, table);
     }
     let (browse, sweep, messages) = (rows.browse, rows.sweep, rows.messages);
-    for (level, text) in messages {
-        app.notify(level, text);
-    }
-    (browse, sweep)
+    notify(queue, messages);
+    browse.into_iter().for_each(|id| queue.ask(ShellRequest::Browse(id)));
+    sweep.into_iter().for_each(|id| queue.ask(ShellRequest::Sweep(id)));
 }
 
 fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
@@ -288,95 +204,31 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     });
 }
 
-/// A collapsible group with its docs as a tooltip.
-fn header_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
-    let t = Tokens::of(ui.ctx());
-    let title = group.label();
-    let mut state =
-        CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("inspector group", group.name)), true);
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 28.0), Sense::click());
-    response.widget_info(|| WidgetInfo::selected(Role::Button, true, state.is_open(), format!("Group {title}")));
-    ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, t.line));
-    if response.hovered() {
-        ui.painter().rect_filled(rect, 0, Tokens::fade(t.hover, 0.6));
-    }
-    let inner = rect.shrink2(vec2(10.0, 0.0));
-    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
-        ui.spacing_mut().item_spacing.x = 5.0;
-        let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
-        ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
-        ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            ui.label(RichText::new(aside).small().color(t.accent))
-        });
-    });
-    if widgets::hover_text(response, || text::unwrap(group.docs)).clicked() {
-        state.toggle(ui);
-    }
-    state.show_body_unindented(ui, |ui| {
-        Frame::new().inner_margin(Margin { left: 10, right: 8, top: 2, bottom: 8 }).show(ui, body);
-    });
-}
-
 /// One group of declared parameters, outside the inspector.
 pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, group: usize, search: &str) {
-    let search = search.to_owned();
-    let mut rows = Rows {
-        params,
-        defaults,
-        links: None,
-        left_choices: None,
-        table: None,
-        pending: &[],
-        queries: None,
-        live: None,
-        cost: "",
-        messages: vec![],
-        warnings: &[],
-        hidden: "",
-        browse: None,
-        sweep: None,
-        search,
-        only_changed: false,
-    };
+    let mut rows = Rows::plain(params, defaults, search.to_owned());
     group_ui(ui, &mut rows, group);
 }
 
 /// Run settings, drawn as the same rows.
-fn plan_ui(ui: &mut Ui, app: &mut App) {
-    let mut plan = PlanTree { run: app.session.project.run.clone() };
+fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mut Queue) {
+    let mut plan = PlanTree { run: session.project.run.clone() };
     let defaults = PlanTree::default();
     let mut rows = Rows {
-        params: &mut plan,
-        defaults: &defaults,
-        links: None,
-        left_choices: None,
-        table: None,
-        pending: &[],
-        queries: None,
-        live: None,
-        cost: "",
-        messages: vec![],
-        warnings: &[],
-        hidden: RunPlan::unused(app.session.project.model.time_base()),
-        browse: None,
-        sweep: None,
-        search: app.inspector.search.clone(),
-        only_changed: app.inspector.only_changed,
+        hidden: RunPlan::unused(session.project.model.time_base()),
+        only_changed: inspector.only_changed,
+        ..Rows::plain(&mut plan, &defaults, inspector.search.clone())
     };
     group_ui(ui, &mut rows, 0);
-    let messages = rows.messages;
-    for (level, text) in messages {
-        app.notify(level, text);
-    }
-    if plan.run != app.session.project.run {
-        app.session.project.run = plan.run;
+    notify(queue, rows.messages);
+    if plan.run != session.project.run {
+        session.project.run = plan.run;
     }
 }
 
 /// Name, seed, notes.
-fn project_ui(ui: &mut Ui, app: &mut App) {
-    if !app.inspector.search.trim().is_empty() || app.inspector.only_changed {
+fn project_ui(ui: &mut Ui, project: &mut Project, inspector: &Inspector) {
+    if !inspector.search.trim().is_empty() || inspector.only_changed {
         return;
     }
     let group = GroupSpec {
@@ -388,7 +240,6 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
         list: false,
         role: crate::params::Role::Plain,
     };
-    let project = &mut app.session.project;
     header_ui(ui, &group, "", |ui| {
         row::plain(ui, "Name", |ui| {
             ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")
@@ -415,7 +266,7 @@ mod tests {
 
     /// Draws all groups of a kind in a low panel; returns the painted shapes and their number.
     fn painted(ctx: &egui::Context, model: &mut Model, scroll: f32) -> (String, usize) {
-        let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, vec2(380.0, 300.0)), model.clone());
+        let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, egui::vec2(380.0, 300.0)), model.clone());
         let input = RawInput { screen_rect: Some(area), ..RawInput::default() };
         let mut output = ctx.run_ui(input, |ui| {
             ScrollArea::vertical().auto_shrink(false).vertical_scroll_offset(scroll).show(ui, |ui| {

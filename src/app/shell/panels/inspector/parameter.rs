@@ -1,6 +1,6 @@
 //! The parameter that an intervention sets: its picker, and its declaration for the field of its value.
 
-use super::{Rows, query};
+use super::{query, rows::Rows};
 use crate::{
     app::kit::{text, widgets},
     params::{

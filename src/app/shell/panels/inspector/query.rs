@@ -1,7 +1,7 @@
 //! Query fields: completion, a picker of targets, and validation. An invalid query stays in the field with its reason
 //! and never reaches the document.
 
-use super::Rows;
+use super::rows::Rows;
 use crate::{
     app::{
         document::{features::KindFeatures, filter::QueryContext, selection::Selection},

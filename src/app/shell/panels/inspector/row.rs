@@ -1,11 +1,13 @@
 //! One parameter row, drawn from its declaration: label, slider, value, unit, state dot.
 
 use super::{
-    Rows, choice, distribution,
+    choice, distribution,
     label::{Badge, LONGEST_UNIT, label_ui, tooltip_ui},
     linked,
     number::{self, NumberField, tidy},
-    parameter, query, value_text,
+    parameter, query,
+    rows::Rows,
+    value_text,
 };
 use crate::{
     app::kit::{

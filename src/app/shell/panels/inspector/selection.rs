@@ -1,11 +1,14 @@
 //! The selection card: facts about the selected elements, and actions on them.
 
-use super::actions;
+use super::actions::{self, Forms};
 use crate::{
     app::{
-        document::{command::UiCommand, interventions},
+        document::{command::UiCommand, interventions, open_document::Document, session::Session},
         kit::{icons, text, theme::Tokens, widgets},
-        shell::App,
+        shell::{
+            commands::{Around, CommandState},
+            queue::Queue,
+        },
     },
     sim::{Column, ElementSet},
 };
@@ -15,14 +18,14 @@ use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
 const MAX_COUNTED: usize = 20_000;
 
 /// Whether there is a selection to describe.
-pub fn is_shown(app: &App) -> bool {
-    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+pub fn is_shown(session: &Session) -> bool {
+    let (selection, schema) = (&session.selection, &session.live.schema);
     !selection.elements.is_empty() && schema.set(selection.set).is_some()
 }
 
 /// Draws the card when something is selected.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+pub fn ui(ui: &mut Ui, document: &mut Document, forms: &mut Forms, around: Around<'_>, queue: &mut Queue) {
+    let (selection, schema) = (&document.session.selection, &document.session.live.schema);
     let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
     let (title, elements) = (interventions::title(schema, selection), selection.elements.clone());
     let individuals = selection.individuals.clone();
@@ -39,13 +42,13 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             });
         }
         ui.add_space(4.0);
-        commands_ui(ui, app, queue);
-        actions::ui(ui, app, set.name);
+        commands_ui(ui, &around.with(document), queue);
+        actions::ui(ui, &mut document.session, forms, set.name);
     });
 }
 
 /// Commands on any selection.
-fn commands_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn commands_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         let commands = [
@@ -54,11 +57,11 @@ fn commands_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
             (icons::CROSSHAIR, "Probe", UiCommand::Probe),
             (icons::SELECTION, "Save", UiCommand::SaveSelection),
         ];
-        let params = app.session.project.model.params();
+        let params = state.document.session.project.model.params();
         let offered = commands.into_iter().filter(|(.., command)| interventions::offers(params, command));
         for (glyph, word, command) in offered {
             let button = Button::new((icons::rich(glyph).size(13.0), word));
-            let why_not = command.why_not(app);
+            let why_not = command.why_not(state);
             let response =
                 ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());
             if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {

@@ -1,9 +1,11 @@
 //! A list group as a table in a window of its own: a row per item, a column per field. Cells of a spreadsheet can be pasted.
 
 use super::{
-    Rows, choice,
+    choice,
     number::{self, NumberField},
-    parameter, query, value_text,
+    parameter, query,
+    rows::Rows,
+    value_text,
 };
 use crate::{
     app::kit::{icons, level::Level, text, theme::Tokens, widgets},

@@ -1,39 +1,18 @@
 //! *Run*: the end of a run, the action at the end, and the switch that lets it continue.
 
 use crate::app::{
+    document::{open_document::Document, session::Session},
     kit::{icons, widgets},
-    shell::App,
 };
 use egui::Ui;
 
-impl App {
-    /// Runs or pauses; in playback, plays or stops.
-    pub(crate) fn run_pause(&mut self) {
-        self.workspace.is_home &= self.session.live.running; // a run that starts is shown
-        let runs_again = self.session.runs_again();
-        let live = &mut self.session.live;
-        if live.playback.is_some() {
-            self.toggle_playback();
-        } else if live.running {
-            live.pause();
-        } else if live.is_loaded() || live.progress().is_some() {
-            if runs_again {
-                live.rewind();
-            }
-            live.play();
-        } else {
-            self.session.build(true);
-        }
-    }
-}
-
 /// Tooltip of *Run*: where it pauses, and what happens at the end.
-pub fn hint(app: &App) -> String {
-    let (session, live) = (&app.session, &app.session.live);
+pub fn hint(document: &Document) -> String {
+    let (session, live) = (&document.session, &document.session.live);
     let step = live.clock.step;
     let end = session.project.steps_per_run().and_then(|_| live.next_end(step));
-    let reached = || app.time_text(step as f64);
-    let text = match end.map(|end| app.time_text(end as f64)) {
+    let reached = || document.time_text(step as f64);
+    let text = match end.map(|end| document.time_text(end as f64)) {
         _ if live.playback.is_some() => return "Space".to_owned(),
         _ if session.runs_again() => format!(
             "The run ended at its duration, {}. Run starts again from step 0 and closes a recording in progress. To \
@@ -50,10 +29,10 @@ pub fn hint(app: &App) -> String {
 }
 
 /// The switch *Continuous*; it is part of the document.
-pub fn continuous_ui(ui: &mut Ui, app: &mut App) {
-    let is_recorded = app.session.live.playback.is_some();
-    let has_end = app.planned_end().is_some();
-    let plan = &mut app.session.project.run;
+pub fn continuous_ui(ui: &mut Ui, session: &mut Session) {
+    let is_recorded = session.live.playback.is_some();
+    let has_end = session.project.planned_steps().is_some();
+    let plan = &mut session.project.run;
     let name = match plan.continuous {
         true => "Continuous: Run continues beyond the duration",
         false => "Continuous is off: Run pauses at the duration",

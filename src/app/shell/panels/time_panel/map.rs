@@ -1,7 +1,17 @@
 //! The map of the run, from its oldest step in memory to the present, and its pointer input.
 
-use super::{App, UiCommand, interact_area, paint};
-use crate::app::document::time;
+use super::{TimePanel, interact_area, paint};
+use crate::app::{
+    document::{
+        command::UiCommand,
+        open_document::Document,
+        time::{self, Time},
+    },
+    shell::{
+        commands::{Around, CommandState},
+        queue::Queue,
+    },
+};
 use egui::{PointerButton, Rect, Response, Ui, pos2};
 
 /// Height of the ruler.
@@ -58,60 +68,66 @@ impl Map {
     }
 }
 
-pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiCommand>) {
-    let past = &app.time.past;
+pub(super) fn ui(
+    ui: &mut Ui,
+    document: &mut Document,
+    panel: &mut TimePanel,
+    all: Rect,
+    (around, queue): (Around<'_>, &mut Queue),
+) {
+    let past = &document.time.past;
     let (from, newest) = (past.first() as f64, past.newest() as f64);
     let oldest = past.oldest() as f64;
-    let to = newest.max(from + app.time.axis.line.span.min(10_000.0)).max(from + 20.0);
-    let span_rows = time::rows(&app.time.spans, MAX_SPAN_ROWS).into_iter().max().map_or(1, |row| row + 1);
+    let to = newest.max(from + document.time.axis.line.span.min(10_000.0)).max(from + 20.0);
+    let span_rows = time::rows(&document.time.spans, MAX_SPAN_ROWS).into_iter().max().map_or(1, |row| row + 1);
     let map = Map { all, from, to, span_rows };
     let ruler = interact_area(ui, map.ruler(), "Time cursor");
-    cursor(&ruler, app, &map, (oldest, newest));
-    if !app.time_panel.is_collapsed {
+    cursor(&ruler, &mut document.time, &map, (oldest, newest));
+    if !panel.is_collapsed {
         let body = Rect::from_min_max(map.bands().min, map.spans().max);
         let body = interact_area(ui, body, "Range of time");
-        range(&body, app, &map, (oldest, newest));
-        menu(&body, app, queue);
-        paint::labels_ui(&body, app, &map);
+        range(&body, &mut document.time, &map, (oldest, newest));
+        menu(&body, &around.with(document), queue);
+        paint::labels_ui(&body, document, &map);
     }
-    paint::paint(ui, app, &map);
+    paint::paint(ui, document, panel, &map);
     if let Some(at) = ruler.hover_pos() {
-        paint::chip(ui, app, &map, at.x);
+        paint::chip(ui, document, &map, at.x);
     }
 }
 
 /// The ruler moves the cursor.
-fn cursor(ruler: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)) {
+fn cursor(ruler: &Response, time: &mut Time, map: &Map, (oldest, newest): (f64, f64)) {
     let is_held = ruler.dragged_by(PointerButton::Primary) || ruler.clicked();
     if let Some(at) = ruler.interact_pointer_pos().filter(|_| is_held) {
-        app.time.player.is_playing = false;
-        app.time.axis.scrub(map.step(at.x), oldest, newest);
+        time.player.is_playing = false;
+        time.axis.scrub(map.step(at.x), oldest, newest);
     }
     ruler.ctx.set_cursor_icon(if ruler.hovered() { egui::CursorIcon::ResizeHorizontal } else { return });
 }
 
 /// Drag: select a range. Click: move the cursor. Double click: clear the range.
-fn range(body: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)) {
+fn range(body: &Response, time: &mut Time, map: &Map, (oldest, newest): (f64, f64)) {
     let origin = body.ctx.input(|i| i.pointer.press_origin());
     if let (true, Some(a), Some(b)) = (body.dragged_by(PointerButton::Primary), origin, body.interact_pointer_pos())
         && (a.x - b.x).abs() > 2.0
     {
         let (a, b) = (map.step(a.x), map.step(b.x));
-        app.time.axis.range = Some((a.min(b), a.max(b).min(newest.max(1.0))));
+        time.axis.range = Some((a.min(b), a.max(b).min(newest.max(1.0))));
     } else if body.double_clicked() {
-        app.time.axis.range = None;
+        time.axis.range = None;
     } else if let Some(at) = body.interact_pointer_pos().filter(|_| body.clicked()) {
-        app.time.axis.scrub(map.step(at.x), oldest, newest);
+        time.axis.scrub(map.step(at.x), oldest, newest);
     }
 }
 
-fn menu(body: &Response, app: &App, queue: &mut Vec<UiCommand>) {
+fn menu(body: &Response, state: &CommandState<'_>, queue: &mut Queue) {
     body.context_menu(|ui| {
         for command in
             [UiCommand::ZoomToRange, UiCommand::ClearRange, UiCommand::Loop, UiCommand::PlayPast, UiCommand::GoLive]
         {
-            let why_not = command.why_not(app);
-            let response = ui.add_enabled(why_not.is_none(), egui::Button::new(command.text(app)));
+            let why_not = command.why_not(state);
+            let response = ui.add_enabled(why_not.is_none(), egui::Button::new(command.text(state)));
             if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
                 queue.push(command);
                 ui.close();

@@ -3,20 +3,28 @@
 
 mod map;
 mod paint;
-mod replayed;
 mod stats;
 
 use super::side::Narrow;
 use crate::{
     app::{
-        document::command::UiCommand,
+        document::{
+            command::UiCommand,
+            features::{probes_where, tap},
+            open_document::Document,
+            playback::Playback,
+            time,
+        },
         kit::{self, icons, text, theme::Tokens, widgets},
-        shell::App,
+        shell::{
+            commands::{Around, CommandState},
+            queue::Queue,
+        },
     },
-    sim::TimeBase,
+    engine::SimSchema,
+    sim::Tap,
 };
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
-use replayed::Replayed;
 pub use stats::Stats;
 
 /// Height with event densities.
@@ -37,8 +45,6 @@ pub struct TimePanel {
     /// The smoothed highest density per stream, so that the scale does not jump.
     highest: Vec<f32>,
     stats: Stats,
-    /// The parameters the engine ran with, replayed from its log.
-    replayed: Option<Replayed>,
 }
 
 impl TimePanel {
@@ -50,72 +56,69 @@ impl TimePanel {
     }
 }
 
-/// Draws the panel if a simulation is loaded.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    if !app.session.live.is_loaded() || app.workspace.is_home {
-        return;
-    }
-    app.update_marks();
-    app.play_past(ui);
+/// Draws the panel of a loaded simulation.
+pub fn ui(ui: &mut Ui, document: &mut Document, panel: &mut TimePanel, around: Around<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    app.time_panel.fit(ui.ctx().content_rect().height());
-    let height = if app.time_panel.is_collapsed { RULER_ONLY } else { HEIGHT };
+    panel.fit(ui.ctx().content_rect().height());
+    let height = if panel.is_collapsed { RULER_ONLY } else { HEIGHT };
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(0, 0));
     Panel::bottom("time").exact_size(height).frame(frame).show(ui, |ui| {
         let all = ui.max_rect();
         ui.painter().hline(all.x_range(), all.top() + 0.5, (1.0, t.line));
         let side = Rect::from_min_max(all.min, pos2(all.left() + SIDE, all.bottom()));
-        ui.scope_builder(UiBuilder::new().max_rect(side.shrink2(egui::vec2(10.0, 2.0))), |ui| side_ui(ui, app, queue));
+        ui.scope_builder(UiBuilder::new().max_rect(side.shrink2(egui::vec2(10.0, 2.0))), |ui| {
+            side_ui(ui, document, panel, queue)
+        });
         ui.painter().vline(side.right(), all.y_range(), (1.0, t.line));
         let right = Rect::from_min_max(pos2(side.right() + 8.0, all.top()), pos2(all.right() - 12.0, all.bottom()));
         if right.width() > 60.0 {
-            map::ui(ui, app, right, queue);
+            map::ui(ui, document, panel, right, (around, queue));
         }
     });
 }
 
 /// Play, loop, live; the extent of the history.
-fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+fn side_ui(ui: &mut Ui, document: &Document, panel: &mut TimePanel, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing = egui::vec2(2.0, 1.0);
     ui.horizontal(|ui| {
-        let is_playing = app.time.player.is_playing;
+        let is_playing = document.time.player.is_playing;
         let (glyph, name) =
             if is_playing { (icons::PAUSE, "Pause playback") } else { (icons::PLAY, "Play from cursor") };
         if widgets::icon_toggle(ui, glyph, name, is_playing).clicked() {
             queue.push(UiCommand::PlayPast);
         }
-        let is_looping = app.time.axis.is_looping;
+        let is_looping = document.time.axis.is_looping;
         if widgets::icon_toggle(ui, icons::LOOP, "Loop range", is_looping).clicked() {
             queue.push(UiCommand::Loop);
         }
-        if !app.time.axis.is_recorded {
-            let mut is_live = app.time.axis.cursor().is_none() && app.time.axis.line.follow;
+        if !document.time.axis.is_recorded {
+            let mut is_live = document.time.axis.cursor().is_none() && document.time.axis.line.follow;
             let was = is_live;
-            kit::live_ui(ui, &t, &mut is_live, app.session.live.running);
+            kit::live_ui(ui, &t, &mut is_live, document.session.live.running);
             if is_live && !was {
                 queue.push(UiCommand::GoLive);
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let folded = app.time_panel.is_collapsed;
+            let folded = panel.is_collapsed;
             let (glyph, name) = if folded {
                 (icons::CARET_RIGHT, "Expand the timeline")
             } else {
                 (icons::CARET_DOWN, "Collapse the timeline")
             };
             if widgets::icon_button(ui, glyph, name).clicked() {
-                app.time_panel.is_collapsed = !folded;
+                panel.is_collapsed = !folded;
             }
         });
     });
-    if app.time_panel.is_collapsed {
+    if panel.is_collapsed {
         return;
     }
     let small = |text: String| RichText::new(text).small().color(t.text_sub);
-    ui.label(small(app.kept_text())).on_hover_text(app.memory_text());
-    if app.time.axis.range.is_some() {
-        range_ui(ui, app, queue);
+    ui.label(small(kept_text(document))).on_hover_text(memory_text(document));
+    if document.time.axis.range.is_some() {
+        range_ui(ui, document, panel, queue);
     } else {
         let hint = "Drag: select range";
         ui.label(RichText::new(hint).small().color(Tokens::fade(t.text_sub, 0.7)));
@@ -123,10 +126,10 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 /// The selected range: its duration and its buttons.
-fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+fn range_ui(ui: &mut Ui, document: &Document, panel: &mut TimePanel, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
-    let Some((from, to)) = app.time.axis.range else { return };
-    ui.label(RichText::new(format!("range {}", app.span_text(to - from))).small().color(t.accent));
+    let Some((from, to)) = document.time.axis.range else { return };
+    ui.label(RichText::new(format!("range {}", document.span_text(to - from))).small().color(t.accent));
     ui.horizontal(|ui| {
         let small = |text: &str| egui::Button::new(RichText::new(text).small()).small();
         if ui.add(small("Zoom")).on_hover_text(UiCommand::ZoomToRange.tooltip()).clicked() {
@@ -134,7 +137,7 @@ fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         }
         let button = ui.add(small("Stats")).on_hover_text("Show statistics of the range");
         egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
-            stats::ui(ui, app, (from, to));
+            stats::ui(ui, document, &mut panel.stats, (from, to));
         });
         if ui.add(small("Clear")).on_hover_text(UiCommand::ClearRange.tooltip()).clicked() {
             queue.push(UiCommand::ClearRange);
@@ -143,20 +146,24 @@ fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 /// The banner above the views while the cursor is in the past.
-pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let Some(cursor) = app.time.axis.cursor().filter(|_| app.session.live.is_loaded()) else { return };
+pub fn banner_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
+    let document = state.document;
+    let Some(cursor) = document.time.axis.cursor().filter(|_| document.session.live.is_loaded()) else {
+        return;
+    };
     let t = Tokens::of(ui.ctx());
     let fill = t.panel.lerp_to_gamma(t.warn, if t.dark { 0.16 } else { 0.12 });
     let frame = Frame::new().fill(fill).inner_margin(Margin::symmetric(12, 0));
     Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             // While a run is being read, its last step counts, not the last one read.
-            let last = app.session.live.playback.as_ref().map_or(0, |run| run.last);
-            let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest().max(last) as f64));
-            match &app.session.live.playback {
+            let last = document.session.live.playback.as_ref().map_or(0, |run| run.last);
+            let (at, of) =
+                (document.time_text(cursor), document.time_text(document.time.past.newest().max(last) as f64));
+            match &document.session.live.playback {
                 Some(run) => {
-                    recording_ui(ui, app, run, (&at, &of), queue);
-                    continue_ui(ui, app, queue);
+                    recording_ui(ui, state, run, (&at, &of), queue);
+                    continue_ui(ui, state, queue);
                 }
                 None => {
                     ui.label(RichText::new(format!("Viewing {at} of {of}")).color(t.text_strong));
@@ -166,7 +173,7 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                     }
                 }
             }
-            let note = app.state_note(cursor);
+            let note = state_note(document, cursor);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 ui.add(egui::Label::new(widgets::sub(ui, note).small()).truncate());
             });
@@ -175,8 +182,8 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 /// Continues the shown run from the checkpoint before the time cursor.
-fn continue_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
-    let (t, command) = (Tokens::of(ui.ctx()), app.checkpoint_at_cursor());
+fn continue_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
+    let (t, command) = (Tokens::of(ui.ctx()), state.document.checkpoint_at_cursor());
     let ink = if command.is_some() { t.warn } else { t.text_sub };
     let link = egui::Link::new(RichText::new("Continue from here").color(ink));
     let response = ui.add_enabled(command.is_some(), link);
@@ -184,19 +191,13 @@ fn continue_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         response.on_disabled_hover_text("The run has no checkpoint at or before the time cursor");
         return;
     };
-    if response.on_hover_text(format!("{}. {}", command.text(app), command.tooltip())).clicked() {
+    if response.on_hover_text(format!("{}. {}", command.text(state), command.tooltip())).clicked() {
         queue.push(command);
     }
 }
 
 /// Controls for displayed data of a simulation that is not running.
-fn recording_ui(
-    ui: &mut Ui,
-    app: &App,
-    run: &crate::app::document::playback::Playback,
-    (at, of): (&str, &str),
-    queue: &mut Vec<UiCommand>,
-) {
+fn recording_ui(ui: &mut Ui, state: &CommandState<'_>, run: &Playback, (at, of): (&str, &str), queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.label(icons::rich(icons::FLASK).color(t.warn));
     ui.label(RichText::new(format!("Playback of {}: {at} of {of}", run.name())).color(t.text_strong));
@@ -210,160 +211,69 @@ fn recording_ui(
             queue.push(command);
         }
     };
-    let name = UiCommand::Rebuild.text(app);
-    let Some((n_applied, n_edits)) = app.session.counts_in_force().filter(|(_, n_edits)| *n_edits > 0) else {
+    let name = UiCommand::Rebuild.text(state);
+    let Some((n_applied, n_edits)) = state.document.session.counts_in_force().filter(|(_, n_edits)| *n_edits > 0)
+    else {
         return link(ui, &name, "Builds the simulation of the recorded project, at step 0", UiCommand::Rebuild);
     };
     let edits = text::plural(n_edits, "edit", "edits");
     let hint = "Parameters, groups and stimuli are shown as they were at the cursor";
     ui.label(widgets::sub(ui, format!("{n_applied} of {edits} applied")).small()).on_hover_text(hint);
     let again = UiCommand::RerunRecorded;
-    if again.why_not(app).is_none() {
-        link(ui, &again.text(app), again.tooltip(), again.clone());
+    if again.why_not(state).is_none() {
+        link(ui, &again.text(state), again.tooltip(), again.clone());
     }
     let hint = "Builds the simulation with the values at the cursor, at step 0: edits of the run are not repeated";
     link(ui, &name, hint, UiCommand::Rebuild);
 }
 
-impl App {
-    /// The time of the step that is shown at a place of the time axis, the last one before it.
-    pub(crate) fn time_text(&self, place: f64) -> String {
-        let (live, step) = (&self.session.live, place.floor());
-        // Without a simulation the clock has no base.
-        let base = if live.is_loaded() { live.clock.base } else { self.session.project.model.time_base() };
-        if base.is_count() {
-            return format!("{} {}", text::count(step as u64), base.name(step as u64));
+/// The extent of the history.
+fn kept_text(document: &Document) -> String {
+    let past = &document.time.past;
+    let span = |steps: u64| document.span_text(steps as f64);
+    match past.newest().saturating_sub(past.oldest()) {
+        single if single < past.seen() => {
+            format!("{} · single events for the last {}", span(past.seen()), span(single))
         }
-        let per_step = base.per_step();
-        let last = live.playback.as_ref().map_or(0, |run| run.last);
-        let newest = step.max(self.time.past.newest().max(last) as f64) * per_step;
-        text::localised(kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step))
-    }
-
-    /// Formats a number of steps as a duration.
-    fn span_text(&self, steps: f64) -> String {
-        let base = self.session.live.clock.base;
-        kit::steps(if base.is_count() { steps.round() } else { steps }, base)
-    }
-
-    /// The extent of the history.
-    fn kept_text(&self) -> String {
-        let past = &self.time.past;
-        let span = |steps: u64| self.span_text(steps as f64);
-        match past.newest().saturating_sub(past.oldest()) {
-            single if single < past.seen() => {
-                format!("{} · single events for the last {}", span(past.seen()), span(single))
-            }
-            all => format!("{} in memory", span(all)),
-        }
-    }
-
-    fn memory_text(&self) -> String {
-        use crate::app::{document::time, kit::text::bytes};
-        let past = &self.time.past;
-        let n_spikes: usize = past.trains().map(|(_, t)| t.history.len()).sum();
-        let every = self.span_text(past.fields.every() as f64);
-        let fields = match past.fields.n_bytes() {
-            0 => "no fields in memory".to_owned(),
-            n => format!("field states every {every}, {}", bytes(n as u64)),
-        };
-        format!(
-            "Density since the start, single events for the newest part, counts in bins that widen with their age before. {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
-            bytes(past.n_bytes() as u64),
-            kit::thousands(n_spikes as u64),
-            kit::thousands(time::spikes::limit() as u64),
-            bytes(time::spikes::limit() as u64 * 8),
-            bytes(time::FIELDS_CAPACITY as u64),
-        )
-    }
-
-    /// The step of the displayed field states.
-    fn state_note(&self, cursor: f64) -> String {
-        let schema = &self.session.live.schema;
-        let is_kept = |id: usize| {
-            let shape = schema.probes[id].shape;
-            shape.is_state() && shape.meaning() != Some(crate::sim::Meaning::TimeSince)
-        };
-        let fields = &self.time.past.fields;
-        let kept = (0..schema.probes.len()).filter(|id| is_kept(*id));
-        let newest = kept.filter_map(|id| fields.at(id as u16, cursor as u64)).map(|(step, _)| step).max();
-        newest.map_or_else(String::new, |step| format!("Fields at {}", self.time_text(step as f64)))
-    }
-
-    /// Updates the declared interventions and the applied edits.
-    fn update_marks(&mut self) {
-        let live = &self.session.live;
-        let model = &self.session.project.model;
-        self.time.disabled_stimuli = crate::app::document::interventions::disabled_stimuli(model.params());
-        let secs = live.clock.base.per_step().max(f64::MIN_POSITIVE);
-        let run = live.run_log().filter(|run| run.project.model.name() == model.name());
-        let Some(run) = run else {
-            self.time.spans = crate::app::document::interventions::spans(model.params(), secs);
-            self.time.edits.clear();
-            self.time_panel.replayed = None;
-            return;
-        };
-        let is_other = |r: &Replayed| r.n_done > run.log.len() || r.secs != secs || r.began != run.project.model;
-        if self.time_panel.replayed.as_ref().is_none_or(is_other) {
-            self.time_panel.replayed = Some(Replayed::new(run.project.model.clone(), secs));
-            self.time.edits.clear();
-        }
-        let Some(replayed) = &mut self.time_panel.replayed else { return };
-        if replayed.n_done < run.log.len() || self.time.edits.len() != run.log.len() {
-            self.time.edits.truncate(replayed.n_done);
-            self.time.edits.extend(replayed.catch_up(&run.log));
-        }
-        self.time.spans = replayed.acted.spans();
-    }
-
-    /// Moves the cursor during playback, at the run's speed or in real time.
-    fn play_past(&mut self, ui: &Ui) {
-        if !self.time.player.is_playing {
-            return;
-        }
-        let speed = if self.session.project.run.speed > 0.0 { self.session.project.run.speed } else { 1.0 };
-        let secs = f64::from(ui.input(|i| i.unstable_dt.min(0.25))) * speed;
-        let steps = match self.session.live.clock.base {
-            TimeBase::Count { .. } => secs * STEPS_PER_SEC,
-            TimeBase::Seconds { per_step } => secs / per_step.max(1e-9),
-        };
-        if self.time.play(steps) {
-            ui.ctx().request_repaint();
-        }
-    }
-
-    /// Moves the cursor by steps, from the live edge if there is no cursor.
-    pub(crate) fn move_cursor(&mut self, steps: f64) {
-        let (oldest, now) = (self.time.past.oldest() as f64, self.time.past.newest() as f64);
-        let from = self.time.axis.cursor().unwrap_or(now);
-        self.time.player.is_playing = false;
-        self.time.axis.scrub(from + steps, oldest, now);
-    }
-
-    /// Starts playback at the cursor, at the start of the range or at the oldest step; or stops it.
-    pub(crate) fn toggle_playback(&mut self) {
-        let is_playing = &mut self.time.player.is_playing;
-        *is_playing = !*is_playing;
-        let is_at_end = self.time.axis.cursor().is_none_or(|at| at >= self.time.past.newest() as f64);
-        if *is_playing && is_at_end {
-            let start = self.time.axis.range.map_or(self.time.past.oldest() as f64, |(from, _)| from);
-            self.time.axis.set_cursor(start);
-        }
+        all => format!("{} in memory", span(all)),
     }
 }
 
-/// Playback speed where steps have no duration, steps per second.
-const STEPS_PER_SEC: f64 = 100.0;
+fn memory_text(document: &Document) -> String {
+    let past = &document.time.past;
+    let n_spikes: usize = past.trains().map(|(_, t)| t.history.len()).sum();
+    let every = document.span_text(past.fields.every() as f64);
+    let fields = match past.fields.n_bytes() {
+        0 => "no fields in memory".to_owned(),
+        n => format!("field states every {every}, {}", text::bytes(n as u64)),
+    };
+    format!(
+        "Density since the start, single events for the newest part, counts in bins that widen with their age before. {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
+        text::bytes(past.n_bytes() as u64),
+        kit::thousands(n_spikes as u64),
+        kit::thousands(time::spikes::limit() as u64),
+        text::bytes(time::spikes::limit() as u64 * 8),
+        text::bytes(time::FIELDS_CAPACITY as u64),
+    )
+}
+
+/// The step of the displayed field states.
+fn state_note(document: &Document, cursor: f64) -> String {
+    let schema = &document.session.live.schema;
+    let is_kept = |id: usize| {
+        let shape = schema.probes[id].shape;
+        shape.is_state() && shape.meaning() != Some(crate::sim::Meaning::TimeSince)
+    };
+    let fields = &document.time.past.fields;
+    let kept = (0..schema.probes.len()).filter(|id| is_kept(*id));
+    let newest = kept.filter_map(|id| fields.at(id as u16, cursor as u64)).map(|(step, _)| step).max();
+    newest.map_or_else(String::new, |step| format!("Fields at {}", document.time_text(step as f64)))
+}
 
 /// The subscription of the panel: all event streams.
-pub fn taps(app: &App) -> Vec<crate::sim::Tap> {
-    if app.pacing.updates_are_off {
-        return vec![];
-    }
+pub fn taps(schema: &SimSchema) -> Vec<Tap> {
     let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });
-    crate::app::document::features::probes_where(&app.session.live.schema, is_events)
-        .map(|(id, _)| crate::app::document::features::tap(id))
-        .collect()
+    probes_where(schema, is_events).map(|(id, _)| tap(id)).collect()
 }
 
 /// A named interactive area.

@@ -1,51 +1,55 @@
 //! Painting of the time panel.
 
-use super::{App, map::Map};
+use super::{TimePanel, map::Map};
 use crate::{
     app::{
-        document::{features::probes_where, time},
+        document::{
+            features::probes_where,
+            open_document::Document,
+            time::{self, Time},
+        },
         kit::{self, theme::Tokens},
     },
-    sim::Shape,
+    sim::{Shape, TimeBase},
 };
 use egui::{Align2, Mesh, Painter, Rect, Response, Shape as Drawn, Stroke, Ui, pos2, vec2};
 
 /// Smoothing factor of the scale, per frame.
 const SMOOTH: f32 = 0.2;
 
-pub(super) fn paint(ui: &Ui, app: &mut App, map: &Map) {
+pub(super) fn paint(ui: &Ui, document: &Document, panel: &mut TimePanel, map: &Map) {
     let t = Tokens::of(ui.ctx());
     let painter = ui.painter_at(map.all.expand2(vec2(8.0, 0.0)));
-    if !app.time_panel.is_collapsed {
+    if !panel.is_collapsed {
         painter.rect_filled(map.bands(), 0.0, t.canvas);
-        bands(ui, &painter, app, map, &t);
-        spans(&painter, app, map, &t, &kit::small(ui));
+        bands(ui, &painter, document, &mut panel.highest, (map, &t));
+        spans(&painter, &document.time, map, &t, &kit::small(ui));
     }
-    window(&painter, app, map, &t);
-    ruler(ui, &painter, app, map, &t);
-    marks(&painter, app, map, &t);
+    window(&painter, &document.time, map, &t);
+    ruler(ui, &painter, document.session.live.clock.base, map, &t);
+    marks(&painter, &document.time, map, &t);
 }
 
 /// One density lane per event stream: a bucket per point, single events stay visible.
-fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
+fn bands(ui: &Ui, painter: &Painter, document: &Document, shown: &mut Vec<f32>, (map, t): (&Map, &Tokens)) {
     let area = map.bands();
-    let streams: Vec<_> = probes_where(&app.session.live.schema, |s| matches!(s, Shape::Spikes { .. })).collect();
+    let streams: Vec<_> = probes_where(&document.session.live.schema, |s| matches!(s, Shape::Spikes { .. })).collect();
     if streams.is_empty() {
         let hint = "No event streams: marks and interventions appear here";
         painter.text(area.center(), Align2::CENTER_CENTER, hint, kit::small(ui), t.text_sub);
     }
-    app.time_panel.highest.resize(streams.len(), 0.0);
+    shown.resize(streams.len(), 0.0);
     let height = area.height() / streams.len().max(1) as f32;
     for (i, (id, spec)) in streams.iter().enumerate() {
         let top = area.top() + height * i as f32;
         let lane = Rect::from_min_max(pos2(area.left(), top + 2.0), pos2(area.right(), top + height - 1.0));
-        let gaps = app.time.past.gaps(*id, map.from, map.to);
+        let gaps = document.time.past.gaps(*id, map.from, map.to);
         time::paint::not_recorded(painter, lane, &gaps, t, |step| map.x(step));
-        if let Some(train) = app.time.past.train(*id) {
+        if let Some(train) = document.time.past.train(*id) {
             let n = lane.width() as usize;
             let density = train.density.buckets(map.from, map.to, n, train.end as f64);
             let highest = density.iter().copied().fold(0.0, f32::max);
-            let shown = &mut app.time_panel.highest[i];
+            let shown = &mut shown[i];
             *shown += (highest - *shown) * if *shown == 0.0 { 1.0 } else { SMOOTH };
             if (highest - *shown).abs() > 0.01 * highest {
                 ui.ctx().request_repaint();
@@ -60,7 +64,7 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
             }
             painter.add(mesh);
         }
-        if streams.len() > 1 || train_is_empty(app, *id) {
+        if streams.len() > 1 || document.time.past.train(*id).is_none_or(|t| t.history.is_empty()) {
             let name = painter.layout_no_wrap(spec.label().into_owned(), kit::small(ui), t.text_sub);
             let at = lane.left_top() + vec2(4.0, 0.0);
             painter.rect_filled(
@@ -73,15 +77,11 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
     }
 }
 
-fn train_is_empty(app: &App, id: u16) -> bool {
-    app.time.past.train(id).is_none_or(|t| t.history.is_empty())
-}
-
 /// Stimuli and silencing, each a bar with its name.
-fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontId) {
-    let rows = time::rows(&app.time.spans, map.span_rows);
+fn spans(painter: &Painter, time: &Time, map: &Map, t: &Tokens, font: &egui::FontId) {
+    let rows = time::rows(&time.spans, map.span_rows);
     let mut free = vec![map.spans().left(); map.span_rows.max(1)];
-    for (span, row) in app.time.spans.iter().zip(rows) {
+    for (span, row) in time.spans.iter().zip(rows) {
         let (lane, free) = (map.span_row(row), &mut free[row]);
         let (left, right) =
             (map.x(span.from.max(span.since)).max(lane.left()), map.x(span.to.min(map.to)).min(lane.right()));
@@ -105,19 +105,19 @@ fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontI
 }
 
 /// The visible times and the selected range.
-fn window(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
+fn window(painter: &Painter, time: &Time, map: &Map, t: &Tokens) {
     let body = Rect::from_min_max(map.ruler().min, map.all.max);
     let across = |from: f64, to: f64| {
         let (left, right) = (map.x(from).max(body.left()), map.x(to).min(body.right()));
         Rect::from_min_max(pos2(left, body.top()), pos2(right.max(left + 1.0), body.bottom()))
     };
-    let line = &app.time.axis.line;
+    let line = &time.axis.line;
     if line.t1 > map.from && line.t0 < map.to {
         let ruler = map.ruler();
         let rect = across(line.t0, line.t1).with_min_y(ruler.bottom() - 4.0).with_max_y(ruler.bottom());
         painter.rect_filled(rect, 1.0, t.text_sub.gamma_multiply(0.55));
     }
-    if let Some((from, to)) = app.time.axis.range {
+    if let Some((from, to)) = time.axis.range {
         let rect = across(from, to);
         painter.rect_filled(rect, 0.0, t.accent.gamma_multiply(0.16));
         for x in [rect.left(), rect.right()] {
@@ -126,10 +126,10 @@ fn window(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
     }
 }
 
-fn ruler(ui: &Ui, painter: &Painter, app: &App, map: &Map, t: &Tokens) {
+fn ruler(ui: &Ui, painter: &Painter, base: TimeBase, map: &Map, t: &Tokens) {
     let (ruler, font) = (map.ruler(), kit::mono(ui));
-    let secs = app.session.live.clock.base.per_step().max(f64::MIN_POSITIVE);
-    let unit = kit::TimeUnit::of(app.session.live.clock.base, map.to * secs, (map.to - map.from) * secs);
+    let secs = base.per_step().max(f64::MIN_POSITIVE);
+    let unit = kit::TimeUnit::of(base, map.to * secs, (map.to - map.from) * secs);
     let scale = secs * unit.scale;
     let marks = kit::ticks(map.from * scale, map.to * scale, (ruler.width() / 110.0) as usize);
     let digits = kit::tick_digits(&marks);
@@ -146,9 +146,9 @@ fn ruler(ui: &Ui, painter: &Painter, app: &App, map: &Map, t: &Tokens) {
 }
 
 /// Edits, the live edge and the cursor.
-fn marks(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
+fn marks(painter: &Painter, time: &Time, map: &Map, t: &Tokens) {
     let ruler = map.ruler();
-    for edit in &app.time.edits {
+    for edit in &time.edits {
         let x = map.x(edit.step as f64);
         if map.all.x_range().contains(x) {
             let (top, size) = (ruler.bottom() - 1.0, 4.0);
@@ -156,9 +156,9 @@ fn marks(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
             painter.add(Drawn::convex_polygon(tip, t.accent, Stroke::NONE));
         }
     }
-    let live = map.x(app.time.past.newest() as f64);
+    let live = map.x(time.past.newest() as f64);
     painter.vline(live, map.all.y_range(), (1.0, t.live.gamma_multiply(0.8)));
-    if let Some(cursor) = app.time.axis.cursor() {
+    if let Some(cursor) = time.axis.cursor() {
         let x = map.x(cursor);
         painter.vline(x, map.all.y_range(), (1.5, t.accent));
         let knob = Rect::from_center_size(pos2(x, ruler.top() + 7.0), vec2(9.0, 11.0));
@@ -167,10 +167,10 @@ fn marks(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
 }
 
 /// The label of the time under the pointer.
-pub(super) fn chip(ui: &Ui, app: &App, map: &Map, x: f32) {
+pub(super) fn chip(ui: &Ui, document: &Document, map: &Map, x: f32) {
     let t = Tokens::of(ui.ctx());
     let painter = ui.painter();
-    let galley = painter.layout_no_wrap(app.time_text(map.step(x)), kit::mono(ui), t.text_strong);
+    let galley = painter.layout_no_wrap(document.time_text(map.step(x)), kit::mono(ui), t.text_strong);
     let half = galley.size().x * 0.5 + 5.0;
     let middle = x.clamp(map.all.left() + half, map.all.right() - half);
     let chip = Rect::from_center_size(pos2(middle, map.ruler().top() + 11.0), galley.size() + vec2(10.0, 3.0));
@@ -179,13 +179,13 @@ pub(super) fn chip(ui: &Ui, app: &App, map: &Map, x: f32) {
 }
 
 /// Tooltip: edits near the pointer, and interventions under it.
-pub(super) fn labels_ui(body: &Response, app: &App, map: &Map) {
+pub(super) fn labels_ui(body: &Response, document: &Document, map: &Map) {
     let Some(at) = body.hover_pos().filter(|_| !body.dragged()) else { return };
     let step = map.step(at.x);
-    let mut lines = vec![app.time_text(step)];
-    let near = app.time.edits.iter().filter(|e| (map.x(e.step as f64) - at.x).abs() < 6.0);
-    lines.extend(near.take(6).map(|e| format!("{} · {}", app.time_text(e.step as f64), e.label)));
-    let over = app.time.spans.iter().filter(|s| s.start() <= step && step < s.to);
+    let mut lines = vec![document.time_text(step)];
+    let near = document.time.edits.iter().filter(|e| (map.x(e.step as f64) - at.x).abs() < 6.0);
+    lines.extend(near.take(6).map(|e| format!("{} · {}", document.time_text(e.step as f64), e.label)));
+    let over = document.time.spans.iter().filter(|s| s.start() <= step && step < s.to);
     lines.extend(over.take(6).map(|s| s.label.clone()));
     body.clone().on_hover_text_at_pointer(lines.join("\n"));
 }

@@ -1,9 +1,8 @@
 //! Counts of the selected range, computed on the pool.
 
-use super::App;
 use crate::{
     app::{
-        document::{features::probes_where, time::spikes::between},
+        document::{features::probes_where, open_document::Document, time::spikes::between},
         kit::{self, pool, theme::Tokens},
         views::rate,
     },
@@ -46,15 +45,15 @@ fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
 }
 
 impl Stats {
-    fn update(&mut self, ctx: &egui::Context, app: &App, key: TimeStatsKey) {
+    fn update(&mut self, ctx: &egui::Context, document: &Document, key: TimeStatsKey) {
         if let Some(counted) = self.pool_job.poll() {
             self.shown = Some(counted);
         }
         if !self.pool_job.is_free(&key) || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
             return;
         }
-        let schema = &app.session.live.schema;
-        let parts: Vec<_> = app
+        let schema = &document.session.live.schema;
+        let parts: Vec<_> = document
             .time
             .past
             .trains()
@@ -73,19 +72,18 @@ impl Stats {
     }
 }
 
-pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
+pub(super) fn ui(ui: &mut Ui, document: &Document, stats: &mut Stats, (from, to): (f64, f64)) {
     let t = Tokens::of(ui.ctx());
-    let sequence = app.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
+    let sequence = document.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
     // Later spikes do not change a past range.
-    let complete_to = app.time.past.complete_to(app.time.past.newest());
+    let complete_to = document.time.past.complete_to(document.time.past.newest());
     let sequence = if to < complete_to as f64 { 0 } else { sequence };
-    let mut stats = std::mem::take(&mut app.time_panel.stats);
-    stats.update(ui.ctx(), app, (from as u64, to.ceil() as u64, sequence));
+    stats.update(ui.ctx(), document, (from as u64, to.ceil() as u64, sequence));
     ui.set_width(240.0);
-    ui.label(RichText::new(format!("{} to {}", app.time_text(from), app.time_text(to))).color(t.text_strong));
-    let base = app.session.live.clock.base;
+    ui.label(RichText::new(format!("{} to {}", document.time_text(from), document.time_text(to))).color(t.text_strong));
+    let base = document.session.live.clock.base;
     let shown = stats.shown.as_ref().map_or(&[][..], |(_, counted)| counted);
-    let schema = &app.session.live.schema;
+    let schema = &document.session.live.schema;
     for (id, spec) in probes_where(schema, |s| matches!(s, Shape::Spikes { .. })) {
         let Some((_, figures)) = shown.iter().find(|(of, _)| *of == id) else { continue };
         let Shape::Spikes { over } = spec.shape else { continue };
@@ -110,7 +108,6 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
     if stats.pool_job.is_busy() {
         ui.spinner();
     }
-    app.time_panel.stats = stats;
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! The lists of the document: named groups, stimuli and others. Items are renamed, duplicated, deleted and enabled.
 
-use super::{leaf, section};
+use super::{Outline, leaf, section};
 use crate::{
     app::{
-        document::{command::UiCommand, interventions, items},
-        kit::{icons, level::Level, widgets},
+        document::{command::UiCommand, interventions, items, open_document::Document},
+        kit::{icons, widgets},
         shell::{
-            App,
-            panels::{inspector, sets},
+            commands::{Around, CommandState},
+            panels::{
+                inspector,
+                sets::{self, Sets},
+            },
+            queue::{Queue, ShellRequest},
         },
     },
     params::{Change, ParamId, Params, Role, Value},
@@ -18,33 +22,37 @@ use egui::{Button, Id, Response, TextEdit, Ui};
 pub type Item = (usize, usize);
 
 /// Every list group of the kind.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let groups = app.session.project.model.params().groups();
+pub fn ui(
+    ui: &mut Ui,
+    document: &mut Document,
+    (tree, sets): (&mut Outline, &mut Sets),
+    around: Around<'_>,
+    queue: &mut Queue,
+) {
+    let groups = document.session.project.model.params().groups();
     for (g, group) in groups.iter().enumerate().filter(|(_, g)| g.list) {
-        let n = app.session.project.model.params().len(g as u8);
+        let n = document.session.project.model.params().len(g as u8);
         let title = group.label();
-        let wanted: Vec<usize> = (0..n)
-            .filter(|i| app.outline.wants(&items::item_name(app.session.project.model.params(), g, *i)))
-            .collect();
-        if app.outline.is_filtered() && wanted.is_empty() {
+        let wanted: Vec<usize> =
+            (0..n).filter(|i| tree.wants(&items::item_name(document.session.project.model.params(), g, *i))).collect();
+        if tree.is_filtered() && wanted.is_empty() {
             continue;
         }
         section(ui, &title, &n.to_string(), |ui| {
             for item in wanted {
                 match group.role {
-                    Role::Selections => sets::row_ui(ui, app, g, item),
-                    _ => item_ui(ui, app, (g, item), queue),
+                    Role::Selections => sets::row_ui(ui, &mut document.session, sets, (g, item), queue),
+                    _ => item_ui(ui, document, (tree, sets), (g, item), around, queue),
                 }
             }
-            if app.outline.is_filtered() {
+            if tree.is_filtered() {
                 return;
             }
             if leaf(ui, icons::PLUS, &format!("Add {}", items::item_noun(*group).to_lowercase()), false, |_| {})
                 .clicked()
             {
-                inspector::add_item(app.session.project.model.params_mut(), g);
-                app.panels.inspector = true;
-                app.inspector.show_group(group.name);
+                inspector::add_item(document.session.project.model.params_mut(), g);
+                queue.ask(ShellRequest::ShowGroup(group.name));
             }
         });
     }
@@ -55,11 +63,18 @@ fn field(params: &dyn Params, (group, item): Item, role: Role) -> Option<ParamId
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 
-fn item_ui(ui: &mut Ui, app: &mut App, at: Item, queue: &mut Vec<UiCommand>) {
-    if app.outline.renaming.as_ref().is_some_and(|(item, _)| *item == at) {
-        return rename_ui(ui, app, at);
+fn item_ui(
+    ui: &mut Ui,
+    document: &mut Document,
+    (tree, sets): (&mut Outline, &mut Sets),
+    at: Item,
+    around: Around<'_>,
+    queue: &mut Queue,
+) {
+    if tree.renaming.as_ref().is_some_and(|(item, _)| *item == at) {
+        return rename_ui(ui, tree, at, document.session.project.model.params_mut());
     }
-    let params = app.session.project.model.params_mut();
+    let params = document.session.project.model.params_mut();
     let name = items::item_name(params, at.0, at.1);
     let mut enabled = field(params, at, Role::Enabled).map(|id| (id, params.get(id) == Value::Bool(true)));
     let (glyph, before) = (glyph(params, at), enabled);
@@ -75,30 +90,29 @@ fn item_ui(ui: &mut Ui, app: &mut App, at: Item, queue: &mut Vec<UiCommand>) {
     if let (true, Some((id, on))) = (before != enabled, enabled) {
         params.set(&Change { id, value: Value::Bool(on) });
     }
-    if app.outline.selected == Some(at) {
+    if tree.selected == Some(at) {
         super::mark(ui, response.rect);
     }
     if response.clicked() || response.secondary_clicked() {
-        app.sets.forget();
-        app.outline.selected = Some(at);
+        sets.forget();
+        tree.selected = Some(at);
     }
     if response.clicked() {
-        let group = app.session.project.model.params().groups()[at.0].name;
-        app.panels.inspector = true;
-        app.inspector.show_group(group);
+        let group = document.session.project.model.params().groups()[at.0].name;
+        queue.ask(ShellRequest::ShowGroup(group));
     }
     if response.double_clicked() {
         queue.push(UiCommand::Rename);
     }
-    menu(&response, app, queue);
+    menu(&response, &around.with(document), queue);
 }
 
-fn menu(response: &Response, app: &App, queue: &mut Vec<UiCommand>) {
+fn menu(response: &Response, state: &CommandState<'_>, queue: &mut Queue) {
     response.context_menu(|ui| {
         ui.set_min_width(150.0);
         for command in [UiCommand::Rename, UiCommand::Duplicate, UiCommand::Delete] {
-            let keys = app.keymap.text(ui.ctx(), &command);
-            let button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app))).shortcut_text(keys);
+            let keys = state.around.keymap.text(ui.ctx(), &command);
+            let button = Button::new((icons::rich(command.icon()).size(13.0), command.text(state))).shortcut_text(keys);
             if ui.add(button).clicked() {
                 queue.push(command);
                 ui.close();
@@ -107,8 +121,8 @@ fn menu(response: &Response, app: &App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
-    let Some((_, typed)) = &mut app.outline.renaming else { return };
+fn rename_ui(ui: &mut Ui, tree: &mut Outline, at: Item, params: &mut dyn Params) {
+    let Some((_, typed)) = &mut tree.renaming else { return };
     let field_id = Id::unique("rename in the tree");
     let editor = TextEdit::singleline(typed).id(field_id).desired_width(ui.available_width() - 40.0);
     let response = ui.horizontal(|ui| {
@@ -118,8 +132,7 @@ fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
     let response = response.inner;
     if response.lost_focus() {
         let cancelled = ui.input(|i| i.key_pressed(egui::Key::Escape));
-        let name = app.outline.renaming.take().map(|(_, typed)| typed.trim().to_owned()).unwrap_or_default();
-        let params = app.session.project.model.params_mut();
+        let name = tree.renaming.take().map(|(_, typed)| typed.trim().to_owned()).unwrap_or_default();
         if let (false, false, Some(id)) = (cancelled, name.is_empty(), field(params, at, Role::Name)) {
             params.set(&Change { id, value: Value::Text(name) });
         }
@@ -138,38 +151,32 @@ fn glyph(params: &dyn Params, at: Item) -> &'static str {
     }
 }
 
-impl App {
-    /// The selected item, while it exists.
-    pub(crate) fn tree_item(&self) -> Option<Item> {
-        let params = self.session.project.model.params();
-        self.outline.selected.filter(|_| !self.sets.is_chosen()).filter(|(g, item)| *item < params.len(*g as u8))
+impl Outline {
+    /// The selected item, while it exists and no named selection is chosen.
+    pub fn item(&self, sets: &Sets, params: &dyn Params) -> Option<Item> {
+        self.selected.filter(|_| !sets.is_chosen()).filter(|(g, item)| *item < params.len(*g as u8))
     }
 
-    /// Starts renaming the selected item.
-    pub(crate) fn rename_item(&mut self) {
-        let params = self.session.project.model.params();
-        self.outline.renaming = self.tree_item().map(|at| (at, items::item_name(params, at.0, at.1)));
-        self.panels.tree = true;
+    /// Starts renaming an item.
+    pub fn rename(&mut self, item: Option<Item>, params: &dyn Params) {
+        self.renaming = item.map(|at| (at, items::item_name(params, at.0, at.1)));
     }
 
-    /// Duplicates the selected item.
-    pub(crate) fn duplicate_item(&mut self) {
-        let Some((group, item)) = self.tree_item() else { return };
-        let (params, id) = (self.session.project.model.params_mut(), ParamId::list(group));
+    /// Duplicates an item.
+    pub fn duplicate(&mut self, (group, item): Item, params: &mut dyn Params) {
+        let id = ParamId::list(group);
         if let Value::Rows(mut rows) = params.get(id) {
             rows.insert(item + 1, rows[item].clone());
             params.set(&Change { id, value: Value::Rows(rows) });
         }
-        self.outline.selected = Some((group, item + 1));
+        self.selected = Some((group, item + 1));
     }
 
-    /// Deletes the selected item; undo restores it.
-    pub(crate) fn delete_item(&mut self) {
-        let Some((group, item)) = self.tree_item() else { return };
-        let params = self.session.project.model.params_mut();
+    /// Deletes an item and returns its name; undo restores it.
+    pub fn delete(&mut self, (group, item): Item, params: &mut dyn Params) -> String {
         let name = items::item_name(params, group, item);
         items::remove_item(params, group, item);
-        self.outline.selected = None;
-        self.notify(Level::Info, format!("Deleted “{name}”. Undo restores it"));
+        self.selected = None;
+        name
     }
 }

@@ -5,11 +5,15 @@ mod lists;
 use super::inspector;
 use crate::{
     app::{
-        document::command::UiCommand,
+        document::{command::UiCommand, open_document::Document, session::Session},
         kit::{focus, icons, text, theme::Tokens, widgets},
-        shell::App,
+        shell::{
+            commands::{Around, CommandState},
+            panels::sets::Sets,
+            queue::Queue,
+        },
     },
-    params::{ParamId, Value, ValueType},
+    params::{ParamId, Params, Value, ValueType},
     sim::{MemoryReport, Shape},
 };
 use egui::{
@@ -38,21 +42,27 @@ impl Outline {
 }
 
 /// Draws the content of the panel.
-pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+pub fn ui(
+    ui: &mut Ui,
+    document: &mut Document,
+    (tree, sets): (&mut Outline, &mut Sets),
+    around: Around<'_>,
+    queue: &mut Queue,
+) {
     inspector::panel_head(ui, "Project", |_| {});
     Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
-        let field = TextEdit::singleline(&mut app.outline.filter).hint_text("Filter").id(focus::filter_id("tree"));
+        let field = TextEdit::singleline(&mut tree.filter).hint_text("Filter").id(focus::filter_id("tree"));
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter the project");
     });
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
-        if !app.outline.is_filtered() {
-            model_ui(ui, app);
+        if !tree.is_filtered() {
+            model_ui(ui, &document.session);
         }
-        lists::ui(ui, app, queue);
-        probes_ui(ui, app);
-        runs_ui(ui, app, queue);
-        data_ui(ui, app);
+        lists::ui(ui, document, (tree, sets), around, queue);
+        probes_ui(ui, &mut document.session);
+        runs_ui(ui, tree, &around.with(document), queue);
+        data_ui(ui, document.session.project.model.params());
         ui.add_space(12.0);
     });
 }
@@ -115,9 +125,9 @@ fn number(ui: &mut Ui, n: impl Into<String>) {
     ui.label(widgets::sub(ui, n).monospace().size(11.0));
 }
 
-fn model_ui(ui: &mut Ui, app: &mut App) {
-    let project = &app.session.project;
-    let schema = &app.session.live.schema;
+fn model_ui(ui: &mut Ui, session: &Session) {
+    let project = &session.project;
+    let schema = &session.live.schema;
     section(ui, "Model", "", |ui| {
         let head = leaf(ui, icons::BRAIN, project.model.title(), true, |_| {});
         widgets::hover_text(head, || text::unwrap(project.model.about()));
@@ -144,11 +154,11 @@ fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
 }
 
 /// Probes; the switch records them.
-fn probes_ui(ui: &mut Ui, app: &mut App) {
-    let live = app.session.live.schema.probes;
-    let probes = if live.is_empty() { app.session.project.model.probes() } else { live };
-    let unused = app.session.project.model.unused_probes();
-    let record = &mut app.session.project.record;
+fn probes_ui(ui: &mut Ui, session: &mut Session) {
+    let live = session.live.schema.probes;
+    let probes = if live.is_empty() { session.project.model.probes() } else { live };
+    let unused = session.project.model.unused_probes();
+    let record = &mut session.project.record;
     let is = |entry: &String, name: &str| entry.split('[').next().map(str::trim) == Some(name);
     let n = probes.iter().filter(|p| record.iter().any(|w| is(w, p.name))).count();
     section(ui, "Probes", &format!("{n} recorded"), |ui| {
@@ -190,15 +200,16 @@ const fn glyph_of(shape: Shape) -> &'static str {
     }
 }
 
-fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    section(ui, "Runs", &app.library.runs.len().to_string(), |ui| {
-        let shown = app.session.live.playback.as_ref().map(|r| &r.folder);
-        for (i, run) in app.library.runs.iter().enumerate().rev().filter(|(_, r)| app.outline.wants(&r.name)).take(20) {
-            let is_open = app.session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
+fn runs_ui(ui: &mut Ui, tree: &Outline, state: &CommandState<'_>, queue: &mut Queue) {
+    let (session, library) = (&state.document.session, &state.document.library);
+    section(ui, "Runs", &library.runs.len().to_string(), |ui| {
+        let shown = session.live.playback.as_ref().map(|r| &r.folder);
+        for (i, run) in library.runs.iter().enumerate().rev().filter(|(_, r)| tree.wants(&r.name)).take(20) {
+            let is_open = session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
             let status = if is_open { "recording" } else { run.status_text() };
             let glyph = if shown == Some(&run.folder) { icons::PLAY } else { icons::FLASK };
             let response = leaf(ui, glyph, &run.name, true, |ui| drop(ui.label(widgets::sub(ui, status).small())));
-            if app.library.selected.as_deref() == Some(&run.folder) {
+            if library.selected.as_deref() == Some(&run.folder) {
                 mark(ui, response.rect);
             }
             if response.clicked() {
@@ -208,7 +219,7 @@ fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 ui.set_min_width(160.0);
                 let folder = &run.folder;
                 for command in [UiCommand::OpenRun(i), UiCommand::RevealRun(folder.clone())] {
-                    if ui.button(command.text(app)).clicked() {
+                    if ui.button(command.text(state)).clicked() {
                         queue.push(command);
                         ui.close();
                     }
@@ -216,7 +227,7 @@ fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             });
             widgets::hover_text(response, || format!("Open this run\n{}", run.folder.display()));
         }
-        if app.library.runs.is_empty() {
+        if library.runs.is_empty() {
             let hint = leaf(ui, icons::RECORD, "No runs yet", false, |_| {});
             if hint.on_hover_text("Click to start a recording").clicked() {
                 queue.push(UiCommand::Record);
@@ -225,8 +236,7 @@ fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-fn data_ui(ui: &mut Ui, app: &App) {
-    let params = app.session.project.model.params();
+fn data_ui(ui: &mut Ui, params: &dyn Params) {
     let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
     let paths: Vec<(ParamId, String)> = params
         .ids()

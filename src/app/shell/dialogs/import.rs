@@ -6,22 +6,17 @@ use crate::{
         document::command::Intent,
         kit::{
             icons,
-            level::Level,
             pool::{JobEnd, PooledResult},
             text,
             theme::Tokens,
             widgets,
         },
-        shell::App,
-        shell::actions::files::Purpose,
+        shell::queue::{Queue, ShellRequest},
     },
     data::import::{
         self, INHIBITORY, INHIBITORY_CONVENTION, ImportSpec, Imported, Mapping, NO_WEIGHT, PREVIEW_ROWS, Preview,
     },
-    kinds::Model,
-    params::{Change, ParamId, Params, Role, Value, ValueType},
-    project::Project,
-    sim::{Progress, Shape},
+    sim::Progress,
 };
 use egui::{Align, ComboBox, Frame, Grid, Id, Layout, Margin, Modal, ProgressBar, RichText, ScrollArea, TextEdit, Ui};
 use std::path::{Path, PathBuf};
@@ -356,9 +351,9 @@ fn network_folder(files: &[PathBuf]) -> PathBuf {
     first.with_file_name(format!("{stem}-network"))
 }
 
-/// Draws the dialog when it is open.
-pub fn ui(ctx: &egui::Context, app: &mut App) {
-    let Some(mut import) = app.import.take() else { return };
+/// Draws the dialog when it is open; `is_covered`: the file dialog is drawn over it.
+pub fn ui(ctx: &egui::Context, open: &mut Option<Import>, is_covered: bool, queue: &mut Queue) {
+    let Some(mut import) = open.take() else { return };
     let built = import.update(ctx);
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
@@ -366,56 +361,17 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         ui.set_width(640.0_f32.min(ctx.content_rect().width() - 60.0));
         import.ui(ui)
     });
-    // The file dialog is drawn over this one.
-    let is_covered = app.dialog.is_some();
     // A click outside the dialog does not discard entries; Escape and Cancel do.
     let is_beside = modal.backdrop_response.clicked() && !import.files().is_empty();
     let closes = modal.should_close() && !is_beside && !is_covered && !egui::Popup::is_any_open(ctx);
     match built.or(modal.inner) {
         Some(Choice::Close) => {}
-        Some(Choice::Build(folder)) => app.confirm_unsaved(Intent::Import(folder)),
+        Some(Choice::Build(folder)) => queue.ask(ShellRequest::Intent(Intent::Import(folder))),
         Some(Choice::Browse) => {
-            app.import = Some(import);
-            app.pick(Purpose::Import);
+            *open = Some(import);
+            queue.ask(ShellRequest::BrowseImport);
         }
         None if closes => {}
-        None => app.import = Some(import),
-    }
-}
-
-/// The parameter for the folder of a network, if the kind has one.
-pub(crate) fn folder_parameter(params: &dyn Params) -> Option<ParamId> {
-    params.ids().into_iter().find(|id| params.spec(*id).is_some_and(|spec| spec.role == Role::NetworkFolder))
-}
-
-/// The model with its network read from a folder, if it can read one.
-fn reading(mut model: Model, folder: &Path) -> Option<Model> {
-    let params = model.params_mut();
-    let at = folder_parameter(params)?;
-    let source = params.groups()[usize::from(at.group)].fields().iter().enumerate().find_map(|(f, spec)| {
-        let ValueType::Choice(choices) = spec.kind else { return None };
-        let choice = choices.iter().position(|choice| choice.role == Role::ReadsFolder)?;
-        Some(Change { id: ParamId::of(usize::from(at.group), f), value: Value::Choice(choice as u16) })
-    });
-    let folder = Change { id: at, value: Value::Text(folder.display().to_string()) };
-    (params.set(&source?) && params.set(&folder)).then_some(model)
-}
-
-impl App {
-    /// Opens a project that reads a converted network, and builds it.
-    pub(crate) fn build_imported(&mut self, folder: &Path) {
-        let mut project = Project::default();
-        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        project.name = name.trim_end_matches("-network").to_owned();
-        match Model::all().into_iter().find_map(|model| reading(model, folder)) {
-            Some(model) => project.model = model,
-            None => return self.notify(Level::Error, "Could not import: no kind reads a network from a folder"),
-        }
-        // As in a new project, events are recorded.
-        let probes = project.model.probes().iter();
-        project.record =
-            probes.filter(|p| matches!(p.shape, Shape::Spikes { .. })).map(|p| p.name.to_owned()).collect();
-        self.set_document(project, None);
-        self.notify(Level::Info, format!("Imported {}", folder.display()));
+        None => *open = Some(import),
     }
 }

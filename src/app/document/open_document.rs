@@ -1,0 +1,75 @@
+//! The open document with everything that is measured, read or kept for it.
+
+use super::{
+    autosave::Autosave, journal::Journal, library::Library, profile::Profile, replayed::Replayed, session::Session,
+    time::Time,
+};
+use crate::sim::Frame;
+
+/// The open document: project and simulation, its run in memory, its runs on disk.
+pub struct Document {
+    /// The project and its simulation.
+    pub session: Session,
+    /// The time axis of all views, and the run in memory.
+    pub time: Time,
+    /// Measured times of the simulation.
+    pub profile: Profile,
+    /// The recorded runs beside the project.
+    pub library: Library,
+    /// The copy that is restored after a crash.
+    pub journal: Journal,
+    /// The parameters that the engine ran with, replayed from its log.
+    pub replayed: Option<Replayed>,
+    /// [`Frame::epoch`] of the last frame; 0 before the first one of a document.
+    epoch: u64,
+    /// The timer of automatic saves.
+    pub autosave: Autosave,
+}
+
+impl Document {
+    /// A document whose run and library are still empty.
+    pub fn new(session: Session, time: Time, journal: Journal) -> Self {
+        Self {
+            session,
+            time,
+            profile: Profile::default(),
+            library: Library::default(),
+            journal,
+            replayed: None,
+            epoch: 0,
+            autosave: Autosave::default(),
+        }
+    }
+
+    /// Forgets the frames of the former document.
+    pub fn forget_frames(&mut self) {
+        self.epoch = 0;
+    }
+
+    /// Takes a frame of the simulation up: individuals, profile, the run in memory, the filter. States of the present are
+    /// removed from the frame while the cursor is in the past. Returns whether the frame begins a new epoch.
+    pub fn absorb(&mut self, frame: &mut Frame) -> bool {
+        self.session.follow_individuals(frame);
+        self.profile.absorb(frame);
+        let is_new_epoch = std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch;
+        if is_new_epoch {
+            self.time.reset();
+        }
+        let schema = &self.session.live.schema;
+        self.time.absorb(schema, frame);
+        if self.time.axis.cursor().is_some() {
+            let is_state = |id: u16| schema.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
+            frame.readings.retain(|(key, _)| !is_state(key.probe));
+        }
+        self.session.filter.absorb(schema, frame);
+        is_new_epoch
+    }
+
+    /// Takes up the states at the cursor; returns them when they are new.
+    pub fn absorb_states_at_cursor(&mut self) -> Option<Frame> {
+        let live = &self.session.live;
+        let frame = self.time.states_to_show(&live.schema, live.clock)?;
+        self.session.filter.absorb(&live.schema, &frame);
+        Some(frame)
+    }
+}

@@ -1,0 +1,122 @@
+//! The open document is replaced: by a project, an example, an import, or restored work.
+
+use crate::{
+    app::{
+        document::{journal::UnsavedWork, open_document::Document},
+        kit::level::Level,
+        shell::{actions::runs, dialogs::Dialog, overlays::Overlays, pages::examples::Example, parts::ActionParts},
+    },
+    kinds::Model,
+    params::{Change, ParamId, Params, Role, Value, ValueType},
+    project::{self, Project},
+    sim::Shape,
+};
+use std::path::{Path, PathBuf};
+
+/// Replaces the open document and builds its simulation.
+pub fn set(parts: &mut ActionParts<'_>, project: Project, path: Option<PathBuf>) {
+    clear(parts);
+    parts.document.session.replace(project, path);
+    if parts.document.session.live.has_engine() {
+        parts.document.session.build(false);
+    }
+    runs::list(parts.document, parts.host, parts.messages);
+}
+
+/// Before another document is opened: its layout is dropped, and with it the problems of the old one.
+pub fn clear(parts: &mut ActionParts<'_>) {
+    parts.workspace.clear();
+    parts.document.forget_frames();
+    parts.messages.toasts.clear_errors();
+    (parts.flow.opening, parts.flow.resuming) = (None, None);
+}
+
+/// Opens and runs an example. One that needs files is opened only; returns the path of the parameter that names them.
+pub fn open_example(parts: &mut ActionParts<'_>, name: &str) -> Option<String> {
+    let example = Example::by_name(name)?;
+    let project = example.project()?;
+    if example.needs_files {
+        clear(parts);
+        parts.document.session.replace(project, None);
+        runs::list(parts.document, parts.host, parts.messages);
+        let params = parts.document.session.project.model.params();
+        parts.messages.notify(Level::Info, "Choose the data folder in the inspector, then run");
+        return Some(folder_parameter(params).map_or_else(String::new, |at| params.path(at)));
+    }
+    set(parts, project, None);
+    parts.document.session.live.play();
+    None
+}
+
+/// Opens a project that reads a converted network, and builds it.
+pub fn build_imported(parts: &mut ActionParts<'_>, folder: &Path) {
+    let mut project = Project::default();
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    project.name = name.trim_end_matches("-network").to_owned();
+    match Model::all().into_iter().find_map(|model| reading(model, folder)) {
+        Some(model) => project.model = model,
+        None => {
+            return parts.messages.notify(Level::Error, "Could not import: no kind reads a network from a folder");
+        }
+    }
+    // As in a new project, events are recorded.
+    let probes = project.model.probes().iter();
+    project.record = probes.filter(|p| matches!(p.shape, Shape::Spikes { .. })).map(|p| p.name.to_owned()).collect();
+    set(parts, project, None);
+    parts.messages.notify(Level::Info, format!("Imported {}", folder.display()));
+}
+
+/// The parameter for the folder of a network, if the kind has one.
+pub(crate) fn folder_parameter(params: &dyn Params) -> Option<ParamId> {
+    params.ids().into_iter().find(|id| params.spec(*id).is_some_and(|spec| spec.role == Role::NetworkFolder))
+}
+
+/// The model with its network read from a folder, if it can read one.
+fn reading(mut model: Model, folder: &Path) -> Option<Model> {
+    let params = model.params_mut();
+    let at = folder_parameter(params)?;
+    let source = params.groups()[usize::from(at.group)].fields().iter().enumerate().find_map(|(f, spec)| {
+        let ValueType::Choice(choices) = spec.kind else { return None };
+        let choice = choices.iter().position(|choice| choice.role == Role::ReadsFolder)?;
+        Some(Change { id: ParamId::of(usize::from(at.group), f), value: Value::Choice(choice as u16) })
+    });
+    let folder = Change { id: at, value: Value::Text(folder.display().to_string()) };
+    (params.set(&source?) && params.set(&folder)).then_some(model)
+}
+
+/// Restores the unsaved work of a crashed window as one undoable step.
+pub fn restore(parts: &mut ActionParts<'_>, left: UnsavedWork) {
+    parts.document.journal.adopt(&left.file);
+    clear(parts);
+    let has_base = left.base.is_some();
+    let base = left.base.unwrap_or_else(|| left.project.clone());
+    parts.document.session.replace(*base, left.path);
+    parts.document.session.project = Project { workspace: None, ..*left.project };
+    parts.document.session.history.commit_as(&parts.document.session.project, "restore unsaved work");
+    if !has_base {
+        parts.document.session.mark_unsaved();
+    }
+    if parts.document.session.live.has_engine() {
+        parts.document.session.build(false);
+    }
+    runs::list(parts.document, parts.host, parts.messages);
+}
+
+/// Restores the unsaved work and opens the saved file in a second window.
+pub fn restore_beside_file(parts: &mut ActionParts<'_>, left: UnsavedWork) {
+    let path = left.path.clone().unwrap_or_default();
+    if let Err(e) = (parts.host.second_window)(&path) {
+        parts.messages.notify(Level::Error, format!("Could not open a second window: {e}"));
+    }
+    restore(parts, left);
+}
+
+/// The project's file was written. Content equal to the last save is our own.
+pub fn file_changed(document: &Document, overlays: &mut Overlays, path: PathBuf, found: Project) {
+    let found = Project { workspace: None, ..found };
+    let is_ours = document.session.is_as_saved(&found) || document.session.path.as_deref() != Some(&*path);
+    if !is_ours && !matches!(overlays.dialog, Some(Dialog::FileChanged(..))) {
+        let lines = project::diff(&document.session.project, &found).iter().map(ToString::to_string).collect();
+        overlays.open_dialog(Dialog::FileChanged(path, Box::new(found), lines));
+    }
+}

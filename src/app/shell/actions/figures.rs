@@ -1,0 +1,55 @@
+//! Exports the focused panel as a figure.
+
+use super::files;
+use crate::app::{
+    document::open_document::Document,
+    kit::level::Level,
+    shell::{
+        dialogs::answers::Purpose, figure::FigureRequest, host::Host, jobs::Done, messages::Messages,
+        overlays::Overlays, workspace::Workspaces,
+    },
+};
+use egui::Context;
+
+/// Opens the figure dialog for the focused panel.
+pub fn export_panel(
+    ctx: &Context,
+    document: &Document,
+    workspace: &mut Workspaces,
+    overlays: &mut Overlays,
+    messages: &mut Messages,
+) {
+    let schema = &document.session.live.schema;
+    let view = workspace.focused_view().map(|view| view.title(schema));
+    match (view, workspace.focused_area) {
+        (Some(title), Some(area)) => {
+            let name = format!("{} {}", document.session.project.name, title.to_lowercase());
+            let is_plain = |c: char| c.is_alphanumeric() || c == '-';
+            let name = name.replace(|c| !is_plain(c), "-");
+            overlays.figures.open(name, area, ctx.pixels_per_point());
+        }
+        _ => messages.notify(Level::Warning, "No panel to export"),
+    }
+}
+
+/// Draws captured shapes with the resolution of the figure, and asks for the file once they are drawn.
+pub fn draw(ctx: &Context, overlays: &mut Overlays, host: &mut Host, messages: &mut Messages, request: FigureRequest) {
+    let Some(state) = &host.render_state else {
+        return messages.notify(Level::Error, "No graphics device: figures cannot be drawn");
+    };
+    let (outbox, wake) = (host.jobs.outbox(), ctx.clone());
+    let done = move |figure| {
+        let ask: Done = Box::new(|app| {
+            app.overlays.figures.end_drawing();
+            match figure {
+                Ok(figure) => files::pick(&mut app.parts(), Purpose::Figure(figure)),
+                Err(why) => app.messages.notify(Level::Error, format!("The figure was not drawn: {why}")),
+            }
+        });
+        outbox.try_send(ask).ok();
+        wake.request_repaint();
+    };
+    if let Err(why) = overlays.figures.draw(ctx, state, request, done) {
+        messages.notify(Level::Error, format!("The figure was not drawn: {why}"));
+    }
+}

@@ -1,0 +1,158 @@
+//! A tree file in the lineage view, in a window of its own.
+
+use crate::{
+    app::{
+        document::{
+            color_scales::ColorScales, features::KindFeatures, filter::Filter, library::Library, profile::Profile,
+            selection::Selection, time::Time,
+        },
+        kit::{icons, theme::Tokens},
+        views::{self, View, ViewCtx},
+    },
+    engine::SimSchema,
+    export::{Format, newick::Trees},
+    sim::{Clock, Frame, ProbeSpec, Progress, Reading, Shape, TimeBase},
+};
+use egui::{ProgressBar, Window, vec2};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// The lineage of a file.
+const PROBES: &[ProbeSpec] = &[ProbeSpec {
+    name: "lineage",
+    title: "",
+    docs: "Births and deaths of the individuals in a file.",
+    unit: "",
+    shape: Shape::Lineage { over: "individuals", attributes: &[] },
+    args: &[],
+}];
+
+/// The progress of a file is shown after this time.
+const SHOWN_AFTER: Duration = Duration::from_millis(300);
+
+/// An open file of trees, with what a view needs of a simulation: none of it is shared with the one that is open.
+pub struct TreeFile {
+    name: String,
+    clock: Clock,
+    schema: SimSchema,
+    view: Box<dyn View>,
+    selection: Selection,
+    time: Time,
+    filter: Filter,
+    runs: Library,
+    profile: Profile,
+    color_scales: ColorScales,
+}
+
+/// A file of trees that is being read.
+pub struct ReadingTrees {
+    pub path: PathBuf,
+    pub progress: Arc<Progress>,
+    pub since: Instant,
+}
+
+/// Whether a path is that of a file of trees.
+pub fn is_tree_file(path: &Path) -> bool {
+    path.extension().is_some_and(|name| name.eq_ignore_ascii_case(Format::Newick.extension()))
+}
+
+impl TreeFile {
+    /// Shows the trees of a file; `None` without a view of lineages.
+    pub fn new(path: &Path, trees: Trees) -> Option<Self> {
+        let schema = SimSchema { probes: PROBES, lanes: vec![vec![]], ..SimSchema::default() };
+        let clock = Clock { step: trees.last, base: TimeBase::STEPS };
+        let mut view = views::by_name("lineage")?;
+        view.reset(&schema);
+        let mut frame = Frame { clock, ..Frame::default() };
+        frame.push(0, Reading::lineage(trees.events));
+        view.absorb(&schema, &frame);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Some(Self {
+            name,
+            clock,
+            schema,
+            view,
+            selection: Selection::default(),
+            time: Time::default(),
+            filter: Filter::default(),
+            runs: Library::default(),
+            profile: Profile::default(),
+            color_scales: ColorScales::default(),
+        })
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui) {
+        let (tokens, features) = (Tokens::of(ui.ctx()), KindFeatures::default());
+        // Nothing here can be asked of a simulation.
+        let (mut requests, mut saved_views) = (vec![], vec![]);
+        self.time.axis.line.update(ui, self.clock.step as f64);
+        let mut ctx = ViewCtx {
+            schema: &self.schema,
+            clock: self.clock,
+            running: false,
+            stop_reason: None,
+            icon: icons::GRID,
+            unrecorded: vec![],
+            tokens: &tokens,
+            selection: &mut self.selection,
+            time: &mut self.time,
+            filter: &mut self.filter,
+            features: &features,
+            runs: &mut self.runs,
+            color_scales: &mut self.color_scales,
+            saved_views: &mut saved_views,
+            render_state: None,
+            timing_docs: &|_| None,
+            share_levels: &[],
+            profile: &mut self.profile,
+            requests: &mut requests,
+        };
+        ctx.enter(&*self.view);
+        self.view.ui(ui, &mut ctx);
+    }
+}
+
+/// Draws the window of the file.
+pub fn ui(ctx: &egui::Context, open: &mut Option<TreeFile>, reading: Option<&ReadingTrees>) {
+    if let Some(reading) = reading {
+        reading_ui(ctx, reading);
+    }
+    let Some(file) = open else { return };
+    let mut is_open = true;
+    let area = ctx.content_rect().shrink(60.0);
+    Window::new(format!("Lineage of {}", file.name))
+        .id(egui::Id::unique("tree file"))
+        .open(&mut is_open)
+        .default_rect(area)
+        .min_size(vec2(320.0, 200.0))
+        .collapsible(false)
+        .show(ctx, |ui| file.ui(ui));
+    if !is_open {
+        *open = None;
+    }
+}
+
+/// Progress of a file that is being read, and a button to cancel.
+fn reading_ui(ctx: &egui::Context, reading: &ReadingTrees) {
+    ctx.request_repaint_after(Duration::from_millis(100));
+    // Most files are read before a person could see this.
+    if reading.since.elapsed() < SHOWN_AFTER {
+        return;
+    }
+    let (stage, done) = reading.progress.now();
+    let name = reading.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Window::new(format!("Opening {name}"))
+        .id(egui::Id::unique("reading trees"))
+        .collapsible(false)
+        .resizable(false)
+        .show(ctx, |ui| {
+            ui.add(ProgressBar::new(done).desired_width(240.0).desired_height(6.0));
+            ui.label(crate::app::kit::widgets::sub(ui, stage));
+            if ui.button("Cancel").clicked() {
+                reading.progress.cancel();
+            }
+        });
+}

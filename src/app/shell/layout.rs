@@ -1,0 +1,181 @@
+//! The layout of the window: bars, side panels, the centre; and the subscription that follows from it.
+
+use super::{
+    App,
+    commands::Around,
+    log, pacing,
+    pages::{home, opening, welcome},
+    panels::{
+        inspector, runbar,
+        side::{self, Side},
+        status, tabs, time_panel, topbar, tree,
+    },
+    queue::{Queue, ShellRequest},
+    workspace::TabRename,
+};
+use crate::app::{
+    kit::{icons, theme::Tokens},
+    views::{self, ViewRequest},
+};
+use egui::{CentralPanel, Frame, Ui};
+
+/// Draws the window.
+pub fn panels_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
+    let is_shown = app.document.session.live.is_loaded() && !app.workspace.is_home;
+    let secs = ui.input(|i| f64::from(i.unstable_dt.min(0.25)));
+    if is_shown && app.document.play_past(secs) {
+        ui.ctx().request_repaint();
+    }
+    let mut rename = std::mem::take(&mut app.workspace.rename);
+    let renamed = bars_ui(app, ui, &mut rename, queue);
+    app.workspace.rename = rename;
+    if let Some((at, title)) = renamed {
+        app.workspace.set_title(at, title);
+    }
+    let centre = ui.available_rect_before_wrap();
+    app.panels.centre = side::uncovered(centre, &app.panels.open, app.workspace.is_home);
+    let frame = Frame::new().fill(Tokens::of(ui.ctx()).canvas);
+    CentralPanel::default().frame(frame).show(ui, |ui| centre_ui(app, ui, queue));
+    drawers_ui(app, ui, centre, queue);
+    subscribe(app);
+}
+
+/// Draws everything around the centre; returns the workspace that was renamed, with its title.
+fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue) -> Option<(usize, String)> {
+    let App { document, workspace, panels, messages, preferences, flow, host, .. } = app;
+    let has_item = panels.has_item(document.session.project.model.params());
+    let (recent, keymap) = (&host.recent, &preferences.keymap);
+    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    topbar::ui(ui, &around.with(document), &panels.open, queue);
+    let renamed = tabs::ui(ui, rename, &around.with(document), queue);
+    runbar::ui(ui, document, &mut panels.pacing, around, queue);
+    runbar::notice_ui(ui, document, &host.devices, around, queue);
+    let facts = status::Facts {
+        messages,
+        flow,
+        devices: &host.devices,
+        process_memory: &mut host.process_memory,
+        frame_ms: host.frames.own.quantiles().map(|ms| ms[0]),
+        log_is_open: panels.open.log,
+    };
+    status::ui(ui, document, facts, queue);
+    log::panel::ui(ui, &mut messages.log, &mut panels.open.log, document, queue);
+    if document.session.live.is_loaded() && !workspace.is_home {
+        time_panel::ui(ui, document, &mut panels.time, around, queue);
+    }
+    let are_hidden = workspace.is_home || flow.opening.is_some();
+    side::docked_ui(ui, &mut panels.open, are_hidden, |ui, side| match side {
+        Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
+        Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
+    });
+    time_panel::banner_ui(ui, &around.with(document), queue);
+    renamed
+}
+
+/// Draws the side panels that have no room beside the centre.
+fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
+    let App { document, workspace, panels, preferences, flow, host, .. } = app;
+    if workspace.is_home || flow.opening.is_some() {
+        return;
+    }
+    let has_item = panels.has_item(document.session.project.model.params());
+    let (recent, keymap) = (&host.recent, &preferences.keymap);
+    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    side::drawers_ui(ui, centre, &panels.open, |ui, side| match side {
+        Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
+        Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
+    });
+}
+
+/// Draws the centre: the views, or a page in their place.
+pub fn centre_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
+    let live = &app.document.session.live;
+    let is_empty = !live.is_loaded() || live.schema.probes.is_empty();
+    if app.workspace.is_home {
+        return home::ui(ui, &app.command_state(), queue);
+    }
+    if let Some(file) = &app.flow.opening {
+        return opening::ui(ui, file, queue);
+    }
+    if is_empty && !app.workspace.page().needs_no_simulation() {
+        return welcome::ui(ui, &app.command_state(), &app.host.devices, queue);
+    }
+    if app.panels.pacing.updates_are_off {
+        return pacing::quiet_ui(ui, &mut app.document.session.live, &mut app.panels.pacing);
+    }
+    let live_edge = app.document.time.past.complete_to(app.document.session.live.clock.step);
+    app.document.time.axis.line.update(ui, live_edge as f64);
+    if let Some(frame) = app.document.absorb_states_at_cursor() {
+        app.workspace.absorb(&app.document.session.live.schema, &frame, false);
+    }
+    views_ui(app, ui, queue);
+}
+
+fn views_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
+    let App { document, workspace, host, .. } = app;
+    let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
+    let features = document.session.features();
+    let session = &mut document.session;
+    session.filter.update(ui.ctx(), &session.live.schema, &features);
+    let (before, model) = (session.selection.clone(), &session.project.model);
+    let mut color_scales = std::mem::take(&mut workspace.color_scales);
+    let mut saved_views = std::mem::take(&mut workspace.saved_views);
+    let ctx = views::ViewCtx {
+        schema: &session.live.schema,
+        clock: session.live.clock,
+        running: session.live.running,
+        stop_reason: session.live.stop_reason.as_ref(),
+        icon: icons::GRID,
+        unrecorded: vec![],
+        tokens: &t,
+        selection: &mut session.selection,
+        time: &mut document.time,
+        filter: &mut session.filter,
+        features: &features,
+        runs: &mut document.library,
+        color_scales: &mut color_scales,
+        saved_views: &mut saved_views,
+        render_state: host.render_state.as_ref(),
+        timing_docs: &|row| model.timing_docs(row),
+        share_levels: model.share_levels(),
+        profile: &mut document.profile,
+        requests: &mut requests,
+    };
+    workspace.ui(ui, ctx);
+    (workspace.color_scales, workspace.saved_views) = (color_scales, saved_views);
+    let now = &mut session.selection;
+    if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
+        now.generation += 1;
+    }
+    for request in requests {
+        match request {
+            ViewRequest::Command(command) => queue.push(command),
+            other => queue.ask(ShellRequest::View(other)),
+        }
+    }
+}
+
+/// Subscribes to the probes of the visible views: the engine samples no others for the window.
+pub fn subscribe(app: &mut App) {
+    let App { document, workspace, panels, .. } = app;
+    let session = &mut document.session;
+    if !workspace.unfed.is_empty() | session.filter.take_needs_sample() {
+        session.live.sample_again();
+    }
+    let is_quiet = panels.pacing.updates_are_off;
+    let schema = &session.live.schema;
+    let mut taps = vec![];
+    if !is_quiet {
+        taps = workspace.taps(schema, &session.selection);
+        for tap in time_panel::taps(schema).into_iter().chain(session.filter.taps(schema)) {
+            if taps.iter().all(|t| t.probe != tap.probe) {
+                taps.push(tap);
+            }
+        }
+    }
+    taps.sort_by_key(|tap| tap.probe);
+    session.live.subscribe(taps);
+    let wants_individuals = session.names_individuals();
+    session.live.follow_individuals(wants_individuals);
+    session.live.profile(workspace.profiles().then_some(document.profile.every));
+}

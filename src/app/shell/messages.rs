@@ -1,0 +1,22 @@
+//! Messages for the user: toasts, and the log.
+
+use super::{log::Log, panels::toasts::Toasts};
+use crate::app::kit::level::Level;
+
+/// The messages on screen and the log.
+#[derive(Default)]
+pub struct Messages {
+    /// The short messages over the views, and their history.
+    pub toasts: Toasts,
+    /// The lines of the log panel.
+    pub log: Log,
+}
+
+impl Messages {
+    /// Shows a toast and adds a line to the log.
+    pub fn notify(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        self.toasts.add(level, text.clone());
+        self.log.add(level, text);
+    }
+}

@@ -1,0 +1,112 @@
+//! What the rows of parameters are drawn from, and which of them are shown.
+
+use super::{query::QuerySource, table::ListTable};
+use crate::{
+    app::{
+        document::{items::LeftChoices, live::Live},
+        kit::level::Level,
+    },
+    params::{
+        Apply, ParamId, ParamSpec, ParamWarning, Params,
+        link::{self, Link},
+    },
+};
+
+/// Everything the rows are drawn from.
+pub struct Rows<'a> {
+    pub params: &'a mut dyn Params,
+    pub defaults: &'a dyn Params,
+    /// Links to formulas, where links are possible.
+    pub links: Option<&'a mut Vec<Link>>,
+    /// The table of a list, where there is one.
+    pub table: Option<&'a mut ListTable>,
+    /// Values of groups that were chosen before, where they are kept.
+    pub left_choices: Option<&'a mut LeftChoices>,
+    /// Edits pending until a rebuild or a rewind.
+    pub pending: &'a [ParamId],
+    /// Completes and checks queries, where there is a simulation.
+    pub queries: Option<&'a QuerySource<'a>>,
+    /// The simulation the edits are sent to, if any.
+    pub live: Option<&'a Live>,
+    /// Estimated cost of a rebuild, when known.
+    pub cost: &'a str,
+    /// Messages for the user.
+    pub messages: Vec<(Level, String)>,
+    /// Warnings about the present values.
+    pub warnings: &'a [ParamWarning],
+    /// Name of a parameter that has no meaning here; empty for none.
+    pub hidden: &'static str,
+    /// The path parameter whose browse button was clicked.
+    pub browse: Option<ParamId>,
+    /// The parameter that is to be swept.
+    pub sweep: Option<ParamId>,
+    pub search: String,
+    pub only_changed: bool,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of parameters that no simulation has, filtered by a text.
+    pub fn plain(params: &'a mut dyn Params, defaults: &'a dyn Params, search: String) -> Self {
+        Self {
+            params,
+            defaults,
+            links: None,
+            table: None,
+            left_choices: None,
+            pending: &[],
+            queries: None,
+            live: None,
+            cost: "",
+            messages: vec![],
+            warnings: &[],
+            hidden: "",
+            browse: None,
+            sweep: None,
+            search,
+            only_changed: false,
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// When an edit takes effect in the running simulation.
+    pub fn apply(&self, id: ParamId) -> Option<Apply> {
+        let live = self.live?;
+        let declared = self.params.spec(id)?.apply;
+        Some(if live.needs_rebuild(self.params, id) { Apply::Rebuild } else { declared })
+    }
+
+    /// The link of a parameter.
+    pub fn link(&self, id: ParamId) -> Option<&Link> {
+        link::of(self.params, self.links.as_deref()?, id)
+    }
+
+    pub fn is_changed(&self, id: ParamId) -> bool {
+        self.params.get(id) != self.defaults.get(id)
+    }
+
+    /// Whether a parameter names a set of a model that has only one.
+    pub fn has_no_choice(&self, id: ParamId) -> bool {
+        let is_set = self.params.spec(id).is_some_and(|spec| spec.role == crate::params::Role::OverSet);
+        let exists = usize::from(id.item) < self.params.len(id.group);
+        is_set && !(exists && self.is_changed(id)) && self.queries.is_none_or(|queries| queries.schema.sets.len() < 2)
+    }
+
+    /// Whether a row passes the filters.
+    pub fn is_wanted(&self, id: ParamId) -> bool {
+        let is_hidden = !self.hidden.is_empty() && self.params.spec(id).is_some_and(|s| s.name == self.hidden);
+        let is_hidden = is_hidden || self.has_no_choice(id);
+        if is_hidden || !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
+            return false;
+        }
+        let needle = self.search.trim().to_lowercase();
+        let is_in = |s: &ParamSpec| [&s.label(), s.docs].iter().any(|text| text.to_lowercase().contains(&needle));
+        needle.is_empty() || self.params.path(id).contains(&needle) || self.params.spec(id).is_some_and(is_in)
+    }
+
+    pub fn ids(&self, group: usize, item: usize) -> Vec<ParamId> {
+        let fields = self.params.groups()[group].in_order();
+        let ids = fields.map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
+        ids.filter(|id| self.params.has(*id)).collect()
+    }
+}

@@ -1,0 +1,53 @@
+//! The state of the panels around the views.
+
+use super::{inspector::Inspector, sets::Sets, side::OpenPanels, time_panel::TimePanel, tree::Outline};
+use crate::{app::shell::pacing::Pacing, params::Params};
+
+/// The state of all panels; closing a panel loses none of it.
+pub struct Panels {
+    /// Which panels are open.
+    pub open: OpenPanels,
+    /// The project at the left.
+    pub tree: Outline,
+    /// The named selections in the tree.
+    pub sets: Sets,
+    pub inspector: Inspector,
+    pub time: TimePanel,
+    /// Size of a step, and whether the display is paused.
+    pub pacing: Pacing,
+    /// The area of the views, for what is drawn over them.
+    pub centre: egui::Rect,
+}
+
+impl Default for Panels {
+    fn default() -> Self {
+        Self {
+            open: OpenPanels::default(),
+            tree: Outline::default(),
+            sets: Sets::default(),
+            inspector: Inspector::default(),
+            time: TimePanel::default(),
+            pacing: Pacing::default(),
+            centre: egui::Rect::EVERYTHING,
+        }
+    }
+}
+
+impl Panels {
+    /// Whether an item of the project tree is selected.
+    pub fn has_item(&self, params: &dyn Params) -> bool {
+        self.tree.item(&self.sets, params).is_some()
+    }
+
+    /// Shows the parameters that a text matches in the inspector.
+    pub fn find_parameter(&mut self, text: &str) {
+        self.open.inspector = true;
+        self.inspector.find(text);
+    }
+
+    /// Shows a group of parameters in the inspector.
+    pub fn show_group(&mut self, name: &'static str) {
+        self.open.inspector = true;
+        self.inspector.show_group(name);
+    }
+}

@@ -1,0 +1,76 @@
+//! What panels, pages and dialogs ask of the window. It is done after they are drawn.
+
+use crate::{
+    app::{
+        document::command::{Intent, UiCommand},
+        kit::level::Level,
+        views::ViewRequest,
+    },
+    params::{Change, ParamId},
+    sim::RequestSpec,
+};
+use std::path::PathBuf;
+
+/// Something that the window is asked for and that is no command: it has no label, no keys and no place in a menu.
+pub enum ShellRequest {
+    /// Shows a message.
+    Notify(Level, String),
+    /// A view asks for it.
+    View(ViewRequest),
+    /// Runs an intent, or asks first when work would be lost.
+    Intent(Intent),
+    /// Shows the parameters that a text matches in the inspector.
+    FindParameter(String),
+    /// Shows a group of parameters in the inspector.
+    ShowGroup(&'static str),
+    /// Sets a parameter.
+    Set(Change),
+    /// Asks for the file of a path parameter.
+    Browse(ParamId),
+    /// Asks for a connection list to import.
+    BrowseImport,
+    /// Asks for the values of a sweep over a parameter.
+    Sweep(ParamId),
+    /// Selects elements of a set, and frames them in the spatial views.
+    Select(&'static str, Vec<u32>),
+    /// Selects the elements of a named selection.
+    SelectNamed(String),
+    /// Searches elements for the palette.
+    SearchElements(String),
+    /// Finds the path between two elements of a set.
+    Path(&'static str, (u32, u32)),
+    /// Opens the window of requests at one of them.
+    Requests(&'static RequestSpec),
+    /// Opens the settings with a filter text.
+    Settings(String),
+    /// Shows a run in the Runs panel.
+    ShowRun(PathBuf),
+    /// Reads the file given at start again.
+    RetryOpening,
+    /// Removes a project from the list of recent ones.
+    ForgetRecent(PathBuf),
+}
+
+/// Commands and requests of a frame, in order.
+#[derive(Default)]
+pub struct Queue {
+    pub commands: Vec<UiCommand>,
+    pub requests: Vec<ShellRequest>,
+}
+
+impl Queue {
+    /// Asks for a command.
+    pub fn push(&mut self, command: UiCommand) {
+        self.commands.push(command);
+    }
+
+    /// Asks for several commands.
+    pub fn extend(&mut self, commands: impl IntoIterator<Item = UiCommand>) {
+        self.commands.extend(commands);
+    }
+
+    /// Asks for something that is no command.
+    pub fn ask(&mut self, request: ShellRequest) {
+        self.requests.push(request);
+    }
+}
