@@ -13,7 +13,7 @@ impl Dots {
     /// No discs yet; `radius` in points.
     pub fn new(ctx: &Context, radius: f32) -> Self {
         let radius_px = radius * ctx.pixels_per_point();
-        let key = Id::new("disc").with(radius_px.to_bits());
+        let key = Id::unique("disc").with(radius_px.to_bits());
         let known = ctx.data(|data| data.get_temp::<TextureHandle>(key));
         let texture = known.unwrap_or_else(|| {
             let texture = ctx.load_texture("disc", disc(radius_px), TextureOptions::LINEAR);
