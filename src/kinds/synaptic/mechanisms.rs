@@ -315,55 +315,44 @@ params! {
         #[param(title = "Write while sampling")]
         sampling: bool = false,
 
-        /// What a token writes. The Hebbian rule is that of the earlier model and unstable: losses of a text rise, then they are NaN.
+        /// What a token writes. There is one rule; the inspector shows none.
         #[param(title = "Write rule")]
+        #[show_if(|_| false)]
         rule: WriteRule = WriteRule::Delta,
 
         /// Fraction of the memory that stays per token.
         #[param(title = "Retention", range = 0.5..=1.0, hard = 0.0..=1.0, symbol = "λ")]
-        #[show_if(|s| s.is_memory())]
         retain: f64 = 0.95,
 
         /// Step of the delta rule towards the target.
         #[param(title = "Write rate", range = 0.0..=0.5, symbol = "η", source = "delta rule, Schlag et al. 2021")]
-        #[show_if(|s| s.is_memory())]
         rate: f64 = 0.5,
 
         /// Largest length of what is written.
         #[param(title = "Target length", range = 0.0..=10.0, hard = 0.0..=1e6)]
-        #[show_if(|s| s.is_memory())]
         target_norm: f64 = 1.0,
 
         /// Factor of what is read.
         #[param(title = "Read-out", range = 0.0..=2.0, hard = 0.0..=100.0)]
-        #[show_if(|s| s.is_memory())]
         strength: f64 = 1.0,
 
         /// What gates the writing.
         #[param(title = "Gate")]
-        #[show_if(|s| s.is_memory())]
         gate: GateModel = GateModel::Kinase,
 
         /// Rate of the rise of CaMKII at high calcium.
         #[param(title = "CaMKII rise", range = 0.0..=0.5, hard = 0.0..=1.0)]
-        #[show_if(|s| s.is_memory() && s.gate == GateModel::Kinase)]
+        #[show_if(|s| s.gate == GateModel::Kinase)]
         camkii_up: f64 = 0.05,
 
         /// Rate of its decay at low calcium.
         #[param(title = "CaMKII decay", range = 0.0..=0.5, hard = 0.0..=1.0)]
-        #[show_if(|s| s.is_memory() && s.gate == GateModel::Kinase)]
+        #[show_if(|s| s.gate == GateModel::Kinase)]
         camkii_down: f64 = 0.02,
 
         /// Slope of the gate in CaMKII minus PP1, or in the efficacy.
         #[param(title = "Gate slope", range = 0.0..=20.0, hard = 0.0..=1000.0, symbol = "b")]
-        #[show_if(|s| s.is_memory() && s.gate != GateModel::Open)]
+        #[show_if(|s| s.gate != GateModel::Open)]
         gate_slope: f64 = 8.0,
-    }
-}
-
-impl Plasticity {
-    /// Whether a fast memory is written.
-    pub const fn is_memory(&self) -> bool {
-        matches!(self.rule, WriteRule::Delta)
     }
 }

@@ -1,6 +1,7 @@
 //! Release on a GPU against the CPU, which is the definition, and against the reference data that the shipped recurrence has.
 
 use super::{
+    earlier,
     golden_files::{SEQUENCE, compare},
     golden_presynaptic,
 };
@@ -99,7 +100,7 @@ fn on_cpu(op: &Presynaptic, heads: usize, n: usize, dots: &[f32], draws: Option<
 fn modes() -> Vec<Presynaptic> {
     let mut all = vec![];
     for mode in [Mode::Off, Mode::Static, Mode::Scan, Mode::TsodyksMarkram] {
-        for edges in [Edges::All, Edges::TopK(5), Edges::TopKAlone(5)] {
+        for edges in [Edges::All, Edges::TopK(5)] {
             all.push(Presynaptic { mode, edges, ..Presynaptic::recommended(256) });
         }
     }
@@ -276,7 +277,7 @@ fn cuda_golden_synaptic_release() {
         let shape = file.shape("drive");
         let (steps, heads, per_query) = (shape[0], shape[1] * shape[2], shape[4]);
         let keys = file.shape("C")[3];
-        let constants = Constants { barrier_strength: 0.0, ..Constants::REFERENCE };
+        let constants = Constants { barrier_strength: 0.0, ..earlier::constants::constants() };
         let edges = Edges::TopK(per_query);
         let op = Presynaptic { constants, edges, ..Presynaptic::recommended(keys) };
         let extent = ScanExtent { first_query: keys - 1, n_queries: 1, ..ScanExtent::sequences(1, heads, 1, 0) };

@@ -1,14 +1,16 @@
 //! Presynaptic release as the reference computes it, and the shipped recurrence with the switches of the reference.
 
-use super::golden_files::{SEQUENCE, TOLERANCE, compare, index};
-use neuropil::kinds::synaptic::presynaptic::{
-    self, Constants, Edges, KeyState, Mode, Presynaptic, Release,
-    reference::{
+use super::{
+    earlier::{
+        self,
         counts::{Estimator, Noise, trials},
         hill::{self, Head, HillConstants, HillState},
         release::{SelectedEdges, State, release},
     },
-    step::probability,
+    golden_files::{SEQUENCE, TOLERANCE, compare, index},
+};
+use neuropil::kinds::synaptic::presynaptic::{
+    self, Constants, Edges, KeyState, Mode, Presynaptic, Release, step::probability,
 };
 use neuropil_test_support::golden::Golden;
 
@@ -43,14 +45,14 @@ pub fn constants(part: &str) -> (Constants, f64) {
         lambda_loge: get("lambda_loge"),
         log_floor: get("epsilon"),
         barrier_strength: get("barrier_strength"),
-        ..Constants::REFERENCE
+        ..earlier::constants::constants()
     };
     (constants, get("epsilon"))
 }
 
 #[test]
 fn declared_constants_are_those_of_the_reference() {
-    assert_eq!(constants("default_config").0, Constants::REFERENCE);
+    assert_eq!(constants("default_config").0, earlier::constants::constants());
     let all = index("default_config");
     let c = HillConstants::default();
     let pairs = [
@@ -131,7 +133,7 @@ pub fn check_step(file: &Golden) {
     let c = Constants { endo_delay: state.delay.len(), ..c };
     let key: Vec<usize> = file.get("idx").iter().map(|j| *j as usize).collect();
     let valid: Option<Vec<bool>> = file.has("valid").then(|| file.get("valid").iter().map(|v| *v > 0.0).collect());
-    let edges = SelectedEdges { per_query: shape[3], drive: file.get("drive"), key: &key, valid: valid.as_deref() };
+    let edges = SelectedEdges { drive: file.get("drive"), key: &key, valid: valid.as_deref() };
     let mut ema = file.one("ema_before");
     let effects = release(&c, epsilon, &mut state, &mut ema, &edges);
     compare(file, "e", &effects.effect, TOLERANCE);
@@ -158,7 +160,7 @@ pub fn check_sequence(file: &Golden) {
     for step in 0..steps {
         let at = step * heads * per_query..(step + 1) * heads * per_query;
         let drive = &file.get("drive")[at.clone()];
-        let edges = SelectedEdges { per_query, drive, key: &key[at], valid: None };
+        let edges = SelectedEdges { drive, key: &key[at], valid: None };
         effects.extend(release(&c, epsilon, &mut state, &mut ema, &edges).effect);
         means.push(ema);
         got.iter_mut().zip(arrays(&state)).for_each(|(all, (_, now))| all.1.extend(now));
@@ -177,7 +179,7 @@ fn check_shipped_sequence(file: &Golden) {
     let keys = file.shape("C")[3];
     let op = Presynaptic {
         mode: Mode::Scan,
-        constants: Constants { barrier_strength: 0.0, ..Constants::REFERENCE },
+        constants: Constants { barrier_strength: 0.0, ..earlier::constants::constants() },
         edges: Edges::TopK(per_query),
         context: keys,
         release: Release::Deterministic,

@@ -18,7 +18,6 @@
 //! | [`decoder`] | prediction with a cache of keys, values and synapses |
 //! | [`plastic`] | fast memory of a decoder |
 //! | [`inspect`] | activations, synapses and decisions of a text |
-//! | [`reference`](mod@reference) | the network of the earlier model, for comparisons |
 //! | [`backend`] | all of it in f32, as a [`Backend`](super::backend::Backend) |
 //!
 //! Sums are taken in orders that follow from the sizes alone: the same bits for any number of threads.
@@ -32,7 +31,6 @@ pub mod heads;
 pub mod inspect;
 pub mod network;
 pub mod plastic;
-pub mod reference;
 pub mod trainer;
 pub mod update;
 

@@ -1,7 +1,7 @@
 //! Operations of the [forward pass](crate::kinds::synaptic::network::Forward).
 
 use super::{
-    decode::WrittenBlock,
+    decode::write_memory,
     kernels::{MoveHeads, SplitHeads},
     network::{Run, optional, threads, warps},
     plan::{BlockTensors, HeadTensors, MixtureTensors, Shared},
@@ -291,9 +291,8 @@ impl<T: ModelFormat> Forward for Run<'_, T> {
     }
 
     fn write_memory(&mut self, b: usize, a: &mut BlockTensors<'_, T>, output: &mut Slice<f32>) -> Result<(), OpError> {
-        let (network, weights, energy) = (self.network, self.weights, self.routers.energy);
         match &mut self.plastic {
-            Some(plastic) => WrittenBlock { network, weights, energy, number: b }.write(plastic, a, output),
+            Some(plastic) => write_memory(plastic, b, a, output),
             None => Ok(()),
         }
     }

@@ -142,9 +142,6 @@ impl Constants {
         tm_tau_facil: 0.0,
         tm_scale: 6.0,
     };
-    /// Those of the reference model: few vesicles are recovered, the pool is refilled slowly, and energy has no effect.
-    pub const REFERENCE: Self =
-        Self { rec_rate: 0.06, prime_rate: 0.075, log_floor: 1e-6, energy_half: 0.0, ..Self::RECOMMENDED };
 }
 
 impl Default for Constants {

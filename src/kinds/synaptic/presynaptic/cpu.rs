@@ -78,7 +78,7 @@ impl<R: Real> Loop for Forward<'_, R> {
                 }
                 Mode::TsodyksMarkram => row.tsodyks_markram(op, state),
             }
-            row.fill_unselected(op);
+            row.fill_unselected();
             row.write(op, query, seen, factor);
         }
     }

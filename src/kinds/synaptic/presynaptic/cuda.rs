@@ -8,7 +8,7 @@ mod sequence;
 
 pub use args::{ReleaseStep, ScanKernels};
 
-use super::{Edges, Mode, Presynaptic, Release};
+use super::{Mode, Presynaptic, Release};
 use crate::{
     gpu::{Any, AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
     nn::lengths::{self, LengthError},
@@ -197,7 +197,7 @@ impl CudaPresynaptic {
                 .launch(&self.kernels, pass, grid.with_shared(4 * BLOCK * a.delay))?;
         }
         pass.last_work(extent.visible(), n_bytes, 60 * extent.visible());
-        if k.is_some() && !matches!(op.edges, Edges::TopKAlone(_)) {
+        if k.is_some() {
             let kernel = FillUnselected { a, first, selected: &selected, last: &last, row_bias: &row_bias, edges };
             kernel.launch(&self.kernels, pass, of_rows)?;
             pass.last_work(extent.rows() as u64, n_bytes, 0);

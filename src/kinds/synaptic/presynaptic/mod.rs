@@ -25,14 +25,12 @@
 //! The gradient is truncated: the state before a step is a constant, and so is the bias of edges that
 //! [`Edges`] do not select. One number per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
 //!
-//! Constants of the three models of bio_inspired_nanochat (MIT, see THIRD_PARTY.md); [`reference`] has those models
-//! for comparison.
+//! Constants are those of bio_inspired_nanochat (MIT, see THIRD_PARTY.md) unless [`Constants`] says otherwise.
 
 pub mod constants;
 pub mod cpu;
 pub mod cuda;
 pub mod parity;
-pub mod reference;
 pub mod release;
 pub mod state;
 pub mod step;
@@ -67,8 +65,6 @@ pub enum Edges {
     /// Those of the largest logits, earlier keys first among equals. The others are not driven, and get the bias of
     /// the last one that is.
     TopK(usize),
-    /// The same, but the others get no bias: as in the earlier model, for its reference data.
-    TopKAlone(usize),
 }
 
 impl Edges {
@@ -76,7 +72,7 @@ impl Edges {
     pub const fn most(self) -> Option<usize> {
         match self {
             Self::All => None,
-            Self::TopK(k) | Self::TopKAlone(k) => Some(k),
+            Self::TopK(k) => Some(k),
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::selection;
 use crate::{
     kinds::synaptic::presynaptic::{
-        Constants, Edges, KeyState, Presynaptic,
+        Constants, KeyState, Presynaptic,
         release::Draws,
         state::{Key, LANES},
         step::{advance, probability, softplus},
@@ -158,9 +158,9 @@ impl Row {
     }
 
     /// Edges that are not selected get the bias of the last selected one.
-    pub fn fill_unselected(&mut self, op: &Presynaptic) {
+    pub fn fill_unselected(&mut self) {
         if !self.order.is_empty() {
-            let last = if matches!(op.edges, Edges::TopKAlone(_)) { 0.0 } else { self.bias[self.last] };
+            let last = self.bias[self.last];
             let edges = self.bias.iter_mut().zip(&self.selected);
             edges.filter(|(_, selected)| **selected == 0.0).for_each(|(bias, _)| *bias = last);
         }

@@ -66,21 +66,19 @@ fn vesicles_that_endocytosis_does_not_recover_are_lost() {
 /// Properties 2 and 3: no more than the pool is released, and all quantities keep their bounds.
 #[test]
 fn states_stay_within_bounds() {
-    for (seed, reference) in [(1, false), (2, true)] {
-        let constants = if reference { Constants::REFERENCE } else { Constants::default() };
-        let op = Presynaptic { constants, ..op(1) };
-        let drives: Vec<f64> = (0..10_000).map(|i| 30.0 * noise(seed, i)).collect();
-        let extreme = [1e4, -1e4, 1e4, 1e4, -1e4, 0.0];
-        let mut rrp = constants.init_rrp;
-        for step in driven(&op, &[&drives, &extreme[..]].concat()) {
-            assert!(step.released <= constants.p_max * rrp && step.released >= 0.0);
-            rrp = step.rrp;
-            let within = |x: f64, most: f64| (0.0..=most).contains(&x);
-            assert!(within(step.calcium, 1e5) && within(step.rrp, constants.rrp_max) && within(step.reserve, 24.1));
-            assert!(within(step.under_endocytosis, 24.0) && within(step.primed, 1.0) && within(step.clamp, 1.0));
-            assert!(within(step.amplitude, 2.0) && within(step.energy, 1.0) && within(step.p, 0.999), "{step:?}");
-            assert!(step.bias.is_finite());
-        }
+    let op = op(1);
+    let constants = op.constants;
+    let drives: Vec<f64> = (0..10_000).map(|i| 30.0 * noise(1, i)).collect();
+    let extreme = [1e4, -1e4, 1e4, 1e4, -1e4, 0.0];
+    let mut rrp = constants.init_rrp;
+    for step in driven(&op, &[&drives, &extreme[..]].concat()) {
+        assert!(step.released <= constants.p_max * rrp && step.released >= 0.0);
+        rrp = step.rrp;
+        let within = |x: f64, most: f64| (0.0..=most).contains(&x);
+        assert!(within(step.calcium, 1e5) && within(step.rrp, constants.rrp_max) && within(step.reserve, 24.1));
+        assert!(within(step.under_endocytosis, 24.0) && within(step.primed, 1.0) && within(step.clamp, 1.0));
+        assert!(within(step.amplitude, 2.0) && within(step.energy, 1.0) && within(step.p, 0.999), "{step:?}");
+        assert!(step.bias.is_finite());
     }
 }
 
@@ -103,20 +101,14 @@ fn release_probability_is_monotone() {
 /// Property 8: release falls to what priming supplies.
 #[test]
 fn constant_drive_depresses_release_to_the_rate_of_priming() {
-    let mut steady = vec![];
-    for constants in [Constants::default(), Constants { rec_rate: 1.0, ..Constants::REFERENCE }] {
-        let op = Presynaptic { constants, ..op(1) };
-        let steps = driven(&op, &[2.0; 5000]);
-        let until = steps.windows(2).position(|s| s[1].released >= s[0].released).unwrap_or(steps.len());
-        assert!(until >= 5, "release falls for {until} steps");
-        let last = steps[steps.len() - 1];
-        let fuel = if constants.energy_half > 0.0 { last.energy / (last.energy + constants.energy_half) } else { 1.0 };
-        let priming = constants.prime_rate * last.reserve.min(1.0) * fuel;
-        assert!((last.released - priming).abs() < 1e-9, "{} {priming}", last.released);
-        steady.push(last.released);
-    }
-    println!("steady release: {steady:?}");
-    assert!((steady[1] - 0.075).abs() < 1e-9);
+    let op = op(1);
+    let constants = op.constants;
+    let steps = driven(&op, &[2.0; 5000]);
+    let until = steps.windows(2).position(|s| s[1].released >= s[0].released).unwrap_or(steps.len());
+    assert!(until >= 5, "release falls for {until} steps");
+    let last = steps[steps.len() - 1];
+    let priming = constants.prime_rate * last.reserve.min(1.0) * last.energy / (last.energy + constants.energy_half);
+    assert!((last.released - priming).abs() < 1e-9, "{} {priming}", last.released);
 }
 
 /// Property 8: an emptied pool is refilled at the rate of priming.

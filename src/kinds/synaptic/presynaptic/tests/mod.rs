@@ -30,7 +30,7 @@ fn op(n: usize) -> Presynaptic {
 /// Every mode with every choice of edges.
 fn variants(n: usize) -> Vec<Presynaptic> {
     let modes = [Mode::Off, Mode::Static, Mode::Scan, Mode::TsodyksMarkram];
-    let edges = [Edges::All, Edges::TopK(5), Edges::TopK(1), Edges::TopKAlone(4)];
+    let edges = [Edges::All, Edges::TopK(5), Edges::TopK(1)];
     modes.into_iter().flat_map(|mode| edges.map(|edges| Presynaptic { mode, edges, ..op(n) })).collect()
 }
 

@@ -1,7 +1,10 @@
 //! Attention logits with the live model.
 
-use super::release::{SelectedEdges, State, release};
-use crate::kinds::synaptic::presynaptic::Constants;
+use super::{
+    constants::constants,
+    release::{SelectedEdges, State, release},
+};
+use neuropil::kinds::synaptic::presynaptic::Constants;
 
 /// The bias of a layer, without its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,8 +20,10 @@ pub struct LogitBias {
 }
 
 impl LogitBias {
-    /// As in the reference.
-    pub const REFERENCE: Self = Self { constants: Constants::REFERENCE, is_enabled: true, top_k: 32, epsilon: 1e-6 };
+    /// The default bias of a layer whose queries select `top_k` keys.
+    pub fn new(top_k: usize) -> Self {
+        Self { constants: constants(), is_enabled: true, top_k, epsilon: 1e-6 }
+    }
 
     /// Logits `dots + bias - barrier_strength·(t - j)/keys` of `[heads, queries, keys]`, -∞ where a query does not see the
     /// key: the last query sees the last key. The second array is the derivative of the bias with respect to its own dot:
@@ -40,7 +45,7 @@ impl LogitBias {
             }
         }
         let (effect, effect_slope) = if self.is_enabled {
-            let edges = SelectedEdges { per_query: selected, drive: &drive, key: &key, valid: Some(&valid) };
+            let edges = SelectedEdges { drive: &drive, key: &key, valid: Some(&valid) };
             let effects = release(c, self.epsilon, state, ema, &edges);
             (effects.effect, effects.slope)
         } else {

@@ -1,9 +1,8 @@
 //! The live model: each call advances the state of every key once, with the sums over all queries of the call.
 //!
-//! With one query per call this is the recurrence of [`super::super`] at [`Constants::REFERENCE`], but for the
-//! normaliser. With more, every query releases from the same pool, so that more vesicles than it holds are released.
+//! With one query per call this is the recurrence of the synaptic kind at the same constants, but for the normaliser. With more, every query releases from the same pool, so that more vesicles than it holds are released.
 
-use crate::kinds::synaptic::presynaptic::{
+use neuropil::kinds::synaptic::presynaptic::{
     Constants,
     step::{clip, probability, softplus},
 };
@@ -79,8 +78,6 @@ impl State {
 /// Selected edges of a call: arrays `[heads, queries, selected]`.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectedEdges<'a> {
-    /// Edges of a query.
-    pub per_query: usize,
     /// Attention logits.
     pub drive: &'a [f64],
     /// Keys, distinct within a query.
