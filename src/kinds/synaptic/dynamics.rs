@@ -29,7 +29,7 @@ pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
 }
 
 impl Params {
-    /// Sizes of the model for a vocabulary of that many tokens.
+    /// Sizes of the model for a vocabulary of `vocab` tokens.
     pub fn config(&self, vocab: usize) -> Result<Config, SimError> {
         let (model, experts) = (&self.model, &self.experts);
         let config = Config {
@@ -71,7 +71,7 @@ impl Params {
                 ReleaseMode::Scan => Mode::Scan,
                 ReleaseMode::TsodyksMarkram => Mode::TsodyksMarkram,
             },
-            constants: p.constants(),
+            constants: p.into(),
             edges: match p.top_keys {
                 k if k > 0 && is_scan => Edges::TopK(k as usize),
                 _ => Edges::All,

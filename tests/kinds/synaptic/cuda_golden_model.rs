@@ -26,7 +26,7 @@ use neuropil::{
     kinds::synaptic::{
         cuda::kernels::{HeadArgs, HeadKernels, MoveHeads, SplitHeads, SplitHeadsBackward},
         presynaptic::{
-            Constants, Edges, Mode, Presynaptic,
+            Edges, Mode, Presynaptic,
             cuda::{CudaPresynaptic, ScanExtent},
         },
     },
@@ -225,7 +225,11 @@ impl<'a> Ops<'a> {
         let mut ema = block.ema;
         bias.forward(self.seq_len, &dots, &mut state, &mut ema);
         let amplitude = 1.0 / (ema + bias.epsilon);
-        let constants = Constants { init_amp: amplitude, amp_max: 1e9, log_floor: bias.epsilon, ..bias.constants };
+        let constants = bias.constants.with(|c| {
+            c.first.amplitude = amplitude;
+            c.amplitude.max = 1e9;
+            c.bias.floor = bias.epsilon;
+        });
         let (mode, edges) = (Mode::Static, Edges::TopK(bias.top_k));
         Presynaptic { mode, constants, edges, ..Presynaptic::recommended(self.seq_len) }
     }
@@ -233,7 +237,7 @@ impl<'a> Ops<'a> {
     /// Takes the bias off the logits of edges that their query does not select.
     fn clear_unselected(&self, op: &Presynaptic, dots: &[f32], edges: &mut Slice<f32>) {
         let (n, most) = (self.seq_len, op.edges.most().expect("selected edges"));
-        let slope = op.constants.barrier_strength / op.context as f64;
+        let slope = op.constants.bias.barrier / op.context as f64;
         let mut logits = edges.read().expect("the device");
         for (row, (logits, dots)) in logits.chunks_exact_mut(n).zip(dots.chunks_exact(n)).enumerate() {
             let query = row % n;

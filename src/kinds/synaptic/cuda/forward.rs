@@ -153,7 +153,7 @@ impl<T: ModelFormat> Run<'_, T> {
         let is_needed = !factor.is_empty() && self.draws.is_some();
         let (op, factor) = (self.release(), is_needed.then_some(factor));
         self.section("release", |run| {
-            if op.mode == Mode::Off && op.constants.barrier_strength == 0.0 {
+            if op.mode == Mode::Off && op.constants.bias.barrier == 0.0 {
                 return Ok(());
             }
             let (draws, frame) = (run.draws, run.frame);

@@ -89,9 +89,9 @@ pub struct KeyMemory<'a> {
 }
 
 impl KeyMemory<'_> {
-    /// Numbers of that many heads.
+    /// Length of the state of `heads` heads with room for `capacity` keys each.
     pub const fn len(op: &Presynaptic, heads: usize, capacity: usize) -> usize {
-        (QUANTITIES as usize + op.constants.endo_delay) * heads * capacity
+        (QUANTITIES as usize + op.constants.vesicles.endo_delay) * heads * capacity
     }
 }
 
@@ -255,7 +255,7 @@ fn check(op: &Presynaptic, extent: &ScanExtent, edges: usize, factor: Option<usi
     let at_most = |what, most: usize, given: usize| {
         if given <= most { Ok(()) } else { Err(LengthError { what, needed: most, given }) }
     };
-    at_most("the queue of a synapse", MAX_DELAY, op.constants.endo_delay)?;
+    at_most("the queue of a synapse", MAX_DELAY, op.constants.vesicles.endo_delay)?;
     at_most("a sequence", MAX_POSITIONS, extent.n_keys())?;
     lengths::check([
         ("the logits of attention", &[extent.edges()], edges),
@@ -284,7 +284,7 @@ fn args(op: &Presynaptic, extent: &ScanExtent, is_random: bool) -> ScanArgs {
     let (mode, delay) = match op.mode {
         Mode::Off => (OFF, 0),
         Mode::Static => (STATIC, 0),
-        Mode::Scan => (SCAN, op.constants.endo_delay),
+        Mode::Scan => (SCAN, op.constants.vesicles.endo_delay),
         Mode::TsodyksMarkram => (TSODYKS_MARKRAM, 0),
     };
     ScanArgs { drawn_below, mode, delay: delay as u32, ..sizes(extent) }

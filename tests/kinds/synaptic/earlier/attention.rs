@@ -51,7 +51,7 @@ impl LogitBias {
         } else {
             (vec![1.0; drive.len()], vec![0.0; drive.len()])
         };
-        let barrier = c.barrier_strength / keys.max(1) as f64;
+        let barrier = c.bias.barrier / keys.max(1) as f64;
         let (mut logits, mut slope) = (vec![f64::NEG_INFINITY; dots.len()], vec![0.0; dots.len()]);
         for (i, (logit, dot)) in logits.iter_mut().zip(dots).enumerate() {
             let (query, j) = (first + i / keys % queries, i % keys);
@@ -61,8 +61,8 @@ impl LogitBias {
         }
         for i in (0..drive.len()).filter(|i| valid[*i]) {
             let at = i / selected * keys + key[i];
-            logits[at] += c.lambda_loge * (self.epsilon + effect[i]).ln();
-            slope[at] = c.lambda_loge * effect_slope[i] / (self.epsilon + effect[i]);
+            logits[at] += c.bias.lambda * (self.epsilon + effect[i]).ln();
+            slope[at] = c.bias.lambda * effect_slope[i] / (self.epsilon + effect[i]);
         }
         (logits, slope)
     }

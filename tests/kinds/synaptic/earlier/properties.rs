@@ -56,12 +56,12 @@ fn factor_at_rest_is_that_of_the_specification() {
 fn states_with_the_constants_of_the_earlier_model_stay_within_bounds() {
     let (op, c) = (op(), constants());
     let drives: Vec<f64> = noise(10_000, 2).iter().map(|x| 30.0 * f64::from(*x)).collect();
-    let mut rrp = c.init_rrp;
+    let mut rrp = c.first.rrp;
     for step in driven(&op, &[&drives, &[1e4, -1e4, 1e4, 1e4, -1e4, 0.0][..]].concat()) {
-        assert!(step.released <= c.p_max * rrp && step.released >= 0.0);
+        assert!(step.released <= c.vesicles.p_max * rrp && step.released >= 0.0);
         rrp = step.rrp;
         let within = |x: f64, most: f64| (0.0..=most).contains(&x);
-        assert!(within(step.calcium, 1e5) && within(step.rrp, c.rrp_max) && within(step.reserve, 24.1));
+        assert!(within(step.calcium, 1e5) && within(step.rrp, c.vesicles.rrp_max) && within(step.reserve, 24.1));
         assert!(within(step.primed, 1.0) && within(step.clamp, 1.0) && within(step.energy, 1.0), "{step:?}");
     }
 }
@@ -70,7 +70,7 @@ fn states_with_the_constants_of_the_earlier_model_stay_within_bounds() {
 #[test]
 fn constant_drive_depresses_release_to_the_rate_of_priming() {
     let mut op = op();
-    op.constants.rec_rate = 1.0;
+    op.constants.vesicles.recycled = 1.0;
     let steps = driven(&op, &[2.0; 5000]);
     assert!((steps[steps.len() - 1].released - 0.075).abs() < 1e-9);
 }

@@ -7,7 +7,7 @@ use crate::kinds::synaptic::presynaptic::backward;
 #[test]
 fn factor_is_the_derivative_of_the_bias() {
     let n = 18;
-    let constants = Constants { lambda_loge: 0.8, ..Constants::default() };
+    let constants = Constants::default().with(|c| c.bias.lambda = 0.8);
     for op in variants(n).into_iter().map(|op| Presynaptic { constants, ..op }) {
         for scale in [0.5, 2.0, 5.0] {
             let x: Vec<f64> = dots(11, n, n, scale);
