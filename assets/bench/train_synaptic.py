@@ -15,30 +15,30 @@ from torch.nn import functional as F
 def release(c, dot, visible, state):
     """One query of all heads: bias of `[batch, heads, keys]` logits and the state after it."""
     calcium, rrp, reserve, queue, primed, clamp, amplitude, energy = state
-    calcium_now = c["ca_retain"] * calcium + c["alpha_c"] * F.softplus(dot)
+    calcium_now = c["calcium"]["kappa"] * calcium + c["calcium"]["alpha"] * F.softplus(dot)
     sensors = (
-        c["syt1_weight"] * torch.sigmoid(c["syt1_slope"] * (calcium_now - c["syt1_thresh"]))
-        + c["syt7_weight"] * torch.sigmoid(c["syt7_slope"] * (calcium_now - c["syt7_thresh"]))
-        + c["doc2_gain"] * torch.sigmoid(c["doc2_slope"] * (calcium_now - c["doc2_thresh"]))
+        c["syt1"]["weight"] * torch.sigmoid(c["syt1"]["k"] * (calcium_now - c["syt1"]["half"]))
+        + c["syt7"]["weight"] * torch.sigmoid(c["syt7"]["k"] * (calcium_now - c["syt7"]["half"]))
+        + c["doc2"]["weight"] * torch.sigmoid(c["doc2"]["k"] * (calcium_now - c["doc2"]["half"]))
     )
-    gate = torch.sigmoid(c["cpx_slope"] * (calcium_now - c["cpx_thresh"]) - c["cpx_weight"] * (clamp + c["complexin_bias"]))
-    released = (sensors * gate * primed).clamp(0, c["p_max"]) * rrp
-    bias = c["lambda_loge"] * torch.log(c["log_floor"] + released * amplitude)
+    gate = torch.sigmoid(c["complexin"]["k"] * (calcium_now - c["complexin"]["half"]) - c["complexin"]["weight"] * (clamp + c["complexin"]["bias"]))
+    released = (sensors * gate * primed).clamp(0, c["vesicles"]["p_max"]) * rrp
+    bias = c["bias"]["lambda"] * torch.log(c["bias"]["floor"] + released * amplitude)
     with torch.no_grad():
         r = released.detach()
         returned = reserve + queue[0]
-        fuel = energy / (energy + c["energy_half"]) if c["energy_half"] > 0 else 1.0
-        take = torch.minimum(c["prime_rate"] * returned.clamp(max=1) * fuel, c["rrp_max"] - (rrp - r))
-        loss = c["unprime_per_release"] * r
+        fuel = energy / (energy + c["energy"]["half"]) if c["energy"]["half"] > 0 else 1.0
+        take = torch.minimum(c["vesicles"]["k_prime"] * returned.clamp(max=1) * fuel, c["vesicles"]["rrp_max"] - (rrp - r))
+        loss = c["snare"]["unprime"] * r
         after = (
             calcium_now.detach(),
             rrp - r + take,
             returned - take,
-            torch.cat((queue[1:], (c["rec_rate"] * r)[None])),
-            (primed * (1 - loss) + c["nsf_recover"] * (1 - primed)).clamp(0, 1),
-            (c["clamp_retain"] * clamp + 1 - c["clamp_retain"] - loss).clamp(0, 1),
-            (amplitude + c["amp_load"] * (c["amp_target"] - amplitude) - c["amp_leak"] * amplitude).clamp(0, c["amp_max"]),
-            (energy + c["energy_fill"] * (c["energy_max"] - energy) - c["energy_use"] * r).clamp(0, c["energy_max"]),
+            torch.cat((queue[1:], (c["vesicles"]["recycled"] * r)[None])),
+            (primed * (1 - loss) + c["snare"]["k_nsf"] * (1 - primed)).clamp(0, 1),
+            (c["snare"]["clamp_retain"] * clamp + 1 - c["snare"]["clamp_retain"] - loss).clamp(0, 1),
+            (amplitude + c["amplitude"]["load"] * (c["amplitude"]["target"] - amplitude) - c["amplitude"]["leak"] * amplitude).clamp(0, c["amplitude"]["max"]),
+            (energy + c["energy"]["fill"] * (c["energy"]["max"] - energy) - c["energy"]["per_vesicle"] * r).clamp(0, c["energy"]["max"]),
         )
         # A key has no state before its own query.
         after = tuple(torch.where(visible, new, old) for new, old in zip(after, state))
@@ -47,10 +47,10 @@ def release(c, dot, visible, state):
 
 def first_state(c, like):
     full = lambda x: torch.full_like(like, x)
-    queue = torch.zeros(c["endo_delay"], *like.shape, dtype=like.dtype, device=like.device)
+    queue = torch.zeros(c["vesicles"]["endo_delay"], *like.shape, dtype=like.dtype, device=like.device)
     return (
-        full(0.0), full(c["init_rrp"]), full(c["init_reserve"]), queue, full(c["init_snare"]),
-        full(c["init_clamp"]), full(c["init_amp"]), full(c["init_energy"]),
+        full(0.0), full(c["first"]["rrp"]), full(c["first"]["reserve"]), queue, full(c["first"]["snare"]),
+        full(c["first"]["clamp"]), full(c["first"]["amplitude"]), full(c["first"]["energy"]),
     )
 
 
@@ -91,7 +91,7 @@ class Attention(nn.Module):
         dots = (q @ k.transpose(2, 3) / math.sqrt(self.dim)).float()
         bias = 0.0 if self.mode == "Off" else self.bias(dots)
         distance = torch.arange(t, device=x.device)[:, None] - torch.arange(t, device=x.device)
-        logits = dots + bias - self.c["barrier_strength"] / t * distance
+        logits = dots + bias - self.c["bias"]["barrier"] / t * distance
         p = logits.masked_fill(distance < 0, -math.inf).softmax(-1).to(v.dtype)
         return self.o((p @ v).transpose(1, 2).reshape(b, t, width))
 

@@ -55,7 +55,7 @@ extern "C" __global__ void update_router(RouterArgs a, RouterRates r, u64 stride
 // An entry of the matrix of the earlier model's rule of embeddings, for unit vectors of that cosine.
 __device__ __forceinline__ double repulsion(double cosine, double mean_gate) { return mean_gate * (cosine - 1.0) - REFERENCE_PUSH * (1.0 - mean_gate) * (cosine + 0.3); }
 
-// A block per layer, a warp per expert: embeddings by the rule of the earlier model, contrastive::reference. Each entry is
+// A block per layer, a warp per expert: embeddings by the rule of the earlier model, for its golden files. Each entry is
 // computed twice: for the mean of all, then for the step.
 extern "C" __global__ void repel_embeddings(RouterArgs a, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, float* __restrict__ embeddings) {
     extern __shared__ float before[]; // [E, STRIDE]

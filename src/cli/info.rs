@@ -213,8 +213,12 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     print_line!("{} live edits", run.commands()?.len());
     print_line!("{}", m.status.word());
     run.notes.iter().for_each(|note| print_line!("{note}"));
+    let (outside, replaced) = run
+        .displayed_project()
+        .map(|(project, replaced)| (outside_paths_of_run(run, &project), replaced))
+        .unwrap_or_default();
+    replaced.iter().for_each(|note| print_line!("{note}"));
     if !run::is_own(&run.path) {
-        let outside = run.project().map(|project| outside_paths_of_run(run, &project)).unwrap_or_default();
         print_outside(&outside, "replay", "run");
     }
     if !matches!(m.status, Status::Running | Status::Unclosed) {

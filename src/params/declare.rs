@@ -96,7 +96,7 @@ macro_rules! params {
 
 /// Declares an enum of choices for a parameter. Files and the command line use the names of the variants.
 /// `#[title("…")]` is the display name if the split name of the variant reads badly, `#[role(…)]` the role of a choice,
-/// `#[alias("…")]` a former name.
+/// `#[alias("…")]` a former name, `#[replaces("Name", "why")]` a choice of earlier versions that is no longer offered.
 #[macro_export]
 macro_rules! choices {
     (
@@ -106,6 +106,7 @@ macro_rules! choices {
             $(#[title($title:literal)])?
             $(#[role($role:ident)])?
             $(#[alias($alias:literal)])*
+            $(#[replaces($retired:literal, $why:literal)])*
             $Variant:ident
         ),* $(,)? }
     ) => {
@@ -127,6 +128,7 @@ macro_rules! choices {
                     docs: concat!($($docs, "\n"),*),
                     aliases: &[ $($alias),* ],
                     role: $crate::params::Role::or_plain(&[ $($crate::params::Role::$role)? ]),
+                    replaces: &[ $($crate::params::RetiredChoice { name: $retired, why: $why }),* ],
                 } ),*
             ]);
             fn to_value(&self) -> $crate::params::Value { $crate::params::Value::Choice(*self as u16) }

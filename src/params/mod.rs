@@ -41,7 +41,7 @@ pub use spec::ParamSpec;
 use std::borrow::Cow;
 pub use tree::TreeNode;
 pub use unit::Unit;
-pub use value::{ChoiceSpec, ParamValue, PathText, Query, Value, ValueType};
+pub use value::{ChoiceSpec, ParamValue, PathText, Query, RetiredChoice, Value, ValueType};
 
 /// Spacing of values along a slider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

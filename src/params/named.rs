@@ -175,6 +175,13 @@ fn row(
     Ok(row)
 }
 
+/// Whether a value is a choice that is no longer offered, so that a log is read without the change.
+pub fn is_former_choice(params: &dyn Params, path: &str, value: &NamedValue) -> bool {
+    let (NamedValue::Choice(name), Some((group, field))) = (value, path.split_once('.')) else { return false };
+    let groups = params.groups().iter().filter(|of| of.is_called(group));
+    groups.flat_map(GroupSpec::fields).any(|spec| spec.is_called(field) && spec.kind.retired(name).is_some())
+}
+
 /// Whether a field of list items was removed, so that files and logs are read without it.
 pub fn is_former(group: &GroupSpec, field: &str) -> bool {
     group.list && FORMER_FIELDS.contains(&(group.role, field))

@@ -252,6 +252,7 @@ macro_rules! one_of {
                     docs: concat!($($docs, "\n"),*),
                     aliases: &[ $($alias),* ],
                     role: Role::or_plain(&[ $(Role::$role)? ]),
+                    replaces: &[],
                 },
                 params: <$Group as ParamGroup>::SPECS,
                 defaults: || <$Group as ParamGroup>::row(&<$Group>::default()),

@@ -216,6 +216,9 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
         ValueType::Choice(choices) => match choices.iter().position(|c| c.is_called(text)) {
             Some(i) => Value::Choice(i as u16),
             None => {
+                if let Some((instead, retired)) = spec.kind.retired(text) {
+                    return Err(retired.refusal(instead));
+                }
                 let names: Vec<&str> = choices.iter().map(|c| c.name).collect();
                 return Err(format!("`{text}` is none of {}", names.join(", ")));
             }

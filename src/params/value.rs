@@ -44,6 +44,25 @@ pub struct ChoiceSpec {
     pub aliases: &'static [&'static str],
     /// Role of the choice.
     pub role: Role,
+    /// Choices of earlier versions in whose place this one is. A project that names one is refused; a recorded run is displayed
+    /// with this one.
+    pub replaces: &'static [RetiredChoice],
+}
+
+/// Choice of earlier versions that is no longer offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetiredChoice {
+    /// Identifier in files.
+    pub name: &'static str,
+    /// Reason, as a clause.
+    pub why: &'static str,
+}
+
+impl RetiredChoice {
+    /// Message of a refusal, which names the choice to write instead.
+    pub fn refusal(&self, instead: &ChoiceSpec) -> String {
+        format!("`{}` is no longer offered: {}. Write `{}` instead", self.name, self.why, instead.name)
+    }
 }
 
 impl ChoiceSpec {
@@ -92,6 +111,13 @@ impl ValueType {
     /// Whether values have a unit and a range.
     pub const fn is_numeric(self) -> bool {
         matches!(self, Self::Int | Self::Real | Self::Distribution | Self::List { .. })
+    }
+
+    /// Choice of earlier versions with this name, and the choice in its place.
+    pub fn retired(self, name: &str) -> Option<(&'static ChoiceSpec, &'static RetiredChoice)> {
+        let Self::Choice(choices) = self else { return None };
+        let of = |choice: &'static ChoiceSpec| choice.replaces.iter().map(move |retired| (choice, retired));
+        choices.iter().flat_map(of).find(|(_, retired)| retired.name.eq_ignore_ascii_case(name))
     }
 
     /// Groups of a sum type; empty for other types.

@@ -137,7 +137,11 @@ impl Declarations<'_> {
     fn resolve(&self, line: Line) -> Result<LoggedCommand, String> {
         Ok(match line {
             Line::Rewind => LoggedCommand::Rewind,
-            Line::Set(path, value) if named::is_former_path(self.params, &path) => LoggedCommand::Former(path, value),
+            Line::Set(path, value)
+                if named::is_former_path(self.params, &path) || named::is_former_choice(self.params, &path, &value) =>
+            {
+                LoggedCommand::Former(path, value)
+            }
             Line::Set(path, value) => LoggedCommand::Set(named::resolve(self.params, &path, &value)?),
             Line::Data(path, value, hash) => LoggedCommand::Data(named::resolve(self.params, &path, &value)?, hash),
             Line::Act { action, individuals, ids, version, mut elements, arguments } => {

@@ -1,7 +1,7 @@
 //! Reads and writes project files (RON). Unknown fields and values out of range are warnings with their line; only
 //! a file that cannot be parsed is an error.
 
-use super::{PlanTree, Project, VERSION, atomic_file, migrate, ron_error, ron_tree, schema};
+use super::{PlanTree, Project, VERSION, atomic_file, migrate, retired, ron_error, ron_tree, schema};
 use crate::{
     data::{input_file, io_reason},
     params::{Change, ParamSpec, Params, Value},
@@ -133,6 +133,13 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
             Err(ReadError { line, column, ..ReadError::plain("not a text: expected a project in RON, in UTF-8") })
         }
     }
+}
+
+/// Reads the project of a recorded run for display: choices that are no longer offered are replaced, with a warning each.
+pub(super) fn read_recorded(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return read_bytes(bytes) };
+    let (text, warnings) = retired::replace(text);
+    Ok((read(&text)?.0, warnings))
 }
 
 /// Reads a project: its version first, then the rest by that version's rules. Missing fields take their

@@ -222,13 +222,26 @@ impl RunFolder {
         record_bytes(stream).map_or(0, |n| self.n_bytes(stream) / n)
     }
 
-    /// Project at step 0.
+    /// Project at step 0, to compute with.
     pub fn project(&self) -> Result<Project, ReadError> {
+        self.read_project(file::read_bytes).map(|(project, _)| project)
+    }
+
+    /// Project at step 0, to display the run with: choices that are no longer offered are replaced, with a message each.
+    pub fn displayed_project(&self) -> Result<(Project, Vec<String>), ReadError> {
+        let (project, warnings) = self.read_project(file::read_recorded)?;
+        Ok((project, warnings.iter().map(|warning| format!("{PROJECT}, {warning}")).collect()))
+    }
+
+    fn read_project(
+        &self,
+        read_bytes: fn(&[u8]) -> Result<(Project, Vec<file::Warning>), ReadError>,
+    ) -> Result<(Project, Vec<file::Warning>), ReadError> {
         let path = self.path.join(PROJECT);
         let mut bytes = vec![];
         let read = run_file::open_regular(&path).and_then(|f| f.take(MAX_TEXT).read_to_end(&mut bytes));
         read.map_err(|e| ReadError { file: String::new(), line: 0, column: 0, what: e.to_string() })?;
-        file::read_bytes(&bytes).map(|(project, _)| project).map_err(|e| e.in_file(&path))
+        read_bytes(&bytes).map_err(|e| e.in_file(&path))
     }
 
     /// Command log without an incomplete last line. Elements of actions are indices into the run's sets.

@@ -42,6 +42,7 @@ mod recorded_files;
 mod replace;
 pub mod replay;
 mod resume;
+mod retired;
 mod ron_error;
 mod ron_tree;
 pub mod run;

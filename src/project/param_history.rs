@@ -28,7 +28,7 @@ impl ParamHistory {
     /// # Errors
     /// If its project or its command log cannot be read.
     pub fn read(run: &RunFolder) -> Result<Self, String> {
-        let project = run.project().map_err(|e| e.to_string())?;
+        let (project, _) = run.displayed_project().map_err(|e| e.to_string())?;
         let log = run.commands().map_err(|e| e.to_string())?;
         Ok(Self::new(project, &log, run.manifest.first_step, run.manifest.time_base()))
     }

@@ -1,6 +1,6 @@
 //! Translates errors of the RON parser to plain words without names of Rust types.
 
-use super::{file::ReadError, ron_tree};
+use super::{file::ReadError, retired, ron_tree};
 use ron::error::{Error, Position, SpannedError};
 
 /// Error with the path of the parameter whose value does not fit, in the form of the window and `--set`.
@@ -19,7 +19,14 @@ pub(super) fn with_parameter(error: SpannedError, text: &str) -> ReadError {
             | Error::NoSuchEnumVariant { .. }
     );
     let path = ron_tree::scan(text).path_to(byte_at(text, error.span.start));
-    let path = path.strip_prefix(&["model".to_owned()]).unwrap_or(&path).join(".");
+    let path = path.strip_prefix(&["model".to_owned()]).unwrap_or(&path);
+    if let Error::NoSuchEnumVariant { found, .. } = &error.code
+        && let Some((instead, choice)) = retired::at(path, found)
+    {
+        let what = format!("{}: {}", path.join("."), choice.refusal(instead));
+        return ReadError { what, ..ReadError::from(error) };
+    }
+    let path = path.join(".");
     let code = if is_fraction { Error::ExpectedInteger } else { error.code };
     let error = ReadError::from(SpannedError { code, ..error });
     match (is_value || is_fraction) && !path.is_empty() {

@@ -2,9 +2,17 @@
 //! writes and scores, and its weights start another one.
 
 use crate::program::{example, neuropil, ok, run};
-use neuropil::project::RunFolder;
+use neuropil::{
+    app::document::{
+        live::Builder,
+        playback::{self, Opening},
+    },
+    engine::LoggedCommand,
+    project::RunFolder,
+    sim::SimError,
+};
 use neuropil_test_support::temp::TempFolder;
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 /// A model that trains in a moment, whose experts split.
 const TINY: &[&str] = &[
@@ -89,4 +97,42 @@ fn a_gpu_is_refused_with_a_way_out() {
     let words = ["run", "--device", "cuda", "--duration", "1steps", "--out", out.to_str().unwrap()];
     let refused = neuropil().args(words).arg(example("synaptic-nano.ron")).output().unwrap();
     assert!(!refused.status.success());
+}
+
+/// Runs of versions that offered the Hebbian write rule: playback, export and command log need no rule; a replay says what it
+/// lacks, and so does a project.
+#[test]
+fn runs_with_the_retired_write_rule_are_displayed_and_exported() {
+    let temp = TempFolder::new("retired-rule");
+    let out = temp.join("run");
+    record(&out, &["--duration", "10steps"]);
+    let (path, log) = (out.join("project.ron"), out.join("commands.ron"));
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("rule: Delta").count(), 1, "{text}");
+    fs::write(&path, text.replace("rule: Delta", "rule: Hebbian")).unwrap();
+    let logged = fs::read_to_string(&log).unwrap() + "(5,Set(\"plasticity.rule\",Choice(\"Hebbian\")))\n";
+    fs::write(&log, logged).unwrap();
+
+    let builder: Builder = Arc::new(|_, _, _| Err(SimError::Input("not built".into())));
+    let opened = match playback::open(&out, &builder, &|_| true) {
+        Ok(Opening::Opened(opened)) => opened,
+        Ok(Opening::NeedsConsent(paths)) => panic!("{paths:?}"),
+        Err(why) => panic!("{why}"),
+    };
+    let notice = "plasticity.rule: `Hebbian` is no longer offered; the run is displayed with `Delta`";
+    assert!(opened.notes.iter().any(|note| note.contains(notice)), "{:?}", opened.notes);
+    assert!(matches!(&opened.log[..], [.., (5, LoggedCommand::Former(path, _))] if path == "plasticity.rule"));
+    let loss = opened.run.manifest.streams.iter().find(|stream| stream.probe == "loss").expect("a recorded loss");
+    assert_eq!(opened.run.rows(loss).unwrap().steps.len(), 10);
+
+    ok(&run(&["export", out.to_str().unwrap(), "--format", "csv"]));
+    assert!(ok(&run(&["info", out.to_str().unwrap()])).contains(notice));
+    for words in [["replay", out.to_str().unwrap()], ["validate", path.to_str().unwrap()]] {
+        let output = run(&words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_ne!(output.status.code(), Some(0), "{words:?}");
+        assert!(said.contains("project.ron:") && said.contains("Write `Delta` instead"), "{words:?}: {said}");
+    }
+    let set = run(&["run", example("synaptic-nano16.ron").to_str().unwrap(), "--set", "plasticity.rule=Hebbian"]);
+    assert!(String::from_utf8_lossy(&set.stderr).contains("Write `Delta` instead"), "{set:?}");
 }

@@ -13,8 +13,8 @@ use stage::{Stage, graphics};
 use std::sync::{Arc, RwLock};
 
 const EFFECTS: &[ChoiceSpec] = &[
-    ChoiceSpec { name: "Poisson", title: "", docs: "Kicks.", aliases: &[], role: Role::Excites },
-    ChoiceSpec { name: "SilenceOutgoing", title: "", docs: "Cuts.", aliases: &[], role: Role::Silences },
+    ChoiceSpec { name: "Poisson", title: "", docs: "Kicks.", aliases: &[], role: Role::Excites, replaces: &[] },
+    ChoiceSpec { name: "SilenceOutgoing", title: "", docs: "Cuts.", aliases: &[], role: Role::Silences, replaces: &[] },
 ];
 
 fn features() -> KindFeatures {

@@ -46,12 +46,12 @@ pub enum Opening {
 /// files outside the run folder.
 pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) -> bool) -> Result<Opening, String> {
     let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
-    let project = run.project().map_err(|e| e.to_string())?;
+    let (project, replaced) = run.displayed_project().map_err(|e| e.to_string())?;
     let outside = outside_paths_of_run(&run, &project);
     if !allows(&outside) {
         return Ok(Opening::NeedsConsent(outside));
     }
-    let mut notes = run.notes.clone();
+    let mut notes = [run.notes.clone(), replaced].concat();
     let log = run.commands().unwrap_or_else(|e| {
         notes.push(format!("the command log is unreadable: {e}"));
         vec![]

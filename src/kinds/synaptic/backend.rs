@@ -12,7 +12,7 @@ use crate::{
             experts::{LoadStatistics, Router, RouterState, Routing},
             life::{Edit, ExpertArrays, ExpertRecord},
             model::{Config, ConfigError},
-            postsynaptic::PlasticityRule,
+            postsynaptic::FastMemory,
             presynaptic::Presynaptic,
         },
     },
@@ -143,7 +143,7 @@ pub trait Backend: language::Backend {
     /// [`Pass::is_stopping`] between operations.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
     /// A decoder with an empty cache and fresh synapses, in which each token writes.
-    fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError>;
+    fn plastic_decoder(&self, op: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Activations of one sequence.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
     /// What the router of a layer decides for each token of one sequence; see [`experts::inspect`](super::experts::inspect).

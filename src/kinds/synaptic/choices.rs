@@ -90,11 +90,8 @@ choices! {
     pub enum WriteRule {
         /// Delta rule on a matrix per layer (Schlag et al. 2021): what is read stays bounded whatever is written.
         #[title("Delta rule")]
+        #[replaces("Hebbian", "the Hebbian rule feeds back on its own outputs, so that the loss of a text rises and then becomes NaN")]
         Delta,
-        /// Rule of bio_inspired_nanochat on the weights of the experts. Warning: it feeds back on its own outputs, so that
-        /// the loss of a text rises and then becomes NaN. For experiments with that.
-        #[title("Hebbian rule of the earlier model (unstable)")]
-        Hebbian,
     }
 }
 

@@ -3,11 +3,11 @@
 use super::{
     Params,
     backend::Dynamics,
-    choices::{BalancingMethod, FirstValues, GateModel, PullMean, ReleaseMode, SplitRule, WriteRule},
+    choices::{BalancingMethod, FirstValues, GateModel, PullMean, ReleaseMode, SplitRule},
     experts::{Balancing, FEATURES, PullOver, Router, RouterState},
     life::{LifeCycle, ParentChoice},
     model::Config,
-    postsynaptic::{self, CamkiiPp1, FastMemory, Gate, Latch, PlasticityRule},
+    postsynaptic::{CamkiiPp1, FastMemory, Gate, Latch},
     presynaptic::{Edges, Mode, Presynaptic, Release},
 };
 use crate::{
@@ -29,7 +29,7 @@ pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
 }
 
 impl Params {
-    /// Sizes of the model for a vocabulary of that many tokens.
+    /// Sizes of the model for a vocabulary of `vocab` tokens.
     pub fn config(&self, vocab: usize) -> Result<Config, SimError> {
         let (model, experts) = (&self.model, &self.experts);
         let config = Config {
@@ -71,7 +71,7 @@ impl Params {
                 ReleaseMode::Scan => Mode::Scan,
                 ReleaseMode::TsodyksMarkram => Mode::TsodyksMarkram,
             },
-            constants: p.constants(),
+            constants: p.into(),
             edges: match p.top_keys {
                 k if k > 0 && is_scan => Edges::TopK(k as usize),
                 _ => Edges::All,
@@ -104,15 +104,8 @@ impl Params {
         }
     }
 
-    /// What a plastic decoder writes.
-    pub fn plasticity(&self, config: &Config) -> PlasticityRule {
-        match self.plasticity.rule {
-            WriteRule::Delta => PlasticityRule::Delta(self.fast_memory(config)),
-            WriteRule::Hebbian => PlasticityRule::Hebbian(postsynaptic::reference::Constants::default()),
-        }
-    }
-
-    fn fast_memory(&self, config: &Config) -> FastMemory {
+    /// The memory that a plastic decoder writes.
+    pub fn fast_memory(&self, config: &Config) -> FastMemory {
         let p = &self.plasticity;
         FastMemory {
             decay: p.retain,

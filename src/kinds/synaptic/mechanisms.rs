@@ -1,14 +1,8 @@
 //! Parameters of the mechanisms: release, experts, life cycle, fast memory. All of them act on a running model, but for the
 //! number and width of experts.
 
-use super::{
-    choices::{BalancingMethod, GateModel, PullMean, ReleaseMode, SplitRule, WriteRule},
-    presynaptic::Constants,
-};
+use super::choices::{BalancingMethod, GateModel, PullMean, ReleaseMode, SplitRule, WriteRule};
 use crate::params;
-
-/// Defaults of release.
-const RELEASE: Constants = Constants::RECOMMENDED;
 
 params! {
     /// Presynaptic release.
@@ -31,62 +25,62 @@ params! {
         /// Fraction of its calcium that a key keeps per token.
         #[param(title = "Calcium retention", range = 0.0..=0.99, hard = 0.0..=1.0, symbol = "κ_C", formula = "C ← κ_C C + α_C ln(1 + e^drive)")]
         #[show_if(|s| s.is_detailed())]
-        ca_retain: f64 = RELEASE.ca_retain,
+        ca_retain: f64 = 0.85,
 
         /// Calcium influx per unit of softplus of the attention logit.
         #[param(title = "Calcium influx", range = 0.0..=2.0, hard = 0.0..=100.0, symbol = "α_C")]
         #[show_if(|s| s.is_detailed())]
-        ca_gain: f64 = RELEASE.alpha_c,
+        ca_gain: f64 = 0.55,
 
         /// Slope of the fast calcium sensor.
         #[param(title = "Syt1 slope", range = 0.0..=20.0, hard = 0.0..=1000.0, source = "synchronous release, Südhof 2013")]
         #[show_if(|s| s.is_detailed())]
-        syt1_slope: f64 = RELEASE.syt1_slope,
+        syt1_slope: f64 = 8.0,
 
         /// Slope of the slow calcium sensor.
         #[param(title = "Syt7 slope", range = 0.0..=20.0, hard = 0.0..=1000.0, source = "asynchronous release, Südhof 2013")]
         #[show_if(|s| s.is_detailed())]
-        syt7_slope: f64 = RELEASE.syt7_slope,
+        syt7_slope: f64 = 3.0,
 
         /// Weight of the sensor of spontaneous release.
         #[param(title = "Doc2 gain", range = 0.0..=1.0, hard = 0.0..=10.0)]
         #[show_if(|s| s.is_detailed())]
-        doc2_gain: f64 = RELEASE.doc2_gain,
+        doc2_gain: f64 = 0.08,
 
         /// Calcium at which complexin lets release happen.
         #[param(title = "Complexin threshold", range = 0.0..=2.0, hard = -10.0..=10.0)]
         #[show_if(|s| s.is_detailed())]
-        complexin_threshold: f64 = RELEASE.cpx_thresh,
+        complexin_threshold: f64 = 0.55,
 
         /// Added to the clamp of complexin.
         #[param(title = "Complexin bias", range = -1.0..=1.0, hard = -10.0..=10.0)]
         #[show_if(|s| s.is_detailed())]
-        complexin_bias: f64 = RELEASE.complexin_bias,
+        complexin_bias: f64 = 0.0,
 
         /// Vesicles that move from the reserve to the release-ready pool per token.
         #[param(title = "Priming rate", range = 0.0..=1.0, hard = 0.0..=30.0)]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
-        prime_rate: f64 = RELEASE.prime_rate,
+        prime_rate: f64 = 0.3,
 
         /// Fraction of the primed SNARE complexes that a released vesicle uses up.
         #[param(title = "Unpriming per vesicle", range = 0.0..=0.5, hard = 0.0..=1.0)]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
-        unprime: f64 = RELEASE.unprime_per_release,
+        unprime: f64 = 0.05,
 
         /// Rate at which SNARE complexes are primed again.
         #[param(title = "NSF recovery", range = 0.0..=0.5, hard = 0.0..=1.0)]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
-        nsf_recover: f64 = RELEASE.nsf_recover,
+        nsf_recover: f64 = 0.08,
 
         /// Fraction of the released vesicles that is taken up again. At 1 vesicles are conserved.
         #[param(title = "Recycled fraction", range = 0.0..=1.0)]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
-        recycle: f64 = RELEASE.rec_rate,
+        recycle: f64 = 1.0,
 
         /// Tokens that a vesicle spends in endocytosis before it is in the reserve; 0: released vesicles are lost.
         #[param(title = "Endocytosis delay", range = 0.0..=16.0, hard = 0.0..=64.0)]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
-        endocytosis_delay: u32 = RELEASE.endo_delay as u32,
+        endocytosis_delay: u32 = 3,
 
         /// Whether energy limits priming.
         #[param(title = "Energy limits priming")]
@@ -96,17 +90,17 @@ params! {
         /// Fraction of the missing energy that is refilled per token.
         #[param(title = "Energy refill", range = 0.0..=0.2, hard = 0.0..=1.0)]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
-        energy_fill: f64 = RELEASE.energy_fill,
+        energy_fill: f64 = 0.02,
 
         /// Energy per released vesicle.
         #[param(title = "Energy per vesicle", range = 0.0..=0.2, hard = 0.0..=1.0, source = "Attwell & Laughlin 2001")]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
-        energy_use: f64 = RELEASE.energy_use,
+        energy_use: f64 = 0.02,
 
         /// Tokens in which resources recover.
         #[param(title = "Recovery time constant", range = 0.1..=200.0, hard = 0.01..=1e6, scale = Log, symbol = "τ_rec", source = "Tsodyks & Markram 1997")]
         #[show_if(|s| s.mode == ReleaseMode::TsodyksMarkram)]
-        tau_rec: f64 = RELEASE.tm_tau_rec,
+        tau_rec: f64 = 20.0,
 
         /// Tokens in which utilisation decays.
         #[param(title = "Facilitation time constant", range = 0.1..=200.0, hard = 0.01..=1e6, scale = Log, symbol = "τ_facil", source = "Markram et al. 1998")]
@@ -116,53 +110,25 @@ params! {
         /// Utilisation of a first spike.
         #[param(title = "Utilisation", range = 0.01..=1.0, symbol = "U", source = "Tsodyks & Markram 1997")]
         #[show_if(|s| s.mode == ReleaseMode::TsodyksMarkram)]
-        utilisation: f64 = RELEASE.tm_use,
+        utilisation: f64 = 0.5,
 
         /// Factor of the logarithm of release in the attention logits.
         #[param(title = "Release weight", range = 0.0..=2.0, hard = 0.0..=100.0, symbol = "λ")]
         #[show_if(|s| s.releases())]
-        weight: f64 = RELEASE.lambda_loge,
+        weight: f64 = 1.0,
 
         /// Added to release before its logarithm: limits the bias from below.
         #[param(title = "Release floor", range = 1e-6..=0.1, hard = 1e-12..=1.0, scale = Log)]
         #[show_if(|s| s.releases())]
-        floor: f64 = RELEASE.log_floor,
+        floor: f64 = 1e-3,
 
         /// Penalty of the distance between two tokens, at the distance of a whole context.
         #[param(title = "Distance penalty", range = 0.0..=2.0, hard = 0.0..=1000.0, source = "ALiBi, Press et al. 2022")]
-        barrier: f64 = RELEASE.barrier_strength,
+        barrier: f64 = 0.1,
     }
 }
 
 impl Presynaptic {
-    /// Constants of release: those without a slider are the recommended ones.
-    pub fn constants(&self) -> Constants {
-        Constants {
-            ca_retain: self.ca_retain,
-            alpha_c: self.ca_gain,
-            syt1_slope: self.syt1_slope,
-            syt7_slope: self.syt7_slope,
-            doc2_gain: self.doc2_gain,
-            cpx_thresh: self.complexin_threshold,
-            complexin_bias: self.complexin_bias,
-            prime_rate: self.prime_rate,
-            unprime_per_release: self.unprime,
-            nsf_recover: self.nsf_recover,
-            rec_rate: self.recycle,
-            energy_fill: self.energy_fill,
-            energy_use: self.energy_use,
-            tm_tau_rec: self.tau_rec,
-            tm_use: self.utilisation,
-            lambda_loge: self.weight,
-            log_floor: self.floor,
-            barrier_strength: self.barrier,
-            endo_delay: self.endocytosis_delay as usize,
-            tm_tau_facil: self.tau_facil,
-            energy_half: if self.energy_limits { RELEASE.energy_half } else { 0.0 },
-            ..RELEASE
-        }
-    }
-
     /// Whether something is released.
     pub const fn releases(&self) -> bool {
         !matches!(self.mode, ReleaseMode::Off | ReleaseMode::Temperature)
@@ -315,55 +281,44 @@ params! {
         #[param(title = "Write while sampling")]
         sampling: bool = false,
 
-        /// What a token writes. The Hebbian rule is that of the earlier model and unstable: losses of a text rise, then they are NaN.
+        /// What a token writes. There is one rule; the inspector shows none.
         #[param(title = "Write rule")]
+        #[show_if(|_| false)]
         rule: WriteRule = WriteRule::Delta,
 
         /// Fraction of the memory that stays per token.
         #[param(title = "Retention", range = 0.5..=1.0, hard = 0.0..=1.0, symbol = "λ")]
-        #[show_if(|s| s.is_memory())]
         retain: f64 = 0.95,
 
         /// Step of the delta rule towards the target.
         #[param(title = "Write rate", range = 0.0..=0.5, symbol = "η", source = "delta rule, Schlag et al. 2021")]
-        #[show_if(|s| s.is_memory())]
         rate: f64 = 0.5,
 
         /// Largest length of what is written.
         #[param(title = "Target length", range = 0.0..=10.0, hard = 0.0..=1e6)]
-        #[show_if(|s| s.is_memory())]
         target_norm: f64 = 1.0,
 
         /// Factor of what is read.
         #[param(title = "Read-out", range = 0.0..=2.0, hard = 0.0..=100.0)]
-        #[show_if(|s| s.is_memory())]
         strength: f64 = 1.0,
 
         /// What gates the writing.
         #[param(title = "Gate")]
-        #[show_if(|s| s.is_memory())]
         gate: GateModel = GateModel::Kinase,
 
         /// Rate of the rise of CaMKII at high calcium.
         #[param(title = "CaMKII rise", range = 0.0..=0.5, hard = 0.0..=1.0)]
-        #[show_if(|s| s.is_memory() && s.gate == GateModel::Kinase)]
+        #[show_if(|s| s.gate == GateModel::Kinase)]
         camkii_up: f64 = 0.05,
 
         /// Rate of its decay at low calcium.
         #[param(title = "CaMKII decay", range = 0.0..=0.5, hard = 0.0..=1.0)]
-        #[show_if(|s| s.is_memory() && s.gate == GateModel::Kinase)]
+        #[show_if(|s| s.gate == GateModel::Kinase)]
         camkii_down: f64 = 0.02,
 
         /// Slope of the gate in CaMKII minus PP1, or in the efficacy.
         #[param(title = "Gate slope", range = 0.0..=20.0, hard = 0.0..=1000.0, symbol = "b")]
-        #[show_if(|s| s.is_memory() && s.gate != GateModel::Open)]
+        #[show_if(|s| s.gate != GateModel::Open)]
         gate_slope: f64 = 8.0,
-    }
-}
-
-impl Plasticity {
-    /// Whether a fast memory is written.
-    pub const fn is_memory(&self) -> bool {
-        matches!(self.rule, WriteRule::Delta)
     }
 }

@@ -134,12 +134,6 @@ impl Params {
             "life.weak_health is not below life.split_health: experts are replaced although they are as healthy as those that \
              split. Lower it",
         );
-        warn(
-            self.plasticity.rule == super::choices::WriteRule::Hebbian,
-            "plasticity.rule",
-            "the Hebbian rule of the earlier model is unstable: it feeds back on its own outputs, so that the loss of a text \
-             rises and then becomes NaN. Set plasticity.rule to Delta",
-        );
         all
     }
 }

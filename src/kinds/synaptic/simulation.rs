@@ -209,7 +209,7 @@ impl SynapticSim {
     /// A decoder, in which each token writes if it is plastic.
     pub(super) fn decoder(&self, is_plastic: bool) -> Result<Box<dyn Decoder + '_>, SimError> {
         match is_plastic {
-            true => self.backend.plastic_decoder(&self.params.plasticity(&self.config)),
+            true => self.backend.plastic_decoder(&self.params.fast_memory(&self.config)),
             false => self.backend.decoder(),
         }
     }

@@ -1,6 +1,7 @@
 //! Release on a GPU against the CPU, which is the definition, and against the reference data that the shipped recurrence has.
 
 use super::{
+    earlier,
     golden_files::{SEQUENCE, compare},
     golden_presynaptic,
 };
@@ -20,7 +21,7 @@ pub const NEAR: f64 = 1e-4;
 
 /// The same of logits of a key that runs out of vesicles: where the last bits of a flow decide, it differs by a quantum, which
 /// changes the bias by up to this.
-const ONE_QUANTUM: f64 = 1.0 / (1 << 19) as f64 / Constants::RECOMMENDED.log_floor;
+const ONE_QUANTUM: f64 = 1.0 / (1 << 19) as f64 / 1e-3;
 
 /// The same of the two forms of the recurrence on one device, of whole sequences and by state: what is asked of them.
 const SAME_FORM: f32 = 1e-5;
@@ -98,14 +99,18 @@ fn on_cpu(op: &Presynaptic, heads: usize, n: usize, dots: &[f32], draws: Option<
 fn modes() -> Vec<Presynaptic> {
     let mut all = vec![];
     for mode in [Mode::Off, Mode::Static, Mode::Scan, Mode::TsodyksMarkram] {
-        for edges in [Edges::All, Edges::TopK(5), Edges::TopKAlone(5)] {
+        for edges in [Edges::All, Edges::TopK(5)] {
             all.push(Presynaptic { mode, edges, ..Presynaptic::recommended(256) });
         }
     }
-    let constants = Constants { endo_delay: 0, rec_rate: 0.5, energy_half: 0.0, ..Constants::default() };
+    let constants = Constants::default().with(|c| {
+        c.vesicles.endo_delay = 0;
+        c.vesicles.recycled = 0.5;
+        c.energy.half = 0.0;
+    });
     all.push(Presynaptic { constants, ..Presynaptic::recommended(64) });
     all.push(Presynaptic {
-        constants: Constants { tm_tau_facil: 8.0, ..Constants::default() },
+        constants: Constants::default().with(|c| c.resources.tau_facil = 8.0),
         mode: Mode::TsodyksMarkram,
         ..Presynaptic::recommended(64)
     });
@@ -125,7 +130,7 @@ fn cuda_release_is_that_of_the_cpu() {
             let [logits, factor] = device.piece(&op, &extent, &dots, None, None);
             let [want, want_factor] = on_cpu(&op, heads, n, &dots, None);
             let what = format!("{:?} {:?}, {heads} heads of {n}", op.mode, op.edges);
-            let most = if op.constants.rec_rate < 1.0 { NEAR + ONE_QUANTUM } else { NEAR };
+            let most = if op.constants.vesicles.recycled < 1.0 { NEAR + ONE_QUANTUM } else { NEAR };
             near(&format!("{what}, logits"), &visible(&logits, heads, n), &visible(&want, heads, n), most);
             let (got, want) = (visible(&factor, heads, n), visible(&want_factor, heads, n));
             near(&format!("{what}, derivatives"), &got, &want, NEAR);
@@ -220,7 +225,7 @@ fn cuda_vesicles_are_conserved() {
     let all = state.read().expect("the device");
     let of = |quantity: usize, key: usize| f64::from(all[quantity * heads * n + key]);
     for key in 0..heads * n {
-        let queue: f64 = (9..9 + op.constants.endo_delay).map(|slot| of(slot, key)).sum();
+        let queue: f64 = (9..9 + op.constants.vesicles.endo_delay).map(|slot| of(slot, key)).sum();
         assert_eq!(of(1, key) + of(2, key) + queue, 24.0, "key {key}");
     }
 }
@@ -237,7 +242,11 @@ fn cuda_golden_synaptic_release_step() {
         let [batch, heads, queries, per_query] = file.shape("drive")[..] else { panic!("four sides") };
         let (heads, keys) = (batch * heads, file.shape("in_C")[2]);
         let slots = if file.has("in_DELAY") { file.shape("in_DELAY")[0] } else { 0 };
-        let constants = Constants { endo_delay: slots, barrier_strength: 0.0, log_floor: epsilon, ..c };
+        let constants = c.with(|c| {
+            c.vesicles.endo_delay = slots;
+            c.bias.barrier = 0.0;
+            c.bias.floor = epsilon;
+        });
         let op = Presynaptic { constants, edges: Edges::TopK(per_query), ..Presynaptic::recommended(keys) };
         let extent = ScanExtent { first_query: keys - 1, n_queries: 1, ..ScanExtent::sequences(1, heads, 1, 0) };
         let f32s = |name: &str| file.get(name).iter().map(|x| *x as f32).collect::<Vec<f32>>();
@@ -257,7 +266,7 @@ fn cuda_golden_synaptic_release_step() {
             let mut state = Buf::from_slice(&gpu, "state", &before).expect("the device");
             let [logits, _] = device.piece(&op, &extent, &dots, Some((&mut state, keys, keys)), None);
             for i in valid {
-                let bias = f64::from(logits[at(i)] - dots[at(i)]) / op.constants.lambda_loge;
+                let bias = f64::from(logits[at(i)] - dots[at(i)]) / op.constants.bias.lambda;
                 effects[i] = (bias.exp() - epsilon) / scale;
             }
         }
@@ -274,7 +283,7 @@ fn cuda_golden_synaptic_release() {
         let shape = file.shape("drive");
         let (steps, heads, per_query) = (shape[0], shape[1] * shape[2], shape[4]);
         let keys = file.shape("C")[3];
-        let constants = Constants { barrier_strength: 0.0, ..Constants::REFERENCE };
+        let constants = earlier::constants::constants().with(|c| c.bias.barrier = 0.0);
         let edges = Edges::TopK(per_query);
         let op = Presynaptic { constants, edges, ..Presynaptic::recommended(keys) };
         let extent = ScanExtent { first_query: keys - 1, n_queries: 1, ..ScanExtent::sequences(1, heads, 1, 0) };
@@ -290,13 +299,13 @@ fn cuda_golden_synaptic_release() {
             edges.iter().for_each(|(at, drive)| dots[*at] = *drive as f32);
             let known = if step == 0 { 0 } else { keys };
             let [logits, _] = device.piece(&op, &extent, &dots, Some((&mut state, keys, known)), None);
-            let effect = |at: usize| f64::from(logits[at] - dots[at]).exp() - op.constants.log_floor;
+            let effect = |at: usize| f64::from(logits[at] - dots[at]).exp() - op.constants.bias.floor;
             let scale = file.get("ema")[step] + 1e-6;
             effects.extend(edges.iter().map(|(at, _)| effect(*at) / scale));
             let all: Vec<f64> = state.read().expect("the device").into_iter().map(f64::from).collect();
             let of = |quantity: usize| &all[quantity * heads * keys..(quantity + 1) * heads * keys];
             got.iter_mut().enumerate().for_each(|(quantity, to)| to.extend(of(quantity)));
-            delay.extend((0..op.constants.endo_delay).flat_map(|slot| of(9 + slot).to_vec()));
+            delay.extend((0..op.constants.vesicles.endo_delay).flat_map(|slot| of(9 + slot).to_vec()));
         }
         compare(&file, "e", &effects, SEQUENCE);
         names.iter().zip(&got).for_each(|(name, got)| compare(&file, name, got, SEQUENCE));

@@ -3,7 +3,7 @@
 //! | files | on the device | on the host |
 //! | --- | --- | --- |
 //! | 18 | genomes decoded by the functions of the router; rates as `update_router` applies them | |
-//! | 19 | router, groups, experts and gradients, metabolism, embeddings, with [`Rules::Reference`] | see [`affine`] |
+//! | 19 | router, groups, experts and gradients, metabolism, embeddings, with the earlier router | see [`affine`] |
 //! | 21 | counts, sums of gates, specialization, ring of records | averages of records; resilience, whose rule is not ours |
 //! | 22, 23 | edits of ranges | which edits: those of the earlier model |
 //! | 24 | fatigue, energy, embeddings | choices, from what is read |
@@ -11,6 +11,7 @@
 //! Gradients of genomes (`grad_Xi` of 19) have no kernel: genomes are not trained, on neither device.
 
 use super::{
+    earlier::{linear::SynapticLinear, mixture::ReferenceMixture},
     golden_experts::mixture,
     golden_files::{SEQUENCE, compare, compare_whole},
 };
@@ -18,16 +19,12 @@ use crate::device::gpu;
 use neuropil::kinds::language::cuda::layers::ModelOps;
 use neuropil::{
     gpu::{Arena, Buf, Frame, Gpu, Pass, Slice},
-    kinds::synaptic::{
-        experts::{
-            FEATURES, GENES, Mixture, Router, Rules,
-            cuda::{
-                BatchWeights, CudaExperts, DeviceGradients, DeviceRouting, DeviceRows, DeviceState, DeviceStateMut,
-                DeviceStatistics, DeviceWeights, MatrixGradients, STATISTICS, StepTokens,
-            },
-            reference::ReferenceMixture,
+    kinds::synaptic::experts::{
+        FEATURES, GENES, Mixture, Router,
+        cuda::{
+            BatchWeights, CudaExperts, DeviceGradients, DeviceRouting, DeviceRows, DeviceState, DeviceStateMut,
+            DeviceStatistics, DeviceWeights, MatrixGradients, STATISTICS, StepTokens,
         },
-        postsynaptic::reference::SynapticLinear,
     },
     nn::{gemm::cuda::Options, optimizer::cuda::OptimizerState},
 };
@@ -260,7 +257,7 @@ impl ExpertsOnDevice {
     }
 }
 
-/// A mixture of the earlier model by the kernels of the product, with [`Rules::Reference`].
+/// A mixture of the earlier model by the kernels of the kind, with the earlier router.
 pub struct MixtureOnDevice<'a> {
     gpu: &'a Arc<Gpu>,
     reference: &'a ReferenceMixture<f32>,
@@ -280,15 +277,15 @@ pub struct MixtureOnDevice<'a> {
 
 impl<'a> MixtureOnDevice<'a> {
     pub fn new(gpu: &'a Arc<Gpu>, reference: &'a ReferenceMixture<f32>, tokens: usize) -> Self {
-        let Router { experts, top_k, width, rules, .. } = reference.op;
-        assert!(rules == Rules::Reference && CudaExperts::refusal(&reference.op).is_none());
+        let Router { experts, top_k, width, .. } = reference.op;
+        assert!(CudaExperts::refusal(&reference.op).is_none());
         let (s, hidden) = (&reference.state, reference.experts[0][0].outputs);
         let rows = reference.op.rows(tokens);
         Self {
             gpu,
             reference,
             op: Mixture { experts, top_k, width, hidden },
-            kernels: CudaExperts::load(gpu).expect("the device"),
+            kernels: CudaExperts::load(gpu).expect("the device").with_earlier_router(),
             ops: ModelOps::new(gpu, Options::default(), neuropil::gpu::BlockSize::default()).expect("the device"),
             batch: Buf::from_slice(gpu, "batch", &[BatchWeights { share: 1.0 }]).expect("the device"),
             router: buf(gpu, &reference.router),

@@ -2,6 +2,7 @@
 
 use super::{
     cuda_golden::{RoutingOnDevice, StateOnDevice, buf, each, f32s, f64s, zeros},
+    earlier::life::merge_alpha,
     golden_files::{SEQUENCE, compare},
     golden_life,
 };
@@ -16,7 +17,6 @@ use neuropil::{
         life::{
             Edit, ExpertRecord, Score, Scoring,
             cuda::{CudaLife, MAX_RECORDS, Served, StepParams},
-            reference::merge_alpha,
         },
     },
     nn::optimizer::cuda::{Buffers, Copy, CudaOptimizer},

@@ -3,7 +3,7 @@
 //! The order of the layers is the earlier model's: there is no norm behind the last block. What of release differs from ours:
 //!
 //! * In a call of a whole sequence all queries see fresh synapses: [`Mode::Static`].
-//! * Edges outside the top 8 have no bias: [`Edges::TopKAlone`].
+//! * Edges outside the top 8 have no bias: the host takes off what the device gave them.
 //! * Effects are divided by their running mean over all edges of the call. No kernel computes that mean: it is taken on the host
 //!   from the logits that the device computed, and divides the first quantal amplitude.
 //! * Rotary angles are rounded to bfloat16: a table.
@@ -13,6 +13,10 @@
 
 use super::{
     cuda_golden::{MixtureOnDevice, buf, each, f64s, zeros},
+    earlier::{
+        network::{Block, ReferenceNetwork},
+        release::State,
+    },
     golden_files::{SEQUENCE, compare},
     golden_model,
 };
@@ -20,12 +24,10 @@ use crate::device::gpu;
 use neuropil::{
     gpu::{Any, AnyMut, Arena, Buf, Frame, Gpu, Grid, Pass, Slice},
     kinds::synaptic::{
-        cpu::reference::{Block, ReferenceNetwork},
         cuda::kernels::{HeadArgs, HeadKernels, MoveHeads, SplitHeads, SplitHeadsBackward},
         presynaptic::{
-            Constants, Edges, Mode, Presynaptic,
+            Edges, Mode, Presynaptic,
             cuda::{CudaPresynaptic, ScanExtent},
-            reference::release::State,
         },
     },
     nn::{
@@ -223,9 +225,29 @@ impl<'a> Ops<'a> {
         let mut ema = block.ema;
         bias.forward(self.seq_len, &dots, &mut state, &mut ema);
         let amplitude = 1.0 / (ema + bias.epsilon);
-        let constants = Constants { init_amp: amplitude, amp_max: 1e9, log_floor: bias.epsilon, ..bias.constants };
-        let (mode, edges) = (Mode::Static, Edges::TopKAlone(bias.top_k));
+        let constants = bias.constants.with(|c| {
+            c.first.amplitude = amplitude;
+            c.amplitude.max = 1e9;
+            c.bias.floor = bias.epsilon;
+        });
+        let (mode, edges) = (Mode::Static, Edges::TopK(bias.top_k));
         Presynaptic { mode, constants, edges, ..Presynaptic::recommended(self.seq_len) }
+    }
+
+    /// Takes the bias off the logits of edges that their query does not select.
+    fn clear_unselected(&self, op: &Presynaptic, dots: &[f32], edges: &mut Slice<f32>) {
+        let (n, most) = (self.seq_len, op.edges.most().expect("selected edges"));
+        let slope = op.constants.bias.barrier / op.context as f64;
+        let mut logits = edges.read().expect("the device");
+        for (row, (logits, dots)) in logits.chunks_exact_mut(n).zip(dots.chunks_exact(n)).enumerate() {
+            let query = row % n;
+            let mut order: Vec<usize> = (0..=query).collect();
+            order.sort_by(|a, b| dots[*b].total_cmp(&dots[*a]));
+            for j in order.into_iter().skip(most) {
+                logits[j] = (f64::from(dots[j]) - slope * (query - j) as f64) as f32;
+            }
+        }
+        edges.write(&logits).expect("the device");
     }
 
     /// Attention and second norm of a block.
@@ -259,9 +281,11 @@ impl<'a> Ops<'a> {
             (self.zeros(n_edges), self.zeros(n_edges), self.zeros(n_edges));
         self.edges((1.0 / (d as f64).sqrt()) as f32, &q, &k, &mut edges);
         let op = self.release(block, &edges);
+        let dots = edges.read().expect("the device");
         let extent = ScanExtent::sequences(self.sequences, self.heads, self.seq_len, 0);
         let done = self.presynaptic.forward(pass, &op, &extent, &mut edges, Some(&mut *factor), None, None, frame);
         done.expect("the device");
+        self.clear_unselected(&op, &dots, &mut edges);
         let softmax = Softmax {
             batch: self.sequences,
             heads: self.heads,

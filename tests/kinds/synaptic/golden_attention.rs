@@ -1,13 +1,12 @@
 //! Self-attention of the reference: a whole sequence with its gradients, and token by token.
 
-use super::golden_files::{SEQUENCE, TOLERANCE, compare};
-use neuropil::kinds::synaptic::presynaptic::{
-    Constants,
-    reference::{
+use super::{
+    earlier::{
         attention::LogitBias,
         release::State,
         self_attention::{Projections, RopeTable, SelfAttention},
     },
+    golden_files::{SEQUENCE, TOLERANCE, compare},
 };
 use neuropil_test_support::golden::Golden;
 
@@ -36,7 +35,7 @@ pub fn check(file: &Golden) {
         width,
         heads,
         kv_heads: file.shape("w_k_proj__weight")[0] / dim,
-        bias: LogitBias { constants: Constants::REFERENCE, is_enabled, top_k: 8, epsilon: 1e-6 },
+        bias: LogitBias { is_enabled, ..LogitBias::new(8) },
     };
     let table = RopeTable { cos: file.get("rope_cos").to_vec(), sin: file.get("rope_sin").to_vec() };
     let own = RopeTable::new(file.shape("rope_cos")[1], dim, 1e4);

@@ -1,17 +1,15 @@
 //! Genomes, the router and the mixture of experts in reference form.
 
 use super::{
+    earlier::{
+        linear::Gradients,
+        mixture::ReferenceMixture,
+        router::{self, EMBEDDING_PUSH},
+    },
     golden_files::{SEQUENCE, TOLERANCE, compare, compare_whole, index},
     golden_postsynaptic::linear,
 };
-use neuropil::kinds::synaptic::{
-    experts::{
-        FEATURES, GENES, Phenotype, Router, RouterState, Rules, aux_loss,
-        contrastive::{self, REFERENCE_PUSH},
-        reference::ReferenceMixture,
-    },
-    postsynaptic::reference::Gradients,
-};
+use neuropil::kinds::synaptic::experts::{FEATURES, GENES, Phenotype, Router, RouterState, aux_loss};
 use neuropil_test_support::golden::Golden;
 
 fn f32s(values: &[f64]) -> Vec<f32> {
@@ -32,12 +30,12 @@ pub fn check_phenotype(file: &Golden) {
 /// The file of the rule of embeddings.
 pub fn check_contrastive(file: &Golden) {
     let (rate, push) = (file.one("lr"), file.one("push"));
-    compare(file, "push", &[REFERENCE_PUSH], 1e-7);
+    compare(file, "push", &[EMBEDDING_PUSH], 1e-7);
     let mut embeddings = f32s(file.get("emb0"));
     let experts = embeddings.len() / FEATURES;
     let mut got = Vec::new();
     for gates in file.get("pe").chunks_exact(experts) {
-        contrastive::reference(&mut embeddings, gates, rate, push);
+        router::move_embeddings(&mut embeddings, gates, rate, push);
         got.extend(f64s(&embeddings));
     }
     compare(file, "emb", &got, SEQUENCE);
@@ -56,7 +54,7 @@ pub fn mixture(file: &Golden, start: &str, top_k: usize) -> ReferenceMixture<f32
     };
     let layer = |e: usize, fc: usize| linear(file, &format!("{start}experts__{e}__fc{fc}__"));
     ReferenceMixture {
-        op: Router { rules: Rules::Reference, ..Router::new(experts, top_k, width) },
+        op: Router::new(experts, top_k, width),
         router: read("router__weight"),
         probe: read("router_probe__weight"),
         genome: read("Xi"),

@@ -1,14 +1,15 @@
 //! Scores, choices and moves of the life cycle in reference form.
 
 use super::{
+    earlier::{
+        life::{ReferenceScore, Selection, health, merge, merge_alpha, split},
+        linear::SynapticLinear,
+        mixture::ReferenceMixture,
+    },
     golden_files::{TOLERANCE, compare},
     golden_postsynaptic::linear,
 };
-use neuropil::kinds::synaptic::{
-    experts::{Router, RouterState, Rules, reference::ReferenceMixture},
-    life::reference::{ReferenceScore, Selection, health, merge, merge_alpha, split},
-    postsynaptic::reference::SynapticLinear,
-};
+use neuropil::kinds::synaptic::experts::{Router, RouterState};
 use neuropil_test_support::golden::Golden;
 use std::collections::BTreeSet;
 
@@ -33,7 +34,7 @@ pub fn check_neuroscore(file: &Golden) {
         let selected = step * rows * top_k..(step + 1) * rows * top_k;
         let x = &x[step * rows * width..(step + 1) * rows * width];
         let energy = &energy[step * experts..(step + 1) * experts];
-        score.update(&indices[selected.clone()], &gates[selected], top_k, x, energy).expect("the lengths fit");
+        score.update(&indices[selected.clone()], &gates[selected], top_k, x, energy);
         all[0].push(score.gini());
         let scores =
             [&score.contribution, &score.frequency, &score.specialization, &score.efficiency, &score.resilience];
@@ -59,7 +60,7 @@ fn layer(file: &Golden, touched: &[usize]) -> ReferenceMixture<f32> {
     let mut state = RouterState::new(experts, read("router_embeddings"));
     (state.fatigue, state.energy) = (read("fatigue"), read("energy"));
     ReferenceMixture {
-        op: Router { rules: Rules::Reference, ..Router::new(experts, 2, width) },
+        op: Router::new(experts, 2, width),
         router: read("router__weight"),
         probe: read("router_probe__weight"),
         genome: read("Xi"),

@@ -1,18 +1,13 @@
 //! The whole network in reference form.
 
 use super::{
+    earlier::{
+        attention::LogitBias,
+        network::{Block, ReferenceNetwork},
+        self_attention::{Projections, RopeTable, SelfAttention},
+    },
     golden_experts::{compare_linear, mixture},
     golden_files::{TOLERANCE, compare, index},
-};
-use neuropil::kinds::synaptic::{
-    cpu::reference::{Block, ReferenceNetwork},
-    presynaptic::{
-        Constants,
-        reference::{
-            attention::LogitBias,
-            self_attention::{Projections, RopeTable, SelfAttention},
-        },
-    },
 };
 use neuropil_test_support::golden::Golden;
 
@@ -30,7 +25,7 @@ pub fn network(file: &Golden) -> ReferenceNetwork {
     let (tokens, width) = (file.shape("idx")[1], file.shape("w_wte__weight")[1]);
     let read = |name: &str| file.get(&format!("w_{name}")).to_vec();
     let head_dim = file.shape("w_h__0__attn__attn__k_proj__weight")[0];
-    let bias = LogitBias { constants: Constants::REFERENCE, is_enabled: true, top_k: TOP_K, epsilon: 1e-6 };
+    let bias = LogitBias::new(TOP_K);
     let block = |i: usize| {
         let norm = |name: &str| ["weight", "bias"].map(|part| read(&format!("h__{i}__{name}__{part}")));
         let get = |name: &str| read(&format!("h__{i}__attn__attn__{name}_proj__weight"));

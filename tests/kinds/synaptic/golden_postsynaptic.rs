@@ -1,9 +1,13 @@
 //! The postsynaptic unit and its linear layer in reference form.
 
-use super::golden_files::{TOLERANCE, compare, index};
-use neuropil::kinds::synaptic::postsynaptic::reference::{
-    Constants, Gains, Pass, Signals, SynapticLinear, Unit, hebbian_change,
+use super::{
+    earlier::{
+        linear::{Pass, Signals, SynapticLinear},
+        unit::{Constants, Unit, hebbian_change},
+    },
+    golden_files::{TOLERANCE, compare, index},
 };
+use neuropil::kinds::synaptic::postsynaptic::Gains;
 use neuropil_test_support::golden::Golden;
 
 /// The constants in `index.json`, and the changes that the README lists for some files.

@@ -1,14 +1,16 @@
 //! Presynaptic release as the reference computes it, and the shipped recurrence with the switches of the reference.
 
-use super::golden_files::{SEQUENCE, TOLERANCE, compare, index};
-use neuropil::kinds::synaptic::presynaptic::{
-    self, Constants, Edges, KeyState, Mode, Presynaptic, Release,
-    reference::{
+use super::{
+    earlier::{
+        self,
         counts::{Estimator, Noise, trials},
         hill::{self, Head, HillConstants, HillState},
         release::{SelectedEdges, State, release},
     },
-    step::probability,
+    golden_files::{SEQUENCE, TOLERANCE, compare, index},
+};
+use neuropil::kinds::synaptic::presynaptic::{
+    self, Constants, Edges, KeyState, Mode, Presynaptic, Release, step::probability,
 };
 use neuropil_test_support::golden::Golden;
 
@@ -16,41 +18,40 @@ use neuropil_test_support::golden::Golden;
 pub fn constants(part: &str) -> (Constants, f64) {
     let all = index(part);
     let get = |name: &str| all[name].as_f64().unwrap_or_else(|| panic!("{part} has no {name}"));
-    let constants = Constants {
-        ca_retain: get("tau_c"),
-        alpha_c: get("alpha_c"),
-        syt1_slope: get("syt1_slope"),
-        syt7_slope: get("syt7_slope"),
-        cpx_thresh: get("cpx_thresh"),
-        doc2_gain: get("doc2_gain"),
-        complexin_bias: get("complexin_bias"),
-        prime_rate: get("prime_rate"),
-        unprime_per_release: get("unprime_per_release"),
-        nsf_recover: get("nsf_recover"),
-        rec_rate: get("rec_rate"),
-        endo_delay: get("endo_delay") as usize,
-        amp_load: get("amp_load"),
-        amp_leak: get("amp_leak"),
-        energy_fill: get("energy_fill"),
-        energy_use: get("energy_use"),
-        energy_max: get("energy_max"),
-        init_rrp: get("init_rrp"),
-        init_reserve: get("init_reserve"),
-        init_snare: get("init_snare"),
-        init_clamp: get("init_clamp"),
-        init_amp: get("init_amp"),
-        init_energy: get("init_energy"),
-        lambda_loge: get("lambda_loge"),
-        log_floor: get("epsilon"),
-        barrier_strength: get("barrier_strength"),
-        ..Constants::REFERENCE
-    };
+    let constants = earlier::constants::constants().with(|c| {
+        c.calcium.kappa = get("tau_c");
+        c.calcium.alpha = get("alpha_c");
+        c.syt1.k = get("syt1_slope");
+        c.syt7.k = get("syt7_slope");
+        c.complexin.half = get("cpx_thresh");
+        c.doc2.weight = get("doc2_gain");
+        c.complexin.bias = get("complexin_bias");
+        c.vesicles.k_prime = get("prime_rate");
+        c.snare.unprime = get("unprime_per_release");
+        c.snare.k_nsf = get("nsf_recover");
+        c.vesicles.recycled = get("rec_rate");
+        c.vesicles.endo_delay = get("endo_delay") as usize;
+        c.amplitude.load = get("amp_load");
+        c.amplitude.leak = get("amp_leak");
+        c.energy.fill = get("energy_fill");
+        c.energy.per_vesicle = get("energy_use");
+        c.energy.max = get("energy_max");
+        c.first.rrp = get("init_rrp");
+        c.first.reserve = get("init_reserve");
+        c.first.snare = get("init_snare");
+        c.first.clamp = get("init_clamp");
+        c.first.amplitude = get("init_amp");
+        c.first.energy = get("init_energy");
+        c.bias.lambda = get("lambda_loge");
+        c.bias.floor = get("epsilon");
+        c.bias.barrier = get("barrier_strength");
+    });
     (constants, get("epsilon"))
 }
 
 #[test]
 fn declared_constants_are_those_of_the_reference() {
-    assert_eq!(constants("default_config").0, Constants::REFERENCE);
+    assert_eq!(constants("default_config").0, earlier::constants::constants());
     let all = index("default_config");
     let c = HillConstants::default();
     let pairs = [
@@ -128,10 +129,10 @@ pub fn check_step(file: &Golden) {
     let (c, epsilon) = constants(if file.name.starts_with("05") { "alt_config_05" } else { "default_config" });
     let shape = file.shape("drive");
     let mut state = state_of(file, "in_", shape[0] * shape[1]);
-    let c = Constants { endo_delay: state.delay.len(), ..c };
+    let c = c.with(|c| c.vesicles.endo_delay = state.delay.len());
     let key: Vec<usize> = file.get("idx").iter().map(|j| *j as usize).collect();
     let valid: Option<Vec<bool>> = file.has("valid").then(|| file.get("valid").iter().map(|v| *v > 0.0).collect());
-    let edges = SelectedEdges { per_query: shape[3], drive: file.get("drive"), key: &key, valid: valid.as_deref() };
+    let edges = SelectedEdges { drive: file.get("drive"), key: &key, valid: valid.as_deref() };
     let mut ema = file.one("ema_before");
     let effects = release(&c, epsilon, &mut state, &mut ema, &edges);
     compare(file, "e", &effects.effect, TOLERANCE);
@@ -158,7 +159,7 @@ pub fn check_sequence(file: &Golden) {
     for step in 0..steps {
         let at = step * heads * per_query..(step + 1) * heads * per_query;
         let drive = &file.get("drive")[at.clone()];
-        let edges = SelectedEdges { per_query, drive, key: &key[at], valid: None };
+        let edges = SelectedEdges { drive, key: &key[at], valid: None };
         effects.extend(release(&c, epsilon, &mut state, &mut ema, &edges).effect);
         means.push(ema);
         got.iter_mut().zip(arrays(&state)).for_each(|(all, (_, now))| all.1.extend(now));
@@ -177,7 +178,7 @@ fn check_shipped_sequence(file: &Golden) {
     let keys = file.shape("C")[3];
     let op = Presynaptic {
         mode: Mode::Scan,
-        constants: Constants { barrier_strength: 0.0, ..Constants::REFERENCE },
+        constants: earlier::constants::constants().with(|c| c.bias.barrier = 0.0),
         edges: Edges::TopK(per_query),
         context: keys,
         release: Release::Deterministic,
@@ -186,7 +187,7 @@ fn check_shipped_sequence(file: &Golden) {
     let names = ["C", "RRP", "RES", "PR", "CL", "AMP", "E"];
     let (mut got, mut delay, mut effects) = (vec![vec![]; names.len()], vec![], vec![]);
     for step in 0..steps {
-        let mut rings = vec![vec![]; op.constants.endo_delay];
+        let mut rings = vec![vec![]; op.constants.vesicles.endo_delay];
         for (head, state) in states.iter_mut().enumerate() {
             let from = (step * heads + head) * per_query;
             let edges = file.get("idx")[from..from + per_query].iter().map(|j| *j as usize);
@@ -196,7 +197,7 @@ fn check_shipped_sequence(file: &Golden) {
             let mut logits = vec![0.0; keys];
             presynaptic::forward(&op, keys - 1, 1, &dots, &mut logits, None, state, None);
             // The reference divides the effect by a running mean.
-            let effect = |j: usize| f64::from(logits[j] - dots[j]).exp() - op.constants.log_floor;
+            let effect = |j: usize| f64::from(logits[j] - dots[j]).exp() - op.constants.bias.floor;
             let scale = file.get("ema")[step] + 1e-6;
             effects.extend(edges.iter().map(|(j, _)| effect(*j) / scale));
             let arrays = [
@@ -211,7 +212,7 @@ fn check_shipped_sequence(file: &Golden) {
             let part = |x: &[f32]| x[..keys].iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
             got.iter_mut().zip(arrays).for_each(|(all, now)| all.extend(part(now)));
             for (slot, ring) in rings.iter_mut().enumerate() {
-                ring.extend(part(&state.queue[(state.cursor + slot) % op.constants.endo_delay]));
+                ring.extend(part(&state.queue[(state.cursor + slot) % op.constants.vesicles.endo_delay]));
             }
         }
         delay.extend(rings.concat());

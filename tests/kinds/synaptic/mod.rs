@@ -8,6 +8,7 @@ mod cuda_golden_model;
 mod cuda_life;
 mod cuda_muon;
 mod cuda_training;
+mod earlier;
 mod golden_attention;
 mod golden_experts;
 mod golden_files;

@@ -13,7 +13,7 @@ use crate::{
             experts::{RouterState, Routing},
             life::{Edit, ExpertArrays, ExpertRecord, slots::gradient_utility},
             model::{Config, Layout},
-            postsynaptic::PlasticityRule,
+            postsynaptic::FastMemory,
         },
     },
     sim::{Progress, SimError},
@@ -62,7 +62,7 @@ impl Backend for CpuBackend {
         threads.run(|| trainer.measure_specialization(tokens))
     }
 
-    fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError> {
+    fn plastic_decoder(&self, op: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
         let decoder = CpuDecoder::new(&self.trainer.network)?.plastic(*op);
         Ok(Box::new(Pooled { decoder, threads: &self.threads }))
     }

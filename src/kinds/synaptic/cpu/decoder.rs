@@ -14,7 +14,7 @@ use crate::{
         synaptic::{
             experts::{GENES, Phenotype},
             network::predict,
-            postsynaptic::PlasticityRule,
+            postsynaptic::FastMemory,
             presynaptic::{self, KeyState, Presynaptic},
         },
     },
@@ -65,7 +65,7 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
     }
 
     /// Enables plasticity: the memory is written after each token.
-    pub fn plastic(mut self, op: PlasticityRule) -> Self {
+    pub fn plastic(mut self, op: FastMemory) -> Self {
         let genomes = self.network.layout.blocks.iter().map(|block| self.network.weight(block.genome));
         let phenotypes = genomes.map(|genome| genome.chunks_exact(GENES).map(Phenotype::of).collect());
         self.plastic = Some(Plastic::new(op, phenotypes.collect()));

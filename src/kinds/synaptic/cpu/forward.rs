@@ -275,16 +275,9 @@ impl<R: Real + Default> Forward for Run<'_, R> {
     }
 
     fn write_memory(&mut self, b: usize, a: &mut BlockActivations<R>, output: &mut [R]) -> Result<(), SimError> {
-        let (network, rows) = (self.network, output.len());
+        let rows = output.len();
         let Some(plastic) = &mut self.plastic else { return Ok(()) };
-        let at = MixtureTokens {
-            input: &a.norm_2[..rows],
-            residual: &a.mid[..rows],
-            output,
-            routing: &a.routing,
-            energy: &network.routers[b].energy,
-            expert: &|e| Ok(network.expert(b, e)),
-        };
+        let at = MixtureTokens { input: &a.norm_2[..rows], residual: &a.mid[..rows], output, routing: &a.routing };
         plastic.step(b, at)
     }
 

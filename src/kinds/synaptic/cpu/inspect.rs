@@ -85,7 +85,7 @@ impl<R: Real + Default> Network<R> {
     /// Presynaptic bias without the barrier, `[n, n]`; 0 for masked edges.
     fn bias(&self, dots: &[R], n: usize) -> Result<Vec<R>, SimError> {
         let mut op = self.presynaptic(None);
-        op.constants.barrier_strength = 0.0;
+        op.constants.bias.barrier = 0.0;
         let mut bias = zeros("presynaptic bias", n * n)?;
         presynaptic::forward(&op, 0, n, dots, &mut bias, None, &mut KeyState::fresh(&op, n), None);
         for (query, (bias, dots)) in bias.chunks_exact_mut(n.max(1)).zip(dots.chunks_exact(n.max(1))).enumerate() {

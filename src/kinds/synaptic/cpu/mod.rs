@@ -18,7 +18,6 @@
 //! | [`decoder`] | decoding with a cache of keys, values and synaptic states |
 //! | [`plastic`] | fast memory of a decoder |
 //! | [`inspect`] | activations, synapses and routing decisions of a text |
-//! | [`reference`](mod@reference) | network of the earlier model, for comparisons |
 //! | [`backend`] | the f32 model as a [`Backend`](super::backend::Backend) |
 //!
 //! Sums are taken in an order that depends only on sizes: results are bit-identical for any number of threads.
@@ -32,7 +31,6 @@ pub mod heads;
 pub mod inspect;
 pub mod network;
 pub mod plastic;
-pub mod reference;
 pub mod trainer;
 pub mod update;
 

@@ -13,7 +13,6 @@ use crate::{
             backend::Dynamics,
             experts::{ExpertWeights, ExpertsError, Mixture, RouterState, router::RouterWeights},
             model::{Config, Layout, Norm},
-            postsynaptic::hebbian::ExpertCopy,
         },
     },
     nn::{
@@ -213,17 +212,5 @@ impl<R: Real + Default> Network<R> {
             fc2_weight: self.weight(block.fc2),
             fc2_bias: self.weight(block.fc2_bias),
         }
-    }
-
-    /// Copies the weights of one expert.
-    pub fn expert(&self, block: usize, expert: usize) -> ExpertCopy<R> {
-        let block = self.layout.blocks[block];
-        let of = |view| {
-            let (all, n) = (self.weight(view), self.config.experts);
-            let len = all.len() / n;
-            all[expert * len..(expert + 1) * len].to_vec()
-        };
-        let [fc1, fc1_bias, fc2, fc2_bias] = [block.fc1, block.fc1_bias, block.fc2, block.fc2_bias].map(of);
-        ExpertCopy { fc1, fc1_bias, fc2, fc2_bias }
     }
 }

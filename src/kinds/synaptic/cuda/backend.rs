@@ -31,7 +31,7 @@ use crate::{
             },
             life::{Edit, ExpertArrays, ExpertRecord},
             model::Config,
-            postsynaptic::PlasticityRule,
+            postsynaptic::FastMemory,
             presynaptic::cuda::ReleaseStep,
         },
     },
@@ -225,7 +225,7 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
         Ok(done)
     }
 
-    fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError> {
+    fn plastic_decoder(&self, op: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
         let reader = PieceOfText::new(&self.network, None, self.workspace()?);
         Ok(Box::new(PieceDecoder::new(reader.plastic(*op)?)))
     }

@@ -25,7 +25,7 @@ use crate::{
             experts::{GENES, Phenotype, Routing},
             model::Block,
             network::predict,
-            postsynaptic::{PlasticityRule, hebbian::ExpertCopy},
+            postsynaptic::FastMemory,
         },
     },
     sim::SimError,
@@ -41,45 +41,19 @@ pub struct PieceOfText<'a, T: ModelFormat> {
     plastic: Option<Plastic<f32>>,
 }
 
-/// Block whose fast memory is written: its weights and the energy of its experts.
-pub(super) struct WrittenBlock<'a, T: ModelFormat> {
-    pub network: &'a Network<T>,
-    pub weights: &'a Slice<f32>,
-    /// Energy of all experts, `[L, E]`.
-    pub energy: &'a Slice<f32>,
-    pub number: usize,
-}
-
-impl<T: ModelFormat> WrittenBlock<'_, T> {
-    /// Applies the fast memory of the block to its output `[n, C]`. Activations are copied to the host and back.
-    pub fn write(
-        &self,
-        plastic: &mut Plastic<f32>,
-        a: &BlockTensors<'_, T>,
-        output: &mut Slice<f32>,
-    ) -> Result<(), OpError> {
-        let (layout, e) = (&self.network.layout, self.network.config.experts);
-        let block = layout.blocks[self.number];
-        let (input, residual, mut values) = (a.norm_2.read()?, a.mid.read()?, output.read()?);
-        let (indices, gates) = (a.indices.read()?, a.gates.read()?);
-        let energy = self.energy.read_range(self.number * e..(self.number + 1) * e)?;
-        let expert = |expert: usize| {
-            let read = |view| self.weights.read_range(layout.expert_range(view, expert));
-            let (fc1, fc2) = (read(block.fc1)?, read(block.fc2)?);
-            Ok(ExpertCopy { fc1, fc1_bias: read(block.fc1_bias)?, fc2, fc2_bias: read(block.fc2_bias)? })
-        };
-        let routing = Routing { tokens: a.inverse_norms.len(), indices, gates, ..Routing::default() };
-        let at = MixtureTokens {
-            input: &input,
-            residual: &residual,
-            output: &mut values,
-            routing: &routing,
-            energy: &energy,
-            expert: &expert,
-        };
-        plastic.step(self.number, at).map_err(|why| OpError::Refused(why.to_string()))?;
-        Ok(output.write(&values)?)
-    }
+/// Applies the fast memory of a block to its output `[n, C]`. Activations are copied to the host and back.
+pub(super) fn write_memory<T: ModelFormat>(
+    plastic: &mut Plastic<f32>,
+    block: usize,
+    a: &BlockTensors<'_, T>,
+    output: &mut Slice<f32>,
+) -> Result<(), OpError> {
+    let (input, residual, mut values) = (a.norm_2.read()?, a.mid.read()?, output.read()?);
+    let (indices, gates) = (a.indices.read()?, a.gates.read()?);
+    let routing = Routing { tokens: a.inverse_norms.len(), indices, gates, ..Routing::default() };
+    let at = MixtureTokens { input: &input, residual: &residual, output: &mut values, routing: &routing };
+    plastic.step(block, at).map_err(|why| OpError::Refused(why.to_string()))?;
+    Ok(output.write(&values)?)
 }
 
 impl<'a, T: ModelFormat> PieceOfText<'a, T> {
@@ -93,7 +67,7 @@ impl<'a, T: ModelFormat> PieceOfText<'a, T> {
     }
 
     /// Enables plasticity: the memory is written after each token.
-    pub fn plastic(mut self, op: PlasticityRule) -> Result<Self, SimError> {
+    pub fn plastic(mut self, op: FastMemory) -> Result<Self, SimError> {
         let (network, weights) = (self.network, &self.buffers.trained.weights);
         let phenotypes = |block: &Block| {
             let mut decoded = Buf::zeros(&network.gpu, "phenotypes of experts", network.config.experts * GENES)?;

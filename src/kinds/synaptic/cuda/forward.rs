@@ -1,7 +1,7 @@
 //! CUDA implementation of the operations of the [forward pass](crate::kinds::synaptic::network::Forward).
 
 use super::{
-    decode::WrittenBlock,
+    decode::write_memory,
     kernels::{MoveHeads, SplitHeads},
     network::{Run, optional, threads, warps},
     plan::{BlockTensors, HeadTensors, MixtureTensors, Shared},
@@ -153,7 +153,7 @@ impl<T: ModelFormat> Run<'_, T> {
         let is_needed = !factor.is_empty() && self.draws.is_some();
         let (op, factor) = (self.release(), is_needed.then_some(factor));
         self.section("release", |run| {
-            if op.mode == Mode::Off && op.constants.barrier_strength == 0.0 {
+            if op.mode == Mode::Off && op.constants.bias.barrier == 0.0 {
                 return Ok(());
             }
             let (draws, frame) = (run.draws, run.frame);
@@ -291,9 +291,8 @@ impl<T: ModelFormat> Forward for Run<'_, T> {
     }
 
     fn write_memory(&mut self, b: usize, a: &mut BlockTensors<'_, T>, output: &mut Slice<f32>) -> Result<(), OpError> {
-        let (network, weights, energy) = (self.network, self.weights, self.routers.energy);
         match &mut self.plastic {
-            Some(plastic) => WrittenBlock { network, weights, energy, number: b }.write(plastic, a, output),
+            Some(plastic) => write_memory(plastic, b, a, output),
             None => Ok(()),
         }
     }

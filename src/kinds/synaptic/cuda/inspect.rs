@@ -111,7 +111,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
 /// Presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 for masked edges.
 fn bias(op: &Presynaptic, dots: &[f32], n: usize) -> Vec<f32> {
     let mut op = Presynaptic { release: Release::Deterministic, ..*op };
-    op.constants.barrier_strength = 0.0;
+    op.constants.bias.barrier = 0.0;
     let mut bias = vec![0.0; n * n];
     presynaptic::forward(&op, 0, n, dots, &mut bias, None, &mut KeyState::fresh(&op, n), None);
     for (query, (bias, dots)) in bias.chunks_exact_mut(n.max(1)).zip(dots.chunks_exact(n.max(1))).enumerate() {

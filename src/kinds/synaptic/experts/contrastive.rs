@@ -1,27 +1,16 @@
 //! Update of router embeddings after a step: unit vectors, one per expert.
 //!
-//! The recommended rule, for living experts, with `f_e` the gate-weighted mean of the normalised probe features of the
-//! tokens of e, `P_e` its mean gate over all tokens or over its own ([`PullOver`]), and all embeddings on the right from
-//! before the step:
+//! For living experts, with `f_e` the gate-weighted mean of the normalised probe features of the tokens of e, `P_e` its mean
+//! gate over all tokens or over its own ([`PullOver`]), and all embeddings on the right from before the step:
 //!
 //! ```text
 //! emb_e += pull P_e (f_e - emb_e) - push Σ_j≠e max(cos(e, j), 0) emb_j,   then normalised
 //! ```
 //!
-//! Similar embeddings then mean that experts serve similar tokens. The reference rule is different: its pull is always 0,
-//! and its push attracts:
-//!
-//! ```text
-//! S = emb embᵀ,  G = diag(P) (S - 1) - 0.1 (1 - diag(P)) (S + 0.3)  less its mean over all entries (elementwise products)
-//! emb -= rate G emb,   then normalised
-//! ```
+//! Similar embeddings then mean that experts serve similar tokens.
 
-use super::{FEATURES, LoadStatistics, PullOver, Router, RouterState, Rules};
+use super::{FEATURES, LoadStatistics, PullOver, Router, RouterState};
 
-/// Rate of the reference rule in the earlier model.
-pub const REFERENCE_RATE: f64 = 1e-4;
-/// Factor of the push in the reference rule.
-pub const REFERENCE_PUSH: f64 = 0.1;
 /// Smallest norm of a vector that is normalised.
 const SHORTEST: f64 = 1e-8;
 
@@ -38,16 +27,6 @@ pub fn normalize(x: &mut [f32]) {
 
 /// Updates the embeddings of living experts.
 pub fn update(op: &Router, statistics: &LoadStatistics, state: &mut RouterState) {
-    match op.rules {
-        Rules::Recommended => recommended(op, statistics, state),
-        Rules::Reference => {
-            let gates: Vec<f64> = (0..op.experts).map(|e| statistics.mean_gate(e)).collect();
-            reference(&mut state.embeddings, &gates, REFERENCE_RATE, REFERENCE_PUSH);
-        }
-    }
-}
-
-fn recommended(op: &Router, statistics: &LoadStatistics, state: &mut RouterState) {
     let before: Vec<[f64; FEATURES]> =
         (0..op.experts).map(|e| std::array::from_fn(|c| f64::from(state.embedding(e)[c]))).collect();
     let is_alive = |e: &usize| state.alive[*e] != 0;
@@ -68,29 +47,6 @@ fn recommended(op: &Router, statistics: &LoadStatistics, state: &mut RouterState
             after.iter_mut().zip(other).for_each(|(x, other)| *x -= push * other);
         }
         store(&mut state.embeddings[e * FEATURES..][..FEATURES], &after);
-    }
-}
-
-/// Applies the reference rule to unit vectors `[E, 24]`, with mean gates `[E]`.
-pub fn reference(embeddings: &mut [f32], mean_gates: &[f64], rate: f64, push: f64) {
-    let n = mean_gates.len();
-    embeddings.chunks_exact_mut(FEATURES).for_each(normalize);
-    let before: Vec<f64> = embeddings.iter().map(|x| f64::from(*x)).collect();
-    let row = |e: usize| &before[e * FEATURES..][..FEATURES];
-    let mut g = vec![0.0; n * n];
-    for (at, g) in g.iter_mut().enumerate() {
-        let (i, j) = (at / n, at % n);
-        let (s, p) = (dot(row(i), row(j)), if i == j { mean_gates[i] } else { 0.0 });
-        *g = p * (s - 1.0) - push * (1.0 - p) * (s + 0.3);
-    }
-    let mean = g.iter().sum::<f64>() / (n * n) as f64;
-    for (i, out) in embeddings.chunks_exact_mut(FEATURES).enumerate() {
-        let mut after: [f64; FEATURES] = std::array::from_fn(|c| row(i)[c]);
-        for j in 0..n {
-            let step = rate * (g[i * n + j] - mean);
-            after.iter_mut().zip(row(j)).for_each(|(x, other)| *x -= step * other);
-        }
-        store(out, &after);
     }
 }
 

@@ -9,7 +9,7 @@ mod forward;
 pub use args::{BatchWeights, CONTRIBUTION, COUNT, MODULES, RouterKernels, StepTokens};
 pub use backward::MatrixGradients;
 
-use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, PullOver, Router, Rules};
+use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, PullOver, Router};
 use crate::{
     gpu::{Gpu, GpuError, Grid, Slice},
     kinds::language::cuda::format::ModelFormat,
@@ -138,12 +138,21 @@ pub struct DeviceStatistics<'a> {
 pub struct CudaExperts {
     kernels: RouterKernels,
     multiprocessors: u32,
+    /// Whether terms and updates of the router are those of the earlier model.
+    is_earlier: bool,
 }
 
 impl CudaExperts {
     /// Loads the router kernels.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
-        Ok(Self { kernels: RouterKernels::load(gpu)?, multiprocessors: gpu.multiprocessors })
+        Ok(Self { kernels: RouterKernels::load(gpu)?, multiprocessors: gpu.multiprocessors, is_earlier: false })
+    }
+
+    /// Terms and updates of the router of bio_inspired_nanochat, in place of those of the CPU: the kernels are compared with its
+    /// golden files. No simulation has them.
+    #[must_use]
+    pub fn with_earlier_router(self) -> Self {
+        Self { is_earlier: true, ..self }
     }
 
     /// Says why a device does not support a router; `None` if it does.
@@ -184,7 +193,7 @@ pub fn statistics(tokens: u64, experts: &[f64]) -> (LoadStatistics, Vec<f64>) {
     (load, contribution)
 }
 
-/// Sizes and constants of a router for the kernels.
+/// Sizes and constants of the router of the kind, for the kernels.
 fn args(op: &Router, tokens: usize, aux_weight: f32, is_aligned: bool) -> RouterArgs {
     RouterArgs {
         tokens: tokens as u32,
@@ -196,7 +205,7 @@ fn args(op: &Router, tokens: usize, aux_weight: f32, is_aligned: bool) -> Router
         metabolic_bias: op.metabolic_bias as f32,
         aux_weight,
         is_aligned: is_aligned.into(),
-        is_reference: (op.rules == Rules::Reference).into(),
+        is_reference: 0,
     }
 }
 

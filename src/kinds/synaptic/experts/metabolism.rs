@@ -3,30 +3,25 @@
 //! With u the share of tokens that selected the expert, `ρ = u A / k` its load relative to the fair one among A living
 //! experts, and the rates `a_f`, `a_e` of its genome:
 //!
-//! | | recommended | reference |
-//! | --- | --- | --- |
-//! | fatigue | `(1 - a_f) fatigue + a_f u` | the same, u of at least one token |
-//! | energy | `(1 - a_e) energy + a_e (1 - κ ρ)`, κ = 0.1: 0.9 at the fair load | `(1 - a_e) energy + a_e (1 - u)` |
-//! | balance | `balance ± rate`, up below the fair load (Wang et al. 2024) | |
+//! | | |
+//! | --- | --- |
+//! | fatigue | `(1 - a_f) fatigue + a_f u` |
+//! | energy | `(1 - a_e) energy + a_e (1 - κ ρ)`, κ = 0.1: 0.9 at the fair load |
+//! | balance | `balance ± rate`, up below the fair load (Wang et al. 2024) |
 //!
 //! Fatigue and energy stay in 0..=1. Empty slots keep their state.
 
-use super::{Balancing, GENES, LoadStatistics, Phenotype, Router, RouterState, Rules};
+use super::{Balancing, GENES, LoadStatistics, Phenotype, Router, RouterState};
 use crate::nn::real::Real;
 
 /// Updates fatigue, energy and balance of living experts.
 pub fn update<R: Real>(op: &Router, statistics: &LoadStatistics, genome: &[R], state: &mut RouterState) {
     let fair = op.top_k as f64 / state.n_alive().max(1) as f64;
-    let one_token = 1.0 / statistics.tokens as f64;
     for e in (0..op.experts).filter(|e| state.alive[*e] != 0) {
         let rates = Phenotype::of(&genome[e * GENES..][..GENES]);
         let load = statistics.load(e);
-        let (load, target) = match op.rules {
-            Rules::Recommended => (load, 1.0 - op.energy_cost * load / fair),
-            Rules::Reference => (load.max(one_token), 1.0 - load.max(one_token)),
-        };
         average(&mut state.fatigue[e], rates.fatigue_rate, load);
-        average(&mut state.energy[e], rates.energy_rate, target);
+        average(&mut state.energy[e], rates.energy_rate, 1.0 - op.energy_cost * load / fair);
         if let Balancing::Bias { rate } = op.balancing {
             let below = fair - load;
             let step = if below == 0.0 { 0.0 } else { rate.copysign(below) };

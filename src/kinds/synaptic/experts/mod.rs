@@ -12,7 +12,6 @@
 //! | [`contrastive`] | router embeddings after a step |
 //! | [`inspect`] | terms of a routing decision, gates by expert and token |
 //! | [`projection`] | positions of embeddings in three dimensions |
-//! | [`reference`] | the earlier model, for its reference data |
 //!
 //! # Router
 //!
@@ -28,9 +27,8 @@
 //! ```
 //!
 //! Embeddings, energy, fatigue and balance are state: constants of the backward pass, updated after a training step from
-//! its [`LoadStatistics`], and never in evaluation. `Rules::Reference` has the terms and updates of the earlier model
-//! instead, for its reference data. Balancing by a bias that only selection uses follows Wang et al. 2024 (arXiv
-//! 2408.15664). The auxiliary loss is that of Fedus et al. 2022 with gates in place of the full softmax.
+//! its [`LoadStatistics`], and never in evaluation. Balancing by a bias that only selection uses follows Wang et al. 2024
+//! (arXiv 2408.15664). The auxiliary loss is that of Fedus et al. 2022 with gates in place of the full softmax.
 //!
 //! # Groups
 //!
@@ -46,7 +44,6 @@ pub mod inspect;
 pub mod metabolism;
 pub mod mixture;
 pub mod projection;
-pub mod reference;
 pub mod router;
 pub mod state;
 
@@ -62,16 +59,6 @@ use crate::nn::{gemm::GemmError, lengths::LengthError};
 pub const FEATURES: usize = 24;
 /// Genes of an expert.
 pub const GENES: usize = 4;
-
-/// Terms of the logits, and update rules of the state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Rules {
-    /// Fatigue relative to the fair load, an energy budget, embeddings that move to the tokens they serve.
-    #[default]
-    Recommended,
-    /// The rules of the earlier model, for its reference data.
-    Reference,
-}
 
 /// Load balancing, in addition to metabolism.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -105,8 +92,6 @@ pub struct Router {
     pub top_k: usize,
     /// Features per token, C.
     pub width: usize,
-    /// Terms of the logits and update rules.
-    pub rules: Rules,
     /// Factor of the energy and fatigue terms; 0 switches metabolism off.
     pub metabolic_bias: f64,
     /// Factor of the alignment with router embeddings.
@@ -132,7 +117,6 @@ impl Router {
             experts,
             top_k,
             width,
-            rules: Rules::Recommended,
             metabolic_bias: 0.1,
             align: 0.02,
             gene: 0.05,

@@ -1,7 +1,7 @@
 //! Forward pass of the router: logits, top-k, gates, groups. Matrices are multiplied by `nn::gemm`; other arithmetic is in
 //! f64 and rounded once.
 
-use super::{ExpertsError, FEATURES, GENES, Phenotype, Router, RouterState, Rules, resize};
+use super::{ExpertsError, FEATURES, GENES, Phenotype, Router, RouterState, resize};
 use crate::nn::{
     gemm::{Epilogue, Gemm, cpu::gemm},
     lengths,
@@ -82,10 +82,7 @@ impl<R: Real + Default> Routing<R> {
 
     fn share(&mut self, op: &Router, genome: &[R], state: &RouterState) {
         self.n_alive = state.n_alive();
-        let fatigue_scale = match op.rules {
-            Rules::Recommended => self.n_alive as f64 / op.top_k as f64,
-            Rules::Reference => 1.0,
-        };
+        let fatigue_scale = self.n_alive as f64 / op.top_k as f64;
         let of = |values: &[f32], factor: f64| values.iter().map(|x| R::of(factor * f64::from(*x))).collect();
         let rates = genome.chunks_exact(GENES).map(Phenotype::of);
         self.terms = SharedTerms {
@@ -177,13 +174,13 @@ pub fn forward<R: Real + Default>(
     multiply(x, weights.router, (experts, op.width), &mut out.z)?;
     multiply(x, weights.probe, (FEATURES, op.width), &mut out.features)?;
     multiply(&out.features, &out.embeddings, (experts, FEATURES), &mut out.cosines)?;
-    decide(op, x, state, out);
+    decide(op, state, out);
     sort(op, out);
     Ok(())
 }
 
 /// Computes the logits, selected experts and gates of every token.
-fn decide<R: Real + Default>(op: &Router, x: &[R], state: &RouterState, out: &mut Routing<R>) {
+fn decide<R: Real + Default>(op: &Router, state: &RouterState, out: &mut Routing<R>) {
     let (e, k) = (op.experts, op.top_k);
     let SharedTerms { gene, energy, fatigue, balance } = &out.terms;
     let shared: Vec<f64> = (0..e).map(|e| gene[e].f64() + energy[e].f64() + fatigue[e].f64()).collect();
@@ -191,26 +188,18 @@ fn decide<R: Real + Default>(op: &Router, x: &[R], state: &RouterState, out: &mu
     let tasks = tasks.zip(out.z.par_chunks(TASK * e)).zip(out.features.par_chunks(TASK * FEATURES));
     let tasks = tasks.zip(out.inverse_norms.par_chunks_mut(TASK));
     let tasks = tasks.zip(out.indices.par_chunks_mut(TASK * k)).zip(out.gates.par_chunks_mut(TASK * k));
-    let inputs = x.par_chunks(TASK * op.width);
-    tasks.zip(inputs).for_each(|(((((((logits, cosines), z), features), norms), indices), gates), x)| {
+    tasks.for_each(|((((((logits, cosines), z), features), norms), indices), gates)| {
         for t in 0..norms.len() {
             let features = &features[t * FEATURES..][..FEATURES];
             let length = features.iter().map(|p| p.f64() * p.f64()).sum::<f64>().sqrt();
             norms[t] = R::of(1.0 / length.max(SHORTEST));
             let (logits, cosines, z) = (&mut logits[t * e..][..e], &mut cosines[t * e..][..e], &z[t * e..][..e]);
-            // Reference rules add twice the mean input to all logits of a token, which changes no gate.
-            let mean = match op.rules {
-                Rules::Recommended => 0.0,
-                Rules::Reference => {
-                    0.04 * x[t * op.width..][..op.width].iter().map(|x| x.f64()).sum::<f64>() / op.width as f64
-                }
-            };
             let inverse = norms[t].f64();
             wide(|| {
                 for (((logit, cosine), z), shared) in logits.iter_mut().zip(cosines).zip(z).zip(&shared) {
                     let aligned = cosine.f64() * inverse;
                     *cosine = R::of(aligned);
-                    *logit = R::of(z.f64() + op.align * aligned + (shared + mean));
+                    *logit = R::of(z.f64() + op.align * aligned + shared);
                 }
             });
             for (logit, _) in logits.iter_mut().zip(&state.alive).filter(|(_, alive)| **alive == 0) {

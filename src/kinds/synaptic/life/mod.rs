@@ -9,7 +9,6 @@
 //! | [`identities`] | ids of experts, which are never reused, and their births and deaths |
 //! | [`score`] | contribution, specialization, efficiency, resilience and fitness of experts |
 //! | [`cuda`] | records of experts and edits on a GPU |
-//! | [`reference`] | scores and moves of the earlier model, for its reference data |
 //!
 //! # Rules
 //!
@@ -36,7 +35,6 @@ pub mod edits;
 pub mod health;
 pub mod identities;
 pub mod plan;
-pub mod reference;
 pub mod score;
 pub mod slots;
 

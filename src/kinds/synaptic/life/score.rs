@@ -193,19 +193,14 @@ pub fn gini(values: &[f64]) -> f64 {
 }
 
 /// Mean inputs of all tokens, and of the tokens of each expert.
-pub(super) struct MeanInputs {
-    pub all: Vec<f64>,
-    pub experts: Vec<Vec<f64>>,
-    pub counts: Vec<u64>,
+struct MeanInputs {
+    all: Vec<f64>,
+    experts: Vec<Vec<f64>>,
+    counts: Vec<u64>,
 }
 
 /// Means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens.
-pub(super) fn mean_inputs<R: Real>(
-    x: &[R],
-    indices: &[u32],
-    top_k: usize,
-    slots: usize,
-) -> Result<MeanInputs, LengthError> {
+fn mean_inputs<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<MeanInputs, LengthError> {
     let tokens = indices.len() / top_k.max(1);
     let width = x.len() / tokens.max(1);
     lengths::check([("selected experts", &[tokens, top_k], indices.len()), ("inputs", &[tokens, width], x.len())])?;
@@ -237,7 +232,7 @@ pub fn specialization<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: us
 }
 
 /// Cosine of two vectors; 0 if one of them is zero.
-pub(super) fn cosine(a: &[f64], b: &[f64]) -> f64 {
+fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     dot(a, b) / (dot(a, a).sqrt().max(SHORTEST) * dot(b, b).sqrt().max(SHORTEST))
 }

@@ -3,8 +3,16 @@
 //! The calcium of a feature is its output relative to the root mean square of all features, `|y_i| / rms(y)`, so that the
 //! thresholds mean the same in every layer and at every time of training.
 
-use super::reference::Gains;
 use crate::nn::real::Real;
+
+/// Factors of the rates of CaMKII and PP1, from the genome of an expert.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gains {
+    /// Of the rise of CaMKII.
+    pub camkii: f64,
+    /// Of the rate of PP1.
+    pub pp1: f64,
+}
 
 /// `1 / (1 + e^-x)`
 fn logistic(x: f64) -> f64 {

@@ -1,6 +1,6 @@
 //! The fast memory of a layer.
 
-use super::{Gate, GateState, reference::Gains};
+use super::{Gains, Gate, GateState};
 use crate::nn::{
     lengths::{self, LengthError},
     real::Real,

@@ -14,25 +14,13 @@
 //! along k towards v by a convex step, and the Frobenius norm of F stays below `eta n / (1 - lambda)` whatever is written: 10
 //! with the defaults. Without writes F decays by lambda per token, and the trained model is back.
 //!
-//! The gate opens where outputs are repeatedly large: see [`Gate`]. [`reference`] is the earlier form, for comparisons;
-//! [`hebbian`] applies its rule to the experts of this model, as a switch.
+//! The gate opens where outputs are repeatedly large: see [`Gate`].
 
 mod gate;
-pub mod hebbian;
 mod memory;
-pub mod reference;
 
-pub use gate::{CamkiiPp1, Gate, GateState, Latch};
+pub use gate::{CamkiiPp1, Gains, Gate, GateState, Latch};
 pub use memory::{FastMemory, MemoryState};
-
-/// What each token of a text writes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PlasticityRule {
-    /// A fast memory per layer, by the delta rule.
-    Delta(FastMemory),
-    /// The weights of the experts, by the rule of the earlier model: unstable.
-    Hebbian(reference::Constants),
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,154 +1,194 @@
-//! Constants of the presynaptic terminal.
+//! Constants of the presynaptic terminal, by subject. A quantity has no unit; a step is a token.
+//!
+//! This is their declaration: `p.NAME` is a parameter of the inspector, which has the default; the others have one value.
 
-/// Constants by their names in the reference, except `ca_retain`, which it calls `tau_c` although it is a factor.
-/// Quantities have no units; a step is a token.
+use crate::kinds::synaptic::mechanisms::Presynaptic as Parameters;
+
+/// Declares groups of constants, and how each constant follows from the parameters of release.
+macro_rules! constants {
+    ($p:ident: $(
+        $(#[doc = $docs:literal])*
+        pub struct $Group:ident { $( $(#[doc = $field_docs:literal])* $field:ident: $ty:ty = $value:expr, )* }
+    )*) => { $(
+        $(#[doc = $docs])*
+        #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+        pub struct $Group { $( $(#[doc = $field_docs])* pub $field: $ty, )* }
+
+        #[allow(unused_variables, reason = "some groups have no parameter")]
+        impl From<&Parameters> for $Group {
+            fn from($p: &Parameters) -> Self {
+                Self { $( $field: $value, )* }
+            }
+        }
+    )* };
+}
+
+constants! { p:
+    /// Constants of release, for the formulas of a key.
+    pub struct Constants {
+        /// Retention and influx of calcium.
+        calcium: CalciumConstants = p.into(),
+        /// Fast sensor, synaptotagmin 1.
+        syt1: SensorConstants = SensorConstants { k: p.syt1_slope, half: 0.55, weight: 0.8 },
+        /// Slow sensor, synaptotagmin 7.
+        syt7: SensorConstants = SensorConstants { k: p.syt7_slope, half: 0.25, weight: 0.2 },
+        /// Sensor of spontaneous release, Doc2.
+        doc2: SensorConstants = SensorConstants { k: 4.0, half: 0.12, weight: p.doc2_gain },
+        /// Gate that complexin holds.
+        complexin: ComplexinConstants = p.into(),
+        /// Pools of vesicles and their flows.
+        vesicles: VesicleConstants = p.into(),
+        /// SNARE complexes and clamp.
+        snare: SnareConstants = p.into(),
+        /// Approach and loss of the quantal amplitude.
+        amplitude: AmplitudeConstants = p.into(),
+        /// Energy that limits priming.
+        energy: EnergyConstants = p.into(),
+        /// State of a key before its first query.
+        first: InitialState = p.into(),
+        /// Bias of an attention logit.
+        bias: BiasConstants = p.into(),
+        /// Short-term plasticity after Tsodyks and Markram.
+        resources: ResourceConstants = p.into(),
+    }
+
+    /// Calcium of a key.
+    pub struct CalciumConstants {
+        /// Share κ_C of the calcium that remains after a step.
+        kappa: f64 = p.ca_retain,
+        /// Influx α_C per softplus of the drive.
+        alpha: f64 = p.ca_gain,
+    }
+
+    /// Constants of the complexin gate.
+    pub struct ComplexinConstants {
+        /// Slope in calcium.
+        k: f64 = 8.0,
+        /// Calcium at which the gate is half open, without clamp.
+        half: f64 = p.complexin_threshold,
+        /// Weight of the clamp.
+        weight: f64 = 2.0,
+        /// Added to the clamp.
+        bias: f64 = p.complexin_bias,
+    }
+
+    /// Constants of the vesicle pools.
+    pub struct VesicleConstants {
+        /// Largest release probability.
+        p_max: f64 = 0.999,
+        /// Vesicles primed per step, at most.
+        k_prime: f64 = p.prime_rate,
+        /// Share of the released vesicles that endocytosis recovers.
+        recycled: f64 = p.recycle,
+        /// Steps from release to reserve; 0 recovers nothing.
+        endo_delay: usize = p.endocytosis_delay as usize,
+        /// Largest readily releasable pool.
+        rrp_max: f64 = 30.0,
+    }
+
+    /// Primed SNARE complexes and the clamp of complexin.
+    pub struct SnareConstants {
+        /// Loss of primed SNAREs and of clamp per released vesicle.
+        unprime: f64 = p.unprime,
+        /// Share of the unprimed SNAREs that NSF primes per step.
+        k_nsf: f64 = p.nsf_recover,
+        /// Share of the clamp's distance from 1 that remains after a step.
+        clamp_retain: f64 = 0.995,
+    }
+
+    /// Constants of the quantal amplitude.
+    pub struct AmplitudeConstants {
+        /// Approach to the target per step.
+        load: f64 = 0.02,
+        /// Share that is lost per step.
+        leak: f64 = 0.006,
+        /// Amplitude that it approaches.
+        target: f64 = 1.2,
+        /// Largest quantal amplitude.
+        max: f64 = 2.0,
+    }
+
+    /// Energy of a terminal.
+    pub struct EnergyConstants {
+        /// Recovery per step, as a share of what is missing.
+        fill: f64 = p.energy_fill,
+        /// Energy per released vesicle.
+        per_vesicle: f64 = p.energy_use,
+        /// Largest energy of a terminal.
+        max: f64 = 1.0,
+        /// Energy at which priming has half its rate; 0: energy has no effect.
+        half: f64 = if p.energy_limits { 0.3 } else { 0.0 },
+    }
+
+    /// State of a key before its first query.
+    pub struct InitialState {
+        /// Readily releasable pool.
+        rrp: f64 = 6.0,
+        /// Reserve pool of vesicles.
+        reserve: f64 = 18.0,
+        /// Share of primed SNAREs.
+        snare: f64 = 0.7,
+        /// Clamp of complexin.
+        clamp: f64 = 0.6,
+        /// First quantal amplitude.
+        amplitude: f64 = 1.0,
+        /// Energy at rest.
+        energy: f64 = 0.85,
+    }
+
+    /// Bias of an attention logit.
+    pub struct BiasConstants {
+        /// Weight λ of the logarithm of the effect.
+        lambda: f64 = p.weight,
+        /// Added to the effect before its logarithm: the smallest bias is `lambda·ln(floor)`.
+        floor: f64 = p.floor,
+        /// Bias of a key `context` tokens back is minus this: ALiBi (Press et al. 2022) with one slope for all heads.
+        barrier: f64 = p.barrier,
+    }
+
+    /// Resources of Tsodyks and Markram.
+    pub struct ResourceConstants {
+        /// Use of resources at rest, U.
+        u: f64 = p.utilisation,
+        /// Recovery of resources, steps.
+        tau_rec: f64 = p.tau_rec,
+        /// Decay of facilitation, steps; 0: no facilitation.
+        tau_facil: f64 = p.tau_facil,
+        /// Effect when all resources are used at once.
+        scale: f64 = 6.0,
+    }
+}
+
+/// Calcium sensor, with activation `1 / (1 + e^(-k (C - half)))`.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Constants {
-    /// Share of the calcium that remains after a step.
-    pub ca_retain: f64,
-    /// Calcium influx per softplus of the drive.
-    pub alpha_c: f64,
-    /// Slope of the fast sensor, synaptotagmin 1.
-    pub syt1_slope: f64,
-    /// Calcium at half activation of synaptotagmin 1.
-    pub syt1_thresh: f64,
-    /// Weight of synaptotagmin 1.
-    pub syt1_weight: f64,
-    /// Slope of the slow sensor, synaptotagmin 7.
-    pub syt7_slope: f64,
-    /// Calcium at half activation of synaptotagmin 7.
-    pub syt7_thresh: f64,
-    /// Weight of synaptotagmin 7.
-    pub syt7_weight: f64,
-    /// Weight of Doc2.
-    pub doc2_gain: f64,
-    /// Slope of Doc2.
-    pub doc2_slope: f64,
-    /// Calcium at half activation of Doc2.
-    pub doc2_thresh: f64,
-    /// Slope of the complexin gate.
-    pub cpx_slope: f64,
-    /// Calcium at which the complexin gate is half open, without clamp.
-    pub cpx_thresh: f64,
-    /// Weight of the clamp in the complexin gate.
-    pub cpx_weight: f64,
-    /// Added to the clamp.
-    pub complexin_bias: f64,
-    /// Largest release probability.
-    pub p_max: f64,
-    /// Vesicles primed per step, at most.
-    pub prime_rate: f64,
-    /// Loss of primed SNAREs and of clamp per released vesicle.
-    pub unprime_per_release: f64,
-    /// Recovery of primed SNAREs per step, as a share of those that are missing.
-    pub nsf_recover: f64,
-    /// Share of the released vesicles that endocytosis recovers.
-    pub rec_rate: f64,
-    /// Steps from release to reserve; 0 recovers nothing.
-    pub endo_delay: usize,
-    /// Approach of the quantal amplitude to its target per step.
-    pub amp_load: f64,
-    /// Loss of quantal amplitude per step.
-    pub amp_leak: f64,
-    /// Target of the quantal amplitude.
-    pub amp_target: f64,
-    /// Largest quantal amplitude.
-    pub amp_max: f64,
-    /// Recovery of energy per step, as a share of what is missing.
-    pub energy_fill: f64,
-    /// Energy per released vesicle.
-    pub energy_use: f64,
-    /// Largest energy.
-    pub energy_max: f64,
-    /// Energy at which priming has half its rate; 0: energy has no effect.
-    pub energy_half: f64,
-    /// Share of the clamp's distance from 1 that remains after a step.
-    pub clamp_retain: f64,
-    /// Largest readily releasable pool.
-    pub rrp_max: f64,
-    /// First readily releasable pool.
-    pub init_rrp: f64,
-    /// First reserve pool.
-    pub init_reserve: f64,
-    /// First share of primed SNAREs.
-    pub init_snare: f64,
-    /// First clamp.
-    pub init_clamp: f64,
-    /// First quantal amplitude.
-    pub init_amp: f64,
-    /// First energy.
-    pub init_energy: f64,
-    /// Weight of the bias.
-    pub lambda_loge: f64,
-    /// Added to the effect before its logarithm: the smallest bias is `lambda_loge·ln(log_floor)`.
-    pub log_floor: f64,
-    /// Bias of a key `context` tokens back is minus this: ALiBi (Press et al. 2022) with one slope for all heads.
-    pub barrier_strength: f64,
-    /// Tsodyks-Markram: use of resources at rest, `U`.
-    pub tm_use: f64,
-    /// Tsodyks-Markram: recovery of resources, steps.
-    pub tm_tau_rec: f64,
-    /// Tsodyks-Markram: decay of facilitation, steps; 0: no facilitation.
-    pub tm_tau_facil: f64,
-    /// Tsodyks-Markram: effect when all resources are used at once.
-    pub tm_scale: f64,
+pub struct SensorConstants {
+    /// Slope k in calcium.
+    pub k: f64,
+    /// Calcium at half activation.
+    pub half: f64,
+    /// Weight in the release probability.
+    pub weight: f64,
+}
+
+impl SensorConstants {
+    /// `k (C - half)`
+    #[inline(always)]
+    pub fn exponent(&self, calcium: f64) -> f64 {
+        self.k * (calcium - self.half)
+    }
 }
 
 impl Constants {
-    /// The defaults: vesicles are conserved, energy has an effect, and the bias is not below -7.
-    pub const RECOMMENDED: Self = Self {
-        ca_retain: 0.85,
-        alpha_c: 0.55,
-        syt1_slope: 8.0,
-        syt1_thresh: 0.55,
-        syt1_weight: 0.8,
-        syt7_slope: 3.0,
-        syt7_thresh: 0.25,
-        syt7_weight: 0.2,
-        doc2_gain: 0.08,
-        doc2_slope: 4.0,
-        doc2_thresh: 0.12,
-        cpx_slope: 8.0,
-        cpx_thresh: 0.55,
-        cpx_weight: 2.0,
-        complexin_bias: 0.0,
-        p_max: 0.999,
-        prime_rate: 0.3,
-        unprime_per_release: 0.05,
-        nsf_recover: 0.08,
-        rec_rate: 1.0,
-        endo_delay: 3,
-        amp_load: 0.02,
-        amp_leak: 0.006,
-        amp_target: 1.2,
-        amp_max: 2.0,
-        energy_fill: 0.02,
-        energy_use: 0.02,
-        energy_max: 1.0,
-        energy_half: 0.3,
-        clamp_retain: 0.995,
-        rrp_max: 30.0,
-        init_rrp: 6.0,
-        init_reserve: 18.0,
-        init_snare: 0.7,
-        init_clamp: 0.6,
-        init_amp: 1.0,
-        init_energy: 0.85,
-        lambda_loge: 1.0,
-        log_floor: 1e-3,
-        barrier_strength: 0.1,
-        tm_use: 0.5,
-        tm_tau_rec: 20.0,
-        tm_tau_facil: 0.0,
-        tm_scale: 6.0,
-    };
-    /// Those of the reference model: few vesicles are recovered, the pool is refilled slowly, and energy has no effect.
-    pub const REFERENCE: Self =
-        Self { rec_rate: 0.06, prime_rate: 0.075, log_floor: 1e-6, energy_half: 0.0, ..Self::RECOMMENDED };
+    /// Changes some of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
 
 impl Default for Constants {
     fn default() -> Self {
-        Self::RECOMMENDED
+        Self::from(&Parameters::default())
     }
 }

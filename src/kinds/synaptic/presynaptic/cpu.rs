@@ -15,7 +15,7 @@ use rows::Row;
 /// | | |
 /// |---|---|
 /// | `dots` | `[n_queries, n_keys]` |
-/// | `logits` | the same shape: `dots + bias - barrier_strength·(t - j)/context`; -∞ where the query does not see the key |
+/// | `logits` | the same shape: `dots + bias - barrier·(t - j)/context`; -∞ where the query does not see the key |
 /// | `factor` | the same shape: derivative of the bias with respect to its own dot; of a drawn release that of the expected one |
 /// | `draws` | addresses of [`Release::Binomial`]; without them the expected release is used |
 pub fn forward<R: Real>(
@@ -78,7 +78,7 @@ impl<R: Real> Loop for Forward<'_, R> {
                 }
                 Mode::TsodyksMarkram => row.tsodyks_markram(op, state),
             }
-            row.fill_unselected(op);
+            row.fill_unselected();
             row.write(op, query, seen, factor);
         }
     }

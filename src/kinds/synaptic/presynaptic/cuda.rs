@@ -8,7 +8,7 @@ mod sequence;
 
 pub use args::{ReleaseStep, ScanKernels};
 
-use super::{Edges, Mode, Presynaptic, Release};
+use super::{Mode, Presynaptic, Release};
 use crate::{
     gpu::{Any, AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
     nn::lengths::{self, LengthError},
@@ -89,9 +89,9 @@ pub struct KeyMemory<'a> {
 }
 
 impl KeyMemory<'_> {
-    /// Numbers of that many heads.
+    /// Length of the state of `heads` heads with room for `capacity` keys each.
     pub const fn len(op: &Presynaptic, heads: usize, capacity: usize) -> usize {
-        (QUANTITIES as usize + op.constants.endo_delay) * heads * capacity
+        (QUANTITIES as usize + op.constants.vesicles.endo_delay) * heads * capacity
     }
 }
 
@@ -197,7 +197,7 @@ impl CudaPresynaptic {
                 .launch(&self.kernels, pass, grid.with_shared(4 * BLOCK * a.delay))?;
         }
         pass.last_work(extent.visible(), n_bytes, 60 * extent.visible());
-        if k.is_some() && !matches!(op.edges, Edges::TopKAlone(_)) {
+        if k.is_some() {
             let kernel = FillUnselected { a, first, selected: &selected, last: &last, row_bias: &row_bias, edges };
             kernel.launch(&self.kernels, pass, of_rows)?;
             pass.last_work(extent.rows() as u64, n_bytes, 0);
@@ -255,7 +255,7 @@ fn check(op: &Presynaptic, extent: &ScanExtent, edges: usize, factor: Option<usi
     let at_most = |what, most: usize, given: usize| {
         if given <= most { Ok(()) } else { Err(LengthError { what, needed: most, given }) }
     };
-    at_most("the queue of a synapse", MAX_DELAY, op.constants.endo_delay)?;
+    at_most("the queue of a synapse", MAX_DELAY, op.constants.vesicles.endo_delay)?;
     at_most("a sequence", MAX_POSITIONS, extent.n_keys())?;
     lengths::check([
         ("the logits of attention", &[extent.edges()], edges),
@@ -284,7 +284,7 @@ fn args(op: &Presynaptic, extent: &ScanExtent, is_random: bool) -> ScanArgs {
     let (mode, delay) = match op.mode {
         Mode::Off => (OFF, 0),
         Mode::Static => (STATIC, 0),
-        Mode::Scan => (SCAN, op.constants.endo_delay),
+        Mode::Scan => (SCAN, op.constants.vesicles.endo_delay),
         Mode::TsodyksMarkram => (TSODYKS_MARKRAM, 0),
     };
     ScanArgs { drawn_below, mode, delay: delay as u32, ..sizes(extent) }

@@ -7,32 +7,30 @@
 //!
 //! | | |
 //! |---|---|
-//! | calcium | `c = ca_retain·C + alpha_c·sp(dot)`; `C ← c` |
-//! | sensors | `M = 0.8·sg(syt1_slope·(c - 0.55)) + 0.2·sg(syt7_slope·(c - 0.25)) + doc2_gain·sg(4·(c - 0.12))` |
-//! | complexin gate | `G = sg(8·(c - cpx_thresh) - 2·(CL + complexin_bias))` |
+//! | calcium | `c = κ·C + α·sp(dot)`; `C ← c` |
+//! | sensors | `M = 0.8·sg(k_syt1·(c - 0.55)) + 0.2·sg(k_syt7·(c - 0.25)) + w_doc2·sg(4·(c - 0.12))` |
+//! | complexin gate | `G = sg(8·(c - c_cpx) - 2·(CL + b_cpx))` |
 //! | release probability | `p = min(M·G·PR, 0.999)` |
 //! | released vesicles, effect | `r = p·RRP`, `e = r·AMP` |
-//! | bias | `lambda_loge·ln(log_floor + e)` |
-//! | endocytosis | `RES += queue[0]`; the queue shifts, and `rec_rate·r` enters it at the end |
-//! | priming | `take = prime_rate·min(RES, 1)·E/(E + energy_half)` moves from `RES` to `RRP - r` |
-//! | SNARE, clamp | `PR ← PR·(1 - unprime·r) + nsf_recover·(1 - PR)`, `CL ← 0.995·CL + 0.005 - unprime·r`, both in [0, 1] |
-//! | amplitude | `AMP += amp_load·(1.2 - AMP) - amp_leak·AMP` |
-//! | energy | `E += energy_fill·(energy_max - E) - energy_use·r` |
+//! | bias | `λ·ln(floor + e)` |
+//! | endocytosis | `RES += queue[0]`; the queue shifts, and `recycled·r` enters it at the end |
+//! | priming | `take = k_prime·min(RES, 1)·E/(E + E_half)` moves from `RES` to `RRP - r` |
+//! | SNARE, clamp | `PR ← PR·(1 - unprime·r) + k_nsf·(1 - PR)`, `CL ← 0.995·CL + 0.005 - unprime·r`, both in [0, 1] |
+//! | amplitude | `AMP += load·(1.2 - AMP) - leak·AMP` |
+//! | energy | `E += fill·(E_max - E) - E_r·r` |
 //!
-//! With `rec_rate` 1 the vesicles of a key, `RRP + RES + queue`, are conserved. [`Mode::Static`] applies the same function
+//! With `recycled` 1 the vesicles of a key, `RRP + RES + queue`, are conserved. [`Mode::Static`] applies the same function
 //! with the first state at every edge; [`Mode::TsodyksMarkram`] has the two variables of [`tsodyks_markram`].
 //!
 //! The gradient is truncated: the state before a step is a constant, and so is the bias of edges that
 //! [`Edges`] do not select. One number per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
 //!
-//! Constants of the three models of bio_inspired_nanochat (MIT, see THIRD_PARTY.md); [`reference`] has those models
-//! for comparison.
+//! Constants are those of bio_inspired_nanochat (MIT, see THIRD_PARTY.md) unless [`Constants`] says otherwise.
 
 pub mod constants;
 pub mod cpu;
 pub mod cuda;
 pub mod parity;
-pub mod reference;
 pub mod release;
 pub mod state;
 pub mod step;
@@ -67,8 +65,6 @@ pub enum Edges {
     /// Those of the largest logits, earlier keys first among equals. The others are not driven, and get the bias of
     /// the last one that is.
     TopK(usize),
-    /// The same, but the others get no bias: as in the earlier model, for its reference data.
-    TopKAlone(usize),
 }
 
 impl Edges {
@@ -76,7 +72,7 @@ impl Edges {
     pub const fn most(self) -> Option<usize> {
         match self {
             Self::All => None,
-            Self::TopK(k) | Self::TopKAlone(k) => Some(k),
+            Self::TopK(k) => Some(k),
         }
     }
 }

@@ -65,7 +65,7 @@ pub fn compare<R: Real>(op: &Presynaptic, n: usize, dots: &[R], draws: Option<&D
     forward(op, 0, n, dots, &mut logits, None, &mut state, draws);
     let wide: Vec<f64> = dots.iter().map(|x| x.f64()).collect();
     let mut parity = Parity::new(tolerance);
-    let barrier = op.constants.barrier_strength / op.context.max(1) as f64;
+    let barrier = op.constants.bias.barrier / op.context.max(1) as f64;
     for key in 0..n {
         let steps = trace(op, n, &wide, key, draws);
         for (i, step) in steps.iter().enumerate() {

@@ -62,13 +62,13 @@ impl Key {
     pub fn fresh<R: Real>(c: &Constants) -> Self {
         let key = Self {
             calcium: 0.0,
-            rrp: whole_quanta::<R>(c.init_rrp),
-            reserve: whole_quanta::<R>(c.init_reserve),
+            rrp: whole_quanta::<R>(c.first.rrp),
+            reserve: whole_quanta::<R>(c.first.reserve),
             returning: 0.0,
-            primed: c.init_snare,
-            clamp: c.init_clamp,
-            amplitude: c.init_amp,
-            energy: c.init_energy,
+            primed: c.first.snare,
+            clamp: c.first.clamp,
+            amplitude: c.first.amplitude,
+            energy: c.first.energy,
         };
         key.rounded::<R>()
     }
@@ -102,7 +102,7 @@ impl<R: Real> KeyState<R> {
             clamp: none(),
             amplitude: none(),
             energy: none(),
-            queue: (0..op.constants.endo_delay.max(1)).map(|_| none()).collect(),
+            queue: (0..op.constants.vesicles.endo_delay.max(1)).map(|_| none()).collect(),
             cursor: 0,
             tm_x: none(),
             tm_u: none(),
@@ -117,7 +117,7 @@ impl<R: Real> KeyState<R> {
 
     /// Forgets all keys; keeps the memory.
     pub fn reset(&mut self, op: &Presynaptic) {
-        self.queue.resize_with(op.constants.endo_delay.max(1), Vec::new);
+        self.queue.resize_with(op.constants.vesicles.endo_delay.max(1), Vec::new);
         self.arrays().into_iter().for_each(Vec::clear);
         (self.cursor, self.n_keys) = (0, 0);
     }
@@ -151,7 +151,7 @@ impl<R: Real> KeyState<R> {
         fill(&mut self.amplitude, key.amplitude);
         fill(&mut self.energy, key.energy);
         fill(&mut self.tm_x, 1.0);
-        fill(&mut self.tm_u, op.constants.tm_use);
+        fill(&mut self.tm_u, op.constants.resources.u);
         self.queue.iter_mut().for_each(|ring| fill(ring, 0.0));
         self.n_keys = n_keys;
     }

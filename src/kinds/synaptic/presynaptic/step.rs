@@ -54,19 +54,21 @@ fn denominator<R: Real>(x: f64) -> f64 {
 #[inline(always)]
 pub fn probability<R: Real>(c: &Constants, calcium: f64, clamp: f64, primed: f64) -> (f64, f64) {
     let [fast, slow, doc2, gate] = reciprocals([
-        denominator::<R>(c.syt1_slope * (calcium - c.syt1_thresh)),
-        denominator::<R>(c.syt7_slope * (calcium - c.syt7_thresh)),
-        denominator::<R>(c.doc2_slope * (calcium - c.doc2_thresh)),
-        denominator::<R>(c.cpx_slope * (calcium - c.cpx_thresh) - c.cpx_weight * (clamp + c.complexin_bias)),
+        denominator::<R>(c.syt1.exponent(calcium)),
+        denominator::<R>(c.syt7.exponent(calcium)),
+        denominator::<R>(c.doc2.exponent(calcium)),
+        denominator::<R>(
+            c.complexin.k * (calcium - c.complexin.half) - c.complexin.weight * (clamp + c.complexin.bias),
+        ),
     ]);
-    let sensors = c.syt1_weight * fast + c.syt7_weight * slow + c.doc2_gain * doc2;
-    let d_sensors = c.syt1_weight * c.syt1_slope * (fast * (1.0 - fast))
-        + c.syt7_weight * c.syt7_slope * (slow * (1.0 - slow))
-        + c.doc2_gain * c.doc2_slope * (doc2 * (1.0 - doc2));
-    let d_gate = c.cpx_slope * (gate * (1.0 - gate));
+    let sensors = c.syt1.weight * fast + c.syt7.weight * slow + c.doc2.weight * doc2;
+    let d_sensors = c.syt1.weight * c.syt1.k * (fast * (1.0 - fast))
+        + c.syt7.weight * c.syt7.k * (slow * (1.0 - slow))
+        + c.doc2.weight * c.doc2.k * (doc2 * (1.0 - doc2));
+    let d_gate = c.complexin.k * (gate * (1.0 - gate));
     let p = sensors * gate * primed;
-    let slope = if p < c.p_max { primed * (d_sensors * gate + sensors * d_gate) } else { 0.0 };
-    (clip(p, 0.0, c.p_max), slope)
+    let slope = if p < c.vesicles.p_max { primed * (d_sensors * gate + sensors * d_gate) } else { 0.0 };
+    (clip(p, 0.0, c.vesicles.p_max), slope)
 }
 
 /// The state after a step that released `released` vesicles and left `calcium`. `returning` of the result is what enters the
@@ -74,27 +76,28 @@ pub fn probability<R: Real>(c: &Constants, calcium: f64, clamp: f64, primed: f64
 #[inline(always)]
 pub fn advance<R: Real>(c: &Constants, key: &Key, calcium: f64, released: f64) -> Key {
     let left = whole_quanta::<R>(released);
-    let emptied = clip(key.rrp - left, 0.0, c.rrp_max);
+    let emptied = clip(key.rrp - left, 0.0, c.vesicles.rrp_max);
     let returned = key.reserve + key.returning;
     let supply = if returned < 1.0 { returned } else { 1.0 };
-    let fuel = if c.energy_half > 0.0 { key.energy / (key.energy + c.energy_half) } else { 1.0 };
+    let fuel = if c.energy.half > 0.0 { key.energy / (key.energy + c.energy.half) } else { 1.0 };
     // What the pool has no room for stays in reserve, and no more than there is is taken.
-    let take = c.prime_rate * supply * fuel;
-    let room = c.rrp_max - emptied;
+    let take = c.vesicles.k_prime * supply * fuel;
+    let room = c.vesicles.rrp_max - emptied;
     let take = whole_quanta::<R>(clip(if take > room { room } else { take }, 0.0, returned));
-    let returning = if c.rec_rate < 1.0 { whole_quanta::<R>(c.rec_rate * left) } else { left };
-    let returning = if c.endo_delay == 0 { 0.0 } else { returning };
-    let loss = c.unprime_per_release * released;
-    let energy = key.energy + c.energy_fill * (c.energy_max - key.energy) - c.energy_use * released;
-    let amplitude = key.amplitude + c.amp_load * (c.amp_target - key.amplitude) - c.amp_leak * key.amplitude;
+    let returning = if c.vesicles.recycled < 1.0 { whole_quanta::<R>(c.vesicles.recycled * left) } else { left };
+    let returning = if c.vesicles.endo_delay == 0 { 0.0 } else { returning };
+    let loss = c.snare.unprime * released;
+    let energy = key.energy + c.energy.fill * (c.energy.max - key.energy) - c.energy.per_vesicle * released;
+    let amplitude =
+        key.amplitude + c.amplitude.load * (c.amplitude.target - key.amplitude) - c.amplitude.leak * key.amplitude;
     Key {
         calcium,
         rrp: emptied + take,
         reserve: clip(returned - take, 0.0, f64::INFINITY),
         returning,
-        primed: clip(key.primed * (1.0 - loss) + c.nsf_recover * (1.0 - key.primed), 0.0, 1.0),
-        clamp: clip(c.clamp_retain * key.clamp + (1.0 - c.clamp_retain) - loss, 0.0, 1.0),
-        amplitude: clip(amplitude, 0.0, c.amp_max),
-        energy: clip(energy, 0.0, c.energy_max),
+        primed: clip(key.primed * (1.0 - loss) + c.snare.k_nsf * (1.0 - key.primed), 0.0, 1.0),
+        clamp: clip(c.snare.clamp_retain * key.clamp + (1.0 - c.snare.clamp_retain) - loss, 0.0, 1.0),
+        amplitude: clip(amplitude, 0.0, c.amplitude.max),
+        energy: clip(energy, 0.0, c.energy.max),
     }
 }

@@ -86,9 +86,9 @@ impl<R: Real> Tracer<R> {
         let c = &op.constants;
         Self {
             key: Key::fresh::<R>(c),
-            ring: vec![R::zero(); c.endo_delay.max(1)],
+            ring: vec![R::zero(); c.vesicles.endo_delay.max(1)],
             cursor: 0,
-            resources: Resources { x: 1.0, u: R::of(c.tm_use).f64() },
+            resources: Resources { x: 1.0, u: R::of(c.resources.u).f64() },
         }
     }
 
@@ -102,14 +102,14 @@ impl<R: Real> Tracer<R> {
     ) -> TraceStep {
         let c = &op.constants;
         let drive = drive.f64();
-        let ln = |effect: f64| c.lambda_loge * R::ln_wide(c.log_floor + effect);
+        let ln = |effect: f64| c.bias.lambda * R::ln_wide(c.bias.floor + effect);
         let mut step = TraceStep { drive, ..TraceStep::default() };
         match op.mode {
             Mode::Off => {}
             Mode::Static | Mode::Scan => {
                 let key = Key { returning: self.ring[self.cursor].f64(), ..self.key };
-                let left = c.ca_retain * key.calcium;
-                let driven = left + c.alpha_c * softplus::<R>(drive).0;
+                let left = c.calcium.kappa * key.calcium;
+                let driven = left + c.calcium.alpha * softplus::<R>(drive).0;
                 let (p, _) = probability::<R>(c, driven, key.clamp, key.primed);
                 let released = match drawn {
                     _ if !is_selected => 0.0,
@@ -127,8 +127,10 @@ impl<R: Real> Tracer<R> {
             }
             Mode::TsodyksMarkram => {
                 let (w, _) = tsodyks_markram::weight::<R>(drive);
-                let resources = tsodyks_markram::relax(c, tsodyks_markram::decay(c), self.resources);
-                let (effect, after) = tsodyks_markram::spike(c, resources, if is_selected { w } else { 0.0 });
+                let resources =
+                    tsodyks_markram::relax(&c.resources, tsodyks_markram::decay(&c.resources), self.resources);
+                let (effect, after) =
+                    tsodyks_markram::spike(&c.resources, resources, if is_selected { w } else { 0.0 });
                 self.resources = Resources { x: R::of(after.x).f64(), u: R::of(after.u).f64() };
                 step = TraceStep { effect, bias: ln(effect), ..step };
             }

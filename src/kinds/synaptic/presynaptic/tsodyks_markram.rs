@@ -5,7 +5,7 @@
 //! effect is `e = scale·w·u·x`, then `x -= w·u·x` and `u += w·U·(1 - u)`, in this order (Brian's). With `w = 1` this is the
 //! published model, and `x` stays in [0, 1].
 
-use super::{Constants, step::softplus};
+use super::{constants::ResourceConstants, step::softplus};
 use crate::nn::real::Real;
 
 /// Variables of one key.
@@ -18,21 +18,21 @@ pub struct Resources {
 }
 
 /// Factors of one step: what is left of `1 - x` and of `u - U`.
-pub fn decay(c: &Constants) -> [f64; 2] {
-    [c.tm_tau_rec, c.tm_tau_facil].map(|tau| if tau > 0.0 { (-1.0 / tau).exp() } else { 0.0 })
+pub fn decay(c: &ResourceConstants) -> [f64; 2] {
+    [c.tau_rec, c.tau_facil].map(|tau| if tau > 0.0 { (-1.0 / tau).exp() } else { 0.0 })
 }
 
 /// One step without a spike.
 #[inline(always)]
-pub fn relax(c: &Constants, [recovery, facilitation]: [f64; 2], k: Resources) -> Resources {
-    Resources { x: 1.0 - (1.0 - k.x) * recovery, u: c.tm_use + (k.u - c.tm_use) * facilitation }
+pub fn relax(c: &ResourceConstants, [recovery, facilitation]: [f64; 2], k: Resources) -> Resources {
+    Resources { x: 1.0 - (1.0 - k.x) * recovery, u: c.u + (k.u - c.u) * facilitation }
 }
 
 /// A spike: effect and state after it.
 #[inline(always)]
-pub fn spike(c: &Constants, k: Resources, weight: f64) -> (f64, Resources) {
+pub fn spike(c: &ResourceConstants, k: Resources, weight: f64) -> (f64, Resources) {
     let used = weight * k.u * k.x;
-    (c.tm_scale * used, Resources { x: k.x - used, u: k.u + weight * c.tm_use * (1.0 - k.u) })
+    (c.scale * used, Resources { x: k.x - used, u: k.u + weight * c.u * (1.0 - k.u) })
 }
 
 /// Weight of the spike of a drive, and its derivative.

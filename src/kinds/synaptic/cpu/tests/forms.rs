@@ -105,7 +105,7 @@ fn activations_of_a_text_fit_together() {
     let (layer, head) = (1, 2);
     let [p, dots, bias] =
         [Site::Attention { layer, head }, Site::Drive { layer, head }, Site::Bias { layer, head }].map(at);
-    let slope = network.dynamics.presynaptic.constants.barrier_strength / n as f64;
+    let slope = network.dynamics.presynaptic.constants.bias.barrier / n as f64;
     for t in 0..n {
         let logit = |j: usize| dots[t * n + j] + bias[t * n + j] - slope * (t - j) as f64;
         let sum: f64 = (0..=t).map(|j| logit(j).exp()).sum();
@@ -130,8 +130,8 @@ fn release_without_weight_is_no_release() {
     let config = Config { layers: 1, ..tiny() };
     let of = |mode| {
         let mut dynamics = dynamics(&config, mode);
-        dynamics.presynaptic.constants.lambda_loge = 0.0;
-        dynamics.presynaptic.constants.barrier_strength = 0.0;
+        dynamics.presynaptic.constants.bias.lambda = 0.0;
+        dynamics.presynaptic.constants.bias.barrier = 0.0;
         let trainer = trainer::<f64>(&config, &dynamics);
         logits(&trainer.network, &tokens(&config, 1, config.context, 26).0)
     };

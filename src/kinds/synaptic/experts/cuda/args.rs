@@ -9,13 +9,14 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::synaptic::experts::{
-        FEATURES, GENES,
-        contrastive::{REFERENCE_PUSH, REFERENCE_RATE},
-    },
+    kinds::synaptic::experts::{FEATURES, GENES},
     nn::optimizer::cuda::OptimizerState,
 };
 
+/// Rate of the rule of embeddings of the earlier model.
+const REFERENCE_RATE: f64 = 1e-4;
+/// Factor of the push of that rule.
+const REFERENCE_PUSH: f64 = 0.1;
 /// Largest number of expert slots per layer.
 pub(super) const MAX_EXPERTS: u32 = 256;
 /// Assignments per block of the sort.

@@ -5,7 +5,7 @@ use super::{
     DeviceWeights, STATISTICS, args,
     args::{
         AddGroupParts, AddStatistics, BatchWeights, DecodeGenomes, DifferentiateRouting, PARTS, RepelEmbeddings,
-        ScatterGradients, StepTokens, SumExperts, SumGroupParts, UpdateRouter,
+        RouterArgs, ScatterGradients, StepTokens, SumExperts, SumGroupParts, UpdateRouter,
     },
     embedding_floats,
     forward::is_aligned,
@@ -15,7 +15,7 @@ use crate::{
     gpu::{Any, Frame, GpuError, Grid, Pass, Slice},
     kinds::{
         language::cuda::{format::ModelFormat, layers::ModelOps},
-        synaptic::experts::{FEATURES, GENES, Mixture, Router, Rules},
+        synaptic::experts::{FEATURES, GENES, Mixture, Router},
     },
     nn::{
         activation::Activation,
@@ -251,7 +251,7 @@ impl CudaExperts {
         let (shared_bytes, stride) = (4 * embedding_floats(op), stride as u64);
         let blocks = [layers as u32, op.experts.div_ceil(8) as u32, 1];
         let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
-        let a = args(op, 0, 0.0, false);
+        let a = RouterArgs { is_reference: self.is_earlier.into(), ..args(op, 0, 0.0, false) };
         UpdateRouter {
             a,
             r: rates(op),
@@ -270,7 +270,7 @@ impl CudaExperts {
         }
         .launch(&self.kernels, pass, grid)?;
         embeddings.copy_from(next)?;
-        if op.rules == Rules::Recommended {
+        if !self.is_earlier {
             return Ok(());
         }
         let grid = Grid::Blocks { blocks: [layers as u32, 1, 1], threads: [256, 1, 1], shared_bytes };

@@ -5,7 +5,9 @@ use super::{
 };
 use super::{
     args as sizes,
-    args::{CombineRows, CountAssignments, GatherTokens, OffsetGroups, PlaceAssignments, RouteTokens, TILE},
+    args::{
+        CombineRows, CountAssignments, GatherTokens, OffsetGroups, PlaceAssignments, RouteTokens, RouterArgs, TILE,
+    },
 };
 use crate::{
     gpu::{Any, Frame, Grid, Pass, Slice},
@@ -60,7 +62,7 @@ impl CudaExperts {
             };
             multiply(pass, e, weights.router, &mut z)?;
             multiply(pass, FEATURES, weights.probe, out.features)?;
-            let a = args(op, tokens, 0.0, false);
+            let a = RouterArgs { is_reference: self.is_earlier.into(), ..args(op, tokens, 0.0, false) };
             let DeviceState { genome, embeddings, fatigue, energy, balance, alive } = state;
             // At most the resident blocks, because each first computes the terms that all tokens share.
             let blocks = [tokens.div_ceil(8).min(4 * self.multiprocessors as usize) as u32, 1, 1];

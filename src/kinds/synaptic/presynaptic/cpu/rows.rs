@@ -6,7 +6,7 @@
 use super::selection;
 use crate::{
     kinds::synaptic::presynaptic::{
-        Constants, Edges, KeyState, Presynaptic,
+        Constants, KeyState, Presynaptic,
         release::Draws,
         state::{Key, LANES},
         step::{advance, probability, softplus},
@@ -158,9 +158,9 @@ impl Row {
     }
 
     /// Edges that are not selected get the bias of the last selected one.
-    pub fn fill_unselected(&mut self, op: &Presynaptic) {
+    pub fn fill_unselected(&mut self) {
         if !self.order.is_empty() {
-            let last = if matches!(op.edges, Edges::TopKAlone(_)) { 0.0 } else { self.bias[self.last] };
+            let last = self.bias[self.last];
             let edges = self.bias.iter_mut().zip(&self.selected);
             edges.filter(|(_, selected)| **selected == 0.0).for_each(|(bias, _)| *bias = last);
         }
@@ -169,7 +169,7 @@ impl Row {
     /// Logits and factors of the keys that the query sees.
     #[inline(always)]
     pub fn write<R: Real>(&self, op: &Presynaptic, query: usize, logits: &mut [R], factor: Option<&mut [R]>) {
-        let slope = op.constants.barrier_strength / op.context.max(1) as f64;
+        let slope = op.constants.bias.barrier / op.context.max(1) as f64;
         for (j, ((logit, drive), bias)) in logits.iter_mut().zip(&self.drive).zip(&self.bias).enumerate() {
             // Distances are less than 2^31: the conversion is a vector instruction.
             let distance = f64::from(query as i32 - j as i32);
@@ -211,12 +211,12 @@ fn sense<R: Real>(
     let (calcium_before, clamp, primed) = (&calcium_before[..n], &clamp[..n], &primed[..n]);
     let (calcium, p, p_slope) = (&mut calcium[..n], &mut p[..n], &mut p_slope[..n]);
     for j in 0..n {
-        let left = c.ca_retain * calcium_before[j].f64();
-        let driven = left + c.alpha_c * influx[j];
+        let left = c.calcium.kappa * calcium_before[j].f64();
+        let driven = left + c.calcium.alpha * influx[j];
         let (probability, slope) = probability::<R>(&c, driven, clamp[j].f64(), primed[j].f64());
         calcium[j] = if selected[j] > 0.0 { driven } else { left };
         p[j] = probability;
-        p_slope[j] = slope * (c.alpha_c * influx_slope[j]);
+        p_slope[j] = slope * (c.calcium.alpha * influx_slope[j]);
     }
 }
 
@@ -248,9 +248,9 @@ fn bias_and_factor<R: Real>(
     let (bias, factor) = (&mut bias[..n], &mut factor[..n]);
     for j in 0..n {
         let quantum = amplitude[j].f64();
-        bias[j] = c.lambda_loge * R::ln_wide(c.log_floor + released[j] * quantum);
-        factor[j] = selected[j] * (c.lambda_loge * (quantum * rrp[j].f64()) * p_slope[j])
-            / (c.log_floor + expected[j] * quantum);
+        bias[j] = c.bias.lambda * R::ln_wide(c.bias.floor + released[j] * quantum);
+        factor[j] = selected[j] * (c.bias.lambda * (quantum * rrp[j].f64()) * p_slope[j])
+            / (c.bias.floor + expected[j] * quantum);
     }
 }
 
@@ -313,15 +313,15 @@ fn use_resources<R: Real>(
     let n = drive.len();
     let (selected, x, u) = (&selected[..n], &mut x[..n], &mut u[..n]);
     let (bias, factor) = (&mut bias[..n], &mut factor[..n]);
-    let decay = tsodyks_markram::decay(&c);
+    let decay = tsodyks_markram::decay(&c.resources);
     for j in 0..n {
         let (w, slope) = tsodyks_markram::weight::<R>(drive[j]);
-        let resources = tsodyks_markram::relax(&c, decay, Resources { x: x[j].f64(), u: u[j].f64() });
-        let (effect, after) = tsodyks_markram::spike(&c, resources, selected[j] * w);
+        let resources = tsodyks_markram::relax(&c.resources, decay, Resources { x: x[j].f64(), u: u[j].f64() });
+        let (effect, after) = tsodyks_markram::spike(&c.resources, resources, selected[j] * w);
         x[j] = R::of(after.x);
         u[j] = R::of(after.u);
-        bias[j] = c.lambda_loge * R::ln_wide(c.log_floor + effect);
-        factor[j] =
-            selected[j] * (c.lambda_loge * c.tm_scale * (resources.u * resources.x) * slope) / (c.log_floor + effect);
+        bias[j] = c.bias.lambda * R::ln_wide(c.bias.floor + effect);
+        factor[j] = selected[j] * (c.bias.lambda * c.resources.scale * (resources.u * resources.x) * slope)
+            / (c.bias.floor + effect);
     }
 }

@@ -14,7 +14,7 @@ fn vesicles_are_conserved() {
     for (seed, scale) in [(1, 1.0), (2, 3.0), (3, 10.0)] {
         // 16 keys under 1,024 queries.
         let op = op(n);
-        let total = op.constants.init_rrp + op.constants.init_reserve;
+        let total = op.constants.first.rrp + op.constants.first.reserve;
         let mut state = KeyState::<f32>::fresh(&op, 16);
         for t in 0..n {
             let row: Vec<f32> = dots(seed * 10_000 + t as u64, 1, 16, scale);
@@ -30,11 +30,29 @@ fn vesicles_are_conserved() {
 fn vesicles_are_conserved_with_extreme_constants() {
     let c = Constants::default();
     let cases = [
-        Constants { prime_rate: 30.0, energy_half: 0.0, ..c },
-        Constants { prime_rate: 1.0, energy_half: 0.0, rrp_max: 2.0, init_rrp: 1.0, ..c },
-        Constants { unprime_per_release: 1.0, endo_delay: 64, ..c },
-        Constants { init_rrp: 0.1, init_reserve: 0.7, ..c },
-        Constants { alpha_c: 100.0, syt1_slope: 1000.0, energy_use: 1.0, ..c },
+        c.with(|c| {
+            c.vesicles.k_prime = 30.0;
+            c.energy.half = 0.0;
+        }),
+        c.with(|c| {
+            c.vesicles.k_prime = 1.0;
+            c.energy.half = 0.0;
+            c.vesicles.rrp_max = 2.0;
+            c.first.rrp = 1.0;
+        }),
+        c.with(|c| {
+            c.snare.unprime = 1.0;
+            c.vesicles.endo_delay = 64;
+        }),
+        c.with(|c| {
+            c.first.rrp = 0.1;
+            c.first.reserve = 0.7;
+        }),
+        c.with(|c| {
+            c.calcium.alpha = 100.0;
+            c.syt1.k = 1000.0;
+            c.energy.per_vesicle = 1.0;
+        }),
     ];
     for constants in cases {
         let op = Presynaptic { constants, ..op(1) };
@@ -53,7 +71,7 @@ fn vesicles_are_conserved_with_extreme_constants() {
 /// Property 1: without full recovery the loss is what is not recovered.
 #[test]
 fn vesicles_that_endocytosis_does_not_recover_are_lost() {
-    let op = Presynaptic { constants: Constants { rec_rate: 0.4, ..Constants::default() }, ..op(1) };
+    let op = Presynaptic { constants: Constants::default().with(|c| c.vesicles.recycled = 0.4), ..op(1) };
     let drives: Vec<f64> = (0..500).map(|i| 3.0 * noise(4, i)).collect();
     let mut total = 24.0;
     for step in driven(&op, &drives) {
@@ -65,21 +83,21 @@ fn vesicles_that_endocytosis_does_not_recover_are_lost() {
 /// Properties 2 and 3: no more than the pool is released, and all quantities keep their bounds.
 #[test]
 fn states_stay_within_bounds() {
-    for (seed, reference) in [(1, false), (2, true)] {
-        let constants = if reference { Constants::REFERENCE } else { Constants::default() };
-        let op = Presynaptic { constants, ..op(1) };
-        let drives: Vec<f64> = (0..10_000).map(|i| 30.0 * noise(seed, i)).collect();
-        let extreme = [1e4, -1e4, 1e4, 1e4, -1e4, 0.0];
-        let mut rrp = constants.init_rrp;
-        for step in driven(&op, &[&drives, &extreme[..]].concat()) {
-            assert!(step.released <= constants.p_max * rrp && step.released >= 0.0);
-            rrp = step.rrp;
-            let within = |x: f64, most: f64| (0.0..=most).contains(&x);
-            assert!(within(step.calcium, 1e5) && within(step.rrp, constants.rrp_max) && within(step.reserve, 24.1));
-            assert!(within(step.under_endocytosis, 24.0) && within(step.primed, 1.0) && within(step.clamp, 1.0));
-            assert!(within(step.amplitude, 2.0) && within(step.energy, 1.0) && within(step.p, 0.999), "{step:?}");
-            assert!(step.bias.is_finite());
-        }
+    let op = op(1);
+    let constants = op.constants;
+    let drives: Vec<f64> = (0..10_000).map(|i| 30.0 * noise(1, i)).collect();
+    let extreme = [1e4, -1e4, 1e4, 1e4, -1e4, 0.0];
+    let mut rrp = constants.first.rrp;
+    for step in driven(&op, &[&drives, &extreme[..]].concat()) {
+        assert!(step.released <= constants.vesicles.p_max * rrp && step.released >= 0.0);
+        rrp = step.rrp;
+        let within = |x: f64, most: f64| (0.0..=most).contains(&x);
+        assert!(
+            within(step.calcium, 1e5) && within(step.rrp, constants.vesicles.rrp_max) && within(step.reserve, 24.1)
+        );
+        assert!(within(step.under_endocytosis, 24.0) && within(step.primed, 1.0) && within(step.clamp, 1.0));
+        assert!(within(step.amplitude, 2.0) && within(step.energy, 1.0) && within(step.p, 0.999), "{step:?}");
+        assert!(step.bias.is_finite());
     }
 }
 
@@ -92,7 +110,7 @@ fn release_probability_is_monotone() {
     for (calcium, clamp) in grid(60, 3.0).flat_map(|x| grid(10, 1.0).map(move |y| (x, y))) {
         for primed in grid(10, 1.0) {
             let here = p(calcium, clamp, primed);
-            assert!((0.0..=c.p_max).contains(&here));
+            assert!((0.0..=c.vesicles.p_max).contains(&here));
             assert!(p(calcium + 0.05, clamp, primed) >= here && p(calcium, clamp, primed + 0.1) >= here);
             assert!(p(calcium, clamp + 0.1, primed) <= here);
         }
@@ -102,31 +120,27 @@ fn release_probability_is_monotone() {
 /// Property 8: release falls to what priming supplies.
 #[test]
 fn constant_drive_depresses_release_to_the_rate_of_priming() {
-    let mut steady = vec![];
-    for constants in [Constants::default(), Constants { rec_rate: 1.0, ..Constants::REFERENCE }] {
-        let op = Presynaptic { constants, ..op(1) };
-        let steps = driven(&op, &[2.0; 5000]);
-        let until = steps.windows(2).position(|s| s[1].released >= s[0].released).unwrap_or(steps.len());
-        assert!(until >= 5, "release falls for {until} steps");
-        let last = steps[steps.len() - 1];
-        let fuel = if constants.energy_half > 0.0 { last.energy / (last.energy + constants.energy_half) } else { 1.0 };
-        let priming = constants.prime_rate * last.reserve.min(1.0) * fuel;
-        assert!((last.released - priming).abs() < 1e-9, "{} {priming}", last.released);
-        steady.push(last.released);
-    }
-    assert!((steady[1] - 0.075).abs() < 1e-9);
+    let op = op(1);
+    let constants = op.constants;
+    let steps = driven(&op, &[2.0; 5000]);
+    let until = steps.windows(2).position(|s| s[1].released >= s[0].released).unwrap_or(steps.len());
+    assert!(until >= 5, "release falls for {until} steps");
+    let last = steps[steps.len() - 1];
+    let priming =
+        constants.vesicles.k_prime * last.reserve.min(1.0) * last.energy / (last.energy + constants.energy.half);
+    assert!((last.released - priming).abs() < 1e-9, "{} {priming}", last.released);
 }
 
 /// Property 8: an emptied pool is refilled at the rate of priming.
 #[test]
 fn recovery_is_linear() {
-    let op = Presynaptic { constants: Constants { energy_half: 0.0, ..Constants::default() }, ..op(1) };
+    let op = Presynaptic { constants: Constants::default().with(|c| c.energy.half = 0.0), ..op(1) };
     // Calcium that is left releases for about 25 steps.
     let drives = [vec![4.0; 8], vec![-1e4; 40]].concat();
     let steps = driven(&op, &drives);
     for pair in steps[38..].windows(2) {
         let gain = pair[1].rrp - pair[0].rrp + pair[1].released;
-        assert!((gain - op.constants.prime_rate).abs() < 1e-12 && pair[1].released < 0.05, "{pair:?}");
+        assert!((gain - op.constants.vesicles.k_prime).abs() < 1e-12 && pair[1].released < 0.05, "{pair:?}");
     }
 }
 
@@ -134,14 +148,14 @@ fn recovery_is_linear() {
 #[test]
 fn paired_pulses_facilitate_or_depress() {
     let of = |ca_retain: f64| -> Vec<f64> {
-        let op = Presynaptic { constants: Constants { ca_retain, ..Constants::default() }, ..op(1) };
+        let op = Presynaptic { constants: Constants::default().with(|c| c.calcium.kappa = ca_retain), ..op(1) };
         let ratio = |drive: f64| {
             let steps = driven(&op, &[drive; 2]);
             steps[1].released / steps[0].released
         };
         (-6..=6).map(|i| ratio(0.5 * f64::from(i))).collect()
     };
-    let (ratios, without) = (of(Constants::default().ca_retain), of(0.0));
+    let (ratios, without) = (of(Constants::default().calcium.kappa), of(0.0));
     assert!(ratios.iter().zip(&without).take(6).all(|(with, without)| *with > 1.05 * without), "calcium facilitates");
     assert!(ratios[0] > 1.0 && ratios[4] > 1.0 && ratios[10] < 1.0 && ratios[12] < 1.0);
     assert_eq!(ratios.windows(2).filter(|r| (r[0] > 1.0) != (r[1] > 1.0)).count(), 1, "one crossing");
@@ -151,11 +165,15 @@ fn paired_pulses_facilitate_or_depress() {
 #[test]
 fn released_vesicles_return_after_the_delay() {
     for endo_delay in [1, 3, 7] {
-        let constants = Constants { endo_delay, init_reserve: 0.0, energy_half: 0.0, ..Constants::default() };
+        let constants = Constants::default().with(|c| {
+            c.vesicles.endo_delay = endo_delay;
+            c.first.reserve = 0.0;
+            c.energy.half = 0.0;
+        });
         let op = Presynaptic { constants, ..op(1) };
         let drives: Vec<f64> = (0..40).map(|i| 2.0 * noise(9, i)).collect();
         let steps = driven(&op, &drives);
-        let (mut rrp, mut reserve) = (constants.init_rrp, 0.0);
+        let (mut rrp, mut reserve) = (constants.first.rrp, 0.0);
         for (s, step) in steps.iter().enumerate() {
             let primed = step.rrp - (rrp - step.released);
             let returned = step.reserve + primed - reserve;
@@ -171,39 +189,44 @@ fn released_vesicles_return_after_the_delay() {
 #[test]
 fn energy_has_an_effect() {
     let with = driven(&op(1), &[3.0; 200]);
-    let constants = Constants { energy_half: 0.0, ..Constants::default() };
+    let constants = Constants::default().with(|c| c.energy.half = 0.0);
     let without = driven(&Presynaptic { constants, ..op(1) }, &[3.0; 200]);
     assert!(with[199].released < 0.9 * without[199].released);
-    assert!(with[199].energy < constants.init_energy);
+    assert!(with[199].energy < constants.first.energy);
 }
 
 /// A spike train with intervals, spikes of weight 1, against the closed form of the intervals.
 #[test]
 fn tsodyks_markram_is_the_analytic_solution() {
-    let c = Constants { tm_use: 0.3, tm_tau_rec: 12.0, tm_tau_facil: 30.0, tm_scale: 1.0, ..Constants::default() };
-    let mut by_steps = Resources { x: 1.0, u: c.tm_use };
+    let c = Constants::default().with(|c| {
+        c.resources.u = 0.3;
+        c.resources.tau_rec = 12.0;
+        c.resources.tau_facil = 30.0;
+        c.resources.scale = 1.0;
+    });
+    let mut by_steps = Resources { x: 1.0, u: c.resources.u };
     let mut exact = by_steps;
     for interval in [1, 4, 2, 9, 40, 1, 1, 3] {
         for _ in 0..interval {
-            by_steps = relax(&c, decay(&c), by_steps);
+            by_steps = relax(&c.resources, decay(&c.resources), by_steps);
         }
         let interval = f64::from(interval);
-        exact.x = 1.0 - (1.0 - exact.x) * (-interval / c.tm_tau_rec).exp();
-        exact.u = c.tm_use + (exact.u - c.tm_use) * (-interval / c.tm_tau_facil).exp();
+        exact.x = 1.0 - (1.0 - exact.x) * (-interval / c.resources.tau_rec).exp();
+        exact.u = c.resources.u + (exact.u - c.resources.u) * (-interval / c.resources.tau_facil).exp();
         let want = exact.u * exact.x;
-        (exact.x, exact.u) = (exact.x - want, exact.u + c.tm_use * (1.0 - exact.u));
-        let (effect, after) = spike(&c, by_steps, 1.0);
+        (exact.x, exact.u) = (exact.x - want, exact.u + c.resources.u * (1.0 - exact.u));
+        let (effect, after) = spike(&c.resources, by_steps, 1.0);
         by_steps = after;
         assert!(
             (effect - want).abs() < 1e-14 && (after.x - exact.x).abs() < 1e-14 && (after.u - exact.u).abs() < 1e-14
         );
     }
     // Regular spikes of weight 1 without facilitation: x before a spike tends to (1 - E)/(1 - E (1 - U)), E = e^(-1/tau).
-    let constants = Constants { tm_tau_facil: 0.0, ..c };
+    let constants = c.with(|c| c.resources.tau_facil = 0.0);
     let op = Presynaptic { mode: Mode::TsodyksMarkram, constants, ..op(1) };
     let last = driven(&op, &[1e3; 500])[499];
-    let e = (-1.0 / c.tm_tau_rec).exp();
-    let before = (1.0 - e) / (1.0 - e * (1.0 - c.tm_use));
-    assert!((last.effect - c.tm_use * before).abs() < 1e-9, "{} {}", last.effect, c.tm_use * before);
+    let e = (-1.0 / c.resources.tau_rec).exp();
+    let before = (1.0 - e) / (1.0 - e * (1.0 - c.resources.u));
+    assert!((last.effect - c.resources.u * before).abs() < 1e-9, "{} {}", last.effect, c.resources.u * before);
     assert!(driven(&op, &[0.7; 300]).iter().all(|s| (0.0..=1.0).contains(&s.tm_x) && (0.0..=1.0).contains(&s.tm_u)));
 }

@@ -74,7 +74,10 @@ fn a_state_that_is_reset_is_fresh() {
 fn without_bias_and_barrier_logits_are_dots() {
     let n = 19;
     for op in variants(n) {
-        let constants = Constants { lambda_loge: 0.0, barrier_strength: 0.0, ..op.constants };
+        let constants = op.constants.with(|c| {
+            c.bias.lambda = 0.0;
+            c.bias.barrier = 0.0;
+        });
         let x: Vec<f32> = dots(6, n, n, 5.0);
         let (logits, factor, _) = whole(&Presynaptic { constants, ..op }, n, &x);
         for (i, (logit, dot)) in logits.iter().zip(&x).enumerate() {
@@ -88,7 +91,7 @@ fn without_bias_and_barrier_logits_are_dots() {
 #[test]
 fn edges_that_are_not_selected_have_the_bias_of_the_last_selected() {
     let n = 12;
-    let constants = Constants { barrier_strength: 0.0, ..Constants::default() };
+    let constants = Constants::default().with(|c| c.bias.barrier = 0.0);
     for mode in [Mode::Static, Mode::Scan, Mode::TsodyksMarkram] {
         let op = Presynaptic { mode, edges: Edges::TopK(4), constants, ..op(n) };
         let mut x: Vec<f64> = dots(7, n, n, 3.0);

@@ -1,16 +1,9 @@
 //! Drawn numbers of vesicles.
 
 use super::*;
-use crate::{
-    kinds::synaptic::presynaptic::{
-        Draws, Release,
-        reference::counts::{Estimator, Noise},
-        release::{MAX_TRIALS, trials},
-    },
-    num::{
-        normal,
-        rng::{Draw, Purpose},
-    },
+use crate::kinds::synaptic::presynaptic::{
+    Draws, Release,
+    release::{MAX_TRIALS, trials},
 };
 
 /// Property 11: mean and variance of binomial counts, and their range.
@@ -74,34 +67,4 @@ fn draws_are_functions_of_their_address() {
     }
     let rows = (0..10_000).filter(|t| draws.is_drawn(0.12, *t)).count();
     assert!((1070..1330).contains(&rows), "{rows} of 10,000 queries at 12 %");
-}
-
-/// Counts of an estimator of the earlier model, of 8 trials at most, from numbered draws.
-fn estimated(estimator: Estimator, n: u32, p: f64, draws: u32) -> Vec<f64> {
-    let uniform = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0;
-    let words = |step: u64, lane: u32| Draw { seed: 8, purpose: Purpose::Release, step, lane }.words().map(uniform);
-    let one = |lane: u32| {
-        let noise = Noise { z: normal::quantile(words(2, lane)[0]), u: &[words(0, lane), words(1, lane)].concat() };
-        estimator.count(f64::from(n), p, noise).0
-    };
-    (0..draws).map(one).collect()
-}
-
-/// Property 11 of the earlier model: two of its estimators are unbiased and whole; its default one is neither, by the factors
-/// that the specification measured.
-#[test]
-fn two_estimators_of_the_reference_are_unbiased() {
-    const DRAWS: u32 = 100_000;
-    let mean = |counts: &[f64]| counts.iter().sum::<f64>() / f64::from(DRAWS);
-    for (n, p, bias) in [(6, 0.0174, 1.79), (6, 0.05, 1.32), (6, 0.1, 1.14), (6, 0.3, 1.01)] {
-        for estimator in [Estimator::GumbelSigmoidSte { tau: 0.5 }, Estimator::StraightThrough] {
-            let counts = estimated(estimator, n, p, DRAWS);
-            assert!(counts.iter().all(|c| c.fract() == 0.0 && (0.0..=f64::from(n)).contains(c)));
-            let expected = f64::from(n) * p;
-            let z = (mean(&counts) - expected) / (expected * (1.0 - p) / f64::from(DRAWS)).sqrt();
-            assert!(z.abs() < 4.0);
-        }
-        let factor = mean(&estimated(Estimator::NormalReparam, n, p, DRAWS)) / (f64::from(n) * p);
-        assert!((factor - bias).abs() < 0.02, "{factor}");
-    }
 }

@@ -1,7 +1,10 @@
 //! Attention logits with the live model.
 
-use super::release::{SelectedEdges, State, release};
-use crate::kinds::synaptic::presynaptic::Constants;
+use super::{
+    constants::constants,
+    release::{SelectedEdges, State, release},
+};
+use neuropil::kinds::synaptic::presynaptic::Constants;
 
 /// The bias of a layer, without its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,8 +20,10 @@ pub struct LogitBias {
 }
 
 impl LogitBias {
-    /// As in the reference.
-    pub const REFERENCE: Self = Self { constants: Constants::REFERENCE, is_enabled: true, top_k: 32, epsilon: 1e-6 };
+    /// The default bias of a layer whose queries select `top_k` keys.
+    pub fn new(top_k: usize) -> Self {
+        Self { constants: constants(), is_enabled: true, top_k, epsilon: 1e-6 }
+    }
 
     /// Logits `dots + bias - barrier_strength·(t - j)/keys` of `[heads, queries, keys]`, -∞ where a query does not see the
     /// key: the last query sees the last key. The second array is the derivative of the bias with respect to its own dot:
@@ -40,13 +45,13 @@ impl LogitBias {
             }
         }
         let (effect, effect_slope) = if self.is_enabled {
-            let edges = SelectedEdges { per_query: selected, drive: &drive, key: &key, valid: Some(&valid) };
+            let edges = SelectedEdges { drive: &drive, key: &key, valid: Some(&valid) };
             let effects = release(c, self.epsilon, state, ema, &edges);
             (effects.effect, effects.slope)
         } else {
             (vec![1.0; drive.len()], vec![0.0; drive.len()])
         };
-        let barrier = c.barrier_strength / keys.max(1) as f64;
+        let barrier = c.bias.barrier / keys.max(1) as f64;
         let (mut logits, mut slope) = (vec![f64::NEG_INFINITY; dots.len()], vec![0.0; dots.len()]);
         for (i, (logit, dot)) in logits.iter_mut().zip(dots).enumerate() {
             let (query, j) = (first + i / keys % queries, i % keys);
@@ -56,8 +61,8 @@ impl LogitBias {
         }
         for i in (0..drive.len()).filter(|i| valid[*i]) {
             let at = i / selected * keys + key[i];
-            logits[at] += c.lambda_loge * (self.epsilon + effect[i]).ln();
-            slope[at] = c.lambda_loge * effect_slope[i] / (self.epsilon + effect[i]);
+            logits[at] += c.bias.lambda * (self.epsilon + effect[i]).ln();
+            slope[at] = c.bias.lambda * effect_slope[i] / (self.epsilon + effect[i]);
         }
         (logits, slope)
     }

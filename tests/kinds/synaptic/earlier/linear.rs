@@ -1,12 +1,23 @@
-//! A linear layer with slow and fast weights that are written online.
+//! A linear layer with slow and fast weights, both trained, and outputs with gains that are written after every call without
+//! gradients:
+//!
+//! ```text
+//! g = clip(calcium energy, 0, 1) per row;  z = x w_slow + g (x w_fast) + bias;  y = z (1 + fast + slow) + z U V
+//! ```
+//!
+//! The writes feed back on their own outputs, and a model that runs with them diverges within about a hundred bytes.
 
 use super::{
-    Constants, Gains, Unit, UnitGradients, hebbian_change, multiply, multiply_transposed, transposed_multiply,
+    matrices::{multiply, multiply_transposed, transposed_multiply},
+    unit::{Constants, Unit, UnitGradients, hebbian_change},
 };
-use crate::nn::{
-    lengths::LengthError,
-    norm::{self, Norm, NormKind},
-    real::Real,
+use neuropil::{
+    kinds::synaptic::postsynaptic::Gains,
+    nn::{
+        lengths::LengthError,
+        norm::{self, Norm, NormKind},
+        real::Real,
+    },
 };
 
 /// Part of the mean input and output that a write adds to the traces.
@@ -131,7 +142,7 @@ impl<R: Real> SynapticLinear<R> {
     }
 
     /// The online write after a call: traces, CaMKII and PP1, weights, gains. It feeds back on its own outputs and grows
-    /// without bound: only the reference semantics use it.
+    /// without bound.
     pub fn write(&mut self, with: &Constants, pass: &Pass<R>, gains: Option<Gains>) {
         let (inputs, outputs, rank) = (self.inputs, self.outputs, self.unit.rank);
         let rows = pass.gate.len() as f64;

@@ -1,9 +1,8 @@
 //! The live model: each call advances the state of every key once, with the sums over all queries of the call.
 //!
-//! With one query per call this is the recurrence of [`super::super`] at [`Constants::REFERENCE`], but for the
-//! normaliser. With more, every query releases from the same pool, so that more vesicles than it holds are released.
+//! With one query per call this is the recurrence of the synaptic kind at the same constants, but for the normaliser. With more, every query releases from the same pool, so that more vesicles than it holds are released.
 
-use crate::kinds::synaptic::presynaptic::{
+use neuropil::kinds::synaptic::presynaptic::{
     Constants,
     step::{clip, probability, softplus},
 };
@@ -46,13 +45,13 @@ impl State {
             heads,
             keys,
             calcium: all(0.0),
-            rrp: all(c.init_rrp),
-            reserve: all(c.init_reserve),
-            delay: vec![all(0.0); c.endo_delay],
-            primed: all(c.init_snare),
-            clamp: all(c.init_clamp),
-            amplitude: all(c.init_amp),
-            energy: all(c.init_energy),
+            rrp: all(c.first.rrp),
+            reserve: all(c.first.reserve),
+            delay: vec![all(0.0); c.vesicles.endo_delay],
+            primed: all(c.first.snare),
+            clamp: all(c.first.clamp),
+            amplitude: all(c.first.amplitude),
+            energy: all(c.first.energy),
         }
     }
 
@@ -79,8 +78,6 @@ impl State {
 /// Selected edges of a call: arrays `[heads, queries, selected]`.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectedEdges<'a> {
-    /// Edges of a query.
-    pub per_query: usize,
     /// Attention logits.
     pub drive: &'a [f64],
     /// Keys, distinct within a query.
@@ -110,34 +107,38 @@ pub fn release(c: &Constants, epsilon: f64, state: &mut State, ema: &mut f64, ed
     for i in (0..n).filter(|i| is_valid(*i)) {
         let j = at(i);
         let (influx, influx_slope) = softplus::<f64>(edges.drive[i]);
-        let calcium = c.ca_retain * state.calcium[j] + c.alpha_c * influx;
+        let calcium = c.calcium.kappa * state.calcium[j] + c.calcium.alpha * influx;
         let (p, p_slope) = probability::<f64>(c, calcium, state.clamp[j], state.primed[j]);
         effect[i] = p * state.rrp[j] * state.amplitude[j];
-        slope[i] = p_slope * c.alpha_c * influx_slope * state.rrp[j] * state.amplitude[j];
+        slope[i] = p_slope * c.calcium.alpha * influx_slope * state.rrp[j] * state.amplitude[j];
         released[j] += p * state.rrp[j];
         driven[j] += edges.drive[i];
         count[j] += 1.0;
     }
     let returned = if state.delay.is_empty() { zeros() } else { state.delay.remove(0) };
-    if c.endo_delay > 0 {
-        state.delay.push(released.iter().map(|r| c.rec_rate * r).collect());
+    if c.vesicles.endo_delay > 0 {
+        state.delay.push(released.iter().map(|r| c.vesicles.recycled * r).collect());
     }
     for j in 0..released.len() {
         let r = released[j];
         let influx = if count[j] > 0.0 { softplus::<f64>(driven[j]).0 } else { 0.0 };
-        state.calcium[j] = c.ca_retain * state.calcium[j] + c.alpha_c * influx;
+        state.calcium[j] = c.calcium.kappa * state.calcium[j] + c.calcium.alpha * influx;
         let reserve = state.reserve[j] + returned[j];
-        let take = c.prime_rate * reserve.min(1.0);
+        let take = c.vesicles.k_prime * reserve.min(1.0);
         state.reserve[j] = (reserve - take).max(0.0);
-        state.rrp[j] = clip((state.rrp[j] - r).max(0.0) + take, 0.0, c.rrp_max);
-        let (primed, loss) = (state.primed[j], c.unprime_per_release * r);
-        state.primed[j] = clip(primed * (1.0 - loss) + c.nsf_recover * (1.0 - primed), 0.0, 1.0);
-        state.clamp[j] = clip(c.clamp_retain * state.clamp[j] + (1.0 - c.clamp_retain) - loss, 0.0, 1.0);
+        state.rrp[j] = clip((state.rrp[j] - r).max(0.0) + take, 0.0, c.vesicles.rrp_max);
+        let (primed, loss) = (state.primed[j], c.snare.unprime * r);
+        state.primed[j] = clip(primed * (1.0 - loss) + c.snare.k_nsf * (1.0 - primed), 0.0, 1.0);
+        state.clamp[j] = clip(c.snare.clamp_retain * state.clamp[j] + (1.0 - c.snare.clamp_retain) - loss, 0.0, 1.0);
         let amplitude = state.amplitude[j];
-        state.amplitude[j] =
-            clip(amplitude + c.amp_load * (c.amp_target - amplitude) - c.amp_leak * amplitude, 0.0, c.amp_max);
+        state.amplitude[j] = clip(
+            amplitude + c.amplitude.load * (c.amplitude.target - amplitude) - c.amplitude.leak * amplitude,
+            0.0,
+            c.amplitude.max,
+        );
         let energy = state.energy[j];
-        state.energy[j] = clip(energy + c.energy_fill * (c.energy_max - energy) - c.energy_use * r, 0.0, c.energy_max);
+        state.energy[j] =
+            clip(energy + c.energy.fill * (c.energy.max - energy) - c.energy.per_vesicle * r, 0.0, c.energy.max);
     }
     let mean = effect.iter().map(|e| e.abs()).sum::<f64>() / n.max(1) as f64;
     *ema = EMA_RETAIN * *ema + (1.0 - EMA_RETAIN) * mean.max(EMA_FLOOR);

@@ -3,7 +3,7 @@
 //! [`forward`] updates the state of each position once, from the caller's; [`recurrent`] continues with the state of the
 //! position before, from a start of its own.
 
-use crate::kinds::synaptic::presynaptic::step::{clip, sigmoid, softplus};
+use neuropil::kinds::synaptic::presynaptic::step::{clip, sigmoid, softplus};
 
 /// Constants; time constants in steps.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,23 +1,25 @@
-//! A mixture of experts in reference form, for comparisons alone: the router with [`Rules::Reference`](super::Rules), and
-//! experts of two [`SynapticLinear`] layers with calcium 1 and the energy of the expert.
+//! A mixture of experts of two [`SynapticLinear`] layers with calcium 1 and the energy of the expert:
 //!
 //! ```text
 //! out = Σ gate_e fc2(relu(fc1(x))²),   then metabolism and embeddings are updated, in every call
 //! ```
 
 use super::{
-    ExpertsError, LoadStatistics, Router, RouterGradients, RouterState, RouterWork, Routing, backward, forward,
-    router::RouterWeights, update_state,
+    linear::{Gradients, Pass, Signals, SynapticLinear},
+    router,
 };
-use crate::{
-    kinds::synaptic::postsynaptic::reference::{Gradients, Pass, Signals, SynapticLinear},
+use neuropil::{
+    kinds::synaptic::experts::{
+        ExpertsError, LoadStatistics, Router, RouterGradients, RouterState, RouterWork, Routing, backward,
+        router::RouterWeights,
+    },
     nn::real::Real,
 };
 
 /// Weights and state.
 #[derive(Clone, Debug)]
 pub struct ReferenceMixture<R> {
-    /// Sizes, with the reference rules.
+    /// Sizes.
     pub op: Router,
     /// Weight of the router, `[E, C]`.
     pub router: Vec<R>,
@@ -66,7 +68,7 @@ impl<R: Real + Default> ReferenceMixture<R> {
     pub fn forward(&self, x: &[R]) -> Result<MixturePass<R>, ExpertsError> {
         let (width, k) = (self.op.width, self.op.top_k);
         let mut pass = MixturePass { out: vec![R::zero(); x.len()], ..MixturePass::default() };
-        forward(&self.op, x, self.weights(), &self.state, &mut pass.routing)?;
+        router::forward(&self.op, x, self.weights(), &self.state, &mut pass.routing)?;
         for (e, [fc1, fc2]) in self.experts.iter().enumerate() {
             let token = |assignment: &u32| *assignment as usize / k;
             let group = pass.routing.group(e);
@@ -129,9 +131,9 @@ impl<R: Real + Default> ReferenceMixture<R> {
         Ok(gradients)
     }
 
-    /// Updates metabolism and embeddings, as the reference does after every call.
+    /// Updates metabolism and embeddings, as after every call.
     pub fn update(&mut self, pass: &MixturePass<R>) {
         let statistics = LoadStatistics::of(&self.op, &pass.routing);
-        update_state(&self.op, &statistics, &self.genome, &mut self.state);
+        router::update(&self.op, &statistics, &self.genome, &mut self.state);
     }
 }

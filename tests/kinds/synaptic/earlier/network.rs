@@ -1,15 +1,15 @@
-//! Blocks, loss and gradients of the earlier model.
+//! Blocks, loss and gradients of the earlier model, in f64. Attention and experts are those of the modules beside this one, and
+//! there is no norm behind the last block.
 
-use super::{add, linear, linear_backward};
-use crate::kinds::{
+use super::{
+    mixture::{MixtureGradients, ReferenceMixture},
+    self_attention::{Projections, RopeTable, SelfAttention},
+};
+use neuropil::kinds::{
     language::backend::IGNORED,
     synaptic::{
         cpu::network::EPS,
-        experts::{
-            ExpertsError, aux_loss,
-            reference::{MixtureGradients, ReferenceMixture},
-        },
-        presynaptic::reference::self_attention::{Projections, RopeTable, SelfAttention},
+        experts::{ExpertsError, aux_loss},
     },
 };
 
@@ -162,4 +162,30 @@ impl ReferenceNetwork {
         }
         Ok(NetworkGradients { loss, logits, wte, lm_head, blocks })
     }
+}
+
+/// `x Wᵀ`, W `[outputs, inputs]`.
+fn linear(x: &[f64], weight: &[f64], inputs: usize) -> Vec<f64> {
+    let rows = x.chunks_exact(inputs);
+    rows.flat_map(|x| weight.chunks_exact(inputs).map(|w| x.iter().zip(w).map(|(x, w)| x * w).sum())).collect()
+}
+
+/// `dy W` and `dyᵀ x`.
+fn linear_backward(dy: &[f64], x: &[f64], weight: &[f64], inputs: usize) -> (Vec<f64>, Vec<f64>) {
+    let outputs = weight.len() / inputs;
+    let (mut dx, mut dweight) = (vec![0.0; x.len()], vec![0.0; weight.len()]);
+    let rows = dy.chunks_exact(outputs).zip(x.chunks_exact(inputs)).zip(dx.chunks_exact_mut(inputs));
+    for ((dy, x), dx) in rows {
+        let of_output = weight.chunks_exact(inputs).zip(dweight.chunks_exact_mut(inputs));
+        for (d, (w, dw)) in dy.iter().zip(of_output) {
+            dx.iter_mut().zip(w).for_each(|(dx, w)| *dx += d * w);
+            dw.iter_mut().zip(x).for_each(|(dw, x)| *dw += d * x);
+        }
+    }
+    (dx, dweight)
+}
+
+/// Adds to the elements.
+fn add(to: &mut [f64], from: &[f64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
 }

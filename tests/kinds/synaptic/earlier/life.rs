@@ -1,15 +1,10 @@
-//! Scores, choices and moves of the earlier model, for its reference data.
-//!
-//! Its thresholds never let a balanced layer split, and a later stage of a call overwrites what an earlier one made; the
-//! shipped rules are [`plan`](super::plan()).
+//! Scores, choices and moves of the earlier model. Its thresholds never let a balanced layer split, and a later stage of a call
+//! overwrites what an earlier one made.
 
-use super::score::{self, cosine, mean_inputs};
-use crate::{
-    kinds::synaptic::{
-        experts::{FEATURES, reference::ReferenceMixture},
-        postsynaptic::reference::SynapticLinear,
-    },
-    nn::{lengths::LengthError, real::Real},
+use super::{linear::SynapticLinear, mixture::ReferenceMixture};
+use neuropil::{
+    kinds::synaptic::{experts::FEATURES, life::score},
+    nn::real::Real,
 };
 
 /// Factor of averages per step.
@@ -44,34 +39,45 @@ impl ReferenceScore {
     }
 
     /// Adds a step: selected experts and gates `[N, k]`, inputs `[N, C]`, energy `[E]`.
-    pub fn update<R: Real>(
-        &mut self,
-        indices: &[u32],
-        gates: &[R],
-        top_k: usize,
-        x: &[R],
-        energy: &[R],
-    ) -> Result<(), LengthError> {
-        let tokens = (indices.len() / top_k.max(1)) as f64;
-        let means = mean_inputs(x, indices, top_k, self.contribution.len())?;
+    pub fn update<R: Real>(&mut self, indices: &[u32], gates: &[R], top_k: usize, x: &[R], energy: &[R]) {
+        let tokens = indices.len() / top_k.max(1);
+        let mean_of_all = mean_input(x, 0..tokens, tokens);
         for (e, energy) in energy.iter().enumerate().take(self.contribution.len()) {
-            let selected = indices.iter().zip(gates).filter(|(index, _)| **index as usize == e);
-            let gate: f64 = selected.map(|(_, gate)| gate.f64()).sum();
+            let selected: Vec<usize> = (0..indices.len()).filter(|slot| indices[*slot] as usize == e).collect();
+            let gate: f64 = selected.iter().map(|slot| gates[*slot].f64()).sum();
             let before = self.contribution[e];
-            self.contribution[e] = DECAY * before + (1.0 - DECAY) * gate / tokens;
-            self.frequency[e] = DECAY * self.frequency[e] + (1.0 - DECAY) * means.counts[e] as f64 / tokens;
+            self.contribution[e] = DECAY * before + (1.0 - DECAY) * gate / tokens as f64;
+            self.frequency[e] = DECAY * self.frequency[e] + (1.0 - DECAY) * selected.len() as f64 / tokens as f64;
             self.efficiency[e] = self.contribution[e] / (energy.f64() + 1e-6);
             let change = (self.contribution[e] - before).abs();
             self.resilience[e] = DECAY * self.resilience[e] + (1.0 - DECAY) / (change + 1e-6);
-            self.specialization[e] = 1.0 - cosine(&means.experts[e], &means.all);
+            let mean = mean_input(x, selected.iter().map(|slot| slot / top_k), tokens);
+            self.specialization[e] = 1.0 - cosine(&mean, &mean_of_all);
         }
-        Ok(())
     }
 
     /// Inequality of the frequencies.
     pub fn gini(&self) -> f64 {
         score::gini(&self.frequency)
     }
+}
+
+/// Mean of some of the inputs `[N, C]`; zeros of none.
+fn mean_input<R: Real>(x: &[R], of: impl IntoIterator<Item = usize>, tokens: usize) -> Vec<f64> {
+    let width = x.len() / tokens.max(1);
+    let (mut sum, mut n) = (vec![0.0; width], 0.0_f64);
+    for token in of {
+        sum.iter_mut().zip(&x[token * width..]).for_each(|(sum, x)| *sum += x.f64());
+        n += 1.0;
+    }
+    sum.iter_mut().for_each(|sum| *sum /= n.max(1.0));
+    sum
+}
+
+/// Cosine of two vectors; 0 where one has no direction.
+fn cosine(a: &[f64], b: &[f64]) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    dot(a, b) / (dot(a, a).sqrt().max(score::SHORTEST) * dot(b, b).sqrt().max(score::SHORTEST))
 }
 
 /// Thresholds and numbers of moves per call.

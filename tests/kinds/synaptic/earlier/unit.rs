@@ -1,7 +1,7 @@
 //! The postsynaptic unit: CaMKII, PP1, BDNF, and the fast and slow gains of outputs.
 
-use super::{multiply, multiply_transposed, transposed_multiply};
-use crate::nn::real::Real;
+use super::matrices::{multiply, multiply_transposed, transposed_multiply};
+use neuropil::{kinds::synaptic::postsynaptic::Gains, nn::real::Real};
 
 /// Constants of the online writes. Rates are per call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,15 +52,6 @@ impl Default for Constants {
             bdnf_follows_writes: true,
         }
     }
-}
-
-/// Factors of the rates of CaMKII and PP1, from the genome of an expert.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gains {
-    /// Of the rise of CaMKII.
-    pub camkii: f64,
-    /// Of the rate of PP1.
-    pub pp1: f64,
 }
 
 /// Parameters and state of a unit of O outputs with R traces.

@@ -1,6 +1,6 @@
 //! Three estimators of a binomial count, and their derivatives with respect to the probability.
 
-use crate::kinds::synaptic::presynaptic::step::{clip, sigmoid};
+use neuropil::kinds::synaptic::presynaptic::step::{clip, sigmoid};
 
 /// How a count is drawn in training.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 //! once per call. Key and value heads are tiled: query head `h` uses head `h mod kv_heads`.
 
 use super::{attention::LogitBias, release::State};
-use crate::num::elements::{Bf16, Element as _};
+use neuropil::num::elements::{Bf16, Element as _};
 
 /// Added to mean squares.
 const NORM_EPSILON: f64 = 1e-6;
