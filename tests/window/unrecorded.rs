@@ -162,8 +162,14 @@ fn left_by_a_crash(folder: &TempFolder) -> PathBuf {
     let mut w = paused(folder, true);
     soon("it is written", || kept(folder).len() == 1);
     let left = folder.join("state/unrecorded/4194999-0"); // a process that is gone
+    let before = w.state().session().live.clock.step;
     command(&mut w, UiCommand::Step);
-    until(&mut w, "it is paused", |w| !w.state().session().live.running);
+    let is_done = |w: &Window| w.state().session().live.clock.step > before && !w.state().session().live.running;
+    until(&mut w, "a step is taken", |w| is_done(w));
+    // A copy made while the last step is written is that of no crash: the files have different steps.
+    let step = w.state().session().live.clock.step;
+    let is_written = |run: RunFolder| run.manifest.last_step == step;
+    soon("the step is written", || RunFolder::open(&kept(folder)[0]).is_ok_and(is_written));
     copy(&kept(folder)[0], &left);
     left
 }
