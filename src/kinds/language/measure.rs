@@ -18,7 +18,7 @@ use crate::{
     gpu::Pass,
     sim::{Frame, Reading, ReadingCost, SimError, Tap, TapArgs, TextSample},
 };
-use std::{sync::Arc, thread, time::Duration};
+use std::{mem, sync::Arc, thread, time::Duration};
 
 /// Polling interval while waiting for a text in progress.
 const POLL_EVERY: Duration = Duration::from_micros(200);
@@ -33,6 +33,8 @@ pub struct Pending {
     /// The text that is sampled concurrently with the steps.
     in_progress: Option<TextInProgress>,
     histograms: bool,
+    /// Time and duration of the last count of histograms.
+    histogram_cost: Option<ReadingCost>,
     /// Number of steps whose loss is recorded.
     pub counted: u64,
 }
@@ -41,6 +43,11 @@ impl Pending {
     /// No measurement is due after `step` steps.
     pub fn after(step: u64) -> Self {
         Self { counted: step, ..Self::default() }
+    }
+
+    /// Whether counting histograms again now would exceed the share of the time that readings for the screen may take.
+    fn is_histogram_early(&self) -> bool {
+        self.histogram_cost.is_some_and(|cost| cost.is_early(std::iter::once(cost)))
     }
 
     /// Whether a measurement is to be taken before the next step.
@@ -73,14 +80,21 @@ impl<K: LanguageKind> LanguageSim<K> {
         if self.write_periodic(pass)? == Outcome::Stopped {
             return Ok(Outcome::Stopped);
         }
-        if self.pending.histograms {
-            for key in self.sampler.histogram_keys() {
-                let values = K::histogram(self, &key)?;
-                self.sampler.count(&key, self.state.step, &values);
-            }
-            self.pending.histograms = false;
+        if mem::take(&mut self.pending.histograms) && !(pass.is_for_screen && self.pending.is_histogram_early()) {
+            let (counted, cost) = ReadingCost::of(|| self.count_histograms());
+            self.pending.histogram_cost = Some(cost);
+            counted?;
         }
         Ok(Outcome::Done)
+    }
+
+    /// Adds a row to each tapped histogram.
+    fn count_histograms(&mut self) -> Result<(), SimError> {
+        for key in self.sampler.histogram_keys() {
+            let values = K::histogram(self, &key)?;
+            self.sampler.count(&key, self.state.step, &values);
+        }
+        Ok(())
     }
 
     /// Collects a finished text, and samples the one that is due: concurrently with the next steps if the backend can copy
