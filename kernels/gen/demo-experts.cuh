@@ -13,16 +13,16 @@ constexpr unsigned int NOISE = 1u;
 
 // Parameters as read by the kernels.
 struct alignas(8) StreamParams {
-    unsigned long long seed; // Project seed
+    unsigned long long seed; // Seed of the project: part of the address of every draw
     unsigned long long n_text; // Symbols of the text; 0: symbols are drawn
-    float learning_rate; // Step size
+    float learning_rate; // Step size of the weights
     unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(StreamParams) == 24, "StreamParams: size");
 
 // Where the stream is.
 struct alignas(8) StreamPosition {
-    unsigned long long step; // Tokens read
+    unsigned long long step; // Tokens read so far
     unsigned int symbol; // The last symbol
     unsigned int pad; // Padding to eight bytes
 };
@@ -33,9 +33,9 @@ struct alignas(4) TokenRecord {
     unsigned int symbol; // The symbol that came
     float loss; // Negative logarithm of its probability
     unsigned int best; // The three likeliest symbols, eight bits each
-    float best_p0; // Probability of the first of them
-    float best_p1; // Of the second
-    float best_p2; // Of the third
+    float best_p0; // Probability of the likeliest symbol
+    float best_p1; // Probability of the second likeliest symbol
+    float best_p2; // Probability of the third likeliest symbol
 };
 static_assert(sizeof(TokenRecord) == 24, "TokenRecord: size");
 

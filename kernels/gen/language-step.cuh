@@ -12,21 +12,21 @@ constexpr unsigned int VIEW_PARTS = 32u;
 struct alignas(4) StepRecord {
     float loss; // Mean loss, nats
     float norm; // Norm of the gradient
-    float scale; // Loss scale
+    float scale; // Loss scale of this step
     unsigned int is_applied; // Whether parameters changed
 };
 static_assert(sizeof(StepRecord) == 16, "StepRecord: size");
 
 // Elements of a parameter.
 struct alignas(8) ViewRange {
-    unsigned long long start; // First one
-    unsigned long long len; // How many
+    unsigned long long start; // Index of its first element
+    unsigned long long len; // Number of its elements
 };
 static_assert(sizeof(ViewRange) == 16, "ViewRange: size");
 
 // New tokens of a cache; sizes in units of 16 bits.
 struct alignas(4) CacheSizes {
-    unsigned int tokens; // New tokens
+    unsigned int tokens; // Tokens appended to the cache
     unsigned int kv; // Keys of a token, and values
     unsigned int queries; // Queries of a token
     unsigned int row; // From a token to the next

@@ -9,9 +9,9 @@ constexpr unsigned int RELU_SQUARED = 3u;
 
 // An activation function of rows.
 struct alignas(8) ActivationArgs {
-    unsigned long long rows; // Rows
+    unsigned long long rows; // Rows of the output
     unsigned long long columns; // Columns of the output
-    unsigned int function; // Which function
+    unsigned int function; // Number of the function, as in Activation
     unsigned int is_aligned; // Whether packs of 16 bytes are aligned
 };
 static_assert(sizeof(ActivationArgs) == 24, "ActivationArgs: size");

@@ -19,13 +19,13 @@ static_assert(sizeof(EmbeddingArgs) == 48, "EmbeddingArgs: size");
 
 // One pass of a radix sort of places by their keys.
 struct alignas(8) SortArgs {
-    unsigned long long n; // Places
+    unsigned long long n; // Places that are sorted
     unsigned long long length; // Places of a segment, which one block sorts
     unsigned int keys; // Keys are less than this
-    unsigned int segments; // Segments
+    unsigned int segments; // Segments into which the places are divided
     unsigned int shift; // First bit of the digit
     unsigned int pass; // Number of this pass
-    unsigned int passes; // Passes
+    unsigned int passes; // Passes of the whole sort
     unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(SortArgs) == 40, "SortArgs: size");

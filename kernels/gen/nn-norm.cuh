@@ -4,7 +4,7 @@
 
 // A norm of rows.
 struct alignas(8) NormArgs {
-    unsigned long long rows; // Rows
+    unsigned long long rows; // Rows of the input
     unsigned int columns; // Elements of a row
     unsigned int rows_per_part; // Rows of a partial sum of the gradients of parameters
     float eps; // Added to the variance
@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) norm_backward_narrow(NormAr
 // A warp or a block per wide row: adds the gradient of the input. Items: rows.
 extern "C" __global__ void __launch_bounds__(512, 1) norm_backward(NormArgs a, const void* dy, const void* x, const void* weight, const float* __restrict__ stats, void* dx, float* __restrict__ shifts);
 
-// Of wide rows, a block per 128 columns and a part of the rows: their part of the gradients of weight and bias.
+// A block per 128 columns and part of the wide rows: that part's sums for the gradients of weight and bias.
 extern "C" __global__ void __launch_bounds__(256, 1) norm_parameters(NormArgs a, const void* dy, const void* x, const float* __restrict__ stats, const float* __restrict__ shifts, float* __restrict__ partials);
 
 // A block per 32 columns: adds the parts to the gradients of weight and bias.

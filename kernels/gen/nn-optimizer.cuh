@@ -36,7 +36,7 @@ static_assert(sizeof(OptimizerSettings) == 64, "OptimizerSettings: size");
 // The rule of a group.
 struct alignas(8) OptimizerRule {
     double lr_factor; // Factor of the learning rate
-    float decay; // Decoupled decay
+    float decay; // Decoupled weight decay, multiplied by the learning rate
     unsigned int mode; // What an update does
 };
 static_assert(sizeof(OptimizerRule) == 16, "OptimizerRule: size");

@@ -12,12 +12,12 @@
 struct alignas(8) EventDecision {
     double total; // Sum of the weights of the fusing nuclei
     float phi; // Phase of the fusion product
-    float amp; // Its amplitude
+    float amp; // Amplitude of the fusion product
     unsigned int fuses; // Whether the fusion occurs
     unsigned int m; // Nuclei selected for fusion
     unsigned int host; // Lowest of their slots
-    unsigned int decays; // Decays
-    unsigned int died; // Deaths
+    unsigned int decays; // Decays in this generation
+    unsigned int died; // Deaths in this generation
     unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(EventDecision) == 40, "EventDecision: size");
@@ -26,13 +26,13 @@ static_assert(sizeof(EventDecision) == 40, "EventDecision: size");
 // of each birth; dead nuclei.
 struct alignas(8) LogEntry {
     DeviceStats stats; // Statistics when the events were drawn
-    unsigned long long generation; // Generation
+    unsigned long long generation; // Number of the generation, from 0
     unsigned int n; // Number of nuclei then
-    unsigned int fused; // Fused nuclei
-    unsigned int decayed; // Decayed nuclei
+    unsigned int fused; // Nuclei fused in the generation, the host included
+    unsigned int decayed; // Nuclei that decayed in the generation
     unsigned int born; // Births, including decaying nuclei renewed in their own slot
     unsigned int missing; // Offspring without a free slot
-    unsigned int died; // Dead nuclei
+    unsigned int died; // Nuclei that died in the generation
     unsigned int words; // Index of its first word
     unsigned int pad; // Padding to eight bytes
 };

@@ -4,8 +4,8 @@
 
 // Address of the self-test's draws.
 struct alignas(8) Clock {
-    unsigned long long seed; // Project seed
-    unsigned long long step; // Simulation step
+    unsigned long long seed; // Seed of the project: part of the address of every draw
+    unsigned long long step; // Simulation step of the draws
     unsigned int purpose; // Purpose of the draws
     unsigned int pad; // Padding to eight bytes
 };

@@ -8,7 +8,7 @@ constexpr unsigned int MAX_HEAD = 256u;
 struct alignas(4) HeadArgs {
     unsigned int tokens; // Tokens of all sequences
     unsigned int seq_len; // Tokens of a sequence
-    unsigned int heads; // Query heads
+    unsigned int heads; // Query heads of a token
     unsigned int kv_heads; // Heads of keys and values
     unsigned int head_dim; // Features of a head
     unsigned int key_rows; // Rows from a head of keys to the next

@@ -20,7 +20,7 @@ static_assert(sizeof(ExpertRecord) == 24, "ExpertRecord: size");
 
 // Sizes of a measurement of the specialization.
 struct alignas(4) SpecializationArgs {
-    unsigned int tokens; // Tokens
+    unsigned int tokens; // Tokens of the measured sequence
     unsigned int width; // Components of a token
     unsigned int top_k; // Experts per token
     unsigned int experts; // Slots of experts of all layers
@@ -32,8 +32,8 @@ static_assert(sizeof(SpecializationArgs) == 20, "SpecializationArgs: size");
 struct alignas(8) NoiseArgs {
     unsigned long long seed; // Seed of the project
     unsigned long long step; // Step of the draws
-    unsigned long long start; // First parameter
-    unsigned long long n; // Parameters
+    unsigned long long start; // First parameter that gets noise
+    unsigned long long n; // Parameters that get noise
     unsigned int purpose; // Purpose of the draws
     unsigned int first_lane; // Lane of the first draw
 };

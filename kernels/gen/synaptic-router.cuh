@@ -17,7 +17,7 @@ constexpr double REFERENCE_PUSH = 0.1;
 
 // Sizes and constants of a router.
 struct alignas(4) RouterArgs {
-    unsigned int tokens; // Tokens
+    unsigned int tokens; // Tokens of all sequences
     unsigned int experts; // Slots of experts
     unsigned int top_k; // Experts per token
     unsigned int width; // Components of a token

@@ -17,8 +17,8 @@ constexpr unsigned int TABLE = 512u;
 struct alignas(8) ScanArgs {
     unsigned long long drawn_below; // Queries that draw counts: those whose random word is less; 0: none
     unsigned int first_query; // Position of the first query
-    unsigned int n_queries; // Queries
-    unsigned int n_keys; // Keys
+    unsigned int n_queries; // Queries of a head
+    unsigned int n_keys; // Keys of a head
     unsigned int n_heads; // Heads of all sequences
     unsigned int heads_of_sequence; // Heads of a sequence
     unsigned int layer; // Number of the block of the model
@@ -72,7 +72,7 @@ struct alignas(4) Cycle {
     float energy_retain; // 1 - energy_fill: share of the energy that remains after a step
     float energy_rise; // energy_fill energy_max: added to the energy per step
     float energy_use; // Energy per released vesicle
-    float energy_max; // Largest energy
+    float energy_max; // Upper bound of the energy
     float fuel_slope; // s of the fuel of priming, (s E + b) / (s E + o)
     float fuel_base; // b of the fuel of priming, (s E + b) / (s E + o)
     float fuel_offset; // o of the fuel of priming, (s E + b) / (s E + o)
@@ -86,11 +86,11 @@ static_assert(sizeof(Cycle) == 80, "Cycle: size");
 // State of a key before its first query
 struct alignas(4) FirstState {
     float rrp; // Readily releasable pool
-    float reserve; // Reserve pool
+    float reserve; // Vesicles in the reserve pool
     float snare; // Share of primed SNAREs
-    float clamp; // Clamp
-    float amplitude; // Quantal amplitude
-    float energy; // Energy
+    float clamp; // Complexin clamp, 0 to 1
+    float amplitude; // Effect per released vesicle
+    float energy; // Energy, at most energy_max
 };
 static_assert(sizeof(FirstState) == 24, "FirstState: size");
 
@@ -115,12 +115,12 @@ static_assert(sizeof(TsodyksMarkram) == 16, "TsodyksMarkram: size");
 
 // Constants of release
 struct alignas(4) ScanConstants {
-    Influx influx; // Calcium influx
+    Influx influx; // Constants of the calcium influx
     Sensor syt1; // Fast calcium sensor, synaptotagmin 1
     Sensor syt7; // Slow calcium sensor, synaptotagmin 7
     Sensor doc2; // Sensor of spontaneous release, Doc2
-    ComplexinGate cpx; // Complexin gate
-    Cycle cycle; // Vesicle cycle
+    ComplexinGate cpx; // Constants of the complexin gate
+    Cycle cycle; // Constants of the vesicle cycle
     FirstState first; // State of a key before its first query
     Bias bias; // Bias of an attention logit
     TsodyksMarkram tm; // Short-term plasticity after Tsodyks and Markram

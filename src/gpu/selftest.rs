@@ -19,9 +19,9 @@ use std::{fmt, sync::Arc};
 device_struct! {
     /// Address of the self-test's draws.
     pub struct Clock {
-        /// Project seed
+        /// Seed of the project: part of the address of every draw
         seed: u64,
-        /// Simulation step
+        /// Simulation step of the draws
         step: u64,
         /// Purpose of the draws
         purpose: u32,

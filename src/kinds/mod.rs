@@ -46,7 +46,7 @@ macro_rules! kinds {
             /// A page on its mechanisms and on what was measured; empty: none.
             pub fn help(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::HELP, )* } }
 
-            /// Its probes.
+            /// Probes of its simulations.
             pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
 
             /// How exactly the data of a probe are repeated; of no probe: the digest.
@@ -56,7 +56,7 @@ macro_rules! kinds {
                 own.map_or(kind, |(_, exactness)| *exactness)
             }
 
-            /// Its actions.
+            /// Actions on its simulations.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 
             /// Requests to its simulations.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Options of a benchmark. A kind ignores those that do not concern it.
 #[derive(Clone)]
 pub struct BenchOptions {
-    /// Device.
+    /// Device to measure on.
     pub device: Device,
     /// Displayed name of the device.
     pub device_name: String,
@@ -21,14 +21,14 @@ pub struct BenchOptions {
     pub network: Option<PathBuf>,
     /// Text to train on.
     pub text: Option<PathBuf>,
-    /// Training steps.
+    /// Training steps of each variant.
     pub steps: u32,
 }
 
-/// One measurement.
+/// Measurement of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchRow {
-    /// All figures.
+    /// All figures, as a JSON object.
     pub values: Json,
     /// The important figures as a line of text.
     pub line: String,
@@ -46,7 +46,7 @@ impl BenchRow {
 /// The work of a measurement, for a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TorchCase {
-    /// The case.
+    /// Name of the case.
     pub name: String,
     /// Text of a Python script that defines the model and measures it.
     pub script: &'static str,
@@ -54,7 +54,7 @@ pub struct TorchCase {
     pub workload: Result<Json, String>,
     /// Items per second here.
     pub rate: f64,
-    /// Items: `tokens`.
+    /// Unit that `rate` counts: `tokens`.
     pub items: &'static str,
 }
 

@@ -9,7 +9,7 @@ pub struct Example {
     pub place: u32,
     /// Title on its card.
     pub title: &'static str,
-    /// One sentence.
+    /// One sentence on the model, for its card.
     pub about: &'static str,
     /// Size, device, start time.
     pub facts: [&'static str; 3],

@@ -3,11 +3,11 @@
 use std::{fs, path::Path};
 
 /// Docs of at most two words repeat the name of their item. Goal: fewer than 100.
-const SHORT_DOCS: usize = 882;
+const SHORT_DOCS: usize = 83;
 /// Docs that begin with "Of" lack the noun that they qualify. Goal: fewer than 15.
-const BEGIN_WITH_OF: usize = 116;
+const BEGIN_WITH_OF: usize = 0;
 /// "that many" and "so many" in comments and strings stand for a quantity that has a name. Goal: fewer than 10.
-const UNNAMED_NUMBERS: usize = 76;
+const UNNAMED_NUMBERS: usize = 4;
 
 #[derive(Debug, Default, PartialEq)]
 struct Counts {

@@ -1,7 +1,7 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 
-// One attention.
+// Sizes and strides of one attention.
 struct alignas(8) AttentionArgs {
     HeadPlaces q; // Queries and their gradients
     HeadPlaces k; // Keys and their gradients
@@ -11,8 +11,8 @@ struct alignas(8) AttentionArgs {
     unsigned long long bias_head; // From a head to the next
     unsigned long long bias_query; // From a query to the next
     unsigned long long bias_key; // From a key to the next
-    unsigned int batch; // Sequences
-    unsigned int heads; // Query heads
+    unsigned int batch; // Sequences in the batch
+    unsigned int heads; // Query heads of a sequence
     unsigned int group; // Query heads of a key and value head
     unsigned int head_dim; // Elements of a head
     unsigned int q_len; // Queries of a sequence, at most

@@ -3,8 +3,8 @@
 
 // What all places of a network share in a step.
 struct alignas(8) DropoutStep {
-    unsigned long long seed; // Project seed
-    unsigned long long step; // Step
+    unsigned long long seed; // Seed of the project: part of the address of every draw
+    unsigned long long step; // Step of the draws
     unsigned long long offset; // Index of the first element
     unsigned long long threshold; // Elements whose word is at least that are kept
     float factor; // Factor of kept elements

@@ -3,7 +3,7 @@
 
 // Fill level of the log.
 struct alignas(4) EventLog {
-    unsigned int words; // Words written
-    unsigned int entries; // Generations written
+    unsigned int words; // Words in the log, of all entries
+    unsigned int entries; // Entries in the log, one per generation
 };
 static_assert(sizeof(EventLog) == 8, "EventLog: size");

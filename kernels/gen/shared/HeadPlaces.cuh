@@ -3,7 +3,7 @@
 
 // Where the heads of tokens are, in elements.
 struct alignas(8) HeadPlaces {
-    unsigned long long offset; // First element
+    unsigned long long offset; // Index of the first element
     unsigned long long batch; // From a sequence to the next
     unsigned long long token; // From a token to the next
     unsigned long long head; // From a head to the next

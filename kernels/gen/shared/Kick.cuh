@@ -3,9 +3,9 @@
 
 // A listed kick; sorted by step, neuron, source.
 struct alignas(8) Kick {
-    unsigned long long step; // Step
+    unsigned long long step; // Step at which it is applied
     double weight; // Added to u, mV
-    unsigned int lane; // Neuron
+    unsigned int lane; // Index of the target neuron
     unsigned int source; // Index of its source
 };
 static_assert(sizeof(Kick) == 24, "Kick: size");

@@ -4,6 +4,6 @@
 // Losses added so far.
 struct alignas(8) LossTotal {
     double sum; // Sum of the losses of counted rows, nats
-    unsigned long long count; // Counted rows
+    unsigned long long count; // Rows whose target is counted
 };
 static_assert(sizeof(LossTotal) == 16, "LossTotal: size");

@@ -3,10 +3,10 @@
 
 // Model constants and sizes; rewritten between steps when a parameter changes.
 struct alignas(8) Model {
-    unsigned long long seed; // Project seed
+    unsigned long long seed; // Seed of the project: part of the address of every draw
     LifConstants lif; // Constants of the LIF neuron
     unsigned int refractory; // Steps from a spike to the next integration
-    unsigned int n; // Neurons
+    unsigned int n; // Neurons of the network
     unsigned int n_warps; // Warps of neurons
     unsigned int stride; // Neurons, rounded up to whole blocks
     unsigned int n_overflow; // Entries of the overflow list

@@ -3,7 +3,7 @@
 
 // What the device knows of the updates.
 struct alignas(8) OptimizerState {
-    unsigned long long t; // Updates applied
+    unsigned long long t; // Updates applied so far
     unsigned long long skipped; // Updates skipped because a gradient was not finite
     float scale; // Scale of the next loss
     unsigned int good; // Updates without overflow since it changed

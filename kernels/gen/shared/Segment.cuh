@@ -3,7 +3,7 @@
 
 // The spikes of one window: their range in the ring buffers.
 struct alignas(4) Segment {
-    unsigned int n_spikes; // Spikes
+    unsigned int n_spikes; // Spikes fired in the window
     unsigned int n_chunks; // Chunks of their rows; beside n_spikes, so that one atomic moves both
     unsigned int spike_start; // Offset in the ring of spikes
     unsigned int chunk_start; // Offset in the ring of chunks

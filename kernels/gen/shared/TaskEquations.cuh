@@ -4,9 +4,9 @@
 // Least-squares equations of the task. Rows are zero-padded to a multiple of 32, columns to a multiple of 16.
 struct alignas(8) TaskEquations {
     double rest; // Residual sum of squares independent of the weights
-    double samples; // Samples
-    unsigned int rows; // Rows
-    unsigned int columns; // Columns
+    double samples; // Number of samples, before compression
+    unsigned int rows; // Rows of the equations, padding included
+    unsigned int columns; // Columns of the equations, padding included
     unsigned int inputs; // Weights of a nucleus
     unsigned int stride; // Numbers from one row of weights to the next
     unsigned int n_slots; // Slots of the table

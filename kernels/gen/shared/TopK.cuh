@@ -7,7 +7,7 @@ struct alignas(4) TopK {
     unsigned int prefix; // Known upper bits of the threshold
     unsigned int above; // Keys above it
     unsigned int ties; // Keys equal to it to select
-    unsigned int count; // Keys listed
+    unsigned int count; // Keys above the threshold listed so far
     unsigned int done; // Blocks that finished counting
 };
 static_assert(sizeof(TopK) == 24, "TopK: size");

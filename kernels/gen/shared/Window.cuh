@@ -3,10 +3,10 @@
 
 // One window of steps. Planned by the host, which controls the clock, not the activity.
 struct alignas(8) Window {
-    unsigned long long step; // First step
+    unsigned long long step; // First step of the window
     unsigned int steps; // Number of steps, at most 32; 0 is an unused entry of a graph
     unsigned int sent; // Step, modulo 2^32, whose spikes arrive in the first step
-    unsigned int previous; // Previous segment
+    unsigned int previous; // Index of the segment of the previous window
     unsigned int first; // First segment with spikes that arrive in it
     unsigned int last; // Last such segment; first - 1 for none
     unsigned int unread; // Ring offset of the first spike the host has not read

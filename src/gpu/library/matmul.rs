@@ -59,7 +59,7 @@ pub struct Matmul {
 /// GELU in the layout of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fused {
-    /// No epilogue.
+    /// The product alone, without epilogue.
     None = 1,
     /// ReLU of the product.
     Relu = 2,

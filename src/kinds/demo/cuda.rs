@@ -37,11 +37,11 @@ const SIZES: &[Constant] = device_constants![N_SYMBOLS, ROW, TABLE, N_BINS, BIN,
 device_struct! {
     /// Parameters as read by the kernels.
     pub struct StreamParams {
-        /// Project seed
+        /// Seed of the project: part of the address of every draw
         seed: u64,
         /// Symbols of the text; 0: symbols are drawn
         n_text: u64,
-        /// Step size
+        /// Step size of the weights
         learning_rate: f32,
         /// Padding to eight bytes
         pad: u32,
@@ -51,7 +51,7 @@ device_struct! {
 device_struct! {
     /// Where the stream is.
     pub struct StreamPosition {
-        /// Tokens read
+        /// Tokens read so far
         step: u64,
         /// The last symbol
         symbol: u32,
@@ -69,11 +69,11 @@ device_struct! {
         loss: f32,
         /// The three likeliest symbols, eight bits each
         best: u32,
-        /// Probability of the first of them
+        /// Probability of the likeliest symbol
         best_p0: f32,
-        /// Of the second
+        /// Probability of the second likeliest symbol
         best_p1: f32,
-        /// Of the third
+        /// Probability of the third likeliest symbol
         best_p2: f32,
     }
 }

@@ -32,7 +32,7 @@ pub struct Dynamics {
 }
 
 impl Dynamics {
-    /// Recommended constants.
+    /// Recommended constants for a model of these sizes.
     pub fn new(config: &Config) -> Self {
         Self {
             presynaptic: Presynaptic::recommended(config.context),
@@ -75,7 +75,7 @@ pub struct StepInput<'a> {
 pub struct Selection {
     /// Experts per token, k.
     pub top_k: usize,
-    /// `[tokens, k]`
+    /// Numbers of the selected experts, `[tokens, k]`.
     pub experts: Vec<u32>,
     /// `[tokens, k]`, of a token 1 in sum.
     pub gates: Vec<f32>,
@@ -99,23 +99,23 @@ pub struct ExpertStep {
 pub enum Site {
     /// Probabilities `[tokens, tokens]` of a query head: rows attend to columns.
     Attention {
-        /// Block.
+        /// Block of the model, from 0.
         layer: usize,
-        /// Query head.
+        /// Query head of the block, from 0.
         head: usize,
     },
     /// Logits `[tokens, tokens]` of a query head before release: what drives its synapses.
     Drive {
-        /// Block.
+        /// Block of the model, from 0.
         layer: usize,
-        /// Query head.
+        /// Query head of the block, from 0.
         head: usize,
     },
     /// Presynaptic bias `[tokens, tokens]` of the logits of a query head, without the barrier; 0 where invisible.
     Bias {
-        /// Block.
+        /// Block of the model, from 0.
         layer: usize,
-        /// Query head.
+        /// Query head of the block, from 0.
         head: usize,
     },
     /// The residual stream behind a block, `[tokens, C]`; of `layers` blocks, number 0 is the embedding.
@@ -131,7 +131,7 @@ pub enum Site {
 pub enum SlotAverage {
     /// Share of the tokens that it served.
     Fatigue,
-    /// Energy.
+    /// Energy of the expert, 0 to 1.
     Energy,
 }
 
@@ -164,6 +164,6 @@ pub trait Backend: language::Backend {
     fn slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError>;
     /// State of the router of a layer. It changes in training only.
     fn router(&self, layer: usize) -> Result<RouterState, SimError>;
-    /// Sets it.
+    /// Sets the state of the router of a layer.
     fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError>;
 }

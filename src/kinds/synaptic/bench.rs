@@ -32,9 +32,9 @@ pub struct Workload {
     pub vocab: usize,
     /// Tokens of a sequence.
     pub context: usize,
-    /// Blocks.
+    /// Blocks of the model.
     pub layers: usize,
-    /// Query heads.
+    /// Query heads of a block.
     pub heads: usize,
     /// Heads of keys and values.
     pub kv_heads: usize,
@@ -85,13 +85,13 @@ fn workload(params: &Params, config: &Config) -> Workload {
 /// Time of training steps.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct SpeedRow {
-    /// The case.
+    /// Name of the case: `train-nano`.
     pub name: String,
-    /// Device.
+    /// Displayed name of the device.
     pub device: String,
     /// The model and its steps.
     pub workload: Workload,
-    /// Parameters.
+    /// Parameters of the model, all experts included.
     pub parameters: usize,
     /// Time of a step, ms; the median of the repeats.
     pub ms_per_step: f64,
@@ -109,17 +109,17 @@ pub struct SpeedRow {
 /// A trained variant.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct VariantRow {
-    /// The case.
+    /// Name of the case: `ablate-off`.
     pub name: String,
-    /// Device.
+    /// Displayed name of the device.
     pub device: String,
-    /// Parameters.
+    /// Parameters of the model, all experts included.
     pub parameters: usize,
     /// Bytes that each seed trained on.
     pub trained_bytes: u64,
     /// Loss of the whole held-out text at the end, nats per byte, by seed.
     pub held_out: Vec<f64>,
-    /// Their mean.
+    /// Mean of `held_out` over the seeds.
     pub mean: f64,
     /// Their standard deviation; 0 of one seed.
     pub sd: f64,
@@ -131,7 +131,7 @@ pub struct VariantRow {
     pub events: [u64; 3],
 }
 
-/// One measurement.
+/// Measurement of one case.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum CaseRow {

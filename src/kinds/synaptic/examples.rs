@@ -1,4 +1,4 @@
-//! Example projects.
+//! Example projects of the synaptic language model.
 
 use crate::{example, sim::Example};
 

@@ -8,7 +8,7 @@
 //! mixture:   the k experts with the largest router logits; their outputs weighted by gates
 //! ```
 //!
-//! A step is one update of the optimiser, then of the state of the routers; every so many steps experts are judged, and
+//! A step is one update of the optimiser, then of the state of the routers; periodically experts are judged, and
 //! split, merge or end. Which tokens a step reads, and every other random number, is a draw with an address (seed, purpose,
 //! step, lane).
 //!

@@ -27,11 +27,11 @@ const CONSTANTS: &[Constant] = device_constants![GELU_TANH, GELU_ERF, RELU, RELU
 device_struct! {
     /// An activation function of rows.
     pub struct ActivationArgs {
-        /// Rows
+        /// Rows of the output
         rows: u64,
         /// Columns of the output
         columns: u64,
-        /// Which function
+        /// Number of the function, as in Activation
         function: u32,
         /// Whether packs of 16 bytes are aligned
         is_aligned: u32,

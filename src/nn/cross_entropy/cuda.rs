@@ -41,7 +41,7 @@ device_struct! {
     pub struct LossTotal {
         /// Sum of the losses of counted rows, nats
         sum: f64,
-        /// Counted rows
+        /// Rows whose target is counted
         count: u64,
     }
 }

@@ -26,9 +26,9 @@ pub const CONSTANTS: &[Constant] = device_constants![DROPOUT];
 device_struct! {
     /// What all places of a network share in a step.
     pub struct DropoutStep {
-        /// Project seed
+        /// Seed of the project: part of the address of every draw
         seed: u64,
-        /// Step
+        /// Step of the draws
         step: u64,
         /// Index of the first element
         offset: u64,

@@ -44,19 +44,19 @@ device_struct! {
 device_struct! {
     /// One pass of a radix sort of places by their keys.
     pub struct SortArgs {
-        /// Places
+        /// Places that are sorted
         n: u64,
         /// Places of a segment, which one block sorts
         length: u64,
         /// Keys are less than this
         keys: u32,
-        /// Segments
+        /// Segments into which the places are divided
         segments: u32,
         /// First bit of the digit
         shift: u32,
         /// Number of this pass
         pass: u32,
-        /// Passes
+        /// Passes of the whole sort
         passes: u32,
         /// Padding to eight bytes
         pad: u32,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 device_struct! {
     /// A norm of rows.
     pub struct NormArgs {
-        /// Rows
+        /// Rows of the input
         rows: u64,
         /// Elements of a row
         columns: u32,
@@ -62,7 +62,7 @@ kernels! {
             a: Size<NormArgs>, dy: InAny, x: InAny, weight: InAny, stats: In<f32>, dx: InOutAny, shifts: InOut<f32>
         );
 
-        /// Of wide rows, a block per 128 columns and a part of the rows: their part of the gradients of weight and bias.
+        /// A block per 128 columns and part of the wide rows: that part's sums for the gradients of weight and bias.
         #[block(256)]
         fn norm_parameters as NormParameters(
             a: Size<NormArgs>, dy: InAny, x: InAny, stats: In<f32>, shifts: In<f32>, partials: InOut<f32>

@@ -45,7 +45,7 @@ device_struct! {
 }
 
 kernels! {
-    /// Rotary positions.
+    /// Rotary position embeddings, by type of the elements.
     pub struct RopeKernels in "nn/rope.cu"
         for "f32" ["-DELEMENT=float"], also "f16" ["-DELEMENT=f16"] as F16, also "bf16" ["-DELEMENT=bf16"] as BF16
         using [RopeArgs] {

@@ -96,7 +96,7 @@ struct PopulationRow {
     id: P,
     super_class: String,
     class: String,
-    /// `R7:800;R8:800;R1-6`
+    /// Names and numbers of neurons: `R7:800;R8:800;R1-6`.
     cell_types: String,
     count: u32,
     region: Region,

@@ -35,7 +35,7 @@ device_struct! {
         loss: f32,
         /// Norm of the gradient
         norm: f32,
-        /// Loss scale
+        /// Loss scale of this step
         scale: f32,
         /// Whether parameters changed
         is_applied: u32,
@@ -45,9 +45,9 @@ device_struct! {
 device_struct! {
     /// Elements of a parameter.
     pub struct ViewRange {
-        /// First one
+        /// Index of its first element
         start: u64,
-        /// How many
+        /// Number of its elements
         len: u64,
     }
 }
@@ -55,7 +55,7 @@ device_struct! {
 device_struct! {
     /// New tokens of a cache; sizes in units of 16 bits.
     pub struct CacheSizes {
-        /// New tokens
+        /// Tokens appended to the cache
         tokens: u32,
         /// Keys of a token, and values
         kv: u32,

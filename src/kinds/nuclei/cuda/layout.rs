@@ -5,23 +5,23 @@ use crate::device_struct;
 device_struct! {
     /// Population size and event totals. Only kernels write them while a simulation runs.
     pub struct PopulationCounts {
-        /// Generations done
+        /// Generations completed so far
         generation: u64,
-        /// Fusions
+        /// Fusions so far
         fused: u64,
         /// Nuclei absorbed by fusions
         absorbed: u64,
-        /// Decays
+        /// Decays so far
         decayed: u64,
         /// Offspring placed in free slots
         children: u64,
         /// Offspring without a free slot
         missing: u64,
-        /// Deaths
+        /// Deaths so far
         died: u64,
         /// Number of nuclei
         n: u32,
-        /// Free slots
+        /// Slots without a nucleus
         n_free: u32,
     }
 }
@@ -29,7 +29,7 @@ device_struct! {
 device_struct! {
     /// Statistics of the population in this generation.
     pub struct DeviceStats {
-        /// Mean fitness
+        /// Mean fitness of the nuclei; 0 without nuclei
         mean_f: f64,
         /// Sample standard deviation of fitness
         std_f: f64,
@@ -37,7 +37,7 @@ device_struct! {
         t: f64,
         /// log2(e) / T
         per_t: f64,
-        /// Mean entropy
+        /// Mean entropy of the nuclei; 0 without nuclei
         mean_h: f64,
         /// Global order, 0 to 1
         r: f64,
@@ -51,7 +51,7 @@ device_struct! {
         p: f64,
         /// Mean of the probabilities at the local orders
         p_mean: f64,
-        /// Lowest error
+        /// Lowest error of a nucleus; infinite without nuclei
         min_f: f32,
         /// Median error, if sampled
         median_f: f32,
@@ -65,7 +65,7 @@ device_struct! {
 device_struct! {
     /// Parameters as read by the kernels.
     pub struct KernelParams {
-        /// Project seed
+        /// Seed of the project: part of the address of every draw
         seed: u64,
         /// Fraction of the population that may decay
         worst_share: f64,
@@ -99,7 +99,7 @@ device_struct! {
         m_fuse: u32,
         /// Offspring per decay
         c_new: u32,
-        /// Minimum population
+        /// Minimum population: fusions and deaths never go below it
         n_min: u32,
         /// 0 hybrid, 1 entropy, 2 fitness
         fuse_key: u32,
@@ -113,7 +113,7 @@ device_struct! {
         norm_by_row: u32,
         /// Whether the map is that of the original model
         compat_map: u32,
-        /// Phase fields
+        /// Phases of a nucleus, one per phase field
         phase_fields: u32,
         /// Whether doubled phases are transmitted
         sends_double: u32,
@@ -131,11 +131,11 @@ device_struct! {
     pub struct TaskEquations {
         /// Residual sum of squares independent of the weights
         rest: f64,
-        /// Samples
+        /// Number of samples, before compression
         samples: f64,
-        /// Rows
+        /// Rows of the equations, padding included
         rows: u32,
-        /// Columns
+        /// Columns of the equations, padding included
         columns: u32,
         /// Weights of a nucleus
         inputs: u32,
@@ -167,7 +167,7 @@ device_struct! {
         above: u32,
         /// Keys equal to it to select
         ties: u32,
-        /// Keys listed
+        /// Keys above the threshold listed so far
         count: u32,
         /// Blocks that finished counting
         done: u32,
@@ -181,7 +181,7 @@ device_struct! {
         total: f64,
         /// Phase of the fusion product
         phi: f32,
-        /// Its amplitude
+        /// Amplitude of the fusion product
         amp: f32,
         /// Whether the fusion occurs
         fuses: u32,
@@ -189,9 +189,9 @@ device_struct! {
         m: u32,
         /// Lowest of their slots
         host: u32,
-        /// Decays
+        /// Decays in this generation
         decays: u32,
-        /// Deaths
+        /// Deaths in this generation
         died: u32,
         /// Padding to eight bytes
         pad: u32,
@@ -201,9 +201,9 @@ device_struct! {
 device_struct! {
     /// Fill level of the log.
     pub struct EventLog {
-        /// Words written
+        /// Words in the log, of all entries
         words: u32,
-        /// Generations written
+        /// Entries in the log, one per generation
         entries: u32,
     }
 }
@@ -214,19 +214,19 @@ device_struct! {
     pub struct LogEntry {
         /// Statistics when the events were drawn
         stats: DeviceStats,
-        /// Generation
+        /// Number of the generation, from 0
         generation: u64,
         /// Number of nuclei then
         n: u32,
-        /// Fused nuclei
+        /// Nuclei fused in the generation, the host included
         fused: u32,
-        /// Decayed nuclei
+        /// Nuclei that decayed in the generation
         decayed: u32,
         /// Births, including decaying nuclei renewed in their own slot
         born: u32,
         /// Offspring without a free slot
         missing: u32,
-        /// Dead nuclei
+        /// Nuclei that died in the generation
         died: u32,
         /// Index of its first word
         words: u32,

@@ -120,7 +120,7 @@ kernels! {
 }
 
 kernels! {
-    /// Phase dynamics.
+    /// Phase dynamics: stages of the integrators and quantum-Kuramoto maps.
     pub struct PhaseKernels in "nuclei/phases.cu" using [PopulationCounts, KernelParams] with [TABLE] {
         /// One stage of an integrator, one thread per nucleus. Items: nuclei.
         #[block(256)]

@@ -45,13 +45,13 @@ device_struct! {
 device_struct! {
     /// Model constants and sizes; rewritten between steps when a parameter changes.
     pub struct Model {
-        /// Project seed
+        /// Seed of the project: part of the address of every draw
         seed: u64,
         /// Constants of the LIF neuron
         lif: LifConstants,
         /// Steps from a spike to the next integration
         refractory: u32,
-        /// Neurons
+        /// Neurons of the network
         n: u32,
         /// Warps of neurons
         n_warps: u32,
@@ -81,13 +81,13 @@ device_struct! {
 device_struct! {
     /// One window of steps. Planned by the host, which controls the clock, not the activity.
     pub struct Window {
-        /// First step
+        /// First step of the window
         step: u64,
         /// Number of steps, at most 32; 0 is an unused entry of a graph
         steps: u32,
         /// Step, modulo 2^32, whose spikes arrive in the first step
         sent: u32,
-        /// Previous segment
+        /// Index of the segment of the previous window
         previous: u32,
         /// First segment with spikes that arrive in it
         first: u32,
@@ -113,7 +113,7 @@ device_struct! {
 device_struct! {
     /// The spikes of one window: their range in the ring buffers.
     pub struct Segment {
-        /// Spikes
+        /// Spikes fired in the window
         n_spikes: u32,
         /// Chunks of their rows; beside n_spikes, so that one atomic moves both
         n_chunks: u32,
@@ -131,7 +131,7 @@ device_struct! {
 device_struct! {
     /// At most 128 synapses of a neuron that fired.
     pub struct Chunk {
-        /// First connection
+        /// Index of the first connection of the chunk
         word: u32,
         /// Connections less one in the lower bits; step of the spike in the upper
         meta: u32,
@@ -163,11 +163,11 @@ device_struct! {
 device_struct! {
     /// A listed kick; sorted by step, neuron, source.
     pub struct Kick {
-        /// Step
+        /// Step at which it is applied
         step: u64,
         /// Added to u, mV
         weight: f64,
-        /// Neuron
+        /// Index of the target neuron
         lane: u32,
         /// Index of its source
         source: u32,

@@ -23,7 +23,7 @@ device_struct! {
         tokens: u32,
         /// Tokens of a sequence
         seq_len: u32,
-        /// Query heads
+        /// Query heads of a token
         heads: u32,
         /// Heads of keys and values
         kv_heads: u32,

@@ -30,7 +30,7 @@ const CONSTANTS: &[Constant] = device_constants![MAX_RECORDS, STATISTICS, CONTRI
 device_struct! {
     /// Sizes of a measurement of the specialization.
     pub struct SpecializationArgs {
-        /// Tokens
+        /// Tokens of the measured sequence
         tokens: u32,
         /// Components of a token
         width: u32,
@@ -50,9 +50,9 @@ device_struct! {
         seed: u64,
         /// Step of the draws
         step: u64,
-        /// First parameter
+        /// First parameter that gets noise
         start: u64,
-        /// Parameters
+        /// Parameters that get noise
         n: u64,
         /// Purpose of the draws
         purpose: u32,

@@ -16,7 +16,7 @@ pub struct Config {
     pub vocab: usize,
     /// Longest sequence, T.
     pub context: usize,
-    /// Blocks, L.
+    /// Blocks of the model, L.
     pub layers: usize,
     /// Query heads, H.
     pub heads: usize,
@@ -47,9 +47,9 @@ pub enum ConfigError {
     /// More experts per token than there are.
     #[error("{top_k} experts per token, and a layer has {experts}: change experts.top_k or experts.count")]
     TopK {
-        /// Per token.
+        /// Experts that each token selects.
         top_k: usize,
-        /// Of a layer.
+        /// Experts of a layer.
         experts: usize,
     },
     /// Mechanisms of another model.

@@ -16,9 +16,9 @@ use std::{ops::Range, sync::Arc};
 /// Weights of a LayerNorm, `[C]` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Norm {
-    /// Factors.
+    /// Factor of each feature.
     pub weight: ViewId,
-    /// Summands.
+    /// Summand of each feature.
     pub bias: ViewId,
 }
 
@@ -84,7 +84,7 @@ pub enum Role {
     Scale,
     /// Factors of attention logits.
     Temperature,
-    /// Bias.
+    /// Biases of norms and of experts.
     Bias,
 }
 
@@ -107,7 +107,7 @@ pub struct Layout {
     pub map: Arc<ParameterMap>,
     /// Embedding of tokens: `[Vp, C]`.
     pub wte: ViewId,
-    /// Blocks.
+    /// Parameters by block.
     pub blocks: Vec<Block>,
     /// The norm before the logits.
     pub ln_f: Norm,

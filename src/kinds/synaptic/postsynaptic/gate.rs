@@ -8,9 +8,9 @@ use crate::nn::real::Real;
 /// Factors of the rates of CaMKII and PP1, from the genome of an expert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gains {
-    /// Of the rise of CaMKII.
+    /// Factor of the rise of CaMKII.
     pub camkii: f64,
-    /// Of the rate of PP1.
+    /// Factor of the rate of PP1.
     pub pp1: f64,
 }
 
@@ -58,9 +58,9 @@ impl Default for CamkiiPp1 {
 pub struct Latch {
     /// Time constant tau, tokens. The default is 700 s at 20 tokens per second.
     pub tau: f64,
-    /// Potentiation gamma_p.
+    /// Potentiation gamma_p, while calcium exceeds theta_p.
     pub gamma_p: f64,
-    /// Depression gamma_d.
+    /// Depression gamma_d, while calcium exceeds theta_d.
     pub gamma_d: f64,
     /// Calcium of potentiation theta_p.
     pub theta_p: f64,
@@ -68,7 +68,7 @@ pub struct Latch {
     pub theta_d: f64,
     /// Border of the two states rho*.
     pub border: f64,
-    /// Steepness b.
+    /// Steepness b of the gate around rho*.
     pub steepness: f64,
 }
 
@@ -81,7 +81,7 @@ impl Default for Latch {
 /// How writes are gated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gate {
-    /// Always open.
+    /// The gate is 1 for every feature.
     Open,
     /// CaMKII against PP1.
     CamkiiPp1(CamkiiPp1),
@@ -100,7 +100,7 @@ impl Default for Gate {
 pub struct GateState<R> {
     /// CaMKII, or the efficacy of a latch; 0..=1.
     pub camkii: Vec<R>,
-    /// PP1, 0..=1.
+    /// Activity of PP1, 0..=1; a latch does not use it.
     pub pp1: Vec<R>,
 }
 

@@ -43,12 +43,12 @@ pub struct ScanExtent {
     pub layer: usize,
     /// Position of the first query.
     pub first_query: usize,
-    /// Queries.
+    /// Queries of a head.
     pub n_queries: usize,
 }
 
 impl ScanExtent {
-    /// Whole sequences.
+    /// Extent of whole sequences, from position 0 on.
     pub const fn sequences(sequences: usize, heads: usize, seq_len: usize, layer: usize) -> Self {
         Self { heads: sequences * heads, heads_of_sequence: heads, layer, first_query: 0, n_queries: seq_len }
     }
@@ -68,7 +68,7 @@ impl ScanExtent {
         self.rows() * self.n_keys()
     }
 
-    /// Visible edges.
+    /// Edges from a query to a key at or before it.
     const fn visible(&self) -> u64 {
         let n = self.n_queries as u64;
         self.heads as u64 * (n * self.first_query as u64 + n * (n + 1) / 2)
@@ -77,7 +77,7 @@ impl ScanExtent {
 
 /// States of the keys of all heads, `[9 + delay, heads, capacity]`; contents of keys that are not yet there do not matter.
 pub struct KeyMemory<'a> {
-    /// The numbers.
+    /// Values of the state, `[9 + delay, heads, capacity]`.
     pub state: &'a mut Slice<f32>,
     /// Keys of a head that there is room for.
     pub capacity: usize,

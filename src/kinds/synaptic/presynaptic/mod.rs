@@ -45,7 +45,7 @@ pub use state::KeyState;
 /// What the bias of an attention logit is computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// No bias.
+    /// Attention logits get no bias.
     Off,
     /// The first state at every edge: a fixed function of the logit.
     Static,
@@ -82,9 +82,9 @@ impl Edges {
 pub struct Presynaptic {
     /// Source of the bias.
     pub mode: Mode,
-    /// Constants.
+    /// Constants of the key dynamics and of the bias.
     pub constants: Constants,
-    /// Driven keys.
+    /// Which keys a query drives.
     pub edges: Edges,
     /// Tokens over which the barrier reaches its strength.
     pub context: usize,

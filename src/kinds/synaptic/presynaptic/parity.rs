@@ -6,7 +6,7 @@ use crate::nn::real::Real;
 /// Distance of one quantity.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ParityRow {
-    /// Quantity.
+    /// Name of the compared quantity.
     pub name: &'static str,
     /// Largest `|a - b|`.
     pub max_abs: f64,
@@ -14,14 +14,14 @@ pub struct ParityRow {
     pub max_rel: f64,
     /// First step at which `|a - b| > tolerance·(1 + |b|)`.
     pub first_divergent: Option<usize>,
-    /// Numbers compared.
+    /// Number of compared pairs.
     pub n: usize,
 }
 
 /// Collects pairs of numbers, step by step.
 #[derive(Clone, Debug)]
 pub struct Parity {
-    /// Allowed distance.
+    /// Tolerance of the distance, absolute and relative.
     pub tolerance: f64,
     /// Quantities so far.
     pub rows: Vec<ParityRow>,

@@ -22,7 +22,7 @@ pub const MAX_TRIALS: u32 = 8;
 /// Address of the draws of one head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draws {
-    /// Project seed.
+    /// Seed of the project: part of the address of every draw.
     pub seed: u64,
     /// Training step; its lower 32 bits count.
     pub step: u64,

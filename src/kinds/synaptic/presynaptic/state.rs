@@ -9,7 +9,7 @@ pub const LANES: usize = 8;
 /// One array per quantity, over the keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyState<R> {
-    /// Calcium C.
+    /// Concentration of calcium, C.
     pub calcium: Vec<R>,
     /// Readily releasable vesicles RRP.
     pub rrp: Vec<R>,
@@ -21,7 +21,7 @@ pub struct KeyState<R> {
     pub clamp: Vec<R>,
     /// Quantal amplitude AMP.
     pub amplitude: Vec<R>,
-    /// Energy E.
+    /// Energy E, from 0 to `energy.max`.
     pub energy: Vec<R>,
     /// Vesicles under endocytosis: `endo_delay` rings of one number per key, at least one. Ring [`cursor`](Self::cursor)
     /// returns next.
@@ -38,21 +38,21 @@ pub struct KeyState<R> {
 /// Numbers of one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Key {
-    /// C.
+    /// Concentration of calcium, C.
     pub calcium: f64,
-    /// RRP.
+    /// Readily releasable vesicles RRP.
     pub rrp: f64,
-    /// RES.
+    /// Reserve vesicles RES.
     pub reserve: f64,
     /// Vesicles that return from endocytosis in this step.
     pub returning: f64,
-    /// PR.
+    /// Share of primed SNAREs PR.
     pub primed: f64,
-    /// CL.
+    /// Complexin clamp CL.
     pub clamp: f64,
-    /// AMP.
+    /// Quantal amplitude AMP.
     pub amplitude: f64,
-    /// E.
+    /// Energy E, from 0 to `energy.max`.
     pub energy: f64,
 }
 

@@ -14,23 +14,23 @@ use crate::nn::real::Real;
 pub struct TraceStep {
     /// Attention logit that drives the key.
     pub drive: f64,
-    /// Calcium.
+    /// Concentration of calcium, C.
     pub calcium: f64,
     /// Readily releasable vesicles.
     pub rrp: f64,
-    /// Reserve vesicles.
+    /// Vesicles in the reserve pool.
     pub reserve: f64,
     /// Vesicles under endocytosis.
     pub under_endocytosis: f64,
     /// Share of primed SNAREs.
     pub primed: f64,
-    /// Complexin clamp.
+    /// Complexin clamp, 0 to 1.
     pub clamp: f64,
-    /// Quantal amplitude.
+    /// Quantal amplitude: effect per released vesicle.
     pub amplitude: f64,
-    /// Energy.
+    /// Energy E, from 0 to `energy.max`.
     pub energy: f64,
-    /// Release probability.
+    /// Release probability of a vesicle.
     pub p: f64,
     /// Vesicles released by this query, before they are rounded to [`whole_quanta`](super::step::whole_quanta).
     pub released: f64,
@@ -38,7 +38,7 @@ pub struct TraceStep {
     pub effect: f64,
     /// Bias of the logit. That of an edge that is not selected is the one of its own effect, 0.
     pub bias: f64,
-    /// Tsodyks-Markram: resources.
+    /// Tsodyks-Markram: available resources.
     pub tm_x: f64,
     /// Tsodyks-Markram: use of resources.
     pub tm_u: f64,

@@ -11,7 +11,7 @@ use crate::nn::real::Real;
 /// Variables of one key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resources {
-    /// Available resources.
+    /// Available resources; 1 when fully recovered.
     pub x: f64,
     /// Share of them that a spike uses.
     pub u: f64,

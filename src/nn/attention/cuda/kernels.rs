@@ -13,7 +13,7 @@ use crate::{
 device_struct! {
     /// Where the heads of tokens are, in elements.
     pub struct HeadPlaces {
-        /// First element
+        /// Index of the first element
         offset: u64,
         /// From a sequence to the next
         batch: u64,
@@ -25,7 +25,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// One attention.
+    /// Sizes and strides of one attention.
     pub struct AttentionArgs {
         /// Queries and their gradients
         q: HeadPlaces,
@@ -43,9 +43,9 @@ device_struct! {
         bias_query: u64,
         /// From a key to the next
         bias_key: u64,
-        /// Sequences
+        /// Sequences in the batch
         batch: u32,
-        /// Query heads
+        /// Query heads of a sequence
         heads: u32,
         /// Query heads of a key and value head
         group: u32,

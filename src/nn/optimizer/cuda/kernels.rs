@@ -62,7 +62,7 @@ device_struct! {
 device_struct! {
     /// What the device knows of the updates.
     pub struct OptimizerState {
-        /// Updates applied
+        /// Updates applied so far
         t: u64,
         /// Updates skipped because a gradient was not finite
         skipped: u64,
@@ -90,7 +90,7 @@ device_struct! {
     pub struct OptimizerRule {
         /// Factor of the learning rate
         lr_factor: f64,
-        /// Decoupled decay
+        /// Decoupled weight decay, multiplied by the learning rate
         decay: f32,
         /// What an update does
         mode: u32,
@@ -98,7 +98,7 @@ device_struct! {
 }
 
 kernels! {
-    /// Optimisers.
+    /// Optimiser steps, and the kernels around them.
     pub struct OptimizerKernels in "nn/optimizer.cu"
         using [OptimizerSettings, OptimizerState, OptimizerRule] with [CONSTANTS]
     {

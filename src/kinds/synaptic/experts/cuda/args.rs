@@ -46,7 +46,7 @@ const CONSTANTS: &[Constant] = device_constants![
 device_struct! {
     /// Sizes and constants of a router.
     pub struct RouterArgs {
-        /// Tokens
+        /// Tokens of all sequences
         tokens: u32,
         /// Slots of experts
         experts: u32,

@@ -79,7 +79,7 @@ impl Row {
         self.order[..k].iter().for_each(|j| self.selected[*j as usize] = 1.0);
     }
 
-    /// No bias.
+    /// Sets the bias of every edge and its derivative to 0.
     pub fn clear(&mut self) {
         self.bias[..self.n].fill(0.0);
         self.factor[..self.n].fill(0.0);

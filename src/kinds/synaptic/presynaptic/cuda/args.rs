@@ -39,9 +39,9 @@ device_struct! {
         drawn_below: u64,
         /// Position of the first query
         first_query: u32,
-        /// Queries
+        /// Queries of a head
         n_queries: u32,
-        /// Keys
+        /// Keys of a head
         n_keys: u32,
         /// Heads of all sequences
         n_heads: u32,

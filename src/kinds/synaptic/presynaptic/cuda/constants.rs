@@ -106,7 +106,7 @@ derived_struct! {
         energy_rise = c.energy.fill * c.energy.max,
         /// Energy per released vesicle
         energy_use = c.energy.per_vesicle,
-        /// Largest energy
+        /// Upper bound of the energy
         energy_max = c.energy.max,
         /// s of the fuel of priming, (s E + b) / (s E + o)
         fuel_slope = fuel.slope,
@@ -130,15 +130,15 @@ derived_struct! {
     pub struct FirstState from (key: &Key) {
         /// Readily releasable pool
         rrp = key.rrp,
-        /// Reserve pool
+        /// Vesicles in the reserve pool
         reserve = key.reserve,
         /// Share of primed SNAREs
         snare = key.primed,
-        /// Clamp
+        /// Complexin clamp, 0 to 1
         clamp = key.clamp,
-        /// Quantal amplitude
+        /// Effect per released vesicle
         amplitude = key.amplitude,
-        /// Energy
+        /// Energy, at most energy_max
         energy = key.energy,
     }
 }
@@ -176,7 +176,7 @@ derived_struct! {
 device_struct! {
     /// Constants of release
     pub struct ScanConstants {
-        /// Calcium influx
+        /// Constants of the calcium influx
         influx: Influx,
         /// Fast calcium sensor, synaptotagmin 1
         syt1: Sensor,
@@ -184,9 +184,9 @@ device_struct! {
         syt7: Sensor,
         /// Sensor of spontaneous release, Doc2
         doc2: Sensor,
-        /// Complexin gate
+        /// Constants of the complexin gate
         cpx: ComplexinGate,
-        /// Vesicle cycle
+        /// Constants of the vesicle cycle
         cycle: Cycle,
         /// State of a key before its first query
         first: FirstState,

@@ -1,4 +1,4 @@
-//! One key.
+//! Properties of the dynamics of one key.
 
 use super::*;
 use crate::kinds::synaptic::presynaptic::{
@@ -101,7 +101,7 @@ fn states_stay_within_bounds() {
     }
 }
 
-/// Property 7.
+/// Property 7: release probability rises with calcium and primed SNAREs, and falls with the clamp.
 #[test]
 fn release_probability_is_monotone() {
     let c = Constants::default();
