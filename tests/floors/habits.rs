@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Ignored tests: those that need too much memory or time, or are slow without optimisation.
-const MAX_IGNORED: usize = 5;
+const MAX_IGNORED: usize = 4;
 /// Printed lines in tests and their support: output that another process reads, or that the runner must show.
 const MAX_PRINTED: usize = 10;
 /// Characters of the subject of a commit.
