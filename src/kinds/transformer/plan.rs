@@ -204,7 +204,7 @@ mod tests {
             assert!((held / want - 1.0).abs() < 0.1, "{held} GB instead of {want}");
             assert!(all < held + 4.0, "{all} GB in all");
         }
-        // 0x5E6F71: bf16 takes half of the memory of f32.
+        // Bf16 takes half of the memory of f32.
         for mode in modes {
             let plan = Plan::new(&config, &shape, (mode, true), 4096);
             let ratio = plan.bytes::<Bf16, f32>(0) as f64 / plan.bytes::<f32, f32>(0) as f64;

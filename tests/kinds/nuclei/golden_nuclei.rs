@@ -137,7 +137,6 @@ fn one_generation<T: Real>(golden: &Golden, threads: usize, tolerance: f64) {
     assert!(scalars.iter().all(|d| *d <= tolerance), "{name}: {scalars:?}");
 }
 
-/// T7.
 #[test]
 fn golden_nuclei_generations() {
     for golden in golden::all("nuclei", "generation_").iter().filter(|g| g.has("pre_W")) {
@@ -148,7 +147,7 @@ fn golden_nuclei_generations() {
     }
 }
 
-/// T8: 160 generations of the default preset with resting frequencies.
+/// 160 generations of the default preset with resting frequencies.
 #[test]
 fn golden_nuclei_generation_trace() {
     for golden in golden::all("nuclei", "generation_trace") {
@@ -184,7 +183,6 @@ fn golden_nuclei_generation_trace() {
     }
 }
 
-/// T1.
 #[test]
 fn golden_nuclei_draws() {
     for golden in golden::all("nuclei", "philox") {

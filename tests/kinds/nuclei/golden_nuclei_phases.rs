@@ -45,7 +45,6 @@ fn population<T: Real>(phi: &[f64], dim: usize) -> State<T> {
     state
 }
 
-/// T2 and T3.
 fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
     let [n, dim] = golden.shape("W")[..] else { panic!("a matrix") };
     let (x, y) = (golden.get("X").to_vec(), golden.get("y").to_vec());
@@ -100,7 +99,7 @@ fn sums<T: Real>(method: CouplingMethod, x: &[T], h: &[T], phi: &[f64], threads:
     out
 }
 
-/// T4: the tolerance is on |ΔS| / max d.
+/// The tolerance is on |ΔS| / max d.
 fn pairs<T: Real>(golden: &Golden, tolerance: f64) {
     let [f, h, phi] = ["fitness", "entropy", "phi"].map(|key| golden.get(key));
     let t = golden.one("T");
@@ -188,7 +187,6 @@ fn apart(a: f64, b: f64) -> f64 {
     d.min(std::f64::consts::TAU - d)
 }
 
-/// T5.
 fn trajectories<T: Real>(golden: &Golden, tolerance: f64) {
     let every = golden.one("save_every") as u64;
     for (name, method, norm) in [

@@ -59,7 +59,6 @@ fn far<A: Real, B: Real>(a: &Sums<A>, b: &Sums<B>) -> f64 {
     list(&a.re, &b.re).max(list(&a.im, &b.im)).max(list(&a.d, &b.d)) / top
 }
 
-/// T4.
 #[test]
 fn algorithms_agree_on_the_coupling_sums() {
     for n in [1, 2, 3, 31, 33, 255, 257, 1000, 4096] {
@@ -205,7 +204,7 @@ fn stationary(frequencies: Frequencies, coupling: f64) -> f64 {
     mean
 }
 
-/// T6: order against coupling strength for quantiles of two distributions of frequencies.
+/// Order against coupling strength for quantiles of two distributions of frequencies.
 #[test]
 fn order_follows_kuramoto_theory() {
     for (frequencies, critical, table) in [

@@ -60,7 +60,7 @@ fn mean_of(values: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// T10: N(t) = N0 e^{-λt}, with variance N0 e^{-λt} (1 - e^{-λt}).
+/// N(t) = N0 e^{-λt}, with variance N0 e^{-λt} (1 - e^{-λt}).
 #[test]
 fn pure_decay_is_exponential() {
     let mut params = Params::population(0.05);
@@ -82,7 +82,7 @@ fn pure_decay_is_exponential() {
     assert!(worst < 4.0);
 }
 
-/// T10: without a barrier births and deaths balance at N* = (k + m) + (c k - (m - 1)) / (1 - e^{-λ}).
+/// Without a barrier births and deaths balance at N* = (k + m) + (c k - (m - 1)) / (1 - e^{-λ}).
 #[test]
 fn births_and_deaths_reach_the_predicted_balance() {
     let params = Params::population(0.05);
@@ -117,7 +117,7 @@ fn expected_population_change_matches_theory() {
     assert!((mean - expected).abs() < 4.0 * se);
 }
 
-/// T9 and T11: invariants after every generation.
+/// Invariants after every generation.
 fn check<T: Real>(sim: &CpuSim<T>, before: &State<T>, was: &Ledger, params: &Params) {
     let (state, host, events) = (sim.state(), sim.host(), &sim.host().events);
     let (now, p) = (&host.ledger, &params.population);
@@ -253,7 +253,6 @@ fn an_extinct_population_keeps_running() {
     }
 }
 
-/// T4.
 #[test]
 fn free_slots_between_nuclei_do_not_change_results() {
     let mut params = Params::default();
@@ -284,7 +283,7 @@ fn free_slots_between_nuclei_do_not_change_results() {
     }
 }
 
-/// T12: the same bits for any threads and batches, and after save, load and rewind.
+/// The same bits for any threads and batches, and after save, load and rewind.
 fn same_bits<T: Real>(params: &Params) {
     let what = format!("{:?} {:?} {:?}", params.task.source, params.phases.dynamics, params.coupling.method);
     let mut first = cpu::<T>(params, 3, 1);

@@ -64,7 +64,7 @@ fn cuda_tiny_steps_repeat_bit_for_bit() {
     }
 }
 
-/// E7: neither the buffers, nor the driver, nor the host hold more after a thousand steps with evaluations and samples.
+/// Neither the buffers, nor the driver, nor the host hold more after a thousand steps with evaluations and samples.
 #[test]
 fn cuda_a_thousand_steps_keep_memory() {
     let Some(gpu) = gpu_alone() else { return };
@@ -226,7 +226,7 @@ impl Training<'_> {
     }
 }
 
-/// 0x5E6F71: training in fp16 with the loss scale that is found is that of f32. With a scale of 1 gradients vanish where
+/// Training in fp16 with the loss scale that is found is that of f32. With a scale of 1 gradients vanish where
 /// the loss is a mean over many targets. On the text of Shakespeare, beside the reference data; held out is its last tenth.
 #[test]
 #[ignore = "takes half a minute and needs data/text/shakespeare.txt beside the reference data"]

@@ -30,7 +30,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 const STATES: [StateBuffer; 3] = StateBuffer::ALL;
 
-/// E6: two runs, and a run that is saved and continued, have the same bits; captured steps have those of single launches.
+/// Two runs, and a run that is saved and continued, have the same bits; captured steps have those of single launches.
 #[test]
 fn cuda_training_repeats_and_continues_bit_for_bit() {
     let Some(gpu) = gpu() else { return };

@@ -1,4 +1,4 @@
-//! E1: whole models against the NumPy reference, in f64 and f32.
+//! Whole models against the NumPy reference, in f64 and f32.
 
 use super::small::{self, HYPER, config};
 use crate::nn::golden_files::{error, expect, note};

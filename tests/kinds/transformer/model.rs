@@ -1,4 +1,4 @@
-//! The model against itself: E2, E3 and what masks, batches, caches and parts promise.
+//! The model against itself: gradients, learning by heart, and what masks, batches, caches and parts promise.
 
 use super::small::{self, HYPER, Text, config, gradients, gradients_with, trainer};
 use neuropil::{
@@ -35,7 +35,7 @@ fn off<R: Real>(got: &[R], want: &[R]) -> f64 {
     crate::nn::golden_files::error(&of(got), &of(want))
 }
 
-/// E2: every parameter's gradient is a finite difference, with dropout, of attention too, and padding.
+/// Every parameter's gradient is a finite difference, with dropout, of attention too, and padding.
 #[test]
 fn gradients_are_finite_differences() {
     for set in MODELS {
@@ -66,7 +66,7 @@ fn gradients_are_finite_differences() {
     }
 }
 
-/// E3: with both optimisers.
+/// Both optimisers reach a loss near 0 on one batch.
 #[test]
 fn a_batch_is_learned_by_heart() {
     let text = Text::new(4, 16, 37, 2);

@@ -88,7 +88,6 @@ fn params_of(golden: &Golden) -> Params {
     params
 }
 
-/// T7.
 #[test]
 fn generations_match_the_reference() {
     let Some(gpu) = gpu() else { return };
@@ -179,7 +178,7 @@ fn runs_match_the_cpu() {
     }
 }
 
-/// T5, and the maps: phases only.
+/// Trajectories of phases alone, and the maps.
 #[test]
 fn phases_match_the_cpu() {
     let Some(gpu) = gpu() else { return };
@@ -222,7 +221,6 @@ fn phases_match_the_cpu() {
     }
 }
 
-/// T12.
 #[test]
 fn results_do_not_depend_on_launches_or_batches() {
     let Some(gpu) = gpu() else { return };
@@ -338,7 +336,7 @@ fn probes_actions_and_parameters_match_the_cpu() {
     }
 }
 
-/// T10: births and deaths alone have the means they must have.
+/// Births and deaths alone have the means they must have.
 #[test]
 fn populations_find_their_balance() {
     let Some(gpu) = gpu() else { return };
@@ -355,7 +353,7 @@ fn populations_find_their_balance() {
     within("mean number of nuclei", (mean - 130.0).abs(), 3.0);
 }
 
-/// T11: a long run of 262,144 slots: no two nuclei share a slot, and the ledger holds.
+/// A long run of 262,144 slots: no two nuclei share a slot, and the ledger holds.
 #[test]
 fn a_large_population_stays_consistent() {
     let Some(gpu) = gpu() else { return };
@@ -400,7 +398,6 @@ fn memory_equals_the_prediction() {
     }
 }
 
-/// T9.
 #[test]
 fn generations_allocate_no_device_memory() {
     let Some(gpu) = gpu() else { return };
