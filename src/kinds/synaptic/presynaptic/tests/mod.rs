@@ -1,4 +1,4 @@
-//! The properties of section 1.11 of the specification, for the shipped model.
+//! Properties of the release model: conservation of vesicles, bounds, limits and equal forms.
 
 mod dynamics;
 mod forms;
