@@ -21,7 +21,8 @@ impl From<LengthError> for GpuError {
     }
 }
 
-/// Compares each buffer, given as (name, extents, length), with the product of its extents.
+/// Checks that the length of each buffer, given as (name, extents, length), equals the product of its extents. Returns an
+/// error for the first buffer with another length.
 pub fn check<const N: usize>(buffers: [(&'static str, &[usize], usize); N]) -> Result<(), LengthError> {
     for (what, extents, given) in buffers {
         let needed = extents.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent)).unwrap_or(usize::MAX);

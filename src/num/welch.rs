@@ -1,15 +1,15 @@
-//! Power spectra after Welch (1967), as *scipy.signal.welch* and *elephant.spectral.welch_psd* have them by default: Hann
-//! windows with 50 % overlap, the mean of each removed, one-sided density.
+//! Power spectra by Welch's method (1967), with the defaults of *scipy.signal.welch* and *elephant.spectral.welch_psd*:
+//! Hann windows with 50 % overlap, the mean of each segment removed, one-sided density.
 
 use std::f64::consts::TAU;
 
-/// A complex number.
+/// Real and imaginary part of a complex number.
 type Complex = (f64, f64);
 
 /// A power spectral density.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spectrum {
-    /// From 0 to half the sampling rate, Hz.
+    /// Frequencies from 0 to half the sampling rate, Hz.
     pub frequencies: Vec<f64>,
     /// Power per Hz.
     pub density: Vec<f64>,
@@ -19,8 +19,8 @@ pub struct Spectrum {
     pub segment: usize,
 }
 
-/// The spectrum of a sampled signal from segments of `segment` samples: a power of two, at most the length of the
-/// signal. `None` when the signal is shorter.
+/// Estimates the spectrum of a sampled signal from segments of `segment` samples. `None` if `segment` is less than 4,
+/// longer than the signal or not a power of two.
 pub fn welch(signal: &[f64], rate_hz: f64, segment: usize) -> Option<Spectrum> {
     if segment < 4 || !segment.is_power_of_two() || signal.len() < segment {
         return None;
@@ -35,14 +35,14 @@ pub fn welch(signal: &[f64], rate_hz: f64, segment: usize) -> Option<Spectrum> {
     Some(Spectrum { frequencies: frequencies(rate_hz, segment), density, n_segments, segment })
 }
 
-/// Power over time: the consecutive spectra averaged by [`welch`].
+/// Power over time: the spectra of consecutive segments, which [`welch`] averages into one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spectrogram {
-    /// From 0 to half the sampling rate, Hz.
+    /// Frequencies from 0 to half the sampling rate, Hz.
     pub frequencies: Vec<f64>,
     /// Power per Hz: one spectrum per column, column after column.
     pub density: Vec<f64>,
-    /// Time between the centres of consecutive columns, seconds; also the time of the first centre.
+    /// Time between the centres of consecutive columns, seconds.
     pub column_secs: f64,
     /// Number of segments averaged into a column.
     pub per_column: usize,
@@ -50,7 +50,8 @@ pub struct Spectrogram {
     pub segment: usize,
 }
 
-/// The spectra of overlapping segments, adjacent ones averaged until there are at most `most` columns.
+/// Computes the spectra of overlapping segments and averages adjacent ones, so that there are at most `most` columns. `None`
+/// under the same conditions as [`welch`].
 pub fn spectrogram(signal: &[f64], rate_hz: f64, segment: usize, most: usize) -> Option<Spectrogram> {
     if segment < 4 || !segment.is_power_of_two() || signal.len() < segment {
         return None;
@@ -85,7 +86,7 @@ fn periodograms(signal: &[f64], rate_hz: f64, segment: usize, mut take: impl FnM
         let mut bins: Vec<Complex> = part.iter().zip(&window).map(|(x, w)| ((x - mean) * w, 0.0)).collect();
         transform(&mut bins);
         for (i, (d, (re, im))) in density.iter_mut().zip(&bins).enumerate() {
-            // One-sided: doubled except at 0 and at half the sampling rate.
+            // A one-sided density is doubled except at 0 and at half the sampling rate.
             *d = (re * re + im * im) * scale * if i == 0 || i == last { 1.0 } else { 2.0 };
         }
         take(&density);
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Computed manually: a sine of amplitude 2 has power 2, all of it within two bins of its frequency.
+    /// Computed manually: a sine of amplitude 2 has power 2, and its spectrum has its peak within a bin of its frequency.
     #[test]
     fn a_sine_has_half_its_squared_amplitude() {
         let signal: Vec<f64> = (0..4096).map(|i| 5.0 + 2.0 * (TAU * 40.0 * f64::from(i) / 1000.0).sin()).collect();
@@ -152,7 +153,7 @@ mod tests {
         assert!(spectrum.density[0] < 1e-3, "the mean is taken off");
     }
 
-    /// A tone that jumps from 40 to 120 Hz half way; and the mean over columns is Welch's spectrum.
+    /// The loudest frequency follows a tone that jumps from 40 to 120 Hz. The mean over columns equals Welch's spectrum.
     #[test]
     fn a_tone_is_found_where_it_sounds() {
         let tone = |i: i32| if i < 4096 { 40.0 } else { 120.0 };
@@ -175,7 +176,7 @@ mod tests {
         assert!((few.column_secs - 7.0 * 0.128).abs() < 1e-12);
     }
 
-    /// Computed manually: independent counts of variance 1 at 1 kHz have a one-sided density of 2/1000 per Hz.
+    /// Computed manually: independent samples of variance 1 at 1 kHz have a one-sided density of 2/1000 per Hz.
     #[test]
     fn white_noise_is_flat() {
         let mut state = 1_u64;

@@ -7,22 +7,22 @@ use std::sync::Arc;
 /// The selected elements.
 #[derive(Clone, Default, PartialEq)]
 pub struct Selection {
-    /// The set of the elements; empty before the first selection.
+    /// Name of the set of the elements; empty if nothing was selected yet or the selection was cleared.
     pub set: &'static str,
-    /// Sorted, without duplicates.
+    /// Indices of the selected elements, sorted, without duplicates.
     pub elements: Arc<Vec<u32>>,
     /// The element under the pointer in some view.
     pub hovered: Option<u32>,
     /// Counts up with every change of `set` or `elements`, not of `hovered`.
     pub generation: u64,
-    /// Ids of the individuals in the selected slots, in the order of `elements`; empty until they are known, and where
-    /// elements are no slots.
+    /// Ids of the individuals in the selected slots, in the order of `elements`; empty until they are known, and if the
+    /// elements are not slots.
     pub individuals: Arc<Vec<u64>>,
-    /// Individuals that ended since they were selected.
+    /// Number of individuals that have ended since they were selected.
     pub n_ended: usize,
     /// The step that the views show.
     pub now: u64,
-    /// The step that they showed when the elements were selected.
+    /// The step that the views showed when the elements were selected.
     pub seen: u64,
     /// The path between two elements that is shown.
     pub path: Option<Arc<ElementPath>>,
@@ -44,8 +44,8 @@ impl Selection {
         self.generation += 1;
     }
 
-    /// Follows the individuals of a set of slots: at first those that were in the selected slots when they were selected,
-    /// later those that are still alive.
+    /// Deselects slots whose individual has ended. The first call after a selection also finds the ids of the individuals that
+    /// have been in the slots since they were selected.
     pub fn identify(&mut self, set: &str, now: &Individuals) {
         if self.set != set || self.elements.is_empty() {
             return;
@@ -67,26 +67,26 @@ impl Selection {
         }
     }
 
-    /// The run started again or jumped: the selected slots have other individuals.
+    /// Forgets the individuals of the selected slots, because they have others after a restart or a jump of the run.
     pub fn forget_individuals(&mut self) {
         (self.individuals, self.seen) = (Arc::default(), self.now);
     }
 
-    /// Selects nothing, of no set.
+    /// Removes all elements and the set from the selection.
     pub fn clear(&mut self) {
         self.hovered = None;
         self.put("", Arc::default());
     }
 
-    /// Replaces the selection by the result of a job that started at this [`Selection::generation`]; ignored if the
-    /// selection has changed since.
+    /// Replaces the selection by the result of a job that started at the [`Selection::generation`] `started_at`. Has no effect
+    /// if the selection has changed since.
     pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, started_at: u64) {
         if self.generation == started_at {
             self.replace(set, elements);
         }
     }
 
-    /// Replaces the selection by shared elements, already sorted and unique.
+    /// Replaces the selection by shared elements; copies them only if they are not sorted and unique.
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {
             if self.set != set || self.elements != elements {
@@ -137,7 +137,7 @@ impl Selection {
         self.replace(set, elements);
     }
 
-    /// The selected elements of a set; empty when the selection is of another set.
+    /// The selected elements of a set; empty if the selection is of another set.
     pub fn of(&self, set: &str) -> &[u32] {
         if self.set == set { &self.elements } else { &[] }
     }
@@ -159,7 +159,7 @@ impl Selection {
         self.of(set).binary_search(&element).is_ok()
     }
 
-    /// The hovered element, if it is of this set.
+    /// The hovered element, if the selection is of this set or of none.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
     }
@@ -174,7 +174,7 @@ mod tests {
     fn individuals_are_followed_and_not_their_slots() {
         let mut selection = Selection { now: 10, ..Selection::default() };
         selection.replace("nuclei", vec![0, 1, 2, 3]);
-        // Slot 1 became free before the ids arrived, and slot 3 has another individual since.
+        // Slot 1 became free before the ids arrived, and slot 3 has another individual since step 11.
         let mut now = Individuals { ids: vec![4, FREE_SLOT, 6, 9], born: vec![0, 0, 10, 11] };
         selection.identify("nuclei", &now);
         assert_eq!((selection.of("nuclei"), &selection.individuals[..]), (&[0, 2][..], &[4, 6][..]));

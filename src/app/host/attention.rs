@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Longer tasks request attention when they end.
+/// Duration above which a task requests attention when it ends.
 pub const LONG: Duration = Duration::from_secs(30);
 
 /// A task the user may wait for.
@@ -17,12 +17,13 @@ pub enum LongTask {
     Replay,
 }
 
-/// Start time of the current long task, and its last kind.
+/// Start time of an uninterrupted sequence of tasks, and the latest task; `None` without a task.
 #[derive(Default)]
 pub struct Attention(Option<(Instant, LongTask)>);
 
 impl Attention {
-    /// Called once per frame; returns a long task that has just ended.
+    /// Returns the last task of a sequence that has just ended, if the sequence took longer than [`LONG`]. Each frame calls this
+    /// once with the current task.
     pub fn ended(&mut self, busy_with: Option<LongTask>, now: Instant) -> Option<LongTask> {
         if let Some(task) = busy_with {
             self.0 = Some((self.0.map_or(now, |(since, _)| since), task));
@@ -41,7 +42,7 @@ pub fn notify_desktop(what: String) {
             tracing::debug!("no desktop notification: {e}");
         }
     };
-    // On a thread: the desktop may be slow to answer.
+    // The request runs on its own thread, because the desktop may be slow to answer.
     if let Err(e) = std::thread::Builder::new().name("notice".to_owned()).spawn(show) {
         tracing::debug!("no thread for a desktop notification: {e}");
     }

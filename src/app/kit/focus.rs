@@ -64,7 +64,7 @@ pub fn is_out_of_reach(ui: &Ui, row: Rect) -> bool {
     let (asked, operated) = ctx.data(|d| d.get_temp::<(u64, u64)>(id)).unwrap_or_default();
     let operated = match asked == pass {
         true => operated,
-        // If the row was not drawn in the previous pass, its state is unknown.
+        // If no row was checked in the previous pass, its input is unknown, and this pass counts as one with input.
         false if asked + 1 != pass || is_operated(ctx) => pass,
         false => operated,
     };
@@ -72,7 +72,8 @@ pub fn is_out_of_reach(ui: &Ui, row: Rect) -> bool {
     pass > operated + SETTLING
 }
 
-/// Whether a key, a button, an open menu or a screen reader may need an invisible row.
+/// Whether this pass has input that may reach an invisible row: a key, a pointer button, keyboard focus, an open menu or a
+/// screen reader.
 fn is_operated(ctx: &egui::Context) -> bool {
     let is_input = |event: &Event| matches!(event, Event::Key { .. } | Event::AccessKitActionRequest(_));
     let has_input =

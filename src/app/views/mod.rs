@@ -1,4 +1,4 @@
-//! The views: one folder or file each, one list of them ([`registry`]).
+//! The views. Each has its own folder or file, and [`registry`] lists them.
 
 pub mod api;
 pub mod registry;

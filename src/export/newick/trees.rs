@@ -5,7 +5,7 @@ use crate::sim::LifeEvent;
 /// Lineage read from a tree file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trees {
-    /// Births and deaths by step; an individual's id is its position in that order.
+    /// Births and deaths by step. An individual's id is the position of its birth among the births.
     pub events: Vec<LifeEvent>,
     /// Last step of the lineage.
     pub last: u64,
@@ -13,7 +13,7 @@ pub struct Trees {
     pub scale: f64,
 }
 
-/// Counts of [`Trees`].
+/// Numbers of individuals and births in [`Trees`], and its first and last step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
     /// Number of individuals.

@@ -11,7 +11,7 @@ use crate::{
     sim::{FREE_SLOT, SimError, Snapshot, snapshot::misfit},
 };
 
-/// Checks that a saved state has the same numbers of layers and experts.
+/// Checks that a saved state has as many layers and experts as `config`; otherwise returns an error that names both sizes.
 pub fn check_sizes(config: &Config, from: &Snapshot) -> Result<(), SimError> {
     let sizes = [config.layers, config.experts];
     match from.get("experts/id").filter(|section| section.shape != sizes.map(|n| n as u64)) {
@@ -66,8 +66,8 @@ impl SynapticSim {
         Ok(state)
     }
 
-    /// Loads router states, ids, events and scores of a state whose weights are not in the backend yet. An error leaves the
-    /// simulation unchanged.
+    /// Loads router states, ids, events and scores of a state whose weights are not in the backend yet. An inconsistent state
+    /// leaves the simulation unchanged; an error of the device may leave it partly loaded.
     pub(super) fn load_experts(&mut self, from: &Snapshot, step: u64, weights: &[f32]) -> Result<(), SimError> {
         let sizes = [self.config.layers, self.config.experts];
         let ids = SavedIdentities {

@@ -8,11 +8,11 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Schedule that the loader prepares concurrently with the simulation.
+/// Schedule for the engine: commands with their steps. The loading job writes it after it has built the simulation.
 pub(super) type SharedSchedule = Arc<Mutex<Vec<(u64, Scheduled)>>>;
 
 impl Live {
-    /// Why the shown run cannot be repeated with its edits.
+    /// Returns the reason why the shown run cannot be rerun with its edits; `None` if it can.
     pub fn why_not_rerun(&self) -> Option<&'static str> {
         match &self.playback {
             None => Some("No finished run is shown"),
@@ -39,7 +39,9 @@ impl Live {
     }
 }
 
-/// The commands of a log for the engine. Input data are read now.
+/// Converts a run's log to commands of the engine with their steps, and reads their input data.
+///
+/// Fails if data cannot be read or the run was rewound.
 fn schedule(
     project: &Project,
     log: &[(u64, LoggedCommand)],

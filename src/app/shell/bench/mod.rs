@@ -1,5 +1,5 @@
 //! `neuropil bench window`: the UI-thread time per frame of the whole window, without painting, while a fake simulation
-//! sends spikes at a fixed rate through the real engine; and what the window costs running projects.
+//! sends spikes at a fixed rate through the real engine; and the cost of the window for running projects.
 
 mod load;
 pub mod projects;
@@ -20,7 +20,7 @@ use std::{
 
 /// Spikes per second of wall time.
 pub const RATES: [f64; 2] = [1e6, 30e6];
-/// A display of 60 frames per second.
+/// Time per frame of a display with 60 frames per second.
 const FRAME: Duration = Duration::from_micros(16_667);
 /// UI-thread time a frame may take, ms.
 const BUDGET_MS: f64 = 8.0;
@@ -31,20 +31,20 @@ const SIZE: egui::Vec2 = egui::vec2(1440.0, 900.0);
 /// The result at one rate.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct WindowRow {
-    /// Spikes per second sent.
+    /// Spikes sent per second of wall time.
     pub spikes_per_s: f64,
     pub frames: usize,
-    /// UI-thread time per frame, ms: update, layout and tessellation.
+    /// Median UI-thread time per frame, ms: update, layout and tessellation.
     pub ui_median_ms: f64,
     /// 99th percentile of the UI time per frame, ms.
     pub ui_p99_ms: f64,
-    /// 99th percentiles of its parts, ms: update, layout, tessellation.
+    /// 99th percentiles of the parts of the UI-thread time per frame, ms: update, layout, tessellation.
     pub parts_p99_ms: [f64; 3],
     /// Frames over the budget of [`BUDGET_MS`].
     pub over_budget: usize,
     /// Spikes that arrived in the window per second.
     pub received_per_s: f64,
-    /// Spikes the window did not take in time.
+    /// Spikes lost because the window or its indexer lagged.
     pub lost: u64,
     /// Simulated seconds whose density is kept.
     pub density_s: f64,
@@ -52,7 +52,7 @@ pub struct WindowRow {
     pub single_s: f64,
 }
 
-/// Measures for this many seconds at each rate.
+/// Measures for `secs` seconds at each rate. Fails if the app cannot be created or `secs` is too short for a frame.
 pub fn run(secs: f64) -> Result<Vec<WindowRow>, String> {
     RATES.iter().map(|rate| measure(*rate, Duration::from_secs_f64(secs))).collect()
 }
@@ -133,7 +133,7 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     })
 }
 
-/// A quantile of sorted numbers; of none NaN.
+/// A quantile of sorted numbers; NaN without numbers.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get(((sorted.len() as f64 * q) as usize).min(last)).copied().unwrap_or(f64::NAN)
@@ -144,7 +144,7 @@ fn spikes(time: &Time) -> u64 {
     time.past.trains().map(|(_, train)| train.history.sequence()).sum()
 }
 
-/// One frame: update, layout and tessellation, ms each.
+/// Runs one frame. Returns the times of update, layout and tessellation, ms.
 fn draw(ctx: &egui::Context, app: &mut impl eframe::App, frame: &mut eframe::Frame, begin: Instant) -> [f64; 3] {
     let input = egui::RawInput {
         screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),

@@ -21,7 +21,7 @@ struct Cells {
     shares: Vec<f32>,
 }
 
-/// The key of an image: states, times, values, size and theme.
+/// The key of an image: generation of the states, range of times, range of values, logarithmic scale, size, dark theme.
 type HeatBandsKey = (u64, [u64; 2], [u32; 2], bool, [usize; 2], bool);
 
 /// The texture, and the share at the top of the colour scale.
@@ -71,7 +71,7 @@ impl HeatMapImage {
     }
 }
 
-/// Each column is the mean of the states in it, or the nearest state. Columns in gaps are empty.
+/// Computes the cells: each column is the mean of the states in it, or the nearest state. Columns in gaps are empty.
 fn cells_of(history: &Thinned<State>, seen: Range<usize>, chart: &Chart<'_>, [width, height]: [usize; 2]) -> Cells {
     let mut shares = vec![0.0_f32; width * height];
     let mut n = vec![0_u32; width];
@@ -103,7 +103,8 @@ fn cells_of(history: &Thinned<State>, seen: Range<usize>, chart: &Chart<'_>, [wi
 }
 
 impl Cells {
-    /// The upper quartile over columns of the fullest bin, so that a few narrow distributions do not dim the rest.
+    /// The upper quartile, over columns, of the share of the fullest bin. A maximum would let a few narrow distributions
+    /// darken all other columns.
     fn full(&self) -> f32 {
         let fullest = |column: &[f32]| column.iter().copied().fold(0.0, f32::max);
         let mut all: Vec<f32> =

@@ -5,7 +5,7 @@ use crate::{
     project::{ParamHistory, Project},
 };
 
-/// A parameter and its values in each run; empty where a run has none of that name.
+/// Path of a parameter and its value in each run; the text of a run without this parameter is empty.
 pub type Difference = (String, Vec<String>);
 
 /// Differences among the parameters in effect during runs; an unreadable run is `None`.
@@ -61,7 +61,7 @@ mod tests {
         let mut other = of(&[]);
         other.model = crate::kinds::Model::by_name("nuclei").expect("a kind");
         assert_eq!(differences(&[Some(&a), Some(&run(&other, &[]))]).len(), 1, "the kind");
-        // Edits while it ran.
+        // An edit during a run appears with its time.
         let edit = projects[0].model.params().changes_since(projects[1].model.params()).remove(0);
         let edited = run(&projects[1], &[(500, LoggedCommand::Set(edit))]);
         let all = differences(&[Some(&a), Some(&edited)]);

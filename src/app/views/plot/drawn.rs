@@ -11,12 +11,12 @@ pub struct DrawnCurves(Vec<Vec<Column>>);
 struct Column {
     x: f32,
     y: Rangef,
-    /// The curve is interrupted before it.
+    /// Whether the curve is interrupted before this column.
     gap: bool,
 }
 
 impl DrawnCurves {
-    /// Adds a curve.
+    /// Adds the curve of `extents`; `x` and `y` convert columns and values to points.
     pub fn add(&mut self, extents: &[Extent], x: impl Fn(f32) -> f32, y: impl Fn(f32) -> f32) {
         let column = |e: &Extent| {
             let (a, b) = (y(e.min), y(e.max));
@@ -25,19 +25,20 @@ impl DrawnCurves {
         self.0.push(extents.iter().map(column).collect());
     }
 
-    /// The height of an area that curves run through, at least a point each, added up over the curves; 0 where it is free.
+    /// Sum over the curves of the height that each covers in an area, points. A curve that crosses the area covers at least 1,
+    /// a curve outside it 0.
     pub fn covered(&self, area: Rect) -> f32 {
         let height = |curve: &Vec<Column>| {
             let range = range_within(curve, area.x_range());
             let inside = range.max.min(area.bottom()) - range.min.max(area.top());
-            // A flat part of a curve has no height, but a line.
+            // A horizontal curve has a range of height 0, but its line is visible.
             if inside < 0.0 { 0.0 } else { inside.max(1.0) }
         };
         self.0.iter().map(height).sum()
     }
 }
 
-/// The range of a curve between two x, with the lines that cross these.
+/// The y range of a curve within an x range, including the line segments that cross its ends.
 fn range_within(curve: &[Column], x: Rangef) -> Rangef {
     let (from, to) = (curve.partition_point(|c| c.x < x.min), curve.partition_point(|c| c.x <= x.max));
     let inside = curve[from..to].iter().map(|c| c.y);
@@ -74,7 +75,7 @@ mod tests {
         let mut drawn = DrawnCurves::default();
         let area = |left: f32, top: f32| Rect::from_min_max(pos2(left, top), pos2(left + 10.0, top + 10.0));
         assert_eq!(drawn.covered(area(0.0, 0.0)), 0.0);
-        // From (0, 100) straight to (100, 0), then nothing up to a lone sample at (200, 50).
+        // The curve is a straight line from (0, 100) to (100, 0), a gap, and a single sample at (200, 50).
         let curve = [extent(0.0, 100.0, 100.0, true), extent(100.0, 0.0, 0.0, false), extent(200.0, 48.0, 52.0, true)];
         drawn.add(&curve, |column| column, |y| y);
         assert!((drawn.covered(area(45.0, 45.0)) - 10.0).abs() < 1e-3);

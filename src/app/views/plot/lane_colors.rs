@@ -7,14 +7,15 @@ use crate::{
 };
 use egui::Color32;
 
-/// The column whose labels most lanes are named after, and its set.
+/// Finds the first column whose labels include more than half of the lane names, and its set.
 pub fn column_of<'a>(schema: &'a SimSchema, names: &[String]) -> Option<(&'a ElementSet, &'a Column)> {
     let columns = schema.sets.iter().flat_map(|s| s.columns.iter().map(|c| (&**s, c)));
     let fits = |c: &Column| names.iter().filter(|n| c.labels.contains(n)).count() * 2 > names.len();
     columns.into_iter().find(|(_, c)| fits(c))
 }
 
-/// Lanes named after the categories of a column have their colours; others cycle through the categorical colours.
+/// One colour per lane. If [`column_of`] finds a column, lanes named after its categories have their colours and other lanes
+/// the text colour; otherwise lanes cycle through the categorical colours. A single lane has the text colour.
 pub fn lane_colors(schema: &SimSchema, names: &[String], tokens: &Tokens) -> Vec<Color32> {
     if names.len() <= 1 {
         return vec![tokens.text; 1];

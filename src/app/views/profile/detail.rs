@@ -75,7 +75,7 @@ fn title_ui(ui: &mut Ui, text: &str, ctx: &ViewCtx<'_>) {
     ui.label(RichText::new(text).small().strong().color(ctx.tokens.text));
 }
 
-/// Launches by duration, in the measured buckets.
+/// Draws the histogram of launch durations, with one bar per bucket of [`Timing::spread`].
 fn histogram_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     title_ui(ui, "Launches by duration", ctx);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 98.0), Sense::hover());
@@ -85,7 +85,7 @@ fn histogram_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     let plot = Rect::from_min_max(rect.min + Vec2::new(6.0, 18.0), rect.max - Vec2::new(6.0, 16.0));
     let buckets: Vec<(u64, u64, u32)> = timing.spread.buckets().collect();
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return };
-    // Buckets have equal width on a logarithmic axis.
+    // The axis is logarithmic, because the widths of buckets double from octave to octave.
     let (low, high) = ((first.0.max(1) as f64).ln(), (last.1.max(2) as f64).ln());
     let (low, high) = if high - low < 1.0 { (low - 0.5, high + 0.5) } else { (low, high) };
     let x = |nanos: f64| plot.left() + ((nanos.max(1.0).ln() - low) / (high - low)) as f32 * plot.width();

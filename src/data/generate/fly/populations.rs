@@ -1,28 +1,28 @@
 //! The populations of the synthetic fly: sizes, regions, signs and targets. Numbers follow the classes of FlyWire
-//! v783 (Schlegel et al. 2024); the split of unnamed central neurons into regions and all links are our own. The tables
-//! are `assets/fly/populations.csv` and `assets/fly/links.csv`.
+//! v783 (Schlegel et al. 2024); the split of unnamed central neurons into regions and all links are assumptions of this
+//! model. The tables are `assets/fly/populations.csv` and `assets/fly/links.csv`.
 
 use super::anatomy::Region;
 use serde::{Deserialize, de::DeserializeOwned};
 use std::sync::LazyLock;
 
-/// One population; two mirrored groups, or one in the middle.
+/// A population of neurons: two mirrored groups, or one group at the midline.
 #[derive(Debug)]
 pub struct Population {
     /// Identifier in links; also its index in [`all`].
     pub id: P,
     pub super_class: String,
     pub class: String,
-    /// Cell types with their numbers of neurons; the last takes the rest.
+    /// Cell types with their numbers of neurons per group. The last type has a count of 0 and contains the remaining neurons.
     pub cell_types: Vec<(String, u32)>,
-    /// Neurons, both sides together.
+    /// Number of neurons on both sides.
     pub count: u32,
     pub region: Region,
     /// Fraction of inhibitory neurons.
     pub inhibitory: f32,
-    /// Out-degree relative to the others.
+    /// Out-degree relative to the other populations.
     pub out_degree: f32,
-    /// Targets of their connections; empty for none.
+    /// Targets of the population's connections; empty if it has no outgoing connections.
     pub links: Vec<Link>,
 }
 
@@ -32,9 +32,10 @@ pub struct Link {
     pub to: P,
     /// Share, relative to the population's other links.
     pub share: f32,
-    /// Fraction that crosses to the other side.
+    /// Fraction of the connections that cross to the other side.
     pub crossed: f32,
-    /// Distance from the corresponding position of the map, as a fraction of it; 1 is anywhere.
+    /// Largest distance of a target neuron from the corresponding position on the map of the target group, as a fraction of
+    /// the map; 1: any position. Neurons that run out of near targets draw from a larger distance.
     pub spread: f32,
     /// Synapses per connection, smallest and largest, instead of the usual heavy-tailed number.
     pub strong: Option<(u32, u32)>,
@@ -96,7 +97,7 @@ struct PopulationRow {
     id: P,
     super_class: String,
     class: String,
-    /// Names and numbers of neurons: `R7:800;R8:800;R1-6`.
+    /// Cell types with their numbers of neurons per group: `R7:800;R8:800;R1-6`.
     cell_types: String,
     count: u32,
     region: Region,
@@ -155,7 +156,7 @@ fn cell_type(text: &str) -> Result<(String, u32), String> {
     Ok((name.to_owned(), count))
 }
 
-/// Rows of a table with their lines.
+/// Parses a CSV table. Returns each row with its line number.
 fn rows<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<(u64, T)>, String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows = reader.deserialize().enumerate().map(|(i, row)| Ok((i as u64 + 2, row?)));

@@ -18,7 +18,7 @@ use egui::{
 };
 use std::sync::Arc;
 
-/// Categories listed per column at most.
+/// Maximum number of categories listed per column.
 const MAX_LABELS: usize = 200;
 
 /// Data that queries are completed and checked with.
@@ -26,7 +26,7 @@ pub(super) struct QuerySource<'a> {
     pub schema: &'a SimSchema,
     pub features: &'a KindFeatures,
     pub selection: &'a Selection,
-    /// The set that the query is over; empty for the first.
+    /// Name of the element set that the query selects from; empty for the first set.
     pub over: &'a str,
 }
 
@@ -35,7 +35,8 @@ impl QuerySource<'_> {
         if self.over.is_empty() { self.schema.sets.first() } else { self.schema.set(self.over) }
     }
 
-    /// Why a query is invalid. Queries over connections are only parsed: they take too long for the window.
+    /// Returns an error if a query is invalid. Queries over connections are only parsed: selecting their
+    /// elements takes too long for the window.
     fn check(&self, text: &str) -> Result<(), String> {
         let parsed = query::parse(text).map_err(|e| e.of(text))?;
         let is_slow = ["downstream", "upstream"].iter().any(|word| text.contains(word));
@@ -67,7 +68,7 @@ fn draft_id(name: &str) -> Id {
     Id::unique(("query draft", name))
 }
 
-/// Why the text in the field of this name is invalid.
+/// The reason why the text in the field called `name` is invalid; `None` if it is valid.
 pub(super) fn problem(ctx: &egui::Context, name: &str) -> Option<String> {
     ctx.data(|d| d.get_temp::<Draft>(draft_id(name)))?.problem
 }
@@ -92,7 +93,7 @@ pub fn missing(params: &dyn Params, group: usize, item: usize) -> Option<String>
     Some(format!("Choose a {} first", spec.label().to_lowercase()))
 }
 
-/// Adds an item to a list group. One that is not complete begins disabled.
+/// Adds an item to a list group. An incomplete item is disabled.
 pub fn add_item(params: &mut dyn Params, group: usize) {
     let item = params.len(group as u8);
     params.push(group as u8);
@@ -114,7 +115,7 @@ pub fn set_value(params: &mut dyn Params, change: &Change) {
     }
 }
 
-/// The field and the picker. Returns the new query when a valid one was entered or picked.
+/// Draws the field and the picker. Returns the new query if a valid one was entered or picked.
 pub(super) fn ui(ui: &mut Ui, rows: &Rows<'_>, name: &str, now: &str) -> Option<Value> {
     let source = rows.queries?;
     let over = crate::params::path::find(rows.params, name).map(|(id, _)| {
@@ -207,7 +208,7 @@ fn accept(ui: &Ui, id: Id, text: &mut String, completion: &Completion) {
     ui.memory_mut(|m| m.request_focus(id));
 }
 
-/// The selection, all elements, named groups and categories.
+/// Draws a menu of targets: the selection, all elements, named groups and categories. Returns the query of a picked one.
 fn picker_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str) -> Option<String> {
     let button = widgets::icon_button(ui, icons::CROSSHAIR, &format!("Choose {name}"));
     let mut picked = None;
