@@ -44,6 +44,8 @@ pub struct Spectrogram {
     pub density: Vec<f64>,
     /// Time between the centres of consecutive columns, seconds.
     pub column_secs: f64,
+    /// Time from the first sample to the centre of the first column, seconds.
+    pub first_secs: f64,
     /// Number of segments averaged into a column.
     pub per_column: usize,
     /// Samples per segment: a power of two.
@@ -68,7 +70,16 @@ pub fn spectrogram(signal: &[f64], rate_hz: f64, segment: usize, most: usize) ->
         at += 1;
     });
     let column_secs = (per_column * segment / 2) as f64 / rate_hz;
-    Some(Spectrogram { frequencies: frequencies(rate_hz, segment), density, column_secs, per_column, segment })
+    // A column covers `per_column` segments, each half a segment after the one before.
+    let first_secs = ((per_column + 1) * segment) as f64 / 4.0 / rate_hz;
+    Some(Spectrogram {
+        frequencies: frequencies(rate_hz, segment),
+        density,
+        column_secs,
+        first_secs,
+        per_column,
+        segment,
+    })
 }
 
 fn frequencies(rate_hz: f64, segment: usize) -> Vec<f64> {
@@ -174,6 +185,7 @@ mod tests {
         let few = spectrogram(&signal, 1000.0, 256, 10).unwrap();
         assert_eq!((few.density.len() / height, few.per_column), (9, 7));
         assert!((few.column_secs - 7.0 * 0.128).abs() < 1e-12);
+        assert_eq!((all.first_secs, few.first_secs), (0.128, 0.512), "centres of samples 0 to 256, and 0 to 1024");
     }
 
     /// Computed manually: independent samples of variance 1 at 1 kHz have a one-sided density of 2/1000 per Hz.

@@ -49,7 +49,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));
     inside.set_clip_rect(area.intersect(ui.clip_rect()));
     heat.paint(&inside, &places, picture, key, None, ctx.tokens);
-    let from = stats.from_secs;
+    let from = stats.from_secs + spectrogram.first_secs - spectrogram.column_secs / 2.0;
     let to = from + spectrogram.column_secs * heat.columns.len() as f64;
     let unit = kit::TimeUnit::of(crate::sim::TimeBase::seconds(0.0), to, to - from);
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
