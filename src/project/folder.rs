@@ -21,6 +21,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// A project with warnings about its file, or why the file cannot be read.
+type ReadProject = Result<(Project, Vec<file::Warning>), ReadError>;
+
 /// Maximum size of manifest and command log, bytes.
 const MAX_TEXT: u64 = 1 << 28;
 /// Maximum size of a stream's record, bytes.
@@ -233,10 +236,7 @@ impl RunFolder {
         Ok((project, warnings.iter().map(|warning| format!("{PROJECT}, {warning}")).collect()))
     }
 
-    fn read_project(
-        &self,
-        read_bytes: fn(&[u8]) -> Result<(Project, Vec<file::Warning>), ReadError>,
-    ) -> Result<(Project, Vec<file::Warning>), ReadError> {
+    fn read_project(&self, read_bytes: fn(&[u8]) -> ReadProject) -> ReadProject {
         let path = self.path.join(PROJECT);
         let mut bytes = vec![];
         let read = run_file::open_regular(&path).and_then(|f| f.take(MAX_TEXT).read_to_end(&mut bytes));

@@ -61,7 +61,11 @@ fn a_wrong_argument_of_a_probe_is_refused_before_there_is_a_run_folder() {
         builder: Some(Arc::new(build)),
         ..Start::default()
     });
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    let is_ready = |w: &crate::support::window::Window| {
+        let live = &w.state().session().live;
+        live.is_loaded() && !live.is_load_pending()
+    };
+    until(&mut w, "it is loaded", is_ready);
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Record);
     until(&mut w, "it is refused", |w| w.state().messages().iter().any(|m| m.starts_with("Could not record")));

@@ -332,6 +332,11 @@ impl Live {
         self.sent.is_some() || self.playback.is_some()
     }
 
+    /// Whether a simulation was sent to the engine that has not answered with its schema.
+    pub const fn is_load_pending(&self) -> bool {
+        self.n_loads_pending > 0
+    }
+
     /// Measured speed: `7.8×` real time, or `232 generations/s` for kinds that count.
     pub fn speed_text(&self) -> Option<String> {
         match !self.clock.base.is_count() {

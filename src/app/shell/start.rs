@@ -195,7 +195,7 @@ fn host(cc: &eframe::CreationContext<'_>, start: &Start, devices: Arc<device::De
     let jobs = jobs::Jobs::new(cc.egui_ctx.clone());
     let (outbox, wake) = (jobs.outbox(), cc.egui_ctx.clone());
     let changed = move |path, found: Box<Project>| {
-        let done: Done = Box::new(|app| documents::file_changed(&mut app.document, &mut app.overlays, path, *found));
+        let done: Done = Box::new(|app| documents::file_changed(&app.document, &mut app.overlays, path, *found));
         outbox.try_send(done).ok();
         wake.request_repaint();
     };

@@ -212,7 +212,7 @@ impl<T: Real> ActiveStimuli<T> {
                 self.currents.resize(n, T::ZERO);
                 for lane in lanes.iter() {
                     let current = &mut self.currents[*lane as usize];
-                    *current = *current + T::of(*current_mv);
+                    *current += T::of(*current_mv);
                 }
             }
             PlanAction::Weights { lanes, gain } => self.add_gain(lanes, *gain, n),

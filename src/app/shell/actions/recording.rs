@@ -79,6 +79,10 @@ pub fn toggle_recording(parts: &mut ActionParts<'_>) {
 /// Prepares a run folder on a thread. With `keeps_only`, it holds the data of the safety recording and the last state.
 pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Result<(), String> {
     let session = &parts.document.session;
+    if session.live.is_load_pending() {
+        // Taps are checked against the schema, which is that of the former simulation.
+        return Err("the simulation is not loaded yet: record again in a moment".to_owned());
+    }
     let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
     // The log changes parameters only; other properties of a recording are the present ones.
     let now = session.project.clone();

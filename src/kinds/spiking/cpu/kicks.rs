@@ -96,7 +96,7 @@ fn merge<T: Real>(kicks: &mut Vec<(u32, T)>) {
     kicks.dedup_by(|later, kept| {
         let same = later.0 == kept.0;
         if same {
-            kept.1 = kept.1 + later.1;
+            kept.1 += later.1;
         }
         same
     });

@@ -193,7 +193,7 @@ impl<T: Real> NeuronStore<T> {
         for i in 0..self.neurons.len() {
             let current = self.current(i);
             self.neurons[i].anchor_at(completed, current, constants);
-            self.neurons[i].u = self.neurons[i].u + shift;
+            self.neurons[i].u += shift;
         }
     }
 
