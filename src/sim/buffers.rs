@@ -161,11 +161,12 @@ impl<T: Copy + Default> Storage<Host> for Vec<T> {
 
 /// Buffer with a section in checkpoints.
 pub trait StateBuffer {
-    /// Adds the contents as a section: a device buffer by one copy; a host buffer is moved out and left empty.
+    /// Adds the contents as a section: a device buffer by one copy; a host buffer is moved out and left empty. Fails if the
+    /// device fails.
     fn save(&mut self, name: &str, shape: Shape, to: &mut Snapshot) -> Result<(), SimError>;
     /// Fails unless the snapshot has a section of this shape and a convertible element type.
     fn check(&self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
-    /// Replaces the contents by the section.
+    /// Replaces the contents by the section. Fails as [`StateBuffer::check`] does, or if the device fails.
     fn load(&mut self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
 }
 

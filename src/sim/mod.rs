@@ -136,8 +136,8 @@ pub trait Simulation: Send {
     fn generation(&self) -> u64 {
         0
     }
-    /// Element sets that fields, spikes and tables are over. A set that changes during the run is replaced as a whole;
-    /// ids are never reused.
+    /// Element sets to which fields, spikes and tables refer. A set that changes during the run is replaced as a whole; ids are
+    /// never reused.
     fn sets(&self) -> &[Arc<ElementSet>];
     /// Individuals in the slots of a set at the present step; `None` if the elements are not slots. Costs nothing
     /// unless called.
@@ -184,8 +184,8 @@ pub trait Simulation: Send {
     }
     /// Adds one reading per tap: histories since the last call, and current states.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
-    /// Copies everything needed to continue bit for bit, except parameters, to host memory: one copy of
-    /// [`Simulation::snapshot_bytes`]. The section `step` is the step of the clock. Does not change the simulation.
+    /// Copies everything needed to continue bit for bit, except parameters, to host memory; the copy has
+    /// [`Simulation::snapshot_bytes`] bytes. The section `step` is the step of the clock. Does not change the simulation.
     fn save(&mut self) -> Result<Snapshot, SimError>;
     /// Restores a snapshot. Sections are found by name and shape; floating-point values of another precision are
     /// rounded. An `Err` leaves the simulation unchanged.
@@ -231,7 +231,7 @@ pub trait Simulation: Send {
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
-    /// Registers, shared memory and occupancy of its kernels; none on the CPU.
+    /// Registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }

@@ -185,7 +185,7 @@ pub struct Frame {
     /// Set by the caller of `sample`: fields may be those of the previous reading, so that the device does not wait for
     /// the copy. Not used for recordings.
     pub may_lag: bool,
-    /// Set by the caller of `sample`: approximate maximum number of bytes of a log, the newest; `None`, as in
+    /// Set by the caller of `sample`: approximate maximum number of bytes that are read from the end of a log; `None`, as in
     /// recordings: the whole log.
     pub text_limit: Option<usize>,
     /// Individuals of the slot sets at this step, if the engine was asked for them.
@@ -218,7 +218,7 @@ impl Frame {
         }
     }
 
-    /// Reading of a key, or of a probe without arguments.
+    /// Reading of a key, or of a probe without arguments; `None` if the frame has none.
     pub fn reading(&self, key: impl Into<TapKey>) -> Option<&Reading> {
         let key = key.into();
         self.readings.iter().find(|(k, _)| *k == key).map(|(_, r)| r)

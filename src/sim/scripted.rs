@@ -21,7 +21,7 @@ pub trait Script: Send {
         let _ = probe;
         vec![]
     }
-    /// Called for each step.
+    /// Takes a step. `step` is the number of steps taken before.
     fn step(&mut self, step: u64, taps: &[Tap]) {
         let _ = (step, taps);
     }
@@ -78,7 +78,7 @@ pub struct Scripted<S> {
     step: u64,
     taps: Vec<Tap>,
     is_lost: bool,
-    /// Duration of a step.
+    /// Additional duration of each step.
     pub slow: Duration,
     /// Whether a step lasts until a stop is requested, which undoes it.
     pub is_endless: bool,
@@ -97,7 +97,7 @@ pub struct Scripted<S> {
 }
 
 impl<S: Script> Scripted<S> {
-    /// Simulation at step 0 without faults.
+    /// Creates a simulation at step 0 without faults.
     pub fn new(script: S) -> Self {
         Self {
             script,

@@ -82,7 +82,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Clock with a simulated duration per step.
+    /// Creates a clock with a simulated duration per step.
     pub const fn seconds(step: u64, per_step: f64) -> Self {
         Self { step, base: TimeBase::seconds(per_step) }
     }
