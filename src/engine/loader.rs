@@ -17,7 +17,7 @@ pub struct Loader<T = Box<dyn Simulation>> {
 }
 
 impl<T: Send + 'static> Loader<T> {
-    /// Starts the job on its thread. `wake` is called when it ends.
+    /// Starts the job on a new thread. `wake` is called when the job ends.
     pub fn spawn(
         job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
         wake: impl FnOnce() + Send + 'static,
@@ -32,7 +32,8 @@ impl<T: Send + 'static> Loader<T> {
         Ok(Self { progress, since: Instant::now(), outcome })
     }
 
-    /// Returns the outcome once, when the job has ended.
+    /// Returns the outcome of the job; `None` while the job runs. An error if the thread panicked or the outcome was already
+    /// returned.
     pub fn poll(&self) -> Option<Result<T, SimError>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),

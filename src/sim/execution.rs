@@ -36,7 +36,7 @@ impl Execution {
         }
     }
 
-    /// Adds choices given as (name, implementation).
+    /// Replaces the kernel choices by pairs (name, implementation).
     #[must_use]
     pub fn with<'a>(mut self, choices: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.kernels = choices.into_iter().collect();

@@ -200,7 +200,7 @@ impl Frame {
         !(self.histories_only && shape.is_state())
     }
 
-    /// Copy restricted to the probes of these taps, and for series over elements to their elements.
+    /// Returns a copy restricted to the probes of these taps, and for series over elements to the elements of the tap.
     pub fn only(&self, taps: &[Tap]) -> Self {
         let wanted = |(key, reading): &(TapKey, Reading)| {
             let tap = taps.iter().find(|t| t.has_key(key))?;
