@@ -78,7 +78,7 @@ fn items(known: &[String]) -> String {
     if known.is_empty() { "; it is empty".to_owned() } else { format!("; there are {}", known.join(", ")) }
 }
 
-/// Parses one `path=value`.
+/// Parses one `path=value` and checks that the parameter accepts the value.
 pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
     let path = path.trim();
@@ -140,8 +140,8 @@ struct FoundPart<'a> {
     rest: &'a [&'a str],
 }
 
-/// Finds the parameter of the sum type `field` at the start of `names`, with or without the name of its group; prefers
-/// the chosen group.
+/// Finds the parameter of the sum type `field` at the start of `names`, with or without the name of its group; prefers the chosen
+/// group. `None` if no group has such a parameter.
 fn part_of<'a>(group: &GroupSpec, field: usize, names: &'a [&'a str], chosen: &Value) -> Option<FoundPart<'a>> {
     let Value::Variant(chosen, _) = *chosen else { return None };
     let variants = group.params[field].kind.variants();
@@ -190,7 +190,7 @@ fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathErr
     }
 }
 
-/// Parses a value of the declared type.
+/// Parses a value of the declared type without checking its range. The error is a clause about the text.
 pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
     let is_zero = !spec.zero.is_empty() && text.eq_ignore_ascii_case(spec.zero);
     let text = if is_zero { "0" } else { text };
@@ -248,7 +248,7 @@ pub fn show(spec: &ParamSpec, value: &Value) -> String {
     }
 }
 
-/// Existing path nearest to a mistyped one, if any is close.
+/// Returns the existing path nearest to a mistyped one; `None` if none is close.
 pub fn nearest(params: &dyn Params, path: &str) -> Option<String> {
     let mut paths: Vec<String> = params.ids().into_iter().map(|id| params.path(id)).collect();
     paths.dedup();
