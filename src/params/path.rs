@@ -134,7 +134,7 @@ struct FoundPart<'a> {
     index: usize,
     /// Group that has the parameter.
     of: &'static str,
-    /// Chosen group, if it is another one.
+    /// Chosen group if it is not `of`.
     instead_of: Option<&'static str>,
     /// Remaining names of the path.
     rest: &'a [&'a str],
