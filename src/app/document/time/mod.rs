@@ -102,7 +102,7 @@ pub struct Edit {
     pub label: String,
 }
 
-/// The time state of the window.
+/// Time state of the window.
 #[derive(Default)]
 pub struct Time {
     /// Visible times and cursor.
@@ -119,7 +119,7 @@ pub struct Time {
     pub player: Player,
     /// Check of whether the newest activity looks wrong.
     pub activity: ActivityCheck,
-    /// The step whose states the views show, and the last step before it that was known; `None` for the present.
+    /// Step whose states the views show, and the last known step before it; `None` for the present.
     shown_states: Option<(u64, u64)>,
     epoch: u64,
     /// Window to repaint when the indexer has a snapshot; `None`: spikes are indexed on the thread of the window.
