@@ -61,7 +61,7 @@ pub enum LiveEvent {
     Answered(Arc<Progress>, Clock, Result<Answer, String>),
     /// A recorded change was applied again in a rerun, so that the document follows.
     Repeated(Change),
-    /// A recording is complete.
+    /// A recording is complete: its folder and the computing time.
     Recorded(PathBuf, Duration),
     /// The run reached its duration and paused.
     Ended,
@@ -143,7 +143,7 @@ pub struct Live {
     pub running: bool,
     /// Target of the run in progress.
     pub target: Option<Target>,
-    /// Whether the display is paused: new data needs no prompt repaint.
+    /// Whether the display is paused, so that new data need no prompt repaint.
     quiet: Arc<AtomicBool>,
     /// The recording in progress.
     pub recording: Option<Recording>,

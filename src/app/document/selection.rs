@@ -112,7 +112,7 @@ impl Selection {
         self.replace(set, kept);
     }
 
-    /// Applies an area selection: replaces; with Ctrl adds, with Ctrl and Alt removes.
+    /// Applies an area selection: replaces the selection; with Ctrl adds to it, with Ctrl and Alt removes from it.
     pub fn apply_area(&mut self, set: &'static str, inside: Vec<u32>, modifiers: egui::Modifiers) {
         match (modifiers.command, modifiers.alt) {
             (true, true) => self.remove(set, &inside),
