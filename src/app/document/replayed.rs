@@ -13,7 +13,7 @@ use crate::{
 
 /// Parameters and interventions after some commands of the log.
 pub struct Replayed {
-    /// The model at step 0.
+    /// Model at step 0.
     pub began: Model,
     /// Seconds per step.
     pub secs: f64,

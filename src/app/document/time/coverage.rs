@@ -7,7 +7,7 @@ const MAX_INTERVALS: usize = 512;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coverage {
     intervals: Vec<(u64, u64)>,
-    /// Whether the last interval still grows.
+    /// Whether the probe was in the newest frame, so that the last interval still grows.
     is_open: bool,
 }
 

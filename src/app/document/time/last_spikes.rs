@@ -78,7 +78,7 @@ impl LastSpikes {
         }
     }
 
-    /// Steps from the last spike before relative step `at` of each of `n` elements; −1 without a spike.
+    /// Number of steps from the last spike of each of `n` elements before relative step `at` to this step; −1 without a spike.
     pub fn since(&self, history: &History, at: u32, n: usize) -> Vec<f32> {
         let before = self.checkpoints.partition_point(|c| c.last_step < at);
         let checkpoint = before.checked_sub(1).and_then(|i| self.checkpoints.get(i));

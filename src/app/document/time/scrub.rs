@@ -146,7 +146,7 @@ mod tests {
         time.axis.scrub(452.0, 0.0, 1_000.0);
         let then = time.states_to_show(&schema, clock).unwrap();
         assert_eq!(then.clock.step, 452);
-        // At step 452, the first element spiked at step 451 and the third at 450; the fourth never spikes.
+        // The first three elements spiked last at steps 450, 451 and 449; the fourth never spikes.
         assert_eq!(then.reading(1), Some(&Reading::field(vec![2.0, 1.0, 3.0, -1.0])));
         assert_eq!(then.reading(2), Some(&Reading::field(vec![300.0; 4])));
         assert!(time.states_to_show(&schema, clock).is_none());
