@@ -65,14 +65,14 @@ pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
 }
 
 impl Engine {
-    /// Starts the thread. `wake` is called after every frame and event: `ctx.request_repaint()` in the window, nothing
-    /// in tests.
+    /// Starts the thread. `wake` is called after every frame and event: `ctx.request_repaint()` in the window, nothing in tests.
+    /// Fails if the thread cannot be started.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         Self::spawn_with(|| {}, wake)
     }
 
     /// Starts the thread with the Unix nice value `nice`, a lower priority than that of the caller, which draws the window.
-    /// Threads that a simulation starts inherit the priority.
+    /// Threads that a simulation starts inherit the priority. Fails if the thread cannot be started.
     pub fn spawn_with_priority(nice: i32, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         Self::spawn_with(move || priority::lower_priority(nice), wake)
     }

@@ -164,7 +164,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the thread. `digest` is the digest of the simulation at the start.
+    /// Starts the thread. `digest` is the digest of the simulation at the start. Fails if the thread cannot be started.
     pub fn start(
         taps: Vec<Tap>,
         mut sink: Box<dyn Sink>,

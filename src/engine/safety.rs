@@ -232,7 +232,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// At the end of the engine, waits until the data of discarded recordings are removed.
+    /// Waits at the end of the engine until the data of discarded recordings are removed.
     pub(super) fn finish_removals(&mut self) {
         let last = self.safety.take().and_then(SafetyRecorder::discard);
         for thread in self.removals.drain(..).chain(last) {

@@ -10,7 +10,8 @@ use std::time::Duration;
 const MEASURED_EVERY: Duration = Duration::from_millis(5);
 
 impl<W: Fn()> Worker<W> {
-    /// Waits for the next command of a paused simulation, and collects complete measurements meanwhile.
+    /// Waits for the next command of a paused simulation, and collects complete measurements meanwhile. Fails if the engine's
+    /// handle has been dropped.
     pub fn wait_for_command(&mut self) -> Result<Command, RecvError> {
         while self.is_measuring() {
             match self.inbox.recv_timeout(MEASURED_EVERY) {

@@ -48,7 +48,8 @@ pub fn evaluate(text: &str) -> Result<Quantity, String> {
 /// Resolves a dotted name, or says why it cannot.
 type Names<'a> = &'a dyn Fn(&str) -> Result<Quantity, String>;
 
-/// Evaluates an expression in which dotted names such as `lif.tau_m` are resolved by `names`.
+/// Evaluates an expression in which dotted names such as `lif.tau_m` are resolved by `names`. Fails as [`evaluate`] does, or with
+/// an error of `names`.
 pub fn evaluate_with(text: &str, names: Names<'_>) -> Result<Quantity, String> {
     let mut parser = Parser { rest: text, depth: 0, n_numbers: 0, names };
     let quantity = parser.sum()?;

@@ -61,7 +61,8 @@ fn read(params: &dyn Params, name: &str) -> Result<Quantity, String> {
     }
 }
 
-/// Converts a quantity to a value. A plain number is in the unit of the parameter, as when it is typed.
+/// Converts a quantity to a value. A plain number is in the unit of the parameter, as when it is typed. Fails if the dimension or
+/// the type of the parameter does not match, or the value is not finite.
 fn into_value(spec: &ParamSpec, quantity: Quantity) -> Result<Value, String> {
     let (dimension, exponent) = spec.unit.dimension();
     let x = match quantity.dimension {

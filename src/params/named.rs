@@ -82,7 +82,7 @@ impl NamedValue {
     }
 }
 
-/// Finds the index of a choice by its current name, otherwise by a former one.
+/// Finds the index of a choice by its current name, otherwise by a former one. Fails if no choice has the name.
 fn choice(mut choices: impl Iterator<Item = ChoiceSpec> + Clone, name: &str) -> Result<u16, String> {
     let at = choices.clone().position(|c| c.name == name).or_else(|| choices.position(|c| c.is_called(name)));
     at.map(|i| i as u16).ok_or_else(|| format!("there is no choice `{name}`"))

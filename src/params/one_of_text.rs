@@ -16,7 +16,8 @@ pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> Str
     }
 }
 
-/// Parses the form written by [`show`]. A name alone gives an empty row.
+/// Parses the form written by [`show`]. A name alone gives an empty row. Fails for an unknown name, a malformed text or a value
+/// of another type.
 pub(super) fn parse(variants: &[VariantSpec], text: &str) -> Result<Value, String> {
     let (name, inner) = match text.split_once('(') {
         Some((name, rest)) => {

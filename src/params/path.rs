@@ -101,8 +101,9 @@ pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
 }
 
 /// Finds address and declaration of a path such as `lif.tau_m`. Items of lists are given by number or name:
-/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`. A field with a sum type is followed by a parameter of the
-/// chosen group, `plasticity.rule.tau_plus`, or by a group and its parameter, `plasticity.rule.Pair.tau_plus`.
+/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`. A field with a sum type is followed by a parameter of the chosen
+/// group, `plasticity.rule.tau_plus`, or by a group and its parameter, `plasticity.rule.Pair.tau_plus`. Fails if the path, the
+/// item or the chosen group does not exist.
 pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamSpec), PathError> {
     let unknown = || PathError::Unknown { path: path.to_owned(), nearest: nearest(params, path) };
     let parts: Vec<&str> = path.split('.').collect();

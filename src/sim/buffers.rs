@@ -219,7 +219,7 @@ pub trait Buffers: Sized {
     fn allocate(memory: &Self::Memory, sizes: &Self::Sizes) -> Result<Self, <Self::Memory as Memory>::Error>;
     /// Adds the buffers in use to a memory report.
     fn report(&self, to: &mut MemoryReport);
-    /// Adds the sections of all [`Purpose::State`] buffers.
+    /// Adds the sections of all [`Purpose::State`] buffers. Fails if the device fails.
     fn save(&mut self, sizes: &Self::Sizes, to: &mut Snapshot) -> Result<(), SimError>;
     /// Checks the sections of all [`Purpose::State`] buffers.
     fn check(&self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;

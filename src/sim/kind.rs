@@ -214,7 +214,8 @@ pub trait Kind {
         let _ = params;
         vec![]
     }
-    /// Reads or generates the setup. Runs on the loader thread.
+    /// Reads or generates the setup. Runs on the loader thread. Fails if an input is invalid or unreadable, or the job is
+    /// cancelled.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
     /// Notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {
@@ -257,7 +258,8 @@ pub trait Kind {
         on: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError>;
-    /// Starts a simulation of a setup on a device.
+    /// Starts a simulation of a setup on a device. Fails under the conditions of [`Kind::check`], or if an allocation or the
+    /// device fails.
     fn start(
         params: &Self::Params,
         context: &BuildContext,

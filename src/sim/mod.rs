@@ -162,9 +162,9 @@ pub trait Simulation: Send {
     /// Performs an action between two steps on elements given by index. Callers use [`Action::perform`], which looks up
     /// the slots of individuals. An `Err` leaves the simulation unchanged.
     fn act(&mut self, action: &Action) -> Result<(), SimError>;
-    /// Selects the probes that `sample` reads from now on. Untapped probes cost nothing. Histories of probes that stay
-    /// tapped continue without a gap. A new `Lineage` tap starts with the living individuals, with the ids and birth
-    /// steps that they have without a tap (see [`Birth`]).
+    /// Selects the probes that `sample` reads from now on. Untapped probes cost nothing. Histories of probes that stay tapped
+    /// continue without a gap. A new `Lineage` tap starts with the living individuals, with the ids and birth steps that they
+    /// have without a tap (see [`Birth`]). Fails if a tap is invalid or the device fails.
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError>;
     /// Takes `steps` steps. A simulation with long steps checks [`Pass::is_stopping`] at least every 100 ms, and then
     /// returns with the current step undone: the clock counts whole steps, and the next call repeats the step with
@@ -175,17 +175,18 @@ pub trait Simulation: Send {
     fn is_measuring(&self) -> bool {
         false
     }
-    /// Collects concurrent measurements: the complete ones, or with `waits` all of them, including those that a stop
-    /// interrupted. The next `sample` contains them, with the steps at which they began. Returns whether there were
-    /// any.
+    /// Collects concurrent measurements: the complete ones, or with `waits` all of them, including those that a stop interrupted.
+    /// The next `sample` contains them, with the steps at which they began. Returns whether there were any. Fails if a
+    /// measurement or the device fails.
     fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
         let _ = waits;
         Ok(false)
     }
-    /// Adds one reading per tap: histories since the last call, and current states.
+    /// Adds one reading per tap: histories since the last call, and current states. Fails if the device fails.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
     /// Copies everything needed to continue bit for bit, except parameters, to host memory; the copy has
-    /// [`Simulation::snapshot_bytes`] bytes. The section `step` is the step of the clock. Does not change the simulation.
+    /// [`Simulation::snapshot_bytes`] bytes. The section `step` is the step of the clock. Does not change the simulation. Fails
+    /// if the device or an allocation fails.
     fn save(&mut self) -> Result<Snapshot, SimError>;
     /// Restores a snapshot. Sections are found by name and shape; floating-point values of another precision are
     /// rounded. An `Err` leaves the simulation unchanged.
@@ -203,10 +204,10 @@ pub trait Simulation: Send {
     fn params(&self) -> Option<&dyn Params> {
         None
     }
-    /// Returns to step 0, with the current parameters.
+    /// Returns to step 0, with the current parameters. Fails if the device fails.
     fn rewind(&mut self) -> Result<(), SimError>;
-    /// Returns to step 0 with another seed of random draws, as a new simulation would; a generated network keeps its
-    /// own seed. Taps stay. `false` if the kind does not support it, so that the caller starts a new simulation.
+    /// Returns to step 0 with another seed of random draws, as a new simulation would; a generated network keeps its own seed.
+    /// Taps stay. `false` if the kind does not support it, so that the caller starts a new simulation. Fails if the device fails.
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
         let _ = seed;
         Ok(false)

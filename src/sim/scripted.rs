@@ -29,7 +29,7 @@ pub trait Script: Send {
     fn end_batch(&mut self, step: u64) {
         let _ = step;
     }
-    /// Name of the timing row of a batch, if any.
+    /// Name of the timing row of a batch; `None`: no row.
     fn span(&self) -> Option<&'static str> {
         None
     }
@@ -46,7 +46,7 @@ pub trait Script: Send {
     fn save(&self, state: &mut Snapshot) {
         let _ = state;
     }
-    /// Restores the state at this step.
+    /// Restores the state at this step. Fails if the state does not fit.
     fn load(&mut self, step: u64, state: &Snapshot) -> Result<(), SimError> {
         let _ = (step, state);
         Ok(())

@@ -139,7 +139,8 @@ impl Section {
         self.memory.bytes()
     }
 
-    /// Copies the elements; floating-point values of another precision are rounded.
+    /// Copies the elements; floating-point values of another precision are rounded. Fails unless they can be converted to this
+    /// type.
     fn copy_to<T: Element>(&self, to: &mut [T]) -> Result<(), SimError> {
         self.expect_elements::<T>()?;
         self.copy_range(0, to);

@@ -70,7 +70,7 @@ impl Checkpoints {
         self.checkpoint().filter(|_| self.failure.as_ref().is_some_and(|failure| failure.stopped))
     }
 
-    /// Newest state, if any.
+    /// Newest state; `None` before the first.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_ref()
     }

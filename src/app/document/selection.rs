@@ -159,7 +159,7 @@ impl Selection {
         self.of(set).binary_search(&element).is_ok()
     }
 
-    /// The hovered element, if the selection is of this set or of none.
+    /// The hovered element; `None` if there is none or the selection is of another set.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
     }

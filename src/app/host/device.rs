@@ -105,7 +105,8 @@ impl Devices {
         *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = described;
     }
 
-    /// Opens the device that the run settings request. With `Auto`, the CPU replaces a GPU that is not available.
+    /// Opens the device that the run settings request. With `Auto`, the CPU replaces a GPU that is not available. Fails with
+    /// `Cuda` if the GPU is not available.
     fn choose(&self, plan: &RunPlan) -> Result<(Device, DeviceInfo), SimError> {
         if plan.device == DeviceChoice::Cpu {
             return Ok(cpu(plan.threads, "Chosen by the project"));
@@ -128,7 +129,8 @@ impl Devices {
         }
     }
 
-    /// Compares a run on one CPU thread with a run on the device in use (on the CPU, with at least two threads).
+    /// Compares a run on one CPU thread with a run on the device in use (on the CPU, with at least two threads). Fails if a
+    /// simulation fails or the job is cancelled.
     pub fn compare(
         &self,
         model: &Model,
@@ -159,7 +161,7 @@ impl Devices {
     }
 
     /// Replays a recorded run on the device in use and compares the events. A series is compared trial by trial, up to the first
-    /// difference.
+    /// difference. Fails if the run is unreadable, a simulation fails or the job is cancelled.
     pub fn replay(&self, run: &RunFolder, progress: &Progress) -> Result<ReplayResult, SimError> {
         let trials = run.trials().map_err(|e| SimError::Input(e.to_string()))?;
         let mut verdict = ReplayResult::Differs("the run has no trials".into());
@@ -181,7 +183,7 @@ impl Devices {
         replay_on(run, &mut *sim, &name, progress)
     }
 
-    /// Measures the peak performance of the device in use, which takes seconds.
+    /// Measures the peak performance of the device in use, which takes seconds. Fails if the GPU fails.
     pub fn measure(&self) -> Result<Ceilings, String> {
         let chosen = self.chosen();
         match self.opened(chosen.ordinal) {
@@ -191,7 +193,7 @@ impl Devices {
     }
 
     /// Prepares the setup and starts the simulation on the requested device. With `Auto`, a kind without a GPU backend runs on
-    /// the CPU.
+    /// the CPU. Fails if the setup or the start fails, or the job is cancelled.
     pub fn build(
         &self,
         model: &Model,

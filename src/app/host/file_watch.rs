@@ -14,7 +14,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub struct FileWatch(Arc<Mutex<Option<PathBuf>>>);
 
 impl FileWatch {
-    /// Starts the thread, which calls `changed` with the path and the project of a changed file.
+    /// Starts the thread, which calls `changed` with the path and the project of a changed file. Fails if the thread cannot be
+    /// started.
     pub fn new(changed: impl Fn(PathBuf, Box<Project>) + Send + 'static) -> Result<Self, String> {
         let shared = Arc::new(Mutex::new(None));
         let weak = Arc::downgrade(&shared);

@@ -74,7 +74,7 @@ impl Live {
     /// none.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
         let rejection = self.acks.rejection(id)?;
-        // Only the changed items of a rejected list are not applied.
+        // Unchanged items of a rejected list have the values of the engine, so they are not rejected.
         if let (Value::Rows(rows), true) = (&rejection.change.value, id.field != ParamId::WHOLE) {
             let value = rows.get(usize::from(id.item)).and_then(|row| row.get(usize::from(id.field)));
             let accepted = self.accepted_model().map(Model::params);

@@ -1,4 +1,4 @@
-//! Where a simulation began, and where it stops.
+//! Start and end of a simulation: the checkpoint at which it began, the target of a run, and the reason of a stop.
 
 use crate::{app::document::command::UiCommand, project::CheckpointInfo};
 use std::{path::PathBuf, sync::Arc, time::Instant};

@@ -23,7 +23,7 @@ impl Live {
         }
     }
 
-    /// The taps that the engine samples for the window.
+    /// Taps that the engine samples for the window.
     pub fn subscriptions(&self) -> &[Tap] {
         &self.subscribed
     }

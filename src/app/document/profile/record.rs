@@ -137,7 +137,7 @@ impl Profile {
         }
     }
 
-    /// Kernel to highlight: the one under the pointer, otherwise the clicked one.
+    /// Kernel to highlight: the one under the pointer, otherwise the clicked one; `None` if there is neither.
     pub fn highlighted(&self) -> Option<&'static str> {
         self.hovered.map(|(_, name)| name).or(self.kernel)
     }

@@ -61,12 +61,12 @@ pub struct Indexer {
 }
 
 impl Indexer {
-    /// Starts the thread. `wake` is called with every snapshot.
+    /// Starts the thread. `wake` is called with every snapshot. Fails if the thread cannot be started.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         Self::with_limit(MAX_PENDING, wake)
     }
 
-    /// Starts an indexer with at most `max_pending` waiting spikes.
+    /// Starts an indexer with at most `max_pending` waiting spikes. Fails if the thread cannot be started.
     pub fn with_limit(max_pending: usize, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (batches, queue) = bounded::<Batch>(QUEUE);
         let (give_back, used) = bounded(SPARES);

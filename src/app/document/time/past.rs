@@ -208,7 +208,7 @@ impl Past {
         self.n_lost
     }
 
-    /// Newest step.
+    /// Newest step. Step of the newest frame.
     pub fn newest(&self) -> u64 {
         self.last
     }
