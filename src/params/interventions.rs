@@ -150,7 +150,7 @@ pub fn selections(params: &dyn Params) -> Vec<Selection> {
     (0..params.len(group as u8)).map(one).collect()
 }
 
-/// Intervention of a project of any kind, whose fields are found by their roles.
+/// Intervention of a project of any kind. Its fields are found by their roles.
 #[derive(Clone, Copy)]
 pub struct Intervention<'a> {
     params: &'a dyn Params,
@@ -211,8 +211,8 @@ impl<'a> Intervention<'a> {
         if name.trim().is_empty() { self.effect().map_or_else(String::new, |e| e.label().into_owned()) } else { name }
     }
 
-    /// Reads the schedule of the intervention. `per_step` is [`TimeBase::per_step`](crate::sim::TimeBase::per_step) of the kind:
-    /// seconds, or 1 for counted steps. The error names the field.
+    /// Reads the schedule of the intervention. `per_step` is the length of a step in the time base of the kind: seconds, or 1 for
+    /// counted steps. The error names the field.
     pub fn schedule(&self, per_step: f64) -> Result<Schedule, String> {
         let specs = self.params.groups()[self.group].fields();
         let at = |f| ParamId { item: self.item as u16, ..ParamId::of(self.group, f) };

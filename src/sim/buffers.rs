@@ -209,7 +209,7 @@ impl<T: Element + CudaType> StateBuffer for Buf<T> {
 
 /// Declared group of buffers, implemented by [`buffers!`](crate::buffers!).
 pub trait Buffers: Sized {
-    /// Source of its allocations: `Arc<Gpu>` or [`Host`].
+    /// Source of the allocations: `Arc<Gpu>` or [`Host`].
     type Memory: Memory;
     /// Sizes from which the shapes are computed.
     type Sizes;

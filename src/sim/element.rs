@@ -7,7 +7,7 @@ pub struct ElementSet {
     pub name: &'static str,
     /// Number of elements.
     pub len: u32,
-    /// Public identifiers (FlyWire root ids); empty when elements only have an index.
+    /// Public identifiers (FlyWire root ids); empty if the elements only have an index.
     pub ids: Vec<u64>,
     /// Whether the elements are slots that individuals occupy one after another. The simulation then publishes the ids
     /// of the individuals ([`Simulation::individuals`](super::Simulation::individuals)), which actions and selections

@@ -7,9 +7,9 @@ pub struct Example {
     pub name: &'static str,
     /// Position on the home page, among the examples of all kinds.
     pub place: u32,
-    /// Title on its card.
+    /// Title on the card.
     pub title: &'static str,
-    /// One sentence on the model, for its card.
+    /// Description of the model on the card, one sentence.
     pub about: &'static str,
     /// Facts on the card: size, device, start time.
     pub facts: [&'static str; 3],
@@ -17,7 +17,7 @@ pub struct Example {
     pub file: &'static str,
     /// Preview image, 432 × 243 pixels; empty for examples that need files.
     pub picture: &'static [u8],
-    /// Whether it needs files that are not part of the program.
+    /// Whether the project needs files that are not part of the program.
     pub needs_files: bool,
 }
 

@@ -41,7 +41,7 @@ pub enum DeviceKind {
 }
 
 impl Device {
-    /// The kind of this device.
+    /// Kind of the device.
     pub const fn kind(&self) -> DeviceKind {
         match self {
             Self::Cpu { threads } => DeviceKind::Cpu { threads: *threads },

@@ -158,14 +158,14 @@ pub struct Spike {
 /// Maximum number of profiled batches in an unread frame; the newest are kept.
 pub const MAX_WAITING_BATCHES: usize = 2048;
 
-/// Readings, timings and step of one stretch of a simulation.
+/// Readings and timings of consecutive steps of a simulation, and the step after them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    /// Step at the end of the stretch.
+    /// Step at the end of the frame.
     pub clock: Clock,
     /// One reading per tap.
     pub readings: Vec<(TapKey, Reading)>,
-    /// Kernel times of the stretch.
+    /// Kernel times of the steps.
     pub timings: Vec<Timing>,
     /// Batches, if profiling is on; measured ones may arrive after later ones.
     pub batches: Vec<Batch>,
@@ -188,7 +188,7 @@ pub struct Frame {
     /// Set by the caller of `sample`: approximate maximum number of bytes that are read from the end of a log; `None`, as in
     /// recordings: the whole log.
     pub text_limit: Option<usize>,
-    /// Individuals of the slot sets at this step, if the engine was asked for them.
+    /// Individuals of the slot sets at this step; empty unless the engine was asked to follow them.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Spike memory of a frame already read, which `sample` may reuse.
     pub spare: Vec<Spike>,

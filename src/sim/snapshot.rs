@@ -207,7 +207,7 @@ impl Snapshot {
         Self { model: model.to_owned(), sections: vec![] }
     }
 
-    /// Adds an array and takes its memory over.
+    /// Adds an array and takes over its memory.
     pub fn array<T: Element>(&mut self, name: &str, shape: &[usize], values: Vec<T>) {
         debug_assert_eq!(shape.iter().product::<usize>(), values.len(), "{name}");
         let shape = shape.iter().map(|n| *n as u64).collect();

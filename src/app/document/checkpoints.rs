@@ -22,7 +22,7 @@ pub struct DeviceFailure {
 /// A saved state to continue from.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// State, and the number of logged commands since step 0 that led to it.
+    /// State of the simulation, with the number of logged commands since step 0 that led to the state.
     pub state: engine::Checkpoint,
     /// Document that belongs to the state.
     pub project: Project,

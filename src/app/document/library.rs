@@ -35,7 +35,7 @@ pub struct Run {
     pub base: TimeBase,
     /// Wall time with pauses, seconds.
     pub wall_secs: f64,
-    /// Computing time, seconds; 0 when unknown.
+    /// Computing time, seconds; 0 if unknown.
     pub computed_secs: f64,
     pub seed: u64,
     /// The first characters of the digest's hash.

@@ -46,7 +46,7 @@ impl Document {
         self.epoch = 0;
     }
 
-    /// Takes up a frame of the simulation in selection, profile, the run in memory and the filter. While the cursor is in the
+    /// Applies a frame of the simulation to selection, profile, the run in memory and the filter. While the cursor is in the
     /// past, removes the present states from the frame. Returns whether the frame begins a new epoch.
     pub fn absorb(&mut self, frame: &mut Frame) -> bool {
         self.session.follow_individuals(frame);
@@ -65,7 +65,7 @@ impl Document {
         is_new_epoch
     }
 
-    /// Takes up the states at the cursor. Returns them as a frame; `None` if they are already shown.
+    /// Applies the states at the cursor to the filter, and returns them as a frame; `None` if they are already shown.
     pub fn absorb_states_at_cursor(&mut self) -> Option<Frame> {
         let live = &self.session.live;
         let frame = self.time.states_to_show(&live.schema, live.clock)?;

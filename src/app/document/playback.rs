@@ -38,7 +38,7 @@ pub struct OpenedRun {
 pub enum Opening {
     /// The run is open.
     Opened(Box<OpenedRun>),
-    /// The run reads files outside its folder, which are not allowed yet.
+    /// The run reads files outside its folder that the user has not allowed.
     NeedsConsent(Vec<OutsidePath>),
 }
 
@@ -279,7 +279,7 @@ impl Playback {
         (panes, frames)
     }
 
-    /// Takes the frames read since the last call, for at most [`TIME_PER_FRAME`].
+    /// Takes the frames read since the last call, for at most `TIME_PER_FRAME`.
     pub fn take(&mut self) -> Vec<Frame> {
         let (since, mut frames) = (Instant::now(), vec![]);
         while since.elapsed() < TIME_PER_FRAME && frames.len() < AHEAD {

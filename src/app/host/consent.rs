@@ -20,7 +20,7 @@ pub struct Received {
 
 /// Action for which a received project or run is opened.
 pub enum ReceivedPurpose {
-    /// Opening the project, read with these corrections.
+    /// Opening the project, which was read with these corrections.
     OpenProject(Box<Project>, Vec<Warning>),
     /// Opening the run.
     OpenRun,

@@ -28,7 +28,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Full description, or the reason why this device was chosen.
     pub details: String,
-    /// Whether it is a GPU.
+    /// Whether the device is a GPU.
     pub is_gpu: bool,
     /// Ordinal among the GPUs.
     pub ordinal: u32,

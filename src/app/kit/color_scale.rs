@@ -109,7 +109,7 @@ impl ColorScale {
         self.is_fixed.then(|| values.iter().filter(is_beyond).count())
     }
 
-    /// Position of a value as a fraction of the range, 0 to 1 within it.
+    /// Position of a value as a fraction of the range: 0 at the low end, 1 at the high end.
     fn place(&self, value: f32) -> f32 {
         let (low, high) = self.range;
         match (self.colors, self.is_log) {

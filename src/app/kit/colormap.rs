@@ -54,7 +54,7 @@ impl Colormap {
             // Omits the end of the map that has the colour of the background.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
-                // Position 0.9 of Magma is a saturated orange, so light themes begin later on the map.
+                // Position 0.9 of Magma is a saturated orange, so the light theme uses the map up to 0.97.
                 Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };

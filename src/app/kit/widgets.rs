@@ -111,8 +111,8 @@ pub fn sub(ui: &Ui, text: impl Into<String>) -> RichText {
     RichText::new(text).color(Tokens::of(ui.ctx()).text_sub)
 }
 
-/// Draws the list of a drop-down over the menu or dialog that contains it; called inside the list. A click on these raises
-/// them, in the same frame if it is short.
+/// Draws the list of a drop-down over the menu or dialog that contains it; called inside the list. A click on the menu or
+/// dialog raises that, a short click in the frame in which the list opens.
 pub fn raise_list(ui: &Ui) {
     ui.ctx().move_to_top(ui.layer_id());
 }

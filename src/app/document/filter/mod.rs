@@ -175,7 +175,7 @@ impl Filter {
         std::mem::take(&mut self.needs_sample)
     }
 
-    /// Called once a frame: takes finished results and starts missing jobs.
+    /// Takes finished results and starts missing jobs. Called once per frame.
     pub fn update(&mut self, ctx: &egui::Context, schema: &SimSchema, features: &KindFeatures) {
         self.settle(schema);
         self.named.clone_from(&features.named);

@@ -11,7 +11,7 @@ const PURITY: f64 = 0.85;
 pub struct Node {
     /// Depth; 0 is the coarsest.
     pub depth: usize,
-    /// Index into the labels of its column.
+    /// Index into the labels of the column.
     pub code: u16,
     /// Index of the parent node; `None` for a root.
     pub parent: Option<u32>,

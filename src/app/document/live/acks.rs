@@ -26,7 +26,7 @@ pub struct EditAcks {
 }
 
 impl EditAcks {
-    /// Acknowledges the changes of a recorded run, each with the step before which it was applied.
+    /// Creates acknowledgements of the changes of a recorded run, each given with the step before which it was applied.
     pub fn of_recorded<'a>(changes: impl Iterator<Item = (u64, &'a Change)>) -> Self {
         Self { applied: changes.map(|(step, change)| (change.id, step)).collect(), ..Self::default() }
     }

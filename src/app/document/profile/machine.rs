@@ -15,14 +15,14 @@ use std::path::PathBuf;
 pub struct Machine {
     /// Name of the device.
     pub device: String,
-    /// Whether it is a GPU.
+    /// Whether the device is a GPU.
     pub is_gpu: bool,
     pub threads: u32,
     /// Path of the project file; `None` if the project was never saved.
     pub project: Option<PathBuf>,
     /// Memory predicted before the build.
     pub predicted: MemoryReport,
-    /// Memory of the device, bytes; 0 when unknown.
+    /// Memory of the device, bytes; 0 if unknown.
     pub total: u64,
     /// Bytes and operations per work item, by row.
     pub work: &'static [RooflineWork],

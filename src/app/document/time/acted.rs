@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(spans.len(), 2);
         let b = spans.iter().find(|s| s.label == "b").expect("it acted");
         assert_eq!(b.parts(0.0, 2000.0).collect::<Vec<_>>(), [(500.0, 900.0)]);
-        // Intervention b is removed before it acts, and c is added.
+        // Intervention c is removed before it would act, and a is changed.
         acted.declare(1000, vec![span("a", 0.0, 5000.0), span("c", 9000.0, 9100.0)]);
         acted.declare(1200, vec![span("a", 0.0, 5000.0)]);
         let spans = acted.spans();

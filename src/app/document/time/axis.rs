@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Time axis shared by all linked views.
 #[derive(Clone, Debug, Default)]
 pub struct TimeAxis {
-    /// Visible times. Visible times of linked views.
+    /// Visible times of linked views.
     pub line: Timeline,
     /// Selected range, steps.
     pub range: Option<(f64, f64)>,

@@ -200,7 +200,7 @@ mod tests {
         pyramid.change(step, || 0, |n| *n += 1);
     }
 
-    /// Random runs: mostly short distances of events, pauses now and then, and a setting that changes.
+    /// Counts in random runs whose events mostly have short distances and some long ones, with a changing number of bins.
     #[test]
     fn counts_are_conserved_over_all_levels() {
         for seed in 0..60 {

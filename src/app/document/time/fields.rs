@@ -27,7 +27,7 @@ pub struct FieldHistory {
 }
 
 impl FieldHistory {
-    /// Keeps a state if the last one is old enough.
+    /// Keeps a state unless the last kept one is less than [`FieldHistory::every`] steps old.
     pub fn push(&mut self, key: &TapKey, clock: Clock, values: &Arc<Vec<f32>>) {
         if self.every == 0 {
             self.every = ((INTERVAL_SECS / clock.base.per_step()) as u64).max(1);

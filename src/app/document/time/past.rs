@@ -187,7 +187,7 @@ impl Past {
         self.latest.get(key)
     }
 
-    /// Iterates over the fields with states, with their arguments.
+    /// Iterates over the fields that have states, with the arguments of each.
     pub fn field_keys(&self) -> impl Iterator<Item = &TapKey> {
         self.latest.keys()
     }
@@ -208,7 +208,7 @@ impl Past {
         self.n_lost
     }
 
-    /// Newest step. Step of the newest frame.
+    /// Step of the newest frame.
     pub fn newest(&self) -> u64 {
         self.last
     }
