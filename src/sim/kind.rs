@@ -250,7 +250,7 @@ pub trait Kind {
         let _ = (params, gpu);
         Self::MODULES.to_vec()
     }
-    /// Checks what [`Kind::start`] and [`Simulation::tap`] check, without allocating a simulation.
+    /// Makes the checks of [`Kind::start`] and [`Simulation::tap`] without allocating a simulation, and fails as they do.
     fn check(
         params: &Self::Params,
         context: &BuildContext,

@@ -131,7 +131,7 @@ pub trait Simulation: Send {
         vec![]
     }
     /// Number of changes of sets, lanes, choices, levels and connectivity other than by parameter changes and actions.
-    /// When it increases, the engine reads them again; they hold after the step at which `advance` returned. If
+    /// When the number increases, the engine reads these again; they hold after the step at which `advance` returned. If
     /// [`Pass::ends_at_changes`] is set, a simulation therefore returns after the step that changes them.
     fn generation(&self) -> u64 {
         0

@@ -65,7 +65,7 @@ pub trait Script: Send {
     fn memory(&self) -> MemoryReport {
         MemoryReport::default()
     }
-    /// Message when a value becomes NaN.
+    /// Returns the message for a value that became NaN.
     fn diverged(&self, step: u64) -> String {
         format!("v of neuron 17 is not a number at step {step}")
     }

@@ -97,7 +97,7 @@ impl Selection {
         }
     }
 
-    /// Follows elements of a set that changed, by their ids.
+    /// Moves the selection to the present indices of its elements after a change of their set; removed elements are deselected.
     pub fn follow(&mut self, change: &SetChange) {
         self.path = self.path.take().filter(|path| path.set != change.name);
         if self.set == change.name {
