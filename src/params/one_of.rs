@@ -157,7 +157,7 @@ pub const fn with_parts<const N: usize>(fields: &[ParamSpec]) -> [ParamSpec; N] 
 }
 
 crate::params! {
-    /// Group without parameters. Files hold only the name of the choice.
+    /// Group of a choice without parameters. Files hold its name alone.
     pub struct NoParameters {}
 }
 
