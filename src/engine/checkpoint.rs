@@ -28,11 +28,11 @@ pub struct Checkpoint {
 /// Conditions on which a recording takes checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CheckpointPlan {
-    /// Wall-clock interval; zero: none.
+    /// Wall-clock interval; zero: no checkpoints by time.
     pub every: Duration,
-    /// Interval in steps; 0: none.
+    /// Interval in steps; 0: no checkpoints by steps.
     pub every_steps: u64,
-    /// Whether one is taken at the end of the recording, unless it failed.
+    /// Whether a checkpoint is taken at the end of the recording, unless the recording failed.
     pub at_end: bool,
 }
 
@@ -59,7 +59,7 @@ impl Schedule {
         Self { plan, last: Instant::now(), last_step: step, last_logged: u64::MAX, pending: Weak::new() }
     }
 
-    /// Steps until the next checkpoint that is planned by steps.
+    /// Steps until the next checkpoint that is planned by steps; `u64::MAX` if none is planned.
     pub fn steps_left(&self, step: u64) -> u64 {
         if self.plan.every_steps == 0 { u64::MAX } else { self.plan.every_steps - step % self.plan.every_steps }
     }
@@ -120,8 +120,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Saves the present state for a [`Command::Save`]. If a recording in progress fails, it can continue from that
-    /// state.
+    /// Saves the present state for a [`Command::Save`]. If a recording in progress fails later, it can continue from this state.
     pub(super) fn save(&mut self) {
         match self.checkpoint() {
             Some(Ok(checkpoint)) => {
@@ -135,7 +134,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// After a failure of the simulation, turns the last saved state into a checkpoint of the recording.
+    /// After a failure of the simulation, turns the last saved state into a checkpoint of the recording, if the state is newer
+    /// than the last checkpoint and still in memory.
     pub(super) fn rescue(&mut self) {
         let Some(recorder) = &mut self.recorder else { return };
         let last = recorder.schedule.last_step;
@@ -144,7 +144,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Takes a checkpoint of the present state. The simulation waits only for the copy to host memory.
+    /// Takes a checkpoint of the present state; `None` without a simulation. The simulation waits only for the copy to host
+    /// memory.
     pub(super) fn checkpoint(&mut self) -> Option<Result<Checkpoint, SimError>> {
         if let Err(error) = self.finish_measuring() {
             return Some(Err(error));
@@ -178,7 +179,7 @@ fn check_memory(n_bytes: u64, step: u64) -> Result<(), SimError> {
     )))
 }
 
-/// Last state saved during a recording. The requester owns its memory.
+/// Last state saved during a recording. The requester of the state owns the memory of the snapshot.
 pub(super) struct Rescue {
     /// Checkpoint without its snapshot.
     checkpoint: Checkpoint,
@@ -191,7 +192,7 @@ impl Rescue {
         Self { checkpoint: Checkpoint { snapshot: Arc::default(), ..checkpoint.clone() }, snapshot }
     }
 
-    /// The checkpoint, if it is newer than the last one on disk and still in memory.
+    /// Returns the checkpoint; `None` if `step`, the step of the last one on disk, is not earlier or the snapshot has been freed.
     fn newer_than(self, step: u64) -> Option<Checkpoint> {
         let snapshot = self.snapshot.upgrade().filter(|_| self.checkpoint.clock.step > step)?;
         Some(Checkpoint { snapshot, ..self.checkpoint })

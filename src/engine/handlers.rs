@@ -252,7 +252,7 @@ impl<W: Fn()> Worker<W> {
         *self.shared.params.lock().unwrap_or_else(PoisonError::into_inner) = params;
     }
 
-    /// Sends the schema again if a change altered it; the new one holds after step `since`. Samples are read after
+    /// Sends the schema again if it differs from the last one; the new schema holds after step `since`. Samples are read after
     /// every batch, so those of the old schema have been published and recorded.
     pub(super) fn update_schema(&mut self, since: u64) {
         let Some(sim) = self.sim.as_deref() else { return };
@@ -309,7 +309,7 @@ impl<W: Fn()> Worker<W> {
         let digest = sim.digest();
         let Some(start) = self.recording_start(&taps) else { return };
         let continues = sink.continues();
-        // Its data are complete, so the recording may take them over.
+        // The data of the safety recording are complete, so the recording may take them over.
         self.close_safety(EndStatus::Complete);
         match Recorder::start(taps, sink, start, digest, self.shared.counters.clone()) {
             Ok(recorder) => {
@@ -359,7 +359,7 @@ impl<W: Fn()> Worker<W> {
     }
 }
 
-/// History that starts with a simulation's present parameters.
+/// Creates a history that starts with a simulation's present parameters.
 fn history_from(sim: &dyn Simulation) -> CommandHistory {
     CommandHistory { params: sim.params().map(Params::snapshot).unwrap_or_default(), commands: vec![] }
 }

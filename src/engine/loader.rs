@@ -17,7 +17,7 @@ pub struct Loader<T = Box<dyn Simulation>> {
 }
 
 impl<T: Send + 'static> Loader<T> {
-    /// Starts the job on its thread. `wake` is called when it ends.
+    /// Starts the job on a new thread. `wake` is called when the job ends. Fails if the thread cannot be started.
     pub fn spawn(
         job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
         wake: impl FnOnce() + Send + 'static,
@@ -32,7 +32,8 @@ impl<T: Send + 'static> Loader<T> {
         Ok(Self { progress, since: Instant::now(), outcome })
     }
 
-    /// Returns the outcome once, when the job has ended.
+    /// Returns the outcome of the job; `None` while the job runs. An error if the thread panicked or the outcome was already
+    /// returned.
     pub fn poll(&self) -> Option<Result<T, SimError>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -43,7 +44,7 @@ impl<T: Send + 'static> Loader<T> {
         }
     }
 
-    /// Waits for the job and returns its outcome.
+    /// Waits for the job and returns its outcome. Returns an error if the thread panicked or the outcome was already returned.
     pub fn wait(&self) -> Result<T, SimError> {
         self.outcome.recv().unwrap_or_else(|_| Err(SimError::Diverged("the loader thread panicked".into())))
     }

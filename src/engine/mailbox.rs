@@ -7,15 +7,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Number of frames that wait unmerged. A visible window takes them before there are more; merging copies their spikes
-/// while the device waits.
+/// Number of frames that wait unmerged. A visible window takes frames before more of them wait; merging copies their spikes while
+/// the device waits.
 const LOOSE: usize = 4;
 
 /// Number of spike vectors kept for reuse.
 const SPARES: usize = 4;
 
 /// Unread frames, oldest first. A slow or hidden window loses no spike up to
-/// [`MAX_WAITING_SPIKES`](crate::sim::probe::MAX_WAITING_SPIKES); `Frame::skipped` counts those beyond.
+/// [`MAX_WAITING_SPIKES`](crate::sim::probe::MAX_WAITING_SPIKES); `Frame::skipped` counts the spikes beyond this limit.
 #[derive(Default)]
 pub struct Mailbox {
     waiting: Mutex<VecDeque<Frame>>,
@@ -43,13 +43,12 @@ impl Mailbox {
         mem::take(&mut *locked(&self.waiting))
     }
 
-    /// Takes all frames, merged into one.
+    /// Takes all frames, merged into one; `None` if there are none.
     pub fn take(&self) -> Option<Frame> {
         merge(self.take_all())
     }
 
-    /// Recycles the memory of a read frame: new memory costs a page fault per 512 spikes, a fifth of the time of a
-    /// network with a hundred million spikes per second.
+    /// Recycles the memory of a read frame, because new memory costs a page fault per 512 spikes.
     pub fn give_back(&self, frame: Frame) {
         let mut spares = locked(&self.spares);
         if frame.spare.capacity() > 0 && spares.len() < SPARES {

@@ -6,7 +6,7 @@ use crate::gpu::PROFILE_EVERY;
 const MAX_COST: f64 = 0.01;
 /// Maximum number of batches per measured batch.
 const LONGEST: u64 = 1024;
-/// Number of batches whose times are compared, and the minimum before a rate is computed.
+/// Number of batches whose times are kept. [`ENOUGH`] is the minimum before a rate is computed.
 const KEPT: usize = 16;
 const ENOUGH: usize = 5;
 
@@ -32,7 +32,8 @@ impl MeasuringRate {
         times.n += 1;
     }
 
-    /// Number of batches per measured batch for which measuring costs at most [`MAX_COST`].
+    /// Number of batches per measured batch for which measuring costs at most [`MAX_COST`]; [`PROFILE_EVERY`] until enough
+    /// batches with and without measuring have been timed.
     pub fn every(&self) -> u64 {
         let (Some(measured), Some(ordinary)) = (self.measured.low(), self.ordinary.low()) else { return PROFILE_EVERY };
         let cost = (measured / ordinary - 1.0).max(0.0);
@@ -41,7 +42,7 @@ impl MeasuringRate {
 }
 
 impl Times {
-    /// Lower quartile of step times, because disturbances only lengthen steps.
+    /// Lower quartile of step times, because disturbances only lengthen steps; `None` before [`ENOUGH`] batches.
     fn low(&self) -> Option<f64> {
         let n = self.n.min(KEPT);
         let mut nanos = self.nanos;

@@ -20,7 +20,7 @@ use std::{
 
 /// Command to the engine.
 pub enum Command {
-    /// Replaces the simulation. It is built on a loader thread, so this is cheap. The engine pauses.
+    /// Replaces the simulation by one that was built on a loader thread, so that the replacement is cheap. The engine pauses.
     Load(Box<dyn Simulation>),
     /// Replaces the simulation by one that continues a run, with its command log since step 0.
     Resume(Box<dyn Simulation>, CommandHistory),
@@ -38,7 +38,7 @@ pub enum Command {
     Rewind,
     /// Limits the speed to simulated seconds per wall-clock second; `None`: unlimited.
     Speed(Option<f64>),
-    /// Sets the steps per batch; `None` adapts them to 8 ms. Results do not depend on it.
+    /// Sets the steps per batch; `None` adapts them to a target duration of at least 8 ms. Results do not depend on it.
     Batch(Option<u32>),
     /// Applies a parameter change between two steps.
     Set(Change),
@@ -53,17 +53,17 @@ pub enum Command {
     Subscribe(Vec<Tap>),
     /// Selects whether frames contain the individuals of slot sets.
     Individuals(bool),
-    /// Profiles one batch in this number launch by launch, and puts every batch into frames. `None` ends profiling; 0
-    /// chooses a number for which profiling costs at most 1 % of the run time.
+    /// Profiles every n-th batch launch by launch, and puts every batch into frames. `None` ends profiling; 0 chooses an n for
+    /// which profiling costs at most 1 % of the run time.
     Profile(Option<u32>),
     /// Starts a recording of these probes.
     Record(Vec<Tap>, Box<dyn Sink>),
     /// Ends the recording as complete.
     StopRecording,
-    /// Ends the recording before its planned end.
+    /// Ends the recording as interrupted before its planned end.
     InterruptRecording,
-    /// Starts a safety recording at the present step, in place of the last one, which is removed. It ends when a
-    /// recording begins, which may take its data over, and is removed when the simulation is replaced or rewound.
+    /// Starts a safety recording at the present step, in place of the last one, which is removed. The safety recording ends when
+    /// a recording begins, which may take over its data. It is removed when the simulation is replaced, rewound or restored.
     RecordSafety(SafetyPlan, Box<dyn Sink>),
     /// Ends the safety recording and removes its data.
     DiscardSafety,
@@ -96,12 +96,13 @@ impl Command {
     }
 }
 
-/// Schema of a simulation: what it can show. Sent with [`Event::Loaded`], and again when it changes.
+/// Schema of a simulation: its probes, sets and other properties that views need. Sent with [`Event::Loaded`], and again when it
+/// changes.
 #[derive(Clone, Default)]
 pub struct SimSchema {
     /// Number of schema changes since the simulation was loaded. Frames carry the generation of their readings.
     pub generation: u64,
-    /// First step for which this generation holds.
+    /// Step after which this generation holds; for the first generation, the step at which the simulation was loaded.
     pub since_step: u64,
     /// Probes of the simulation.
     pub probes: &'static [ProbeSpec],
@@ -109,7 +110,7 @@ pub struct SimSchema {
     pub unused: Vec<ProbeId>,
     /// Lane names per probe, for `Series` with fixed lanes.
     pub lanes: Vec<Vec<String>>,
-    /// Values of each argument of each probe that can be tapped; of a finished run, the recorded ones.
+    /// Values of each argument of each probe that can be tapped; for a finished run, the recorded values.
     pub choices: Vec<Vec<Vec<String>>>,
     /// Reference values per probe, including those that held earlier.
     pub levels: Vec<Vec<Level>>,
@@ -119,13 +120,13 @@ pub struct SimSchema {
     pub recorded: Vec<Vec<u32>>,
     /// Probes that a finished run did not record; empty for a simulation.
     pub unrecorded: Vec<ProbeId>,
-    /// Element sets that fields, spikes and tables are over.
+    /// Element sets to which fields, spikes and tables refer.
     pub sets: Vec<Arc<ElementSet>>,
     /// Connections among elements; `None` if there are none.
     pub connectivity: Option<Connectivity>,
     /// Memory in use, by buffer.
     pub memory: MemoryReport,
-    /// Registers, shared memory and occupancy of its kernels; empty on the CPU.
+    /// Registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
     pub kernels: Vec<KernelFacts>,
     /// Notices about deviations from the request, such as a missing library.
     pub notices: Vec<String>,
@@ -159,17 +160,17 @@ impl SimSchema {
         self.recorded.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
 
-    /// Finds a probe by name.
+    /// Returns the id of the probe with this name; `None` if there is none.
     pub fn probe(&self, name: &str) -> Option<ProbeId> {
         self.probes.iter().position(|p| p.name == name).map(|i| i as ProbeId)
     }
 
-    /// Finds an element set by name.
+    /// Returns the element set with this name; `None` if there is none.
     pub fn set(&self, name: &str) -> Option<&Arc<ElementSet>> {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// Values that an argument of a probe can have.
+    /// Values that an argument of a probe can have; empty for free text.
     pub fn choices(&self, probe: ProbeId, arg: usize) -> &[String] {
         self.choices.get(usize::from(probe)).and_then(|args| args.get(arg)).map_or(&[], Vec::as_slice)
     }
@@ -179,7 +180,7 @@ impl SimSchema {
         self.levels.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
 
-    /// Prepends the reference values of an older schema, which this one replaces after a step.
+    /// Merges the reference values with those of an older schema, which this one replaces after step `step`.
     pub(super) fn follow_levels(&mut self, older: &Self, step: u64) {
         for (now, known) in self.levels.iter_mut().zip(&older.levels) {
             let mut known = known.clone();
@@ -188,8 +189,8 @@ impl SimSchema {
         }
     }
 
-    /// Tap of a probe with these arguments; if a finished run did not record them, with the first arguments that it did
-    /// record.
+    /// Creates a tap of a probe with these arguments. If a finished run did not record them, the tap has the first arguments that
+    /// the run recorded.
     pub fn tap(&self, probe: ProbeId, args: &TapArgs) -> Tap {
         let recorded = self.recorded_args.get(usize::from(probe)).map_or(&[][..], Vec::as_slice);
         let shown = if recorded.contains(args) { args } else { recorded.first().unwrap_or(args) };
@@ -212,7 +213,7 @@ impl SimSchema {
         Ok(())
     }
 
-    /// [`check_args`](Self::check_args) of several taps.
+    /// Checks several taps with [`check_args`](Self::check_args).
     ///
     /// # Errors
     /// Describes the first wrong tap.
@@ -267,7 +268,7 @@ impl SetChange {
         Self { name: new.name, former: Arc::new(former) }
     }
 
-    /// Present indices of elements given by former indices; removed elements are omitted.
+    /// Returns the present indices of elements given by former indices; removed elements are omitted.
     pub fn follow(&self, former: &[u32]) -> Vec<u32> {
         let now: HashMap<u32, u32> = self.former.iter().zip(0..).filter_map(|(f, i)| Some(((*f)?, i))).collect();
         former.iter().filter_map(|f| now.get(f).copied()).collect()
@@ -288,7 +289,7 @@ impl SetChange {
         is_changed
     }
 
-    /// Changes of the sets that differ between two states of a simulation.
+    /// Returns the changes of the sets of `new` that differ from those of equal name in `old`.
     pub(crate) fn between(old: &[Arc<ElementSet>], new: &[Arc<ElementSet>]) -> Vec<Self> {
         let find = |name: &str| old.iter().find(|set| set.name == name);
         let is_same = |set: &&Arc<ElementSet>| find(set.name).is_some_and(|o| Arc::ptr_eq(o, set) || **o == ***set);
@@ -303,7 +304,7 @@ impl SetChange {
 }
 
 impl SchemaChanges {
-    /// Whether the set has no elements.
+    /// Whether nothing changed.
     pub const fn is_empty(&self) -> bool {
         self.probes.is_empty() && self.sets.is_empty() && !self.has_others
     }
@@ -333,14 +334,13 @@ pub enum Event {
         /// Reason of the rejection.
         error: SimError,
     },
-    /// The simulation stopped with an error; a recording in progress is closed. When its device failed, it is dropped.
+    /// The simulation stopped with an error; a recording in progress is closed. If the device failed, the simulation is dropped.
     Failed(SimError),
     /// The recording is closed.
     Recorded(RecordingEnd),
     /// The recording failed, with the end of its valid data. The simulation continues.
     RecordingFailed(io::Error, RecordingEnd),
-    /// The safety recording was closed and its data kept: a recording took over, the simulation failed, or the disk
-    /// did.
+    /// The safety recording was closed and its data kept, because a recording began, or the simulation or the disk failed.
     SafetyClosed(RecordingEnd),
     /// A checkpoint of the recording could not be taken. The recording continues.
     CheckpointFailed(SimError),
@@ -375,7 +375,7 @@ pub enum LoggedCommand {
 }
 
 impl LoggedCommand {
-    /// The parameter change, if the entry is one.
+    /// Parameter change of the entry; `None` for actions, rewinds and former parameters.
     pub const fn change(&self) -> Option<&Change> {
         match self {
             Self::Set(change) | Self::Data(change, _) => Some(change),

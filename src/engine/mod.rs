@@ -58,21 +58,21 @@ pub struct Engine {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// Message of a caught panic.
+/// Returns the message of a caught panic, or a replacement if the panic has none.
 pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let why = panic.downcast_ref::<String>().map(String::as_str);
     why.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given")
 }
 
 impl Engine {
-    /// Starts the thread. `wake` is called after every frame and event: `ctx.request_repaint()` in the window, nothing
-    /// in tests.
+    /// Starts the thread. `wake` is called after every frame and event: `ctx.request_repaint()` in the window, nothing in tests.
+    /// Fails if the thread cannot be started.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         Self::spawn_with(|| {}, wake)
     }
 
-    /// Starts the thread with a lower priority than that of the caller, which draws the window. Threads that a
-    /// simulation starts inherit it; `nice` as on Unix.
+    /// Starts the thread with the Unix nice value `nice`, a lower priority than that of the caller, which draws the window.
+    /// Threads that a simulation starts inherit the priority. Fails if the thread cannot be started.
     pub fn spawn_with_priority(nice: i32, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         Self::spawn_with(move || priority::lower_priority(nice), wake)
     }
@@ -111,7 +111,7 @@ impl Engine {
         self.send_with(command, |command| self.commands.send_timeout(command, Duration::from_secs(2)).is_ok())
     }
 
-    /// Sends a command if there is room; `false` if the queue is full because a step takes long.
+    /// Sends a command if there is room; `false` if the queue is full because a step takes long, or if the engine has ended.
     pub fn try_send(&self, command: Command) -> bool {
         self.send_with(command, |command| self.commands.try_send(command).is_ok())
     }
@@ -129,7 +129,8 @@ impl Engine {
         is_sent
     }
 
-    /// Sends a request. [`Event::Answered`] carries the same progress object, which can also cancel the request.
+    /// Sends a request; `None` if the queue is full or the engine has ended. [`Event::Answered`] carries the returned progress
+    /// object, which can also cancel the request.
     pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
         let progress = Arc::new(Progress::default());
         {
@@ -151,7 +152,7 @@ impl Engine {
         self.params.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes all unread frames, merged into one.
+    /// Takes all unread frames, merged into one; `None` if there are none.
     pub fn take_frame(&self) -> Option<Frame> {
         self.frames.take()
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 const BATCH: Duration = Duration::from_millis(8);
 /// Maximum number of steps per batch.
 const LONGEST: u32 = 1 << 16;
-/// Steps per batch over which the wait of host and device at its end costs little.
+/// Minimum number of steps per batch for which the synchronisation of host and device at the end of a batch costs little.
 const ENOUGH: u32 = 8;
 /// Maximum target duration of a batch of long steps while a view has a subscription: one frame of the screen.
 const WATCHED: Duration = Duration::from_millis(16);
@@ -72,7 +72,7 @@ impl Pace {
         self.origin = None;
     }
 
-    /// Steps of the next batch, and the time to wait first for the speed limit.
+    /// Returns the number of steps of the next batch, and the time to wait first for the speed limit.
     pub fn next(&mut self, now_secs: f64, secs_per_step: f64) -> (u32, Duration) {
         let steps = self.fixed.unwrap_or(self.batch);
         let Some(speed) = self.speed else { return (steps, Duration::ZERO) };
@@ -87,8 +87,8 @@ impl Pace {
         (steps, Duration::from_secs_f64(ahead.clamp(0.0, 0.05)))
     }
 
-    /// Adapts the batch length to its target duration: at most doubled when batches are short, shortened at once when
-    /// they are long, since the window stands still during a batch.
+    /// Adapts the batch length to its target duration: at most doubled when batches are short, shortened at once when they are
+    /// long, because the window gets no frame during a batch.
     pub fn took(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;
@@ -96,8 +96,8 @@ impl Pace {
         self.batch = fitting(steps, time, is_watched);
     }
 
-    /// A batch that a command ended early. Its few steps say nothing about a longer batch, and a batch must not become short
-    /// with every command; yet one that took more than the longest target was too long, as all of it would have taken longer.
+    /// Adapts the batch length to a batch that a command ended early. The length is reduced only if the batch took longer than
+    /// the longest target: a few steps say nothing about a longer batch, and batches must not become short with every command.
     pub fn cut_short(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_none() && time > longest(is_watched) {
             self.batch = self.batch.min(fitting(steps, time, is_watched));
@@ -109,7 +109,7 @@ const fn longest(is_watched: bool) -> Duration {
     if is_watched { WATCHED } else { UNWATCHED }
 }
 
-/// Steps of a batch of the target duration, at most twice as many as were measured.
+/// Returns the number of steps that take the target duration, at most twice `steps`, given that `steps` steps took `time`.
 fn fitting(steps: u32, time: Duration, is_watched: bool) -> u32 {
     let target = (time * ENOUGH / steps.max(1)).clamp(BATCH, longest(is_watched));
     let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(2.0);

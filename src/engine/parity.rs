@@ -19,11 +19,11 @@ pub struct FieldParity {
     pub unit: &'static str,
     /// Largest absolute difference.
     pub max_abs: f64,
-    /// Largest difference relative to the reference.
+    /// Largest difference, relative to the value of the reference.
     pub max_rel: f64,
     /// Element with the largest difference.
     pub element: u32,
-    /// First step with a difference.
+    /// First step with a difference; `None`: all values were equal.
     pub first: Option<u64>,
     /// Number of values per class of [`ULPS`].
     pub ulps: [u64; 4],
@@ -38,7 +38,7 @@ pub struct Parity {
     pub steps: u64,
     /// Number of steps between two comparisons.
     pub every: u32,
-    /// First step at which the digests differed.
+    /// First step at which the digests differed; `None`: they were equal.
     pub first: Option<u64>,
     /// Final digests of the reference and the subject.
     pub digests: (Digest, Digest),
@@ -53,7 +53,8 @@ impl Parity {
     }
 }
 
-/// Runs both simulations through the same steps and compares them.
+/// Runs both simulations for `steps` steps and compares them after every `every` steps. Fails if a simulation fails or the job is
+/// cancelled.
 pub fn compare(
     reference: &mut dyn Simulation,
     subject: &mut dyn Simulation,

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The parameters at step 0 and every command applied since.
+/// Parameters at step 0 and every command applied since.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandHistory {
     /// All parameters at step 0; empty if the simulation does not publish them.
@@ -69,26 +69,26 @@ pub struct RecordingEnd {
     pub digest: Digest,
     /// Last recorded step.
     pub clock: Clock,
-    /// Computing time of the simulation at that step: [`EngineCounters::computed_nanos`].
+    /// Computing time of the simulation at the last recorded step: [`EngineCounters::computed_nanos`].
     pub computed: Duration,
 }
 
 /// Destination of a recording. Its methods run on the recorder's thread and may block.
 pub trait Sink: Send {
-    /// Starts the recording; called once, before all other methods but `checkpoints`.
+    /// Starts the recording; called once, before all other methods but `checkpoints` and `continues`.
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()>;
     /// Appends a block of readings. After an error no more blocks follow, and `finish` is still called.
     fn write(&mut self, block: &Frame) -> io::Result<()>;
     /// Appends a logged command.
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
-    /// The samples of a probe have new lanes after this step.
+    /// Records that the samples of a probe have new lanes after this step.
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
-    /// A probe has new reference values after this step.
+    /// Records that a probe has new reference values after this step.
     fn levels_changed(&mut self, step: u64, probe: ProbeId, levels: &[Level]) -> io::Result<()> {
         let _ = (step, probe, levels);
         Ok(())
     }
-    /// Checkpoints that the sink wants; called once, before `begin`.
+    /// Conditions on which the sink requests checkpoints; called once, before `begin`.
     fn checkpoints(&self) -> CheckpointPlan {
         CheckpointPlan::default()
     }
@@ -115,7 +115,7 @@ pub trait Sink: Send {
     fn continues(&self) -> bool {
         false
     }
-    /// Element sets changed after this step.
+    /// Records that these element sets changed after this step.
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let _ = (step, sets);
         Ok(())
@@ -147,7 +147,7 @@ pub(super) enum Block {
     End(RecordingEnd),
 }
 
-/// Thread of a recording, which returns the written end.
+/// Thread of a recording, which returns the result of writing and the end of the written data.
 pub(super) type RecorderThread = std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>;
 
 pub(super) struct Recorder {
@@ -164,7 +164,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the thread. `digest` is the digest of the simulation at the start.
+    /// Starts the thread. `digest` is the digest of the simulation at the start. Fails if the thread cannot be started.
     pub fn start(
         taps: Vec<Tap>,
         mut sink: Box<dyn Sink>,
@@ -214,7 +214,7 @@ impl Recorder {
         self.send(Block::Mark(checkpoint.clock.step));
     }
 
-    /// Writes the state of the last mark.
+    /// Queues the state of the last mark.
     pub fn rescue(&self, checkpoint: Checkpoint) {
         self.send(Block::Rescue(checkpoint));
     }
@@ -250,7 +250,7 @@ impl Recorder {
         self.failed.load(Ordering::Relaxed) || self.thread.is_finished()
     }
 
-    /// Ends the recording and removes its data on a thread, which is returned.
+    /// Ends the recording. Returns its thread, which removes the data.
     pub fn discard(self) -> RecorderThread {
         self.is_discarded.store(true, Ordering::Relaxed);
         self.thread
@@ -264,7 +264,7 @@ impl Recorder {
     }
 }
 
-/// Queue entries for a recording of these taps when the schema changes after a step.
+/// Returns the queue entries for a recording of these taps when the schema changes after a step.
 pub(super) fn schema_blocks(
     taps: &[Tap],
     step: u64,
@@ -301,7 +301,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes blocks until the end. After an error it only waits for the end, so that the sink can still be closed.
+    /// Writes blocks until the end. After an error, only waits for the end, so that the sink can still be closed.
     fn run(mut self, begun: io::Result<()>, blocks: &Receiver<Block>) -> (io::Result<()>, RecordingEnd) {
         let mut result = begun;
         loop {

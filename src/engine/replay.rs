@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{ops::ControlFlow, sync::Arc};
 
-/// Number of steps between two samples.
+/// Maximum number of steps between two samples.
 const BATCH: u64 = 500;
 
 /// Plan of a replay.
@@ -27,18 +27,18 @@ pub struct Plan<'a> {
     pub data: &'a ReadData<'a>,
 }
 
-/// Reads input data again, given the parameters in effect, the change and the hash of the file.
+/// Function that reads input data again, given the parameters in effect, the change and the hash of the file.
 pub type ReadData<'a> = dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError> + 'a;
 
 /// Receives the samples of a replay.
 pub trait Observer {
-    /// Next step from `step` on at which a sample is required; `None` if none is.
+    /// Returns the next step from `step` on at which a sample is required; `None` if none is.
     fn next_sample(&mut self, step: u64) -> Option<u64>;
     /// Receives a sample; may end the replay.
     fn sampled(&mut self, frame: &Frame) -> ControlFlow<()>;
 }
 
-/// Runs to the end of the plan, applying each command at its step.
+/// Runs to the end of the plan, applying each command at its step. Ends early without an error if the observer ends the replay.
 pub fn drive(
     sim: &mut dyn Simulation,
     plan: &Plan<'_>,

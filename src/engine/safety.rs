@@ -47,7 +47,7 @@ pub(super) struct SafetyRecorder {
     plan: SafetyPlan,
     to: Destination,
     waiting: VecDeque<Block>,
-    /// Computing time at its start.
+    /// Computing time at the start of the recording.
     since: Duration,
     first_step: u64,
     last_write: Instant,
@@ -98,7 +98,8 @@ impl SafetyRecorder {
         now >= self.state_due && matches!(self.to, Destination::Open(_)) && self.pending.strong_count() == 0
     }
 
-    /// Adds a state; `took` is the time that saving it took.
+    /// Adds a state; `took` is the time that saving it took. A state over the size limit is dropped, and no further states are
+    /// saved.
     fn add_state(&mut self, checkpoint: Checkpoint, took: Duration, now: Duration) {
         self.state_due = now + self.plan.state_every.max(took * MAX_COST);
         if checkpoint.snapshot.n_bytes() > self.plan.max_state_bytes {
@@ -120,7 +121,7 @@ impl SafetyRecorder {
         self.to = to;
     }
 
-    /// Sends waiting blocks to the recorder while it accepts them. `false` if it has failed.
+    /// Sends waiting blocks to the recorder while it accepts them. `false` if the recorder has failed or too many blocks wait.
     fn write(&mut self, now: Duration, counters: &Arc<EngineCounters>) -> bool {
         if matches!(self.to, Destination::Closed(..)) && now.saturating_sub(self.since) < self.plan.write_after {
             return true;
@@ -159,7 +160,7 @@ impl SafetyRecorder {
         }
     }
 
-    /// Ends the recording and removes its data on a thread, which is returned.
+    /// Ends the recording. Returns its thread, which removes the data; `None` if nothing was written.
     fn discard(self) -> Option<RecorderThread> {
         match self.to {
             Destination::Open(recorder) => Some(recorder.discard()),
@@ -231,7 +232,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// At the end of the engine, waits until the data of discarded recordings are removed.
+    /// Waits at the end of the engine until the data of discarded recordings are removed.
     pub(super) fn finish_removals(&mut self) {
         let last = self.safety.take().and_then(SafetyRecorder::discard);
         for thread in self.removals.drain(..).chain(last) {

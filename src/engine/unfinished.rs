@@ -1,5 +1,5 @@
 //! Measurements that run concurrently with later steps, such as text generation during training. The engine collects
-//! them when they are complete, and waits for them where a recording needs them.
+//! them when they are complete, and waits for them if a recording needs them.
 
 use super::{Command, worker::Worker};
 use crate::sim::SimError;
@@ -10,7 +10,8 @@ use std::time::Duration;
 const MEASURED_EVERY: Duration = Duration::from_millis(5);
 
 impl<W: Fn()> Worker<W> {
-    /// Waits for the next command of a paused simulation, and collects complete measurements meanwhile.
+    /// Waits for the next command of a paused simulation, and collects complete measurements meanwhile. Fails if the engine's
+    /// handle has been dropped.
     pub fn wait_for_command(&mut self) -> Result<Command, RecvError> {
         while self.is_measuring() {
             match self.inbox.recv_timeout(MEASURED_EVERY) {

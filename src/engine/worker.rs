@@ -244,7 +244,7 @@ impl<W: Fn()> Worker<W> {
         self.publish();
     }
 
-    /// Samples histories and, with `states`, also states, which may be older by one reading with `may_lag`.
+    /// Samples histories, and with `states` also states. With `may_lag`, states may be those of the previous reading.
     pub fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
         let text_limit = (!self.records(|shape| shape == Shape::Text)).then_some(TEXT_LIMIT);
         let Some(sim) = &mut self.sim else { return Ok(()) };
@@ -294,7 +294,7 @@ impl<W: Fn()> Worker<W> {
         Ok(())
     }
 
-    /// Whether a recording holds data of a matching shape.
+    /// Whether a recording in progress contains data of a matching shape.
     fn records(&self, wanted: impl Fn(Shape) -> bool) -> bool {
         let recorded = |sim: &dyn Simulation, r: &Recorder| {
             r.taps.iter().any(|t| sim.probes().get(usize::from(t.probe)).is_some_and(|p| wanted(p.shape)))
@@ -311,7 +311,7 @@ impl<W: Fn()> Worker<W> {
         }
         // A recording gets the exact states of every batch.
         let exact = self.records(Shape::is_state);
-        // The screen gets states at intervals, in which reading them is a small share of the time.
+        // The screen gets states at intervals that keep the time for reading them a small share.
         let interval = (self.states_took * STATES_SHARE).clamp(STATES_EVERY, STATES_AT_LEAST_EVERY);
         let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= interval);
         let began = Instant::now();

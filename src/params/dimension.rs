@@ -25,12 +25,12 @@ impl Dimension {
     const CONDUCTANCE: Self = Self([0, -1, 1, 0, 0, 0, 0]);
     const CAPACITANCE: Self = Self([1, -1, 1, 0, 0, 0, 0]);
 
-    /// Dimension of a product; `None` if an exponent overflows.
+    /// Returns the dimension of a product; `None` if an exponent overflows.
     pub fn times(self, other: Self) -> Option<Self> {
         self.zip(other, i8::checked_add)
     }
 
-    /// Dimension of a quotient; `None` if an exponent overflows.
+    /// Returns the dimension of a quotient; `None` if an exponent overflows.
     pub fn per(self, other: Self) -> Option<Self> {
         self.zip(other, i8::checked_sub)
     }
@@ -43,7 +43,7 @@ impl Dimension {
         Some(out)
     }
 
-    /// Dimension of a power; `None` if an exponent overflows.
+    /// Returns the dimension of a power; `None` if an exponent overflows.
     pub fn to_the(self, power: i8) -> Option<Self> {
         let mut out = self;
         for o in &mut out.0 {
@@ -137,7 +137,7 @@ pub const SPELLINGS: &[Spelling] = &[
     unit("%", Dimension::NONE, 1.0, -2),
 ];
 
-/// Finds a unit by its spelling. Both Unicode characters for µ are accepted.
+/// Finds a unit by its spelling; `None` if there is none. Both Unicode characters for µ and for Ω are accepted.
 pub fn spelled(text: &str) -> Option<&'static Spelling> {
     let text = text.replace('\u{3bc}', "µ").replace('\u{2126}', "Ω");
     SPELLINGS.iter().find(|s| s.text == text)

@@ -82,27 +82,28 @@ pub struct Distribution {
     pub law: Law,
     /// Arguments of the family; unused ones are 0.
     pub arguments: [f64; 2],
-    /// Lowest and highest value: the distribution is truncated there and keeps its shape in between.
+    /// Lowest and highest value, at which the distribution is truncated; `None`: not truncated. In between, the distribution
+    /// keeps its shape.
     pub bounds: Option<(f64, f64)>,
 }
 
 impl Distribution {
-    /// Distribution with a single value.
+    /// Creates a distribution with a single value.
     pub const fn constant(value: f64) -> Self {
         Self { law: Law::Constant, arguments: [value, 0.0], bounds: None }
     }
 
-    /// Uniform distribution between two values.
+    /// Creates a uniform distribution between two values.
     pub const fn uniform(low: f64, high: f64) -> Self {
         Self { law: Law::Uniform, arguments: [low, high], bounds: None }
     }
 
-    /// Normal distribution with mean and standard deviation.
+    /// Creates a normal distribution from mean and standard deviation.
     pub const fn normal(mean: f64, sd: f64) -> Self {
         Self { law: Law::Normal, arguments: [mean, sd], bounds: None }
     }
 
-    /// Log-normal distribution with mean and standard deviation of the natural logarithm.
+    /// Creates a log-normal distribution from mean and standard deviation of the natural logarithm.
     pub const fn log_normal(mean: f64, sd: f64) -> Self {
         Self { law: Law::LogNormal, arguments: [mean, sd], bounds: None }
     }
@@ -118,7 +119,7 @@ impl Distribution {
         (self.law == Law::Constant).then_some(self.arguments[0])
     }
 
-    /// Value drawn at this address, which depends on the address alone.
+    /// Draws the value at this address, which depends on the address alone.
     pub fn draw(self, at: Draw) -> f64 {
         match self.as_constant() {
             Some(value) => value,
@@ -126,8 +127,8 @@ impl Distribution {
         }
     }
 
-    /// Quantile `u` between 0 and 1 of the truncated distribution. One uniform number gives one value, so no draw is
-    /// repeated.
+    /// Returns the quantile `u`, between 0 and 1, of the truncated distribution. Each value takes one uniform number, so no draw
+    /// is repeated.
     pub fn quantile(self, u: f64) -> f64 {
         let [a, b] = self.arguments;
         let (low, high) = self.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -149,7 +150,7 @@ impl Distribution {
         if low <= high { x.clamp(low, high) } else { low }
     }
 
-    /// Declarations of arguments and bounds as parameters, in that order.
+    /// Declares arguments and bounds as parameters, in this order.
     pub fn argument_specs(law: Law, of: &ParamSpec) -> Vec<ParamSpec> {
         let real = ParamSpec { kind: ValueType::Real, symbol: "", formula: "", source: "", ..*of };
         let width = (of.soft.1 - of.soft.0, of.hard.1 - of.hard.0);
@@ -170,7 +171,8 @@ impl Distribution {
         named.chain(bounds.map(|(spec, (name, title))| ParamSpec { name, title, ..spec })).collect()
     }
 
-    /// Distribution of another family with about the same median and spread, rounded to three digits. Bounds stay.
+    /// Returns a distribution of another family with about the same median and spread, rounded to three digits. Bounds stay,
+    /// except for a constant.
     pub fn with_law(self, law: Law, of: &ParamSpec) -> Self {
         let median = self.quantile(0.5);
         let half = (self.quantile(0.841) - self.quantile(0.159)) / 2.0;
@@ -186,7 +188,8 @@ impl Distribution {
         Self { law, arguments: arguments.map(rounded), ..self }.nearest(of)
     }
 
-    /// Copy with another value of argument or bound `i`, in the order of [`Distribution::argument_specs`].
+    /// Returns a copy with another value of argument or bound `i`, in the order of [`Distribution::argument_specs`]. Bounds that
+    /// the distribution does not have are not set.
     pub fn with_value(self, i: usize, value: f64) -> Self {
         let mut out = self;
         match (i.checked_sub(self.law.spec().arguments.len()), &mut out.bounds) {
@@ -204,8 +207,8 @@ impl Distribution {
         self.arguments[..n].iter().copied().chain(self.bounds.into_iter().flat_map(|(low, high)| [low, high])).collect()
     }
 
-    /// Reason why a parameter rejects the distribution: an argument out of range, or bounds without values between
-    /// them.
+    /// Returns the reason why a parameter rejects the distribution: an argument out of range, or bounds without values between
+    /// them. `None` if the parameter accepts it.
     pub fn refusal(self, of: &ParamSpec) -> Option<String> {
         let specs = Self::argument_specs(self.law, of);
         let refused = specs.iter().zip(self.values()).find_map(|(spec, x)| {
@@ -225,7 +228,7 @@ impl Distribution {
         refused.or_else(ends).or_else(between)
     }
 
-    /// Nearest distribution that the parameter accepts.
+    /// Returns the nearest distribution that the parameter accepts; without bounds if it accepts none with them.
     pub fn nearest(self, of: &ParamSpec) -> Self {
         let specs = Self::argument_specs(self.law, of);
         let into = |spec: &ParamSpec, x: f64| if x.is_nan() { spec.hard.0 } else { x.clamp(spec.hard.0, spec.hard.1) };

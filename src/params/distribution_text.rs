@@ -65,7 +65,7 @@ impl Distribution {
     }
 }
 
-/// Message for a text that begins like a distribution but is malformed.
+/// Returns the message for a text that begins like a distribution but is malformed; `None` for other texts.
 fn not_a_distribution(text: &str) -> Option<String> {
     let word = &text[..text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len())];
     let is_name = word.len() > 2 && word.starts_with(char::is_alphabetic) && text[word.len()..].trim().starts_with('(');
@@ -74,7 +74,7 @@ fn not_a_distribution(text: &str) -> Option<String> {
     (is_name && !is_known).then(|| format!("`{word}` is none of {}", names.join(", ")))
 }
 
-/// Splits at the matching closing parenthesis: the text before it and the text after it.
+/// Splits at the matching closing parenthesis into the text before and the text after it; `None` if there is none.
 fn closing(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
@@ -88,7 +88,7 @@ fn closing(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Specification used for files: accepts every number, without a unit.
+/// Specification used for files, which accepts every number, without a unit.
 const IN_FILES: ParamSpec = ParamSpec::new("", "", ValueType::Distribution);
 
 impl Serialize for Distribution {

@@ -17,7 +17,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Number without a unit.
+    /// Creates a number without a unit.
     pub const fn plain(value: f64) -> Self {
         Self { value, exponent: 0, dimension: Dimension::NONE }
     }
@@ -48,7 +48,8 @@ pub fn evaluate(text: &str) -> Result<Quantity, String> {
 /// Resolves a dotted name, or says why it cannot.
 type Names<'a> = &'a dyn Fn(&str) -> Result<Quantity, String>;
 
-/// Evaluates an expression in which dotted names such as `lif.tau_m` are resolved by `names`.
+/// Evaluates an expression in which dotted names such as `lif.tau_m` are resolved by `names`. Fails as [`evaluate`] does, or with
+/// an error of `names`.
 pub fn evaluate_with(text: &str, names: Names<'_>) -> Result<Quantity, String> {
     let mut parser = Parser { rest: text, depth: 0, n_numbers: 0, names };
     let quantity = parser.sum()?;
@@ -60,7 +61,8 @@ pub fn evaluate_with(text: &str, names: Names<'_>) -> Result<Quantity, String> {
     }
 }
 
-/// Evaluates an expression whose last unit applies to the whole: `1/3 s` is a third of a second.
+/// Evaluates an expression whose last unit applies to the whole: `1/3 s` is a third of a second. `None` if the text does not end
+/// in a unit or the part before the unit is not an expression.
 pub fn evaluate_with_last_unit(text: &str) -> Option<Quantity> {
     let text = text.trim_end();
     let start = text.char_indices().rev().take_while(|(_, c)| is_word(*c)).last().map(|(i, _)| i)?;
@@ -191,7 +193,7 @@ impl<'a> Parser<'a> {
         Some(&self.rest[..end]).filter(|w| !w.is_empty())
     }
 
-    /// Parses a constant, a function, or a unit that means one of it: `1 / ms`, `5 * mV`.
+    /// Parses a constant, a function, or a unit that stands for one of that unit: `1 / ms`, `5 * mV`.
     fn named(&mut self) -> Result<Quantity, String> {
         let word = self.word().unwrap_or_default();
         self.rest = &self.rest[word.len()..];
@@ -239,13 +241,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Dotted name at the start of the text, if any.
+/// Returns the dotted name at the start of the text; `None` if there is none.
 fn dotted(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len());
     Some(text[..end].trim_end_matches('.')).filter(|name| name.contains('.'))
 }
 
-/// End of a number: digits, separators, and an exponent if one follows. The `e` of `2e` is Euler's number.
+/// Returns the end of a number: digits, separators, and an exponent if one follows. The `e` of `2e` is Euler's number.
 fn end_of_number(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_part = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'_');

@@ -25,8 +25,8 @@ params! {
     }
 }
 
-/// Removed fields of lists with these roles: old files and logs contain them, and they are ignored. Colours of
-/// selections belong to the view of a project.
+/// Removed fields of lists with these roles. Old files and logs contain them, and readers ignore them. Colours of selections are
+/// stored with the view of a project.
 pub(super) const FORMER_FIELDS: &[(Role, &str)] = &[(Role::Selections, "color")];
 
 /// Declares the effects of a kind's interventions, and the struct of an intervention: name, switch, type, target and
@@ -120,12 +120,12 @@ macro_rules! interventions {
     };
 }
 
-/// Index of the list group with this role.
+/// Returns the index of the list group with this role; `None` if there is none.
 pub fn list(params: &dyn Params, role: Role) -> Option<usize> {
     params.groups().iter().position(|g| g.list && g.role == role)
 }
 
-/// Index of the field of a group with this role.
+/// Returns the index of the field of a group with this role; `None` if there is none.
 pub fn field(params: &dyn Params, group: usize, role: Role) -> Option<usize> {
     params.groups().get(group)?.fields().iter().position(|p| p.role == role)
 }
@@ -139,7 +139,7 @@ fn text(params: &dyn Params, group: usize, item: usize, role: Role) -> String {
     }
 }
 
-/// Selections of a project.
+/// Reads the selections of a project.
 pub fn selections(params: &dyn Params) -> Vec<Selection> {
     let Some(group) = list(params, Role::Selections) else { return vec![] };
     let one = |item| Selection {
@@ -150,7 +150,7 @@ pub fn selections(params: &dyn Params) -> Vec<Selection> {
     (0..params.len(group as u8)).map(one).collect()
 }
 
-/// Intervention of a project of any kind, whose fields are found by their roles.
+/// Intervention of a project of any kind. Its fields are found by their roles.
 #[derive(Clone, Copy)]
 pub struct Intervention<'a> {
     params: &'a dyn Params,
@@ -161,20 +161,21 @@ pub struct Intervention<'a> {
 }
 
 impl<'a> Intervention<'a> {
-    /// All interventions of a project in list order.
+    /// Lists all interventions of a project in list order.
     pub fn all(params: &'a dyn Params) -> impl Iterator<Item = Self> + use<'a> {
         let group = list(params, Role::Interventions);
         let n = group.map_or(0, |group| params.len(group as u8));
         (0..n).filter_map(move |item| Some(Self { params, group: group?, item }))
     }
 
-    /// Intervention at an index of a list.
+    /// Returns the intervention at an index of a list group; `None` if the group is no list of interventions or the item does not
+    /// exist.
     pub fn of(params: &'a dyn Params, group: usize, item: usize) -> Option<Self> {
         let is_one = list(params, Role::Interventions) == Some(group) && item < params.len(group as u8);
         is_one.then_some(Self { params, group, item })
     }
 
-    /// Address of the field with this role.
+    /// Address of the field with this role; `None` if there is none.
     pub fn id(&self, role: Role) -> Option<ParamId> {
         let field = field(self.params, self.group, role)?;
         Some(ParamId { item: self.item as u16, ..ParamId::of(self.group, field) })
@@ -185,12 +186,12 @@ impl<'a> Intervention<'a> {
         text(self.params, self.group, self.item, role)
     }
 
-    /// Whether the intervention is enabled.
+    /// Whether the intervention is enabled; true if it has no such field.
     pub fn is_enabled(&self) -> bool {
         self.id(Role::Enabled).is_none_or(|id| self.params.get(id) == Value::Bool(true))
     }
 
-    /// Effect that is chosen.
+    /// Effect that is chosen; `None` if the intervention has no effect field.
     pub fn effect(&self) -> Option<&'static ChoiceSpec> {
         let id = self.id(Role::Effect)?;
         match (self.params.spec(id)?.kind, self.params.get(id)) {
@@ -199,18 +200,19 @@ impl<'a> Intervention<'a> {
         }
     }
 
-    /// Role of the effect.
+    /// Role of the effect; [`Role::Plain`] if there is no effect.
     pub fn role(&self) -> Role {
         self.effect().map_or(Role::Plain, |effect| effect.role)
     }
 
-    /// Name of the intervention, or of its effect if it has none.
+    /// Name of the intervention; if empty, the label of its effect.
     pub fn label(&self) -> String {
         let name = self.text(Role::Name);
         if name.trim().is_empty() { self.effect().map_or_else(String::new, |e| e.label().into_owned()) } else { name }
     }
 
-    /// Schedule of the intervention; `per_step` is that of the kind's time base: seconds, or 1 for counted steps.
+    /// Reads the schedule of the intervention. `per_step` is the length of a step in the time base of the kind: seconds, or 1 for
+    /// counted steps. The error names the field.
     pub fn schedule(&self, per_step: f64) -> Result<Schedule, String> {
         let specs = self.params.groups()[self.group].fields();
         let at = |f| ParamId { item: self.item as u16, ..ParamId::of(self.group, f) };
@@ -219,7 +221,8 @@ impl<'a> Intervention<'a> {
         Schedule::read(specs, |f| self.params.get(at(f)), |f| self.params.is_shown(at(f)), per_step)
     }
 
-    /// Parameter that it sets, with the value while it is active. The error is a clause that names the field.
+    /// Reads the parameter that the intervention sets, with the value while it is active. The error is a clause that names the
+    /// field.
     pub fn setting(&self) -> Result<Change, String> {
         let (parameter, value) = (self.text(Role::Parameter), self.text(Role::ParameterValue));
         let parameter = parameter.trim();

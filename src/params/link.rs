@@ -18,12 +18,12 @@ pub struct Link {
 }
 
 impl Link {
-    /// Address and declaration of the computed parameter.
+    /// Address and declaration of the computed parameter; `None` if there is no such parameter.
     pub fn target(&self, params: &dyn Params) -> Option<(ParamId, &'static ParamSpec)> {
         path::find(params, &self.path).ok()
     }
 
-    /// Evaluates the formula.
+    /// Evaluates the formula. The error is a clause without the path of the link.
     pub fn value(&self, params: &dyn Params) -> Result<Change, String> {
         let (id, spec) = path::find(params, &self.path).map_err(|e| e.to_string())?;
         let quantity = evaluate_with(&self.formula, &|name| read(params, name))?;
@@ -34,7 +34,7 @@ impl Link {
         }
     }
 
-    /// Parameters that the formula reads.
+    /// Lists the parameters that the formula reads.
     fn sources(&self, params: &dyn Params) -> Vec<ParamId> {
         let found = std::cell::RefCell::new(vec![]);
         // Other errors are reported when the formula is evaluated.
@@ -46,7 +46,7 @@ impl Link {
     }
 }
 
-/// Reads a parameter as a quantity.
+/// Reads a parameter as a quantity. Fails if there is no such parameter or its value is not a single number.
 fn read(params: &dyn Params, name: &str) -> Result<Quantity, String> {
     let (id, spec) = path::find(params, name).map_err(|e| e.to_string())?;
     let (dimension, exponent) = spec.unit.dimension();
@@ -61,7 +61,8 @@ fn read(params: &dyn Params, name: &str) -> Result<Quantity, String> {
     }
 }
 
-/// Converts a quantity to a value; a plain number is in the parameter's own unit, as when it is typed.
+/// Converts a quantity to a value. A plain number is in the unit of the parameter, as when it is typed. Fails if the dimension or
+/// the type of the parameter does not match, or the value is not finite.
 fn into_value(spec: &ParamSpec, quantity: Quantity) -> Result<Value, String> {
     let (dimension, exponent) = spec.unit.dimension();
     let x = match quantity.dimension {
@@ -78,7 +79,7 @@ fn into_value(spec: &ParamSpec, quantity: Quantity) -> Result<Value, String> {
     }
 }
 
-/// Finds the link that computes a parameter.
+/// Finds the link that computes a parameter; `None` if the parameter is not linked.
 pub fn of<'a>(params: &dyn Params, links: &'a [Link], id: ParamId) -> Option<&'a Link> {
     links.iter().find(|link| link.target(params).is_some_and(|(target, _)| target == id))
 }
@@ -118,7 +119,7 @@ fn in_order(params: &dyn Params, links: &[Link]) -> Vec<usize> {
     order
 }
 
-/// Describes the cycle that a link would close, if it does.
+/// Describes the cycle that a link would close; `None` if it closes none or has no target.
 pub fn goes_round(params: &dyn Params, links: &[Link], link: &Link) -> Option<String> {
     let (start, _) = link.target(params)?;
     let mut way = vec![(start, link.sources(params))];

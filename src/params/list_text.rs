@@ -5,7 +5,7 @@ use super::{ParamSpec, ValueType, one_of_text::split};
 /// Maximum number of items in an entered or pasted list.
 const MAX_ITEMS: usize = 100_000;
 
-/// Formats a list with brackets and the unit after them.
+/// Formats a list in brackets with the unit after them.
 pub(super) fn show(spec: &ParamSpec, values: &[f64]) -> String {
     let items: Vec<String> = values.iter().map(f64::to_string).collect();
     let unit = spec.unit.suffix();

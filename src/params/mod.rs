@@ -57,7 +57,7 @@ pub enum Scale {
 pub struct ParamWarning {
     /// Path of the parameter, e.g. `lif.v_threshold`.
     pub path: &'static str,
-    /// Sentences on what is unusual, its effect, and what to do.
+    /// Sentences that say what is unusual, its effect, and what to do.
     pub text: String,
 }
 
@@ -66,9 +66,9 @@ pub struct ParamWarning {
 pub enum Apply {
     /// Applied between two steps of a running simulation.
     Live,
-    /// Applied between two steps of a running simulation, after the loader has read the named file. For paths.
+    /// Applied between two steps of a running simulation, after the loader has read the named file. Used for paths.
     Data,
-    /// Applied at the next rewind to step 0, for values that define the initial state.
+    /// Applied at the next rewind to step 0. Used for values that define the initial state.
     Rewind,
     /// Applied by rebuilding the simulation.
     Rebuild,
@@ -84,9 +84,9 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     fn field(&self, i: usize) -> Value;
     /// Writes field `i`; `false` if the type of the value does not match.
     fn set_field(&mut self, i: usize, value: &Value) -> bool;
-    /// Whether field `i`, or the parameter that `parts` lead to within it, applies given the others (`#[show_if]`).
+    /// Whether field `i`, or the parameter that `parts` lead to within the field, applies given the other fields (`#[show_if]`).
     fn shows_field(&self, i: usize, parts: &[Part]) -> bool;
-    /// Serialises the fields of a variant that holds this group.
+    /// Serialises the fields into the variant that holds this group.
     fn serialize_fields<S: SerializeStructVariant>(&self, fields: &mut S) -> Result<(), S::Error>;
 
     /// Reads parameter `i` of [`ParamGroup::SPECS`].
@@ -117,7 +117,7 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         self.shows_field(field, &parts)
     }
 
-    /// Accepted range of the named field.
+    /// Accepted range of the named field; unbounded if there is no such field.
     fn accepted(name: &str) -> (f64, f64) {
         Self::SPECS.iter().find(|spec| spec.name == name).map_or((f64::NEG_INFINITY, f64::INFINITY), |spec| spec.hard)
     }
@@ -127,8 +127,8 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         (0..one_of::n_fields(Self::SPECS)).map(|i| self.field(i)).collect()
     }
 
-    /// Creates a group from the values of [`ParamGroup::row`]; `None` if a value does not fit. Rows of older logs may
-    /// be shorter: missing fields have their defaults.
+    /// Creates a group from the values of [`ParamGroup::row`]; `None` if a value does not fit or there are too many. Rows of
+    /// older logs may be shorter: missing fields have their defaults.
     fn from_row(row: &[Value]) -> Option<Self> {
         let mut group = Self::default();
         let fits = row.len() <= one_of::n_fields(Self::SPECS);
@@ -151,12 +151,12 @@ impl ParamId {
     /// Field index of a whole list group, whose value is [`Value::Rows`].
     pub const WHOLE: u8 = u8::MAX;
 
-    /// Address of a field in a plain group.
+    /// Creates the address of a field in a plain group.
     pub const fn of(group: usize, field: usize) -> Self {
         Self { group: group as u8, field: field as u8, item: 0 }
     }
 
-    /// Address of a whole list group.
+    /// Creates the address of a whole list group.
     pub const fn list(group: usize) -> Self {
         Self { group: group as u8, field: Self::WHOLE, item: 0 }
     }
@@ -192,18 +192,18 @@ impl GroupSpec {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// Fields of the group, for each of which a list row has one value.
+    /// Fields of the group; a row of a list has one value for each.
     pub fn fields(&self) -> &'static [ParamSpec] {
         &self.params[..one_of::n_fields(self.params)]
     }
 
-    /// Name of the variant that a part belongs to.
+    /// Name of the variant that a part belongs to; empty if there is none.
     pub fn variant_of(&self, part: Part) -> &'static str {
         let variants = self.params[usize::from(part.field)].kind.variants();
         variants.get(usize::from(part.variant)).map_or("", |variant| variant.choice.name)
     }
 
-    /// Indices of the parameters in display order: those of a sum type follow its field.
+    /// Indices of the parameters in display order: the parameters of a sum type follow its field.
     pub fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
         fn add(params: &[ParamSpec], i: usize, order: &mut Vec<usize>) {
             order.push(i);
@@ -240,12 +240,12 @@ pub trait Params {
     /// Appends a default item to a list group; `false` for a plain group.
     fn push(&mut self, group: u8) -> bool;
 
-    /// Declaration at an address; `None` for whole lists.
+    /// Declaration at an address; `None` for whole lists and for addresses that do not exist.
     fn spec(&self, id: ParamId) -> Option<&'static ParamSpec> {
         self.groups().get(usize::from(id.group))?.params.get(usize::from(id.field))
     }
 
-    /// Whether the parameter exists: those of a group that is not chosen do not.
+    /// Whether the parameter exists: the parameters of a group that is not chosen do not.
     fn has(&self, id: ParamId) -> bool {
         let part = self.spec(id).and_then(|spec| spec.part);
         part.is_none_or(|part| {
@@ -293,7 +293,7 @@ pub trait Params {
         ids.map(|id| Change { id, value: self.get(id) }).collect()
     }
 
-    /// Changes that turn `old` into `self`. A list of another length is one change, and so is a sum type with another
+    /// Lists the changes that turn `old` into `self`. A list of another length is one change, and so is a sum type with another
     /// chosen group.
     fn changes_since(&self, old: &dyn Params) -> Vec<Change> {
         let mut out = Vec::new();
@@ -311,7 +311,7 @@ pub trait Params {
         out
     }
 
-    /// Parameters of a group or an item that differ from those of an item of `old`.
+    /// Lists the changes of the parameters of a group or an item that differ from those of item `old_item` of `old`.
     fn changed_fields(&self, at: ParamId, old: &dyn Params, old_item: u16) -> Vec<Change> {
         let group = self.groups()[usize::from(at.group)];
         let differing = group.in_order().filter_map(|f| {

@@ -32,7 +32,7 @@ pub enum NamedValue {
 }
 
 impl NamedValue {
-    /// Converts the value of one parameter; `None` for a list and for an undeclared choice.
+    /// Converts the value of one parameter; `None` for a whole list group and for an undeclared choice.
     pub fn of(spec: &ParamSpec, value: &Value) -> Option<Self> {
         Some(match (value, spec.kind) {
             (Value::Bool(x), _) => Self::Bool(*x),
@@ -50,7 +50,8 @@ impl NamedValue {
         })
     }
 
-    /// Converts to a value of a declaration. The error names what no longer exists.
+    /// Converts to a value of a declaration. The error names the choice or field that no longer exists, or the parameter with
+    /// another type.
     pub fn value(&self, spec: &ParamSpec) -> Result<Value, String> {
         Ok(match (self, spec.kind) {
             (Self::Bool(x), ValueType::Bool) => Value::Bool(*x),
@@ -81,7 +82,7 @@ impl NamedValue {
     }
 }
 
-/// Index of a choice by its current or a former name.
+/// Finds the index of a choice by its current name, otherwise by a former one. Fails if no choice has the name.
 fn choice(mut choices: impl Iterator<Item = ChoiceSpec> + Clone, name: &str) -> Result<u16, String> {
     let at = choices.clone().position(|c| c.name == name).or_else(|| choices.position(|c| c.is_called(name)));
     at.map(|i| i as u16).ok_or_else(|| format!("there is no choice `{name}`"))
@@ -102,7 +103,7 @@ pub fn name(params: &dyn Params, change: &Change) -> Option<(String, NamedValue)
     Some((path_with_groups(params, group, change.id), value))
 }
 
-/// Path with the names of the groups that sum types choose.
+/// Returns the path with the names of the groups that contain the parameters of sum types.
 fn path_with_groups(params: &dyn Params, group: &GroupSpec, id: ParamId) -> String {
     match params.spec(id).and_then(|spec| Some((spec, spec.part?))) {
         Some((spec, part)) => {
@@ -118,7 +119,7 @@ fn fields(specs: &[ParamSpec], row: &[Value]) -> Option<Vec<(String, NamedValue)
     specs.iter().zip(row).map(named).collect()
 }
 
-/// Reverses [`name`], and accepts former names. Items of lists and chosen groups are not checked, because they may have
+/// Reverses [`name`], and accepts former names. Does not check that list items exist and groups are chosen, because both may have
 /// differed when the file was written.
 pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Change, String> {
     let parts: Vec<&str> = path.split('.').collect();
@@ -150,7 +151,7 @@ pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Ch
     Ok(Change { id: ParamId { item, ..ParamId::of(g, f) }, value })
 }
 
-/// Index of a named parameter of the sum type `field`.
+/// Finds the index of a named parameter of the sum type `field`; `None` if there is none.
 fn part(group: &GroupSpec, field: usize, variant: &str, name: &str) -> Option<usize> {
     let variant = choice(group.params[field].kind.variants().iter().map(|v| v.choice), variant).ok()?;
     let is_it = |s: &ParamSpec| {
@@ -159,7 +160,7 @@ fn part(group: &GroupSpec, field: usize, variant: &str, name: &str) -> Option<us
     group.params.iter().position(is_it)
 }
 
-/// Values of the fields of an item or of a variant in declaration order.
+/// Returns the values of the fields of an item or a variant in declaration order. `of` names the item or variant in errors.
 fn row(
     specs: &[ParamSpec],
     defaults: Vec<Value>,
@@ -175,14 +176,14 @@ fn row(
     Ok(row)
 }
 
-/// Whether a value is a choice that is no longer offered, so that a log is read without the change.
+/// Whether a value is a choice that is no longer offered, so that a log is read without this change.
 pub fn is_former_choice(params: &dyn Params, path: &str, value: &NamedValue) -> bool {
     let (NamedValue::Choice(name), Some((group, field))) = (value, path.split_once('.')) else { return false };
     let groups = params.groups().iter().filter(|of| of.is_called(group));
     groups.flat_map(GroupSpec::fields).any(|spec| spec.is_called(field) && spec.kind.retired(name).is_some())
 }
 
-/// Whether a field of list items was removed, so that files and logs are read without it.
+/// Whether a field of list items was removed, so that files and logs are read without this field.
 pub fn is_former(group: &GroupSpec, field: &str) -> bool {
     group.list && FORMER_FIELDS.contains(&(group.role, field))
 }

@@ -1,4 +1,4 @@
-//! Sum types whose groups hold sum types.
+//! Tests of sum types whose groups contain sum types.
 
 use super::{Change, Params as _, Value, ValueType, named, path, reference};
 use crate::{one_of, param_tree, params, params::one_of::NoParameters};

@@ -20,10 +20,10 @@
 //! }
 //! ```
 //!
-//! `plasticity.rule=Pair` chooses, `plasticity.rule.tau_plus=20ms` sets a parameter of the chosen group, and files hold
-//! `rule: Pair(tau_plus: 20.0)`. The parameters of all groups follow the fields in [`ParamGroup::SPECS`]; each says in
-//! [`ParamSpec::part`] where it belongs. Those of a group that is not chosen cannot be set and read as their defaults.
-//! A group may hold sum types itself: `lif.start.spread.sigma`.
+//! `plasticity.rule=Pair` chooses, `plasticity.rule.tau_plus=20ms` sets a parameter of the chosen group, and files hold `rule:
+//! Pair(tau_plus: 20.0)`. The parameters of all groups follow the fields in [`ParamGroup::SPECS`]; [`ParamSpec::part`] is their
+//! position in the sum type. Parameters of a group that is not chosen cannot be set and read as their defaults. A group may hold
+//! sum types itself: `lif.start.spread.sigma`.
 
 use super::{ChoiceSpec, ParamGroup, ParamSpec, Value, ValueType};
 use serde::{
@@ -45,7 +45,7 @@ pub struct VariantSpec {
 }
 
 impl VariantSpec {
-    /// Fields of the group, for each of which a value of the sum type has one value.
+    /// Fields of the group; a value of the sum type has one value for each.
     pub const fn fields(&self) -> &'static [ParamSpec] {
         self.params.split_at(n_fields(self.params)).0
     }
@@ -71,7 +71,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Reads the parameter from a value of its sum type; its default if another group is chosen.
+    /// Reads the parameter from a value of its sum type; returns the default of the parameter if another group is chosen.
     pub(super) fn read(self, kind: ValueType, sum: Value) -> Value {
         let index = usize::from(self.index);
         match sum {
@@ -92,7 +92,8 @@ impl Part {
     }
 }
 
-/// Field of a parameter, and the parts that lead from it to the parameter; no parts for a field.
+/// Returns the index of the field that contains a parameter, and the parts that lead from the field to the parameter; no parts if
+/// the parameter is itself a field.
 pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
     let mut parts = vec![];
     while let Some(part) = specs.get(i).and_then(|spec| spec.part) {
@@ -103,7 +104,7 @@ pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
     (i, parts)
 }
 
-/// Number of fields that are not parts; they come first.
+/// Number of fields, which precede the parts.
 pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     let mut n = 0;
     while n < specs.len() && specs[n].part.is_none() {
@@ -112,7 +113,7 @@ pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     n
 }
 
-/// Number of fields and of the parameters of all their groups.
+/// Number of fields and of the parameters of all groups in them.
 pub const fn n_with_parts(fields: &[ParamSpec]) -> usize {
     let (mut n, mut f) = (fields.len(), 0);
     while f < fields.len() {
@@ -127,7 +128,7 @@ pub const fn n_with_parts(fields: &[ParamSpec]) -> usize {
     n
 }
 
-/// Fields, followed by the parameters of their groups level by level.
+/// Returns the fields, followed by the parameters of their groups level by level.
 pub const fn with_parts<const N: usize>(fields: &[ParamSpec]) -> [ParamSpec; N] {
     assert!(N < super::ParamId::WHOLE as usize, "a group has 254 parameters at most");
     let mut all = [ParamSpec::new("", "", ValueType::Bool); N];
@@ -195,7 +196,7 @@ impl<'de, G: ParamGroup> Visitor<'de> for Fields<G> {
     }
 }
 
-/// Deserialises the current or a former name of a variant as its index.
+/// Deserialises the current or a former name of a variant as the index of the variant.
 pub struct VariantName {
     /// Variants of the sum type.
     pub variants: &'static [VariantSpec],

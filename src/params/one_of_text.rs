@@ -3,7 +3,7 @@
 use super::{ParamSpec, Value, ValueType, VariantSpec, path};
 use strsim::levenshtein;
 
-/// Formats a chosen group with its parameters.
+/// Formats a chosen group with its parameters; `?` for an unknown variant.
 pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> String {
     let Some(spec) = variants.get(usize::from(variant)) else { return "?".to_owned() };
     let fields = spec.fields().iter().zip(row).map(|(p, value)| match value {
@@ -16,7 +16,8 @@ pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> Str
     }
 }
 
-/// Parses the form written by [`show`]. A name alone gives no values.
+/// Parses the form written by [`show`]. A name alone gives an empty row. Fails for an unknown name, a malformed text or a value
+/// of another type.
 pub(super) fn parse(variants: &[VariantSpec], text: &str) -> Result<Value, String> {
     let (name, inner) = match text.split_once('(') {
         Some((name, rest)) => {
@@ -60,7 +61,7 @@ fn unknown(variant: &VariantSpec, name: &str) -> String {
     format!("{} has no `{name}`; it has {known}", variant.choice.name)
 }
 
-/// Content of a quoted string.
+/// Returns the content of a quoted string; `None` if the parameter is not text or the value is not quoted.
 fn quoted(spec: &ParamSpec, value: &str) -> Option<String> {
     let is_text = matches!(spec.kind, ValueType::Text | ValueType::Path | ValueType::Query);
     if is_text && value.starts_with('"') { serde_json::from_str(value).ok() } else { None }

@@ -78,7 +78,7 @@ fn items(known: &[String]) -> String {
     if known.is_empty() { "; it is empty".to_owned() } else { format!("; there are {}", known.join(", ")) }
 }
 
-/// Parses one `path=value`.
+/// Parses one `path=value` and checks that the parameter accepts the value.
 pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
     let path = path.trim();
@@ -101,8 +101,9 @@ pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
 }
 
 /// Finds address and declaration of a path such as `lif.tau_m`. Items of lists are given by number or name:
-/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`. A field with a sum type is followed by a parameter of the
-/// chosen group, `plasticity.rule.tau_plus`, or by a group and its parameter, `plasticity.rule.Pair.tau_plus`.
+/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`. A field with a sum type is followed by a parameter of the chosen
+/// group, `plasticity.rule.tau_plus`, or by a group and its parameter, `plasticity.rule.Pair.tau_plus`. Fails if the path, the
+/// item or the chosen group does not exist.
 pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamSpec), PathError> {
     let unknown = || PathError::Unknown { path: path.to_owned(), nearest: nearest(params, path) };
     let parts: Vec<&str> = path.split('.').collect();
@@ -134,14 +135,14 @@ struct FoundPart<'a> {
     index: usize,
     /// Group that has the parameter.
     of: &'static str,
-    /// Chosen group, if it is another one.
+    /// Chosen group if it is not `of`.
     instead_of: Option<&'static str>,
     /// Remaining names of the path.
     rest: &'a [&'a str],
 }
 
-/// Finds the parameter of the sum type `field` at the start of `names`, with or without the name of its group; prefers
-/// the chosen group.
+/// Finds the parameter of the sum type `field` at the start of `names`, with or without the name of its group; prefers the chosen
+/// group. `None` if no group has such a parameter.
 fn part_of<'a>(group: &GroupSpec, field: usize, names: &'a [&'a str], chosen: &Value) -> Option<FoundPart<'a>> {
     let Value::Variant(chosen, _) = *chosen else { return None };
     let variants = group.params[field].kind.variants();
@@ -190,7 +191,7 @@ fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathErr
     }
 }
 
-/// Parses a value of the declared type.
+/// Parses a value of the declared type without checking its range. The error is a clause about the text.
 pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
     let is_zero = !spec.zero.is_empty() && text.eq_ignore_ascii_case(spec.zero);
     let text = if is_zero { "0" } else { text };
@@ -248,7 +249,7 @@ pub fn show(spec: &ParamSpec, value: &Value) -> String {
     }
 }
 
-/// Existing path nearest to a mistyped one, if any is close.
+/// Returns the existing path nearest to a mistyped one; `None` if none is close.
 pub fn nearest(params: &dyn Params, path: &str) -> Option<String> {
     let mut paths: Vec<String> = params.ids().into_iter().map(|id| params.path(id)).collect();
     paths.dedup();

@@ -3,7 +3,7 @@
 use super::{Apply, ChoiceSpec, ParamId, ParamSpec, Params, Value, ValueType, path::show};
 use std::fmt::Write as _;
 
-/// All parameters of a kind as Markdown, one section per group, with the defaults from `params`.
+/// Formats all parameters of a kind as Markdown, one section per group, with the defaults from `params`.
 pub fn markdown(params: &dyn Params) -> String {
     let mut out = String::new();
     for (g, group) in params.groups().iter().enumerate() {
@@ -15,7 +15,7 @@ pub fn markdown(params: &dyn Params) -> String {
     out
 }
 
-/// Table of parameters or of an action's arguments; `default` returns the default by position.
+/// Formats a table of parameters or of an action's arguments; `default` returns the default by position.
 pub fn table(specs: &[ParamSpec], default: impl Fn(usize) -> Value) -> String {
     let mut out =
         String::from("| name | default | range | an edit takes effect | meaning |\n| --- | --- | --- | --- | --- |\n");
@@ -39,7 +39,7 @@ pub fn table(specs: &[ParamSpec], default: impl Fn(usize) -> Value) -> String {
     out + "\n"
 }
 
-/// Accepted values: `0.1 to 10000 ms`, the names of choices, or the kind of text.
+/// Describes the accepted values: `0.1 to 10000 ms`, the names of choices, or the kind of text.
 pub fn range(spec: &ParamSpec) -> String {
     let unit = spec.unit.suffix();
     let space = if unit.is_empty() { "" } else { " " };
@@ -58,7 +58,7 @@ pub fn range(spec: &ParamSpec) -> String {
     }
 }
 
-/// Descriptions of the choices of these fields, and the parameters of groups among them.
+/// Formats the descriptions of the choices of these fields, and the parameters of groups among them.
 fn choices(fields: &[ParamSpec]) -> String {
     let mut out = String::new();
     for spec in fields {
@@ -82,7 +82,7 @@ fn choices(fields: &[ParamSpec]) -> String {
     out
 }
 
-/// Doc comment on one line.
+/// Joins the lines of a doc comment.
 pub fn flat(docs: &str) -> String {
     docs.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -16,17 +16,17 @@ pub enum Role {
     Name,
     /// Query that selects elements.
     Query,
-    /// Set of elements that a query is over; empty for the first.
+    /// Set of elements from which a query selects; empty for the first set.
     OverSet,
     /// Affected elements: the name of a selection, or a query.
     Target,
-    /// Effect on them: a choice with one of the roles below.
+    /// Effect on the targets: a choice with one of the roles below.
     Effect,
     /// Whether an item is enabled.
     Enabled,
     /// Path of the parameter that the item sets.
     Parameter,
-    /// Value of that parameter as text in its unit.
+    /// Value of [`Role::Parameter`] as text with its unit.
     ParameterValue,
     /// Start time, in the unit of the declaration.
     Start,
@@ -57,7 +57,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Declared role, or [`Role::Plain`]; for the macros.
+    /// Returns the declared role, or [`Role::Plain`]; for the macros.
     pub const fn or_plain(declared: &[Self]) -> Self {
         match declared {
             [role, ..] => *role,

@@ -45,7 +45,7 @@ impl Schedule {
         Ok(Self { from, to, pulses })
     }
 
-    /// Whether the schedule is active in a step, and the next step at which that changes.
+    /// Returns whether the schedule is active in a step, and the next step at which this changes; `u64::MAX` if it does not.
     pub fn at(&self, step: u64) -> (bool, u64) {
         match self.pulses {
             _ if step < self.from => (false, self.from),

@@ -26,11 +26,11 @@ pub struct ParamSpec {
     pub scale: Scale,
     /// Time at which an edit takes effect.
     pub apply: Apply,
-    /// Symbol of the quantity, if it has one (`τ_m`).
+    /// Symbol of the quantity (`τ_m`); empty if it has none.
     pub symbol: &'static str,
-    /// Equation with the quantity, if it adds to the documentation.
+    /// Equation with the quantity; empty if it adds nothing to the documentation.
     pub formula: &'static str,
-    /// Citation for the default value, if there is one.
+    /// Citation for the default value; empty if there is none.
     pub source: &'static str,
     /// Word displayed for 0 where 0 is not a quantity: `Never`; empty otherwise.
     pub zero: &'static str,
@@ -41,7 +41,7 @@ pub struct ParamSpec {
 }
 
 impl ParamSpec {
-    /// Dimensionless live parameter on `0..=1`, which the builder methods refine.
+    /// Creates a dimensionless live parameter on `0..=1`, which the builder methods refine.
     pub const fn new(name: &'static str, docs: &'static str, kind: ValueType) -> Self {
         let range = (0.0, 1.0);
         Self {
@@ -147,8 +147,8 @@ impl ParamSpec {
         self
     }
 
-    /// Increment of an arrow key: a round hundredth of the slider range, 1 for counts; on a logarithmic slider, in the
-    /// middle of the value's decade.
+    /// Increment of an arrow key: at most a hundredth of the slider range, rounded down to 1, 2 or 5 times a power of ten; on a
+    /// logarithmic slider, at most a tenth of the value. At least 1 for whole numbers.
     pub fn nudge(&self, now: f64) -> f64 {
         let span = match self.scale {
             Scale::Log => now.abs().max(self.soft.0),
@@ -160,7 +160,7 @@ impl ParamSpec {
         if self.kind == ValueType::Int { step.round().max(1.0) } else { step }
     }
 
-    /// Maps a number from 0 to 1 to a valid value: at this share of the slider range, or of the choices.
+    /// Maps a number from 0 to 1 to a value at this share of the slider range, or of the choices.
     pub fn value_at(&self, share: f64) -> Value {
         let x = self.soft.0 + share * (self.soft.1 - self.soft.0);
         let nth = |n: usize| ((share * n as f64) as usize).min(n.saturating_sub(1));
@@ -170,7 +170,7 @@ impl ParamSpec {
             ValueType::Real => Value::Real(x),
             ValueType::Choice(choices) => Value::Choice(nth(choices.len()) as u16),
             ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(String::new()),
-            // Covers every family, wide and narrow, with and without bounds.
+            // The shares from 0 to 1 cover every family, wide and narrow, with and without bounds.
             ValueType::Distribution => {
                 let (law, rest) = ((share * 8.0) as usize, (share * 8.0).fract());
                 let y = self.soft.0 + rest * (self.soft.1 - self.soft.0);
@@ -195,7 +195,7 @@ impl ParamSpec {
         }
     }
 
-    /// Reason why the value is outside the accepted range; `None` if it is inside.
+    /// Returns the reason why the value is outside the accepted range; `None` if the value is inside.
     pub fn refusal(&self, value: &Value) -> Option<String> {
         let unit = self.unit.suffix();
         let space = if unit.is_empty() { "" } else { " " };

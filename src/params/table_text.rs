@@ -5,7 +5,7 @@ use super::{ParamId, ParamSpec, Params, Value, path};
 /// Maximum length of a list after pasting.
 const MAX_ITEMS: usize = 10_000;
 
-/// Formats items with these fields as text: titles with units first, then numbers in these units.
+/// Formats items with these fields as text: first a line of titles with units, then the values; numbers are in these units.
 pub fn copy(params: &dyn Params, group: usize, items: &[usize], fields: &[usize]) -> String {
     let specs = params.groups()[group].params;
     let mut lines = vec![fields.iter().map(|f| heading(&specs[*f])).collect::<Vec<_>>().join("\t")];
@@ -23,11 +23,12 @@ pub fn copy(params: &dyn Params, group: usize, items: &[usize], fields: &[usize]
     lines.join("\n") + "\n"
 }
 
-/// Pastes text at an item and one of these fields; returns the list and the number of lines pasted. Items beyond the
-/// end are appended; empty cells change nothing. A first line of titles or names assigns the cells to fields.
+/// Pastes text at an item and one of these fields; returns the list and the number of lines pasted. `at` is the item and the
+/// position in `fields`. Items beyond the end are appended; empty cells change nothing. A first line of titles or names assigns
+/// the cells to fields.
 ///
 /// # Errors
-/// The first rejected cell by line and field. Nothing is pasted then.
+/// Names the first rejected cell by line and field. Nothing is pasted then.
 pub fn paste(
     params: &dyn Params,
     group: usize,
@@ -69,7 +70,7 @@ pub fn paste(
     Ok((Value::Rows(rows), lines.len()))
 }
 
-/// Column heading: `Rate (Hz)`.
+/// Returns the column heading: `Rate (Hz)`.
 fn heading(spec: &ParamSpec) -> String {
     match spec.unit.suffix() {
         "" => spec.label().into_owned(),
@@ -85,7 +86,7 @@ fn field_called(specs: &[ParamSpec], fields: &[usize], cell: &str) -> Option<usi
     fields.iter().copied().find(|f| is_called(&specs[*f]))
 }
 
-/// Quotes cells with tabs, line ends or quotes; quotes inside are doubled.
+/// Quotes cells with tabs, line ends or quotes; quotes in the cell are doubled.
 fn quoted(cell: String) -> String {
     if cell.contains(['\t', '\n', '\r', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }

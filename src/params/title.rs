@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-/// The declared title, or the field's name in sentence case.
+/// Returns the declared title, or the field's name in sentence case.
 pub fn or_from_name(title: &'static str, name: &str) -> Cow<'static, str> {
     if title.is_empty() { from_name(name).into() } else { title.into() }
 }
 
-/// The declared title, or the variant's name in sentence case.
+/// Returns the declared title, or the variant's name in sentence case.
 pub fn or_from_variant(title: &'static str, name: &str) -> Cow<'static, str> {
     if title.is_empty() { from_variant(name).into() } else { title.into() }
 }

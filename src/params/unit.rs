@@ -47,7 +47,7 @@ impl Unit {
         }
     }
 
-    /// Dimension, and scale as a power of ten of the base units.
+    /// Dimension of the unit, and its scale as a power of ten of the base units.
     pub const fn dimension(self) -> (Dimension, i32) {
         match self {
             Self::One => (Dimension::NONE, 0),
@@ -74,8 +74,8 @@ impl Unit {
         out.into_iter().map(|s| s.text).collect()
     }
 
-    /// Parses `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`; a plain number is in this unit. `Err` says what is wrong
-    /// and what was expected.
+    /// Parses `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`. A plain number is in this unit. The error says what is wrong and
+    /// what was expected.
     pub fn parse(self, text: &str) -> Result<f64, String> {
         let text = match self {
             Self::Count(name) => text.trim().trim_end_matches(name).trim(),

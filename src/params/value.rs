@@ -44,8 +44,8 @@ pub struct ChoiceSpec {
     pub aliases: &'static [&'static str],
     /// Role of the choice.
     pub role: Role,
-    /// Choices of earlier versions in whose place this one is. A project that names one is refused; a recorded run is displayed
-    /// with this one.
+    /// Choices of earlier versions that this choice replaces. A project that names one of them is rejected; a recorded run is
+    /// displayed with this choice.
     pub replaces: &'static [RetiredChoice],
 }
 
@@ -113,7 +113,7 @@ impl ValueType {
         matches!(self, Self::Int | Self::Real | Self::Distribution | Self::List { .. })
     }
 
-    /// Choice of earlier versions with this name, and the choice in its place.
+    /// Finds the choice of earlier versions with this name, and the choice that replaces it; `None` if there is none.
     pub fn retired(self, name: &str) -> Option<(&'static ChoiceSpec, &'static RetiredChoice)> {
         let Self::Choice(choices) = self else { return None };
         let of = |choice: &'static ChoiceSpec| choice.replaces.iter().map(move |retired| (choice, retired));
@@ -142,7 +142,7 @@ pub trait ParamValue: Clone {
         false
     }
 
-    /// Role of a choice.
+    /// Role of a choice; [`Role::Plain`] for other types.
     fn role(&self) -> Role {
         match (Self::TYPE, self.to_value()) {
             (ValueType::Choice(choices), Value::Choice(c)) => choices[usize::from(c)].role,

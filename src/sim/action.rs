@@ -25,14 +25,14 @@ impl ActionSpec {
     }
 }
 
-/// Use of an action.
+/// Action to perform, with elements and argument values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Action {
     /// Name of the declared action.
     pub name: String,
-    /// Indices of the elements that it applies to.
+    /// Indices of the elements that the action applies to.
     pub elements: Vec<u32>,
-    /// Ids of the individuals that it applies to, if elements are slots: their slots are looked up when it is
+    /// Ids of the individuals that the action applies to, if elements are slots. Their slots are looked up when the action is
     /// performed.
     pub individuals: Vec<u64>,
     /// Step at which the elements were selected: individuals that occupied their slots later are excluded.
@@ -42,7 +42,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// Action on elements given by index.
+    /// Creates an action on elements given by index.
     pub fn on(name: impl Into<String>, elements: Vec<u32>, values: Vec<Value>) -> Self {
         Self { name: name.into(), elements, values, ..Self::default() }
     }

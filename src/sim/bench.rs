@@ -4,16 +4,16 @@ use super::{Device, Progress, SimError};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 
-/// Options of a benchmark. A kind ignores those that do not concern it.
+/// Options of a benchmark. A kind ignores options that do not apply to its benchmark.
 #[derive(Clone)]
 pub struct BenchOptions {
     /// Device to measure on.
     pub device: Device,
     /// Displayed name of the device.
     pub device_name: String,
-    /// Measurements per case; the median is reported.
+    /// Number of measurements per case; the median is reported.
     pub repeats: u32,
-    /// Only the case of this name, or cases whose names begin with it.
+    /// Name of the case to measure, or prefix of the names of several; `None`: all cases.
     pub only: Option<String>,
     /// Simulated seconds to time.
     pub simulated_s: f64,
@@ -32,33 +32,33 @@ pub struct BenchRow {
     pub values: Json,
     /// The important figures as a line of text.
     pub line: String,
-    /// The same work for PyTorch, to compare with.
+    /// Equivalent work for PyTorch; `None`: the measurement is not compared.
     pub torch: Option<TorchCase>,
 }
 
 impl BenchRow {
-    /// A measurement that is not compared.
+    /// Creates a row without a PyTorch case.
     pub fn new(row: &impl serde::Serialize, line: String) -> Self {
         Self { values: serde_json::json!(row), line, torch: None }
     }
 }
 
-/// The work of a measurement, for a script.
+/// Work of a measurement as input of a PyTorch script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TorchCase {
     /// Name of the case.
     pub name: String,
     /// Text of a Python script that defines the model and measures it.
     pub script: &'static str,
-    /// Sizes of the model and its steps, or why they are not measured.
+    /// Sizes of the model and its steps, or the reason why the case is not measured with PyTorch.
     pub workload: Result<Json, String>,
-    /// Items per second here.
+    /// Items per second that this program has measured.
     pub rate: f64,
     /// Unit that `rate` counts: `tokens`.
     pub items: &'static str,
 }
 
-/// A script of `assets/bench` that defines a model, and those that measure it in several settings.
+/// Concatenates a script of `assets/bench` that defines a model with the scripts that measure the model in several settings.
 #[macro_export]
 macro_rules! torch_script {
     ($file:literal) => {

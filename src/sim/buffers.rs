@@ -161,11 +161,12 @@ impl<T: Copy + Default> Storage<Host> for Vec<T> {
 
 /// Buffer with a section in checkpoints.
 pub trait StateBuffer {
-    /// Adds the contents as a section: a device buffer by one copy; a host buffer is moved out and left empty.
+    /// Adds the contents as a section: a device buffer by one copy; a host buffer is moved out and left empty. Fails if the
+    /// device fails.
     fn save(&mut self, name: &str, shape: Shape, to: &mut Snapshot) -> Result<(), SimError>;
     /// Fails unless the snapshot has a section of this shape and a convertible element type.
     fn check(&self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
-    /// Replaces the contents by the section.
+    /// Replaces the contents by the section. Fails as [`StateBuffer::check`] does, or if the device fails.
     fn load(&mut self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
 }
 
@@ -208,7 +209,7 @@ impl<T: Element + CudaType> StateBuffer for Buf<T> {
 
 /// Declared group of buffers, implemented by [`buffers!`](crate::buffers!).
 pub trait Buffers: Sized {
-    /// Source of its allocations: `Arc<Gpu>` or [`Host`].
+    /// Source of the allocations: `Arc<Gpu>` or [`Host`].
     type Memory: Memory;
     /// Sizes from which the shapes are computed.
     type Sizes;
@@ -218,7 +219,7 @@ pub trait Buffers: Sized {
     fn allocate(memory: &Self::Memory, sizes: &Self::Sizes) -> Result<Self, <Self::Memory as Memory>::Error>;
     /// Adds the buffers in use to a memory report.
     fn report(&self, to: &mut MemoryReport);
-    /// Adds the sections of all [`Purpose::State`] buffers.
+    /// Adds the sections of all [`Purpose::State`] buffers. Fails if the device fails.
     fn save(&mut self, sizes: &Self::Sizes, to: &mut Snapshot) -> Result<(), SimError>;
     /// Checks the sections of all [`Purpose::State`] buffers.
     fn check(&self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;

@@ -1,4 +1,4 @@
-//! Element sets: the neurons, experts or nuclei that fields, rasters and tables are over.
+//! Element sets: the neurons, experts or nuclei to which fields, rasters and tables refer.
 
 /// Set of elements with identifiers, names, positions and categories. Large and immutable: shared by `Arc`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -7,7 +7,7 @@ pub struct ElementSet {
     pub name: &'static str,
     /// Number of elements.
     pub len: u32,
-    /// Public identifiers (FlyWire root ids); empty when elements only have an index.
+    /// Public identifiers (FlyWire root ids); empty if the elements only have an index.
     pub ids: Vec<u64>,
     /// Whether the elements are slots that individuals occupy one after another. The simulation then publishes the ids
     /// of the individuals ([`Simulation::individuals`](super::Simulation::individuals)), which actions and selections
@@ -55,8 +55,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Creates a column from one string per element. Categories are in order of decreasing size; at most 65,535 are
-    /// allowed.
+    /// Creates a column from one string per element. The empty string is the first category if it occurs; the others are in order
+    /// of decreasing size. Elements of categories after the first 65,535 get code 0.
     pub fn from_texts<S: AsRef<str>>(name: &str, texts: &[S]) -> Self {
         let mut counts = std::collections::BTreeMap::<&str, usize>::new();
         for t in texts {
@@ -71,7 +71,7 @@ impl Column {
         Self { name: name.to_owned(), labels: order.iter().map(|(t, _)| (*t).to_owned()).collect(), codes }
     }
 
-    /// Category of an element.
+    /// Category of an element; empty if the element has none.
     pub fn label(&self, element: u32) -> &str {
         self.codes.get(element as usize).and_then(|c| self.labels.get(usize::from(*c))).map_or("", String::as_str)
     }
@@ -87,7 +87,7 @@ impl Column {
 }
 
 impl ElementSet {
-    /// Finds a column by name.
+    /// Returns the column with this name; `None` if there is none.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
     }
@@ -109,10 +109,10 @@ impl ElementSet {
         (names + codes + self.ids.len() * 8 + self.positions.len() * 12) as u64
     }
 
-    /// Finds the only element with this name, id or index (`#17`).
+    /// Finds the element with this name, id or index (`#17`).
     ///
     /// # Errors
-    /// A sentence, if there is none or several.
+    /// If there is no such element, or several have the name. The message is a sentence.
     pub fn find(&self, text: &str) -> Result<u32, String> {
         let text = text.trim();
         let (number, index) = (text.parse::<u64>().ok(), text.strip_prefix('#').and_then(|n| n.parse::<u32>().ok()));

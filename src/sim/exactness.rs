@@ -1,6 +1,6 @@
 //! Reproducibility of a probe's data, which decides what a replay can compare.
 
-/// Declared per kind, or per probe if it differs.
+/// Reproducibility of data, declared per kind, or per probe if it differs from that of the kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Exactness {
     /// Equal bits on every backend and device, for any number of threads.
@@ -9,16 +9,16 @@ pub enum Exactness {
     /// Equal bits on the same device with the same kernel choices ([`KernelChoices`](super::KernelChoices)). Other
     /// devices or kernels round or sum differently, and the differences grow.
     SameDevice,
-    /// Equal bits on the same device; on others equal within this tolerance, relative to the larger of 1 and the
-    /// recorded value.
+    /// Equal bits on the same device; on other devices equal within this tolerance, relative to the larger of 1 and the recorded
+    /// value.
     Tolerance(f32),
     /// Measured in wall-clock time, and never compared.
     WallClock,
 }
 
 impl Exactness {
-    /// Tolerance of a comparison between recording and replay, 0 for equal bits; `is_same`: both used the same device
-    /// and kernels. `None` if they cannot be compared.
+    /// Tolerance of a comparison between recording and replay, 0 for equal bits. `is_same`: both used the same device and
+    /// kernels. `None` if the data cannot be compared.
     pub fn tolerance(self, is_same: bool) -> Option<f32> {
         match self {
             Self::AnyBackend => Some(0.0),

@@ -5,23 +5,24 @@
 pub struct Example {
     /// File name without extension.
     pub name: &'static str,
-    /// Place on the home page, among the examples of all kinds.
+    /// Position on the home page, among the examples of all kinds.
     pub place: u32,
-    /// Title on its card.
+    /// Title on the card.
     pub title: &'static str,
-    /// One sentence on the model, for its card.
+    /// Description of the model on the card, one sentence.
     pub about: &'static str,
-    /// Size, device, start time.
+    /// Facts on the card: size, device, start time.
     pub facts: [&'static str; 3],
-    /// The project file.
+    /// Content of the project file.
     pub file: &'static str,
     /// Preview image, 432 × 243 pixels; empty for examples that need files.
     pub picture: &'static [u8],
-    /// Whether it needs files that are not part of the program.
+    /// Whether the project needs files that are not part of the program.
     pub needs_files: bool,
 }
 
-/// An [`Example`](crate::sim::Example) of `projects/`, with its picture or without.
+/// Creates an [`Example`](crate::sim::Example) from a project of `projects/`, with its picture; with `needs files`, without a
+/// picture.
 #[macro_export]
 macro_rules! example {
     ($name:literal, $place:literal, $title:literal, $about:literal, $facts:expr) => {

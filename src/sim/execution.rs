@@ -1,4 +1,4 @@
-//! How a simulation is computed: its device and kernel choices.
+//! Device and kernel choices of a simulation.
 
 use std::fmt::Write as _;
 
@@ -36,14 +36,14 @@ impl Execution {
         }
     }
 
-    /// Adds choices given as (name, implementation).
+    /// Replaces the kernel choices by pairs (name, implementation).
     #[must_use]
     pub fn with<'a>(mut self, choices: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.kernels = choices.into_iter().collect();
         self
     }
 
-    /// Formats for display: `cuda, compute capability 9.0, CUDA 13.0; coupling fast`.
+    /// Formats for display: `cuda, compute capability 9.0, CUDA 13.0 driver; coupling fast`.
     pub fn words(&self) -> String {
         let mut out = self.backend.clone();
         if self.backend != "cuda" && !self.device.is_empty() {
@@ -72,13 +72,13 @@ impl<'a> FromIterator<(&'a str, &'a str)> for KernelChoices {
 }
 
 impl KernelChoices {
-    /// Implementation chosen under this name.
+    /// Implementation chosen under this name; `None` if there is no such choice.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// First choice that differs from a recorded one, in words: `coupling is tiled here and was fast`. A run without
-    /// recorded choices differs from none.
+    /// Describes the first recorded choice that differs here: `coupling is tiled here and was fast`. `None` if no recorded choice
+    /// differs.
     pub fn difference_from(&self, recorded: &Self) -> Option<String> {
         let differs = |(name, then): &&(String, String)| self.get(name) != Some(then);
         recorded.0.iter().find(differs).map(|(name, then)| match self.get(name) {

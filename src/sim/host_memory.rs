@@ -12,12 +12,13 @@ pub struct HostMemory {
 }
 
 impl HostMemory {
-    /// Reads the amounts from the system; `None` if unknown.
+    /// Reads the amounts from the system; `None` if `/proc/meminfo` does not contain them.
     pub fn now() -> Option<Self> {
         Self::read(|path| std::fs::read_to_string(path).ok())
     }
 
-    /// Takes the smallest amounts of the machine and all control groups of this process. `file` reads a text file.
+    /// Returns the amounts of the machine or of a control group of this process, whichever has the least available memory. `file`
+    /// reads a text file; `None`: it does not exist.
     fn read(file: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let meminfo = file("/proc/meminfo")?;
         let kib = |name: &str| Some(number(line(&meminfo, name)?)? * 1024);
@@ -46,7 +47,8 @@ impl HostMemory {
     }
 }
 
-/// Limits of a control group and its parents, from a line of `/proc/self/cgroup` of version 1 or 2.
+/// Reads the limits of a control group and its parents, given as a line of `/proc/self/cgroup` of version 1 or 2. Empty for
+/// groups that do not limit memory.
 fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory> {
     let mut parts = group.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { return vec![] };
@@ -74,12 +76,12 @@ fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory
     }
 }
 
-/// Remainder of the first line with this prefix.
+/// Returns the remainder of the first line with this prefix; `None` if no line has it.
 fn line<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     text.lines().find_map(|l| l.strip_prefix(beginning))
 }
 
-/// Number at the start of a text; `None` for `max`.
+/// Parses the number at the start of a text; `None` for `max`.
 fn number(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }

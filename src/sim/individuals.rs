@@ -14,13 +14,13 @@ pub struct Individuals {
 }
 
 impl Individuals {
-    /// The individual now in a slot, if it was there at the step `seen`.
+    /// Returns the id of the individual in a slot; `None` if the slot is free or the individual was born after the step `seen`.
     pub fn seen_at(&self, slot: u32, seen: u64) -> Option<u64> {
         let (id, born) = (*self.ids.get(slot as usize)?, *self.born.get(slot as usize)?);
         (id != FREE_SLOT && born <= seen).then_some(id)
     }
 
-    /// Slots of the wanted individuals that are alive, with their ids, ascending by slot.
+    /// Slots of the individuals among `wanted` that are alive, with their ids, ascending by slot.
     pub fn slots_of(&self, wanted: &[u64]) -> Vec<(u32, u64)> {
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();

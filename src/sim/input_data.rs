@@ -17,7 +17,7 @@ pub struct InputData {
 }
 
 impl InputData {
-    /// Returns the setup as the type of its kind.
+    /// Returns the setup as the type of its kind. Fails if it was prepared for another kind.
     pub fn setup<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, SimError> {
         let other = |_| SimError::Input("the data were prepared for another kind".to_owned());
         self.setup.clone().downcast().map_err(other)

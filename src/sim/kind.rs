@@ -41,7 +41,7 @@ pub enum DeviceKind {
 }
 
 impl Device {
-    /// The kind of this device.
+    /// Kind of the device.
     pub const fn kind(&self) -> DeviceKind {
         match self {
             Self::Cpu { threads } => DeviceKind::Cpu { threads: *threads },
@@ -182,7 +182,7 @@ pub trait Kind {
     const REQUESTS: &'static [RequestSpec] = &[];
     /// Reproducibility of data and digest.
     const EXACTNESS: Exactness = Exactness::AnyBackend;
-    /// Probes whose data differ from it in reproducibility: `EXACT_PROBES` of [`probes!`](crate::probes!).
+    /// Probes whose reproducibility differs from [`Kind::EXACTNESS`]: `EXACT_PROBES` of [`probes!`](crate::probes!).
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = &[];
     /// CPU timing rows: name, tooltip. Kernel rows follow from [`Kind::MODULES`].
     const SPANS: &'static [(&'static str, &'static str)];
@@ -195,13 +195,13 @@ pub trait Kind {
     const MODULES: &'static [ModuleSpec];
     /// Named sets of parameter values.
     const PRESETS: &'static [Preset];
-    /// File of a new project; empty: the defaults.
+    /// Content of the file of a new project; empty: default parameters.
     const TEMPLATE: &'static str = "";
-    /// Its example projects.
+    /// Example projects of the kind.
     const EXAMPLES: &'static [Example] = &[];
-    /// Benchmark behind `neuropil bench KIND`, if the kind has one.
+    /// Benchmark that `neuropil bench KIND` runs; `None`: the kind has no benchmark.
     const BENCH: Option<Bench> = None;
-    /// Default of whether a recording ends with a checkpoint: true if the state is the result.
+    /// Whether a recording ends with a checkpoint by default: true if the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
     /// Parameters as stored in the project file.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
@@ -214,7 +214,8 @@ pub trait Kind {
         let _ = params;
         vec![]
     }
-    /// Reads or generates the setup. Runs on the loader thread.
+    /// Reads or generates the setup. Runs on the loader thread. Fails if an input is invalid or unreadable, or the job is
+    /// cancelled.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
     /// Notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {
@@ -243,13 +244,13 @@ pub trait Kind {
         let _ = params;
         vec![]
     }
-    /// The CUDA modules that a simulation with these parameters loads until it runs, for the progress of their compilation. One
-    /// more or less does no harm: modules are loaded when they are requested.
+    /// CUDA modules that a simulation with these parameters loads before it runs, for the progress of their compilation. The list
+    /// need not be exact, because every module is loaded when it is requested.
     fn loaded_modules(params: &Self::Params, gpu: &Arc<Gpu>) -> Vec<ModuleSpec> {
         let _ = (params, gpu);
         Self::MODULES.to_vec()
     }
-    /// Checks what [`Kind::start`] and [`Simulation::tap`] check, without allocating a simulation.
+    /// Makes the checks of [`Kind::start`] and [`Simulation::tap`] without allocating a simulation, and fails as they do.
     fn check(
         params: &Self::Params,
         context: &BuildContext,
@@ -257,7 +258,8 @@ pub trait Kind {
         on: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError>;
-    /// Starts a simulation of a setup on a device.
+    /// Starts a simulation of a setup on a device. Fails under the conditions of [`Kind::check`], or if an allocation or the
+    /// device fails.
     fn start(
         params: &Self::Params,
         context: &BuildContext,

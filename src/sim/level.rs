@@ -24,11 +24,11 @@ const fn is_zero(step: &u64) -> bool {
     *step == 0
 }
 
-/// Maximum number of levels kept per probe, the newest.
+/// Maximum number of levels kept per probe. Levels that no longer hold are dropped first, the oldest before the others.
 const MAX_KEPT: usize = 4096;
 
 impl Level {
-    /// Level that holds from the beginning.
+    /// Creates a level that holds from the beginning.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
         Self { name: name.into(), value, ..Self::default() }
     }
@@ -53,7 +53,7 @@ impl Level {
         names
     }
 
-    /// Value of the named level for a sample at a step.
+    /// Value of the named level for a sample at a step; `None` if no level of this name holds.
     pub fn value_at(levels: &[Self], name: &str, step: u64) -> Option<f64> {
         levels.iter().find(|level| level.name == name && level.holds_at(step)).map(|level| level.value)
     }

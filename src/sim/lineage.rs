@@ -29,7 +29,7 @@ impl AttributeSpec {
 pub enum AttributeValue {
     /// Text with few distinct values, which a palette colours.
     Text(Cow<'static, str>),
-    /// Number; NaN is written as null.
+    /// Number; NaN and infinite values are written as null.
     Number(#[serde(with = "null_is_nan")] f32),
 }
 
@@ -48,13 +48,13 @@ mod null_is_nan {
 
 /// Attributes of a birth or a death, by name. All are declared in [`Shape::Lineage`](super::Shape::Lineage).
 ///
-/// A map, as a sorted list without spare room, shared by its copies: views keep hundreds of thousands of them and copy them
-/// for their jobs.
+/// A map, stored as a sorted list without unused capacity. Clones share the list, because views keep hundreds of thousands of
+/// maps and clone them for jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attributes(Arc<[(Cow<'static, str>, AttributeValue)]>);
 
 impl Attributes {
-    /// Value of the attribute with this name.
+    /// Value of the attribute with this name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<&AttributeValue> {
         self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok().map(|i| &self.0[i].1)
     }
@@ -69,7 +69,7 @@ impl Attributes {
         self.0.iter().map(|(name, value)| (name.as_ref(), value))
     }
 
-    /// Whether there are none.
+    /// Whether there are no attributes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -84,7 +84,7 @@ impl Attributes {
         *self = self.0.iter().cloned().chain(more).collect();
     }
 
-    /// Bytes held beyond its own size, without texts.
+    /// Heap memory of the list without texts, bytes.
     pub fn n_bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
@@ -170,14 +170,14 @@ impl LifeEvent {
 pub struct Birth {
     /// Step of the birth or the snapshot.
     pub step: u64,
-    /// In a snapshot, the step of birth, or of the snapshot if unknown.
+    /// Step of birth of an individual in a snapshot, or the step of the snapshot if unknown; `None` for a birth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub born: Option<u64>,
     /// Id of the individual; never reused.
     pub child: u64,
     /// Ids of the parents: none (founder), one (split) or several (merge).
     pub parents: Vec<u64>,
-    /// Slot of the individual: an element of the lineage's set. Slots are reused.
+    /// Slot of the individual: an element of the lineage's set; `None` if individuals have no slots. Slots are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "place", alias = "slot")]
     pub slot: Option<u32>,
@@ -198,7 +198,7 @@ pub struct Death {
     pub gone: u64,
     /// Reason of the end.
     pub end: EndCause,
-    /// Health at the end, if the kind reports it.
+    /// Health at the end; `None` if the kind does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<f32>,
     /// Declared attributes of the death.

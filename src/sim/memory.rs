@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 /// Memory of one buffer, or of several that are reported as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Part of the model that owns it: `neurons`.
+    /// Part of the model that owns the buffer: `neurons`.
     pub owner: &'static str,
     /// Name within the owner: `anchors`.
     pub name: &'static str,
@@ -88,7 +88,7 @@ impl MemoryReport {
         owners
     }
 
-    /// Owner with the most bytes; empty without any.
+    /// Owner with the most bytes; empty if the report has no buffers.
     pub fn largest(&self) -> &'static str {
         self.by_owner().into_iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner)
     }

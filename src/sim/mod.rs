@@ -131,13 +131,13 @@ pub trait Simulation: Send {
         vec![]
     }
     /// Number of changes of sets, lanes, choices, levels and connectivity other than by parameter changes and actions.
-    /// When it increases, the engine reads them again; they hold after the step at which `advance` returned. If
+    /// When the number increases, the engine reads these again; they hold after the step at which `advance` returned. If
     /// [`Pass::ends_at_changes`] is set, a simulation therefore returns after the step that changes them.
     fn generation(&self) -> u64 {
         0
     }
-    /// Element sets that fields, spikes and tables are over. A set that changes during the run is replaced as a whole;
-    /// ids are never reused.
+    /// Element sets to which fields, spikes and tables refer. A set that changes during the run is replaced as a whole; ids are
+    /// never reused.
     fn sets(&self) -> &[Arc<ElementSet>];
     /// Individuals in the slots of a set at the present step; `None` if the elements are not slots. Costs nothing
     /// unless called.
@@ -162,9 +162,9 @@ pub trait Simulation: Send {
     /// Performs an action between two steps on elements given by index. Callers use [`Action::perform`], which looks up
     /// the slots of individuals. An `Err` leaves the simulation unchanged.
     fn act(&mut self, action: &Action) -> Result<(), SimError>;
-    /// Selects the probes that `sample` reads from now on. Untapped probes cost nothing. Histories of probes that stay
-    /// tapped continue without a gap. A new `Lineage` tap starts with the living individuals, with the ids and birth
-    /// steps that they have without a tap (see [`Birth`]).
+    /// Selects the probes that `sample` reads from now on. Untapped probes cost nothing. Histories of probes that stay tapped
+    /// continue without a gap. A new `Lineage` tap starts with the living individuals, with the ids and birth steps that they
+    /// have without a tap (see [`Birth`]). Fails if a tap is invalid or the device fails.
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError>;
     /// Takes `steps` steps. A simulation with long steps checks [`Pass::is_stopping`] at least every 100 ms, and then
     /// returns with the current step undone: the clock counts whole steps, and the next call repeats the step with
@@ -175,17 +175,18 @@ pub trait Simulation: Send {
     fn is_measuring(&self) -> bool {
         false
     }
-    /// Collects concurrent measurements: the complete ones, or with `waits` all of them, including those that a stop
-    /// interrupted. The next `sample` contains them, with the steps at which they began. Returns whether there were
-    /// any.
+    /// Collects concurrent measurements: the complete ones, or with `waits` all of them, including those that a stop interrupted.
+    /// The next `sample` contains them, with the steps at which they began. Returns whether there were any. Fails if a
+    /// measurement or the device fails.
     fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
         let _ = waits;
         Ok(false)
     }
-    /// Adds one reading per tap: histories since the last call, and current states.
+    /// Adds one reading per tap: histories since the last call, and current states. Fails if the device fails.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
-    /// Copies everything needed to continue bit for bit, except parameters, to host memory: one copy of
-    /// [`Simulation::snapshot_bytes`]. The section `step` is the step of the clock. Does not change the simulation.
+    /// Copies everything needed to continue bit for bit, except parameters, to host memory; the copy has
+    /// [`Simulation::snapshot_bytes`] bytes. The section `step` is the step of the clock. Does not change the simulation. Fails
+    /// if the device or an allocation fails.
     fn save(&mut self) -> Result<Snapshot, SimError>;
     /// Restores a snapshot. Sections are found by name and shape; floating-point values of another precision are
     /// rounded. An `Err` leaves the simulation unchanged.
@@ -203,10 +204,10 @@ pub trait Simulation: Send {
     fn params(&self) -> Option<&dyn Params> {
         None
     }
-    /// Returns to step 0, with the current parameters.
+    /// Returns to step 0, with the current parameters. Fails if the device fails.
     fn rewind(&mut self) -> Result<(), SimError>;
-    /// Returns to step 0 with another seed of random draws, as a new simulation would; a generated network keeps its
-    /// own seed. Taps stay. `false` if the kind does not support it, so that the caller starts a new simulation.
+    /// Returns to step 0 with another seed of random draws, as a new simulation would; a generated network keeps its own seed.
+    /// Taps stay. `false` if the kind does not support it, so that the caller starts a new simulation. Fails if the device fails.
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
         let _ = seed;
         Ok(false)
@@ -231,7 +232,7 @@ pub trait Simulation: Send {
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
-    /// Registers, shared memory and occupancy of its kernels; none on the CPU.
+    /// Registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }

@@ -158,14 +158,14 @@ pub struct Spike {
 /// Maximum number of profiled batches in an unread frame; the newest are kept.
 pub const MAX_WAITING_BATCHES: usize = 2048;
 
-/// Readings, timings and step of one stretch of a simulation.
+/// Readings and timings of consecutive steps of a simulation, and the step after them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    /// Step at the end of the stretch.
+    /// Step at the end of the frame.
     pub clock: Clock,
     /// One reading per tap.
     pub readings: Vec<(TapKey, Reading)>,
-    /// Kernel times of the stretch.
+    /// Kernel times of the steps.
     pub timings: Vec<Timing>,
     /// Batches, if profiling is on; measured ones may arrive after later ones.
     pub batches: Vec<Batch>,
@@ -185,10 +185,10 @@ pub struct Frame {
     /// Set by the caller of `sample`: fields may be those of the previous reading, so that the device does not wait for
     /// the copy. Not used for recordings.
     pub may_lag: bool,
-    /// Set by the caller of `sample`: approximate maximum number of bytes of a log, the newest; `None`, as in
+    /// Set by the caller of `sample`: approximate maximum number of bytes that are read from the end of a log; `None`, as in
     /// recordings: the whole log.
     pub text_limit: Option<usize>,
-    /// Individuals of the slot sets at this step, if the engine was asked for them.
+    /// Individuals of the slot sets at this step; empty unless the engine was asked to follow them.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Spike memory of a frame already read, which `sample` may reuse.
     pub spare: Vec<Spike>,
@@ -200,7 +200,7 @@ impl Frame {
         !(self.histories_only && shape.is_state())
     }
 
-    /// Copy restricted to the probes of these taps, and for series over elements to their elements.
+    /// Returns a copy restricted to the probes of these taps, and for series over elements to the elements of the tap.
     pub fn only(&self, taps: &[Tap]) -> Self {
         let wanted = |(key, reading): &(TapKey, Reading)| {
             let tap = taps.iter().find(|t| t.has_key(key))?;
@@ -218,7 +218,7 @@ impl Frame {
         }
     }
 
-    /// Reading of a key, or of a probe without arguments.
+    /// Reading of a key, or of a probe without arguments; `None` if the frame has none.
     pub fn reading(&self, key: impl Into<TapKey>) -> Option<&Reading> {
         let key = key.into();
         self.readings.iter().find(|(k, _)| *k == key).map(|(_, r)| r)

@@ -27,12 +27,12 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Axis without names.
+    /// Creates an axis without names.
     pub fn numbered(len: u32) -> Self {
         Self { len, labels: Arc::default() }
     }
 
-    /// Axis with names.
+    /// Creates an axis with names.
     pub fn named(labels: Vec<String>) -> Self {
         Self { len: labels.len() as u32, labels: Arc::new(labels) }
     }
@@ -168,12 +168,12 @@ impl Reading {
         Self::Field(Arc::new(values))
     }
 
-    /// Births and deaths.
+    /// Creates a lineage reading from births and deaths.
     pub fn lineage(events: Vec<LifeEvent>) -> Self {
         Self::Lineage(Arc::new(events))
     }
 
-    /// A series restricted to these elements, in this order; other readings unchanged.
+    /// Returns a copy; a series over elements is restricted to those of `elements` that it has, in this order.
     pub(super) fn of_elements(&self, elements: &[u32]) -> Self {
         match self {
             Self::Series(all) if !all.elements.is_empty() && all.elements != elements => {

@@ -23,7 +23,7 @@ impl ReadingCost {
         (reading, Self { taken, cost: taken - begun })
     }
 
-    /// Whether repeating all readings now would exceed their share of the time.
+    /// Whether repeating the readings `all` now would exceed `1 / SHARE` of the time and this reading is not too old.
     pub fn is_early(&self, all: impl Iterator<Item = Self>) -> bool {
         is_early(self.taken.elapsed(), all.map(|reading| reading.cost).sum())
     }

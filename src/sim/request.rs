@@ -37,13 +37,12 @@ impl RequestSpec {
         }
     }
 
-    /// Whether the request leads from one element to another, so that its ends are named, because a selection has no
-    /// order.
+    /// Whether the request has the arguments `from` and `to`, which name the ends of a path because a selection has no order.
     pub fn has_ends(&self) -> bool {
         ["from", "to"].iter().all(|end| self.params.iter().any(|param| param.name == *end))
     }
 
-    /// Request about elements with default arguments.
+    /// Creates a request about elements with default arguments.
     pub fn request(&self, elements: Vec<u32>) -> Request {
         Request { name: self.name.to_owned(), elements, values: (self.defaults)() }
     }
@@ -58,12 +57,12 @@ pub enum AnswerShape {
     Table(&'static [&'static str]),
 }
 
-/// Use of a request.
+/// Request to a simulation, with elements and argument values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Name of the declared request.
     pub name: String,
-    /// Indices of the elements that it is about.
+    /// Indices of the elements that the request is about.
     pub elements: Vec<u32>,
     /// One value per declared argument.
     pub values: Vec<Value>,

@@ -21,7 +21,7 @@ pub trait Script: Send {
         let _ = probe;
         vec![]
     }
-    /// Called for each step.
+    /// Takes a step. `step` is the number of steps taken before.
     fn step(&mut self, step: u64, taps: &[Tap]) {
         let _ = (step, taps);
     }
@@ -29,7 +29,7 @@ pub trait Script: Send {
     fn end_batch(&mut self, step: u64) {
         let _ = step;
     }
-    /// Name of the timing row of a batch, if any.
+    /// Name of the timing row of a batch; `None`: no row.
     fn span(&self) -> Option<&'static str> {
         None
     }
@@ -46,7 +46,7 @@ pub trait Script: Send {
     fn save(&self, state: &mut Snapshot) {
         let _ = state;
     }
-    /// Restores the state at this step.
+    /// Restores the state at this step. Fails if the state does not fit.
     fn load(&mut self, step: u64, state: &Snapshot) -> Result<(), SimError> {
         let _ = (step, state);
         Ok(())
@@ -65,7 +65,7 @@ pub trait Script: Send {
     fn memory(&self) -> MemoryReport {
         MemoryReport::default()
     }
-    /// Message when a value becomes NaN.
+    /// Returns the message for a value that became NaN.
     fn diverged(&self, step: u64) -> String {
         format!("v of neuron 17 is not a number at step {step}")
     }
@@ -78,7 +78,7 @@ pub struct Scripted<S> {
     step: u64,
     taps: Vec<Tap>,
     is_lost: bool,
-    /// Duration of a step.
+    /// Additional duration of each step.
     pub slow: Duration,
     /// Whether a step lasts until a stop is requested, which undoes it.
     pub is_endless: bool,
@@ -97,7 +97,7 @@ pub struct Scripted<S> {
 }
 
 impl<S: Script> Scripted<S> {
-    /// Simulation at step 0 without faults.
+    /// Creates a simulation at step 0 without faults.
     pub fn new(script: S) -> Self {
         Self {
             script,

@@ -27,7 +27,7 @@ pub struct PathQuery {
 }
 
 impl PathQuery {
-    /// Finds a shortest path by breadth-first search; empty if there is none.
+    /// Finds a shortest path by breadth-first search; empty if no path satisfies the query or `from` equals `to`.
     ///
     /// # Errors
     /// If the request is cancelled.

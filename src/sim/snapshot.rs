@@ -139,7 +139,8 @@ impl Section {
         self.memory.bytes()
     }
 
-    /// Copies the elements; floating-point values of another precision are rounded.
+    /// Copies the elements; floating-point values of another precision are rounded. Fails unless they can be converted to this
+    /// type.
     fn copy_to<T: Element>(&self, to: &mut [T]) -> Result<(), SimError> {
         self.expect_elements::<T>()?;
         self.copy_range(0, to);
@@ -154,7 +155,7 @@ impl Section {
         Err(misfit(&format!("`{}` holds {}, expected {}", self.name, self.element, T::TYPE)))
     }
 
-    /// Copies elements from `start` on, converted as in [`Snapshot::section`], which checks that they can be.
+    /// Copies elements from index `start` on, converted as in [`Snapshot::section`], which checks that they can be converted.
     pub fn copy_range<T: Element>(&self, start: usize, to: &mut [T]) {
         let size = self.element.n_bytes();
         let from = &self.bytes()[start * size..][..to.len() * size];
@@ -201,12 +202,12 @@ pub fn misfit(why: &str) -> SimError {
 }
 
 impl Snapshot {
-    /// Snapshot without sections.
+    /// Creates a snapshot without sections.
     pub fn new(model: &str) -> Self {
         Self { model: model.to_owned(), sections: vec![] }
     }
 
-    /// Adds an array and takes its memory over.
+    /// Adds an array and takes over its memory.
     pub fn array<T: Element>(&mut self, name: &str, shape: &[usize], values: Vec<T>) {
         debug_assert_eq!(shape.iter().product::<usize>(), values.len(), "{name}");
         let shape = shape.iter().map(|n| *n as u64).collect();
@@ -240,7 +241,7 @@ impl Snapshot {
         if self.model == model { Ok(()) } else { Err(misfit(&format!("it is of `{}`, not of `{model}`", self.model))) }
     }
 
-    /// Finds a section by name.
+    /// Returns the section with this name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
@@ -249,19 +250,20 @@ impl Snapshot {
         self.get(name).ok_or_else(|| misfit(&format!("it has no section `{name}`")))
     }
 
-    /// Finds an array of this shape whose elements can be converted to this type.
+    /// Returns the section of an array. Fails unless it exists, has this shape and its elements can be converted to this type.
     pub fn section<T: Element>(&self, name: &str, shape: &[usize]) -> Result<&Section, SimError> {
         let section = self.shaped(name, shape)?;
         section.expect_elements::<T>()?;
         Ok(section)
     }
 
-    /// Copies an array of this shape to `to` without allocating.
+    /// Copies an array of this shape to `to` without allocating. Fails as [`Snapshot::section`] does.
     pub fn copy<T: Element>(&self, name: &str, shape: &[usize], to: &mut [T]) -> Result<(), SimError> {
         self.shaped(name, shape)?.copy_to(to)
     }
 
-    /// Reads an array of 16-bit floating-point values of this shape as bits; other precisions are rounded.
+    /// Reads an array of 16-bit floating-point values of this shape as bits; other precisions are rounded. Fails if there is no
+    /// such array or its elements are integers.
     pub fn read_halves(&self, name: &str, element: ElementType, shape: &[usize]) -> Result<Vec<u16>, SimError> {
         let section = self.shaped(name, shape)?;
         let bytes = section.bytes();
@@ -276,7 +278,7 @@ impl Snapshot {
         Ok(values.map(round).collect())
     }
 
-    /// Reads an array of this shape.
+    /// Reads an array of this shape. Fails as [`Snapshot::section`] does.
     pub fn read<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>, SimError> {
         let section = self.shaped(name, shape)?;
         let mut values = vec![T::zeroed(); shape.iter().product()];
@@ -284,7 +286,7 @@ impl Snapshot {
         Ok(values)
     }
 
-    /// Reads a one-dimensional array of any length.
+    /// Reads a one-dimensional array of any length. Fails if there is none or its elements cannot be converted.
     pub fn read_list<T: Element>(&self, name: &str) -> Result<Vec<T>, SimError> {
         match self.expect(name)?.shape[..] {
             [len] => self.read(name, &[len as usize]),
@@ -292,7 +294,7 @@ impl Snapshot {
         }
     }
 
-    /// Reads a scalar.
+    /// Reads a scalar. Fails as [`Snapshot::section`] does.
     pub fn read_number<T: Element>(&self, name: &str) -> Result<T, SimError> {
         let mut value = [T::zeroed()];
         self.copy(name, &[], &mut value)?;

@@ -36,17 +36,17 @@ pub struct StepCount {
 }
 
 impl StepCount {
-    /// Count of items per step.
+    /// Creates a count of items per step.
     pub const fn items(name: &'static str, per_step: f64) -> Self {
         Self { name, counted: Counted::Items, per_step }
     }
 
-    /// Count of arithmetic operations per step.
+    /// Creates a count of arithmetic operations per step.
     pub const fn ops(name: &'static str, per_step: f64) -> Self {
         Self { name, counted: Counted::Ops, per_step }
     }
 
-    /// Count of bytes per step.
+    /// Creates a count of bytes per step.
     pub const fn bytes(name: &'static str, per_step: f64) -> Self {
         Self { name, counted: Counted::Bytes, per_step }
     }

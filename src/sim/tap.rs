@@ -25,8 +25,8 @@ pub enum ArgValues {
 
 /// Arguments of a tap by name: `layer=2,head=1`. A missing argument has its first value.
 ///
-/// Stored as the text used in files, on the command line and in file names; characters other than letters, digits, `-`,
-/// `_` and `+` are escaped as `%2C`, so that they can be part of file names.
+/// Stored as the text used in files, on the command line and in file names. Characters other than letters, digits, `-`, `_` and
+/// `+` are escaped like `%2C`, so that values can be part of file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TapArgs(Option<Arc<str>>);
 
@@ -51,7 +51,7 @@ impl TapArgs {
     /// Parses `layer=2,head=1` in any order.
     ///
     /// # Errors
-    /// The message names the undeclared argument, and the declared ones.
+    /// If an argument is not declared. The message names it and the declared ones.
     pub fn parse(text: &str, specs: &[ArgSpec]) -> Result<Self, String> {
         let mut given = vec![];
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -75,7 +75,7 @@ impl TapArgs {
         self.pairs().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// Copy with another value of one argument.
+    /// Returns a copy with another value of one argument.
     pub fn with(&self, specs: &[ArgSpec], name: &str, value: &str) -> Self {
         let values: Vec<(&str, Option<Cow<'_, str>>)> = specs
             .iter()
@@ -173,17 +173,17 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Tap of a probe without arguments.
+    /// Creates a tap of a probe without arguments.
     pub const fn of(probe: ProbeId) -> Self {
         Self { probe, elements: vec![], args: TapArgs::NONE }
     }
 
-    /// Tap of a series of these elements.
+    /// Creates a tap of a series of these elements.
     pub const fn elements(probe: ProbeId, elements: Vec<u32>) -> Self {
         Self { probe, elements, args: TapArgs::NONE }
     }
 
-    /// Tap of a probe with arguments.
+    /// Creates a tap of a probe with arguments.
     pub const fn with(probe: ProbeId, args: TapArgs) -> Self {
         Self { probe, elements: vec![], args }
     }

@@ -27,12 +27,12 @@ impl TimeBase {
     /// Counted steps without a specific noun.
     pub const STEPS: Self = Self::count("step", "steps");
 
-    /// Time base with this simulated duration per step.
+    /// Creates a time base with this simulated duration per step.
     pub const fn seconds(per_step: f64) -> Self {
         Self::Seconds { per_step }
     }
 
-    /// Time base of counted steps.
+    /// Creates a time base of counted steps.
     pub const fn count(singular: &'static str, plural: &'static str) -> Self {
         Self::Count { singular, plural }
     }
@@ -82,7 +82,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Clock with a simulated duration per step.
+    /// Creates a clock with a simulated duration per step.
     pub const fn seconds(step: u64, per_step: f64) -> Self {
         Self { step, base: TimeBase::seconds(per_step) }
     }

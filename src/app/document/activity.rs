@@ -1,4 +1,4 @@
-//! Whether the activity of a network looks wrong: the events of the newest second, counted on the pool.
+//! Check of whether the activity of a network looks wrong. It counts the events of the newest second on the pool.
 
 use super::{session::Session, time::Time};
 use crate::{
@@ -14,33 +14,33 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Simulated time that is counted, and the least of it, seconds.
+/// Simulated time that is counted, and minimum of this time, seconds.
 const WINDOW_SECS: f64 = 1.0;
 const LEAST_SECS: f64 = 0.2;
-/// Wall time between two counts while the simulation runs.
+/// Wall-clock time between two counts while the simulation runs.
 const EVERY: Duration = Duration::from_secs(1);
-/// Mean rate of all elements from which on the activity runs away, Hz.
+/// Mean rate of all elements from which the activity counts as runaway, Hz.
 const RUNAWAY_HZ: f64 = 50.0;
-/// Part of the elements from which on most answer, and part of them that few stimuli act on.
+/// Minimum share of active elements that counts as most, and maximum share of stimulated elements that counts as few.
 const MOST: f64 = 0.5;
 const FEW: f64 = 0.2;
 
-/// The activity of a set within a window.
+/// Activity of a set in a window of time.
 #[derive(Clone, Debug, PartialEq)]
 struct Activity {
-    /// Name of the set, and number of its elements.
+    /// Name of the set and number of its elements.
     set: &'static str,
     n: u32,
     secs: f64,
     events: u64,
-    /// Elements with an event.
+    /// Number of elements with an event.
     active: u32,
-    /// Elements that stimuli act on; `None`: no stimulus, or a target that cannot be evaluated.
+    /// Number of elements that stimuli act on; `None`: no stimulus, or a target that cannot be evaluated.
     stimulated: Option<u32>,
 }
 
 impl Activity {
-    /// One sentence that describes the problem.
+    /// Describes the problem in one sentence; `None` if the activity looks normal.
     fn notice(&self) -> Option<String> {
         let Self { set, n, secs, events, active, stimulated } = *self;
         let share = |k: u32| f64::from(k) / f64::from(n.max(1));
@@ -61,7 +61,7 @@ impl Activity {
     }
 }
 
-/// The last count, and the job of the next one.
+/// The last count and the job of the next one.
 #[derive(Default)]
 pub struct ActivityCheck {
     job: PoolJob<u64, Activity>,
@@ -70,12 +70,12 @@ pub struct ActivityCheck {
 }
 
 impl ActivityCheck {
-    /// One sentence that describes the problem.
+    /// Describes the problem in one sentence; `None` if the activity looks normal or has not been counted.
     pub fn notice(&self) -> Option<String> {
         self.shown.as_ref().and_then(Activity::notice)
     }
 
-    /// Counts the newest activity when that is due.
+    /// Counts the newest activity if a count is due.
     pub fn update(time: &mut Time, session: &Session) {
         let check = &mut time.activity;
         if let Some((_, counted)) = check.job.poll() {
@@ -91,7 +91,8 @@ impl ActivityCheck {
         }
     }
 
-    /// The job that counts the activity before a step; none while too little of it is known.
+    /// Returns the job that counts the activity before a step; `None` if less than [`LEAST_SECS`] is known, spikes are missing,
+    /// or steps have no duration.
     fn count(time: &Time, session: &Session, step: u64) -> Option<impl FnOnce() -> Activity + Send + 'static> {
         let (schema, past) = (&session.live.schema, &time.past);
         let base = session.live.clock.base;
@@ -119,7 +120,7 @@ impl ActivityCheck {
         })
     }
 
-    /// Whether the activity up to a step is due to be counted.
+    /// Whether a count of the activity up to a step is due.
     fn is_due(&self, step: u64, running: bool) -> bool {
         let is_new = self.started.is_none_or(|(at, _)| at != step);
         let is_time = self.started.is_none_or(|(_, since)| since.elapsed() >= EVERY);
@@ -127,13 +128,13 @@ impl ActivityCheck {
     }
 }
 
-/// Targets of the enabled stimuli.
+/// Lists the targets of the enabled stimuli.
 fn stimulated(params: &dyn Params) -> Vec<String> {
     let acts = |v: &Intervention<'_>| v.is_enabled() && v.role().takes_target() && !v.role().is_lesion();
     Intervention::all(params).filter(acts).map(|v| v.text(Role::Target)).collect()
 }
 
-/// Number of elements that any of these queries selects; `None` when one cannot be evaluated.
+/// Counts the elements that any of these queries selects; `None` if a query cannot be evaluated.
 fn targeted(queries: &[String], context: &QueryContext, n: u32) -> Option<u32> {
     let mut is_in = vec![false; n as usize];
     for query in queries {
@@ -143,7 +144,7 @@ fn targeted(queries: &[String], context: &QueryContext, n: u32) -> Option<u32> {
     Some(is_in.iter().filter(|is_in| **is_in).count() as u32)
 }
 
-/// Events, and elements with one.
+/// Counts the events from `from` to `to`, and the elements with an event. `n` is the number of elements.
 fn counted(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> (u64, u32) {
     let (mut events, mut is_active) = (0, vec![false; n]);
     for spike in chunks.iter().flat_map(|chunk| between(chunk, from, to)) {
@@ -169,7 +170,7 @@ mod tests {
         let said = all.notice().unwrap();
         assert!(said.starts_with("Most neurons answer: 61 % were active in the newest 1.0 s"), "{said}");
         assert!(said.contains("stimuli act on 2.0 %"), "{said}");
-        // Noise on all of them, or none: most are active by themselves.
+        // If noise acts on all elements or on none, most of them are active by themselves.
         for stimulated in [Some(900), None] {
             assert_eq!(Activity { stimulated, ..all.clone() }.notice(), None);
         }

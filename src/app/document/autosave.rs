@@ -1,13 +1,13 @@
-//! When an open document is saved automatically.
+//! Timer of automatic saves.
 
 use std::time::{Duration, Instant};
 
-/// Autosave timer: since when the open document has unsaved changes.
+/// Time since which the open document has unsaved changes; `None` if it has none.
 #[derive(Default)]
 pub struct Autosave(Option<Instant>);
 
 impl Autosave {
-    /// `Ok` when it is time to save, else the time left.
+    /// Returns `Ok` if it is time to save, otherwise the time left; [`Duration::MAX`] if nothing has to be saved.
     pub fn due(&mut self, is_dirty: bool, every: Duration) -> Result<(), Duration> {
         if !is_dirty || every.is_zero() {
             self.0 = None;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Interval of checkpoints on a device that can fail.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(20);
-/// A checkpoint takes at most this fraction (1/n) of the run time.
+/// Reciprocal of the share of run time that checkpoints may take.
 const MAX_COST: u32 = 100;
 
 /// A device failure.
@@ -13,27 +13,27 @@ const MAX_COST: u32 = 100;
 pub struct DeviceFailure {
     /// Error message with the remedy.
     pub text: String,
-    /// Whether the simulation is lost; otherwise a new one could not be built.
+    /// Whether the simulation is lost; otherwise, a new one could not be built.
     pub stopped: bool,
-    /// Whether it was running, or was about to run.
+    /// Whether the simulation was running, or was about to run.
     pub play: bool,
 }
 
 /// A saved state to continue from.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// State, and the number of logged commands since step 0 that led to it.
+    /// State of the simulation, with the number of logged commands since step 0 that led to the state.
     pub state: engine::Checkpoint,
-    /// The document of this state.
+    /// Document that belongs to the state.
     pub project: Project,
 }
 
 /// The newest checkpoint of the running simulation, and the failure that ended it.
 #[derive(Default)]
 pub struct Checkpoints {
-    /// Interval of checkpoints; none: disabled.
+    /// Interval of checkpoints; `None`: disabled.
     pub every: Option<Duration>,
-    /// The failure, until a simulation replaces it.
+    /// Failure of the device, until another simulation is loaded.
     pub failure: Option<DeviceFailure>,
     checkpoint: Option<Checkpoint>,
     requested: Option<Instant>,
@@ -47,35 +47,35 @@ impl Checkpoints {
         self.requested.is_none() && now >= *self.next.get_or_insert(now + every)
     }
 
-    /// A state was requested.
+    /// Notes that a state was requested.
     pub fn requested(&mut self, now: Instant) {
         self.requested = Some(now);
     }
 
-    /// The state arrived. The longer it took, the later the next one.
+    /// Keeps a state that has arrived. The longer it took, the later the next one is due.
     pub fn saved(&mut self, checkpoint: Checkpoint, now: Instant) {
         let Some(requested) = self.requested.take() else { return };
         self.checkpoint = Some(checkpoint);
         self.next = self.every.map(|every| now + every.max((now - requested) * MAX_COST));
     }
 
-    /// The request was rejected: repeated after the interval.
+    /// Notes that the request was rejected. It is repeated after the interval.
     pub fn rejected(&mut self, now: Instant) {
         self.requested = None;
         self.next = self.every.map(|every| now + every);
     }
 
-    /// The state to continue from, when its simulation is lost.
+    /// State to continue from; `None` unless the simulation is lost and a state was saved.
     pub fn recovery_point(&self) -> Option<&Checkpoint> {
         self.checkpoint().filter(|_| self.failure.as_ref().is_some_and(|failure| failure.stopped))
     }
 
-    /// The newest state.
+    /// Newest state; `None` before the first.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_ref()
     }
 
-    /// Drops the states: the simulation was replaced or rewound.
+    /// Drops the states, because the simulation was replaced or rewound.
     pub fn forget_states(&mut self) {
         (self.checkpoint, self.requested, self.next) = (None, None, None);
     }

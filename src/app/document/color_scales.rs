@@ -13,29 +13,29 @@ use crate::{
 use egui::{DragValue, Ui};
 use std::collections::BTreeMap;
 
-/// The choice for one variable.
+/// Colour scale chosen for one variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct ScaleChoice {
-    /// The colormap; none: the default of the variable.
+    /// Chosen colormap; `None`: the default of the variable.
     #[serde(rename = "ramp")]
     pub colormap: Option<Colormap>,
-    /// Fixed range; none: the range follows the data.
+    /// Fixed range; `None`: the range follows the data.
     pub range: Option<(f32, f32)>,
 }
 
-/// The choices for all variables.
+/// Colour scales of all variables that differ from the default.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct ColorScales(BTreeMap<String, ScaleChoice>);
 
 impl ColorScales {
-    /// Whether everything is at its default.
+    /// Whether all variables have their default scale.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The choice for a variable. An invalid range from a file is ignored.
+    /// Returns the choice for a variable. An invalid range from a file is ignored.
     pub fn of(&self, name: &str) -> ScaleChoice {
         let choice = self.0.get(name).copied().unwrap_or_default();
         let is_range = |(low, high): &(f32, f32)| low.is_finite() && high.is_finite() && low < high;
@@ -51,12 +51,12 @@ impl ColorScales {
         }
     }
 
-    /// The colormap of a variable.
+    /// Colormap of a variable.
     pub fn colormap(&self, probe: &ProbeSpec) -> Colormap {
         self.of(probe.name).colormap.unwrap_or_else(|| Colormap::of(probe))
     }
 
-    /// The colour scale for these values of a variable.
+    /// Creates the colour scale for these values of a variable.
     pub fn scale(&self, probe: &ProbeSpec, values: &[f32], tokens: &Tokens) -> FieldScale {
         match self.of(probe.name).range {
             Some(range) => FieldScale::fixed(self.colormap(probe), range, values, tokens),
@@ -64,7 +64,8 @@ impl ColorScales {
         }
     }
 
-    /// Fixes the range at that of the data, or lets it follow the data again; returns whether it is fixed now.
+    /// Fixes the range at `of_data`, the range of the data, or lets it follow the data again. Returns whether the range is fixed
+    /// now.
     pub fn toggle(&mut self, name: &str, of_data: (f32, f32)) -> bool {
         let choice = self.of(name);
         let range = if choice.range.is_some() { None } else { Some(of_data) };
@@ -72,12 +73,12 @@ impl ColorScales {
         range.is_some()
     }
 
-    /// Fixes the range at that of the latest values, or lets it follow the data again; returns whether it is fixed now.
+    /// Fixes the range at that of `values`, or lets it follow the data again. Returns whether the range is fixed now.
     pub fn toggle_of(&mut self, probe: &ProbeSpec, values: &[f32]) -> bool {
         self.toggle(probe.name, color_scale::range_of(probe, values))
     }
 
-    /// Toolbar controls: colormap and range.
+    /// Draws the toolbar controls of colormap and range.
     pub fn choice_ui(&mut self, ui: &mut Ui, tokens: &Tokens, probe: &ProbeSpec, of_data: (f32, f32)) {
         let maps: Vec<_> = Colormap::ALL.into_iter().map(|r| (r, r.label().to_owned())).collect();
         let mut map = self.colormap(probe);
@@ -88,7 +89,7 @@ impl ColorScales {
         self.range_ui(ui, probe.name, of_data);
     }
 
-    /// Toolbar controls of the range: automatic, else its ends.
+    /// Draws the toolbar controls of the range: a switch for the automatic range, and the ends of a fixed one.
     pub fn range_ui(&mut self, ui: &mut Ui, name: &str, of_data: (f32, f32)) {
         let choice = self.of(name);
         let mut follows = choice.range.is_none();

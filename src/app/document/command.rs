@@ -1,4 +1,4 @@
-//! The commands of the window, and the actions that wait for an answer of the user.
+//! Commands of the window, and actions that wait for an answer of the user.
 
 use super::{layout::Target, settings::Theme};
 use crate::export::Format;
@@ -7,21 +7,21 @@ use std::path::PathBuf;
 /// A command of the window.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UiCommand {
-    /// A new project of the open project's kind.
+    /// Creates a project of the open project's kind.
     NewLike,
-    /// A new project of this kind.
+    /// Creates a project of this kind.
     New(&'static str),
     /// Opens a bundled example by name and runs it.
     Example(&'static str),
     /// Imports neurons and connections from files.
     ImportData,
-    /// The file dialog.
+    /// Shows the file dialog to open a project.
     Open,
-    /// A recent project, by index.
+    /// Opens a recent project, by index.
     OpenRecent(usize),
     /// Opens a finished run, by index.
     OpenRun(usize),
-    /// Saves; asks for a file when the project has none.
+    /// Saves the project; asks for a file if it has none.
     Save,
     /// Asks for a file, then saves.
     SaveAs,
@@ -62,11 +62,11 @@ pub enum UiCommand {
     MeasurePeak,
     /// Runs the project on this device and on the CPU reference for this many steps, and compares.
     Compare(u64),
-    /// The window of requests.
+    /// Shows the window of requests.
     Requests,
-    /// Continues from a checkpoint of a run: its folder, the step.
+    /// Continues from a checkpoint of a run, given by its folder and the step.
     Branch(PathBuf, u64),
-    /// Continues a run and its recording from its last checkpoint: its folder.
+    /// Continues a run and its recording from its last checkpoint. The run is given by its folder.
     Resume(PathBuf),
     /// Starts or stops a recording.
     Record,
@@ -78,7 +78,7 @@ pub enum UiCommand {
     SaveSelection,
     /// Shows and records traces of the selected elements.
     Probe,
-    /// Moves the time cursor by this many times N steps; negative is back.
+    /// Moves the time cursor by this many times N steps; negative numbers move it back.
     MoveCursor(i32),
     /// Moves the time cursor to the oldest step in the history.
     GoStart,
@@ -108,7 +108,7 @@ pub enum UiCommand {
     ShowView(&'static str),
     /// Opens another panel with a view.
     OpenAnother(&'static str),
-    /// The welcome page.
+    /// Shows the welcome page.
     Home,
     /// Brings a workspace to the front, by index.
     Workspace(usize),
@@ -142,7 +142,7 @@ pub enum UiCommand {
     ToggleLog,
     /// Shows or hides statistics of the window itself.
     ToggleDev,
-    /// Dark, light or system theme.
+    /// Selects the dark, light or system theme.
     Theme(Theme),
     /// Renames the selected tree item.
     Rename,
@@ -158,13 +158,13 @@ pub enum UiCommand {
     CancelReplay,
     /// Opens a run's folder in the file manager.
     RevealRun(PathBuf),
-    /// The settings dialog.
+    /// Shows the settings dialog.
     Settings,
-    /// The shortcut editor.
+    /// Shows the shortcut editor.
     Keys,
-    /// Help of the focused panel.
+    /// Shows help of the focused panel.
     PanelHelp,
-    /// Help on the kind of the project.
+    /// Shows help on the kind of the project.
     ModelHelp,
     System,
     /// Zooms the window in.
@@ -175,15 +175,15 @@ pub enum UiCommand {
     ZoomReset,
     /// Toggles full screen.
     FullScreen,
-    /// The command palette.
+    /// Shows the command palette.
     Palette,
-    /// The list of shortcuts.
+    /// Shows the list of shortcuts.
     Help,
-    /// Version, licence and device.
+    /// Shows version, licence and device.
     About,
 }
 
-/// The action that waits for an answer.
+/// Action that waits for an answer of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// Close the window.

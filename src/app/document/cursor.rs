@@ -6,14 +6,14 @@ use crate::{
     sim::TimeBase,
 };
 
-/// Playback speed where steps have no duration, steps per second.
+/// Playback speed for steps without a duration, steps per second.
 const STEPS_PER_SEC: f64 = 100.0;
 
 impl Document {
-    /// The time of the step that is shown at a place of the time axis, the last one before it.
+    /// Formats the time of the step that is shown at a position of the time axis: the last step before the position.
     pub fn time_text(&self, place: f64) -> String {
         let (live, step) = (&self.session.live, place.floor());
-        // Without a simulation the clock has no base.
+        // Without a simulation, the clock has no time base.
         let base = if live.is_loaded() { live.clock.base } else { self.session.project.model.time_base() };
         if base.is_count() {
             return format!("{} {}", text::count(step as u64), base.name(step as u64));
@@ -30,7 +30,7 @@ impl Document {
         kit::steps(if base.is_count() { steps.round() } else { steps }, base)
     }
 
-    /// Moves the cursor by steps, from the live edge if there is no cursor.
+    /// Moves the cursor by steps, starting at the newest step if there is no cursor.
     pub fn move_cursor(&mut self, steps: f64) {
         let (oldest, now) = (self.time.past.oldest() as f64, self.time.past.newest() as f64);
         let from = self.time.axis.cursor().unwrap_or(now);
@@ -38,7 +38,8 @@ impl Document {
         self.time.axis.scrub(from + steps, oldest, now);
     }
 
-    /// Starts playback at the cursor, at the start of the range or at the oldest step; or stops it.
+    /// Stops playback, or starts it: at the cursor, or at the start of the range or the oldest step if there is no cursor or it
+    /// is at the end.
     pub fn toggle_playback(&mut self) {
         let is_playing = &mut self.time.player.is_playing;
         *is_playing = !*is_playing;
@@ -49,8 +50,8 @@ impl Document {
         }
     }
 
-    /// Moves the cursor during playback by seconds of wall time, at the run's speed or in real time. Returns whether it
-    /// moved.
+    /// Moves the cursor during playback by seconds of wall-clock time, at the speed limit of the run or in real time. Returns
+    /// whether the cursor moved.
     pub fn play_past(&mut self, secs: f64) -> bool {
         if !self.time.player.is_playing {
             return false;
@@ -63,7 +64,8 @@ impl Document {
         })
     }
 
-    /// Finds the last checkpoint of the shown run at or before the time cursor.
+    /// Returns the command that continues from the last checkpoint of the shown run at or before the time cursor; `None` without
+    /// a shown run or such a checkpoint.
     pub fn checkpoint_at_cursor(&self) -> Option<UiCommand> {
         let run = self.session.live.playback.as_ref()?;
         let step = run.checkpoint_before(self.time.axis.cursor().unwrap_or(run.last as f64))?;

@@ -1,4 +1,4 @@
-//! What a simulation offers to views: named groups, effects, actions, and probes by their shape.
+//! Properties of a simulation that views use: named groups, effects, actions, and probes by shape.
 
 use super::session::Session;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Reads the elements listed in a file.
+/// Function that reads the elements listed in a file. The error is a message.
 pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, String> + Send + Sync>;
 
 /// Named groups, effects and actions that the kind offers.
@@ -18,9 +18,9 @@ pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, S
 pub struct KindFeatures {
     /// Named groups of the project.
     pub named: Arc<[Named]>,
-    /// Colours of named groups, as numbers of categorical colours from 1.
+    /// Colours of named groups, as numbers of categorical colours counted from 1.
     pub colors: BTreeMap<String, u8>,
-    /// The individuals in sets of slots, as far as they are known.
+    /// Individuals in sets of slots that are known.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Effects of interventions.
     pub effects: &'static [ChoiceSpec],
@@ -48,26 +48,26 @@ impl Default for KindFeatures {
 }
 
 impl KindFeatures {
-    /// The named selections of a set.
+    /// Lists the named selections over a set.
     pub fn named_over(&self, schema: &SimSchema, set: &str) -> Arc<[Named]> {
         let is_first = schema.sets.first().is_none_or(|first| first.name == set);
         self.named.iter().filter(|named| named.is_over(set, is_first)).cloned().collect()
     }
 
-    /// The set of a named selection.
+    /// Returns the set of a named selection; `None` if there is no such selection or set.
     pub fn set_named<'a>(&self, schema: &'a SimSchema, name: &str) -> Option<&'a Arc<ElementSet>> {
         let named = self.named.iter().find(|named| named.name == name)?;
         schema.sets.iter().enumerate().find(|(i, set)| named.is_over(set.name, *i == 0)).map(|(_, set)| set)
     }
 
-    /// The individuals in a set of slots.
+    /// Individuals in a set of slots; `None` if they are not known.
     pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
         self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
     }
 }
 
 impl Session {
-    /// Features of the open project's kind: named selections, interventions, actions.
+    /// Collects the features of the open project's kind: named selections, interventions, actions.
     pub fn features(&self) -> KindFeatures {
         let session = self;
         let params = session.project.model.params();
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// The probes of a shape that the model uses, with their ids.
+/// Lists the probes of a matching shape that the model uses, with their ids.
 pub(crate) fn probes_where(
     schema: &SimSchema,
     wanted: impl Fn(&Shape) -> bool,
@@ -98,12 +98,12 @@ pub(crate) fn probes_where(
     chosen.into_iter()
 }
 
-/// A tap of all elements of a probe.
+/// Creates a tap of all elements of a probe.
 pub(crate) fn tap(probe: ProbeId) -> Tap {
     Tap::of(probe)
 }
 
-/// Whether a field is a time since the last event in ms, which can be shown as a glow.
+/// Whether a field is a time since the last event, which can be shown as a glow.
 pub fn is_time_since(probe: &ProbeSpec) -> bool {
     probe.shape.meaning() == Some(Meaning::TimeSince)
 }

@@ -1,4 +1,4 @@
-//! Undo history: a labelled list of documents. A project takes a few kilobytes, so a step is a clone.
+//! Undo history: a labelled list of documents. A project is small, so each step is a clone.
 
 use super::items::item_name;
 use crate::{
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Default number of undo steps; older steps are dropped.
 const MAX_STEPS: usize = 200;
-/// Memory limit of all steps in bytes: a list of a hundred thousand elements is a long text.
+/// Memory limit of all steps, bytes, because a list of elements in a query can be a long text.
 const MAX_BYTES: usize = 64 << 20;
 /// Pause in typing that ends a step, seconds.
 const TYPING_PAUSE_SECS: f64 = 0.8;
@@ -32,14 +32,14 @@ pub struct History {
 }
 
 impl History {
-    /// An empty history of a document.
+    /// Creates an empty history of a document.
     pub fn new(project: &Project) -> Self {
         let committed = Arc::new(project.clone());
         Self { past: vec![], future: vec![], seen: committed.clone(), committed, seen_at: 0.0, most: MAX_STEPS }
     }
 
-    /// Called once per frame. Commits a step when an interaction has ended: no pointer button is down and typing has
-    /// paused. Returns `true` while an edit is uncommitted.
+    /// Commits a step if an interaction has ended: no pointer button is down and typing has paused. Called once per frame.
+    /// Returns `true` while an edit is uncommitted.
     pub fn feed(&mut self, project: &Project, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
         if *project != *self.seen {
             self.seen = Arc::new(project.clone());
@@ -84,7 +84,7 @@ impl History {
         self.past.drain(..excess);
     }
 
-    /// Commits with a given label: for changes that are not user edits.
+    /// Commits with a given label. Used for changes that are not user edits.
     pub fn commit_as(&mut self, project: &Project, label: &str) {
         self.seen = Arc::new(project.clone());
         self.commit();
@@ -93,7 +93,7 @@ impl History {
         }
     }
 
-    /// Undoes one step and returns its label; `None` when there is none.
+    /// Undoes one step and returns its label; `None` if there is none.
     pub fn undo(&mut self, project: &mut Project) -> Option<String> {
         self.seen = Arc::new(project.clone());
         self.commit();
@@ -103,7 +103,7 @@ impl History {
         Some(step.label)
     }
 
-    /// Redoes one step and returns its label.
+    /// Redoes one step and returns its label; `None` if there is none.
     pub fn redo(&mut self, project: &mut Project) -> Option<String> {
         let step = self.future.pop()?;
         self.past.push(Step { label: step.label.clone(), project: self.committed.clone() });
@@ -117,22 +117,22 @@ impl History {
         self.committed = to;
     }
 
-    /// The document after the last step.
+    /// Document after the last step.
     pub fn committed(&self) -> &Arc<Project> {
         &self.committed
     }
 
-    /// Number of steps that can be undone and redone.
+    /// Numbers of steps that can be undone and redone.
     pub fn counts(&self) -> (usize, usize) {
         (self.past.len(), self.future.len())
     }
 
-    /// All steps: those that can be undone, newest first, and those that can be redone, next first.
+    /// Labels of all steps: those that can be undone, newest first, and those that can be redone, next first.
     pub fn steps(&self) -> (Vec<&str>, Vec<&str>) {
         (labels(&self.past), labels(&self.future))
     }
 
-    /// Labels of the next undo and the next redo.
+    /// Labels of the next undo and the next redo; `None` if there is none.
     pub fn labels(&self) -> (Option<&str>, Option<&str>) {
         (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
     }
@@ -142,7 +142,7 @@ fn labels(steps: &[Step]) -> Vec<&str> {
     steps.iter().rev().map(|s| s.label.as_str()).collect()
 }
 
-/// Approximate memory of a step in bytes: its texts and a fixed part.
+/// Approximate memory of a step in bytes: the texts of the project and a fixed part.
 fn step_bytes(project: &Project) -> usize {
     let params = project.model.params();
     let texts = params.ids().into_iter().map(|id| match params.get(id) {
@@ -152,7 +152,7 @@ fn step_bytes(project: &Project) -> usize {
     texts.sum::<usize>() + project.notes.len() + project.record.iter().map(String::len).sum::<usize>() + 1024
 }
 
-/// A short label for the change from one document to another.
+/// Describes the change from one document to another in a short label.
 pub fn describe(old: &Project, new: &Project) -> String {
     if old.model.name() != new.model.name() {
         return format!("change the model to {}", new.model.title());
@@ -195,7 +195,7 @@ fn describe_rest(old: &Project, new: &Project) -> String {
     }
 }
 
-/// Label of a list change: `add intervention “Stimulate MN9”`.
+/// Describes a list change: `add intervention “Stimulate MN9”`.
 fn describe_list(old: &Project, new: &Project, id: ParamId) -> String {
     let (was, is) = (old.model.params(), new.model.params());
     let group = usize::from(id.group);

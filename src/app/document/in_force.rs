@@ -1,25 +1,25 @@
-//! The parameters in force at a step of a recorded run: those at step 0 and the logged changes until then.
+//! Parameters in force at a step of a recorded run: those at step 0 with the logged changes up to the step.
 
 use crate::{engine::LoggedCommand, kinds::Model, params::Change};
 
-/// The parameters along a run.
+/// Parameters in force at a movable step of a run.
 pub struct InForce {
     began: Model,
     log: Vec<(u64, LoggedCommand)>,
-    /// Number of commands before the step that was asked for last.
+    /// Number of commands applied at the current step.
     n_done: usize,
     now: Model,
 }
 
 impl InForce {
-    /// Begins at step 0 of a run, with its model there and its command log.
+    /// Creates the parameters at step 0 of a run from its model at step 0 and its command log.
     pub fn new(began: Model, log: Vec<(u64, LoggedCommand)>) -> Self {
         Self { now: began.clone(), began, log, n_done: 0 }
     }
 
-    /// Moves to a step; returns the model there if other changes are in force than before.
+    /// Moves to a step; returns the model at this step, or `None` if the same changes are in force as before.
     pub fn move_to(&mut self, step: u64) -> Option<&Model> {
-        // Steps before a rewind are those of another run: its changes stayed in force.
+        // Commands up to a rewind have steps of an earlier run. Their changes stay in force at step 0.
         let rewound = self.log.iter().rposition(|(_, what)| matches!(what, LoggedCommand::Rewind)).map_or(0, |i| i + 1);
         let n_done = rewound + self.log[rewound..].partition_point(|(at, _)| *at <= step);
         if n_done == self.n_done {
@@ -37,12 +37,12 @@ impl InForce {
         Some(&self.now)
     }
 
-    /// The changes in force, with the steps before which they were applied.
+    /// Lists the changes in force, with the steps before which they were applied.
     pub fn changes(&self) -> impl Iterator<Item = (u64, &Change)> {
         self.log[..self.n_done].iter().filter_map(|(step, what)| Some((*step, what.change()?)))
     }
 
-    /// Number of edits and actions applied so far, and in the whole run.
+    /// Numbers of edits and actions applied so far and in the whole run.
     pub fn counts(&self) -> (usize, usize) {
         let count = |log: &[(u64, LoggedCommand)]| {
             let has_effect = |what: &LoggedCommand| what.change().is_some() || matches!(what, LoggedCommand::Act(_));

@@ -34,17 +34,17 @@ impl Intervention {
     }
 }
 
-/// The set of a selection as the project names it: nothing for the first.
+/// Returns the name of a set as selections of the project contain it; empty for the first set.
 pub fn set_text<'a>(schema: &SimSchema, set: &'a str) -> &'a str {
     if schema.sets.first().is_none_or(|first| first.name == set) { "" } else { set }
 }
 
-/// Whether selected elements can be targets of interventions, which are over the first set of elements.
+/// Whether selected elements can be targets of interventions: whether they are of the first set.
 pub fn can_target(schema: &SimSchema, selection: &Selection) -> bool {
     schema.sets.first().is_none_or(|set| set.name == selection.set)
 }
 
-/// Whether a command makes sense for the kind: it has an effect to stimulate or to silence with.
+/// Whether a command applies to the kind: to stimulate or to silence, the kind needs such an effect.
 pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
     match command {
         UiCommand::Stimulate => can(params, Intervention::Stimulate),
@@ -53,7 +53,8 @@ pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
     }
 }
 
-/// Adds the selected elements as a named selection, unless one with the same query exists. Returns its name.
+/// Adds the selected elements as a named selection, unless one with the same query and set exists. Returns the name; `None` if
+/// the kind has no selections.
 pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
     let group = list(params, Role::Selections)?;
     let over = set_text(schema, selection.set);
@@ -83,7 +84,7 @@ pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &S
     Some(text)
 }
 
-/// The set that a selection names; empty for the first.
+/// Returns the set that a selection names; empty for the first set.
 pub fn set_of(params: &dyn Params, group: usize, item: usize) -> String {
     match field(params, group, Role::OverSet).map(|f| params.get(at(group, item, f))) {
         Some(Value::Text(text)) => text.trim().to_owned(),
@@ -97,7 +98,8 @@ fn put_set(params: &mut dyn Params, group: usize, item: usize, over: &str) {
     }
 }
 
-/// The column and the label, when the selected elements are exactly those of one category.
+/// Returns the column and the label if the selected elements are exactly those of one category; `None` otherwise or for fewer
+/// than two elements.
 fn category<'a>(schema: &'a SimSchema, selection: &Selection) -> Option<(&'a str, &'a str)> {
     let set = schema.set(selection.set)?;
     let [first, _, ..] = selection.elements.as_slice() else { return None };
@@ -111,7 +113,8 @@ fn category<'a>(schema: &'a SimSchema, selection: &Selection) -> Option<(&'a str
     })
 }
 
-/// Adds an intervention on the selected elements. Returns its name.
+/// Adds an intervention on the selected elements. Returns its name; `None` if the kind has no such effect or the elements cannot
+/// be targets.
 pub fn add(
     params: &mut dyn Params,
     schema: &SimSchema,
@@ -128,7 +131,7 @@ pub fn can(params: &dyn Params, intervention: Intervention) -> bool {
     effects(params).iter().any(|choice| intervention.effects().contains(&choice.role))
 }
 
-/// The effects an intervention can have.
+/// Lists the effects that an intervention can have; empty if the kind has no interventions.
 pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
     let spec = list(params, Role::Interventions).and_then(|g| Some((g, field(params, g, Role::Effect)?)));
     match spec.map(|(g, f)| params.groups()[g].params[f].kind) {
@@ -137,7 +140,8 @@ pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
     }
 }
 
-/// Adds an intervention with this effect on the selected elements. Returns its name.
+/// Adds an intervention with the effect at index `choice` on the selected elements. Returns its name; `None` if the elements
+/// cannot be targets.
 pub fn add_effect(
     params: &mut dyn Params,
     schema: &SimSchema,
@@ -156,19 +160,19 @@ pub fn add_effect(
     params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
     params.set(&Change { id: at(group, item, target), value: Value::Text(target_name) });
     params.set(&Change { id: at(group, item, effect), value: Value::Choice(choice) });
-    // New items begin disabled where they have no target yet; this one has.
+    // New items are disabled if they have no target yet; this item has one.
     if let Some(enabled) = field(params, group, Role::Enabled) {
         params.set(&Change { id: at(group, item, enabled), value: Value::Bool(true) });
     }
     Some(text)
 }
 
-/// The named selections of the project.
+/// Lists the named selections of the project.
 pub fn named(params: &dyn Params) -> Vec<Named> {
     interventions::selections(params).into_iter().map(Named::from).collect()
 }
 
-/// Adds a named selection over a set ([`set_text`]). Returns its name.
+/// Adds a named selection over a set ([`set_text`]). Returns its name; `None` if the kind has no selections.
 pub fn add_set(params: &mut dyn Params, query: &str, preferred: &str, over: &str) -> Option<String> {
     let group = list(params, Role::Selections)?;
     let (name, query_field) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
@@ -185,7 +189,7 @@ fn at(group: usize, item: usize, field: usize) -> ParamId {
     ParamId { item: item as u16, ..ParamId::of(group, field) }
 }
 
-/// Label of the selected elements: one by its label, several by their count.
+/// Formats the selected elements: one by its label, several by their count.
 pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     match selection.elements.as_slice() {
         [slot] if !selection.individuals.is_empty() => format!("Individual {}, slot {slot}", selection.individuals[0]),
@@ -194,7 +198,7 @@ pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     }
 }
 
-/// Title with the number of selected individuals that have ended: `3 nuclei · 5 ended`.
+/// Formats a title with the number of selected individuals that have ended: `3 nuclei · 5 ended`.
 pub fn title(schema: &SimSchema, selection: &Selection) -> String {
     let label = label(schema, selection);
     match selection.n_ended {
@@ -211,7 +215,8 @@ fn free_name(params: &dyn Params, group: usize, field: usize, preferred: &str) -
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// Time spans of the enabled interventions; `per_step` is that of the time base.
+/// Returns the spans of the enabled interventions with valid times; `per_step` is
+/// [`TimeBase::per_step`](crate::sim::TimeBase::per_step).
 pub fn spans(params: &dyn Params, per_step: f64) -> Vec<Span> {
     let span = |v: interventions::Intervention<'_>| {
         let when = v.schedule(per_step).ok()?;
@@ -227,13 +232,13 @@ pub fn spans(params: &dyn Params, per_step: f64) -> Vec<Span> {
     interventions::Intervention::all(params).filter(|v| v.is_enabled()).filter_map(span).collect()
 }
 
-/// Names of the disabled interventions that stimulate.
+/// Lists the names of the disabled interventions that stimulate.
 pub fn disabled_stimuli(params: &dyn Params) -> Vec<String> {
     let all = interventions::Intervention::all(params).filter(|v| !v.is_enabled() && !v.role().is_lesion());
     all.map(|v| item_name(params, v.group, v.item)).collect()
 }
 
-/// The choice that a parameter has.
+/// Returns the choice that is the value of a parameter; `None` if it has another type.
 pub fn choice(params: &dyn Params, id: ParamId) -> Option<&'static ChoiceSpec> {
     match (params.spec(id)?.kind, params.get(id)) {
         (ValueType::Choice(choices), Value::Choice(c)) => choices.get(usize::from(c)),

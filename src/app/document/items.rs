@@ -1,11 +1,11 @@
-//! Items of list groups, and groups that were chosen before.
+//! Labels and removal of list items, and values of groups that were chosen before.
 
 use crate::params::{
     Change, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, interventions::Intervention,
 };
 use std::collections::BTreeMap;
 
-/// The label of a list item in all of the window: its name, else the list's noun and its number.
+/// Returns the label of a list item: its name, otherwise the parameter that it sets, otherwise the noun and its number.
 pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     let spec = params.groups()[group];
     let name = spec.fields().iter().position(|p| p.role == Role::Name);
@@ -16,14 +16,14 @@ pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     }
 }
 
-/// What an intervention sets: `phases.coupling = 0`.
+/// Formats the setting of an intervention: `phases.coupling = 0`. `None` if it sets no parameter.
 fn setting(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     let intervention = Intervention::of(params, group, item).filter(|v| v.role() == Role::SetsParameter)?;
     let parameter = intervention.text(Role::Parameter);
     (!parameter.is_empty()).then(|| format!("{parameter} = {}", intervention.text(Role::ParameterValue)))
 }
 
-/// The noun of a list's items.
+/// Returns the noun of a list's items.
 pub fn item_noun(group: GroupSpec) -> String {
     let acts_on_elements = |spec: &ParamSpec| match spec.kind {
         ValueType::Choice(effects) => spec.role == Role::Effect && effects.iter().any(|e| e.role.takes_target()),
@@ -35,7 +35,7 @@ pub fn item_noun(group: GroupSpec) -> String {
     }
 }
 
-/// Removes an item of a list group.
+/// Removes an item of a list group, if it exists.
 pub fn remove_item(params: &mut dyn Params, group: usize, item: usize) {
     let id = ParamId::list(group);
     if let Value::Rows(mut rows) = params.get(id)
@@ -46,7 +46,7 @@ pub fn remove_item(params: &mut dyn Params, group: usize, item: usize) {
     }
 }
 
-/// Values of groups that were chosen before, by path and group: choosing one again restores them. They are kept for the
-/// session and are not part of the document.
+/// Values of groups that were chosen before, by path and index of the group. Choosing a group again restores its values. They are
+/// kept for the session and are not part of the document.
 #[derive(Default)]
 pub struct LeftChoices(pub(crate) BTreeMap<(String, u16), Value>);

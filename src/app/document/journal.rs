@@ -1,6 +1,6 @@
-//! Crash journal: every committed step of a document with unsaved changes is appended to a file in the state folder and
-//! synced at once, on a thread. A clean exit or a save removes the file; the journal of an ended process is offered at
-//! the next start. A torn last line is skipped, the line before it counts.
+//! Crash journal: every committed step of a document with unsaved changes is appended to a file in the state folder and synced at
+//! once by a thread. A clean exit or a save removes the file. The journal of a process that has ended is offered at the next
+//! start. An incomplete last line is skipped, so that the line before it is restored.
 
 use super::session::Session;
 use crate::{
@@ -18,18 +18,18 @@ use std::{
 
 /// Prefix of the file names; the process id follows.
 const PREFIX: &str = "journal-";
-/// A longer journal is replaced by its last step.
+/// Size above which a journal is replaced by its last step, bytes.
 const MAX_BYTES: u64 = 8 << 20;
 
 /// Unsaved work of a crashed window.
 pub struct UnsavedWork {
     /// The journal file.
     pub file: PathBuf,
-    /// The project's file, when it had one.
+    /// File of the project; `None` if the project was never saved.
     pub path: Option<PathBuf>,
     /// Document after its last step.
     pub project: Box<Project>,
-    /// The saved document, when its file can be read.
+    /// Document as saved in `path`; `None` if that file cannot be read.
     pub base: Option<Box<Project>>,
     /// Number of steps in the journal.
     pub n_steps: usize,
@@ -38,7 +38,7 @@ pub struct UnsavedWork {
 }
 
 impl UnsavedWork {
-    /// The unsaved changes: differences to the file, else to a new project of the kind.
+    /// Lists the unsaved changes: differences from the saved document, or from a new project of the kind.
     pub fn differences(&self) -> Vec<String> {
         let fresh = || {
             crate::kinds::Model::by_name(self.project.model.name()).map(|model| Project { model, ..Project::default() })
@@ -48,7 +48,7 @@ impl UnsavedWork {
     }
 }
 
-/// Path, label, document.
+/// Path of the project's file, label of the step, document.
 type Entry = (Option<PathBuf>, String, Arc<Project>);
 
 enum JournalCommand {
@@ -56,7 +56,7 @@ enum JournalCommand {
     Clear,
 }
 
-/// The journal of this window.
+/// Journal of this window.
 pub struct Journal {
     file: Option<PathBuf>,
     written: Option<Arc<Project>>,
@@ -65,7 +65,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal of this process; without a state folder nothing is written.
+    /// Creates the journal of this process. Without a state folder nothing is written.
     pub fn new(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join(format!("{PREFIX}{}.ron", std::process::id())));
         let (commands, inbox) = bounded(64);
@@ -76,7 +76,7 @@ impl Journal {
         Self { file, written: None, commands: writer.is_some().then_some(commands), writer }
     }
 
-    /// Called once per frame: sends the last committed step to the thread, and removes the file when nothing is unsaved.
+    /// Sends the last committed step to the thread, or removes the file if nothing is unsaved. Called once per frame.
     pub fn keep(&mut self, session: &Session) {
         if !session.is_dirty() {
             return self.clear();
@@ -92,14 +92,14 @@ impl Journal {
         }
     }
 
-    /// Removes the journal: nothing is unsaved.
+    /// Removes the journal, because nothing is unsaved.
     pub fn clear(&mut self) {
         if self.written.is_some() && self.send(JournalCommand::Clear) {
             self.written = None;
         }
     }
 
-    /// Continues the journal of a crashed window, so that its work always has a file.
+    /// Continues the journal of a crashed window, so that the restored work always has a file.
     pub fn adopt(&mut self, left: &Path) {
         if let Some(file) = &self.file
             && std::fs::rename(left, file).is_ok()
@@ -122,7 +122,7 @@ impl Drop for Journal {
     }
 }
 
-/// The journal thread: appends the entries, then syncs the file.
+/// Runs the journal thread: appends the entries, then syncs the file.
 fn write(file: &Path, inbox: &Receiver<JournalCommand>) {
     let mut open: Option<File> = None;
     while let Ok(command) = inbox.recv() {
@@ -171,7 +171,7 @@ fn checksum(text: &str) -> String {
     hash.hex()
 }
 
-/// Finds the newest journal whose process has ended.
+/// Finds the newest readable journal of a process that has ended; `None` if there is none.
 pub fn find(state_dir: &Path) -> Option<UnsavedWork> {
     let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> =
@@ -180,7 +180,7 @@ pub fn find(state_dir: &Path) -> Option<UnsavedWork> {
     files.into_iter().rev().find_map(read)
 }
 
-/// The last whole step of a journal. A journal equal to the project's file is removed.
+/// Reads the last complete step of a journal; `None` if there is none. A journal equal to the project's file is removed.
 fn read(file: PathBuf) -> Option<UnsavedWork> {
     let bytes = std::fs::read(&file).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -200,7 +200,7 @@ fn process_of(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(".ron")?.parse().ok()
 }
 
-/// Whether a process is alive. If unknown, it counts as ended: an unneeded offer is better than lost work.
+/// Whether a process is alive. A process of unknown state counts as ended, because an unneeded offer is better than lost work.
 pub fn is_alive(process: u32) -> bool {
     process == std::process::id() || Path::new("/proc").join(process.to_string()).exists()
 }

@@ -1,4 +1,4 @@
-//! Pages of the window, and the layouts that a page is reset to.
+//! Pages of the window, and layouts to which a page can be reset.
 
 use crate::app::kit::icons;
 
@@ -45,20 +45,20 @@ impl Page {
         }
     }
 
-    /// Whether it works without a simulation.
+    /// Whether the page works without a simulation.
     pub const fn needs_no_simulation(self) -> bool {
         matches!(self, Self::Runs)
     }
 }
 
-/// The layout to reset to.
+/// Layout to which a page is reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The default for the simulation.
+    /// Default layout of the page.
     Workspace,
-    /// As opened with the project.
+    /// Layout with which the project was opened.
     Project,
-    /// As saved last.
+    /// Layout that was saved last.
     Saved,
 }
 

@@ -1,4 +1,4 @@
-//! The list of runs next to the project, read on a thread.
+//! The list of runs next to the project, which a thread reads.
 
 mod compared;
 
@@ -35,10 +35,10 @@ pub struct Run {
     pub base: TimeBase,
     /// Wall time with pauses, seconds.
     pub wall_secs: f64,
-    /// Computing time, seconds; 0 when unknown.
+    /// Computing time, seconds; 0 if unknown.
     pub computed_secs: f64,
     pub seed: u64,
-    /// The first characters of the hash.
+    /// The first characters of the digest's hash.
     pub digest: String,
     /// The first characters of the hash of the recorded histories.
     pub data_hash: String,
@@ -47,15 +47,15 @@ pub struct Run {
     pub changes: Vec<String>,
     /// Note of the user.
     pub note: String,
-    /// The run that this one is a branch of.
+    /// The run of which this run is a branch; `None` if it started at step 0.
     pub parent: Option<PathBuf>,
-    /// Number of ancestors in the list.
+    /// Number of ancestors of the run in the list.
     pub depth: usize,
-    /// Steps of its checkpoints.
+    /// Steps of the run's checkpoints.
     pub checkpoints: Vec<u64>,
-    /// Formats that it cannot be exported to, and why not.
+    /// Formats to which the run cannot be exported, with the reasons.
     pub not_exported: Vec<(Format, &'static str)>,
-    /// Why it is unreadable.
+    /// Reason why the run is unreadable; `None` if it is readable.
     pub problem: Option<String>,
 }
 
@@ -69,9 +69,9 @@ pub struct Replaying {
 /// All runs of the project.
 #[derive(Default)]
 pub struct Library {
-    /// Sorted by name.
+    /// The runs, sorted by name of the folder.
     pub runs: Vec<Run>,
-    /// The run selected last.
+    /// Folder of the run selected last.
     pub selected: Option<PathBuf>,
     /// The runs that are compared.
     pub compared: Compared,
@@ -94,14 +94,15 @@ impl Library {
         self.is_reading = false;
     }
 
-    /// Selects a run, and marks no other.
+    /// Selects a run and marks it as the only one.
     pub fn select(&mut self, folder: &Path) {
         self.compared.only(folder);
         self.selected = Some(folder.to_owned());
     }
 
-    /// Selects a row of a table of these runs: with Ctrl its mark is changed, with Shift all rows from the selected one on
-    /// are marked. Returns `false` when too many are marked.
+    /// Selects a row of a table of these runs. With Ctrl, the mark of the row is toggled; with Shift, all rows from the selected
+    /// one to this row are marked. Returns `false` if too many runs are marked. `rows` are indices of runs in the order of the
+    /// table.
     pub fn click(&mut self, row: usize, rows: &[usize], keys: egui::Modifiers) -> bool {
         let folder_of = |row: usize| rows.get(row).and_then(|at| self.runs.get(*at)).map(|run| run.folder.clone());
         let Some(folder) = folder_of(row) else { return true };
@@ -118,19 +119,19 @@ impl Library {
         folders.iter().all(|folder| self.compared.add(folder))
     }
 
-    /// The marked runs that are in the list, with the numbers of their colours.
+    /// Lists the marked runs that are in the list, with the numbers of their colours.
     pub fn compared_runs(&self) -> Vec<(&Run, usize)> {
         let run = |folder: &Path| self.runs.iter().find(|run| run.folder == folder);
         self.compared.iter().filter_map(|(folder, color)| Some((run(folder)?, color))).collect()
     }
 
-    /// Why the last run cannot be exported to a format.
+    /// Returns the reason why the last run cannot be exported to a format; `None` if it can.
     pub fn why_not_export(&self, format: Format) -> Option<&'static str> {
         let Some(last) = self.runs.last() else { return Some("No run: record one first") };
         last.not_exported.iter().find(|(known, _)| *known == format).map(|(_, why)| *why)
     }
 
-    /// Saves a note in the run folder.
+    /// Saves a note in the folder of the run at an index.
     pub fn set_note(&mut self, at: usize, note: String) {
         let Some(run) = self.runs.get_mut(at) else { return };
         run.note.clone_from(&note);
@@ -150,10 +151,10 @@ pub fn read(folder: &Path, open: &Arc<Project>) -> Vec<Run> {
     runs
 }
 
-/// Number of ancestors of a run in the list.
+/// Returns the number of ancestors of a run in the list.
 fn ancestors(runs: &[Run], run: usize) -> usize {
     let parent = |i: usize| runs[i].parent.as_ref().and_then(|p| runs.iter().position(|r| r.folder == *p));
-    // Manifests may claim a circle.
+    // Parents in damaged manifests may form a cycle.
     std::iter::successors(parent(run), |i| parent(*i)).take(runs.len()).count()
 }
 
@@ -166,7 +167,7 @@ pub fn as_tree(runs: &[Run], rows: Vec<usize>) -> Vec<usize> {
         tree.push(next);
         waiting.extend(rows.iter().rev().copied().filter(|i| parent(*i) == Some(next)));
     }
-    // A circle of parents has no root.
+    // Runs whose parents form a cycle have no root.
     tree.extend(rows.iter().copied().filter(|i| !tree.contains(i)).collect::<Vec<_>>());
     tree
 }
@@ -213,7 +214,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     }
 }
 
-/// Folder of another run, in the form of the list if it is in there.
+/// Returns the folder of another run; if it is in the folder of the list, in the form of the paths of the list.
 fn beside(folder: &Path, other: &Path) -> PathBuf {
     let full = |path: &Path| std::fs::canonicalize(path).ok();
     match (full(&folder.join(other)), folder.parent()) {
@@ -225,7 +226,7 @@ fn beside(folder: &Path, other: &Path) -> PathBuf {
     }
 }
 
-/// Differences between the parameters that were in force during a run and the open project, with the values of the run.
+/// Lists the differences between the parameters that were in force during a run and the open project, with the values of the run.
 fn differences(run: &ParamHistory, open: &Project) -> Vec<String> {
     let then = &run.first;
     if then.model.name() != open.model.name() {
@@ -248,12 +249,12 @@ impl Run {
         }
     }
 
-    /// Simulated seconds, or steps where they are counted.
+    /// Simulated seconds, or the number of steps if they are counted.
     pub fn secs(&self) -> f64 {
         self.steps as f64 * self.base.per_step()
     }
 
-    /// Text searched by the filter.
+    /// Returns the text that the filter searches, in lower case.
     pub fn search_text(&self) -> String {
         let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.data_hash, &self.device, &self.note];
         let fixed: Vec<&str> = parts.into_iter().map(String::as_str).chain([self.status_text()]).collect();
@@ -261,23 +262,23 @@ impl Run {
     }
 }
 
-/// The unit of all simulated times of a list, so that they can be compared.
+/// Unit of all simulated times of a list, so that they can be compared.
 #[derive(Debug, PartialEq)]
 pub enum DurationUnit {
-    /// Milliseconds, when all runs are short.
+    /// Milliseconds, if all runs are short.
     Milliseconds,
     Seconds,
     /// Steps of this name.
     Steps(TimeBase),
-    /// Both times and steps: each cell contains its unit; times are in seconds.
+    /// Times and steps, or different steps: each cell contains its unit. Times are in seconds.
     Mixed,
 }
 
-/// Below this many simulated seconds a list of runs is in milliseconds.
+/// Simulated seconds below which a list of runs is in milliseconds.
 const SHORT_SECS: f64 = 10.0;
 
 impl DurationUnit {
-    /// The unit for these runs.
+    /// Chooses the unit for these runs.
     pub fn of(runs: &[Run]) -> Self {
         let readable = || runs.iter().filter(|r| r.problem.is_none());
         let counted = readable().find(|r| r.base.is_count()).map(|r| r.base);
@@ -290,7 +291,7 @@ impl DurationUnit {
         }
     }
 
-    /// The header of the column.
+    /// Returns the header of the column.
     pub fn head(&self, name: &str) -> String {
         match self {
             Self::Milliseconds => format!("{name} (ms)"),
@@ -300,7 +301,7 @@ impl DurationUnit {
         }
     }
 
-    /// The simulated time of a run; empty for an unreadable one.
+    /// Formats the simulated time of a run; empty for an unreadable run.
     pub fn text(&self, run: &Run) -> String {
         match self {
             _ if run.problem.is_some() => String::new(),
@@ -359,7 +360,7 @@ mod tests {
         then.set("lif.tau_m=30ms", Path::new(".")).unwrap();
         then.seed = 7;
         assert_eq!(of(&then, &[]), ["lif.tau_m 30 ms", "seed 7"]);
-        // An edit while it ran, from 30 ms to the 20 ms of the open project.
+        // The parameter was edited during the run, from 30 ms to the 20 ms of the open project.
         let edit = open.model.params().changes_since(then.model.params()).remove(0);
         let log = [(4_000, LoggedCommand::Set(edit))];
         assert_eq!(of(&then, &log), ["lif.tau_m 30 ms → 20 ms (400 ms)", "seed 7"]);

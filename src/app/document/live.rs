@@ -1,4 +1,4 @@
-//! The window's side of the running simulation: engine, loader, and their last reported state.
+//! The window's part of the running simulation: engine, loader, and the state that they reported last.
 
 mod acks;
 mod edits;
@@ -41,7 +41,7 @@ pub const BUILD_FAILED: &str = "Could not build the simulation";
 /// Beginning of the message of a simulation that stopped.
 pub const STOPPED: &str = "The simulation stopped";
 
-/// Builds the simulation of a project on the loader thread. The app uses
+/// Function that builds the simulation of a project on the loader thread. The app uses
 /// [`Devices::build`](crate::app::host::device::Devices::build); tests use their own.
 pub type Builder = Arc<dyn Fn(&Project, &BuildContext, &Progress) -> Outcome + Send + Sync>;
 
@@ -55,13 +55,13 @@ pub enum LiveEvent {
     Frame(Frame),
     /// A message for the log; warnings and errors are also toasts.
     Message(Level, String),
-    /// The schema changed while the simulation runs. Frames before this event follow the old one.
+    /// The schema changed while the simulation runs. Frames before this event have the old schema.
     SchemaChanged(SchemaChanges),
     /// The answer to a request.
     Answered(Arc<Progress>, Clock, Result<Answer, String>),
-    /// A change of the run that is repeated: the document follows it.
+    /// A recorded change was applied again in a rerun, so that the document follows.
     Repeated(Change),
-    /// A recording is complete.
+    /// A recording is complete: its folder and the computing time.
     Recorded(PathBuf, Duration),
     /// The run reached its duration and paused.
     Ended,
@@ -72,7 +72,7 @@ pub enum LiveEvent {
 /// A recording in progress.
 pub struct Recording {
     pub since: Instant,
-    /// Computing time of the simulation when it was started.
+    /// Computing time of the simulation at the start of the recording.
     pub computed: Duration,
     pub folder: PathBuf,
 }
@@ -81,15 +81,15 @@ struct Loading {
     loader: Loader,
     project: Project,
     play: bool,
-    /// Continue from this checkpoint after a device failure: its step, and the command log until then.
+    /// Step of the checkpoint to continue from, and the command log up to it; `None`: a new run.
     resume: Option<(u64, RunLog)>,
-    /// The checkpoint of another run that it begins at.
+    /// Checkpoint of another run at which the simulation begins.
     origin: Option<Origin>,
-    /// The commands of a recorded run that are applied at their steps.
+    /// Commands of a recorded run that are applied at their steps.
     scheduled: Option<rerun::SharedSchedule>,
 }
 
-/// The run since step 0: the document at step 0, and the applied edits and actions. A recording needs it for replay.
+/// The run since step 0: the document at step 0, and the applied edits and actions. A replay of a recording needs both.
 #[derive(Clone)]
 pub struct RunLog {
     /// The document at step 0.
@@ -101,83 +101,84 @@ pub struct RunLog {
 /// The running simulation.
 pub struct Live {
     engine: Option<Engine>,
-    /// Nice value of its thread, to start another one after a failure.
+    /// Nice value of the engine thread, to start another one after a failure.
     nice: Option<i32>,
     builder: Builder,
     wake: egui::Context,
     loading: Option<Loading>,
     data_loading: Option<DataLoading>,
-    /// Parameters sent to the simulation: the built document and all edits sent since.
+    /// Project whose parameters were sent to the simulation: the built document and all edits sent since.
     sent: Option<Project>,
-    /// Parameters the engine has confirmed: the built document and all edits it applied.
+    /// Project whose parameters the engine has confirmed: the built document and all edits that the engine has applied.
     accepted: Option<Project>,
-    /// Simulations sent to the engine that it has not loaded yet: answers until then belong to the one before.
+    /// Number of simulations sent to the engine that it has not loaded yet. Answers until then belong to the simulation before.
     n_loads_pending: u32,
-    /// The document the simulation was built from.
+    /// Document from which the simulation was built.
     built: Option<Project>,
     /// The run since step 0, for recordings.
     run_log: Option<RunLog>,
     /// Parameters that need a rebuild for this simulation, although they are declared live.
     rebuild_only: HashSet<ParamId>,
     play_when_loaded: bool,
-    /// Whether it runs as soon as the views have subscribed: a short run would end unseen.
+    /// Whether the simulation starts when the views have subscribed, because a short run would otherwise end unseen.
     starts_when_subscribed: bool,
     subscribed: Vec<Tap>,
     /// Whether the engine was asked for individuals.
     follows_individuals: bool,
     profiled: Option<u32>,
     speed_sent: Option<f64>,
-    /// Steps after which a run pauses; `None` when it continues until paused.
+    /// Number of steps after which a run pauses; `None`: it continues until paused.
     steps_per_run: Option<u64>,
-    /// Whether the steps in progress were started by *Run*: a new duration applies to them.
+    /// Whether the steps in progress were started by *Run*, so that a new duration applies to them.
     is_playing: bool,
     /// Sets and probes of the simulation.
     pub schema: SimSchema,
     /// Schemas of frames that are not handled yet.
     next_schemas: VecDeque<SimSchema>,
-    /// The individuals in the sets of slots, as last reported; empty unless something shown names them.
+    /// Individuals in the sets of slots, as last reported; empty unless a selection or a query names them.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Last reported clock.
     pub clock: Clock,
-    /// Whether it is running.
+    /// Whether the simulation is running.
     pub running: bool,
     /// Target of the run in progress.
     pub target: Option<Target>,
-    /// Whether the display is paused: new data needs no prompt repaint.
+    /// Whether the display is paused, so that new data need no prompt repaint.
     quiet: Arc<AtomicBool>,
     /// The recording in progress.
     pub recording: Option<Recording>,
-    /// The recording that the program makes by itself.
+    /// Automatic safety recording.
     pub safety: Safety,
-    /// Folder that the paths of the simulation's project start from.
+    /// Base folder of relative paths in the simulation's project.
     base: PathBuf,
-    /// The checkpoint of another run that the simulation began at.
+    /// Checkpoint of another run at which the simulation began.
     pub origin: Option<Origin>,
-    /// The finished run being shown instead of a simulation.
+    /// Finished run that is shown instead of a simulation.
     pub playback: Option<Playback>,
-    /// Why there is no simulation.
+    /// Reason why there is no simulation.
     pub error: Option<String>,
     /// Checkpoints, to continue after a device failure.
     pub checkpoints: Checkpoints,
-    /// Why the simulation stopped; none when it runs again.
+    /// Reason why the simulation stopped; `None` after it runs again.
     pub stop_reason: Option<StopReason>,
-    /// Amounts of the last step, where they vary.
+    /// Work of the last step, where it varies.
     counts: Vec<StepCount>,
     pub pace: Pace,
     /// Latency from edit to frame.
     pub latency: Latency,
     /// Acknowledgements of edits.
     pub acks: EditAcks,
-    /// Wall time that the simulation has run since step 0, seconds.
+    /// Wall-clock time that the simulation has run since step 0, seconds.
     pub ran_secs: f64,
     /// Duration of the last build.
     pub build_time: Option<Duration>,
-    /// Spikes not shown because the window was too slow.
+    /// Number of spikes that are not shown because the window was too slow.
     pub skipped: u64,
 }
 
 impl Live {
-    /// Starts the engine thread with this nice value, or none (tests of the window alone).
+    /// Starts the engine thread with the nice value `engine`; `None`: no engine (tests of the window alone). Fails if the thread
+    /// cannot be started.
     pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
         let quiet = Arc::new(AtomicBool::new(false));
         let start = |nice| recovery::start_engine(nice, &wake, &quiet).map_err(|e| format!("engine thread: {e}"));
@@ -237,7 +238,7 @@ impl Live {
         self.load(job, project.clone(), play, None);
     }
 
-    /// Builds a simulation that continues from a checkpoint of a run.
+    /// Builds a paused simulation that continues from a checkpoint of a run.
     pub fn branch(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, origin: Origin) {
         self.load_state(project, context, state, None);
         if let Some(loading) = &mut self.loading {
@@ -245,7 +246,7 @@ impl Live {
         }
     }
 
-    /// Builds a simulation that continues a run at a checkpoint: its step, and the run until then.
+    /// Builds a paused simulation that continues a run at a checkpoint, given by its step and the run up to it.
     pub fn resume(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, at: (u64, RunLog)) {
         self.load_state(project, context, state, Some(at));
     }
@@ -268,7 +269,8 @@ impl Live {
         self.load(job, project.clone(), false, resume);
     }
 
-    /// Sends a request. Its answer is an event with this progress, which also cancels it.
+    /// Sends a request; `None` if there is no engine or it is busy. The event with the answer contains the returned progress,
+    /// which also cancels the request.
     pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
         self.engine.as_ref()?.ask(request)
     }
@@ -290,7 +292,7 @@ impl Live {
         }
     }
 
-    /// Cancels the loader at its next progress report.
+    /// Cancels the loader, which stops at its next progress report.
     pub fn cancel_loading(&mut self) {
         self.cancel_data();
         if let Some(loading) = self.loading.take() {
@@ -317,7 +319,7 @@ impl Live {
         self.individuals.clear();
     }
 
-    /// Stage, fraction and elapsed time of the loader.
+    /// Stage, completed fraction and elapsed time of the loader, or of a compilation of kernels; `None` if nothing is loaded.
     pub fn progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();
@@ -327,17 +329,12 @@ impl Live {
         Some((compiling.text(), fraction, since))
     }
 
-    /// Whether there is a simulation to run.
+    /// Whether there is a simulation to run or a finished run to show.
     pub fn is_loaded(&self) -> bool {
         self.sent.is_some() || self.playback.is_some()
     }
 
-    /// Whether a simulation was sent to the engine that has not answered with its schema.
-    pub const fn is_load_pending(&self) -> bool {
-        self.n_loads_pending > 0
-    }
-
-    /// Measured speed: `7.8×` real time, or `232 generations/s` for kinds that count.
+    /// Formats the measured speed: `7.8×` real time, or `232 generations/s` for counted steps. `None` before enough steps.
     pub fn speed_text(&self) -> Option<String> {
         match !self.clock.base.is_count() {
             true => self.pace.real_time_factor().map(|x| format!("{}×", crate::app::kit::text::short(x))),
@@ -348,7 +345,7 @@ impl Live {
         }
     }
 
-    /// Work per step in numbers; of the last step if it varies.
+    /// Work per step; of the last step if it varies.
     pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
         if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
     }
@@ -358,17 +355,17 @@ impl Live {
         self.engine.is_some()
     }
 
-    /// Counters of the engine.
+    /// Counters of the engine; `None` without an engine.
     pub fn counters(&self) -> Option<&crate::engine::EngineCounters> {
         self.engine.as_ref().map(|e| &*e.counters)
     }
 
     fn send(&self, command: Command) -> bool {
-        // The queue is full while the engine computes a long step: the window never waits for it.
+        // The queue is full while the engine computes a long step. The window never waits for room.
         self.engine.as_ref().is_some_and(|e| e.try_send(command))
     }
 
-    /// Stops between two steps.
+    /// Pauses between two steps.
     pub fn pause(&mut self) {
         if let Some(loading) = &mut self.loading {
             loading.play = false;
@@ -400,7 +397,7 @@ impl Live {
         self.wake.request_repaint();
     }
 
-    /// Back to step 0.
+    /// Returns to step 0. A simulation that runs to a duration continues.
     pub fn rewind(&mut self) {
         self.pace.forget();
         if self.send(Command::Rewind) {
@@ -414,7 +411,7 @@ impl Live {
         }
     }
 
-    /// Sends an action on elements as they are shown. A finished run cannot be changed.
+    /// Sends an action on elements as they are displayed. Has no effect on a finished run.
     pub fn act(&mut self, action: Action) {
         if self.playback.is_none() {
             self.send(Command::Act(Action { seen: Some(self.clock.step), ..action }));
@@ -433,12 +430,12 @@ impl Live {
         self.send(Command::StopRecording);
     }
 
-    /// The model as it was built.
+    /// Model as it was built; `None` without a simulation.
     pub fn built_model(&self) -> Option<&crate::kinds::Model> {
         self.built.as_ref().map(|project| &project.model)
     }
 
-    /// The run since step 0, for recordings.
+    /// The run since step 0, for recordings; `None` without a simulation.
     pub fn run_log(&self) -> Option<&RunLog> {
         self.run_log.as_ref()
     }

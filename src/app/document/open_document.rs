@@ -8,26 +8,26 @@ use crate::sim::Frame;
 
 /// The open document: project and simulation, its run in memory, its runs on disk.
 pub struct Document {
-    /// The project and its simulation.
+    /// Project and its simulation.
     pub session: Session,
-    /// The time axis of all views, and the run in memory.
+    /// Time axis of all views, and the run in memory.
     pub time: Time,
     /// Measured times of the simulation.
     pub profile: Profile,
-    /// The recorded runs beside the project.
+    /// Recorded runs next to the project.
     pub library: Library,
-    /// The copy that is restored after a crash.
+    /// Copy of the document that is restored after a crash.
     pub journal: Journal,
-    /// The parameters that the engine ran with, replayed from its log.
+    /// Parameters that the engine ran with, replayed from its log; `None` before a run.
     pub replayed: Option<Replayed>,
     /// [`Frame::epoch`] of the last frame; 0 before the first one of a document.
     epoch: u64,
-    /// The timer of automatic saves.
+    /// Timer of automatic saves.
     pub autosave: Autosave,
 }
 
 impl Document {
-    /// A document whose run and library are still empty.
+    /// Creates a document whose run and library are still empty.
     pub fn new(session: Session, time: Time, journal: Journal) -> Self {
         Self {
             session,
@@ -46,8 +46,8 @@ impl Document {
         self.epoch = 0;
     }
 
-    /// Takes a frame of the simulation up: individuals, profile, the run in memory, the filter. States of the present are
-    /// removed from the frame while the cursor is in the past. Returns whether the frame begins a new epoch.
+    /// Applies a frame of the simulation to selection, profile, the run in memory and the filter. While the cursor is in the
+    /// past, removes the present states from the frame. Returns whether the frame begins a new epoch.
     pub fn absorb(&mut self, frame: &mut Frame) -> bool {
         self.session.follow_individuals(frame);
         self.profile.absorb(frame);
@@ -65,7 +65,7 @@ impl Document {
         is_new_epoch
     }
 
-    /// Takes up the states at the cursor; returns them when they are new.
+    /// Applies the states at the cursor to the filter, and returns them as a frame; `None` if they are already shown.
     pub fn absorb_states_at_cursor(&mut self) -> Option<Frame> {
         let live = &self.session.live;
         let frame = self.time.states_to_show(&live.schema, live.clock)?;

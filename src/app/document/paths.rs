@@ -6,19 +6,19 @@ use std::sync::Arc;
 /// Initial limits of a search: minimum synapses of a connection, maximum connections of a path.
 const DEFAULTS: (u32, u32) = (5, 8);
 
-/// A path that was found, or that there is none.
+/// Result of a search for a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElementPath {
-    /// The set of its elements.
+    /// Name of the set of the path's elements.
     pub set: &'static str,
     /// First and last element.
     pub ends: (u32, u32),
-    /// Its connections in order; empty when there is no path.
+    /// Connections of the path in order; empty if there is no path.
     pub steps: Vec<PathStep>,
 }
 
 impl ElementPath {
-    /// Its elements in order.
+    /// Elements of the path in order; empty if there is no path.
     pub fn elements(&self) -> impl Iterator<Item = u32> + '_ {
         self.steps.first().map(|step| step.from).into_iter().chain(self.steps.iter().map(|step| step.to))
     }

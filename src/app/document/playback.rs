@@ -1,4 +1,4 @@
-//! Playback of a finished run: read on a thread in slices, into the same history and views as a running simulation.
+//! Playback of a finished run. A thread reads it in slices into the history and views that a running simulation uses.
 
 use super::live::Builder;
 use crate::{
@@ -14,9 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Slices read ahead.
+/// Maximum number of slices that are read ahead.
 const AHEAD: usize = 2;
-/// Time per frame of the window for taking slices.
+/// Time limit per frame of the window for taking slices.
 const TIME_PER_FRAME: Duration = Duration::from_millis(3);
 
 /// An opened run folder.
@@ -24,13 +24,13 @@ pub struct OpenedRun {
     pub run: RunFolder,
     /// The project at step 0.
     pub project: Project,
-    /// Command log: all edits and actions.
+    /// Command log, with all edits and actions.
     pub log: Vec<(u64, LoggedCommand)>,
     /// Sets and probes at the start.
     pub schema: SimSchema,
     /// Later schemas of the run.
     pub later: Vec<SimSchema>,
-    /// Warnings: missing data.
+    /// Warnings about missing data.
     pub notes: Vec<String>,
 }
 
@@ -38,12 +38,12 @@ pub struct OpenedRun {
 pub enum Opening {
     /// The run is open.
     Opened(Box<OpenedRun>),
-    /// The run reads files outside its folder, which are not allowed yet.
+    /// The run reads files outside its folder that the user has not allowed.
     NeedsConsent(Vec<OutsidePath>),
 }
 
-/// Opens a run. Positions and categories of its elements come from its project, which is built again if it `allows` the
-/// files outside the run folder.
+/// Opens a run. Positions and categories of its elements come from its project, which is built again if `allows` returns true for
+/// the files outside the run folder. Fails if the folder or its project is unreadable.
 pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) -> bool) -> Result<Opening, String> {
     let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
     let (project, replaced) = run.displayed_project().map_err(|e| e.to_string())?;
@@ -73,7 +73,7 @@ pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) ->
     Ok(Opening::Opened(Box::new(OpenedRun { run, project, log, schema, later, notes })))
 }
 
-/// The schema of a generation of a run. The sets of the first are given.
+/// Returns the schema of a generation of a run. `sets` are the sets of the first generation.
 fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementSet>], generation: usize) -> SimSchema {
     let manifest = &run.manifest;
     let since_step = generation.checked_sub(1).and_then(|i| manifest.borders().get(i).copied()).unwrap_or(0);
@@ -91,7 +91,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
         args.dedup();
         args
     };
-    // The last spike of each element follows from the spikes.
+    // The last spike of each element can be derived from the spikes.
     let has_spikes = |set: &str| {
         let is_of = |p: &&ProbeSpec| matches!(p.shape, Shape::Spikes { over } if over == set);
         probes.iter().filter(is_of).any(|p| streams(p).next().is_some())
@@ -129,7 +129,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
     }
 }
 
-/// The sets stored in the run folder: sizes and ids.
+/// Reads the sets stored in the run folder, which have only sizes and ids.
 fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSet>> {
     let name_of = |p: &'static ProbeSpec| match p.shape {
         Shape::Spikes { over }
@@ -147,7 +147,7 @@ fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<Element
     sets
 }
 
-/// Message of the reader thread.
+/// Message of the reader thread: a frame with the fraction read, or an error.
 #[expect(clippy::large_enum_variant, reason = "one message is in flight at a time")]
 enum ReaderMessage {
     Frame(Frame, f32),
@@ -166,11 +166,11 @@ pub struct Playback {
     slices: Receiver<ReaderMessage>,
     run: RunFolder,
     probes: &'static [ProbeSpec],
-    /// The run once more, for panels that were opened after it was read.
+    /// Panels that were opened late, and the slices of a second reading for them.
     again: Option<(Vec<String>, Receiver<ReaderMessage>)>,
 }
 
-/// Starts a thread that reads a run. `wake` is called after every slice.
+/// Starts a thread that reads a run. `wake` is called after every slice. Fails if the streams cannot be opened.
 fn read(
     run: &RunFolder,
     probes: &'static [ProbeSpec],
@@ -186,7 +186,7 @@ fn read(
                 Err(e) => ReaderMessage::Failed(e.to_string()),
             };
             let is_end = matches!(message, ReaderMessage::Failed(_));
-            // The receiver is gone when another document was opened.
+            // The receiver is dropped when another document is opened.
             if sender.send(message).is_err() || is_end {
                 break;
             }
@@ -198,7 +198,7 @@ fn read(
 }
 
 impl Playback {
-    /// Starts the reader thread. `wake` is called after every slice.
+    /// Starts the reader thread. `wake` is called after every slice. Fails if the streams cannot be opened.
     pub fn read(opened: &OpenedRun, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
         let slices = read(&opened.run, opened.schema.probes, wake)?;
         let manifest = &opened.run.manifest;
@@ -220,7 +220,7 @@ impl Playback {
         self.run.build_context(project)
     }
 
-    /// Why its project alone does not give the run again, where it does not.
+    /// Returns the reason why the project and log of the run do not reproduce it; `None` if they do.
     pub fn why_not_rerun(&self) -> Option<&'static str> {
         let manifest = &self.run.manifest;
         match () {
@@ -230,18 +230,18 @@ impl Playback {
         }
     }
 
-    /// The step of its last checkpoint at or before a step.
+    /// Returns the step of the run's last checkpoint at or before a step; `None` if there is none.
     pub fn checkpoint_before(&self, step: f64) -> Option<u64> {
         self.run.manifest.checkpoints.iter().map(|c| c.step).filter(|at| *at as f64 <= step).max()
     }
 
-    /// The name of its folder.
+    /// Name of the run's folder.
     pub fn name(&self) -> String {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Starts to read the run once more for panels that were opened late. Returns those that will be fed: they start
-    /// empty. `waiting` keeps the others.
+    /// Starts to read the run once more for panels that were opened late. Returns these panels, which are emptied and then
+    /// filled. Does nothing while the run is being read; `waiting` then keeps the panels.
     pub fn read_again(&mut self, waiting: &mut Vec<String>, wake: impl Fn() + Send + 'static) -> Vec<String> {
         if waiting.is_empty() || self.fraction < 1.0 || self.again.is_some() {
             return vec![];
@@ -254,7 +254,7 @@ impl Playback {
         panes
     }
 
-    /// Frames for panels that were opened late, and these panels.
+    /// Takes the frames for panels that were opened late, and the names of these panels.
     pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
         let Some((panes, slices)) = &self.again else { return (vec![], vec![]) };
         let (panes, since, mut frames) = (panes.clone(), Instant::now(), vec![]);
@@ -279,7 +279,7 @@ impl Playback {
         (panes, frames)
     }
 
-    /// Frames read since the last call, for a few milliseconds.
+    /// Takes the frames read since the last call, for at most `TIME_PER_FRAME`.
     pub fn take(&mut self) -> Vec<Frame> {
         let (since, mut frames) = (Instant::now(), vec![]);
         while since.elapsed() < TIME_PER_FRAME && frames.len() < AHEAD {

@@ -1,5 +1,5 @@
-//! The parameters the engine ran with: the project at step 0 and the log of the run. The timeline shows what acted, not
-//! what the project says now.
+//! Parameters that the engine ran with, from the project at step 0 and the log of the run. The timeline therefore shows the
+//! interventions that acted, also if the project has changed since.
 
 use crate::{
     app::document::{
@@ -11,9 +11,9 @@ use crate::{
     params::{Change, Params, Role},
 };
 
-/// The state after some commands of the log.
+/// Parameters and interventions after some commands of the log.
 pub struct Replayed {
-    /// The model at step 0.
+    /// Model at step 0.
     pub began: Model,
     /// Seconds per step.
     pub secs: f64,
@@ -25,7 +25,7 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// Before any command.
+    /// Creates the state before any command.
     pub fn new(began: Model, secs: f64) -> Self {
         let mut acted = Acted::default();
         acted.declare(0, interventions::spans(began.params(), secs));
@@ -39,7 +39,7 @@ impl Replayed {
         new.iter().map(|(step, what)| Edit { step: *step, label: self.apply(*step, what) }).collect()
     }
 
-    /// Applies a command; returns its label.
+    /// Applies a command; returns the label of the edit.
     fn apply(&mut self, step: u64, what: &LoggedCommand) -> String {
         match what {
             LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Simulated seconds per wall second, averaged over the last second.
+/// Speed of the simulation, averaged over the last second of wall-clock time.
 #[derive(Default)]
 pub struct Pace {
     seen: VecDeque<(Instant, Clock)>,
@@ -19,7 +19,7 @@ impl Pace {
         if self.seen.back().is_some_and(|(_, last)| clock.step < last.step) {
             self.seen.clear();
         }
-        // Long steps: the clock may not have changed since the last observation.
+        // If steps are long, the clock may not have changed since the last observation.
         if self.seen.back().is_none_or(|(_, last)| clock.step > last.step) {
             self.seen.push_back((now, clock));
         }
@@ -28,7 +28,7 @@ impl Pace {
         }
     }
 
-    /// Starts again, after a pause.
+    /// Drops the observations, for example after a pause.
     pub fn forget(&mut self) {
         self.seen.clear();
     }
@@ -39,25 +39,25 @@ impl Pace {
         (wall > 0.05).then_some((wall, *from, *to))
     }
 
-    /// The real-time factor.
+    /// Simulated seconds per wall-clock second; `None` before two observations that are 50 ms apart.
     pub fn real_time_factor(&self) -> Option<f64> {
         self.span().map(|(wall, from, to)| (to.secs() - from.secs()) / wall)
     }
 
-    /// Steps per wall second.
+    /// Steps per wall-clock second; `None` before two observations that are 50 ms apart.
     pub fn steps_per_sec(&self) -> Option<f64> {
         self.span().map(|(wall, from, to)| (to.step - from.step) as f64 / wall)
     }
 }
 
-/// The last samples of a duration, in milliseconds.
+/// The last samples of a duration, milliseconds.
 pub struct Samples {
     ring: VecDeque<f32>,
     cap: usize,
 }
 
 impl Samples {
-    /// Keeps this many samples.
+    /// Creates a list that keeps the last `cap` samples.
     pub fn keeping(cap: usize) -> Self {
         Self { ring: VecDeque::with_capacity(cap), cap }
     }
@@ -75,17 +75,17 @@ impl Samples {
         self.ring.len()
     }
 
-    /// The newest sample.
+    /// Newest sample; `None` if there is none.
     pub fn last(&self) -> Option<f32> {
         self.ring.back().copied()
     }
 
-    /// In order of arrival.
+    /// Iterates over the samples in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = f32> + '_ {
         self.ring.iter().copied()
     }
 
-    /// Median, 95th and 99th percentile, maximum.
+    /// Median, 95th and 99th percentile, and maximum; `None` without samples.
     pub fn quantiles(&self) -> Option<[f32; 4]> {
         let mut sorted: Vec<f32> = self.iter().collect();
         sorted.sort_by(f32::total_cmp);
@@ -110,20 +110,20 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// An edit was sent to the engine.
+    /// Notes that an edit was sent to the engine.
     pub fn sent(&mut self, id: ParamId) {
         self.sent.retain(|(i, _)| *i != id);
         self.sent.push((id, Instant::now()));
     }
 
-    /// The engine applied it before this step.
+    /// Notes that the engine has applied an edit before this step.
     pub fn applied(&mut self, id: ParamId, step: u64) {
         if let Some(i) = self.sent.iter().position(|(s, _)| *s == id) {
             self.applied.push((step, self.sent.swap_remove(i).1));
         }
     }
 
-    /// A frame with this clock is about to be drawn.
+    /// Notes that a frame of this step is about to be drawn.
     pub fn frame(&mut self, step: u64) {
         let arrived = &mut self.arrived;
         self.applied.retain(|(at, since)| {
@@ -135,14 +135,14 @@ impl Latency {
         });
     }
 
-    /// The arrived frames were drawn.
+    /// Adds a sample for each edit whose first frame was drawn.
     pub fn drawn(&mut self) {
         for since in self.arrived.drain(..) {
             self.samples.push(since.elapsed().as_secs_f32() * 1e3);
         }
     }
 
-    /// Drops pending edits: the run paused or was replaced.
+    /// Drops pending edits, because the run has paused or was replaced.
     pub fn forget(&mut self) {
         self.sent.clear();
         self.applied.clear();

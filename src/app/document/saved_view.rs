@@ -1,11 +1,11 @@
-//! A place that spatial views are looked at from, kept with the project.
+//! A camera position of spatial views, saved with the project.
 
 /// A saved camera view.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct SavedView {
     pub name: String,
-    /// Name of the set it was saved for.
+    /// Name of the set for which the view was saved.
     pub set: String,
     /// Orbit centre of the camera.
     pub target: [f32; 3],
@@ -13,7 +13,7 @@ pub struct SavedView {
     pub yaw: f32,
     /// Elevation above the horizontal, radians.
     pub pitch: f32,
-    /// Distance from the target.
+    /// Distance of the camera from the target.
     pub distance: f32,
     /// Whether the projection is orthographic.
     pub orthographic: bool,

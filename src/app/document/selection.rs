@@ -97,7 +97,7 @@ impl Selection {
         }
     }
 
-    /// Follows elements of a set that changed, by their ids.
+    /// Moves the selection to the present indices of its elements after a change of their set; removed elements are deselected.
     pub fn follow(&mut self, change: &SetChange) {
         self.path = self.path.take().filter(|path| path.set != change.name);
         if self.set == change.name {
@@ -112,7 +112,7 @@ impl Selection {
         self.replace(set, kept);
     }
 
-    /// Applies an area selection: replaces; with Ctrl adds, with Ctrl and Alt removes.
+    /// Applies an area selection: replaces the selection; with Ctrl adds to it, with Ctrl and Alt removes from it.
     pub fn apply_area(&mut self, set: &'static str, inside: Vec<u32>, modifiers: egui::Modifiers) {
         match (modifiers.command, modifiers.alt) {
             (true, true) => self.remove(set, &inside),
@@ -159,7 +159,7 @@ impl Selection {
         self.of(set).binary_search(&element).is_ok()
     }
 
-    /// The hovered element, if the selection is of this set or of none.
+    /// The hovered element; `None` if there is none or the selection is of another set.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
     }

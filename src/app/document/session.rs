@@ -25,22 +25,22 @@ use std::{
 pub struct Session {
     /// The document. Widgets edit it in place; undo, saving and engine commands are derived by comparison.
     pub project: Project,
-    /// File of the document, if any.
+    /// File of the document; `None` if it was never saved.
     pub path: Option<PathBuf>,
-    /// Base folder of relative paths if there is no file, for a run that is displayed or continued.
+    /// Base folder of relative paths for a document without a file: a run that is displayed or continued.
     pub base: Option<PathBuf>,
     saved: Arc<Project>,
-    /// The saved layout, until a simulation is loaded. While the document is open, the workspace holds the layout;
-    /// rearranging it is not an edit.
+    /// Saved layout, until a simulation is loaded. While the document is open, the workspace contains the layout; rearranging it
+    /// is not an edit.
     pub layout: Option<String>,
-    /// Whether no simulation of this document was loaded yet: views start with their own defaults.
+    /// Whether no simulation of this document has been loaded yet, so that views start with their defaults.
     pub is_new: bool,
     /// Whether an edit was reverted, because a finished run is read-only.
     pub was_read_only: bool,
     /// Time of the last save.
     pub saved_at: Option<Instant>,
     pub history: History,
-    /// The kind's defaults, for change marks and resets.
+    /// Default parameters of the kind, for change marks and resets.
     pub defaults: Model,
     pub live: Live,
     /// The selection, shared by all views.
@@ -51,12 +51,12 @@ pub struct Session {
     pub filter: Filter,
     /// Values of groups that were chosen before.
     pub left_choices: LeftChoices,
-    /// The parameters along the shown run.
+    /// Parameters in force along the shown run; `None` without one.
     in_force: Option<InForce>,
 }
 
 impl Session {
-    /// A session with an unchanged document.
+    /// Creates a session with an unchanged document.
     pub fn new(mut project: Project, path: Option<PathBuf>, live: Live) -> Self {
         let mut session = Self {
             layout: project.workspace.take(),
@@ -80,7 +80,7 @@ impl Session {
         session
     }
 
-    /// Replaces the document. The simulation of the old one is dropped.
+    /// Replaces the document, and drops the simulation of the old one.
     pub fn replace(&mut self, mut project: Project, path: Option<PathBuf>) {
         self.live.forget();
         self.layout = project.workspace.take();
@@ -97,7 +97,8 @@ impl Session {
         self.fetch_defaults();
     }
 
-    /// Shows a finished run: the document has the parameters in force at the time cursor.
+    /// Shows a finished run. The document then has the parameters in force at the time cursor. Fails if the run's streams cannot
+    /// be read.
     pub fn show_run(&mut self, opened: OpenedRun) -> Result<(), String> {
         self.replace(opened.project.clone(), None);
         self.base = Some(opened.run.base());
@@ -105,7 +106,7 @@ impl Session {
         self.live.show(opened)
     }
 
-    /// Number of edits and actions of a finished run before the time cursor, and of all.
+    /// Numbers of edits and actions of a finished run before the time cursor and in all; `None` without a run.
     pub fn counts_in_force(&self) -> Option<(usize, usize)> {
         self.in_force.as_ref().map(InForce::counts)
     }
@@ -117,7 +118,8 @@ impl Session {
         self.live.rerun_as_recorded(context);
     }
 
-    /// A simulation was loaded in place of the shown run: the document is the one that it was built from.
+    /// Sets the document to the one from which the simulation was built, because a simulation was loaded in place of the shown
+    /// run.
     pub fn leave_run(&mut self) {
         if self.in_force.take().is_some()
             && let Some(built) = self.live.built_model()
@@ -127,7 +129,7 @@ impl Session {
         }
     }
 
-    /// A change of the run that is repeated was applied.
+    /// Follows a recorded change that a rerun has applied again, as an undoable step.
     pub fn follow_repeated(&mut self, change: &Change) {
         let before = self.project.clone();
         if self.project.model.params_mut().set(change) && self.project != before {
@@ -142,8 +144,8 @@ impl Session {
         }
     }
 
-    /// Whether there are unsaved changes. A value that the engine rejected is none; one that was saved before the engine
-    /// rejected it is.
+    /// Whether there are unsaved changes. A value that the engine rejected does not count as a change, unless it was saved before
+    /// the engine rejected it.
     pub fn is_dirty(&self) -> bool {
         if self.live.playback.is_some() {
             return false;
@@ -152,8 +154,8 @@ impl Session {
         is_rejected_since || (self.project != *self.saved && self.accepted_document().0 != *self.saved)
     }
 
-    /// Document to be saved, and the paths of values that it omits: values that the engine rejected are replaced by the
-    /// engine's, so that the saved document can be built.
+    /// Returns the document to be saved, and the paths of values that it omits: the engine's values replace those that it
+    /// rejected, so that the saved document can be built.
     pub fn accepted_document(&self) -> (Project, Vec<String>) {
         match self.live.without_rejected(&self.project.model) {
             Some((model, left_out)) => (Project { model, ..self.project.clone() }, left_out),
@@ -161,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Whether this equals the document as last saved or opened.
+    /// Whether a project equals the document as last saved or opened.
     pub fn is_as_saved(&self, project: &Project) -> bool {
         *project == *self.saved
     }
@@ -175,8 +177,8 @@ impl Session {
         self.fetch_defaults();
     }
 
-    /// Takes the project of a checkpoint up as one undoable step, and builds a simulation in its state. Name, notes,
-    /// colours and layout stay.
+    /// Replaces the document by the project of a checkpoint as one undoable step, and builds a simulation in the state of the
+    /// checkpoint. Name, notes, colours and layout stay.
     pub fn branch(&mut self, origin: Origin, now: Project, state: Arc<Snapshot>) {
         let Project { version, name, notes, view, workspace, .. } = self.project.clone();
         self.project = Project { version, name, notes, view, workspace, ..now };
@@ -196,7 +198,7 @@ impl Session {
         self.live.resume(&self.project, context, from.snapshot.clone(), (from.info.step, since));
     }
 
-    /// The document was saved.
+    /// Notes that the document was saved as `project` in `path`.
     pub fn saved(&mut self, path: PathBuf, project: &Project) {
         self.path = Some(path);
         self.saved = Arc::new(Project { workspace: None, ..project.clone() });
@@ -208,19 +210,19 @@ impl Session {
         self.saved = Arc::new(Project { version: 0, ..Project::default() });
     }
 
-    /// Base folder of relative paths in the document.
+    /// Base folder of relative paths in the document: that of its file, otherwise `base`, otherwise the working directory.
     pub fn folder(&self) -> PathBuf {
         let parent = self.path.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty());
         parent.or(self.base.as_deref()).map_or_else(|| PathBuf::from("."), Path::to_owned)
     }
 
-    /// File of the document; without one, the default path, named after the project.
+    /// File of the document. A document without a file has a default path that is named after the project.
     pub fn default_path(&self) -> PathBuf {
         let path = self.path.clone().unwrap_or_else(|| self.folder().join(self.file_name()));
         std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// Renames a project whose name was its file name after its new file. A name chosen by the user is kept.
+    /// Renames a project after its new file, if its name was that of its former file. A name chosen by the user is kept.
     pub fn rename_for(&mut self, path: &Path) {
         let (named, place) = (self.file_name(), self.default_path());
         let is_of_file = place.file_name().is_some_and(|file| file.to_string_lossy() == named);
@@ -236,12 +238,12 @@ impl Session {
         format!("{}.ron", if name.is_empty() { "project" } else { &name })
     }
 
-    /// Folder of its runs.
+    /// Folder of the project's runs.
     pub fn runs_folder(&self) -> PathBuf {
         self.folder().join("runs")
     }
 
-    /// Takes the individuals of a frame: the selection follows them.
+    /// Takes the individuals of a frame, and updates the selection.
     pub fn follow_individuals(&mut self, frame: &mut Frame) {
         self.selection.now = frame.clock.step;
         if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
@@ -255,7 +257,7 @@ impl Session {
         }
     }
 
-    /// Whether individuals in slots are selected, or named in a query.
+    /// Whether slots with individuals are selected, or a query may name individuals.
     pub fn names_individuals(&self) -> bool {
         let is_slots = |set: &Arc<ElementSet>| set.are_slots && !self.selection.of(set.name).is_empty();
         self.live.schema.sets.iter().any(is_slots) || self.filter.names_individuals()
@@ -268,7 +270,7 @@ impl Session {
         self.live.build(&self.project, context, play);
     }
 
-    /// Whether *Run* starts again from step 0: at the end of a run, unless it trains or began at a checkpoint, which continue.
+    /// Whether *Run* starts again at step 0: at the end of a run, unless it trains or began at a checkpoint; those runs continue.
     pub fn runs_again(&self) -> bool {
         self.live.has_ended() && !self.project.model.keeps_final_state() && self.live.origin.is_none()
     }
@@ -279,7 +281,7 @@ impl Session {
         self.live.continue_on_cpu(&self.project, &folder);
     }
 
-    /// Called once per frame, after the widgets: commits undo steps and sends changes to the engine. `true` while an edit
+    /// Commits undo steps and sends changes to the engine. Called once per frame, after the widgets. Returns `true` while an edit
     /// is uncommitted.
     pub fn reconcile(&mut self, pointer_down: bool, typing: bool, now_secs: f64, shown_step: u64) -> bool {
         if self.live.playback.is_some() {
@@ -295,8 +297,7 @@ impl Session {
         self.history.feed(&self.project, pointer_down, typing, now_secs)
     }
 
-    /// A finished run is read-only: its project has the parameters in force at a step, and edits of it are reverted, except
-    /// the speed of the playback.
+    /// Keeps a finished run read-only: sets the parameters in force at a step, and reverts edits, except of the playback speed.
     fn keep_playback(&mut self, shown_step: u64) {
         let is_same = |a: &Project, b: &Project| {
             let run = RunPlan { speed: 0.0, ..a.run.clone() } == RunPlan { speed: 0.0, ..b.run.clone() };

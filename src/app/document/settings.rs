@@ -1,4 +1,4 @@
-//! The settings of the program, declared like parameters: the dialog, the palette and the file are generated from here.
+//! Settings of the program. They are declared like parameters; the dialog, the palette and the file follow from the declarations.
 
 use super::time;
 use crate::{
@@ -115,7 +115,7 @@ param_tree! {
 }
 
 impl Settings {
-    /// Reads the settings: one small file, before the first frame. A damaged file means the defaults.
+    /// Reads the settings, one small file, before the first frame. If it is missing or damaged, the defaults apply.
     pub fn load(config_dir: Option<&Path>) -> Self {
         let text = config_dir.and_then(|d| std::fs::read_to_string(d.join(FILE)).ok());
         let mut settings: Self = text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default();
@@ -145,7 +145,7 @@ impl Settings {
         u64::from(self.work.unrecorded_mb) * 1_000_000
     }
 
-    /// Zooms by a step; 0 resets.
+    /// Zooms by steps of 10 %; 0 resets the zoom.
     pub fn zoom(&mut self, step: i32) {
         let zoom = &mut self.appearance.zoom_percent;
         *zoom = match step {

@@ -1,4 +1,4 @@
-//! Consent to files outside the folder of a project or run: asked once per project and file, and remembered.
+//! Consent to files outside the folder of a project or run. The user is asked once per project and file; the answer is saved.
 
 use crate::{
     app::host::store,
@@ -10,9 +10,9 @@ const MAX: usize = 64;
 
 /// A project or run that waits for consent.
 pub struct Received {
-    /// The project file or the run folder.
+    /// Project file or run folder.
     pub path: PathBuf,
-    /// The files outside its folder that it reads.
+    /// Files outside the folder that the project or run reads.
     pub outside: Vec<OutsidePath>,
     /// Action after the consent.
     pub purpose: ReceivedPurpose,
@@ -20,7 +20,7 @@ pub struct Received {
 
 /// Action for which a received project or run is opened.
 pub enum ReceivedPurpose {
-    /// Opening the project, read with these corrections.
+    /// Opening the project, which was read with these corrections.
     OpenProject(Box<Project>, Vec<Warning>),
     /// Opening the run.
     OpenRun,
@@ -28,7 +28,7 @@ pub enum ReceivedPurpose {
     ReplayRun,
 }
 
-/// The files outside their folder that projects and runs may read, and the file this is saved in.
+/// Files outside their folder that projects and runs may read, and the file in which this list is saved.
 #[derive(Clone)]
 pub struct Consent {
     allowed: Vec<(PathBuf, Vec<String>)>,
@@ -36,7 +36,7 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// Reads the list: one small file, before the first frame. A damaged list is ignored: the question is asked again.
+    /// Reads the list, one small file, before the first frame. If it is missing or damaged, the user is asked again.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join("consent.ron"));
         let text = file.as_deref().and_then(|f| std::fs::read_to_string(f).ok());
@@ -50,7 +50,7 @@ impl Consent {
         outside.iter().all(|one| known.contains(&one.path))
     }
 
-    /// Whether a run may read these files: allowed for the run, or for any project.
+    /// Whether a run may read these files: they are allowed for the run or for any project.
     pub fn allows_run(&self, run: &Path, outside: &[OutsidePath]) -> bool {
         let is_allowed = |wanted: &OutsidePath| {
             let file = Path::new(&wanted.path);
@@ -62,7 +62,7 @@ impl Consent {
         self.allows(run, outside) || outside.iter().all(is_allowed)
     }
 
-    /// Allows a project or run to read these files and no others.
+    /// Allows a project or run to read these files and no others, and saves the list.
     pub fn allow(&mut self, path: &Path, outside: &[OutsidePath]) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let files: Vec<String> = outside.iter().map(|one| one.path.clone()).collect();

@@ -1,5 +1,5 @@
-//! Crash reports: version, device, panic message and the last log lines, written when the program panics. A report stays
-//! on this machine; the next window shows it.
+//! Crash reports with version, device, panic message and the last log lines, written when the program panics. A report stays on
+//! this machine; the next window shows it.
 
 use std::{
     backtrace::Backtrace,
@@ -11,7 +11,7 @@ use std::{
 };
 
 const PREFIX: &str = "crash-";
-/// Log lines kept for a report.
+/// Number of log lines kept for a report.
 const N_LINES: usize = 60;
 
 static LAST_LINES: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
@@ -31,7 +31,7 @@ pub fn remember_adapter(name: String) {
     *ADAPTER.lock().unwrap_or_else(PoisonError::into_inner) = name;
 }
 
-/// Installs a panic hook that writes a report of any thread's panic to this folder.
+/// Installs a panic hook that writes a report of a panic of any thread to this folder.
 pub fn install(state_dir: PathBuf) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -65,7 +65,7 @@ fn report(info: &PanicHookInfo<'_>) -> String {
     out
 }
 
-/// The newest unread report.
+/// Finds the newest crash report, and returns its path and text; `None` if there is none.
 pub fn find(state_dir: &Path) -> Option<(PathBuf, String)> {
     let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten().map(|e| e.path());
     let is_report = |p: &PathBuf| p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with(PREFIX));

@@ -1,4 +1,4 @@
-//! The devices simulations run on, and their descriptions. Devices are opened on the loader thread.
+//! Devices that simulations run on, and their descriptions. Devices are opened on the loader thread.
 
 use crate::{
     engine::parity::{self, Parity},
@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-/// Number of comparisons of all fields in a CPU/device comparison.
+/// Number of comparisons of all fields when a device is compared with the CPU.
 const N_COMPARISONS: u64 = 200;
 
 /// Description of a device.
@@ -26,16 +26,16 @@ const N_COMPARISONS: u64 = 200;
 pub struct DeviceInfo {
     /// Short name, for the status bar.
     pub name: String,
-    /// Full description, and why this device was chosen.
+    /// Full description, or the reason why this device was chosen.
     pub details: String,
-    /// Whether it is a GPU.
+    /// Whether the device is a GPU.
     pub is_gpu: bool,
     /// Ordinal among the GPUs.
     pub ordinal: u32,
     pub threads: u32,
-    /// Predicted memory of the simulation by owner; empty when unknown.
+    /// Predicted memory of the simulation by owner; empty if unknown.
     pub predicted: MemoryReport,
-    /// Memory of the device in bytes; 0 when unknown.
+    /// Memory of the device, bytes; 0 if unknown.
     pub memory: u64,
 }
 
@@ -46,7 +46,7 @@ impl DeviceInfo {
     }
 }
 
-/// The devices of this machine, opened on first use, and the one in use.
+/// Devices of this machine, opened on first use, and the one in use.
 pub struct Devices {
     /// Opened GPUs by ordinal, with the errors of those that could not be opened.
     gpus: Mutex<BTreeMap<u32, Result<Arc<Gpu>, String>>>,
@@ -62,7 +62,7 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// The device in use.
+    /// Description of the device in use.
     pub fn chosen(&self) -> DeviceInfo {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -83,18 +83,18 @@ impl Devices {
         }
     }
 
-    /// The GPUs that the driver lists; empty until they are listed.
+    /// GPUs that the driver lists; empty before the first query.
     pub fn present(&self) -> &[Present] {
         self.present.get().map_or(&[], Vec::as_slice)
     }
 
-    /// A GPU that was opened.
+    /// Returns an opened GPU; `None` if it was not opened or could not be.
     fn opened(&self, ordinal: u32) -> Option<Arc<Gpu>> {
         let opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         opened.get(&ordinal).and_then(|gpu| gpu.clone().ok())
     }
 
-    /// Opens a GPU, or says again why it could not be opened.
+    /// Opens a GPU, or returns it if it is open. Fails with the first error if it could not be opened.
     fn open(&self, ordinal: u32) -> Result<Arc<Gpu>, String> {
         self.present.get_or_init(|| gpu::present().unwrap_or_default());
         let mut opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,8 @@ impl Devices {
         *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = described;
     }
 
-    /// The device requested by the run settings.
+    /// Opens the device that the run settings request. With `Auto`, the CPU replaces a GPU that is not available. Fails with
+    /// `Cuda` if the GPU is not available.
     fn choose(&self, plan: &RunPlan) -> Result<(Device, DeviceInfo), SimError> {
         if plan.device == DeviceChoice::Cpu {
             return Ok(cpu(plan.threads, "Chosen by the project"));
@@ -128,7 +129,8 @@ impl Devices {
         }
     }
 
-    /// Compares a run on one CPU thread with a run on the device in use (on the CPU: at least two threads).
+    /// Compares a run on one CPU thread with a run on the device in use (on the CPU, with at least two threads). Fails if a
+    /// simulation fails or the job is cancelled.
     pub fn compare(
         &self,
         model: &Model,
@@ -146,7 +148,7 @@ impl Devices {
         Ok(Parity { names: (described.name, name), ..parity })
     }
 
-    /// The device in use, and its name.
+    /// Returns the device in use, and its name; a CPU has at least two threads.
     fn in_use(&self) -> (Device, String) {
         let chosen = self.chosen();
         match self.opened(chosen.ordinal) {
@@ -158,7 +160,8 @@ impl Devices {
         }
     }
 
-    /// Replays a recorded run on the device in use and compares the events; a series is compared trial by trial.
+    /// Replays a recorded run on the device in use and compares the events. A series is compared trial by trial, up to the first
+    /// difference. Fails if the run is unreadable, a simulation fails or the job is cancelled.
     pub fn replay(&self, run: &RunFolder, progress: &Progress) -> Result<ReplayResult, SimError> {
         let trials = run.trials().map_err(|e| SimError::Input(e.to_string()))?;
         let mut verdict = ReplayResult::Differs("the run has no trials".into());
@@ -180,7 +183,7 @@ impl Devices {
         replay_on(run, &mut *sim, &name, progress)
     }
 
-    /// Measures the peak performance of the device in use. Takes seconds.
+    /// Measures the peak performance of the device in use, which takes seconds. Fails if the GPU fails.
     pub fn measure(&self) -> Result<Ceilings, String> {
         let chosen = self.chosen();
         match self.opened(chosen.ordinal) {
@@ -189,8 +192,8 @@ impl Devices {
         }
     }
 
-    /// Prepares the network and starts the simulation on the requested device. With `Auto`, a kind without a GPU backend
-    /// runs on the CPU.
+    /// Prepares the setup and starts the simulation on the requested device. With `Auto`, a kind without a GPU backend runs on
+    /// the CPU. Fails if the setup or the start fails, or the job is cancelled.
     pub fn build(
         &self,
         model: &Model,
@@ -199,7 +202,7 @@ impl Devices {
         progress: &Progress,
     ) -> Result<Box<dyn Simulation>, SimError> {
         let begin = std::time::Instant::now();
-        // Opening a GPU takes a third of a second, in which the host reads and generates.
+        // Opening a GPU takes long, so the host reads and generates the setup concurrently.
         let (prepared, chosen) = std::thread::scope(|scope| {
             let opening = std::thread::Builder::new().name("device".into()).spawn_scoped(scope, || self.choose(plan));
             let prepared = model.prepare(context, progress);
@@ -228,8 +231,8 @@ impl Devices {
     }
 }
 
-/// The CPU with this many threads, and why it was chosen. 0 means all cores but one: the last core is left to the
-/// window, which would otherwise stutter and stall the simulation.
+/// Describes the CPU with this many threads; `why` is the reason for the choice. 0 threads means all cores but one: the last core
+/// is left to the window, which would otherwise stutter and stall the simulation.
 fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
     let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };

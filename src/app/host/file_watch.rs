@@ -1,4 +1,4 @@
-//! Watches the project's file for changes by other programs. Content equal to the last save is ignored.
+//! Watches the project's file for changes by other programs.
 
 use crate::project::{self, Project};
 use std::{
@@ -14,7 +14,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub struct FileWatch(Arc<Mutex<Option<PathBuf>>>);
 
 impl FileWatch {
-    /// Starts the thread; it passes the path and the project of a changed file.
+    /// Starts the thread, which calls `changed` with the path and the project of a changed file. Fails if the thread cannot be
+    /// started.
     pub fn new(changed: impl Fn(PathBuf, Box<Project>) + Send + 'static) -> Result<Self, String> {
         let shared = Arc::new(Mutex::new(None));
         let weak = Arc::downgrade(&shared);
@@ -26,7 +27,7 @@ impl FileWatch {
         Ok(Self(shared))
     }
 
-    /// Sets the watched file.
+    /// Sets the watched file; `None`: no file is watched.
     pub fn follow(&self, path: Option<&Path>) {
         let mut followed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if followed.as_deref() != path {
@@ -35,7 +36,7 @@ impl FileWatch {
     }
 }
 
-/// Modification time and length.
+/// Modification time and length of a file; `None` if they cannot be read.
 type Stamp = Option<(SystemTime, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -52,7 +53,7 @@ fn watch(shared: &Weak<Mutex<Option<PathBuf>>>, changed: &impl Fn(PathBuf, Box<P
         if let Some(path) = path {
             let now = stamp(&path);
             let is_changed = known.as_ref().is_some_and(|(of, before)| *of == path && *before != now);
-            // A missing file is being replaced, or will be reported by the next save.
+            // A missing file is being replaced, or the next save reports it.
             if is_changed
                 && now.is_some()
                 && let Ok((project, _)) = project::open(&path)

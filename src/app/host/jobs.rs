@@ -1,4 +1,4 @@
-//! Background jobs on named threads: files and dialogs. Results arrive in a queue, so the window never blocks.
+//! Background jobs on named threads, for files and dialogs. Results arrive in a queue, so the window never blocks.
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -10,13 +10,13 @@ pub struct Jobs<R> {
 }
 
 impl<R: Send + 'static> Jobs<R> {
-    /// `wake` is repainted when a job ends.
+    /// Creates a queue of results. The window of `wake` is repainted when a job ends.
     pub fn new(wake: egui::Context) -> Self {
         let (outbox, inbox) = bounded(64);
         Self { outbox, inbox, wake }
     }
 
-    /// Runs a job on a thread of this name.
+    /// Runs a job on a thread of this name. Fails if the thread cannot be started.
     pub fn spawn(&mut self, name: &str, job: impl FnOnce() -> R + Send + 'static) -> Result<(), String> {
         let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
         let run = move || {
@@ -30,12 +30,12 @@ impl<R: Send + 'static> Jobs<R> {
         Ok(())
     }
 
-    /// The queue of results, for threads that are not started by [`Jobs::spawn`].
+    /// Sender of the queue of results, for threads that are not started by [`Jobs::spawn`].
     pub fn outbox(&self) -> Sender<R> {
         self.outbox.clone()
     }
 
-    /// The next result.
+    /// Takes the next result; `None` if there is none.
     pub fn poll(&mut self) -> Option<R> {
         self.inbox.try_recv().ok()
     }

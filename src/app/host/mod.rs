@@ -1,4 +1,4 @@
-//! The desktop and the machine: threads for jobs, watched files, devices, crash reports, and what is kept between sessions.
+//! The desktop and the machine: threads for jobs, watched files, devices, crash reports, and small files kept between sessions.
 
 pub mod attention;
 pub mod consent;

@@ -20,13 +20,13 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Reads the last placement.
+    /// Reads the last placement; the default if it is missing or damaged.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let text = state_dir.and_then(|d| std::fs::read_to_string(d.join(FILE)).ok());
         text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default()
     }
 
-    /// Applies the placement. A position mostly off the screen is ignored.
+    /// Applies the placement. A position mostly outside the screen and an invalid size are ignored.
     pub fn build(self, builder: ViewportBuilder) -> ViewportBuilder {
         let is_valid = |(w, h): &(f32, f32)| (400.0..20_000.0).contains(w) && (300.0..20_000.0).contains(h);
         let size = self.size.filter(is_valid).map_or(DEFAULT_SIZE, |(w, h)| [w, h]);
@@ -41,7 +41,7 @@ impl Placement {
         }
     }
 
-    /// Reads the current placement.
+    /// Takes the current placement, unless the window is minimised or full screen.
     pub fn follow(&mut self, info: &ViewportInfo, zoom: f32) {
         if info.minimized == Some(true) || info.fullscreen == Some(true) {
             return;
@@ -54,7 +54,7 @@ impl Placement {
         }
     }
 
-    /// Writes it, without a thread: the program is about to end.
+    /// Writes the placement without a thread, because the program is about to end.
     pub fn keep(&self, state_dir: Option<&PathBuf>) {
         let (Some(folder), Ok(text)) = (state_dir, project::to_ron(self)) else { return };
         std::fs::create_dir_all(folder).ok();

@@ -17,7 +17,7 @@ pub struct RecentProject {
     pub is_missing: bool,
 }
 
-/// The list and its file.
+/// List of recent projects, and its file.
 pub struct Recent {
     /// Recent projects, newest first.
     pub projects: Vec<RecentProject>,
@@ -25,7 +25,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Reads the list: one small file, before the first frame. A damaged list is ignored.
+    /// Reads the list, one small file, before the first frame. A damaged list is ignored.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join("recent.ron"));
         let paths: Vec<PathBuf> = read(file.as_deref());
@@ -54,7 +54,7 @@ impl Recent {
     }
 }
 
-/// Palette entries by name.
+/// Names of recently used palette entries.
 pub struct RecentCommands {
     names: Vec<String>,
     file: Option<PathBuf>,
@@ -75,7 +75,7 @@ impl RecentCommands {
         store::write(self.file.clone(), project::to_ron(&self.names).ok());
     }
 
-    /// Iterates from the newest.
+    /// Iterates over the names, newest first.
     pub fn iter(&self) -> impl Iterator<Item = &String> {
         self.names.iter()
     }

@@ -7,7 +7,7 @@ use super::{
 };
 use egui::{Align2, FontId, Painter, Pos2, Rect, Vec2};
 
-/// At most `most` round values between two bounds.
+/// Returns at most about `most` round values between two bounds; empty if the bounds are equal, reversed or not finite.
 pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     let span = max - min;
     if span <= 0.0 || !span.is_finite() || most == 0 {
@@ -20,22 +20,22 @@ pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     (first..).map(|i| i as f64 * step).take_while(|v| *v <= max + step * 1e-9).collect()
 }
 
-/// Labels get an exponent if a value reaches this magnitude, or if more than [`MAX_DECIMALS`] decimals would be needed.
+/// Magnitude from which labels have an exponent. They also have one if they need more than [`MAX_DECIMALS`] decimals.
 const LARGE: f64 = 1e6;
 const MAX_DECIMALS: f64 = 6.0;
 
-/// Distance of ticks; infinite with a single one.
+/// Distance of ticks; infinite for fewer than two.
 fn tick_step(ticks: &[f64]) -> f64 {
     ticks.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min)
 }
 
-/// Number of decimals that distinguish the ticks; for time axes, whose labels have no exponent.
+/// Number of decimals that distinguish the ticks. Time axes use it directly, because their labels have no exponent.
 pub fn tick_digits(ticks: &[f64]) -> usize {
     let step = tick_step(ticks);
     if step.is_finite() { (-step.log10() - 1e-9).ceil().max(0.0) as usize } else { 0 }
 }
 
-/// Labels of ticks: all with the decimals that their distance needs, or all with an exponent.
+/// Formats labels of ticks: all with the decimals that their distance needs, or all with an exponent.
 pub fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let (step, decimals) = (tick_step(ticks), tick_digits(ticks));
     let largest = ticks.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
@@ -51,7 +51,7 @@ pub fn tick_labels(ticks: &[f64]) -> Vec<String> {
     ticks.iter().map(label).collect()
 }
 
-/// A horizontal axis under a plot: line, ticks inside, labels, and the title at the right end.
+/// Draws a horizontal axis under a plot: line, ticks inside, labels, and the title at the right end.
 pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
     painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
     let title_rect = painter.text(
@@ -73,17 +73,17 @@ pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
     }
 }
 
-/// Height of a horizontal axis with its title below the labels.
+/// Height of a horizontal axis with the title below the labels, points.
 pub const TITLED_AXIS: f32 = 35.0;
 
-/// The title of a horizontal axis in a line of its own below the labels, at the right end.
+/// Draws the title of a horizontal axis in its own line below the labels, at the right end.
 pub fn x_title(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, title: &str) {
     let room = plot.right() - painter.clip_rect().left().max(plot.left() - 40.0);
     let title = super::elide(painter, title, font, room);
     painter.text(plot.right_bottom() + Vec2::new(0.0, 18.0), Align2::RIGHT_TOP, title, font.clone(), tokens.text_sub);
 }
 
-/// A vertical axis left of a plot.
+/// Draws a vertical axis at the left of a plot; nothing in a very low plot.
 pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
     if plot.height() < 14.0 {
         return;
@@ -103,7 +103,7 @@ pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
     if !title.is_empty() {
         let galley = painter.layout_no_wrap(title.to_owned(), font.clone(), tokens.text_sub);
         let at = plot.left_top() + Vec2::new(6.0, 2.0);
-        // The title gets a background: curves may reach it.
+        // The title gets a background, because curves may reach it.
         let ground = Rect::from_min_size(at, galley.size()).expand2(Vec2::new(3.0, 0.0));
         painter.rect_filled(ground, 2.0, Tokens::fade(tokens.canvas, 0.85));
         painter.galley(at, galley, tokens.text_sub);

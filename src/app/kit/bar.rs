@@ -1,4 +1,4 @@
-//! The colour bar next to a view that is coloured by values.
+//! Colour bar next to a view that is coloured by values.
 
 use super::{color_scale, colormap, colors, theme::Tokens};
 use crate::{
@@ -8,10 +8,10 @@ use crate::{
 use egui::{Align2, FontId, Galley, Mesh, Painter, Rect, Ui, Vec2, epaint::TextShape, pos2};
 use std::{f32::consts::PI, sync::Arc};
 
-/// Height of the triangles for values beyond a fixed range.
+/// Height of the triangles for values beyond a fixed range, points.
 pub const CAP: f32 = 7.0;
 
-/// Widths of the bar, of the gap beside it, and of both margins, points.
+/// Widths of the bar, of the gap next to it, and of both margins, points.
 const WIDTH: [f32; 3] = [8.0, 5.0, 8.0];
 /// Minimum height of a canvas with a bar, points.
 const MIN_HEIGHT: f32 = 80.0;
@@ -28,7 +28,7 @@ pub struct ColorBar<'a> {
 }
 
 impl<'a> ColorBar<'a> {
-    /// Splits a canvas into the picture and a strip at its right for the bar; `None` where there is no room.
+    /// Splits a canvas into the picture and a strip at its right for the bar; no bar (`None`) if there is no room.
     pub fn split(
         ui: &Ui,
         canvas: Rect,
@@ -39,7 +39,7 @@ impl<'a> ColorBar<'a> {
         Self::titled(ui, canvas, tokens, (crate::app::kit::text::probe_title(probe), marks(probe, scale.range)), scale)
     }
 
-    /// Splits a canvas for a bar with a title and tick values.
+    /// Splits a canvas as [`ColorBar::split`] does, for a bar with a given title and tick values.
     pub fn titled(
         ui: &Ui,
         canvas: Rect,
@@ -89,13 +89,13 @@ impl<'a> ColorBar<'a> {
         }
         let title = kit::elide(painter, &title, &font, bar.height() + 16.0);
         let title = painter.layout_no_wrap(title, font, tokens.text_strong);
-        // Turned counter-clockwise: the text begins at the lower end.
+        // The text is turned counter-clockwise, so that it begins at the lower end.
         let at = pos2(right + gap, bar.center().y + title.size().x / 2.0);
         painter.add(TextShape::new(at, title, tokens.text_strong).with_angle(-PI / 2.0));
     }
 }
 
-/// Text for the number of values beyond a fixed range.
+/// Formats the number of values beyond a fixed range; `None` if the range is not fixed.
 fn beyond_text(scale: &color_scale::FieldScale) -> Option<String> {
     scale.beyond.map(|n| format!("{} beyond", kit::thousands(n as u64)))
 }
@@ -120,7 +120,7 @@ pub fn paint_caps(painter: &Painter, bar: Rect, table: &colormap::Table) {
     }
 }
 
-/// Tick values of a field: round ones, or fractions of π.
+/// Returns the tick values of a field with their labels: round values, or fractions of π.
 fn marks(probe: &ProbeSpec, (low, high): (f32, f32)) -> Vec<(f32, String)> {
     if probe.shape.meaning() == Some(Meaning::Angle) && (high - PI).abs() < 0.01 && (low + PI).abs() < 0.01 {
         let named = [(low, "-π"), (-PI / 2.0, "-π/2"), (0.0, "0"), (PI / 2.0, "π/2"), (high, "π")];
@@ -129,7 +129,7 @@ fn marks(probe: &ProbeSpec, (low, high): (f32, f32)) -> Vec<(f32, String)> {
     round_marks((low, high))
 }
 
-/// Round values of a range, with their labels.
+/// Returns round values of a range with their labels.
 pub fn round_marks((low, high): (f32, f32)) -> Vec<(f32, String)> {
     let round = kit::ticks(low.into(), high.into(), 5);
     let labels = kit::tick_labels(&round);
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::sim::Shape;
 
-    /// A long count of values beyond the range widens the strip; a small canvas has no bar.
+    /// A long count of values beyond the range makes the strip wider, and a small canvas has no bar.
     #[test]
     fn the_bar_is_beside_the_picture() {
         let shape = Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number };

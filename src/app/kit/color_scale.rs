@@ -13,15 +13,15 @@ use crate::{
 };
 use egui::{Align2, Color32, Rect, Ui, Vec2, pos2};
 
-/// On a symmetric logarithmic scale, the smallest fraction of the largest value that is distinguished from zero.
+/// Smallest fraction of the largest value that a symmetric logarithmic scale distinguishes from zero.
 const SMALL: f32 = 1e-3;
 
-/// How a heat map uses its colours.
+/// Mapping of a heat map's values to colours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScaleColors {
-    /// Along a colormap, from the lowest value to the highest.
+    /// Colours along a colormap, from the lowest value to the highest.
     Map(Colormap),
-    /// Diverging from zero: inhibitory colours below, excitatory colours above.
+    /// Colours that diverge from zero: inhibitory colours below, excitatory colours above.
     Diverging,
 }
 
@@ -73,7 +73,8 @@ pub struct ColorScale {
 }
 
 impl ColorScale {
-    /// Scale with a range from the data, or with a fixed range, in which case values beyond it have their own colours.
+    /// Creates a scale with the range of the data, or with a fixed range, in which case values beyond the range have their own
+    /// colours.
     pub fn new(
         colors: ScaleColors,
         is_log: bool,
@@ -97,7 +98,7 @@ impl ColorScale {
         })
     }
 
-    /// The colour of a value.
+    /// Returns the colour of a value.
     pub fn color(&self, value: f32) -> Color32 {
         self.at(value).map_or(self.ground, |at| colors::opaque(self.table[at]))
     }
@@ -108,7 +109,7 @@ impl ColorScale {
         self.is_fixed.then(|| values.iter().filter(is_beyond).count())
     }
 
-    /// Position of a value as a fraction of the range, 0 to 1 within it.
+    /// Position of a value as a fraction of the range: 0 at the low end, 1 at the high end.
     fn place(&self, value: f32) -> f32 {
         let (low, high) = self.range;
         match (self.colors, self.is_log) {
@@ -146,13 +147,13 @@ impl ColorScale {
     }
 }
 
-/// Range that is symmetric around zero.
+/// Returns the smallest range around zero that contains a range and is symmetric.
 fn even((low, high): (f32, f32)) -> (f32, f32) {
     let most = low.abs().max(high.abs());
     (-most, most)
 }
 
-/// Diverging colour at `t` from 0 to 1, with zero in the middle.
+/// Returns the diverging colour at `t` from 0 to 1, with zero in the middle.
 fn diverging(t: f32, tokens: &Tokens) -> Color32 {
     if t < 0.5 {
         return tokens.canvas.lerp_to_gamma(tokens.inhibitory, 1.0 - 2.0 * t);
@@ -160,31 +161,31 @@ fn diverging(t: f32, tokens: &Tokens) -> Color32 {
     tokens.canvas.lerp_to_gamma(tokens.excitatory, 2.0 * t - 1.0)
 }
 
-/// Maps the values of a field to colours.
+/// Mapping of a field's values to colours.
 pub struct FieldScale {
     /// Colours from low to high.
     pub table: Table,
-    /// Values at the ends.
+    /// Values at the ends of the range.
     pub range: (f32, f32),
-    /// Number of values beyond a fixed range.
+    /// Number of values beyond a fixed range; `None` if the range is not fixed.
     pub beyond: Option<usize>,
-    /// Colour of missing values.
+    /// Colour of missing values (NaN).
     pub none: Color32,
 }
 
 impl FieldScale {
-    /// Scale with a range taken from the data.
+    /// Creates a scale with a range taken from the data.
     pub fn following(map: Colormap, range: (f32, f32), tokens: &Tokens) -> Self {
         Self { table: map.table(tokens.dark), range, beyond: None, none: tokens.other }
     }
 
-    /// Scale with a fixed range.
+    /// Creates a scale with a fixed range.
     pub fn fixed(map: Colormap, range: (f32, f32), values: &[f32], tokens: &Tokens) -> Self {
         let beyond = values.iter().filter(|v| **v < range.0 || **v > range.1).count();
         Self { table: map.fixed_table(tokens), range, beyond: Some(beyond), none: tokens.other }
     }
 
-    /// The colour of a value.
+    /// Returns the colour of a value.
     pub fn color(&self, value: f32) -> Color32 {
         if value.is_nan() {
             return self.none;
@@ -192,14 +193,14 @@ impl FieldScale {
         colors::opaque(self.table[self.place(value)])
     }
 
-    /// Table index of a value. Keep equal to `value_color` in points.wgsl.
+    /// Table index of a value. `value_color` in points.wgsl computes the same index.
     fn place(&self, value: f32) -> usize {
         colormap::place((value - self.range.0) / (self.range.1 - self.range.0).max(1e-12))
     }
 }
 
-/// Range of a field's colours: for an angle the declared range; else the central 99 % of a sample of 4,096 values, so that
-/// outliers do not dominate.
+/// Range of a field's colours. For an angle it is the declared range; otherwise the central 99 % of a sample of about 4,096
+/// values, so that outliers do not dominate. The declared range if no value is finite.
 pub fn range_of(probe: &ProbeSpec, values: &[f32]) -> (f32, f32) {
     let Shape::Field { range, meaning, .. } = probe.shape else { return (0.0, 1.0) };
     if meaning == Meaning::Angle {

@@ -1,4 +1,4 @@
-//! Colormaps, which map 0 to 1 to colours.
+//! Colormaps, which map numbers from 0 to 1 to colours.
 
 use super::theme::Tokens;
 use crate::sim::{Meaning, ProbeSpec};
@@ -7,12 +7,12 @@ use egui::Color32;
 /// A continuous colormap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Colormap {
-    /// Sequential, perceptually uniform, safe for colour-blind readers. Rates and most fields.
+    /// Sequential and perceptually uniform, safe for colour-blind readers. Used for rates and most fields.
     #[default]
     Cividis,
     Viridis,
     Magma,
-    /// Cyclic, for angles: the ends meet; lightness encodes one half turn, warm or cold hue the other.
+    /// Cyclic, for angles: the colours of both ends are equal. Lightness encodes one half turn, warm or cold hue the other.
     Twilight,
 }
 
@@ -20,7 +20,7 @@ impl Colormap {
     /// All colormaps, in menu order.
     pub const ALL: [Self; 4] = [Self::Cividis, Self::Viridis, Self::Magma, Self::Twilight];
 
-    /// The default colormap of a field.
+    /// Default colormap of a field.
     pub fn of(probe: &ProbeSpec) -> Self {
         if probe.shape.meaning() == Some(Meaning::Angle) { Self::Twilight } else { Self::default() }
     }
@@ -35,7 +35,7 @@ impl Colormap {
         }
     }
 
-    /// Colour at `t` from 0 to 1.
+    /// Returns the colour at `t` from 0 to 1.
     pub fn at(self, t: f32) -> Color32 {
         let gradient = match self {
             Self::Cividis => colorous::CIVIDIS,
@@ -46,7 +46,7 @@ impl Colormap {
         from_colorous(gradient.eval_continuous(f64::from(t.clamp(0.0, 1.0))))
     }
 
-    /// Colour table from low to high. Light themes use the reversed map, so that high values are dark.
+    /// Creates the colour table from low to high. Light themes use the reversed map, so that high values are dark.
     pub fn table(self, dark: bool) -> Table {
         std::array::from_fn(|i| {
             let i = (i.clamp(BELOW + 1, ABOVE - 1) - 1) as f32;
@@ -54,7 +54,7 @@ impl Colormap {
             // Omits the end of the map that has the colour of the background.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
-                // At 0.9 this map is a saturated orange.
+                // Position 0.9 of Magma is a saturated orange, so the light theme uses the map up to 0.97.
                 Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };
@@ -62,13 +62,14 @@ impl Colormap {
         })
     }
 
-    /// Colour table for a fixed range: values beyond it get the two palette colours that differ most from the map.
+    /// Creates the colour table for a fixed range: values beyond the range get the two palette colours that differ most from the
+    /// map.
     pub fn fixed_table(self, tokens: &Tokens) -> Table {
         with_ends(self.table(tokens.dark), tokens)
     }
 }
 
-/// Gives both ends of a table the two colours of categories, signs and states that differ most from it.
+/// Replaces both ends of a table by the two colours of categories, signs and states that differ most from the table.
 pub fn with_ends(mut table: Table, tokens: &Tokens) -> Table {
     let nearest = |c: &Color32| table.iter().map(|of| difference(*of, c.to_array())).min();
     let mut colors = tokens.categorical.to_vec();
@@ -80,23 +81,23 @@ pub fn with_ends(mut table: Table, tokens: &Tokens) -> Table {
     table
 }
 
-/// Distance of two colours: the sum over red, green and blue.
+/// Distance of two colours: the sum of differences of red, green, blue and alpha.
 pub(crate) fn difference(a: [u8; 4], b: [u8; 4]) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }
 
-/// Colours of a map. The first and last entry are used for values beyond the range: the ends of the map unless the range is
-/// fixed.
+/// Colours of a map. The first and last entry are for values beyond the range; unless the range is fixed, they equal the ends of
+/// the map.
 pub type Table = [[u8; 4]; 256];
 /// Table index of values below the range.
 pub const BELOW: usize = 0;
 /// Table index of values above the range.
 pub const ABOVE: usize = 255;
-/// Steps between the two ends of the range.
+/// Number of steps between the two ends of the range.
 const INSIDE: f32 = (ABOVE - BELOW - 2) as f32;
 
-/// A closed path of even steps in Oklab: darkest in the middle, violet there and pale at the ends, blue on the way down
-/// and orange on the way up. Lightness is bounded so that it stays visible on both backgrounds.
+/// Evaluates a closed path of even steps in Oklab: darkest and violet in the middle, pale at the ends, blue on the way down and
+/// orange on the way up. Lightness is bounded so that all colours are visible on the background of the theme.
 fn twilight(t: f32, dark: bool) -> Color32 {
     let (sin, cos) = (std::f32::consts::TAU * t).sin_cos();
     let lightness = if dark { 0.72 + 0.2 * cos } else { 0.52 + 0.14 * cos };
@@ -117,7 +118,7 @@ fn from_oklab(lightness: f32, a: f32, b: f32) -> Color32 {
     egui::Rgba::from_rgb(r.clamp(0.0, 1.0), g.clamp(0.0, 1.0), b.clamp(0.0, 1.0)).into()
 }
 
-/// Table index at fraction `t` of the range.
+/// Returns the table index at fraction `t` of the range.
 pub fn place(t: f32) -> usize {
     match t {
         t if t < 0.0 => BELOW,

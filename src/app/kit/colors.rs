@@ -10,21 +10,22 @@ pub fn of_number(number: u64, tokens: &Tokens) -> Color32 {
     tokens.categorical[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % tokens.categorical.len()]
 }
 
-/// Colour of a density from 0 to 1. Never below a quarter of the map, so that one event among thousands stays visible.
+/// Returns the colour of a density from 0 to 1. The lowest quarter of the map is not used, so that one event among thousands
+/// stays visible.
 pub fn density(t: f32, dark: bool) -> Color32 {
     let t = f64::from(0.25 + 0.75 * t.clamp(0.0, 1.0));
     let gradient = if dark { colorous::MAGMA } else { colorous::BLUES };
     from_colorous(gradient.eval_continuous(if dark { 0.12 + 0.88 * t } else { 0.15 + 0.85 * t }))
 }
 
-/// Colours of 256 densities from 0 to 1.
+/// Returns the colours of 256 densities from 0 to 1.
 pub fn densities(dark: bool) -> &'static [Color32; 256] {
     static RAMPS: [OnceLock<[Color32; 256]>; 2] = [OnceLock::new(), OnceLock::new()];
     RAMPS[usize::from(dark)].get_or_init(|| std::array::from_fn(|i| density(i as f32 / 255.0, dark)))
 }
 
-/// One colour per label of a column: transmitters and signs by their meaning, the rest by the seven palette
-/// colours, then tints of them; grey for unlabelled elements.
+/// Returns one colour per label of a column: signs have the colours of their meaning, other labels the seven palette colours,
+/// then tints of these; unlabelled elements are grey.
 pub fn of_column(column: &Column, tokens: &Tokens) -> Vec<Color32> {
     let mut next = 0;
     let color = |label: &String| {
@@ -40,7 +41,7 @@ pub fn of_column(column: &Column, tokens: &Tokens) -> Vec<Color32> {
     column.labels.iter().map(color).collect()
 }
 
-/// The n-th palette colour; beyond seven, tints towards the text, then grey.
+/// Returns the n-th palette colour, from 0; beyond seven, tints towards the text, then towards the background, then grey.
 pub fn categorical(n: usize, tokens: &Tokens) -> Color32 {
     let base = tokens.categorical[n % 7];
     match n / 7 {
@@ -56,7 +57,8 @@ pub fn is_unlabelled(label: &str) -> bool {
     matches!(label.to_ascii_lowercase().as_str(), "" | "unknown" | "none" | "na" | "n/a" | "unassigned" | "other")
 }
 
-/// Colour of an excitatory or inhibitory label; `None` in other columns unless the label is one of these words.
+/// Returns the colour of an excitatory or inhibitory label; `None` for other labels, and in columns other than `ei` unless the
+/// label is one of these words.
 fn sign(column: &str, label: &str, tokens: &Tokens) -> Option<Color32> {
     let label = label.to_ascii_lowercase();
     if column != "ei" && !matches!(label.as_str(), "excitatory" | "inhibitory") {
@@ -76,7 +78,7 @@ pub fn opaque([r, g, b, _]: [u8; 4]) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
-/// Straight RGBA from 0 to 1, as the 3D view expects.
+/// Converts a colour to straight RGBA from 0 to 1, as the 3D view expects.
 pub fn rgba(color: Color32) -> [f32; 4] {
     color.to_array().map(|c| f32::from(c) / 255.0)
 }

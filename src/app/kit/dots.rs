@@ -1,8 +1,8 @@
-//! Many equal discs as one mesh: a shape per disc takes ten times as long to add and to tessellate.
+//! Discs of equal size drawn as one mesh, because one shape per disc takes much longer to add and to tessellate.
 
 use egui::{Color32, ColorImage, Context, Id, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions, Vec2, pos2};
 
-/// Discs of one radius, each with its colour.
+/// Discs of one radius, each with its own colour.
 pub struct Dots {
     mesh: Mesh,
     /// Side of the square that holds a disc, points.
@@ -10,7 +10,7 @@ pub struct Dots {
 }
 
 impl Dots {
-    /// No discs yet; `radius` in points.
+    /// Creates an empty list of discs; `radius` in points.
     pub fn new(ctx: &Context, radius: f32) -> Self {
         let radius_px = radius * ctx.pixels_per_point();
         let key = Id::unique("disc").with(radius_px.to_bits());
@@ -36,7 +36,7 @@ impl Dots {
     }
 }
 
-/// A white disc with a soft edge of one pixel, and a transparent margin.
+/// Creates the image of a white disc with a soft edge of one pixel, and a transparent margin.
 fn disc(radius_px: f32) -> ColorImage {
     let side = (2.0 * radius_px).ceil() as usize + 3;
     let middle = side as f32 / 2.0;

@@ -1,5 +1,5 @@
-//! Keyboard focus of panels: F6 cycles through them, and the focused panel has a ring. Rows that are invisible and
-//! unreachable by input are not drawn.
+//! Keyboard focus of panels: F6 cycles through them, and the focused panel has a ring. Rows that are invisible and that no input
+//! can reach are not drawn.
 
 use super::theme::Tokens;
 use egui::{Event, Id, Popup, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};

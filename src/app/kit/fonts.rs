@@ -1,4 +1,4 @@
-//! The fonts: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. Their folder contains the
+//! Fonts of the window: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. Their folder contains the
 //! licences.
 
 use super::icons;
@@ -13,7 +13,7 @@ pub const MONO_MEDIUM: &str = "mono-medium";
 /// Font family of changing numbers.
 pub const MONO: &str = "mono";
 
-/// Installs the fonts; egui's fonts remain as fallback for symbols.
+/// Installs the fonts. egui's fonts remain as fallback for symbols.
 pub fn install(ctx: &egui::Context) {
     install_with(ctx, "inter");
 }

@@ -16,16 +16,16 @@ const NUMBER: Vec2 = Vec2::new(46.0, 14.0);
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisLabel {
     pub text: String,
-    /// Colour of the label, if any.
+    /// Colour of the dot next to the label; `None`: no dot.
     pub color: Option<Color32>,
 }
 
 /// Data of a heat map, and how values map to colours.
 pub struct Heatmap {
-    /// Row labels, top down.
+    /// Row labels from top to bottom.
     pub rows: Vec<AxisLabel>,
     pub columns: Vec<AxisLabel>,
-    /// Values in row-major order; not finite: the cell is empty.
+    /// Values in row-major order; the cell of a value that is not finite is empty.
     pub values: Vec<f32>,
     /// Mapping of values to colours.
     pub scale_colors: ScaleColors,
@@ -38,11 +38,11 @@ pub struct Heatmap {
 /// Cached texture of a heat map.
 #[derive(Default)]
 pub struct HeatmapTexture {
-    /// Colour range locked by the user.
+    /// Colour range locked by the user; `None`: the range follows the values.
     pub fixed: Option<(f32, f32)>,
     texture: Option<TextureHandle>,
     key: Option<HeatmapKey>,
-    /// Number of values outside a locked range.
+    /// Number of values outside a locked range; `None` if the range is not locked.
     beyond: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ pub struct HeatmapLayout {
 }
 
 impl Heatmap {
-    /// Colour range: `span` if it is set, else the range of the values; `None` if no value has a colour.
+    /// Colour range: `span` if it is set, otherwise the range of the values; `None` if no value has a colour.
     pub fn range(&self) -> Option<(f32, f32)> {
         let of_values = self.scale_colors.range(&self.values, self.is_log)?;
         Some(self.span.unwrap_or(of_values))
@@ -81,7 +81,7 @@ impl Heatmap {
         HeatmapLayout { cells, bar }
     }
 
-    /// Row and column of the cell under a point.
+    /// Row and column of the cell under a point; `None` outside the cells.
     pub fn at(&self, places: &HeatmapLayout, at: Pos2) -> Option<(usize, usize)> {
         if !places.cells.contains(at) || self.rows.is_empty() || self.columns.is_empty() {
             return None;
@@ -96,7 +96,7 @@ impl Heatmap {
         Rect::from_min_size(places.cells.min + size * Vec2::new(column as f32, row as f32), size)
     }
 
-    /// Draws the heat map. The texture is updated if `key` has changed, which identifies the values.
+    /// Draws the heat map. `key` identifies the values; the texture is updated if it has changed.
     pub fn paint(
         &self,
         ui: &Ui,
@@ -198,7 +198,7 @@ impl Heatmap {
     }
 }
 
-/// Stride of the labels: every n-th is shown for cells of size `size`; returns n.
+/// Stride of labels: for cells of size `size`, every n-th label is shown. Returns n.
 fn spacing(size: f32) -> usize {
     (11.0 / size.max(0.1)).ceil().max(1.0) as usize
 }
@@ -217,7 +217,7 @@ pub(crate) fn ink_on(color: Color32, tokens: &Tokens) -> Color32 {
     if is_bright { dark } else { bright }
 }
 
-/// Vertical text, truncated to a height.
+/// Draws vertical text that ends at `foot`, truncated to the height `room`.
 fn vertical_text(painter: &Painter, foot: Pos2, text: &str, font: &egui::FontId, room: f32, ink: Color32) {
     let text = kit::elide(painter, text, font, room - 8.0);
     let galley = painter.layout_no_wrap(text, font.clone(), ink);
@@ -225,7 +225,7 @@ fn vertical_text(painter: &Painter, foot: Pos2, text: &str, font: &egui::FontId,
     painter.add(TextShape::new(at, galley, ink).with_angle(-std::f32::consts::FRAC_PI_2));
 }
 
-/// A short number for a colour bar: `1.2 M`.
+/// Formats a short number for a colour bar: `1.2 M`.
 pub fn short(v: f64) -> String {
     match v.abs() {
         a if a >= 1e9 => format!("{:.1} G", v / 1e9),

@@ -1,6 +1,6 @@
-//! The glyphs of the icon font (Phosphor Regular) that the window uses, one per concept.
+//! Glyphs of the icon font (Phosphor Regular) that the window uses, one per concept.
 
-/// Font family of the icons. It is not a fallback of the text fonts, which have other glyphs at these codes.
+/// Font family of the icons. It is not a fallback of the text fonts, because these have other glyphs at its codes.
 pub const FAMILY: &str = "icons";
 
 /// Formats a glyph as text of the usual icon size.

@@ -11,13 +11,13 @@ pub trait Look {
     fn icon(&self) -> &'static str;
 }
 
-/// The empty state: title, how to get data, and a button. Returns whether the button was pressed.
+/// Draws the empty state: title, how to get data, and a button. Returns whether the button was pressed.
 pub fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &impl Look, title: &str, how: &str, button: Option<&str>) -> bool {
     let ink = Tokens::fade(ctx.tokens().text_sub, 0.4);
     notice_ui(ui, canvas, ctx.tokens(), (ctx.icon(), ink), [title, how], button)
 }
 
-/// The error state: what failed, and a button to recover.
+/// Draws the error state: what failed, why, and a button to recover. Returns whether the button was pressed.
 pub fn failed_ui(ui: &mut Ui, canvas: Rect, ctx: &impl Look, title: &str, why: &str, button: Option<&str>) -> bool {
     notice_ui(ui, canvas, ctx.tokens(), (icons::ERROR, ctx.tokens().error), [title, why], button)
 }
@@ -38,7 +38,7 @@ fn notice_ui(
     };
     let rest = 14.0 + if button.is_some() { 34.0 } else { 0.0 };
     let [heading, body] = [wrap(title, TextStyle::Heading), wrap(text, TextStyle::Body) + 2.0];
-    // If there is no room for it, the text becomes a tooltip.
+    // If there is no room for the text, it becomes a tooltip.
     let has_text = canvas.height() >= heading + body + rest;
     let height = heading + rest + if has_text { body } else { 0.0 };
     let has_room = canvas.height() > height + 100.0;
@@ -68,7 +68,7 @@ fn notice_ui(
     pressed
 }
 
-/// Notice in one line, for low panels; the button appears only if the whole title fits.
+/// Draws a notice in one line, for low panels. The button appears only if the whole title fits.
 fn low_notice_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, [title, text]: [&str; 2], button: Option<&str>) -> bool {
     let size = Vec2::new(canvas.width() - 24.0, 24.0);
     let area = UiBuilder::new().max_rect(Rect::from_center_size(canvas.center(), size).intersect(canvas));

@@ -56,10 +56,10 @@ pub fn angle(radians: f64) -> String {
     format!("{radians:.2} rad")
 }
 
-/// Unit of a time axis: simulated time, or the unit that the kind counts.
+/// Unit of a time axis: simulated time, or the counted unit of the kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnit {
-    /// Factor from seconds (or steps).
+    /// Factor from seconds, or from counted steps, to the unit.
     pub scale: f64,
     /// `ms`, `s` or the plural of the counted unit: `generations`.
     pub name: &'static str,
@@ -109,7 +109,7 @@ pub fn duration(secs: f64) -> String {
     }
 }
 
-/// Natural unit of a duration, with the factor from seconds to it.
+/// Returns the factor from seconds to the natural unit of a duration, and the unit.
 pub fn duration_unit(secs: f64) -> (f64, &'static str) {
     match secs.abs() {
         a if a < 1e-6 => (1e9, "ns"),

@@ -13,11 +13,10 @@ pub const CAPTION: f32 = 20.0;
 
 /// Minimum distance of axis labels, points.
 pub const LINE: f32 = 11.0;
-/// Minimum canvas heights with a caption and with a toolbar; below the first the caption is hidden, below the second the
-/// toolbar.
+/// Minimum canvas heights, points. The caption is hidden below the first, the toolbar below the second.
 const LOW: (f32, f32) = (60.0, 34.0);
 
-/// Toolbar, canvas and caption of a panel. Low panels drop the caption, then the toolbar.
+/// Splits a panel into toolbar, canvas and caption. Low panels have no caption, lower ones no toolbar either.
 fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
     let has_bar = all.height() >= BAR + LOW.1;
     let has_caption = has_caption && all.height() >= BAR + LOW.0 + CAPTION;
@@ -26,7 +25,8 @@ fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
     (has_bar.then_some(top), canvas, has_caption.then_some(bottom))
 }
 
-/// A panel: toolbar on top, caption at the bottom, canvas between. Returns the canvas rectangle and clips to it.
+/// Draws a panel with a toolbar on top, a caption at the bottom and a canvas between them. Returns the canvas rectangle and clips
+/// to it. A figure has only the canvas.
 pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: impl FnOnce(&mut Ui)) -> Rect {
     let all = ui.available_rect_before_wrap();
     ui.advance_cursor_after_rect(all);
@@ -70,11 +70,11 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
 
 /// Separator between the items of a caption.
 const SEPARATOR: &str = "  |  ";
-/// Largest difference in points between the width of a caption and the sum of the widths of its items.
+/// Largest difference between the width of a caption and the sum of the widths of its items, points.
 const SLACK: f32 = 8.0;
 
-/// Leading items of a caption that fit into a width, since the last ones matter least. Most items stay the same from frame
-/// to frame, so their layouts are cached; only the kept caption is laid out as a whole.
+/// Returns the leading items of a caption that fit into a width, because the last items matter least. Most items stay equal from
+/// frame to frame, so their layouts are cached; only the kept caption is laid out as a whole.
 fn fitting_items(text: &str, room: f32, width: impl Fn(&str) -> f32) -> &str {
     let (mut right, mut end, mut ends) = (0.0, 0, vec![]);
     for item in text.split(SEPARATOR) {
@@ -146,12 +146,12 @@ pub fn solid_scroll_bars(ui: &mut Ui) {
     ui.spacing_mut().scroll = egui::style::ScrollStyle { bar_width: 8.0, ..egui::style::ScrollStyle::solid() };
 }
 
-/// The font of captions and axis labels.
+/// Font of captions and axis labels.
 pub fn small(ui: &Ui) -> FontId {
     TextStyle::Small.resolve(ui.style())
 }
 
-/// The font of changing numbers.
+/// Font of changing numbers.
 pub fn mono(ui: &Ui) -> FontId {
     FontId { size: small(ui).size, ..TextStyle::Monospace.resolve(ui.style()) }
 }
@@ -199,7 +199,7 @@ pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: 
     }
     let button = ui.button(text).on_hover_text(name);
     button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, name));
-    // egui tracks one open popup, so a drop-down in this one would close it; its state is stored here instead.
+    // egui tracks one open popup, so a drop-down in this popup would close it; its state is stored here instead.
     let (ctx, id) = (ui.ctx().clone(), button.id.with("more"));
     let mut is_open = ctx.data(|d| d.get_temp::<bool>(id)).unwrap_or_default() != button.clicked();
     let is_list_open = egui::Popup::is_any_open(&ctx);
@@ -214,8 +214,8 @@ pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: 
     ctx.data_mut(|d| d.insert_temp(id, is_open && !closes));
 }
 
-/// Draws the LIVE toggle of a time view: filled while it follows, green while the run progresses. A paused run has no live
-/// data.
+/// Draws the LIVE toggle of a time view: filled while the view follows the newest data, green while the run progresses. A paused
+/// run has no live data.
 pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
     let color = if *follow && running { tokens.live } else { tokens.text_sub };
     let word = if running { "LIVE" } else { "LATEST" };
@@ -233,12 +233,12 @@ pub fn playback_ui(ui: &mut Ui, tokens: &Tokens) {
     ui.label(text).on_hover_text("A finished run, at the time cursor");
 }
 
-/// Id of the flag that the panel being drawn is a figure.
+/// Id of the flag which says that the panel being drawn is a figure.
 fn stage_id() -> Id {
     Id::unique("figure stage")
 }
 
-/// Whether the panel being drawn is a figure: without toolbar and caption.
+/// Whether the panel being drawn is a figure, which has no toolbar and no caption.
 pub fn is_staged(ctx: &egui::Context) -> bool {
     ctx.data(|d| d.get_temp::<bool>(stage_id())).unwrap_or_default()
 }

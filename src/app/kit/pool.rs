@@ -1,4 +1,4 @@
-//! Background jobs of views: a thread pool, one job at a time per owner, with its progress and last result.
+//! Background jobs of views: a thread pool, and one job at a time per owner with its progress and last result.
 
 use crate::{
     engine::{lower_priority, panic_message},
@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nice value of the pool's threads; the window's is 0. On two cores a job of equal priority would take 4 ms time slices
+/// Nice value of the pool's threads; that of the window is 0. On few cores, a job of equal priority would take its time slices
 /// out of every frame.
 const NICE: i32 = 10;
 
@@ -75,14 +75,14 @@ fn lock(jobs: &Mutex<Jobs>) -> MutexGuard<'_, Jobs> {
     jobs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a job; an unwinding pool thread would abort the program.
+/// Runs a job and logs its panic, because an unwinding pool thread would abort the program.
 fn end_safely(job: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
         tracing::error!("a background job failed with an internal error: {}", panic_message(&*panic));
     }
 }
 
-/// Drops a large value on the pool: freeing 100 MB takes longer than drawing a frame.
+/// Drops a large value on the pool, because freeing it takes longer than drawing a frame.
 pub fn discard(value: impl Send + 'static) {
     run(move || drop(value));
 }
@@ -99,7 +99,7 @@ fn run(job: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// One job on the pool at a time; the caller stores the results. A failed key is not retried automatically.
+/// One job on the pool at a time. The caller stores the results. The key of a job that failed is not started automatically.
 pub struct PoolJob<K, T> {
     job: Option<(K, mpsc::Receiver<T>)>,
     failed: Option<K>,
@@ -112,7 +112,7 @@ impl<K, T> Default for PoolJob<K, T> {
 }
 
 impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
-    /// Takes the result that was finished since the last call.
+    /// Takes the result of a job that has ended since the last call, with its key; `None` if there is none or the job failed.
     pub fn poll(&mut self) -> Option<(K, T)> {
         let (key, receiver) = self.job.take()?;
         match receiver.try_recv() {
@@ -123,12 +123,12 @@ impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
         None
     }
 
-    /// Whether a job for this key may start.
+    /// Whether a job for this key may start: no job is running, and the last job did not fail with this key.
     pub fn is_free(&self, key: &K) -> bool {
         self.job.is_none() && self.failed.as_ref() != Some(key)
     }
 
-    /// Starts a job; the result of a running one is discarded.
+    /// Starts a job; the result of a running job is discarded.
     pub fn start(&mut self, ctx: &egui::Context, key: K, job: impl FnOnce() -> T + Send + 'static) {
         let (sender, receiver) = mpsc::channel();
         spawn(ctx, move || {
@@ -183,22 +183,22 @@ impl<K, T> Drop for PooledResult<K, T> {
 }
 
 impl<K, T> PooledResult<K, T> {
-    /// Last result, if there is one.
+    /// Last result; `None` if there is none.
     pub fn get(&self) -> Option<&Arc<T>> {
         self.done.as_ref().map(|(_, result)| result)
     }
 
-    /// Key of the last result.
+    /// Key of the last result; `None` if there is none.
     pub fn key(&self) -> Option<&K> {
         self.done.as_ref().map(|(key, _)| key)
     }
 
-    /// Age of the last result; the maximum if there is none.
+    /// Time since the last job ended; the maximum if none has.
     pub fn age(&self) -> Duration {
         self.at.map_or(Duration::MAX, |at| at.elapsed())
     }
 
-    /// Cancels the running job at its next progress report.
+    /// Cancels the running job, which ends at its next progress report.
     pub fn cancel(&mut self) {
         if let Some(job) = self.job.take() {
             job.progress.cancel();
@@ -210,7 +210,7 @@ impl<K, T> PooledResult<K, T> {
         *self = Self::default();
     }
 
-    /// Progress of the job from 0 to 1, once it takes longer than 100 ms.
+    /// Progress of the job from 0 to 1; `None` if none is running or it has taken less than 100 ms.
     pub fn progress(&self) -> Option<f32> {
         let job = self.job.as_ref().filter(|job| job.since.elapsed() > Duration::from_millis(100))?;
         Some(job.progress.now().1)
@@ -226,7 +226,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.cancel();
     }
 
-    /// Reason why the last job ended without a result.
+    /// Reason why the last job ended without a result; `None` if it had one.
     pub fn ended(&self) -> Option<&JobEnd> {
         self.ended.as_ref().map(|(_, ended)| ended)
     }
@@ -236,7 +236,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.ended = None;
     }
 
-    /// Whether the last result has another key, or there is none.
+    /// Whether the last result has another key or does not exist.
     pub fn is_stale(&self, key: &K) -> bool {
         self.key() != Some(key)
     }
@@ -261,8 +261,8 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         true
     }
 
-    /// Starts a job for `key` unless its result is present, running, stopped or failed. A job for another key is cancelled.
-    /// `make` returns `None` when cancelled.
+    /// Starts a job for `key`, unless its result is present or its job is running, was stopped or has failed. A job for another
+    /// key is cancelled. `make` returns `None` if it was cancelled.
     pub fn want(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.poll();
         if self.job.as_ref().is_some_and(|job| job.key == key) || (self.job.is_none() && !self.is_stale(&key)) {
@@ -274,7 +274,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.start(ctx, key, make);
     }
 
-    /// Starts the job even if the key has not changed, for live data.
+    /// Starts the job even if the key has not changed, for live data. Cancels a running job.
     pub fn start(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.cancel();
         let (sender, result) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! Converts the design tokens to egui styles for both themes.
+//! Conversion of the design tokens to egui styles for both themes.
 
 use super::{
     fonts,

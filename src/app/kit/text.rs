@@ -1,4 +1,4 @@
-//! Formats numbers, times and names for display.
+//! Formatting of numbers, times and names for display.
 
 use crate::choices;
 pub use crate::params::title::{from_name as title, spaced};
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// The title of a category column: `super_class` → `Super class`; abbreviations of file formats are written out.
+/// Returns the title of a category column: `super_class` → `Super class`. Abbreviations of file formats are written out.
 pub fn column(name: &str) -> String {
     match name {
         "ei" => "E/I".to_owned(),
@@ -41,7 +41,7 @@ choices! {
     }
 }
 
-// Written by the settings, read wherever numbers are formatted.
+// The settings write these values, and all formatting of numbers reads them.
 static GROUPING: AtomicU8 = AtomicU8::new(Grouping::Comma as u8);
 static DECIMAL: AtomicU8 = AtomicU8::new(Decimal::Point as u8);
 
@@ -114,7 +114,7 @@ pub fn stopwatch(d: Duration) -> String {
     }
 }
 
-/// Elapsed time of a job, and the estimated time left.
+/// Formats the elapsed time of a job, and the estimated time left once it can be estimated.
 pub fn eta(fraction: f32, since: Duration) -> String {
     let fraction = fraction.min(1.0);
     if fraction < 0.03 || since.as_secs_f32() < 0.5 {
@@ -137,8 +137,8 @@ pub fn rough_time(secs: f64) -> String {
 /// Smallest magnitude that is written without an exponent.
 const SMALL: f64 = 1e-4;
 
-/// Formats a value with at most `digits` significant digits, without trailing zeros: `0.0002`, `26.8`, `2e-5`. It has an
-/// exponent below 0.0001 and from `large` on. A nonzero value is never written as 0.
+/// Formats a value with at most `digits` significant digits, without trailing zeros: `0.0002`, `26.8`, `2e-5`. Values below
+/// 0.0001 and from `large` on have an exponent. A nonzero value is never written as 0.
 pub fn significant(x: f64, digits: i32, large: f64) -> String {
     let trimmed = |text: &str| match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -198,7 +198,7 @@ pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(n as u64), if n == 1 { one } else { many })
 }
 
-/// First line of a text, truncated to 60 characters.
+/// Returns the first line of a text, truncated to 60 characters.
 pub fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(60) {
@@ -207,7 +207,7 @@ pub fn first_line(text: &str) -> String {
     }
 }
 
-/// First sentence of a doc comment as one line, without the full stop.
+/// Returns the first sentence of a doc comment as one line, without the full stop.
 pub fn first_sentence(docs: &str) -> String {
     let joined = unwrap(docs);
     let end = joined.find(". ").unwrap_or(joined.len());
@@ -219,7 +219,7 @@ pub fn unwrap(docs: &str) -> String {
     docs.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Label of a probe with its unit, for axes.
+/// Returns the label of a probe with its unit, for axes.
 pub fn probe_title(probe: &ProbeSpec) -> String {
     if probe.unit.is_empty() { probe.label().into_owned() } else { format!("{} ({})", probe.label(), probe.unit) }
 }

@@ -1,5 +1,4 @@
-//! Design tokens: all colours and spacings of the window. Colours are read from `assets/theme.ron`; code contains no hex
-//! values.
+//! Design tokens: all colours and spacings of the window. Colours are read from `assets/theme.ron`; code contains no hex values.
 
 use egui::Color32;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -17,7 +16,7 @@ pub const TITLE: &str = "title";
 
 const FILE: &str = include_str!("../../../assets/theme.ron");
 
-/// One theme's colours. All text passes WCAG AA on every background.
+/// Colours of one theme. All text passes WCAG AA on every background.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tokens {
     /// Background of plots and the 3D view.
@@ -35,7 +34,7 @@ pub struct Tokens {
     pub text: Color32,
     /// Text of titles and selected items.
     pub text_strong: Color32,
-    /// Selection, focus and the Run button; never used for data.
+    /// Colour of selection, focus and the Run button; never used for data.
     pub accent: Color32,
     /// Text on a background of the accent colour.
     pub on_accent: Color32,
@@ -43,15 +42,15 @@ pub struct Tokens {
     pub ok: Color32,
     pub warn: Color32,
     pub error: Color32,
-    /// Live dot, and live edge of plots.
+    /// Colour of the live dot and of the live edge of plots.
     pub live: Color32,
     /// Colours of categories, in this order; more than seven are distinguished by position or labels.
     pub categorical: [Color32; 7],
     /// Colour of unassigned elements, never of a category.
     pub other: Color32,
-    /// Excitatory cells and weights.
+    /// Colour of excitatory cells and weights.
     pub excitatory: Color32,
-    /// Inhibitory cells and weights.
+    /// Colour of inhibitory cells and weights.
     pub inhibitory: Color32,
     /// Whether this is the dark theme.
     pub dark: bool,
@@ -60,7 +59,7 @@ pub struct Tokens {
 static DARK: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, true))));
 static LIGHT: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, false))));
 
-/// Overrides the colours of excitatory and inhibitory cells, as `#RRGGBB`.
+/// Overrides the colours of excitatory and inhibitory cells, given as `#RRGGBB`; an invalid text selects the colour of the theme.
 pub fn set_cell_colors(excitatory: &str, inhibitory: &str) {
     let [excitatory, inhibitory] = [excitatory, inhibitory].map(|text| Color32::from_hex(text.trim()).ok());
     for (tokens, dark) in [(&DARK, true), (&LIGHT, false)] {
@@ -87,12 +86,12 @@ impl Tokens {
         if ctx.theme() == egui::Theme::Dark { Self::dark() } else { Self::light() }
     }
 
-    /// Colour of a category: one of seven by its code, grey without a label.
+    /// Returns the colour of a category: one of seven by its code, grey without a label.
     pub fn category(&self, code: usize, label: &str) -> Color32 {
         if label.is_empty() { self.other } else { self.categorical[code % self.categorical.len()] }
     }
 
-    /// Makes a colour transparent, for bands, hovers and selected rows.
+    /// Makes a colour partly transparent, for bands, hovers and selected rows.
     pub fn fade(color: Color32, opacity: f32) -> Color32 {
         color.gamma_multiply(opacity)
     }
@@ -124,13 +123,13 @@ impl Tokens {
     }
 }
 
-/// Text between `name: (` and the next `)`. The file is flat, so that it needs no RON parser.
+/// Returns the text between `name: (` and the next `)`. The file is flat, so no RON parser is needed.
 fn section<'a>(file: &'a str, name: &str) -> &'a str {
     let rest = file.split_once(&format!("{name}: (")).map_or("", |(_, rest)| rest);
     rest.split_once(')').map_or(rest, |(section, _)| section)
 }
 
-/// Reads the value of ` name: "#RRGGBB"`.
+/// Reads the value of ` name: "#RRGGBB"`; `None` if it is missing or invalid.
 fn color(section: &str, name: &str) -> Option<Color32> {
     let (_, rest) = section.split_once(&format!(" {name}: \""))?;
     Color32::from_hex(rest.split_once('"')?.0).ok()

@@ -58,8 +58,8 @@ pub fn switch(ui: &mut Ui, on: &mut bool, name: &str) -> Response {
     response
 }
 
-/// Draws the dot at the end of a parameter row: hollow at the default, filled when changed, with a ring while an edit is
-/// not applied yet. A click resets the parameter.
+/// Draws the dot at the end of a parameter row: hollow at the default, filled after a change, with a ring while an edit is not
+/// applied yet. The caller resets the parameter after a click.
 pub fn state_dot(ui: &mut Ui, changed: bool, pending: bool, name: &str) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(14.0, ROW - 4.0), Sense::click());
@@ -94,7 +94,7 @@ pub fn dot(ui: &mut Ui, color: Color32) -> Response {
     response
 }
 
-/// Draws the filled button of a panel or dialog, which has one at most.
+/// Draws the filled button of a panel or dialog. There is at most one in each.
 pub fn primary(ui: &mut Ui, text: impl Into<String>) -> Response {
     let t = Tokens::of(ui.ctx());
     let text = RichText::new(text).color(t.on_accent).family(semibold());
@@ -106,13 +106,13 @@ pub fn semibold() -> egui::FontFamily {
     egui::FontFamily::Name(super::fonts::SEMIBOLD.into())
 }
 
-/// Secondary text, for captions and units.
+/// Creates secondary text, for captions and units.
 pub fn sub(ui: &Ui, text: impl Into<String>) -> RichText {
     RichText::new(text).color(Tokens::of(ui.ctx()).text_sub)
 }
 
-/// Draws the list of a drop-down over the menu or dialog that contains it; called inside the list. A click on these raises
-/// them, in the same frame if it is short.
+/// Draws the list of a drop-down over the menu or dialog that contains it; called inside the list. A click on the menu or
+/// dialog raises that, a short click in the frame in which the list opens.
 pub fn raise_list(ui: &Ui) {
     ui.ctx().move_to_top(ui.layer_id());
 }

@@ -1,5 +1,5 @@
-//! The element filter shared by all views: ticked categories and a query, evaluated on the pool; live values are
-//! re-evaluated twice a second.
+//! The element filter shared by all views: ticked categories and a query, evaluated on the pool. A query that reads live values
+//! is evaluated again twice a second.
 
 pub mod tree;
 
@@ -27,12 +27,12 @@ pub struct FilterMask {
 }
 
 impl FilterMask {
-    /// One flag per element of a set; `None` when all are shown.
+    /// Returns one flag per element of a set; `None` if all are shown.
     pub fn mask(&self, set: &str) -> Option<&[bool]> {
         self.mask.as_ref().filter(|_| self.set == set).map(|m| m.as_slice())
     }
 
-    /// Flags per element of a set for jobs on the pool; `None` if all are shown.
+    /// Returns the flags per element of a set for jobs on the pool; `None` if all are shown.
     pub fn shared(&self, set: &str) -> Option<Arc<Vec<bool>>> {
         self.mask.as_ref().filter(|_| self.set == set).cloned()
     }
@@ -86,7 +86,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The mask of shown elements.
+    /// Mask of shown elements.
     pub const fn shown(&self) -> &FilterMask {
         &self.shown
     }
@@ -102,7 +102,7 @@ impl Filter {
         self.query = query.into();
     }
 
-    /// Whether it hides anything.
+    /// Whether the filter hides anything.
     pub fn is_on(&self) -> bool {
         !self.query.trim().is_empty() || self.hidden.iter().flatten().any(|h| *h)
     }
@@ -129,24 +129,24 @@ impl Filter {
         self.values.clear();
     }
 
-    /// Probes of the live values that the query reads.
+    /// Lists the probes of the live values that the query reads.
     fn probes(&self, schema: &SimSchema) -> Vec<ProbeId> {
         self.set.as_ref().map(|set| field_probes(schema, set, &self.query, &self.named)).unwrap_or_default()
     }
 
-    /// The next finer column, if any.
+    /// Returns the next finer column of the tree that contains `column`; `None` if there is none.
     pub fn finer(&self, set: &ElementSet, column: usize) -> Option<usize> {
         let tree = self.trees.get().filter(|_| self.set.as_ref().is_some_and(|s| s.name == set.name))?.first()?;
         let at = tree.columns.iter().position(|c| *c == column)?;
         tree.columns.get(at + 1).copied()
     }
 
-    /// Taps of the query's live values.
+    /// Creates taps of the query's live values.
     pub fn taps(&self, schema: &SimSchema) -> Vec<Tap> {
         self.probes(schema).into_iter().map(super::features::tap).collect()
     }
 
-    /// Receives new data.
+    /// Takes the live values of the query from a frame.
     pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         let set = self.set.as_ref().map_or("", |set| set.name);
         self.are_values_new |= frame.individuals.iter().any(|(over, _)| *over == set) && self.names_individuals();
@@ -158,7 +158,7 @@ impl Filter {
         }
     }
 
-    /// Whether the query, or a named one, may contain ids of individuals, which have to be followed.
+    /// Whether the query, or a named one, may contain ids of individuals, which then have to be followed.
     pub fn names_individuals(&self) -> bool {
         let is_of_slots = self.set.as_ref().is_some_and(|set| set.are_slots);
         is_of_slots && (self.query.contains("id") || self.named.iter().any(|named| named.query.contains("id")))
@@ -169,13 +169,13 @@ impl Filter {
         &self.sampling
     }
 
-    /// Whether fields became needed since the last call. A paused simulation whose views tap them already sends them only
-    /// when it is subscribed to again.
+    /// Returns whether the query has come to need further fields since the last call. If views already tap these fields, a paused
+    /// simulation sends them only after another subscription.
     pub fn take_needs_sample(&mut self) -> bool {
         std::mem::take(&mut self.needs_sample)
     }
 
-    /// Called once a frame: takes finished results and starts missing jobs.
+    /// Takes finished results and starts missing jobs. Called once per frame.
     pub fn update(&mut self, ctx: &egui::Context, schema: &SimSchema, features: &KindFeatures) {
         self.settle(schema);
         self.named.clone_from(&features.named);
@@ -250,7 +250,7 @@ impl Filter {
         }
     }
 
-    /// The shown elements as a query, unless it depends on live values.
+    /// Returns the shown elements as a query; `None` if the query depends on live values or the trees are not computed yet.
     pub(crate) fn as_query(&self, schema: &SimSchema) -> Option<String> {
         let (set, trees) = (self.set.as_ref()?, self.trees.get()?);
         if !self.probes(schema).is_empty() {
@@ -267,7 +267,7 @@ impl Filter {
     }
 }
 
-/// Probes of the fields that a query reads, also by way of named groups.
+/// Lists the probes of the fields that a query reads, directly or through named groups.
 pub fn field_probes(schema: &SimSchema, set: &ElementSet, query: &str, named: &[Named]) -> Vec<ProbeId> {
     let mut words = Vec::new();
     words_of(query, named, &mut words, 0);
@@ -279,7 +279,7 @@ pub fn field_probes(schema: &SimSchema, set: &ElementSet, query: &str, named: &[
     fields.filter(|(_, p)| is_read(p.name) && set.column(p.name).is_none()).map(|(id, _)| id).collect()
 }
 
-/// Named groups within named groups are followed this deep.
+/// Maximum nesting of named groups that is followed.
 const MAX_NESTING: usize = 20;
 
 fn words_of(query: &str, named: &[Named], out: &mut Vec<String>, depth: usize) {
@@ -291,7 +291,7 @@ fn words_of(query: &str, named: &[Named], out: &mut Vec<String>, depth: usize) {
     }
 }
 
-/// The columns that a query compares, and the groups it names.
+/// Appends the columns that a query compares to `out`, and the groups that it names to `groups`.
 fn columns(query: &Query, out: &mut Vec<String>, groups: &mut Vec<String>) {
     match query {
         Query::All => {}
@@ -304,7 +304,7 @@ fn columns(query: &Query, out: &mut Vec<String>, groups: &mut Vec<String>) {
     }
 }
 
-/// Everything needed to evaluate a query on the pool.
+/// Data needed to evaluate a query on the pool.
 pub struct QueryContext {
     set: Arc<ElementSet>,
     individuals: Option<Arc<Individuals>>,
@@ -316,7 +316,7 @@ pub struct QueryContext {
 }
 
 impl QueryContext {
-    /// The context of a set, with the sampled values of its fields.
+    /// Creates the context of a set, with the sampled values of its fields.
     pub fn new(schema: &SimSchema, features: &KindFeatures, set: Arc<ElementSet>, values: &Values) -> Self {
         let over = set.name;
         let fields = probes_where(schema, |s| matches!(s, Shape::Field { over: o, .. } if *o == over));
@@ -337,7 +337,7 @@ impl QueryContext {
         }
     }
 
-    /// Calls `ask` with the known data of the query language.
+    /// Calls `ask` with the data that the query language uses.
     pub fn with<R>(&self, ask: impl FnOnce(&Known<'_>) -> R) -> R {
         let fields: Vec<Field<'_>> =
             self.fields.iter().map(|(name, unit, values)| Field { name, unit, values }).collect();

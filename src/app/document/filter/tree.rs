@@ -3,50 +3,49 @@
 use crate::{query, sim::ElementSet};
 use std::ops::Range;
 
-/// A column refines another when at least this share of the elements are in the majority coarse category of their fine
-/// category.
+/// Minimum share of elements in the majority coarse category of their fine category for which a column refines another.
 const PURITY: f64 = 0.85;
 
-/// A category within its parent.
+/// A category within a node of a coarser column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Depth; 0 is the coarsest.
     pub depth: usize,
-    /// Index into the labels of its column.
+    /// Index into the labels of the column.
     pub code: u16,
-    /// The parent node.
+    /// Index of the parent node; `None` for a root.
     pub parent: Option<u32>,
     /// Elements of the node, a range of [`Tree::order`].
     pub elements: Range<u32>,
     /// Children of the node, a range of the nodes.
     pub children: Range<u32>,
-    /// Leaves of the node, numbered over the whole tree.
+    /// Leaves of the node, numbered over the whole tree in order.
     pub leaves: Range<u32>,
 }
 
-/// The elements of a set by the categories of one column, or of several columns, each refining the last.
+/// Elements of a set by the categories of one column, or of several columns of which each refines the one before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
-    /// The columns, coarsest first.
+    /// Indices of the columns, coarsest first.
     pub columns: Vec<usize>,
-    /// Coarse nodes first; children of a node are contiguous.
+    /// Nodes, coarse ones first; children of a node are contiguous.
     pub nodes: Vec<Node>,
     pub order: Vec<u32>,
-    /// Nodes without a parent.
+    /// Number of nodes without a parent.
     pub n_roots: u32,
 }
 
-/// How much of a node is shown.
+/// Share of a node that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tick {
-    /// All of it.
+    /// All elements are shown.
     On,
-    /// Some of it.
+    /// Some elements are shown.
     Partly,
     Off,
 }
 
-/// The trees of a set: the longest chain of refinements from the first column, and every other column.
+/// Creates the trees of a set: one of the longest chain of refinements from the first column, and one of every other column.
 pub fn trees(set: &ElementSet) -> Vec<Tree> {
     let worth = |c: &usize| set.columns[*c].labels.len() > 1 && set.columns[*c].codes.len() == set.len as usize;
     let all: Vec<usize> = (0..set.columns.len()).filter(worth).collect();
@@ -80,7 +79,7 @@ fn refines(set: &ElementSet, coarse: usize, fine: usize) -> bool {
 }
 
 impl Tree {
-    /// The tree of these columns.
+    /// Creates the tree of these columns.
     pub fn new(set: &ElementSet, columns: Vec<usize>) -> Self {
         let code = |depth: usize, element: u32| set.columns[columns[depth]].codes[element as usize];
         let mut order: Vec<u32> = (0..set.len).collect();
@@ -133,19 +132,19 @@ impl Tree {
         self.nodes.iter().filter(|n| n.children.is_empty()).count()
     }
 
-    /// The elements of a node.
+    /// Elements of a node.
     pub fn elements(&self, node: u32) -> &[u32] {
         let range = &self.nodes[node as usize].elements;
         &self.order[range.start as usize..range.end as usize]
     }
 
-    /// The name of a node.
+    /// Name of a node.
     pub fn label<'a>(&self, set: &'a ElementSet, node: u32) -> &'a str {
         let node = &self.nodes[node as usize];
         set.columns[self.columns[node.depth]].labels.get(usize::from(node.code)).map_or("", String::as_str)
     }
 
-    /// How much of a node is shown with these leaves hidden.
+    /// Returns the share of a node that is shown if the leaves with a flag in `hidden` are hidden.
     pub fn tick(&self, node: u32, hidden: &[bool]) -> Tick {
         let leaves = &self.nodes[node as usize].leaves;
         let of = hidden.get(leaves.start as usize..leaves.end as usize).unwrap_or(&[]);
@@ -156,7 +155,7 @@ impl Tree {
         }
     }
 
-    /// Clears the flags of elements in hidden leaves.
+    /// Clears the flags in `shown` of elements in hidden leaves.
     pub fn hide(&self, hidden: &[bool], shown: &mut [bool]) {
         let leaves = self.nodes.iter().filter(|n| n.children.is_empty());
         for (leaf, _) in leaves.zip(hidden).filter(|(_, hidden)| **hidden) {
@@ -166,7 +165,7 @@ impl Tree {
         }
     }
 
-    /// The shown elements as a query; `None` when all are shown.
+    /// Returns the shown elements as a query; `None` if all are shown.
     pub fn query(&self, set: &ElementSet, hidden: &[bool]) -> Option<String> {
         if !hidden.contains(&true) {
             return None;

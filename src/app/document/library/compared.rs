@@ -1,8 +1,8 @@
-//! The runs that are compared: marked in the table of runs, each with a colour of its own while it is marked.
+//! Runs that are compared. They are marked in the table of runs; each has its own colour while it is marked.
 
 use std::path::{Path, PathBuf};
 
-/// Runs compared at most.
+/// Maximum number of compared runs.
 pub const MAX_COMPARED: usize = 8;
 
 /// The marked runs in the order of marking, with the numbers of their categorical colours.
@@ -10,23 +10,23 @@ pub const MAX_COMPARED: usize = 8;
 pub struct Compared(Vec<(PathBuf, usize)>);
 
 impl Compared {
-    /// Folders and numbers of colours.
+    /// Iterates over folders and numbers of colours.
     pub fn iter(&self) -> impl Iterator<Item = (&Path, usize)> {
         self.0.iter().map(|(folder, color)| (folder.as_path(), *color))
     }
 
-    /// The number of a run's colour; `None` when it is not marked.
+    /// Number of a run's colour; `None` if the run is not marked.
     pub fn color(&self, folder: &Path) -> Option<usize> {
         self.iter().find(|(marked, _)| *marked == folder).map(|(_, color)| color)
     }
 
-    /// Marks one run only.
+    /// Marks only this run.
     pub fn only(&mut self, folder: &Path) {
         self.0.clear();
         self.add(folder);
     }
 
-    /// Marks a run, with the first colour that no other one has. Returns `false` when too many are marked.
+    /// Marks a run, with the first colour that no marked run has. Returns `false` if too many runs are marked.
     pub fn add(&mut self, folder: &Path) -> bool {
         if self.color(folder).is_some() {
             return true;
@@ -36,7 +36,7 @@ impl Compared {
         free.is_some()
     }
 
-    /// Marks a run or removes its mark. Returns `false` when too many are marked.
+    /// Toggles the mark of a run. Returns `false` if too many runs are marked.
     pub fn toggle(&mut self, folder: &Path) -> bool {
         if self.color(folder).is_none() {
             return self.add(folder);

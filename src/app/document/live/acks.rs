@@ -3,40 +3,41 @@
 use crate::params::{Change, ParamId, Value};
 use std::collections::{HashMap, VecDeque};
 
-/// Rejections kept; older ones are dropped.
+/// Maximum number of rejections kept; older ones are dropped.
 const MAX_REJECTIONS: usize = 64;
 
-/// An edit the engine rejected. The engine's value stays the one that counts.
+/// An edit that the engine rejected. The engine keeps its value.
 #[derive(Clone, Debug)]
 pub struct Rejection {
     pub change: Change,
-    /// The reason, a sentence.
+    /// Reason of the rejection, a sentence.
     pub why: String,
-    /// Whether it may be sent again, because another edit was applied since.
+    /// Whether the edit may be sent again, because another edit was applied since.
     may_retry: bool,
 }
 
 /// Edits of one running simulation.
 #[derive(Default)]
 pub struct EditAcks {
-    /// In the order of sending, which is the order of the answers.
+    /// Unanswered edits in the order of sending, which is the order of the answers.
     pending: VecDeque<Change>,
     applied: HashMap<ParamId, u64>,
     rejections: Vec<Rejection>,
 }
 
 impl EditAcks {
-    /// Acknowledges the changes of a recorded run, each with the step before which it was applied.
+    /// Creates acknowledgements of the changes of a recorded run, each given with the step before which it was applied.
     pub fn of_recorded<'a>(changes: impl Iterator<Item = (u64, &'a Change)>) -> Self {
         Self { applied: changes.map(|(step, change)| (change.id, step)).collect(), ..Self::default() }
     }
 
-    /// An edit was sent to the engine.
+    /// Adds an edit that was sent to the engine.
     pub fn sent(&mut self, change: Change) {
         self.pending.push_back(change);
     }
 
-    /// The engine applied it before this step. Edits of lists and texts may make rejected ones valid.
+    /// Notes that the engine has applied an edit before this step. Edits of lists, texts and switches may make rejected edits
+    /// valid.
     pub fn applied(&mut self, change: &Change, step: u64) {
         self.answered(change);
         self.applied.insert(change.id, step);
@@ -46,12 +47,12 @@ impl EditAcks {
         }
     }
 
-    /// The engine needs a rebuild to apply it.
+    /// Notes that the engine needs a rebuild to apply an edit.
     pub fn needs_rebuild(&mut self, change: &Change) {
         self.answered(change);
     }
 
-    /// The engine rejected it. Returns `false` when this rejection is known.
+    /// Adds a rejection by the engine. Returns `false` if the last rejection of this parameter has the same reason.
     pub fn rejected(&mut self, change: Change, why: String) -> bool {
         self.answered(&change);
         let is_known = self.rejections.iter().any(|r| r.change.id == change.id && r.why == why);
@@ -68,12 +69,12 @@ impl EditAcks {
         }
     }
 
-    /// Nothing is answered any more: the simulation failed.
+    /// Drops the unanswered edits, because the simulation failed and will not answer them.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }
 
-    /// Drops the rejections of groups that are as the document has them: the edit was taken back or is applied.
+    /// Keeps only the rejections of groups that differ between document and engine; in others, the edit was undone or is applied.
     pub fn keep_rejections(&mut self, is_different: impl Fn(u8) -> bool) {
         self.rejections.retain(|r| is_different(r.change.id.group));
     }
@@ -83,7 +84,7 @@ impl EditAcks {
         self.rejections.iter().any(|r| !r.may_retry && r.change == *change)
     }
 
-    /// Why the value of a parameter is not applied, if it is not: its own rejection or that of its list.
+    /// Returns the rejection of a parameter, of its list, or for a list of one of its items; `None` if there is none.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
         let same = |r: &&Rejection| r.change.id == id;
         let of_list = |r: &&Rejection| r.change.id.group == id.group && r.change.id.field == ParamId::WHOLE;
@@ -96,17 +97,17 @@ impl EditAcks {
         &self.rejections
     }
 
-    /// The unanswered edits, in order.
+    /// Iterates over the unanswered edits in order.
     pub fn pending(&self) -> impl Iterator<Item = &Change> {
         self.pending.iter()
     }
 
-    /// Whether an edit of it is not applied yet.
+    /// Whether an edit of the parameter is not answered yet.
     pub fn is_pending(&self, id: ParamId) -> bool {
         self.pending.iter().any(|change| change.id == id)
     }
 
-    /// The step before which its last edit was applied.
+    /// Step before which the last edit of the parameter was applied; `None` if none was.
     pub fn applied_at(&self, id: ParamId) -> Option<u64> {
         self.applied.get(&id).copied()
     }

@@ -11,9 +11,9 @@ use crate::{
 use std::path::Path;
 
 impl Live {
-    /// Sends the changes since the last call to the engine; the last value per frame counts. Undo, redo and reloading a
-    /// file reach the simulation the same way. Rejected edits are not sent again until something else has changed.
-    /// While a path is being typed, its file is not read.
+    /// Sends the changes since the last call to the engine; a frame sends only the last value of a parameter. Undo, redo and
+    /// reloading a file reach the simulation in this way too. Rejected edits are not sent again until something else has changed.
+    /// The file of a path is not read while the path is being typed.
     pub fn reconcile(&mut self, project: &Project, folder: &Path, is_typing: bool) {
         let model = &project.model;
         let is_lost = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
@@ -60,7 +60,7 @@ impl Live {
         }
     }
 
-    /// Parameters that the engine has confirmed. Drawn stimuli and recordings use these.
+    /// Model with the parameters that the engine has confirmed; `None` without a simulation. Drawn stimuli and recordings use it.
     pub fn accepted_model(&self) -> Option<&Model> {
         self.accepted.as_ref().map(|project| &project.model)
     }
@@ -70,10 +70,11 @@ impl Live {
         self.acks.pending().next().is_some()
     }
 
-    /// Why the document's value of a parameter is not that of the engine, if the engine rejected it.
+    /// Returns the rejection because of which the document's value of a parameter differs from the engine's; `None` if there is
+    /// none.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
         let rejection = self.acks.rejection(id)?;
-        // Only the changed items of a rejected list are not applied.
+        // Unchanged items of a rejected list have the values of the engine, so they are not rejected.
         if let (Value::Rows(rows), true) = (&rejection.change.value, id.field != ParamId::WHOLE) {
             let value = rows.get(usize::from(id.item)).and_then(|row| row.get(usize::from(id.field)));
             let accepted = self.accepted_model().map(Model::params);
@@ -85,8 +86,8 @@ impl Live {
         Some(rejection)
     }
 
-    /// A document's parameters with the engine's values in place of those that it rejected, and the paths of these;
-    /// `None` without any. A rejected list is the engine's list.
+    /// Returns a document's parameters with the engine's values in place of those that it rejected, and the paths of these
+    /// parameters; `None` if there are none. A rejected list is replaced as a whole.
     pub fn without_rejected(&self, model: &Model) -> Option<(Model, Vec<String>)> {
         let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?.params();
         let params = model.params();
@@ -117,12 +118,12 @@ impl Live {
         self.rebuild_only.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
     }
 
-    /// The parameters whose edits wait for a rebuild.
+    /// Lists the parameters whose edits wait for a rebuild.
     pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
         self.changes(model).into_iter().map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
     }
 
-    /// Start parameters that have changed since step 0: they take effect at a rewind.
+    /// Lists the changed parameters that take effect at a rewind.
     pub fn waiting_for_rewind(&self, model: &Model) -> Vec<ParamId> {
         use crate::params::Apply;
         let began = self.run_log.as_ref().filter(|since| since.project.model.name() == model.name());
@@ -131,7 +132,7 @@ impl Live {
         changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
     }
 
-    /// Other fields of the document that wait for a rebuild, by name.
+    /// Lists other fields of the document that wait for a rebuild, by name.
     pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
         let Some(sent) = &self.sent else { return vec![] };
         let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
@@ -146,7 +147,8 @@ impl Live {
     }
 }
 
-/// The changes from `old` to `new`; a list whole when an item sets another parameter: the value of one does not fit the other.
+/// Lists the changes from `old` to `new`. If the parameter that an item sets has changed, the whole list is one change, because
+/// the value for one parameter does not fit the other.
 fn whole_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let mut changes = new.changes_since(old);
     let is_parameter = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Parameter);
@@ -158,9 +160,9 @@ fn whole_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     changes
 }
 
-/// The changes from `old` to `new` in an order whose every intermediate state is valid when both ends are: a list grows
-/// before it is referenced, and shrinks after; an item is enabled last and disabled first. Renaming a selection together
-/// with its references first adds the new name, and removes the old one last.
+/// Orders the changes from `old` to `new` so that every intermediate state is valid if both ends are: a list grows before it is
+/// referenced, and shrinks after; an item is enabled last and disabled first. If a selection is renamed together with its
+/// references, the new name is added first and the old one removed last.
 fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let changes = whole_changes(new, old);
     let renames = interventions::list(new, Role::Selections).and_then(|group| renames(&changes, new, old, group));
@@ -168,7 +170,7 @@ fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
     let rest = changes.into_iter().filter(|c| Some(c.id.group) != selections);
     let (mut removals, mut others): (Vec<Change>, Vec<Change>) = rest.partition(shrinks);
-    // An item is complete before it is enabled: one whose target is chosen would be rejected otherwise.
+    // An item is complete before it is enabled, because an enabled item without a target would be rejected.
     let is_switch = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Enabled);
     others.sort_by_key(|c| match (is_switch(c), c.value == Value::Bool(true)) {
         (true, false) => 0,
@@ -180,7 +182,7 @@ fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     first.into_iter().chain(others).chain(removals).chain(last).collect()
 }
 
-/// When selections lose names while other lists change too: the list with both the new and the lost selections (unless
+/// If selections lose names while other lists change too, returns the list with both the new and the lost selections (`None` if
 /// that is the old list), and the new list.
 fn renames(changes: &[Change], new: &dyn Params, old: &dyn Params, group: usize) -> Option<(Option<Change>, Change)> {
     let is_own = |c: &&Change| usize::from(c.id.group) == group;

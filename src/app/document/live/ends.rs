@@ -1,12 +1,12 @@
-//! Where a simulation began, and where it stops.
+//! Start and end of a simulation: the checkpoint at which it began, the target of a run, and the reason of a stop.
 
 use crate::{app::document::command::UiCommand, project::CheckpointInfo};
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-/// The checkpoint that the simulation began at: the folder of its run, and the file.
+/// Checkpoint at which the simulation began: the folder of its run, and the description of the file.
 pub type Origin = (PathBuf, CheckpointInfo);
 
-/// A run to a given step.
+/// Target of a run to a given step.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub from: u64,
@@ -14,10 +14,10 @@ pub struct Target {
     pub since: Instant,
 }
 
-/// Why the simulation stopped by itself.
+/// Reason why the simulation stopped by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopReason {
-    /// What failed, and where.
+    /// Message that names what failed, and where.
     pub why: Arc<str>,
     /// Label and command of the recovery button.
     pub remedy: (&'static str, UiCommand),

@@ -20,7 +20,7 @@ use std::{
 };
 
 impl Live {
-    /// Handles all events since the last call.
+    /// Handles all events since the last call and returns those for the rest of the window.
     pub fn poll(&mut self) -> Vec<LiveEvent> {
         let mut events = Vec::new();
         self.poll_loader(&mut events);
@@ -30,7 +30,7 @@ impl Live {
         let frames = self.engine.as_ref().map(Engine::take_frames);
         let is_live = self.playback.is_none();
         for frame in frames.into_iter().flatten().filter(|_| is_live) {
-            // A schema is sent before the first frame that follows it, and after the last one that does not.
+            // The engine sends a schema before the first frame that follows it, and after the last frame of the former schema.
             if frame.generation > self.schema.generation && self.next_schemas.is_empty() {
                 self.poll_engine(&mut events);
             }
@@ -69,7 +69,7 @@ impl Live {
 
     /// Returns a shown frame to the engine.
     pub fn give_back(&self, mut frame: Frame) {
-        // Freeing thousands of births and deaths takes longer than drawing a frame.
+        // Births and deaths are freed on the pool, because freeing thousands of them takes longer than drawing a frame.
         let has_lives = |reading: &Reading| matches!(reading, Reading::Lineage(events) if !events.is_empty());
         let lives: Vec<_> = frame.readings.extract_if(.., |(_, reading)| has_lives(reading)).collect();
         if !lives.is_empty() {
@@ -144,7 +144,7 @@ impl Live {
 
     fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
         let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
-        // Answers to edits of the simulation that was replaced.
+        // Answers to edits of a simulation that was replaced are ignored.
         let is_answer =
             matches!(event, Event::Applied(..) | Event::Scheduled(_) | Event::NeedsRebuild(_) | Event::Rejected { .. });
         if is_answer && self.n_loads_pending > 0 {
@@ -169,7 +169,7 @@ impl Live {
             }
             Event::Running(running, clock) => {
                 self.running = running;
-                // A simulation that is paused during the playback of a run has another time.
+                // A simulation that is paused during the playback of a run has another time than the playback.
                 if self.playback.is_none() {
                     self.clock = clock;
                 }
@@ -293,7 +293,7 @@ impl Live {
         }
     }
 
-    /// The message of a rejected edit: `Could not apply interventions.0.target: …`.
+    /// Formats the message of a rejected edit: `Could not apply interventions.0.target: …`.
     fn rejection_text(&self, id: ParamId, error: &SimError) -> String {
         match self.accepted_model().map(Model::params) {
             Some(params) if id.field == ParamId::WHOLE => {

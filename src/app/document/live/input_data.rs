@@ -1,4 +1,4 @@
-//! Input data that are read while the simulation runs: the loader prepares them, the engine replaces them between two steps.
+//! Input data that are read while the simulation runs. The loader prepares them, and the engine replaces them between two steps.
 
 use super::{Live, LiveEvent};
 use crate::{
@@ -10,23 +10,24 @@ use crate::{
 };
 use std::{path::Path, time::Duration};
 
-/// A file that is being read. The old data stay in use until it is complete.
+/// A file that is being read. The old data stay in use until the new data are complete.
 pub(super) struct DataLoading {
     loader: Loader<InputData>,
     change: Change,
     /// Path of the parameter.
     parameter: String,
-    /// Read, and not sent yet.
+    /// Data that are read but not sent yet.
     ready: Option<InputData>,
 }
 
 impl Live {
-    /// Whether an edit of this parameter is applied with the data that it names.
+    /// Whether an edit of this parameter is applied with the data that its value names.
     pub(super) fn is_data(params: &dyn Params, id: ParamId) -> bool {
         params.spec(id).is_some_and(|spec| spec.apply == Apply::Data)
     }
 
-    /// Starts to read the file of an edit. A newer edit of the same parameter replaces it; that of another one waits.
+    /// Starts to read the file of an edit. A newer edit of the same parameter cancels the reading; an edit of another parameter
+    /// waits.
     pub(super) fn load_data(&mut self, project: &Project, folder: &Path, change: Change) {
         match self.data_loading.take() {
             Some(other) if other.change.id != change.id => return self.data_loading = Some(other),
@@ -53,7 +54,7 @@ impl Live {
         }
     }
 
-    /// Sends data that are read to the engine, or reports why they could not be read.
+    /// Sends data that have been read to the engine, or reports why they could not be read.
     pub(super) fn poll_data(&mut self, events: &mut Vec<LiveEvent>) {
         let Some(mut loading) = self.data_loading.take() else { return };
         match loading.ready.take().map(Ok).or_else(|| loading.loader.poll()) {
@@ -77,14 +78,14 @@ impl Live {
         }
     }
 
-    /// Text, fraction and elapsed time of data that are being read.
+    /// Text, completed fraction and elapsed time of data that are being read; `None` if none are.
     pub fn data_progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.data_loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();
         Some((format!("Loading {}: {stage}", loading.parameter), fraction, loading.loader.since.elapsed()))
     }
 
-    /// Cancels the reading of data at its next progress report.
+    /// Cancels the reading of data, which stops at its next progress report.
     pub(super) fn cancel_data(&self) {
         if let Some(loading) = &self.data_loading {
             loading.loader.progress.cancel();

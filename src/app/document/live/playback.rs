@@ -10,12 +10,12 @@ use crate::{
 };
 
 impl Live {
-    /// The builder of simulations.
+    /// Function that builds simulations.
     pub fn builder(&self) -> Builder {
         self.builder.clone()
     }
 
-    /// Shows a finished run instead of a simulation.
+    /// Shows a finished run instead of a simulation. Fails if its streams cannot be read.
     pub fn show(&mut self, opened: OpenedRun) -> Result<(), String> {
         let wake = self.wake.clone();
         let playback = Playback::read(&opened, move || wake.request_repaint())?;
@@ -27,14 +27,14 @@ impl Live {
         Ok(())
     }
 
-    /// Starts to read the run again for panels that were opened late ([`Playback::read_again`]).
+    /// Starts to read the run again for panels that were opened late. Returns the panels as [`Playback::read_again`] does.
     pub fn read_again(&mut self, waiting: &mut Vec<String>) -> Vec<String> {
         let wake = self.wake.clone();
         let playback = self.playback.as_mut();
         playback.map_or_else(Vec::new, |p| p.read_again(waiting, move || wake.request_repaint()))
     }
 
-    /// Frames for panels that were opened late.
+    /// Takes the frames for panels that were opened late, and the names of these panels.
     pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
         self.playback.as_mut().map(Playback::take_again).unwrap_or_default()
     }

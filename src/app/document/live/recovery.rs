@@ -16,13 +16,13 @@ use std::{
     time::Duration,
 };
 
-/// Delay of the repaint for new data. With a delay of zero egui draws a second frame to settle layouts.
+/// Delay of the repaint for new data, because egui draws a second frame after a delay of zero.
 const PROMPT: Duration = Duration::from_micros(1);
 
 /// Repaint interval while the display is paused.
 const PAUSED_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts the engine thread with this nice value.
+/// Starts the engine thread with this nice value. Fails if the thread cannot be started.
 pub(super) fn start_engine(nice: i32, wake: &egui::Context, quiet: &Arc<AtomicBool>) -> std::io::Result<Engine> {
     let (screen, is_quiet) = (wake.clone(), quiet.clone());
     Engine::spawn_with_priority(nice, move || {
@@ -32,7 +32,7 @@ pub(super) fn start_engine(nice: i32, wake: &egui::Context, quiet: &Arc<AtomicBo
 }
 
 impl Live {
-    /// Restarts the engine when its thread has ended by a panic.
+    /// Restarts the engine if its thread has ended by a panic.
     pub(super) fn revive(&mut self) {
         if let (Some(nice), true) = (self.nice, self.engine.as_ref().is_some_and(Engine::is_gone)) {
             match start_engine(nice, &self.wake, &self.quiet) {
@@ -42,8 +42,8 @@ impl Live {
         }
     }
 
-    /// Builds on the CPU after a device failure: from the last checkpoint if any, else `project` from step 0. The device
-    /// setting of the document is kept.
+    /// Builds on the CPU after a device failure: the state of the last checkpoint if there is one, otherwise `project` at step 0.
+    /// The device setting of the document is kept.
     pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
         let play = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.play);
         let checkpoint = self.checkpoints.recovery_point().cloned().zip(self.run_log.clone());

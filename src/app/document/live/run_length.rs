@@ -5,7 +5,12 @@ use crate::engine::Command;
 use std::time::Instant;
 
 impl Live {
-    /// Sets the number of steps after which a run pauses, also for the run in progress; `None`: it continues until paused.
+    /// Whether a simulation was sent to the engine, which has not answered with its schema.
+    pub const fn is_load_pending(&self) -> bool {
+        self.n_loads_pending > 0
+    }
+
+    /// Sets the number of steps after which a run pauses, also for the run in progress; `None`: runs continue until paused.
     pub fn limit_steps(&mut self, steps: Option<u64>) {
         if self.steps_per_run != steps {
             self.steps_per_run = steps;
@@ -15,7 +20,7 @@ impl Live {
         }
     }
 
-    /// Runs to the end of the duration, or until paused. A run beyond the duration ends at its next multiple.
+    /// Runs to the end of the duration, or until paused. A run beyond the duration ends at the next multiple of the duration.
     pub fn play(&mut self) {
         match self.loading.as_mut() {
             Some(loading) if self.sent.is_none() => loading.play = true,
@@ -33,7 +38,7 @@ impl Live {
         self.target = self.next_end(from).map(|to| Target { from, to, since: Instant::now() });
     }
 
-    /// The step at which *Run* pauses when it continues from a step; `None`: it continues until paused.
+    /// Returns the step at which *Run* pauses if it continues from `step`; `None`: it continues until paused.
     pub fn next_end(&self, step: u64) -> Option<u64> {
         self.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
     }

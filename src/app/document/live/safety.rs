@@ -1,4 +1,4 @@
-//! The safety recording of the simulation, and what would be lost with a simulation that is not recorded.
+//! The safety recording of the simulation, and the data that would be lost with an unrecorded simulation.
 
 use super::Live;
 use crate::{
@@ -16,19 +16,19 @@ use std::{
     time::Duration,
 };
 
-/// A run that can be computed again within this time is neither written nor asked about.
+/// Computing time below which a run is neither written nor asked about, because it can be computed again.
 pub const RECOMPUTABLE: Duration = Duration::from_secs(30);
-/// Least computing time between two saved states.
+/// Minimum computing time between two saved states.
 const STATE_EVERY: Duration = Duration::from_secs(30);
-/// Safety recordings of this process.
+/// Number of safety recordings that this process has started.
 static N_STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// Steps that no run on disk holds.
+/// Steps that no run on disk contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unrecorded {
     /// Number of steps.
     pub steps: u64,
-    /// The computing time that they took.
+    /// Computing time of the steps.
     pub computed: Duration,
 }
 
@@ -45,16 +45,16 @@ pub struct SafetyFolder {
 pub struct Safety {
     /// Folder of the recordings; `None`: nothing is recorded.
     pub folder: Option<PathBuf>,
-    /// Largest size of one, bytes; 0: nothing is kept.
+    /// Maximum size of a recording, bytes; 0: nothing is recorded.
     pub limit_bytes: u64,
-    /// Computing time up to which a run is not asked about: [`RECOMPUTABLE`], except in tests.
+    /// Computing time below which the user is not asked about a run: [`RECOMPUTABLE`], except in tests.
     pub recomputable: Duration,
     devices: Option<Arc<Devices>>,
     /// The safety recording of the simulation.
     current: Option<SafetyFolder>,
-    /// Computing time and step up to which a run on disk holds the data.
+    /// Computing time and step up to which a run on disk contains the data.
     recorded: (Duration, u64),
-    /// Rewinds that the engine has not answered.
+    /// Number of rewinds that the engine has not answered.
     pub(super) n_rewinds_pending: u32,
 }
 
@@ -73,14 +73,14 @@ impl Default for Safety {
 }
 
 impl Safety {
-    /// Safety recordings below a folder.
+    /// Creates the state for safety recordings in subfolders of `folder`; `None`: nothing is recorded.
     pub fn new(folder: Option<PathBuf>, devices: Arc<Devices>) -> Self {
         Self { folder, devices: Some(devices), ..Self::default() }
     }
 }
 
 impl Live {
-    /// Starts the safety recording of a simulation of this project, at its present step.
+    /// Starts the safety recording of a simulation of this project at its present step.
     pub(super) fn start_safety_recording(&mut self, project: &Project) {
         self.safety.current = None;
         let (Some(parent), true) = (&self.safety.folder, self.safety.limit_bytes > 0) else { return };
@@ -119,12 +119,12 @@ impl Live {
         }
     }
 
-    /// The safety recording of the simulation.
+    /// Safety recording of the simulation; `None` if nothing is recorded.
     pub fn safety_recording(&self) -> Option<&SafetyFolder> {
         self.safety.current.as_ref()
     }
 
-    /// A simulation was loaded, or rewound.
+    /// Marks all steps after `step` as unrecorded, after a simulation was loaded.
     pub(super) fn restart_recorded(&mut self, step: u64) {
         // A simulation that continues another after a failure continues its computing time.
         if self.computed().is_zero() {
@@ -132,7 +132,7 @@ impl Live {
         }
     }
 
-    /// A run on disk holds everything up to this step.
+    /// Notes that a run on disk contains everything up to this step.
     pub(super) fn recorded_up_to(&mut self, computed: Duration, step: u64) {
         self.safety.recorded = (computed, step);
     }
@@ -142,7 +142,7 @@ impl Live {
         self.counters().map_or(Duration::ZERO, |c| Duration::from_nanos(EngineCounters::read(&c.computed_nanos)))
     }
 
-    /// Data that would be lost with the simulation, if computing them again takes long.
+    /// Returns the data that would be lost with the simulation; `None` if there are none or they can be computed again quickly.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
         let is_shown = self.sent.is_some() && self.playback.is_none() && self.n_loads_pending == 0;
         if !is_shown || self.recording.is_some() || self.safety.n_rewinds_pending > 0 {

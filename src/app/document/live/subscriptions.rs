@@ -1,11 +1,11 @@
-//! Requests of the window to the engine: speed limit, taps, profiling. Sent when they change, and again if the queue
-//! was full.
+//! Requests of the window to the engine: speed limit, taps, profiling. They are sent when they change, and again if the queue was
+//! full.
 
 use super::Live;
 use crate::{engine::Command, sim::Tap};
 
 impl Live {
-    /// Sets the speed limit when it has changed.
+    /// Sets the speed limit if it has changed; `None`: unlimited.
     pub fn limit_speed(&mut self, speed: Option<f64>) {
         if self.speed_sent != speed && self.send(Command::Speed(speed)) {
             self.speed_sent = speed;
@@ -13,7 +13,7 @@ impl Live {
         }
     }
 
-    /// Subscribes to the taps of the visible views when they have changed.
+    /// Subscribes to the taps of the visible views if they have changed. Starts a loaded simulation that waits for the views.
     pub fn subscribe(&mut self, taps: Vec<Tap>) {
         if self.sent.is_some() && self.subscribed != taps && self.send(Command::Subscribe(taps.clone())) {
             self.subscribed = taps;
@@ -23,12 +23,12 @@ impl Live {
         }
     }
 
-    /// The taps that the engine samples for the window.
+    /// Taps that the engine samples for the window.
     pub fn subscriptions(&self) -> &[Tap] {
         &self.subscribed
     }
 
-    /// Asks for the individuals in sets of slots, or no longer, when that has changed.
+    /// Requests the individuals in sets of slots, or cancels the request, if `wanted` has changed.
     pub fn follow_individuals(&mut self, wanted: bool) {
         let wanted = wanted && self.playback.is_none();
         if self.sent.is_some() && self.follows_individuals != wanted && self.send(Command::Individuals(wanted)) {
@@ -39,12 +39,12 @@ impl Live {
         }
     }
 
-    /// Subscribes again with the next call of [`Live::subscribe`], which samples a paused simulation.
+    /// Makes the next call of [`Live::subscribe`] subscribe again, which samples a paused simulation.
     pub fn sample_again(&mut self) {
         self.subscribed.clear();
     }
 
-    /// Turns profiling on (one measured batch out of `every`) or off, when it has changed.
+    /// Turns profiling on (one measured batch out of `every`; 0: the engine chooses) or off, if it has changed.
     pub fn profile(&mut self, every: Option<u32>) {
         if self.sent.is_some() && self.profiled != every && self.send(Command::Profile(every)) {
             self.profiled = every;

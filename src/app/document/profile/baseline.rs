@@ -1,4 +1,4 @@
-//! Baseline of the kernel table: recent sums, or those of a recorded run.
+//! Baseline of the kernel table: recent sums, or the sums of a recorded run.
 
 use crate::{
     data::{input_file, io_reason},
@@ -16,18 +16,18 @@ use std::{
 pub struct Baseline {
     /// Source: `now at 1.2 s`, `0007-sugar`.
     pub name: String,
-    /// Kernel, launches, nanoseconds.
+    /// Rows of kernel, number of launches, and total time in nanoseconds.
     rows: Vec<(String, u64, u64)>,
 }
 
 impl Baseline {
-    /// Baseline from current measurements.
+    /// Creates a baseline from current measurements.
     pub fn of(name: String, rows: &[Timing]) -> Self {
         let rows = rows.iter().map(|t| (t.name.to_owned(), u64::from(t.launches), t.nanos)).collect();
         Self { name, rows }
     }
 
-    /// Baseline from the kernel times of a run folder.
+    /// Reads the kernel times of a run folder. Fails if the file is unreadable or contains no times.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(TIMINGS);
         let file = input_file::open(&path).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
@@ -35,7 +35,7 @@ impl Baseline {
         let mut baseline = Self { name, rows: vec![] };
         for line in BufReader::new(file).lines().skip(1) {
             let line = line.map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
-            // A line cut off by a crash is skipped.
+            // A crash may have cut off the last line; it is skipped.
             if let Some((kernel, launches, nanos)) = row(&line) {
                 baseline.add(kernel, launches, nanos);
             }
@@ -50,19 +50,19 @@ impl Baseline {
         }
     }
 
-    /// Mean duration of a launch, nanoseconds.
+    /// Mean duration of a launch, nanoseconds; `None` if the kernel is not in the baseline.
     pub fn mean_of(&self, kernel: &str) -> Option<f64> {
         let (_, launches, nanos) = self.rows.iter().find(|r| r.0 == kernel)?;
         (*launches > 0).then(|| *nanos as f64 / *launches as f64)
     }
 
-    /// Relative change of the mean launch: 0.1 is 10 % longer.
+    /// Relative change of the mean launch time: 0.1 is 10 % longer. `None` if the kernel is not in the baseline.
     pub fn change(&self, timing: &Timing) -> Option<f64> {
         let before = self.mean_of(timing.name).filter(|mean| *mean > 0.0)?;
         Some(timing.mean_nanos() / before - 1.0)
     }
 
-    /// Reads on its own thread.
+    /// Reads a baseline on a new thread; `None` if no thread could be started.
     pub fn fetch(folder: PathBuf, wake: egui::Context) -> Option<Receiver<Result<Self, String>>> {
         let (sender, receiver) = bounded(1);
         let job = move || {
@@ -73,7 +73,7 @@ impl Baseline {
     }
 }
 
-/// Parses a line `step,kernel,launches,nanos,max_nanos,bytes,items`.
+/// Parses a line `step,kernel,launches,nanos,max_nanos,bytes,items`; `None` if it is malformed or incomplete.
 fn row(line: &str) -> Option<(&str, u64, u64)> {
     let mut fields = line.split(',');
     let kernel = fields.nth(1)?;

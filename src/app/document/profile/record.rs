@@ -15,21 +15,21 @@ const KEPT: usize = 8192;
 const MEASURED: usize = 256;
 const IN_DETAIL: usize = 64;
 
-/// Recent batches, and the current choice among them.
+/// Recent batches, and the range, batch and kernel chosen among them.
 pub struct Profile {
     batches: VecDeque<Batch>,
-    /// First and last batch number of the chosen range.
+    /// First and last batch number of the chosen range; `None`: all batches.
     pub range: Option<(u64, u64)>,
-    /// The batch shown in the timeline; none: the newest measured one.
+    /// Number of the batch shown in the timeline; `None`: the newest measured one.
     pub batch: Option<u64>,
-    /// The clicked kernel.
+    /// Kernel that was clicked.
     pub kernel: Option<&'static str>,
-    /// The panel under the pointer, and the kernel under it.
+    /// Panel under the pointer, and kernel under the pointer.
     hovered: Option<(&'static str, &'static str)>,
     pub baseline: Option<Baseline>,
-    /// One batch in this many is measured; 0: the engine chooses.
+    /// Number of batches per measured batch; 0: the engine chooses.
     pub every: u32,
-    /// New batches are not added.
+    /// Whether new batches are ignored.
     pub held: bool,
     /// Device and project.
     pub machine: Machine,
@@ -65,17 +65,17 @@ impl Default for Profile {
     }
 }
 
-/// Cost of measuring, from comparing the steps of measured batches with those of their neighbours.
+/// Cost of measuring, estimated by comparing the steps of measured batches with those of the other batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overhead {
-    /// Relative cost of a measured batch: 0.05 makes it 5 % longer.
+    /// Relative cost of a measured batch: 0.05 means that it takes 5 % longer.
     pub measured: f64,
     /// Relative cost over all batches.
     pub overall: f64,
 }
 
 impl Profile {
-    /// New data. A new epoch clears everything but the baseline.
+    /// Takes the batches of a frame. A new epoch clears everything but the baseline.
     pub fn absorb(&mut self, frame: &Frame) {
         self.clock = frame.clock;
         if frame.epoch != self.epoch {
@@ -117,7 +117,7 @@ impl Profile {
             let number = batch.number;
             let Some(measured) = &mut batch.measured else { continue };
             n += 1;
-            // The batch on display is kept.
+            // The batch on display keeps its spans.
             if n > IN_DETAIL && wanted != Some(number) {
                 measured.spans = vec![];
             }
@@ -137,7 +137,7 @@ impl Profile {
         }
     }
 
-    /// The highlighted kernel: under the pointer, else the clicked one.
+    /// Kernel to highlight: the one under the pointer, otherwise the clicked one; `None` if there is neither.
     pub fn highlighted(&self) -> Option<&'static str> {
         self.hovered.map(|(_, name)| name).or(self.kernel)
     }
@@ -147,30 +147,30 @@ impl Profile {
         &self.batches
     }
 
-    /// The batches of the chosen range; without one, all.
+    /// Iterates over the batches of the chosen range; over all if no range is chosen.
     pub fn in_range(&self) -> impl DoubleEndedIterator<Item = &Batch> {
         let (from, to) = self.range.unwrap_or((0, u64::MAX));
         self.batches.iter().filter(move |b| (from..=to).contains(&b.number))
     }
 
-    /// The measured ones of these.
+    /// Iterates over the measured batches of the chosen range that still have sums.
     pub fn measured(&self) -> impl DoubleEndedIterator<Item = (&Batch, &Measured)> {
         let inside = |b: &'_ Batch| b.measured.as_ref().is_some_and(|m| !m.timings.is_empty());
         self.in_range().filter(move |b| inside(b)).filter_map(|b| Some((b, &**b.measured.as_ref()?)))
     }
 
-    /// Steps of the range that were measured, and all of its steps.
+    /// Number of steps of the range that were measured, and number of all its steps.
     pub fn steps(&self) -> (u64, u64) {
         let measured = self.measured().map(|(_, m)| u64::from(m.steps)).sum();
         (measured, self.in_range().map(|b| u64::from(b.steps)).sum())
     }
 
-    /// The batches with spans.
+    /// Iterates over the measured batches of the range that still have spans.
     pub fn in_detail(&self) -> impl DoubleEndedIterator<Item = (&Batch, &Measured)> {
         self.measured().filter(|(_, m)| !m.spans.is_empty())
     }
 
-    /// The batch shown in the timeline.
+    /// Batch shown in the timeline: the chosen one or the nearest with spans, otherwise the newest. `None` if none has spans.
     pub fn shown(&self) -> Option<(&Batch, &Measured)> {
         match self.batch {
             Some(wanted) => self.in_detail().min_by_key(|(b, _)| b.number.abs_diff(wanted)),
@@ -178,13 +178,13 @@ impl Profile {
         }
     }
 
-    /// Chooses a range of batches, or all.
+    /// Chooses a range of batches; `None`: all batches.
     pub fn choose(&mut self, range: Option<(u64, u64)>) {
         self.range = range;
         self.generation += 1;
     }
 
-    /// Sums over the range, largest first.
+    /// Returns the sums per kernel over the range, largest first.
     pub fn sums(&mut self) -> Rc<Vec<Timing>> {
         if self.sums.0 != self.generation {
             let mut rows: Vec<Timing> = vec![];
@@ -200,7 +200,7 @@ impl Profile {
         self.sums.1.clone()
     }
 
-    /// Cost of measuring; none with too few batches, or when step times vary too much, for example because other
+    /// Estimates the cost of measuring. `None` with too few batches, or if step times vary too much, for example because other
     /// processes use the machine.
     pub fn overhead(&self) -> Option<Overhead> {
         let of = |wanted: bool| {
@@ -217,12 +217,12 @@ impl Profile {
         is_known.then_some(Overhead { measured, overall: measured * share })
     }
 
-    /// The colour of a kernel, the same in all panels.
+    /// Colour of a kernel, equal in all panels.
     pub fn color(&self, name: &str, tokens: &Tokens) -> Color32 {
         self.names.iter().position(|n| *n == name).map_or(tokens.other, |at| colors::categorical(at, tokens))
     }
 
-    /// Simulated time of a step, formatted.
+    /// Formats the simulated time of a step.
     pub fn time_of(&self, step: u64) -> String {
         let clock = Clock { step, ..self.clock };
         match clock.base {
@@ -238,7 +238,8 @@ const ENOUGH: usize = 5;
 /// Maximum ratio of the quartiles for an estimate.
 const STEADY: f64 = 1.5;
 
-/// Lower and upper quartile. Disturbances only lengthen steps, so the lower ones are compared.
+/// Returns lower and upper quartile; `None` for fewer than [`ENOUGH`] values. Estimates compare lower quartiles, because
+/// disturbances only lengthen steps.
 fn quartiles(values: &mut [f64]) -> Option<(f64, f64)> {
     if values.len() < ENOUGH {
         return None;

@@ -1,4 +1,4 @@
-//! How long a sweep takes, by a run of the same length that was recorded before.
+//! Estimate of the duration of a sweep from a recorded run of the same length.
 
 use crate::{
     app::{document::library::Run, kit::text::rough_time},
@@ -7,7 +7,7 @@ use crate::{
     project::Status,
 };
 
-/// A run of the same length.
+/// Recorded run from which the duration is estimated.
 #[derive(Debug, PartialEq)]
 pub struct Estimate {
     run: String,
@@ -16,7 +16,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Estimate from the newest complete run with this number of steps and an equal build.
+    /// Finds the newest complete run with this number of steps and an equal build; `None` if there is none.
     pub fn of(runs: &[Run], model: &Model, steps: u64) -> Option<Self> {
         let is_like = |run: &&Run| {
             let is_whole = run.problem.is_none() && run.status == Status::Complete;
@@ -27,7 +27,7 @@ impl Estimate {
         Some(Self { run: run.name.clone(), wall_secs: run.wall_secs, device: run.device.clone() })
     }
 
-    /// `About 2 min and the start of each run: 0003-usual took 9.1 s on CPU`.
+    /// Formats the estimate: `About 2 min and the start of each run: 0003-usual took 9.1 s on CPU`.
     pub fn text(this: &Option<Self>, n_runs: usize) -> String {
         let Some(Self { run, wall_secs, device }) = this else {
             return "Duration unknown: no run of this length is recorded yet".into();
@@ -37,8 +37,7 @@ impl Estimate {
     }
 }
 
-/// Whether two simulations differ only in parameters that apply without building again: other projects keep their runs in
-/// the same folder.
+/// Whether two models differ only in parameters that apply without a rebuild. Runs of other projects may be in the same folder.
 fn are_built_alike(a: &Model, b: &Model) -> bool {
     let (params, is_same_kind) = (a.params(), a.name() == b.name());
     let needs_build = |id| params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild);

@@ -1,4 +1,4 @@
-//! Runs the combinations of a sweep one after another, each in a process of its own: the same headless run as on the command line.
+//! Runs the combinations of a sweep one after another, each in its own process, as headless runs of the command line.
 
 use super::values::SweptValues;
 use crate::{
@@ -16,22 +16,23 @@ use std::{
 /// Interval of polling a process.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Run of a sweep.
+/// Sweep that is to be run.
 pub struct Order {
     pub program: PathBuf,
-    /// The document at the start of the sweep.
+    /// Document at the start of the sweep.
     pub project: Project,
-    /// The folder that its relative paths start from.
+    /// Base folder of relative paths in the document.
     pub base: PathBuf,
-    /// The folder of its runs.
+    /// Folder of the project's runs.
     pub runs: PathBuf,
-    /// The parameters with their values, and the seeds.
+    /// Parameters with their values, and seeds.
     pub swept: SweptValues,
 }
 
-/// Runs all combinations. `ended` is called after each run.
+/// Runs all combinations; returns the number of complete runs, fewer than all if the sweep was cancelled. `ended` is called with
+/// the folder after each run. Fails at the first run that fails.
 pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
-    // Stored in the folder of the project, so that its relative paths hold; removed below.
+    // The file is stored in the folder of the project, because its paths are relative to that folder; it is removed below.
     let file = order.base.join(format!(".sweep-{}.ron", std::process::id()));
     project::save(&order.project, &file).map_err(|e| format!("{}: {e}", file.display()))?;
     let result = run_all(order, &file, progress, ended);
@@ -63,7 +64,7 @@ fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(PathB
     Ok(n)
 }
 
-/// One run; `false` when it was cancelled.
+/// Runs one combination; returns `false` if it was cancelled. The error is the last message of the process.
 fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress: &Progress) -> Result<bool, String> {
     let mut command = Command::new(&order.program);
     command.arg("run").arg("--out").arg(folder);
@@ -71,7 +72,7 @@ fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress:
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     accept_interrupts(&mut command);
     end_with_parent(&mut command);
-    // The child inherits the priority of this thread: the window goes first.
+    // The child inherits the low priority of this thread, so that the window stays responsive.
     lower_priority(10);
     let mut child = command.spawn().map_err(|e| e.to_string())?;
     let reader = std::thread::Builder::new().name("sweep messages".to_owned());
@@ -94,8 +95,8 @@ fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress:
     }
 }
 
-/// SIGINT ends a run even where this process ignores it, as one that a script starts in the background does: a run would
-/// inherit that.
+/// Restores the default action of SIGINT in the child. A process that a script starts in the background ignores SIGINT, and its
+/// children would inherit this.
 fn accept_interrupts(command: &mut Command) {
     #[cfg(unix)]
     // SAFETY: the closure only calls `signal`, which is safe between `fork` and `exec`.
@@ -110,11 +111,11 @@ fn accept_interrupts(command: &mut Command) {
     let _ = command;
 }
 
-/// A window that is killed cannot cancel its sweep: the system ends the run with it.
+/// Makes the system end the run if the window is killed, because then the window cannot cancel the sweep.
 fn end_with_parent(command: &mut Command) {
     #[cfg(target_os = "linux")]
-    // SAFETY: the closure only calls `prctl`, which is safe between `fork` and `exec`. The signal is sent when the thread that
-    // spawns the child ends: it waits for the child.
+    // SAFETY: the closure only calls `prctl`, which is safe between `fork` and `exec`. The signal is sent when the spawning
+    // thread ends; this thread waits for the child.
     unsafe {
         use std::os::unix::process::CommandExt as _;
         command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) {
@@ -126,7 +127,7 @@ fn end_with_parent(command: &mut Command) {
     let _ = command;
 }
 
-/// Ends a run at its next batch: its folder is closed and can be read.
+/// Ends a run at its next batch, so that its folder is closed and readable.
 fn interrupt(child: &mut Child) {
     #[cfg(unix)]
     // SAFETY: a system call with the id of a child that has not been waited for.
@@ -137,7 +138,7 @@ fn interrupt(child: &mut Child) {
     child.kill().ok();
 }
 
-/// The last line of a stream that is not empty.
+/// Returns the last line of a stream that is not empty; empty if there is none.
 fn last_line(stream: impl Read) -> String {
     let lines = BufReader::new(stream).split(b'\n').map_while(Result::ok);
     let texts = lines.map(|line| String::from_utf8_lossy(&line).trim().to_owned());

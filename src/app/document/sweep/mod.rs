@@ -1,5 +1,5 @@
-//! A sweep: the project is run and recorded once for every value of a parameter, or of two, and every seed, beside the
-//! window. The runs are marked for comparison as they end.
+//! A sweep: the project is run and recorded once for every value of one or two parameters and every seed, concurrently with the
+//! window. Each run is marked for comparison when it ends.
 
 pub mod estimate;
 pub mod job;
@@ -12,43 +12,43 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a closing window waits for the run in progress to close its folder.
+/// Maximum time that a closing window waits for the run in progress to close its folder.
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// A sweep in progress.
 pub struct Sweeping {
-    /// The run in progress, and the part of runs that ended.
+    /// Progress of the run in progress, and share of the runs that have ended.
     pub progress: Arc<Progress>,
     /// Number of runs.
     pub n: usize,
-    /// Those that ended.
+    /// Number of runs that have ended.
     pub n_ended: usize,
     since: Instant,
-    /// From the start to the end of the last run.
+    /// Time from the start of the sweep to the end of the last run.
     ended_after: Duration,
     /// Disconnects when the sweep has ended.
     is_ended: Receiver<()>,
 }
 
 impl Sweeping {
-    /// A sweep that begins. `is_ended` disconnects when it has ended.
+    /// Creates the state of a sweep that begins. `is_ended` disconnects when the sweep has ended.
     pub fn new(progress: Arc<Progress>, n: usize, is_ended: Receiver<()>) -> Self {
         Self { progress, n, n_ended: 0, since: Instant::now(), ended_after: Duration::ZERO, is_ended }
     }
 
-    /// Another run ended.
+    /// Counts a run that has ended.
     pub fn run_ended(&mut self) {
         self.n_ended += 1;
         self.ended_after = self.since.elapsed();
     }
 
-    /// Cancels it, and waits until the run in progress has closed its folder.
+    /// Cancels the sweep, and waits until the run in progress has closed its folder.
     pub fn end(self) {
         self.progress.cancel();
         self.is_ended.recv_timeout(CLOSING).ok();
     }
 
-    /// `, about 4 min left`, by the runs that ended; empty before the first one.
+    /// Formats the remaining time, estimated from the runs that have ended: `, about 4 min left`; empty before the first end.
     pub fn time_left(&self) -> String {
         if self.n_ended == 0 {
             return String::new();

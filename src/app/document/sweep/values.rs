@@ -1,11 +1,11 @@
-//! The parameters of a sweep with their values, and the seeds, as they are typed.
+//! Parameters of a sweep with their values, and seeds, as the user types them.
 
 use crate::{
     app::kit::text,
     params::{ParamSpec, Scale, Value, ValueType, path},
 };
 
-/// Runs of a sweep at most.
+/// Maximum number of runs of a sweep.
 pub const MAX_RUNS: usize = 1000;
 
 /// A parameter of a sweep.
@@ -17,13 +17,13 @@ pub struct SweptAxis {
 }
 
 impl SweptAxis {
-    /// The last part of the path.
+    /// Last part of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or(&self.path)
     }
 }
 
-/// The parameters of a sweep, and the seeds of each combination of values.
+/// Parameters of a sweep, and the seeds of each combination of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptValues {
     /// One or two parameters.
@@ -33,7 +33,8 @@ pub struct SweptValues {
 }
 
 impl SweptValues {
-    /// Two runs at least: of two values, or of two seeds.
+    /// Checks the values. Fails if there are fewer than two runs, more than [`MAX_RUNS`], or two parameters of which one has a
+    /// single value.
     pub fn new(axes: Vec<SweptAxis>, seeds: Vec<u64>) -> Result<Self, String> {
         let swept = Self { axes, seeds };
         let single = swept.axes.iter().find(|axis| axis.values.len() < 2);
@@ -57,7 +58,7 @@ impl SweptValues {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
 
-    /// `4 values of tau_m × 3 of v_reset × 2 seeds`.
+    /// Describes the number of runs as a product: `4 values of tau_m × 3 of v_reset × 2 seeds`.
     pub fn product(&self) -> String {
         let of = |(i, axis): (usize, &SweptAxis)| {
             let n = axis.values.len();
@@ -77,8 +78,8 @@ impl SweptValues {
         parts.join(" × ")
     }
 
-    /// Every combination of values, by axis, with its seed. All combinations of a seed come first, so that the whole plot
-    /// is seen early; the first parameter changes fastest.
+    /// Iterates over every combination of values, one value per axis, with its seed. All combinations of a seed come first, so
+    /// that the whole plot is visible early; the first parameter changes fastest.
     pub fn runs(&self) -> impl Iterator<Item = (Vec<&str>, u64)> {
         self.seeds.iter().flat_map(|seed| (0..self.n_combinations()).map(|i| (self.combination(i), *seed)))
     }
@@ -94,7 +95,7 @@ impl SweptValues {
     }
 }
 
-/// The seeds of a text: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5.
+/// Parses seeds: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5. Fails if there are none or more than [`MAX_RUNS`].
 pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     let number = |text: &str| {
         let text = text.trim();
@@ -115,8 +116,9 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     if out.is_empty() { Err("Type a seed".into()) } else { Ok(out) }
 }
 
-/// The values of a text: `1, 2, 5`, or `1..10/4` for four from 1 to 10, at equal distances; on a logarithmic scale at
-/// equal ratios. With their units, as they are set on the command line.
+/// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, evenly spaced, or at equal ratios on a logarithmic scale.
+/// Returns each value once with its unit, as `--set` takes it. Fails if a value is not accepted, or there are none or more than
+/// [`MAX_RUNS`].
 pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>, String> {
     let mut out: Vec<String> = vec![];
     for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -136,7 +138,7 @@ pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>,
     if out.is_empty() { Err("Type at least two values".into()) } else { Ok(out) }
 }
 
-/// One value, or those of a range.
+/// Parses one value or a range of values. Fails if a number is malformed or the range has no number of values.
 fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>, String> {
     let Some((from, rest)) = part.split_once("..") else { return Ok(vec![path::parse_value(spec, part)?]) };
     let Some((to, n)) = rest.rsplit_once('/') else {
@@ -144,7 +146,7 @@ fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>,
     };
     let n: usize =
         n.trim().parse().ok().filter(|n| (2..=MAX_RUNS).contains(n)).ok_or("a range has 2 to 1000 values")?;
-    // `1..5 ms`: the unit of the end is that of the start, too.
+    // In `1..5 ms`, the unit of the end also applies to the start.
     let unit = to.trim().trim_start_matches(|c: char| !c.is_alphabetic() && c != '%');
     let has_unit = from.contains(|c: char| c.is_alphabetic());
     let from = if has_unit { from.trim().to_owned() } else { format!("{} {unit}", from.trim()) };
@@ -173,7 +175,7 @@ fn number(spec: &ParamSpec, text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number without digits that only come from the division.
+/// Rounds to `decimals + 1` significant digits, to remove digits that only come from the division.
 fn rounded(x: f64, decimals: usize) -> f64 {
     format!("{x:.decimals$e}").parse().unwrap_or(x)
 }
@@ -189,7 +191,7 @@ mod tests {
         values(spec, text, spec.scale)
     }
 
-    /// A sweep over parameters with these values, separated by blanks, and seeds.
+    /// Creates a sweep over parameters with these values, separated by blanks, and seeds.
     fn swept(axes: &[&str], text: &str) -> Result<SweptValues, String> {
         let axis = |(i, values): (usize, &&str)| SweptAxis {
             path: format!("group.p{i}"),

@@ -1,8 +1,8 @@
-//! Which interventions acted when: a removed or changed one stays in the past where it acted.
+//! Spans in which interventions acted. The past span of an intervention stays after it is removed or changed.
 
 use super::Span;
 
-/// Maximum number of past spans, the newest.
+/// Maximum number of past spans; the newest are kept.
 const MAX_PAST: usize = 500;
 
 /// Interventions of a run, past and present.
@@ -13,11 +13,11 @@ pub struct Acted {
 }
 
 impl Acted {
-    /// The interventions from a step on. Those that are no longer among them end here.
+    /// Sets the interventions from a step on. Former interventions that are not among them end at this step.
     pub fn declare(&mut self, step: u64, spans: Vec<Span>) {
         let step = step as f64;
         let mut old = std::mem::take(&mut self.present);
-        // Unchanged spans first, then renamed ones, which act as before.
+        // Unchanged spans are matched first, then renamed ones, which act as before.
         let as_known = |known: &Span, span: &Span| Span { since: span.since, ..known.clone() };
         let mut since = vec![None; spans.len()];
         for may_rename in [false, true] {
@@ -37,13 +37,14 @@ impl Acted {
         self.past.drain(..self.past.len().saturating_sub(MAX_PAST));
     }
 
-    /// All of them, the past ones first.
+    /// Returns all spans, the past ones first.
     pub fn spans(&self) -> Vec<Span> {
         self.past.iter().chain(&self.present).cloned().collect()
     }
 }
 
-/// The row of each span, so that spans that overlap do not share one. At most `most` rows; the last one takes the rest.
+/// Assigns a row to each span, so that overlapping spans do not share one. There are at most `most` rows; the last one contains
+/// all remaining spans.
 pub fn rows(spans: &[Span], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| spans[*a].start().total_cmp(&spans[*b].start()));
@@ -78,7 +79,7 @@ mod tests {
         assert_eq!(spans.len(), 2);
         let b = spans.iter().find(|s| s.label == "b").expect("it acted");
         assert_eq!(b.parts(0.0, 2000.0).collect::<Vec<_>>(), [(500.0, 900.0)]);
-        // One that would have acted later, and one that is changed.
+        // Intervention c is removed before it would act, and a is changed.
         acted.declare(1000, vec![span("a", 0.0, 5000.0), span("c", 9000.0, 9100.0)]);
         acted.declare(1200, vec![span("a", 0.0, 5000.0)]);
         let spans = acted.spans();

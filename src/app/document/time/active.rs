@@ -1,8 +1,8 @@
-//! Which elements have spiked: a bit each.
+//! Set of the elements that have spiked, one bit per element.
 
 use crate::sim::Spike;
 
-/// The elements that have spiked since the start of the run.
+/// Elements that have spiked since the start of the run.
 #[derive(Clone, Default)]
 pub struct ActiveElements {
     words: Vec<u64>,

@@ -3,29 +3,30 @@
 use super::{Timeline, WallClock};
 use std::sync::Arc;
 
-/// The shared time axis.
+/// Time axis shared by all linked views.
 #[derive(Clone, Debug, Default)]
 pub struct TimeAxis {
-    /// The visible times.
+    /// Visible times of linked views.
     pub line: Timeline,
-    /// The selected range, steps.
+    /// Selected range, steps.
     pub range: Option<(f64, f64)>,
     /// Whether playback repeats the range.
     pub is_looping: bool,
-    /// Whether a finished run is shown: it has an end, but no live edge.
+    /// Whether a finished run is shown, which has an end but no live edge.
     pub is_recorded: bool,
-    /// The time under the pointer in some view, and the egui pass it was set in.
+    /// Time under the pointer in some view, and the egui pass in which it was set.
     hover: Option<(f64, u64)>,
     cursor: Option<f64>,
 }
 
 impl TimeAxis {
-    /// The time cursor; `None` at the live edge.
+    /// Time cursor, steps; `None` at the live edge.
     pub fn cursor(&self) -> Option<f64> {
         self.cursor
     }
 
-    /// Moves the cursor to a step, or to the live edge when the step is not in the past. The cursor stays in view.
+    /// Moves the cursor to a step, or to the live edge if the step is not in the past. The visible times move so that they
+    /// contain the cursor.
     pub fn scrub(&mut self, step: f64, oldest: f64, now: f64) {
         if step >= now && !self.is_recorded {
             return self.go_live();
@@ -33,7 +34,7 @@ impl TimeAxis {
         self.set_cursor(step.clamp(oldest, now.max(oldest)));
     }
 
-    /// Moves the cursor to a step, also when that is the last one.
+    /// Moves the cursor to a step, even if that is the last one.
     pub fn set_cursor(&mut self, step: f64) {
         self.cursor = Some(step);
         self.line.stop_following();
@@ -54,7 +55,7 @@ impl TimeAxis {
         self.hover = Some((step, pass));
     }
 
-    /// The time under the pointer in any view, if it was set in this pass or the one before.
+    /// Time under the pointer in any view; `None` unless it was set in this pass or the one before.
     pub fn pointer_step(&self, pass: u64) -> Option<f64> {
         self.hover.filter(|(_, at)| pass.saturating_sub(*at) <= 1).map(|(step, _)| step)
     }
@@ -66,24 +67,24 @@ impl TimeAxis {
         }
     }
 
-    /// Shows the whole run when it ends, unless the user has scrolled to an earlier part.
+    /// Shows the whole run after it has ended, unless the user has scrolled to an earlier part.
     pub fn fit_run(&mut self, from: f64, to: f64) {
         if self.cursor.is_none() && self.line.follow {
             self.line.follow_all(from, to);
         }
     }
 
-    /// Starts over for a new simulation or a new epoch.
+    /// Resets the axis for a new simulation or a new epoch; keeps the visible span.
     pub fn reset(&mut self) {
         *self = Self { line: Timeline::across(self.line.span), is_looping: self.is_looping, ..Self::default() };
     }
 }
 
-/// Whether a view shares the axis or has its own visible times.
+/// Link of a view to the shared axis; an unlinked view has its own visible times.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLink {
     own: Option<Timeline>,
-    /// Steps are drawn at their wall times.
+    /// Wall-clock times at which steps are drawn; `None`: steps are evenly spaced.
     pub wall_clock: Option<Arc<WallClock>>,
 }
 
@@ -98,7 +99,7 @@ impl TimeLink {
         self.own = if self.is_linked() { Some(axis.line.clone()) } else { None };
     }
 
-    /// The visible times.
+    /// Visible times of the view.
     pub fn line<'a>(&'a self, axis: &'a TimeAxis) -> &'a Timeline {
         self.own.as_ref().unwrap_or(&axis.line)
     }
@@ -120,14 +121,14 @@ impl TimeLink {
         self.line(axis).with_wall_clock(line.wall_clock)
     }
 
-    /// Follows the live edge and advances transitions; the shared axis does this once for all views.
+    /// Follows the live edge and advances transitions of an unlinked view; the shared axis is updated once for all views.
     pub fn update(&mut self, ui: &egui::Ui, now: f64) {
         if let Some(line) = &mut self.own {
             line.update(ui, now);
         }
     }
 
-    /// The visible times, mutable.
+    /// Visible times of the view, mutable.
     pub fn line_mut<'a>(&'a mut self, axis: &'a mut TimeAxis) -> &'a mut Timeline {
         self.own.as_mut().unwrap_or(&mut axis.line)
     }

@@ -1,26 +1,26 @@
-//! Bins over a whole run at several resolutions, in bounded memory: the finest level keeps the newest part, each coarser
-//! one what the finer one dropped, and the coarsest the rest of the run. Every step is in one level only, so that counts
-//! are conserved, and what is read of any span is the finest that is kept of it.
+//! Bins over a whole run at several resolutions, in bounded memory. The finest level contains the newest part, each coarser level
+//! the bins that the next finer one dropped, and the coarsest the remaining run. Every step is in one level only, so counts are
+//! conserved, and each part of the run is read at the finest resolution kept.
 //!
-//! The coarsest level merges pairs when it is full. When its bins have become much wider than those of the next finer
-//! level, a level is inserted between: a short run has one level, a long one several.
+//! The coarsest level merges pairs when it is full. When its bins have become much wider than those of the next finer level, a
+//! level is inserted between them: a short run has one level, a long one several.
 
 use std::collections::VecDeque;
 
-/// Ratio of the widths of two levels, but for the coarsest.
+/// Ratio of the widths of adjacent levels, except to the coarsest.
 const RATIO: u64 = 4;
-/// Finer levels at most.
+/// Maximum number of levels besides the coarsest.
 const MAX_FINER: usize = 8;
-/// Fewest bins of a level.
+/// Minimum number of bins of a level.
 const MIN_BINS: usize = 2;
 
 /// Contents of a bin.
 pub trait Merge {
-    /// Adds a later bin.
+    /// Adds the contents of a later bin.
     fn merge(&mut self, later: &Self);
 }
 
-/// One level: bins of one width that begin at multiples of it, without the empty ones.
+/// One level: bins of equal width that begin at multiples of the width. Empty bins are omitted.
 #[derive(Clone, Debug)]
 struct BinLevel<B> {
     /// Steps per bin.
@@ -34,7 +34,7 @@ impl<B> BinLevel<B> {
         Self { width, bins: VecDeque::new() }
     }
 
-    /// The first step after a bin that begins at a step.
+    /// First step after a bin that begins at a step.
     fn end_of(&self, from: u64) -> u64 {
         (from / self.width + 1) * self.width
     }
@@ -48,47 +48,47 @@ pub struct BinPyramid<B> {
     most: usize,
 }
 
-/// A bin that is read.
+/// A bin with its steps, as read from a pyramid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BinSpan<'a, B> {
     pub from: u64,
-    /// First step after.
+    /// First step after the bin.
     pub to: u64,
     pub bin: &'a B,
 }
 
 impl<B: Merge> BinPyramid<B> {
-    /// At most `most` bins in all; the finest have `first_width` steps.
+    /// Creates a pyramid of at most `most` bins; the finest have `first_width` steps.
     pub fn new(first_width: u64, most: usize) -> Self {
         Self { first_width, levels: vec![BinLevel::new(first_width)], most }
     }
 
-    /// Steps of a bin of the finest level. It becomes wider while that is the only one.
+    /// Number of steps of a bin of the finest level. It grows while there is only one level.
     pub fn finest_width(&self) -> u64 {
         self.levels[0].width
     }
 
-    /// Changes the number of bins.
+    /// Sets the maximum number of bins.
     pub fn set_most(&mut self, most: usize) {
         if most < std::mem::replace(&mut self.most, most) {
             (0..self.levels.len()).for_each(|level| self.shorten(level));
         }
     }
 
-    /// Half of the bins are those of the coarsest level.
+    /// Maximum number of bins of a level: half of all bins for the coarsest level.
     fn capacity(&self, level: usize) -> usize {
         let is_coarsest = level + 1 == self.levels.len();
         (if is_coarsest { self.most / 2 } else { self.most / 2 / MAX_FINER }).max(MIN_BINS)
     }
 
-    /// Changes the finest bin at a step, not before the last one.
+    /// Changes the finest bin at a step, which must not be before the last bin; `empty` creates a bin if there is none.
     pub fn change(&mut self, step: u64, empty: impl FnOnce() -> B, change: impl FnOnce(&mut B)) {
         let finest = &mut self.levels[0];
         let begin = step / finest.width * finest.width;
         match finest.bins.back() {
             Some((last, _)) if *last >= begin => {}
             Some(_) => finest.bins.push_back((begin, empty())),
-            // The steps before may be in a coarser level that has this one inserted before it.
+            // Earlier steps may be in a coarser level, if this level was inserted below it.
             None => finest.bins.push_back((step, empty())),
         }
         if let Some((_, bin)) = finest.bins.back_mut() {
@@ -97,7 +97,7 @@ impl<B: Merge> BinPyramid<B> {
         self.shorten(0);
     }
 
-    /// Adds a finest bin, or to it, that begins at a step not before the last one.
+    /// Adds a bin to the finest level, merged into the last bin if it has the same steps. It must not begin before the last bin.
     pub fn push(&mut self, from: u64, bin: B) {
         append(&mut self.levels[0], from, bin);
         self.shorten(0);
@@ -121,7 +121,7 @@ impl<B: Merge> BinPyramid<B> {
         }
     }
 
-    /// Merges pairs of the coarsest level, and inserts a level where the ratio to the next finer one becomes large.
+    /// Merges pairs of the coarsest level, and inserts a level if the ratio to the next finer one has become large.
     fn fold(&mut self) {
         let n_finer = self.levels.len() - 1;
         let Some(coarsest) = self.levels.last_mut() else { return };
@@ -136,7 +136,7 @@ impl<B: Merge> BinPyramid<B> {
         }
     }
 
-    /// The bins that overlap steps `from..to`, in order. A bin ends where the next finer one begins.
+    /// Iterates over the bins that overlap steps `from..to`, in order. A bin ends where the next finer one begins.
     pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = BinSpan<'_, B>> {
         let mut rest = self.spans().peekable();
         std::iter::from_fn(move || {
@@ -154,7 +154,7 @@ impl<B: Merge> BinPyramid<B> {
         })
     }
 
-    /// The narrowest and the widest bins, steps, that overlap steps `from..to`.
+    /// Widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are none.
     pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let overlaps = |level: &&BinLevel<B>| {
             let last = level.bins.partition_point(|(begin, _)| *begin < to).checked_sub(1);
@@ -170,13 +170,13 @@ impl<B: Merge> BinPyramid<B> {
         self.levels.iter().map(|level| level.bins.len()).sum()
     }
 
-    /// All bins, to be changed: their number and widths stay.
+    /// Iterates mutably over all bins; their number and widths stay.
     pub fn bins_mut(&mut self) -> impl Iterator<Item = &mut B> {
         self.levels.iter_mut().flat_map(|level| &mut level.bins).map(|(_, bin)| bin)
     }
 }
 
-/// Adds a bin that begins at a step, not before the last one.
+/// Adds a bin to a level. It must not begin before the last bin, and is merged into that bin if it has the same steps.
 fn append<B: Merge>(level: &mut BinLevel<B>, from: u64, bin: B) {
     let begin = from / level.width * level.width;
     match level.bins.back_mut() {
@@ -200,7 +200,7 @@ mod tests {
         pyramid.change(step, || 0, |n| *n += 1);
     }
 
-    /// Random runs: mostly short distances of events, pauses now and then, and a setting that changes.
+    /// Counts in random runs whose events mostly have short distances and some long ones, with a changing number of bins.
     #[test]
     fn counts_are_conserved_over_all_levels() {
         for seed in 0..60 {
@@ -225,7 +225,7 @@ mod tests {
             let bound = (most / 2).max(MIN_BINS) + MAX_FINER * (most / 2 / MAX_FINER).max(MIN_BINS);
             assert!(pyramid.n_bins() <= bound, "seed {seed}: {} bins of {bound}", pyramid.n_bins());
             let before = |step: u64| steps.partition_point(|s| *s < step) as u64;
-            // A step may be in two levels where a finer one was inserted while it was counted.
+            // A step may be in two levels if a finer level was inserted while the step was counted.
             let is_own = |s: &BinSpan<'_, u64>| {
                 (before(s.to).saturating_sub(before(s.from + 1))..=before(s.to + 1) - before(s.from)).contains(s.bin)
             };

@@ -1,18 +1,18 @@
-//! The steps a probe was subscribed at: everything else was not recorded.
+//! Steps at which a probe was subscribed. At other steps it was not recorded.
 
-/// Maximum number of intervals; the closest ones are merged beyond.
+/// Maximum number of intervals; if there are more, the closest ones are merged.
 const MAX_INTERVALS: usize = 512;
 
 /// Intervals of steps with data, ascending and disjoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coverage {
     intervals: Vec<(u64, u64)>,
-    /// Whether the last interval still grows.
+    /// Whether the probe was in the newest frame, so that the last interval still grows.
     is_open: bool,
 }
 
 impl Coverage {
-    /// The probe was in a frame at this step: extends the open interval or starts one here.
+    /// Extends the open interval to a step at which the probe was in a frame, or starts an interval there.
     pub fn extend(&mut self, step: u64) {
         match self.intervals.last_mut().filter(|_| self.is_open) {
             Some((_, end)) => *end = step.max(*end),
@@ -20,14 +20,14 @@ impl Coverage {
         }
     }
 
-    /// Data between the last step and `from` were lost; the interval continues at `from`.
+    /// Continues at `from`, because data between the last step and `from` were lost, up to `step`.
     pub fn skip_to(&mut self, from: u64, step: u64) {
         self.is_open = false;
         self.start(from);
         self.extend(step);
     }
 
-    /// The probe was not in a frame: the next data start a new interval.
+    /// Closes the interval, because the probe was not in a frame: the next data start a new one.
     pub fn close(&mut self) {
         self.is_open = false;
     }
@@ -52,12 +52,12 @@ impl Coverage {
         self.is_open
     }
 
-    /// The last step with data.
+    /// Last step with data; `None` if there are none.
     pub fn end(&self) -> Option<u64> {
         self.intervals.last().map(|(_, end)| *end)
     }
 
-    /// The intervals between `from` and `to` without data.
+    /// Lists the intervals between `from` and `to` without data.
     pub fn gaps(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
         let mut gaps = vec![];
         let mut at = from;

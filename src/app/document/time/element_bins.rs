@@ -1,5 +1,5 @@
-//! Spikes per element and time bin where single spikes are no longer in memory, at several resolutions and in bounded
-//! memory. Any row order and any group can be counted from them.
+//! Spikes per element and time bin for the time in which single spikes are no longer in memory, at several resolutions and in
+//! bounded memory. Counts of any group and row order can be computed from them.
 
 use super::{
     bin_pyramid::{BinPyramid, Merge},
@@ -8,12 +8,12 @@ use super::{
 use crate::sim::Spike;
 use std::sync::Arc;
 
-/// Steps of the finest bins, at least and at most.
+/// Minimum and maximum number of steps of the finest bins.
 const WIDTHS: (u64, u64) = (64, 16_384);
-/// Memory of the bins for each byte of single spikes, 9 / 20: 72 MB with the default setting.
+/// Bytes of bins per byte of single spikes, as numerator and denominator.
 const SHARE: (usize, usize) = (9, 20);
 
-/// Spikes per element, saturating; shared with the readers.
+/// Spikes per element, saturating. Readers share the list.
 type Counts = Arc<Vec<u16>>;
 
 impl Merge for Counts {
@@ -38,9 +38,9 @@ impl Default for ElementBins {
 
 #[derive(Clone, Debug)]
 pub struct Bin {
-    /// First step, absolute.
+    /// First step of the bin, absolute.
     pub from: u64,
-    /// First step after, absolute.
+    /// First step after the bin, absolute.
     pub to: u64,
     /// Spikes per element, saturating.
     pub counts: Arc<Vec<u16>>,
@@ -51,7 +51,8 @@ fn memory() -> usize {
     spikes::limit() * size_of::<Spike>() / SHARE.1 * SHARE.0
 }
 
-/// Steps of the finest bins: about as many spikes in a bin as it has elements, so that bins cost no more than spikes.
+/// Width of the finest bins, steps. A bin has about as many spikes as the set has elements, so that bins need no more memory than
+/// the spikes.
 fn width(n: usize, spikes: &[Spike]) -> u64 {
     let steps = spikes.first().zip(spikes.last()).map_or(1, |(a, b)| u64::from(b.step.saturating_sub(a.step)) + 1);
     let per_bin = (n as u64).saturating_mul(steps) / (spikes.len() as u64).max(1);
@@ -64,12 +65,12 @@ fn most(n: usize) -> usize {
 }
 
 impl ElementBins {
-    /// Bins of a set of this many elements.
+    /// Creates bins of a set of `n` elements.
     pub fn new(n: usize) -> Self {
         Self { n, bins: BinPyramid::new(WIDTHS.0, most(n)) }
     }
 
-    /// Counts the spikes of more elements.
+    /// Sets the number of elements to a larger `n`.
     pub fn grow(&mut self, n: usize) {
         self.n = n;
         self.bins.bins_mut().for_each(|bin| Arc::make_mut(bin).resize(n, 0));
@@ -99,12 +100,12 @@ impl ElementBins {
         }
     }
 
-    /// The narrowest and the widest bins, steps, that overlap steps `from..to`.
+    /// Widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are none.
     pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         self.bins.widths(from, to)
     }
 
-    /// The bins that overlap steps `from..to`: the finest that are kept of each part.
+    /// Iterates over the bins that overlap steps `from..to`, in each part the finest that are kept.
     pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = Bin> {
         self.bins.between(from, to).map(|span| Bin { from: span.from, to: span.to, counts: span.bin.clone() })
     }

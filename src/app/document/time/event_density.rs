@@ -1,11 +1,11 @@
-//! Event density over the whole run: a fixed number of bins that double in width when they are used up.
+//! Event density over the whole run in a fixed number of bins. When the bins are used up, their width doubles.
 
 use crate::sim::Spike;
 
 /// Maximum number of bins.
 const BINS: usize = 4096;
 
-/// Events per bin, including events that are no longer in memory.
+/// Number of events per bin, including events that are no longer in memory.
 #[derive(Clone, Debug, Default)]
 pub struct EventDensity {
     first: u64,
@@ -46,8 +46,8 @@ impl EventDensity {
         self.bins = self.bins.chunks(2).map(|pair| pair.iter().fold(0, |a: u32, b| a.saturating_add(*b))).collect();
     }
 
-    /// Events per step in `n` buckets of steps `from..to`, slightly smoothed. Events are counted up to step `end`: buckets
-    /// that reach beyond it are left out.
+    /// Returns the events per step in `n` buckets of steps `from..to`, smoothed over three buckets. Events are counted up to step
+    /// `end`; buckets that reach beyond it are omitted.
     pub fn buckets(&self, from: f64, to: f64, n: usize, end: f64) -> Vec<f32> {
         let (width, first) = (self.width.max(1) as f64, self.first as f64);
         let per_bucket = (to - from) / n.max(1) as f64;

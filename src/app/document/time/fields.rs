@@ -12,13 +12,13 @@ use std::{
 
 /// Memory limit of all fields together, bytes.
 pub const CAPACITY: usize = 64 << 20;
-/// Initial seconds between two kept states; doubled whenever the memory is full.
+/// Initial interval of kept states, seconds of simulated time; doubled whenever the memory is full.
 const INTERVAL_SECS: f64 = 0.05;
 
 /// The states of one field by step.
 type States = VecDeque<(u64, Arc<Vec<f32>>)>;
 
-/// The kept states of all subscribed fields, of a field with arguments those of each combination that was shown.
+/// Kept states of all subscribed fields; a field with arguments has states for each combination that was shown.
 #[derive(Default)]
 pub struct FieldHistory {
     states: BTreeMap<TapKey, States>,
@@ -27,7 +27,7 @@ pub struct FieldHistory {
 }
 
 impl FieldHistory {
-    /// Keeps a state if the last one is old enough.
+    /// Keeps a state unless the last kept one is less than [`FieldHistory::every`] steps old.
     pub fn push(&mut self, key: &TapKey, clock: Clock, values: &Arc<Vec<f32>>) {
         if self.every == 0 {
             self.every = ((INTERVAL_SECS / clock.base.per_step()) as u64).max(1);
@@ -43,7 +43,7 @@ impl FieldHistory {
         }
     }
 
-    /// Arranges the states of a field over a set that changed.
+    /// Reorders the states of a field over a set that changed.
     pub fn arrange(&mut self, probe: ProbeId, change: &SetChange) {
         let of_probe = self.states.iter_mut().filter(|(key, _)| key.probe == probe);
         for (_, values) in of_probe.flat_map(|(_, states)| states) {
@@ -56,7 +56,7 @@ impl FieldHistory {
         self.n_bytes = self.states.values().flatten().map(|(_, v)| size_of_val(&v[..])).sum();
     }
 
-    /// Removes every second state; they are freed on the pool.
+    /// Removes every second state, and frees the removed ones on the pool.
     fn thin(&mut self) {
         self.every = self.every.saturating_mul(2);
         let mut removed = vec![];
@@ -69,21 +69,22 @@ impl FieldHistory {
         self.count();
     }
 
-    /// The last kept state of a field at or before a step, with its step.
+    /// Returns the last kept state of a field at or before a step, with its step; the oldest if all are later, `None` if there
+    /// are none.
     pub fn at(&self, key: impl Into<TapKey>, step: u64) -> Option<(u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&key.into())?;
         let after = states.partition_point(|(at, _)| *at <= step);
         states.get(after.saturating_sub(1)).map(|(at, values)| (*at, values))
     }
 
-    /// The kept states of a field after a step; all of them without a step.
+    /// Iterates over the kept states of a field after a step; over all of them without a step.
     pub fn after(&self, key: impl Into<TapKey>, step: Option<u64>) -> impl Iterator<Item = (u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&key.into()).into_iter();
         let from = move |s: &States| step.map_or(0, |step| s.partition_point(|(at, _)| *at <= step));
         states.flat_map(move |s| s.range(from(s)..)).map(|(at, values)| (*at, values))
     }
 
-    /// The probes and arguments of which states are kept.
+    /// Iterates over the probes and arguments of kept states.
     pub fn keys(&self) -> impl Iterator<Item = &TapKey> {
         self.states.keys()
     }
@@ -93,7 +94,7 @@ impl FieldHistory {
         self.n_bytes
     }
 
-    /// Steps between two kept states.
+    /// Minimum number of steps between two kept states.
     pub fn every(&self) -> u64 {
         self.every
     }

@@ -1,4 +1,4 @@
-//! The thread that indexes spikes: the UI thread only moves batches in and takes finished snapshots out.
+//! Thread that indexes spikes. The window's thread only hands batches over and takes finished snapshots.
 
 use super::Train;
 use crate::sim::{ProbeId, Spike};
@@ -11,30 +11,30 @@ use std::{
     },
 };
 
-/// Spikes waiting for the indexer at most, 256 MB; more are dropped and counted as not recorded.
+/// Maximum number of spikes that wait for the indexer (256 MB); further ones are dropped and counted as not recorded.
 const MAX_PENDING: usize = 32_000_000;
-/// Batches in the queue at most.
+/// Maximum number of batches in the queue.
 const QUEUE: usize = 4096;
-/// Used batches that wait to be filled again at most.
+/// Maximum number of used batches that wait to be filled again.
 const SPARES: usize = 8;
 
 /// A batch of spikes of one probe.
 pub struct Batch {
     pub probe: ProbeId,
-    /// Elements of its set.
+    /// Number of elements of the probe's set.
     pub n_elements: usize,
     /// Steps modulo 2³², ascending.
     pub spikes: Vec<Spike>,
-    /// The step of the frame.
+    /// Step of the frame.
     pub now: u64,
-    /// Spikes dropped before.
+    /// Number of spikes dropped before the batch.
     pub skipped: u64,
 }
 
-/// The spikes of all probes.
+/// Spikes of all probes.
 pub type Trains = BTreeMap<ProbeId, Train>;
 
-/// Adds a batch.
+/// Adds the spikes of a batch.
 pub fn index(trains: &mut Trains, batch: &Batch) {
     let train = trains.entry(batch.probe).or_insert_with(|| Train::new(batch.n_elements));
     train.grow(batch.n_elements);
@@ -44,14 +44,14 @@ pub fn index(trains: &mut Trains, batch: &Batch) {
 
 #[derive(Default)]
 struct Shared {
-    /// The newest snapshot, until the UI takes it.
+    /// Newest snapshot, until the window takes it.
     ready: Mutex<Option<Trains>>,
-    /// Spikes in the queue.
+    /// Number of spikes in the queue.
     pending: AtomicUsize,
     n_done: AtomicU64,
 }
 
-/// The handle of the thread, which ends when it is dropped.
+/// Handle of the thread, which ends when the handle is dropped.
 pub struct Indexer {
     batches: Sender<Batch>,
     used: Receiver<Vec<Spike>>,
@@ -61,12 +61,12 @@ pub struct Indexer {
 }
 
 impl Indexer {
-    /// Starts the thread. `wake` is called with every snapshot.
+    /// Starts the thread. `wake` is called with every snapshot. Fails if the thread cannot be started.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         Self::with_limit(MAX_PENDING, wake)
     }
 
-    /// Starts an indexer with at most `max_pending` waiting spikes.
+    /// Starts an indexer with at most `max_pending` waiting spikes. Fails if the thread cannot be started.
     pub fn with_limit(max_pending: usize, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (batches, queue) = bounded::<Batch>(QUEUE);
         let (give_back, used) = bounded(SPARES);
@@ -81,7 +81,7 @@ impl Indexer {
                 spikes.clear();
                 give_back.try_send(spikes).ok(); // enough are waiting, or the window is closed
                 let mut ready = theirs.ready.lock().unwrap_or_else(PoisonError::into_inner);
-                // A snapshot costs copies: one per frame of the window, or when the queue is empty.
+                // A snapshot costs copies, so there is one per frame of the window, or one when the queue is empty.
                 if ready.is_none() || queue.is_empty() {
                     let old = ready.replace(trains.clone());
                     drop(ready);
@@ -96,7 +96,7 @@ impl Indexer {
         Ok(Self { batches, used, shared, n_sent: 0, max_pending })
     }
 
-    /// Queues a batch; returns it if too much is waiting.
+    /// Queues a batch. Returns the batch as an error if too many spikes or batches are waiting.
     pub fn send(&mut self, batch: Batch) -> Result<(), Batch> {
         let n = batch.spikes.len();
         if self.shared.pending.load(Ordering::Acquire) + n > self.max_pending {
@@ -111,12 +111,12 @@ impl Indexer {
         })
     }
 
-    /// The newest snapshot, if there is a new one.
+    /// Takes the newest snapshot; `None` if there is no new one.
     pub fn take(&self) -> Option<Trains> {
         self.shared.ready.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// An indexed batch's memory, to be filled again.
+    /// Takes the memory of an indexed batch, to be filled again; `None` if none is waiting.
     pub fn used(&self) -> Option<Vec<Spike>> {
         self.used.try_recv().ok()
     }

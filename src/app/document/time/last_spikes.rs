@@ -1,30 +1,30 @@
-//! The last spike of every element before any step: states at checkpoints among the spikes in memory, from which only the
-//! spikes of a few chunks are counted on. A step among ten million spikes costs a millisecond or two.
+//! The last spike of every element before any step. States are kept at checkpoints among the spikes in memory, from which only
+//! the spikes of a few chunks have to be counted.
 
 use super::spikes::{CHUNK, History, between};
 use crate::sim::Spike;
 use std::{collections::VecDeque, sync::Arc};
 
-/// Chunks between two checkpoints, at least: a million spikes.
+/// Minimum number of chunks between two checkpoints.
 const CHUNKS: usize = 16;
 
 /// Relative step of the last spike of each element plus 1; 0 for none.
 type LastSteps = Vec<u32>;
 
-/// The state after some full chunks.
+/// State after some full chunks.
 #[derive(Clone)]
 struct Checkpoint {
-    /// Sequence number of the first chunk after.
+    /// Sequence number of the first chunk after the checkpoint.
     next_chunk: u64,
-    /// Step of the newest spike in it.
+    /// Step of the newest spike in the state.
     last_step: u32,
     last: Arc<LastSteps>,
 }
 
-/// The checkpoints. A clone shares them.
+/// Checkpoints, which clones share.
 #[derive(Clone, Default)]
 pub struct LastSpikes {
-    /// The state after the spikes that are no longer in memory.
+    /// State after the spikes that are no longer in memory.
     dropped: Arc<LastSteps>,
     checkpoints: VecDeque<Checkpoint>,
     origin: u64,
@@ -78,7 +78,7 @@ impl LastSpikes {
         }
     }
 
-    /// Steps from the last spike before relative step `at` of each of `n` elements; −1 without a spike.
+    /// Number of steps from the last spike of each of `n` elements before relative step `at` to this step; −1 without a spike.
     pub fn since(&self, history: &History, at: u32, n: usize) -> Vec<f32> {
         let before = self.checkpoints.partition_point(|c| c.last_step < at);
         let checkpoint = before.checked_sub(1).and_then(|i| self.checkpoints.get(i));
@@ -105,7 +105,7 @@ mod tests {
 
     const N: u32 = 50;
 
-    /// One spike per step: lane by lane, but each lane pauses for long now and then.
+    /// Spikes once per step, one lane after another; each lane has long pauses.
     fn lane(step: u32) -> u32 {
         (step.wrapping_mul(2_654_435_761) >> 20) % (1 + step / 200_000 % N)
     }

@@ -47,31 +47,31 @@ use crate::{
 pub struct Span {
     pub label: String,
     pub from: f64,
-    /// First step after; infinite when it never ends.
+    /// First step after the span; infinite if the span never ends.
     pub to: f64,
-    /// When it was added; it had no effect before.
+    /// Step at which the intervention was added; it has no effect before.
     pub since: f64,
-    /// Whether it silences rather than stimulates.
+    /// Whether the intervention silences rather than stimulates.
     pub is_lesion: bool,
-    /// Steps from pulse to pulse and per pulse; `None` when continuous.
+    /// Period and duration of pulses, steps; `None` if the intervention is continuous.
     pub pulses: Option<(f64, f64)>,
 }
 
-/// More visible pulses than this are drawn as one bar.
+/// Number of visible pulses above which they are drawn as one bar.
 const MAX_PULSES: f64 = 500.0;
 
 impl Span {
-    /// The first step at which it acts.
+    /// First step at which the intervention acts.
     pub fn start(&self) -> f64 {
         self.from.max(self.since)
     }
 
-    /// Whether it starts or stops during the run: only then it is shaded.
+    /// Whether the intervention starts or stops during the run, which is the condition for shading it.
     pub fn is_bounded(&self) -> bool {
         self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()
     }
 
-    /// Parts of the span between two steps: first step, and first step after.
+    /// Lists the parts of the span between two steps, each with its first step and the first step after.
     pub fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + use<> {
         let (from, to) = (from.max(self.from).max(self.since), to.min(self.to));
         let (every, on) =
@@ -83,7 +83,7 @@ impl Span {
         (first..).map(part).take_while(move |(a, _)| *a < to).filter(move |(_, b)| *b > from)
     }
 
-    /// Onsets of the span up to a step.
+    /// Lists the onsets of the span before step `to`.
     pub fn onsets(&self, to: f64) -> impl Iterator<Item = u64> + use<> {
         let to = to.min(self.to);
         let (every, start) = match self.pulses {
@@ -97,19 +97,19 @@ impl Span {
 /// An edit applied while the simulation ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// The step before which it was applied.
+    /// Step before which the edit was applied.
     pub step: u64,
     pub label: String,
 }
 
-/// The time state of the window.
+/// Time state of the window.
 #[derive(Default)]
 pub struct Time {
-    /// The visible times and the cursor.
+    /// Visible times and cursor.
     pub axis: TimeAxis,
-    /// The history of the run.
+    /// History of the run.
     pub past: Past,
-    /// Stimuli & silencing.
+    /// Stimuli and silencing.
     pub spans: Vec<Span>,
     /// Names of the disabled stimuli.
     pub disabled_stimuli: Vec<String>,
@@ -117,35 +117,35 @@ pub struct Time {
     pub edits: Vec<Edit>,
     /// Moves the cursor during playback.
     pub player: Player,
-    /// Whether the newest activity looks wrong.
+    /// Check of whether the newest activity looks wrong.
     pub activity: ActivityCheck,
-    /// The step whose states the views show, and the last step before it that was known; `None` for the present.
+    /// Step whose states the views show, and the last known step before it; `None` for the present.
     shown_states: Option<(u64, u64)>,
     epoch: u64,
-    /// The window to repaint when the indexer has a snapshot; without one spikes are indexed in place.
+    /// Window to repaint when the indexer has a snapshot; `None`: spikes are indexed on the thread of the window.
     wake: Option<egui::Context>,
 }
 
 fn start_indexer(wake: &egui::Context) -> Option<Indexer> {
     let wake = wake.clone();
-    // Without a thread spikes are indexed in place.
+    // If no thread can be started, spikes are indexed on the thread of the window.
     Indexer::spawn(move || wake.request_repaint()).ok()
 }
 
 impl Time {
-    /// Time that indexes spikes on a thread and repaints a window.
+    /// Creates a time state that indexes spikes on a thread and repaints a window.
     pub fn with_indexer(wake: egui::Context) -> Self {
         let mut time = Self { wake: Some(wake), ..Self::default() };
         time.reset();
         time
     }
 
-    /// The window to repaint when a job ends.
+    /// Window to repaint when a job ends; `None` without a window.
     pub fn wake(&self) -> Option<&egui::Context> {
         self.wake.as_ref()
     }
 
-    /// Adds a frame.
+    /// Adds a frame to the history.
     pub fn absorb(&mut self, schema: &SimSchema, frame: &mut Frame) {
         let is_first = self.past.is_blank() && self.axis.line == Timeline::default();
         self.past.absorb(schema, frame);
@@ -155,7 +155,7 @@ impl Time {
         }
     }
 
-    /// Prepares for a run of this many steps: all of it is visible when it is shorter than the default span.
+    /// Prepares for a run of this many steps. The whole run is visible if it is shorter than the default span.
     pub fn expect(&mut self, steps: Option<u64>, base: TimeBase) {
         if self.axis.line == Timeline::default() {
             self.axis.line.fit(base);
@@ -175,7 +175,7 @@ impl Time {
         self.shown_states = None;
     }
 
-    /// The displayed step: the cursor, else the present.
+    /// Step that is displayed: the cursor, or `now` without a cursor.
     pub fn shown(&self, now: u64) -> u64 {
         self.axis.cursor().map_or(now, |cursor| cursor.max(0.0) as u64)
     }

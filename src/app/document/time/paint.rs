@@ -1,11 +1,11 @@
-//! Overlays of all time views: interventions and the selected range behind the data; cursor, pointer and edits in front
-//! of it.
+//! Overlays of all time views: interventions and the selected range behind the data; cursor, pointer and edits in front of the
+//! data.
 
 use super::{Time, TimeAxis, Timeline};
 use crate::app::kit::{self, theme::Tokens};
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Vec2, pos2};
 
-/// Stimuli, silencing and the selected range. `seen` is the first and the last visible step.
+/// Draws stimuli, silencing and the selected range. `seen` is the first and the last visible step; `x` maps a step to the screen.
 pub fn background(
     painter: &Painter,
     plot: Rect,
@@ -75,7 +75,7 @@ fn hatch(painter: &Painter, area: Rect, why: &str, tokens: &Tokens) {
     }
 }
 
-/// The cursor, the time under the pointer in any view, and edits as ticks at the top.
+/// Draws the cursor, the time under the pointer in any view, and edits as ticks at the top.
 pub fn overlay(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let inside = |step: f64| Some(x(step)).filter(|x| plot.x_range().contains(*x));
     for at in time.edits.iter().filter_map(|edit| inside(edit.step as f64)) {
@@ -90,7 +90,7 @@ pub fn overlay(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: i
     }
 }
 
-/// A time label under the axis.
+/// Draws a time label under the axis.
 pub fn chip(painter: &Painter, plot: Rect, x: f32, text: String, font: &FontId, tokens: &Tokens) {
     let galley = painter.layout_no_wrap(text, font.clone(), tokens.text_strong);
     let half = galley.size().x / 2.0 + 5.0;
@@ -107,7 +107,7 @@ pub fn point(response: &Response, plot: Rect, line: &Timeline, axis: &mut TimeAx
     }
 }
 
-/// The pointer's time in a label, over everything else.
+/// Draws the pointer's time in a label over all other contents.
 pub fn pointer_chip(
     painter: &Painter,
     response: &Response,
@@ -128,7 +128,7 @@ fn pointer(response: &Response, plot: Rect) -> Option<Pos2> {
     response.hover_pos().filter(|p| plot.x_range().contains(p.x) && !response.dragged())
 }
 
-/// Selects a range by dragging along the axis under a plot. Returns whether this drag does.
+/// Selects a range by dragging along the axis under a plot. Returns whether a drag does so now.
 pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut TimeAxis) -> bool {
     let origin = response.ctx.input(|i| i.pointer.press_origin());
     let (Some(from), Some(to)) = (origin, response.interact_pointer_pos()) else { return false };
@@ -143,7 +143,7 @@ pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut
     true
 }
 
-/// Labels of interventions, inside their left edges.
+/// Draws labels of interventions at their left edges.
 pub fn span_labels(painter: &Painter, plot: Rect, time: &Time, font: &FontId, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let mut free = plot.left();
     for span in time.spans.iter().filter(|s| s.is_bounded()) {

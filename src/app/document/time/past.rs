@@ -1,4 +1,4 @@
-//! The history of the run: in bounded memory, shared by all views.
+//! History of the run in bounded memory, shared by all views.
 
 use super::{
     Coverage, FieldHistory, Train, WallClock,
@@ -12,36 +12,37 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The history of the run.
+/// History of the run.
 #[derive(Default)]
 pub struct Past {
     trains: Trains,
     indexer: Option<Indexer>,
     has_frames: bool,
-    /// The steps at which each spikes probe was subscribed.
+    /// Steps at which each spike probe was subscribed.
     coverage: BTreeMap<ProbeId, Coverage>,
     /// Numbers of moved spikes, and of spikes lost because the indexer lagged.
     n_moved: u64,
     n_lost: u64,
-    /// Past states of fields, decimated.
+    /// Past states of fields, at intervals.
     pub fields: FieldHistory,
-    /// The wall time of each step.
+    /// Wall-clock time of each step.
     wall_clock: Arc<WallClock>,
-    /// The newest state of each field, with each combination of its arguments.
+    /// Newest state of each field, for each combination of its arguments.
     latest: BTreeMap<TapKey, Arc<Vec<f32>>>,
-    /// The step of the first frame.
+    /// Step of the first frame.
     first: Option<u64>,
-    /// The step of the last frame.
+    /// Step of the last frame.
     last: u64,
 }
 
 impl Past {
-    /// Indexes spikes on a thread from now on, instead of in [`Past::absorb`].
+    /// Sets the thread that indexes spikes; `None`: [`Past::absorb`] indexes them.
     pub fn set_indexer(&mut self, indexer: Option<Indexer>) {
         self.indexer = indexer;
     }
 
-    /// Adds a frame. With an indexer its spikes are moved out, and memory to be filled again is left in their place.
+    /// Adds a frame. With an indexer, the spikes are moved out of the frame, and memory to be filled again is left in their
+    /// place.
     pub fn absorb(&mut self, schema: &SimSchema, frame: &mut Frame) {
         let is_first_frame = !std::mem::replace(&mut self.has_frames, true);
         let first = *self.first.get_or_insert(frame.clock.step);
@@ -107,8 +108,8 @@ impl Past {
         }
     }
 
-    /// Arranges the states of fields over changed sets by the ids of their elements. Spikes keep the index that their
-    /// element had.
+    /// Reorders the states of fields over changed sets by the ids of their elements. Spikes keep the former index of their
+    /// element.
     pub fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
         for (id, probe) in schema.probes.iter().enumerate() {
             let Shape::Field { over, .. } = probe.shape else { continue };
@@ -128,8 +129,8 @@ impl Past {
         true
     }
 
-    /// The newest step up to which the spikes of all subscribed probes can be shown; `now` if none is subscribed.
-    /// Followed views end here: later spikes are on their way to the index.
+    /// Newest step up to which the spikes of all subscribed probes can be shown; `now` if none is subscribed. Views that follow
+    /// the newest data end at this step, because later spikes are not indexed yet.
     pub fn complete_to(&self, now: u64) -> u64 {
         let end = |id: &ProbeId| self.trains.get(id).map_or_else(|| self.first(), |train| train.end);
         let subscribed = self.coverage.iter().filter(|(_, coverage)| coverage.is_open());
@@ -141,7 +142,7 @@ impl Past {
         self.indexer.as_ref().is_none_or(Indexer::is_idle)
     }
 
-    /// The steps between `from` and `to` at which spikes of a probe were not recorded, up to the newest step.
+    /// Lists the intervals between `from` and `to`, up to the newest step, in which spikes of a probe were not recorded.
     pub fn gaps(&self, probe: ProbeId, from: f64, to: f64) -> Vec<(f64, f64)> {
         let (from, to) = (from.max(0.0), to.min(self.last as f64));
         match self.coverage.get(&probe) {
@@ -151,7 +152,7 @@ impl Past {
         }
     }
 
-    /// The whole run as one gap, for data that were not recorded.
+    /// Returns the whole run as one gap, for data that were not recorded.
     pub fn whole(&self) -> Vec<(f64, f64)> {
         vec![(self.first() as f64, self.last as f64)]
     }
@@ -166,38 +167,38 @@ impl Past {
         self.first.is_none()
     }
 
-    /// The spikes of a probe, if there are any.
+    /// Spikes of a probe; `None` if none were indexed.
     pub fn train(&self, probe: ProbeId) -> Option<&Train> {
         self.trains.get(&probe)
     }
 
-    /// The spikes of all probes.
+    /// Iterates over the spikes of all probes.
     pub fn trains(&self) -> impl Iterator<Item = (ProbeId, &Train)> {
         self.trains.iter().map(|(id, train)| (*id, train))
     }
 
-    /// The wall time of each step.
+    /// Wall-clock time of each step.
     pub fn wall_clock(&self) -> &Arc<WallClock> {
         &self.wall_clock
     }
 
-    /// The newest state of a field.
+    /// Newest state of a field; `None` if there is none.
     pub fn latest(&self, key: &TapKey) -> Option<&Arc<Vec<f32>>> {
         self.latest.get(key)
     }
 
-    /// The fields of which there are states, with their arguments.
+    /// Iterates over the fields that have states, with the arguments of each.
     pub fn field_keys(&self) -> impl Iterator<Item = &TapKey> {
         self.latest.keys()
     }
 
-    /// The oldest step the cursor can be moved to.
+    /// Oldest step to which the cursor can be moved: single spikes of all probes are in memory from it on.
     pub fn oldest(&self) -> u64 {
         let first = self.first.unwrap_or(0);
         self.trains.values().filter_map(Train::oldest_single).max().map_or(first, |kept| kept.max(first))
     }
 
-    /// The first step of the run.
+    /// First step of the run.
     pub fn first(&self) -> u64 {
         self.first.unwrap_or(0)
     }
@@ -207,12 +208,12 @@ impl Past {
         self.n_lost
     }
 
-    /// The newest step.
+    /// Step of the newest frame.
     pub fn newest(&self) -> u64 {
         self.last
     }
 
-    /// Steps since the first frame, including those no longer in memory.
+    /// Number of steps since the first frame, including those no longer in memory.
     pub fn seen(&self) -> u64 {
         self.last - self.first.unwrap_or(self.last).min(self.last)
     }

@@ -1,4 +1,4 @@
-//! Spikes in memory: chunks in time order, the oldest dropped first.
+//! Spikes in memory: chunks in time order. The oldest chunks are dropped first.
 
 use crate::sim::Spike;
 use std::{
@@ -9,14 +9,14 @@ use std::{
     },
 };
 
-/// Spikes per chunk.
+/// Number of spikes per chunk.
 pub const CHUNK: usize = 1 << 16;
-/// Default maximum number of spikes in memory: 160 MB.
+/// Default maximum number of spikes in memory (160 MB).
 pub const CAPACITY: usize = 20_000_000;
 /// Bytes per spike.
 const SPIKE_BYTES: usize = 8;
 
-// Set by the settings, read by the indexer's thread.
+// The settings set the limit, and the thread of the indexer reads it.
 static LIMIT: AtomicUsize = AtomicUsize::new(CAPACITY);
 
 /// Sets the memory of single spikes in all histories.
@@ -24,7 +24,7 @@ pub fn set_memory(bytes: usize) {
     LIMIT.store((bytes / SPIKE_BYTES).max(CHUNK), Ordering::Relaxed);
 }
 
-/// The maximum number of spikes in memory.
+/// Maximum number of spikes in memory.
 pub fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
@@ -37,12 +37,12 @@ pub struct History {
     len: usize,
     dropped: u64,
     origin: Option<u64>,
-    /// Maximum number of spikes; none: the limit of the settings.
+    /// Maximum number of spikes; `None`: the limit of the settings.
     capacity: Option<usize>,
 }
 
 impl History {
-    /// A history of at most about this many spikes.
+    /// Creates a history of about at most `capacity` spikes.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { capacity: Some(capacity), ..Self::default() }
     }
@@ -86,7 +86,7 @@ impl History {
         self.len
     }
 
-    /// Whether it is empty.
+    /// Whether no spikes are in memory.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -96,24 +96,24 @@ impl History {
         self.dropped
     }
 
-    /// The absolute step of relative step 0.
+    /// Absolute step of relative step 0.
     pub fn origin(&self) -> u64 {
         self.origin.unwrap_or(0)
     }
 
-    /// The slices with relative steps `from..to`, in time order.
+    /// Iterates over the slices with relative steps `from..to`, in time order.
     pub fn slices(&self, from: u32, to: u32) -> impl Iterator<Item = &[Spike]> {
         let chunks = self.chunks_between(from, to).map(|(_, c)| c.as_slice());
         let slices = chunks.chain(std::iter::once(self.tail.as_slice()));
         slices.map(move |c| between(c, from, to)).filter(|s| !s.is_empty())
     }
 
-    /// Number of spikes with relative steps `from..to`, by four binary searches.
+    /// Counts the spikes with relative steps `from..to` by binary searches.
     pub fn count(&self, from: u32, to: u32) -> usize {
         self.before(to).saturating_sub(self.before(from))
     }
 
-    /// Number of spikes in memory before a relative step.
+    /// Counts the spikes in memory before a relative step.
     fn before(&self, step: u32) -> usize {
         let full = self.chunks.partition_point(|c| c.last().is_some_and(|s| s.step < step));
         let rest = self.chunks.get(full).map_or(self.tail.as_slice(), |c| c.as_slice());
@@ -121,7 +121,7 @@ impl History {
         full * CHUNK + rest.partition_point(|s| s.step < step)
     }
 
-    /// The full chunks that may hold relative steps `from..to`, each with its sequence number.
+    /// Iterates over the full chunks that may contain relative steps `from..to`, each with its sequence number.
     pub fn chunks_between(
         &self,
         from: u32,
@@ -133,12 +133,12 @@ impl History {
         self.chunks.range(start..end).enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
     }
 
-    /// Number of spikes ever added: a position for [`History::after`].
+    /// Number of spikes ever added, which is a position for [`History::after`].
     pub fn sequence(&self) -> u64 {
         self.dropped + self.len as u64
     }
 
-    /// The slices of spikes added after a position.
+    /// Iterates over the slices of spikes added after a position.
     pub fn after(&self, sequence: u64) -> impl Iterator<Item = &[Spike]> {
         let skip = sequence.saturating_sub(self.dropped) as usize;
         let chunks = self.chunks.iter().map(|c| c.as_slice()).chain(std::iter::once(self.tail.as_slice()));
@@ -149,37 +149,37 @@ impl History {
         })
     }
 
-    /// Relative step of the newest spike.
+    /// Relative step of the newest spike; `None` without spikes.
     pub fn last_step(&self) -> Option<u32> {
         self.tail.last().or_else(|| self.chunks.back().and_then(|c| c.last())).map(|s| s.step)
     }
 
-    /// Relative step of the oldest spike.
+    /// Relative step of the oldest spike; `None` without spikes.
     pub fn first_step(&self) -> Option<u32> {
         self.chunks.front().and_then(|c| c.first()).or_else(|| self.tail.first()).map(|s| s.step)
     }
 
-    /// A relative step from which on there are at most `n` spikes; `None` without spikes.
+    /// Returns a relative step from which on there are at most `n` spikes; `None` without spikes.
     pub fn first_step_of_newest(&self, n: usize) -> Option<u32> {
         if self.len <= n {
             return self.first_step();
         }
         let chunk = self.chunks.get((self.len - n).div_ceil(CHUNK)).map_or(self.tail.as_slice(), |c| c.as_slice());
-        // The step of a chunk's first spike may have begun in the chunk before.
+        // Other spikes of the step of a chunk's first spike may be in the chunk before.
         chunk.first().map(|spike| spike.step + 1)
     }
 
-    /// The full chunks, each with its sequence number.
+    /// Iterates over the full chunks, each with its sequence number.
     pub fn chunks(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Vec<Spike>>)> + ExactSizeIterator {
         self.chunks_between(0, u32::MAX)
     }
 
-    /// The newest spikes, which do not fill a chunk yet.
+    /// Newest spikes, which do not fill a chunk yet.
     pub fn tail(&self) -> &[Spike] {
         &self.tail
     }
 
-    /// The spikes with relative steps `from..to` for a job on the pool: chunks shared, the tail copied.
+    /// Returns the spikes with relative steps `from..to` for a job on the pool. Chunks are shared, the tail is copied.
     pub fn share(&self, from: u32, to: u32) -> Vec<Arc<Vec<Spike>>> {
         let mut shared: Vec<_> = self.chunks_between(from, to).map(|(_, c)| c.clone()).collect();
         let tail = between(&self.tail, from, to);
@@ -190,14 +190,14 @@ impl History {
     }
 }
 
-/// The part of a sorted slice with steps `from..to`.
+/// Returns the part of a sorted slice with steps `from..to`.
 pub fn between(spikes: &[Spike], from: u32, to: u32) -> &[Spike] {
     let a = spikes.partition_point(|s| s.step < from);
     let b = a + spikes[a..].partition_point(|s| s.step < to);
     &spikes[a..b]
 }
 
-/// The step not after `now` that equals `step` modulo 2³².
+/// Returns the latest step up to `now` that equals `step` modulo 2³².
 pub(super) fn full_step(step: u32, now: u64) -> u64 {
     let full = (now & !u64::from(u32::MAX)) | u64::from(step);
     if full > now { full.saturating_sub(1 << 32) } else { full }

@@ -1,4 +1,4 @@
-//! The visible times of a view: following the newest data, moved by the user, or in a transition.
+//! Visible times of a view: they follow the newest data, were set by the user, or are in a transition.
 
 use super::WallClock;
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
 use egui::{Key, Painter, PointerButton, Rect, Response, Ui};
 use std::sync::Arc;
 
-/// Duration of a transition, seconds; none with reduced motion.
+/// Duration of a transition, seconds. With reduced motion there are no transitions.
 const EASE_SECS: f64 = 0.12;
-/// Shortest and longest visible span, steps.
+/// Minimum and maximum visible span, steps.
 const SPANS: std::ops::RangeInclusive<f64> = 20.0..=4e9;
 
 /// Default visible span, steps.
 const SPAN: f64 = 10_000.0;
-/// Default visible span where steps have no duration.
+/// Default visible span if steps have no duration, steps.
 const SPAN_STEPS: f64 = 1_000.0;
 
-/// The visible times, absolute steps.
+/// Visible times of a view, absolute steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     pub t0: f64,
@@ -26,7 +26,7 @@ pub struct Timeline {
     /// Whether the right edge is the live edge.
     pub follow: bool,
     pub span: f64,
-    /// Wall times to draw steps at, instead of evenly.
+    /// Wall-clock times at which steps are drawn; `None`: steps are evenly spaced.
     pub wall_clock: Option<Arc<WallClock>>,
     ease: Option<Ease>,
 }
@@ -47,22 +47,22 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Timeline from step 0 that follows the live edge.
+    /// Creates a timeline from step 0 that follows the live edge.
     pub fn across(span: f64) -> Self {
         Self { t1: span, span, ..Self::default() }
     }
 
-    /// Timeline with fixed limits.
+    /// Creates a timeline with fixed limits.
     pub fn between(t0: f64, t1: f64) -> Self {
         Self { t0, t1, follow: false, span: t1 - t0, ..Self::default() }
     }
 
-    /// Copy of the timeline that is drawn at wall times.
+    /// Returns a copy whose steps are drawn at wall-clock times.
     pub fn with_wall_clock(&self, wall_clock: Option<Arc<WallClock>>) -> Self {
         Self { wall_clock, ..self.clone() }
     }
 
-    /// Handles gestures over a plot; the caller updates it afterwards.
+    /// Handles gestures over a plot. The caller calls [`Timeline::update`] afterwards.
     pub fn gestures(&mut self, ui: &Ui, response: &Response, plot: Rect) {
         if response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle) {
             let steps = -f64::from(response.drag_delta().x) * self.span / f64::from(plot.width().max(1.0));
@@ -106,7 +106,7 @@ impl Timeline {
         self.ease = Some(Ease { from: (self.t0, self.t1), to: (from, from + span), done: 0.0 });
     }
 
-    /// All steps of a run, following the live edge.
+    /// Shows all steps of a run, and follows the live edge.
     pub fn follow_all(&mut self, from: f64, to: f64) {
         self.ease = None;
         self.follow = true;
@@ -114,7 +114,7 @@ impl Timeline {
         (self.t0, self.t1) = (to - self.span, to);
     }
 
-    /// The newest second, or the newest thousand steps where steps have no duration.
+    /// Shows the newest 10,000 steps, or the newest 1,000 if steps have no duration, and follows the live edge.
     pub fn fit(&mut self, base: TimeBase) {
         self.ease = None;
         self.span = if base.is_count() { SPAN_STEPS } else { SPAN };
@@ -134,7 +134,7 @@ impl Timeline {
         self.ease = None;
     }
 
-    /// Moves just as far as needed to make a step visible.
+    /// Moves only as far as needed to make a step visible.
     pub fn keep_in_view(&mut self, step: f64) {
         let margin = self.span * 0.05;
         let shift = if step < self.t0 {
@@ -157,7 +157,7 @@ impl Timeline {
         }
     }
 
-    /// Zooms around a fraction of the width, or around the live edge while following.
+    /// Zooms around the position `at`, a fraction of the width, or around the live edge while following it.
     pub fn zoom(&mut self, factor: f64, at: f64) {
         self.ease = None;
         let span = (self.span * factor).clamp(*SPANS.start(), *SPANS.end());
@@ -167,17 +167,17 @@ impl Timeline {
         (self.t0, self.t1) = (fixed - share * span, fixed + (1.0 - share) * span);
     }
 
-    /// Screen x of a step.
+    /// Screen x-coordinate of a step.
     pub fn x_of(&self, plot: Rect, step: f64) -> f32 {
         plot.left() + self.share_at(step) as f32 * plot.width()
     }
 
-    /// The step at a screen x.
+    /// Step at a screen x-coordinate.
     pub fn step_at(&self, plot: Rect, x: f32) -> f64 {
         self.step_of(f64::from((x - plot.left()) / plot.width().max(1.0)))
     }
 
-    /// The fraction of the width at a step.
+    /// Position of a step as a fraction of the width.
     pub fn share_at(&self, step: f64) -> f64 {
         match &self.wall_clock {
             None => (step - self.t0) / (self.t1 - self.t0),
@@ -188,7 +188,7 @@ impl Timeline {
         }
     }
 
-    /// The step at a fraction of the width.
+    /// Step at a fraction of the width.
     pub fn step_of(&self, share: f64) -> f64 {
         match &self.wall_clock {
             None => self.t0 + share * (self.t1 - self.t0),
@@ -199,7 +199,7 @@ impl Timeline {
         }
     }
 
-    /// The axis under a plot.
+    /// Draws the axis under a plot.
     pub fn paint_axis(&self, painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, clock: Clock) {
         if let Some(wall_clock) = &self.wall_clock {
             let [from, to] = [self.t0, self.t1].map(|s| wall_clock.secs_at(s));
@@ -213,7 +213,7 @@ impl Timeline {
         kit::x_axis(painter, plot, font, tokens, secs(self.t0) * unit.scale, secs(self.t1) * unit.scale, &title);
     }
 
-    /// The unit of the visible times.
+    /// Unit of the visible times.
     pub fn unit(&self, clock: Clock) -> kit::TimeUnit {
         kit::TimeUnit::of(clock.base, self.t1 * clock.base.per_step(), self.span * clock.base.per_step())
     }

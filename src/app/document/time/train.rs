@@ -1,38 +1,37 @@
-//! The spikes of one probe: single spikes for the newest part, counts per element and time bin
-//! for the rest of the run.
+//! Spikes of one probe: single spikes for the newest part, counts per element and time bin for the remaining run.
 
 use super::{ActiveElements, ElementBins, EventDensity, LastSpikes, spikes::History};
 use crate::sim::Spike;
 use std::sync::Arc;
 
-/// The spikes of one probe. A clone shares everything but the newest, incomplete chunk.
+/// Spikes of one probe. A clone shares all parts except the newest, incomplete chunk.
 #[derive(Clone, Default)]
 pub struct Train {
-    /// The spikes in memory.
+    /// Single spikes in memory.
     pub history: History,
-    /// The elements that have spiked since the start of the run.
+    /// Elements that have spiked since the start of the run.
     pub active: Arc<ActiveElements>,
-    /// Spikes per element since the start of the run.
+    /// Number of spikes per element since the start of the run.
     pub counts: Arc<Vec<u32>>,
     /// Spike density over the whole run.
     pub density: Arc<EventDensity>,
-    /// Spikes per element and time bin, of the spikes that are no longer in memory.
+    /// Number of spikes per element and time bin, for the spikes that are no longer in memory.
     pub bins: ElementBins,
-    /// The last spike of each element before any step.
+    /// Last spike of each element before any step.
     pub last: LastSpikes,
-    /// The step up to which spikes are counted.
+    /// Step up to which spikes are counted.
     pub end: u64,
-    /// Spikes dropped while the window was busy or hidden.
+    /// Number of spikes dropped while the window was busy or hidden.
     pub skipped: u64,
 }
 
 impl Train {
-    /// The spikes of a set of this many elements.
+    /// Creates an empty train of a set of `n_elements` elements.
     pub fn new(n_elements: usize) -> Self {
         Self { counts: Arc::new(vec![0; n_elements]), bins: ElementBins::new(n_elements), ..Self::default() }
     }
 
-    /// Counts the spikes of more elements: their set grew.
+    /// Makes room for more elements after their set has grown.
     pub fn grow(&mut self, n_elements: usize) {
         if n_elements > self.counts.len() {
             Arc::make_mut(&mut self.counts).resize(n_elements, 0);
@@ -68,7 +67,7 @@ impl Train {
         }
     }
 
-    /// The oldest step with single spikes, if older spikes were dropped.
+    /// Oldest step with single spikes; `None` if no spikes were dropped.
     pub fn oldest_single(&self) -> Option<u64> {
         let oldest = self.history.origin() + u64::from(self.history.first_step().unwrap_or(0));
         (self.history.dropped() > 0).then_some(oldest)

@@ -1,16 +1,16 @@
-//! Wall time of the run by step.
+//! Wall-clock time of the run by step.
 
-/// Maximum number of points; every second one is removed when there are more.
+/// Maximum number of points; if there are more, every second one is removed.
 const MAX_POINTS: usize = 1 << 13;
 
-/// Steps and the elapsed wall time in seconds, pauses excluded. Both ascend.
+/// Steps and the elapsed wall-clock time in seconds without pauses. Both ascend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WallClock {
     points: Vec<(f64, f64)>,
 }
 
 impl WallClock {
-    /// Adds the elapsed wall time at a step.
+    /// Adds the elapsed wall-clock time at a step.
     pub fn push(&mut self, step: u64, secs: f64) {
         let step = step as f64;
         if self.points.last().is_some_and(|(last, known)| step <= *last || secs <= *known) {
@@ -31,21 +31,21 @@ impl WallClock {
         self.points.len() > 1
     }
 
-    /// Seconds at a step; extrapolated beyond the ends.
+    /// Wall-clock seconds at a step, extrapolated beyond the ends; 0 with fewer than two points.
     pub fn secs_at(&self, step: f64) -> f64 {
         let at = self.points.partition_point(|(known, _)| *known <= step);
         let Some(((s0, w0), (s1, w1))) = self.around(at) else { return 0.0 };
         w0 + (step - s0) / (s1 - s0) * (w1 - w0)
     }
 
-    /// The step at a wall time; extrapolated beyond the ends.
+    /// Step at a wall-clock time, extrapolated beyond the ends; 0 with fewer than two points.
     pub fn step_at(&self, secs: f64) -> f64 {
         let at = self.points.partition_point(|(_, known)| *known <= secs);
         let Some(((s0, w0), (s1, w1))) = self.around(at) else { return 0.0 };
         s0 + (secs - w0) / (w1 - w0) * (s1 - s0)
     }
 
-    /// The two points around an index.
+    /// Returns the two points around an index; `None` with fewer than two points.
     fn around(&self, at: usize) -> Option<((f64, f64), (f64, f64))> {
         let after = at.clamp(1, self.points.len().max(2) - 1);
         Some((*self.points.get(after - 1)?, *self.points.get(after)?))
@@ -60,7 +60,7 @@ mod tests {
     fn there_and_back_is_the_same_step() {
         let mut wall_clock = WallClock::default();
         assert!(!wall_clock.is_known() && wall_clock.secs_at(5.0) == 0.0);
-        // Slow at first, then ten times as fast.
+        // The first half is slow, the second ten times as fast.
         for i in 1..=200_u64 {
             wall_clock.push(if i <= 100 { i * 10 } else { 1000 + (i - 100) * 100 }, i as f64 * 0.016);
         }

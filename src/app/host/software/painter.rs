@@ -13,17 +13,17 @@ use std::{ops::Range, sync::Arc};
 
 pub const WINDOW_WGSL: &str = include_str!("window.wgsl");
 
-/// Opaque triangles of at least this area, in square points, are drawn without texture and blending. A lower limit costs
-/// more pipeline switches than it saves.
+/// Area, in square points, above which opaque triangles are drawn without texture and blending. A lower limit costs more pipeline
+/// switches than it saves.
 const SOLID_FROM: f32 = 500.0;
 
-/// The painter, an egui plugin.
+/// Painter as an egui plugin.
 pub struct SoftwarePainter {
     renderer: Arc<RwLock<Renderer>>,
 }
 
 impl SoftwarePainter {
-    /// Prepares the device. `None` for an sRGB target, which this shader does not support.
+    /// Prepares the device. `None` for an sRGB target, which the shader does not support.
     pub fn new(state: &RenderState) -> Option<Self> {
         if state.target_format.is_srgb() {
             return None;
@@ -77,7 +77,7 @@ impl Plugin for SoftwarePainter {
     }
 }
 
-/// The triangles of a frame. Meshes are copied to the device as they are, all into one buffer.
+/// Triangles of a frame. Meshes are copied unchanged to the device, all into one buffer.
 #[derive(Default)]
 struct FrameMesh {
     meshes: Vec<Mesh>,
@@ -90,7 +90,7 @@ struct Draw {
     clip: Rect,
     texture: TextureId,
     is_solid: bool,
-    /// First vertex of its mesh.
+    /// First vertex of the mesh that contains the triangles.
     base: u32,
     indices: Range<u32>,
 }
@@ -128,11 +128,11 @@ fn is_solid(vertices: &[Vertex], corners: &[u32]) -> bool {
     (ab.x * ac.y - ab.y * ac.x).abs() * 0.5 > SOLID_FROM
 }
 
-/// The draws between two other callbacks.
+/// Draws between two callbacks of egui.
 struct Part {
     frame_mesh: Arc<FrameMesh>,
     draws: Range<usize>,
-    /// Holds the textures.
+    /// Renderer of egui, which has the textures.
     renderer: Arc<RwLock<Renderer>>,
 }
 
@@ -232,7 +232,7 @@ fn buffer(device: &wgpu::Device, contents: &[u8], usage: wgpu::BufferUsages) -> 
     device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("window"), contents, usage })
 }
 
-/// Writes parts one after the other into a buffer, which is replaced by a larger one when needed.
+/// Writes parts one after the other into a buffer, which is replaced by a larger one if necessary.
 fn fill<'a, P: Iterator<Item = &'a [u8]>>(
     device: &wgpu::Device,
     queue: &wgpu::Queue,
@@ -274,8 +274,8 @@ fn uniform(n_bytes: u64, stages: wgpu::ShaderStages) -> (wgpu::BindingType, wgpu
     )
 }
 
-/// The layout of egui's texture bind groups, including the flags this shader ignores: a bind group requires an equal
-/// layout.
+/// Creates the layout of egui's texture bind groups. It includes the flags that this shader ignores, because a bind group
+/// requires an equal layout.
 fn texture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     let stages = wgpu::ShaderStages::FRAGMENT;
     let texture = wgpu::BindingType::Texture {
