@@ -1,4 +1,4 @@
-//! Colours of lanes, the same in all views.
+//! Colours of lanes, shared by all views.
 
 use crate::{
     app::kit::{colors, theme::Tokens},

@@ -1,4 +1,4 @@
-//! A line over pixel columns of samples, and its range.
+//! Drawing of a line over the extents of samples in pixel columns, and the range of its axis.
 
 use super::samples::Extent;
 use egui::{Painter, Pos2, Stroke, pos2};

@@ -1,4 +1,4 @@
-//! The density image: a texture that is a ring buffer of columns, updated incrementally.
+//! Density image: a texture that is a ring buffer of columns, updated incrementally.
 
 use super::{
     count_colors::CountColors,
@@ -14,23 +14,23 @@ use crate::app::{
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
 
-/// More spikes or cells than this are counted on the pool.
+/// Maximum numbers of spikes and of cells that are counted on the UI thread.
 const MAX_INLINE: usize = 30_000;
 const MAX_INLINE_CELLS: usize = 120_000;
-/// More new spikes than this are added to a followed image on the pool.
+/// Maximum number of new spikes that are added to a followed image on the UI thread.
 const MAX_SCROLLED: usize = 200_000;
-/// More spikes than this are counted from tiles.
+/// Maximum number of spikes that are counted one by one; more are counted from tiles.
 const FROM_TILES: usize = 5_000_000;
 
-/// The requested image.
+/// Parameters of an image.
 pub struct DensityRequest<'a> {
     /// Visible times and rows.
     pub window: Window,
     /// Size of the image, pixels.
     pub size_px: (usize, usize),
-    /// The rows and their generation.
+    /// The rows, and their generation.
     pub rows: (&'a Rows, u64),
-    /// The selected elements and their generation.
+    /// The selected elements, and the generation of the selection.
     pub selected: (&'a [u32], u64),
     pub colors: CountColors,
 }
@@ -47,7 +47,7 @@ impl DensityRequest<'_> {
         move || Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands }
     }
 
-    /// The cell rows of collapsed groups.
+    /// Returns the cell rows of collapsed groups.
     fn bands(&self, cells: &Cells) -> Vec<usize> {
         self.rows.0.collapsed().filter_map(|g| cells.cell_of(g.middle())).collect()
     }
@@ -60,21 +60,21 @@ struct DensityKey {
     selected: u64,
 }
 
-/// The texture and its counts.
+/// Texture of the density image, and its counts.
 #[derive(Default)]
 pub struct Density {
     shown: Option<(DensityKey, Arc<Grid>)>,
     texture: Option<TextureHandle>,
     job: Option<(DensityKey, mpsc::Receiver<(Grid, ColorImage)>)>,
-    /// A preview from coarse tiles, where the last image does not cover the window.
+    /// Preview from coarse tiles, if the last image does not cover the window.
     preview: Option<(DensityKey, Grid, TextureHandle)>,
-    /// The cell row of each element in the last preview.
+    /// Row generation, cells and the cell row of each element in the last preview.
     preview_row_of: Option<(u64, Cells, Arc<Vec<u16>>)>,
 }
 
 impl Density {
-    /// Updates the image, or starts a job that does. Meanwhile the last image is shown, or a preview where it does not
-    /// cover the window.
+    /// Updates the image, or starts a job that does. Until the job ends the last image is shown, or a preview if the last image
+    /// does not cover the window.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
@@ -124,7 +124,7 @@ impl Density {
         }
     }
 
-    /// Scrolls the last image with its own rows while new rows are counted, so that it keeps following the newest data.
+    /// Scrolls the last image with its own rows while a job counts new rows, so that the image keeps following the newest data.
     fn follow(&mut self, ctx: &egui::Context, history: &History, cells: &Cells) {
         let Some((shown, grid)) = &mut self.shown else { return };
         let later = Cells { first: cells.first, ..grid.cells };
@@ -171,7 +171,7 @@ impl Density {
         self.job = Some((key, receiver));
     }
 
-    /// Scrolls a copy of the image on the pool: many new spikes are not counted on the UI thread.
+    /// Scrolls a copy of the image on the pool, because there are too many new spikes for the UI thread.
     fn start_scroll(
         &mut self,
         ctx: &egui::Context,
@@ -192,7 +192,7 @@ impl Density {
         self.job = Some((key, receiver));
     }
 
-    /// The preview, from tiles only, since it runs on the UI thread.
+    /// Updates the preview. It runs on the UI thread, so it only uses tiles.
     fn update_preview(
         &mut self,
         ctx: &egui::Context,
@@ -205,7 +205,7 @@ impl Density {
             self.preview = None; // that of another window would hide the last image
             return;
         };
-        // Half the screen resolution: it is shown for a few frames.
+        // A preview has half the screen resolution, because it is shown for only a few frames.
         let half = DensityRequest { size_px: (request.size_px.0 / 2, request.size_px.1 / 2), ..*request };
         let cells = half.cells(units);
         let key = DensityKey { cells, rows: request.rows.1, selected: 0 };
