@@ -1,4 +1,4 @@
-//! The shell around the points, and the connections of the selected elements.
+//! The shell around the points, and lines for connections of the selected elements.
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION, link_lines};
 use crate::{
@@ -17,14 +17,14 @@ use egui::Ui;
 use egui_wgpu::wgpu;
 use std::sync::Arc;
 
-/// Maximum number of connections drawn; the strongest are saved.
+/// Maximum number of connections drawn; only the strongest are.
 const MAX_EDGES: usize = 20_000;
-/// Maximum number of elements whose connections are looked up.
+/// Maximum number of elements whose connections are searched.
 const MAX_SELECTED: usize = 5_000;
-/// A set with fewer points has no shell by default.
+/// Minimum number of points for a shell by default.
 const MIN_SHELL_POINTS: usize = 1_000;
 
-/// Which connections of the selected elements, or which links, are drawn.
+/// Connections of the selected elements, or links, that are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Edges {
     #[default]
@@ -32,7 +32,7 @@ pub(super) enum Edges {
     Inputs,
     Outputs,
     Both,
-    /// Links that a probe reads.
+    /// Links of a probe.
     Links(ProbeId),
 }
 
@@ -41,23 +41,23 @@ impl Edges {
         [(Self::None, "none"), (Self::Inputs, "inputs"), (Self::Outputs, "outputs"), (Self::Both, "both")];
 }
 
-/// Shell and connections.
+/// State of the shell and of the connections.
 #[derive(Default)]
 pub(super) struct ShellEdges {
-    /// The user's choice; by default on for sets with enough points in 3D.
+    /// The user's choice; `None`: a shell for sets with at least [`MIN_SHELL_POINTS`] positions, except diagrams.
     has_shell: Option<bool>,
     shell: PooledResult<u64, Mesh>,
     pub(super) edges: Edges,
-    /// The chosen links by name, for the project.
+    /// Name of the probe of the chosen links, as stored in the project.
     links_name: String,
     ego: PooledResult<(u64, Arc<Vec<u32>>), Ego>,
-    /// Already on the device: the set of the shell, and the key of the connections.
+    /// Versions of the data on the device: the set of the shell, and the key of the connections.
     sent: (Option<u64>, Option<UploadKey>),
-    /// Connections drawn, and their total number.
+    /// Number of drawn connections, and total number.
     shown: Option<(usize, u64)>,
 }
 
-/// Set, selection, which connections, dark theme.
+/// Set generation, selection, drawn connections, dark theme.
 type UploadKey = (u64, Arc<Vec<u32>>, Edges, bool);
 
 impl View3d {
