@@ -116,7 +116,7 @@ impl List {
         let table = table.cell_layout(Layout::left_to_right(Align::Center));
         let table = table.column(end()).column(end()).column(Column::exact(90.0)).column(Column::exact(80.0));
         let lines = std::mem::take(&mut self.lines);
-        // Strongest first: the first weight has the largest magnitude.
+        // Connections are in descending order of absolute weight, so the first has the largest.
         let largest = ego.synapses.first().map_or(0.0, |s| f64::from(s.weight.abs()));
         let is_whole = ego.synapses.iter().take(1000).all(|s| s.weight.fract() == 0.0);
         let decimals = if is_whole { 0 } else { kit::column_decimals(0.0, largest) };
@@ -165,7 +165,7 @@ impl List {
     }
 }
 
-/// An end of a connection; a click selects it.
+/// Draws an end of a connection; a click selects the element.
 fn end_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, element: u32) {
     let ink = if ctx.selection.contains(set.name, element) { ctx.tokens.accent } else { ctx.tokens.text };
     let name = element_name(set, element);

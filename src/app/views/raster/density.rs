@@ -278,7 +278,7 @@ impl Density {
         }
     }
 
-    /// Colours only the changed columns; a range that wraps around the ring is two parts.
+    /// Colours only the changed columns. A range that wraps around the ring has two parts.
     fn paint_columns(&mut self, columns: std::ops::Range<i64>) {
         let (Some((_, grid)), Some(texture)) = (&self.shown, &mut self.texture) else { return };
         let (ring, changed) = (grid.cells.columns, (columns.end - columns.start).max(0) as usize);
@@ -294,7 +294,7 @@ impl Density {
         }
     }
 
-    /// Draws the image or the preview at its place in the window.
+    /// Draws the image, or the preview, at its times and rows.
     pub fn paint(&self, painter: &Painter, plot: Rect, window: &Window) {
         match (&self.preview, &self.shown, &self.texture) {
             (Some((_, grid, texture)), ..) => paint_ring(grid, texture, painter, plot, window),
@@ -303,13 +303,14 @@ impl Density {
         }
     }
 
-    /// The displayed counts.
+    /// Returns the counts of the displayed image; `None` before the first one.
     pub fn grid(&self) -> Option<&Grid> {
         let preview = self.preview.as_ref().map(|(_, grid, _)| grid);
         preview.or(self.shown.as_ref().map(|(_, grid)| &**grid))
     }
 
-    /// The times of the last image, relative steps, while a job is counting later ones that it does not cover.
+    /// Returns the relative steps to show instead of the window while a job counts later columns: as many steps, up to the end of
+    /// the last image. `None` if the last image covers at least half of the window, or without a job.
     pub fn late_times(&self, window: &Window) -> Option<(f64, f64)> {
         let (_, grid) = self.shown.as_ref().filter(|_| self.job.is_some() && self.preview.is_none())?;
         let step = f64::from(grid.cells.steps);
@@ -318,14 +319,14 @@ impl Density {
         (common < 0.5 * window.span() && to <= window.t1).then_some((to - window.span(), to))
     }
 
-    /// Whether a job is counting.
+    /// Whether a job is counting spikes.
     pub fn is_busy(&self) -> bool {
         self.job.is_some()
     }
 }
 
-/// The source and the cells to count: spikes while they are few or some are selected, else fine tiles if their cells
-/// are about a pixel.
+/// Selects the source and the cells of the counts. Single spikes are counted if they are few or elements are selected; otherwise
+/// tiles, and fine ones only if their cells are at most two pixels.
 fn choose(history: &History, pyramid: &Pyramid, request: &DensityRequest<'_>) -> (Level, Cells) {
     let cells = request.cells((1, 1));
     let (from, to) = (cells.first_step(), cells.end_step());
@@ -338,7 +339,7 @@ fn choose(history: &History, pyramid: &Pyramid, request: &DensityRequest<'_>) ->
     }
 }
 
-/// Draws a ring of columns at its times and rows.
+/// Draws a ring of columns at their times and rows.
 fn paint_ring(grid: &Grid, texture: &TextureHandle, painter: &Painter, plot: Rect, window: &Window) {
     let cells = grid.cells;
     let x = |column: i64| {
@@ -388,7 +389,7 @@ mod tests {
         let mut density = Density::default();
         density.update(&ctx, (&history, &bins), &pyramid, &request(2000.0, 1));
         let before = density.grid().expect("few are counted at once").cells;
-        // A job that never ends.
+        // This job never ends.
         let (_sender, receiver) = mpsc::channel();
         density.job = Some((DensityKey { cells: before, rows: 2, selected: 0 }, receiver));
         feed(&mut history, 2000..4000);

@@ -280,7 +280,7 @@ impl View3d {
         }
     }
 
-    /// Draws the rims of the cylinder, or the box of the axes with their names and ranges.
+    /// Draws the edges of the cylinder, or the box of the axes with their names and ranges.
     pub(super) fn paint_motion(&self, painter: &Painter, canvas: Rect, size_px: Vec2, scale: f32, ctx: &ViewCtx<'_>) {
         let projector = Projector::new(&self.camera, size_px);
         let at = |place: [f32; 3]| {
@@ -310,7 +310,7 @@ impl View3d {
 }
 
 impl Placement {
-    /// Middle and half width of each axis: one half width for all if they have one unit.
+    /// Returns the middle and half width of each axis. Axes with a common unit have the widest half width.
     fn scales(&self, units: [&str; 3]) -> [(f32, f32); 3] {
         let own = self.ranges.map(|(low, high)| ((low + high) / 2.0, ((high - low) / 2.0).max(1e-12)));
         let is_one = !units[0].is_empty() && units.iter().all(|unit| *unit == units[0]);
@@ -319,7 +319,7 @@ impl Placement {
     }
 }
 
-/// Computes every place, by several threads where there are many.
+/// Computes all positions, with several threads if there are more than [`SHARED`].
 fn all_places(n: usize, place: impl Fn(usize) -> [f32; 3] + Sync + Send) -> Vec<[f32; 3]> {
     if n > SHARED { (0..n).into_par_iter().map(place).collect() } else { (0..n).map(place).collect() }
 }
@@ -340,7 +340,8 @@ fn in_box(values: [&[f32]; 3], scales: [(f32, f32); 3], mask: Option<&[f32]>) ->
     })
 }
 
-/// Relative radii: the area grows with the value, from zero or the lowest.
+/// Returns relative radii. The growth of the radius with the square root of the value begins at zero, or at the lowest value if
+/// it is negative.
 fn sizes(values: &[f32]) -> Vec<f32> {
     let (low, high) = extend((0.0, f32::MIN_POSITIVE), values);
     let size = |v: &f32| SIZES.0 + (SIZES.1 - SIZES.0) * ((v - low) / (high - low)).clamp(0.0, 1.0).sqrt();
