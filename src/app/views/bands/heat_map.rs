@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Minimum width and height of a cell, points.
 const CELL: [f32; 2] = [2.0, 3.0];
-/// Maximum number of cells, across and up.
+/// Maximum numbers of columns and rows of cells.
 const MAX_CELLS: [usize; 2] = [1024, 192];
 
 /// Shares of cells, column-major.

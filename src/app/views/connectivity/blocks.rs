@@ -23,7 +23,7 @@ pub struct BlockQuery {
 /// Category along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Code of the category; `None` for the merged rest.
+    /// Code of the category; `None` for the merged categories.
     pub code: Option<u16>,
     /// Number of elements.
     pub n: u32,

@@ -6,7 +6,7 @@ use super::{
 };
 use std::collections::HashMap;
 
-/// Room in the index by id, in parts of the lines that stay: it is not rehashed before lines are dropped again.
+/// Capacity of the index by id, as a multiple of the number of kept lines, so that it is not rehashed before the next compaction.
 const ROOM: usize = 3;
 
 /// The lines of a forest that are kept, and their indices.

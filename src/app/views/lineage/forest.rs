@@ -11,8 +11,8 @@ use std::{
     sync::Arc,
 };
 
-/// Above this number of lines, extinct lines without living descendants are dropped, and the oldest ancestors where half of
-/// it would be left: where most births have several parents, nearly every line is an ancestor of the living.
+/// Maximum number of lines. Above it, extinct lines without living descendants are dropped, and then the oldest ended lines until
+/// half of the maximum is left. If most births have several parents, nearly every line is an ancestor of a living one.
 pub const MAX_LINES: usize = 200_000;
 /// Bytes of a line in addition to its own size and its texts: its entry in the index by id, and room for growth.
 const LINE_OVERHEAD: usize = 96;

@@ -155,7 +155,7 @@ impl Lineage {
         &self.drawn().forest
     }
 
-    /// The values that colour the lines; none until those of a new choice arrive.
+    /// Returns the values that colour the lines; empty until those of a new choice arrive.
     fn values(&self) -> &[f32] {
         let drawn = self.drawn();
         if drawn.color == self.color { &drawn.values } else { &[] }

@@ -23,7 +23,7 @@ type SelectionColumnKey = (Vec<Named>, usize, u64, usize);
 #[derive(Default)]
 pub(super) struct SelectionColumn {
     column: PooledResult<SelectionColumnKey, Column>,
-    /// Colours of the selections, as the project's view has them.
+    /// Colours chosen in the project, by selection; `None`: the colour at its index.
     colors: Vec<Option<u8>>,
     /// Counter that every change of categories or colours increments.
     pub generation: u64,
