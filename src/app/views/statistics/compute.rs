@@ -32,7 +32,7 @@ pub struct Task {
     pub origin: u64,
     /// Unit of the steps.
     pub base: TimeBase,
-    /// The elements, ascending; `None` for all.
+    /// Elements to analyse, ascending; `None`: all.
     pub of: Option<Arc<Vec<u32>>>,
     /// Whether silent elements have a row too.
     pub lists_silent: bool,

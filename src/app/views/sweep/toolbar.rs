@@ -61,7 +61,7 @@ impl SweepPlot {
             .on_hover_text("The numbers of all runs, or the picture");
     }
 
-    /// The first and the second parameter, and which of several maps is drawn.
+    /// Draws the menus of the first and the second parameter, and that of the heat maps if there are several.
     fn parameters_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let (tokens, swept) = (ctx.tokens, &self.shown.swept);
         let mut paths = self.shown.paths.clone();
@@ -92,7 +92,7 @@ impl SweepPlot {
         }
     }
 
-    /// The series, its lane, and the part of the steps.
+    /// Draws the menus of the series, its lane, and the part of the steps.
     fn series_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let (tokens, choices) = (ctx.tokens, &mut self.choices);
         if let Some(series) = self.shown.series.clone() {
@@ -110,7 +110,7 @@ impl SweepPlot {
         self.is_stale |= kit::choice_ui(ui, tokens, "Over", &mut choices.part, &parts);
     }
 
-    /// Whether the axes are logarithmic.
+    /// Draws the toggles of logarithmic axes.
     fn scales_ui(&mut self, ui: &mut Ui) {
         let names = if self.shown.has_map() { &["log x", "log y"][..] } else { &["log"] };
         for (axis, name) in names.iter().enumerate().filter(|(axis, _)| self.shown.is_numeric(*axis)) {
