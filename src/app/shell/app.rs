@@ -1,5 +1,5 @@
-//! [`App`] holds the window in its parts. Each part is declared beside what it owns; this file knows none of the panels
-//! and actions that work on them.
+//! The window's state, [`App`], in its parts. Each part is declared beside the data that it contains; this file does not depend
+//! on the panels and actions that use the parts.
 
 use super::{
     commands::{Around, CommandState},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::app::document::{open_document::Document, profile::Profile, session::Session, time};
 
-/// The program's window, in its parts.
+/// State of the program's window.
 pub struct App {
     pub(crate) document: Document,
     pub(crate) workspace: Workspaces,
@@ -30,7 +30,7 @@ pub struct App {
 }
 
 impl App {
-    /// Everything that commands depend on.
+    /// Returns the state that labels and availability of commands depend on.
     pub fn command_state(&self) -> CommandState<'_> {
         let Self { document, workspace, panels, preferences, flow, host, .. } = self;
         let around = Around {
@@ -44,7 +44,7 @@ impl App {
         around.with(document)
     }
 
-    /// The parts that actions on documents, runs and files work on.
+    /// Returns the parts that actions on documents, runs and files use.
     pub(crate) fn parts(&mut self) -> ActionParts<'_> {
         let Self { document, workspace, overlays, messages, flow, host, .. } = self;
         ActionParts { document, workspace, overlays, messages, flow, host }
@@ -60,7 +60,7 @@ impl App {
         &self.document.time
     }
 
-    /// For tests: edits the document, as a widget would.
+    /// Returns the open document for edits; only tests use it.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.document.session
     }
@@ -70,7 +70,7 @@ impl App {
         &self.document.profile
     }
 
-    /// For tests: sets the number of steps that the time axis shows.
+    /// Sets the number of steps that the time axis shows; only tests use it.
     pub fn zoom_time(&mut self, steps: f64) {
         self.document.time.axis.line = time::Timeline::across(steps);
     }
@@ -80,7 +80,7 @@ impl App {
         self.workspace.titles()
     }
 
-    /// The messages on screen.
+    /// Texts of the messages on screen.
     pub fn messages(&self) -> Vec<&str> {
         self.messages.toasts.texts().collect()
     }

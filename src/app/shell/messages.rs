@@ -1,4 +1,4 @@
-//! Messages for the user: toasts, and the log.
+//! Messages to the user: toasts and the log.
 
 use super::{log::Log, panels::toasts::Toasts};
 use crate::app::kit::level::Level;

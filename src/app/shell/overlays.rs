@@ -1,4 +1,4 @@
-//! What is drawn over the panels: dialogs, sheets, the palette and windows of their own.
+//! Overlays over the panels: dialogs, sheets, the palette and floating windows.
 
 use super::{
     dialogs::{

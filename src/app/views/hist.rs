@@ -155,8 +155,8 @@ impl Histogram {
         fields::wanted([Some(id), fields::mask(schema, over)])
     }
 
-    /// Whether counts are logarithmic. By default they are if there are so many values that the bar of a single one would be
-    /// invisible.
+    /// Whether counts are logarithmic. By default they are for at least [`MANY`] values, because the bar of a single element would
+    /// be invisible.
     fn is_log(&self) -> bool {
         self.is_log.unwrap_or(self.counts.n >= MANY)
     }

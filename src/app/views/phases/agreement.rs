@@ -22,11 +22,11 @@ pub struct Agreement {
 /// Group of consecutive elements of the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Group {
-    /// First index in the order.
+    /// Index of the first element in the order.
     pub from: usize,
-    /// One past the last index.
+    /// Index after the last element.
     pub to: usize,
-    /// Value of the order field at the first and the last element.
+    /// Values of the order field at the first and at the last element.
     pub values: (f32, f32),
     sum: CircularSum,
 }

@@ -24,9 +24,9 @@ pub enum Scales {
 pub struct Bins {
     /// Smallest and largest absolute weight that is not zero.
     pub ends: (f32, f32),
-    /// Counts: negative weights from the largest down, zero, positive weights.
+    /// Counts before quantisation: negative weights from the largest magnitude down, zero, positive weights.
     pub before: Vec<u64>,
-    /// Counts after quantisation.
+    /// Counts after quantisation, in the same bins.
     pub after: Vec<u64>,
 }
 
@@ -35,7 +35,7 @@ pub struct Bins {
 pub struct Counted {
     pub bins: Bins,
     pub loss: Loss,
-    /// Inhibitory, zero and excitatory connections.
+    /// Numbers of inhibitory, zero and excitatory connections.
     pub signs: [u64; 3],
     /// Sum of the absolute weights.
     pub total: f64,
