@@ -26,11 +26,11 @@ pub struct Overlays {
     pub shortcuts_sheet: bool,
     pub import: Option<Import>,
     pub figures: Figures,
-    /// The window of requests.
+    /// Window of requests.
     pub requests: Requests,
-    /// An open file of trees.
+    /// Open file of trees.
     pub trees: Option<TreeFile>,
-    /// A file of trees that is being read.
+    /// File of trees that is being read.
     pub reading_trees: Option<ReadingTrees>,
 }
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub enum ShellRequest {
     /// Shows a message.
     Notify(Level, String),
-    /// A view asks for it.
+    /// Handles a request of a view.
     View(ViewRequest),
     /// Runs an intent, or asks first if work would be lost.
     Intent(Intent),

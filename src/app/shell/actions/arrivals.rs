@@ -64,7 +64,7 @@ fn take_event(parts: &mut ActionParts<'_>, event: LiveEvent) {
     }
 }
 
-/// A simulation was loaded.
+/// Prepares the window for a simulation that was loaded.
 fn loaded(parts: &mut ActionParts<'_>, ignores_layout: bool) {
     let ActionParts { document, workspace, overlays, messages, host, .. } = &mut *parts;
     overlays.requests.forget();

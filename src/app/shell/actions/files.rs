@@ -108,7 +108,7 @@ pub fn save_then(parts: &mut ActionParts<'_>, intent: Intent) {
     save(parts);
 }
 
-/// Handles a path chosen in a dialog.
+/// Handles a path chosen in a dialog, by its purpose.
 pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) {
     match purpose {
         Purpose::Open => open::open_path(parts, path),
@@ -158,7 +158,7 @@ pub fn keep_layout(parts: &mut ActionParts<'_>, name: &str, in_project: bool) {
     }
 }
 
-/// The user's own project may read the files it names when it is saved.
+/// Allows the user's own project to read the files that it names when it is saved.
 fn allow_own(consent: &mut Consent, path: &Path, project: &Project) {
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     consent.allow(path, &project::outside_paths(project, base));
