@@ -11,7 +11,7 @@ use std::{path::PathBuf, sync::Arc};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
     Param(ParamId),
-    /// An element of a set.
+    /// Element of a set.
     Element(&'static str, u32),
     /// Folder of a recorded run.
     Run(PathBuf),

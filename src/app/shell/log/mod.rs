@@ -137,7 +137,7 @@ impl Log {
         self.lines.len()
     }
 
-    /// Number of lines that match the filter. All lines are tested only when the filter has changed.
+    /// Returns the number of lines that match the filter. All lines are tested only if the filter has changed.
     pub fn n_shown(&mut self) -> usize {
         if self.shown_by != self.filter {
             self.shown_by = self.filter.clone();
@@ -147,7 +147,7 @@ impl Log {
         self.shown.len()
     }
 
-    /// A matching line by index.
+    /// Returns a matching line by its index among these; `None` if there is none.
     pub fn shown(&self, at: usize) -> Option<&Line> {
         let number = self.shown.get(at)?;
         self.lines.get((number - self.first) as usize)
