@@ -15,7 +15,7 @@ use egui::{
 };
 
 const HEIGHT: f32 = 34.0;
-/// Between the bar, a menu and the lower edge of the window, points.
+/// Space between a menu and the lower edge of the window, points.
 const MARGIN: f32 = 32.0;
 /// Minimum and maximum width of the search field, points.
 const FIELD: (f32, f32) = (270.0, 300.0);
