@@ -50,12 +50,12 @@ impl App {
         ActionParts { document, workspace, overlays, messages, flow, host }
     }
 
-    /// The open document and its simulation.
+    /// Returns the open document with its simulation.
     pub fn session(&self) -> &Session {
         &self.document.session
     }
 
-    /// The time axis shared by all views, and the history of the run.
+    /// Returns the time axis that all views share, and the history of the run.
     pub fn time(&self) -> &time::Time {
         &self.document.time
     }
@@ -65,7 +65,7 @@ impl App {
         &mut self.document.session
     }
 
-    /// The profile measured while a Profile view was open.
+    /// Returns the profile that was measured while a Profile view was open.
     pub fn profile(&self) -> &Profile {
         &self.document.profile
     }
@@ -75,7 +75,7 @@ impl App {
         self.document.time.axis.line = time::Timeline::across(steps);
     }
 
-    /// Names of the workspaces, in the order of their tabs.
+    /// Iterates over the names of the workspaces, in the order of their tabs.
     pub fn workspaces(&self) -> impl Iterator<Item = &str> {
         self.workspace.titles()
     }
@@ -85,7 +85,7 @@ impl App {
         self.messages.toasts.texts().collect()
     }
 
-    /// Current problems of the open document.
+    /// Returns the current problems of the open document.
     pub fn problems(&self) -> Vec<Problem> {
         problems(&self.document, &self.flow, &self.host.devices, &self.messages.toasts)
     }

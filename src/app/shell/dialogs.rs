@@ -30,7 +30,7 @@ use recovery::AtRisk;
 use std::path::PathBuf;
 use sweep::{SweepAnswer, SweepForm};
 
-/// The open dialog.
+/// Contents of the open dialog.
 pub enum Dialog {
     /// Asks whether to save changes before an action.
     Unsaved(Intent),
@@ -42,7 +42,7 @@ pub enum Dialog {
     Path {
         /// Purpose of the file.
         purpose: Purpose,
-        /// The typed text.
+        /// Text that was typed.
         text: String,
     },
     /// Asks for the name of the current layout, and whether to save it in the project.

@@ -13,7 +13,7 @@ use egui::{ComboBox, DragValue, ProgressBar, RichText, Ui};
 /// Unit of the step button.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
-    /// A step of the simulation.
+    /// One step of the simulation.
     #[default]
     Step,
     /// A millisecond of simulated time.

@@ -255,7 +255,7 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
     })
 }
 
-/// The program's icon; the empty icon if the file is damaged.
+/// Returns the program's icon; an empty icon if the file is damaged.
 fn icon() -> egui::IconData {
     eframe::icon_data::from_png_bytes(include_bytes!("../../../assets/icon.png")).unwrap_or_default()
 }

@@ -75,7 +75,7 @@ impl ViewCtx<'_> {
         };
     }
 
-    /// The newest step that followed views show: all spikes up to it have arrived.
+    /// Returns the newest step that followed views show; all spikes up to it have arrived.
     pub fn live_edge(&self) -> u64 {
         self.time.past.complete_to(self.clock.step)
     }
@@ -134,7 +134,7 @@ pub enum ViewRequest {
     Toast(String),
 }
 
-/// A panel of the workbench.
+/// Panel of the workbench, which draws data of the simulation.
 pub trait View {
     /// Stable name, stored in layout files.
     fn name(&self) -> &'static str;

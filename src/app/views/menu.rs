@@ -1,5 +1,5 @@
-//! The context menu of elements, shared by all views: Select · Show in · Plot · Stimulate or silence (or Actions) ·
-//! Parameters · Copy id · Export.
+//! Context menu of elements, shared by all views: Select · Show in · Plot · Path · Stimulate or silence (or Actions) · Parameters
+//! · Copy id · Export.
 
 use super::{ViewCtx, ViewRequest};
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
 use egui::{RichText, Ui};
 use std::{fmt::Write as _, sync::Arc};
 
-/// The elements a menu applies to.
+/// Elements that a menu applies to.
 #[derive(Clone, Debug)]
 pub struct MenuTarget {
-    /// The element under the pointer, if any.
+    /// Element under the pointer; `None` if there is none.
     pub element: Option<u32>,
     pub elements: Arc<Vec<u32>>,
     pub name: String,

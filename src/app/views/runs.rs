@@ -49,7 +49,7 @@ struct Field {
 /// Index of the column of simulated times in [`FIELDS`].
 const SIMULATED: usize = 4;
 
-/// All columns except the editable note.
+/// All columns of the table except the editable note.
 const FIELDS: [Field; 11] = [
     Field { head: "Name", width: 150.0, is_number: false, text: |r, _| indented(r), order: |a, b| a.name.cmp(&b.name) },
     Field {

@@ -19,11 +19,11 @@ use std::{
 
 /// Recording that was prepared: its run folder was created, or could not be.
 pub struct PreparedRecording {
-    /// The recorded taps.
+    /// Taps that are recorded.
     pub taps: Vec<Tap>,
     /// Descriptions of the entries of `record` that have no tap.
     pub problems: Vec<String>,
-    /// The run folder.
+    /// Path of the run folder.
     pub folder: PathBuf,
     /// Writer of the run folder, or the reason why it could not be created.
     pub writer: Result<Box<RunWriter>, String>,

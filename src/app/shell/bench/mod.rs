@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Spikes per second of wall time.
+/// Measured rates, spikes per second of wall time.
 pub const RATES: [f64; 2] = [1e6, 30e6];
 /// Time per frame of a display with 60 frames per second.
 const FRAME: Duration = Duration::from_micros(16_667);
@@ -133,7 +133,7 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     })
 }
 
-/// A quantile of sorted numbers; NaN without numbers.
+/// Returns a quantile of sorted numbers; NaN without numbers.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get(((sorted.len() as f64 * q) as usize).min(last)).copied().unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! Commands as menu entries and buttons.
+//! Drawing of commands as menu entries and buttons.
 
 use super::CommandState;
 use crate::app::{

@@ -101,7 +101,7 @@ pub fn draw(
 
 /// Lets the device report finished images, without waiting.
 pub fn poll(state: &RenderState) {
-    state.device.poll(wgpu::PollType::Poll).ok(); // an error is that of a lost device, which the window reports
+    state.device.poll(wgpu::PollType::Poll).ok(); // A lost device causes an error, which the window reports.
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl Sets {
         self.chosen.is_some()
     }
 
-    /// Clears the choice.
+    /// Clears the choice of a named selection.
     pub fn forget(&mut self) {
         self.chosen = None;
     }

@@ -5,7 +5,7 @@ use crate::{app::shell::pacing::Pacing, params::Params};
 
 /// State of all panels; closing a panel keeps its state.
 pub struct Panels {
-    /// Which panels are open.
+    /// State of the side panels, the log and the developer window: which are open.
     pub open: OpenPanels,
     /// Project tree at the left.
     pub tree: Outline,

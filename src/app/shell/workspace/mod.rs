@@ -334,7 +334,7 @@ impl Workspaces {
         self.now().steps()
     }
 
-    /// Undoes (`back`) or redoes a layout change.
+    /// Undoes (`back`) or redoes a layout change of the active workspace.
     pub fn travel(&mut self, back: bool, schema: &SimSchema) {
         self.now_mut().travel(back);
         self.sync_views(schema);

@@ -46,13 +46,13 @@ pub struct Saved {
     pub active: usize,
     pub workspaces: Vec<Arrangement>,
     pub layouts: Vec<Layout>,
-    /// How the values of variables become colours.
+    /// Ranges and colormaps of variables.
     #[serde(rename = "tints", skip_serializing_if = "ColorScales::is_empty")]
     pub color_scales: ColorScales,
     /// Saved camera positions of spatial views.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<SavedView>,
-    /// The probes and arguments that panels show.
+    /// Choices of probe and arguments, by panel.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub choices: BTreeMap<Pane, String>,
 }

@@ -21,7 +21,7 @@ struct Cells {
     shares: Vec<f32>,
 }
 
-/// The key of an image: generation of the states, range of times, range of values, logarithmic scale, size, dark theme.
+/// Inputs of an image: generation of the states, range of times, range of values, logarithmic scale, size, dark theme.
 type HeatBandsKey = (u64, [u64; 2], [u32; 2], bool, [usize; 2], bool);
 
 /// Texture of the heat map, and the share at the top of its colour scale.
@@ -103,7 +103,7 @@ fn cells_of(history: &Thinned<State>, seen: Range<usize>, chart: &Chart<'_>, [wi
 }
 
 impl Cells {
-    /// The upper quartile, over columns, of the share of the fullest bin. A maximum would let a few narrow distributions
+    /// Returns the upper quartile, over columns, of the share of the fullest bin. A maximum would let a few narrow distributions
     /// darken all other columns.
     fn full(&self) -> f32 {
         let fullest = |column: &[f32]| column.iter().copied().fold(0.0, f32::max);

@@ -10,7 +10,7 @@ pub const MEDIAN: usize = 3;
 /// Number of bins with equal counts.
 pub const PARTS: usize = 64;
 
-/// A state to summarise.
+/// State to summarise.
 pub struct RawState {
     pub step: u64,
     /// The value of every element.
@@ -30,7 +30,7 @@ pub struct State {
     pub edges: [f32; PARTS + 1],
 }
 
-/// An element and its value.
+/// Element with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     pub element: u32,

@@ -183,7 +183,7 @@ fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<Elem
     response.on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, element, &values));
 }
 
-/// An element's name, else its finest category and index.
+/// Returns an element's name; without one, its label in the column with the most categories, and its index.
 pub fn element_name(set: &ElementSet, element: u32) -> String {
     if set.names.get(element as usize).is_some_and(|n| !n.is_empty()) {
         return set.label(element);
@@ -192,7 +192,7 @@ pub fn element_name(set: &ElementSet, element: u32) -> String {
     match finest {
         Some(column) => {
             let label = column.label(element);
-            // A number alone says nothing.
+            // A number alone is ambiguous, so the name of its column precedes it.
             let of =
                 if label.parse::<f64>().is_ok() { format!("{} ", kit::spaced(&column.name)) } else { String::new() };
             format!("{of}{label} #{element}")

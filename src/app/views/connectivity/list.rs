@@ -1,4 +1,4 @@
-//! The connections of the selection as a list.
+//! List of the selection's connections.
 
 use super::{
     ego::{Ego, Synapse},
@@ -23,7 +23,7 @@ enum By {
     Post,
 }
 
-/// Which connections are listed.
+/// Connections that are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Side {
     #[default]
@@ -77,7 +77,7 @@ impl List {
         let all = &ego.synapses;
         self.lines = (0..all.len() as u32).filter(|i| is_listed(&all[*i as usize])).collect();
         match self.by {
-            By::Weight => {} // already sorted
+            By::Weight => {} // The connections are already in this order.
             By::Pre => self.lines.sort_by_key(|i| (all[*i as usize].pre, *i)),
             By::Post => self.lines.sort_by_key(|i| (all[*i as usize].post, *i)),
         }

@@ -299,7 +299,7 @@ pub mod tests {
         LifeEvent::Death(Death { step, gone: id, end, health: None, attributes: Attributes::default() })
     }
 
-    /// 0 splits into 2 and survives; 1 and 2 merge into 3; 4 dies without offspring.
+    /// Creates a forest: 0 splits into 2 and survives; 1 and 2 merge into 3; 4 dies without offspring.
     pub fn small() -> Forest {
         let mut forest = Forest::default();
         forest.absorb(&[birth(0, 0, &[], 0), birth(0, 1, &[], 1), birth(0, 4, &[], 4), birth(10, 2, &[0], 2)]);

@@ -245,7 +245,7 @@ mod tests {
     fn the_window_does_not_wait_until_events_are_applied() {
         let (ctx, shared, (sender, receiver)) =
             (egui::Context::default(), Arc::new(Shared::default()), mpsc::channel());
-        let busy = lock(&shared.keeper); // a job takes long
+        let busy = lock(&shared.keeper); // A job holds the lock for a long time.
         let mut history = History { shared: shared.clone(), ..History::default() };
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn events_beyond_the_limit_are_applied_by_the_thread_that_adds_them() {
         let (mut history, same) = (History::default(), events(0, 1000));
-        lock(&history.shared.queue).has_job = true; // which does not come to its turn
+        lock(&history.shared.queue).has_job = true; // A job was started, but does not run.
         let n_waiting = |history: &History| lock(&history.shared.queue).n_events;
         while n_waiting(&history) + same.len() <= MAX_WAITING {
             history.add(&same);

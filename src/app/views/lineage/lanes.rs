@@ -177,7 +177,8 @@ mod tests {
         assert_eq!((fewer.n, fewer.of[2]), (3, NO_LANE));
     }
 
-    /// Three decays into four and one fusion of four per generation: nearly every line is an ancestor of the living.
+    /// Creates a population with three decays into four and one fusion of four per generation, so that nearly every line is an
+    /// ancestor of a living one.
     fn birth_and_death(n_steps: u64) -> Forest {
         let mut forest = Forest::default();
         forest.absorb(&(0..130).map(|i| birth(0, i, &[], i as u32)).collect::<Vec<_>>());

@@ -406,7 +406,7 @@ fn label(forest: &Forest, line: u32) -> String {
 mod tests {
     use super::*;
 
-    /// Indices of lines are the same as long as none are dropped.
+    /// Line indices are equal in both versions if no lines were dropped between them.
     #[test]
     fn the_newest_lines_are_drawn_when_the_layout_fits_them() {
         let version = |generation, n_drops| Arc::new(ForestVersion { generation, n_drops, ..ForestVersion::default() });

@@ -234,18 +234,18 @@ impl Psth {
         let ms = if clock.base.is_count() { 1.0 } else { 1e-3 / clock.base.per_step().max(f64::MIN_POSITIVE) };
         let wide = (line.span / BINS).ceil().max(1.0);
         let steps = (self.bin_ms * ms).round().max(wide) as u32;
-        // A margin for the kernel.
+        // One bin more is counted, as a margin for the kernel.
         let first = (line.t0.max(0.0) / f64::from(steps)).floor() as u64;
         let end = (line.t1.max(0.0) / f64::from(steps)).ceil() as u64;
         let selected = if self.of == RateOf::Selection { selection.generation } else { 0 };
         if let Some(around) = self.align.around(time, &train.history, self.window, ms) {
             let steps = (self.bin_ms * ms).round().max((around.len as f64 / BINS).ceil()).max(1.0) as u32;
             let bins = (steps, 0, around.len.div_ceil(u64::from(steps)) as usize);
-            // Only whole windows are counted: later spikes do not change them.
+            // Only whole windows are counted, so later spikes do not change the result.
             let (of, kernel, around) = (self.of.clone(), self.kernel, Some(around));
             return PsthKey { of, kernel, bins, around, selected, filtered: 0, sequence: 0 };
         }
-        // Later spikes do not change the visible times.
+        // Later spikes do not change the result for past times.
         let is_past = line.t1 < train.history.origin() as f64 + f64::from(train.history.last_step().unwrap_or(0));
         PsthKey {
             of: self.of.clone(),

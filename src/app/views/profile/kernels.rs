@@ -93,7 +93,7 @@ impl Kernels {
         let decimals: Vec<usize> = figures.iter().map(|f| f.decimals(&rows, unit)).collect();
         let right = Layout::right_to_left(Align::Center);
         ui.spacing_mut().item_spacing = Vec2::new(SPACING, 2.0);
-        ui.spacing_mut().scroll.floating_allocated_width = SPACING; // the bar hid the last digits
+        ui.spacing_mut().scroll.floating_allocated_width = SPACING; // Otherwise the scroll bar covers the last digits.
         let mut table = TableBuilder::new(ui)
             .id_salt(("kernels", figures.len()))
             .striped(false)

@@ -202,7 +202,7 @@ impl Density {
     ) {
         let all = request.cells((1, 1));
         let Some(units) = pyramid.quanta(history, Level::Coarse, all.first_step(), all.end_step()) else {
-            self.preview = None; // that of another window would hide the last image
+            self.preview = None; // The preview of another window would hide the last image.
             return;
         };
         // A preview has half the screen resolution, because it is shown for only a few frames.

@@ -44,7 +44,7 @@ impl Point {
 /// Runs that differ only in the swept parameters and the seed. They are drawn as a curve or as a heat map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunGroup {
-    /// Differences from the other groups; empty if it is the only one.
+    /// Differences from the other groups; empty if there is only one group.
     pub label: String,
     /// Numeric values of the parameters in the label.
     order: Vec<f64>,

@@ -1,5 +1,5 @@
-//! A table of a set's elements with categories and live values. Only visible rows are laid out; filtering and sorting
-//! run on the pool.
+//! Table of a set's elements with categories and live values. Only visible rows are laid out; filtering and sorting run on the
+//! pool.
 
 mod bars;
 mod order;

@@ -124,7 +124,7 @@ impl Order {
         let (set, request) = (set.clone(), self.request.clone());
         let (mask, context) = (shown.shared(set.name), query_context());
         pool::spawn(ctx, move || {
-            // The view may have been dropped.
+            // The query is evaluated on the pool; sending fails if the view was closed.
             let rows = match is_query(&request.filter) {
                 true => context.with(|known| known.select(&request.filter)).map_err(|wrong| wrong.of(&request.filter)),
                 false => Ok(matching(&set, &request.filter)),

@@ -73,7 +73,7 @@ mod tests {
     fn it_keeps_the_latest_and_starts_over() {
         let mut trail = Trail::default();
         for i in 0..100 {
-            trail.push(f64::from(i) / 64.0, &[i as f32, f32::NAN]); // every other one is 0.03 s after the last
+            trail.push(f64::from(i) / 64.0, &[i as f32, f32::NAN]); // Every second value is added.
         }
         assert_eq!((trail.snapshots.len(), trail.of(1).count()), (MAX_SNAPSHOTS, 0));
         assert_eq!(trail.of(0).last(), Some((1.0, 98.0)));

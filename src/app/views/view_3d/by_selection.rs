@@ -75,7 +75,7 @@ impl View3d {
     pub(super) fn follow_selections(&mut self, egui: &Context, set: &Arc<ElementSet>, ctx: &ViewCtx<'_>) {
         let has_selections = !ctx.features.named_over(ctx.schema, set.name).is_empty();
         if self.column.is_empty() && has_selections {
-            self.column = BY_SELECTION.to_owned(); // there are no other categories
+            self.column = BY_SELECTION.to_owned(); // The set has no other categories.
         }
         if self.column == BY_SELECTION {
             self.by_selection.update(egui, set, ctx);

@@ -142,7 +142,7 @@ impl View3d {
             self.column = set.columns.first().map(|c| c.name.clone()).unwrap_or_default();
         }
         self.enclose(set);
-        self.viewport.needs_fit |= !is_alike; // a set that grew keeps its camera
+        self.viewport.needs_fit |= !is_alike; // A set of equal name keeps its camera.
     }
 
     fn enclose(&mut self, set: &ElementSet) {

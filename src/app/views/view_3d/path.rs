@@ -58,7 +58,7 @@ impl View3d {
     }
 }
 
-/// Ends of an arrow between two elements; `None` if they are too close.
+/// Returns the ends of an arrow between two elements; `None` if these are too close.
 fn between(from: Pos2, to: Pos2) -> Option<(Pos2, Pos2)> {
     let way = to - from;
     let gap = way.normalized() * GAP;

@@ -68,7 +68,7 @@ fn draft_id(name: &str) -> Id {
     Id::unique(("query draft", name))
 }
 
-/// The reason why the text in the field called `name` is invalid; `None` if it is valid.
+/// Returns the reason why the text in the field called `name` is invalid; `None` if it is valid.
 pub(super) fn problem(ctx: &egui::Context, name: &str) -> Option<String> {
     ctx.data(|d| d.get_temp::<Draft>(draft_id(name)))?.problem
 }
