@@ -46,7 +46,7 @@ pub struct Figures {
     was_staged: bool,
 }
 
-/// Captured panel.
+/// Panel captured as a figure.
 pub struct Figure {
     name: String,
     area: Rect,

@@ -77,7 +77,7 @@ impl Tiles {
 /// Source of the counts of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Single spikes.
+    /// Single spikes, without tiles.
     Spikes,
     /// Counts of [`Tiles::fine`].
     Fine,
