@@ -1,5 +1,5 @@
-//! [`App`] holds the window in its parts. Each part is declared beside what it owns; this file knows none of the panels
-//! and actions that work on them.
+//! The window's state, [`App`], in its parts. Each part is declared beside the data that it contains; this file does not depend
+//! on the panels and actions that use the parts.
 
 use super::{
     commands::{Around, CommandState},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::app::document::{open_document::Document, profile::Profile, session::Session, time};
 
-/// The program's window, in its parts.
+/// State of the program's window.
 pub struct App {
     pub(crate) document: Document,
     pub(crate) workspace: Workspaces,
@@ -30,7 +30,7 @@ pub struct App {
 }
 
 impl App {
-    /// Everything that commands depend on.
+    /// Returns the state that labels and availability of commands depend on.
     pub fn command_state(&self) -> CommandState<'_> {
         let Self { document, workspace, panels, preferences, flow, host, .. } = self;
         let around = Around {
@@ -44,48 +44,48 @@ impl App {
         around.with(document)
     }
 
-    /// The parts that actions on documents, runs and files work on.
+    /// Returns the parts that actions on documents, runs and files use.
     pub(crate) fn parts(&mut self) -> ActionParts<'_> {
         let Self { document, workspace, overlays, messages, flow, host, .. } = self;
         ActionParts { document, workspace, overlays, messages, flow, host }
     }
 
-    /// The open document and its simulation.
+    /// Returns the open document with its simulation.
     pub fn session(&self) -> &Session {
         &self.document.session
     }
 
-    /// The time axis shared by all views, and the history of the run.
+    /// Returns the time axis that all views share, and the history of the run.
     pub fn time(&self) -> &time::Time {
         &self.document.time
     }
 
-    /// For tests: edits the document, as a widget would.
+    /// Returns the open document for edits; only tests use it.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.document.session
     }
 
-    /// The profile measured while a Profile view was open.
+    /// Returns the profile that was measured while a Profile view was open.
     pub fn profile(&self) -> &Profile {
         &self.document.profile
     }
 
-    /// For tests: sets the number of steps that the time axis shows.
+    /// Sets the number of steps that the time axis shows; only tests use it.
     pub fn zoom_time(&mut self, steps: f64) {
         self.document.time.axis.line = time::Timeline::across(steps);
     }
 
-    /// Names of the workspaces, in the order of their tabs.
+    /// Iterates over the names of the workspaces, in the order of their tabs.
     pub fn workspaces(&self) -> impl Iterator<Item = &str> {
         self.workspace.titles()
     }
 
-    /// The messages on screen.
+    /// Texts of the messages on screen.
     pub fn messages(&self) -> Vec<&str> {
         self.messages.toasts.texts().collect()
     }
 
-    /// Current problems of the open document.
+    /// Returns the current problems of the open document.
     pub fn problems(&self) -> Vec<Problem> {
         problems(&self.document, &self.flow, &self.host.devices, &self.messages.toasts)
     }

@@ -1,4 +1,4 @@
-//! Developer statistics: frame times, edit latency, engine counters.
+//! Developer statistics: frame times, edit latency and engine counters.
 
 use super::frame_times::FrameTimes;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
 
-/// Draws the window when it is open.
+/// Draws the window of the statistics if it is open.
 pub fn ui(ctx: &egui::Context, open: &mut bool, frames: &FrameTimes, live: &Live) {
     let place = ctx.content_rect().right_bottom() - vec2(420.0, 480.0);
     let window = Window::new("Developer statistics").open(open).default_pos(place).resizable(false).collapsible(false);

@@ -1,4 +1,4 @@
-//! Modal dialogs: unsaved changes and runs, file paths, layout names, texts.
+//! Modal dialogs about unsaved changes, runs, file paths, layout names and other questions.
 
 pub mod answers;
 pub mod ask;
@@ -30,45 +30,45 @@ use recovery::AtRisk;
 use std::path::PathBuf;
 use sweep::{SweepAnswer, SweepForm};
 
-/// The open dialog.
+/// Contents of the open dialog.
 pub enum Dialog {
-    /// Save before the action?
+    /// Asks whether to save changes before an action.
     Unsaved(Intent),
-    /// Keep the run before the action? What would be lost.
+    /// Asks whether to keep the run before an action, with the data that would be lost.
     Unrecorded(Intent, Unrecorded),
-    /// A run that a crashed window did not record.
+    /// Offers a run that a crashed window did not record.
     LeftRun(Box<LeftRun>),
-    /// A path typed by the user.
+    /// Asks for a path as text.
     Path {
         /// Purpose of the file.
         purpose: Purpose,
-        /// The typed text.
+        /// Text that was typed.
         text: String,
     },
-    /// A name for the current layout, and whether it is saved in the project.
+    /// Asks for the name of the current layout, and whether to save it in the project.
     Layout(String, bool),
-    /// Unsaved work of a crashed window, and its changes.
+    /// Offers the unsaved work of a crashed window, with its changes.
     Restore(UnsavedWork, Vec<String>),
-    /// The project's file as written by another program, and the changes.
+    /// Offers a project file that another program has written, with its changes.
     FileChanged(PathBuf, Box<Project>, Vec<String>),
-    /// A project that names files outside its folder.
+    /// Asks whether a project or run may read files outside its folder.
     OutsideFiles(Received),
-    /// The report of a crash.
+    /// Shows the file and the text of a crash report.
     Crash(PathBuf, String),
-    /// The values of a sweep.
+    /// Asks for the values of a sweep.
     Sweep(SweepForm),
-    /// A title and a markdown text.
+    /// Shows a title and a text in Markdown.
     Text(&'static str, String),
 }
 
 impl Dialog {
-    /// Asks for the name of a layout.
+    /// Creates the dialog that asks for the name of a layout.
     pub const fn layout_name() -> Self {
         Self::Layout(String::new(), false)
     }
 }
 
-/// Draws the open dialog; returns its answer with the dialog, which is then closed.
+/// Draws the open dialog. If it was answered, closes it and returns the answer with the dialog; otherwise `None`.
 pub fn ui(
     ctx: &egui::Context,
     open: &mut Option<Dialog>,
@@ -105,9 +105,9 @@ fn title_ui(ui: &mut Ui, text: &str) {
     ui.add_space(6.0);
 }
 
-/// Whether Enter was pressed in the dialog's only field. The field takes the keyboard focus when nothing has it.
+/// Whether Enter was pressed in the dialog's only field. Gives the field the keyboard focus if no widget has it.
 fn was_entered(ui: &Ui, field: &egui::Response) -> bool {
-    // Checked first: requesting the focus again would hide that it was lost.
+    // This is checked first, because requesting the focus again would hide that it was lost.
     let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
     if ui.memory(|m| m.focused().is_none()) {
         field.request_focus();

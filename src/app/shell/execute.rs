@@ -1,4 +1,4 @@
-//! Executes the commands of the window.
+//! Execution of the window's commands.
 
 use super::{
     App,
@@ -30,7 +30,7 @@ use crate::{
     params::Change,
 };
 
-/// Executes a command, or shows why it is not possible.
+/// Executes a command, or shows the reason why it is not available.
 pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
     if let Some(why) = command.why_not(&app.command_state()) {
         return app.messages.notify(Level::Warning, why);
@@ -177,7 +177,7 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
     }
 }
 
-/// Locks or unlocks the colour range. The toast shows the result: a tooltip may cover the panel.
+/// Locks or unlocks the colour range. A toast shows the result, because a tooltip may cover the panel.
 fn toggle_range(app: &mut App) {
     match app.workspace.toggle_range(&app.document.session.live.schema) {
         Some(true) => app.messages.notify(Level::Info, "Colour range locked"),
@@ -223,7 +223,7 @@ fn next_panel(app: &mut App, ctx: &egui::Context, back: bool) {
     }
 }
 
-/// Shows a workspace; the list of runs is read again because it shows differences to the open project.
+/// Shows a workspace. On the Runs page the list of runs is read again, because it shows differences to the open project.
 fn show_workspace(app: &mut App, at: usize) {
     app.workspace.show(at);
     if app.workspace.page() == Page::Runs {
@@ -231,7 +231,7 @@ fn show_workspace(app: &mut App, at: usize) {
     }
 }
 
-/// Help on the focused panel.
+/// Shows help on the focused panel, or the shortcuts if no panel has the focus.
 fn panel_help(app: &mut App) {
     // The panels are hidden while Home is shown.
     let help = match app.workspace.is_home {
@@ -244,7 +244,7 @@ fn panel_help(app: &mut App) {
     }
 }
 
-/// Help on the kind: its page, or its description.
+/// Shows help on the kind: its page, or its description if it has none.
 fn model_help(app: &mut App) {
     let model = &app.document.session.project.model;
     let text = match model.help() {
@@ -289,7 +289,7 @@ fn select_none(selection: &mut Selection) {
     }
 }
 
-/// Runs or pauses; in playback, plays or stops.
+/// Runs or pauses the simulation; in playback, starts or stops playing.
 fn run_pause(document: &mut Document, workspace: &mut Workspaces) {
     workspace.is_home &= document.session.live.running; // a run that starts is shown
     let runs_again = document.session.runs_again();
@@ -308,7 +308,7 @@ fn run_pause(document: &mut Document, workspace: &mut Workspaces) {
     }
 }
 
-/// Step and rewind move the time cursor.
+/// Moves the time cursor by one of the commands for steps, or to the start.
 fn move_in_playback(app: &mut App, command: &UiCommand) {
     let step = app.panels.pacing.steps(&app.document.session) as f64;
     app.document.move_cursor(match command {

@@ -1,25 +1,25 @@
-//! Actions that wait for something: a file that is read or saved, a run that is kept or resumed.
+//! Actions that wait for other work: reading or saving a file, keeping or resuming a run.
 
 use crate::{app::document::command::Intent, project::VerifiedRun};
 use std::path::PathBuf;
 
-/// What the window waits for, and what follows.
+/// Pending work of the window, and the actions that follow.
 #[derive(Default)]
 pub struct Flow {
-    /// The action that follows a save.
+    /// Action that follows a save.
     pub after_save: Option<Intent>,
-    /// A run that is being kept.
+    /// Run that is being kept.
     pub keeping: Option<Keeping>,
-    /// A run that is resumed, until its simulation is loaded.
+    /// Run that is being resumed, until its simulation is loaded.
     pub resuming: Option<Resuming>,
-    /// The file given at start, until a document is open.
+    /// File given at start, until a document is open.
     pub opening: Option<Opening>,
-    /// Whether the window closes without another question.
+    /// Whether the window closes without asking again.
     pub may_close: bool,
 }
 
 impl Flow {
-    /// Why nothing can be run now.
+    /// Returns the reason why no simulation can be run now; `None` if one can.
     pub fn not_ready(&self) -> Option<&'static str> {
         match (&self.opening, &self.resuming) {
             (Some(_), _) => Some("No project is open"),
@@ -29,35 +29,35 @@ impl Flow {
     }
 }
 
-/// A run that is being kept, and what follows.
+/// Run that is being kept.
 pub struct Keeping {
-    /// The action that waits for it.
+    /// Action that waits until the run is kept.
     pub then: Option<Intent>,
 }
 
-/// The stage of a run that is being continued.
+/// Stage of a run that is being resumed.
 pub enum Resuming {
-    /// The simulation of the run is built next.
+    /// The simulation of the run is being built.
     Building(Box<VerifiedRun>),
-    /// The recording is being prepared.
+    /// The recording of the run is being prepared.
     Preparing,
 }
 
-/// A file given at start that is not open yet.
+/// File given at start that is not yet open.
 pub struct Opening {
     /// Absolute path of the file.
     pub path: PathBuf,
-    /// Why it could not be opened.
+    /// Reason why the file could not be opened; `None` while it is being read.
     pub error: Option<String>,
 }
 
 impl Opening {
-    /// A file that is being read.
+    /// Creates the state of a file that is being read.
     pub fn new(path: PathBuf) -> Self {
         Self { path: std::path::absolute(&path).unwrap_or(path), error: None }
     }
 
-    /// Name of the file.
+    /// Returns the name of the file.
     pub fn name(&self) -> String {
         self.path.file_name().map_or_else(|| self.path.display().to_string(), |n| n.to_string_lossy().into_owned())
     }

@@ -1,5 +1,5 @@
-//! A frame of the window: `logic` takes up what has arrived (also while the window is hidden), `ui` draws and then does
-//! what was asked for. Nothing here blocks: files, dialogs, builds and runs are on other threads.
+//! One frame of the window. `logic` handles arrived events and results (also while the window is hidden); `ui` draws and then
+//! executes the requests of the panels. Neither blocks: files, dialogs, builds and runs are handled on other threads.
 
 use super::{
     App,
@@ -24,7 +24,7 @@ use crate::app::{
 use std::time::Duration;
 
 impl App {
-    /// For tests: executes a command, as a menu would.
+    /// Executes a command; only tests use it.
     pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
         execute::run(self, ctx, command);
     }
@@ -84,12 +84,12 @@ impl eframe::App for App {
     }
 }
 
-/// Draws the panel of a figure in place of the window; `false` when there is none.
+/// Draws the panel of a figure instead of the window. Returns `false` if there is no figure.
 fn figure_ui(app: &mut App, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
     let ctx = ui.ctx().clone();
     let Some(area) = app.overlays.figures.begin_frame(&ctx) else { return false };
     app.workspace.figure_area = Some(area);
-    // The layout has the size of the figure, whatever fits into the window.
+    // The layout has the size of the figure, even if it does not fit into the window.
     ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
         ui.set_clip_rect(area);
         layout::centre_ui(app, ui, queue);
@@ -103,11 +103,11 @@ fn figure_ui(app: &mut App, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
     true
 }
 
-/// Draws what lies over the panels, and acts on the answer of a dialog.
+/// Draws the overlays, and handles the answer of a dialog.
 fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     let App { document, workspace, panels, overlays, preferences, flow, host, .. } = &mut *app;
     let has_item = panels.has_item(document.session.project.model.params());
-    // The dialog of the settings edits the shortcuts that the labels of commands name.
+    // The settings dialog edits the shortcuts while labels of commands read them.
     let keymap = preferences.keymap.clone();
     let around = Around { workspace, recent: &host.recent, keymap: &keymap, flow, pacing: panels.pacing, has_item };
     let sources = Sources { state: around.with(document), settings: &preferences.settings };
@@ -139,7 +139,7 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     messages.toasts.ui(ctx, panels.centre, preferences.settings.work.messages_ms * 1e-3);
 }
 
-/// What an action that closes the document would lose.
+/// Returns the data that an action that closes the document would lose.
 fn at_risk(document: &Document) -> AtRisk {
     let session = &document.session;
     AtRisk {
@@ -166,7 +166,7 @@ fn apply_settings(app: &mut App, ctx: &egui::Context) {
     }
 }
 
-/// Does what was asked for while the frame was drawn.
+/// Executes the requests and commands that were queued while the frame was drawn.
 fn do_queued(app: &mut App, ctx: &egui::Context, queue: Queue) {
     if !queue.requests.is_empty() {
         ctx.request_repaint(); // the panels drawn before show the result
@@ -179,7 +179,7 @@ fn do_queued(app: &mut App, ctx: &egui::Context, queue: Queue) {
     }
 }
 
-/// After a frame is drawn: edits go to the engine and the history, the document is saved when that is due.
+/// Ends a frame: sends edits to the engine, adds them to the history, and saves the document if that is due.
 fn end_frame(app: &mut App, ctx: &egui::Context) {
     let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
     let App { document, panels, messages, .. } = &mut *app;
@@ -202,12 +202,12 @@ fn end_frame(app: &mut App, ctx: &egui::Context) {
     if live.progress().is_some() || live.data_progress().is_some() {
         ctx.request_repaint_after(Duration::from_millis(50));
     } else if live.running && !panels.pacing.updates_are_off {
-        // No frame arrives while something beside steps takes long.
+        // No frame of the engine arrives during a long operation between steps.
         ctx.request_repaint_after(Duration::from_millis(250));
     }
 }
 
-/// Saves a document that has a file, at the interval of the settings.
+/// Saves a changed document that has a file, at the interval of the settings.
 fn autosave(app: &mut App, ctx: &egui::Context) {
     let session = &app.document.session;
     let is_dirty = session.is_dirty() && session.path.is_some() && !app.overlays.is_modal();
@@ -218,7 +218,7 @@ fn autosave(app: &mut App, ctx: &egui::Context) {
     }
 }
 
-/// The title bar: `● name — running 7.8×`, or `232 generations/s` for kinds that count.
+/// Updates the title bar: `● name — running 7.8×`, or `232 generations/s` for kinds that count steps.
 fn update_title(ctx: &egui::Context, session: &Session, flow: &Flow, sent: &mut String) {
     let dirty = if session.is_dirty() { "● " } else { "" };
     let state = match (session.live.running, session.live.speed_text()) {

@@ -1,10 +1,10 @@
 //! Frame times of the window, without the wait for presentation.
 //!
-//! eframe's CPU time excludes acquiring the surface, submitting and presenting, but includes requests to the window
-//! system, which under X11 are answered only after the previous frame was accepted: this is waiting for presentation too.
-//! This module measures the window's own work: from the input (logic, layout, tessellation) to the end of the upload, and
-//! recording the render commands. The wait for the surface in between is excluded; finishing the command buffer,
-//! submitting and presenting are only in eframe's time. The developer statistics show both.
+//! eframe's CPU time excludes acquiring the surface, submitting and presenting, but includes requests to the window system. X11
+//! answers these only after it has accepted the previous frame, so the time includes waiting for presentation. This module
+//! measures the window's own work: from the input to the end of the upload (logic, layout, tessellation), and recording the
+//! render commands. It excludes the wait for the surface in between. Only eframe's time includes finishing the command buffer.
+//! The developer statistics show both.
 
 use crate::app::document::run_stats::Samples;
 use egui::{LayerId, Rect, Shape};
@@ -39,9 +39,9 @@ impl FrameInProgress {
 /// Frame times of a window.
 pub struct FrameTimes {
     frame: Arc<Mutex<FrameInProgress>>,
-    /// Own work, ms.
+    /// Time of the window's own work, ms.
     pub own: Samples,
-    /// As measured by eframe, ms.
+    /// Time that eframe measures, ms.
     pub with_window_system: Samples,
 }
 
@@ -52,7 +52,7 @@ impl Default for FrameTimes {
 }
 
 impl FrameTimes {
-    /// A frame begins; the previous one has ended.
+    /// Records the time of the frame that has ended, and begins a new one.
     pub fn begin(&mut self) {
         let fresh = FrameInProgress { since: Some(Instant::now()), ..FrameInProgress::default() };
         let before = std::mem::replace(&mut *self.frame.lock().unwrap_or_else(PoisonError::into_inner), fresh);
@@ -66,7 +66,7 @@ impl FrameTimes {
         self.mark(ctx, LayerId::background(), true);
     }
 
-    /// Adds a time mark after all shapes.
+    /// Adds a time mark after all shapes of this frame.
     pub fn mark_last(&self, ctx: &egui::Context) {
         self.mark(ctx, LayerId::debug(), false);
     }

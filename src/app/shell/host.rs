@@ -1,4 +1,4 @@
-//! The desktop and the machine, as the window uses them.
+//! Resources of the desktop and the machine that the window uses.
 
 use super::{frame_times::FrameTimes, jobs::Done};
 use crate::app::host::{
@@ -16,36 +16,36 @@ use std::{
     sync::Arc,
 };
 
-/// Threads, devices, folders, the window itself, and what is kept between sessions.
+/// Threads, devices, folders, the native window, and data kept between sessions.
 pub struct Host {
     pub jobs: Jobs<Done>,
     pub devices: Arc<Devices>,
-    /// Projects opened last.
+    /// Most recently opened projects.
     pub recent: Recent,
-    /// Entries of the palette used last.
+    /// Most recently used entries of the palette.
     pub used: RecentCommands,
-    /// The files that projects may read outside their folders.
+    /// Files that projects may read outside their folders.
     pub consent: Consent,
-    /// Watches the project's file.
+    /// Watches the project's file for changes by other programs.
     pub file_watch: FileWatch,
-    /// Folder of settings, shortcuts and layouts; none: not saved.
+    /// Folder of settings, shortcuts and layouts; `None`: they are not saved.
     pub config_dir: Option<PathBuf>,
-    /// Folder of the journal, recent projects and window placement; none: not saved.
+    /// Folder of the journal, recent projects and window placement; `None`: they are not saved.
     pub state_dir: Option<PathBuf>,
     pub placement: Placement,
     pub process_memory: ProcessMemory,
-    /// The graphics device; none in tests without one.
+    /// Graphics device; `None` in tests without one.
     pub render_state: Option<egui_wgpu::RenderState>,
-    /// The program that runs the parts of a sweep; none: this one.
+    /// Program that executes the runs of a sweep; `None`: this program.
     pub program: Option<PathBuf>,
     /// Opens a project in a second window.
     pub second_window: fn(&Path) -> std::io::Result<()>,
     /// Whether the system's file dialogs are used.
     pub native_dialogs: bool,
-    /// The long task whose end is reported to the desktop.
+    /// Long task whose end is reported to the desktop.
     pub attention: Attention,
     /// Times of the frames.
     pub frames: FrameTimes,
-    /// The title of the window, as sent last.
+    /// Title of the window that was last sent.
     pub title: String,
 }

@@ -1,13 +1,13 @@
-//! Jobs of the window: work on a thread, and what the window does with the result.
+//! Jobs of the window: work on a thread, with a function that handles the result in the window.
 
 use super::{App, host::Host, messages::Messages};
 use crate::app::kit::level::Level;
 
-/// What the window does with the result of a job.
+/// Function that handles the result of a job in the window.
 pub type Done = Box<dyn FnOnce(&mut App) + Send>;
 
 impl Host {
-    /// Works on a thread of this name; `done` receives the result in the window.
+    /// Starts `work` on a thread of this name; `done` then receives its result in the window. Fails if no thread can be started.
     pub fn try_job<T: Send + 'static>(
         &mut self,
         name: &str,
@@ -20,8 +20,7 @@ impl Host {
         })
     }
 
-    /// Works on a thread like [`Host::try_job`], and shows an error when no thread can be started. Returns whether one
-    /// was.
+    /// Starts `work` like [`Host::try_job`], and shows an error if no thread can be started. Returns whether one was.
     pub fn job<T: Send + 'static>(
         &mut self,
         messages: &mut Messages,

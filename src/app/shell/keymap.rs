@@ -10,16 +10,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// File name in the settings folder.
+/// Name of the file in the settings folder.
 pub const FILE: &str = "keymap.ron";
 
-/// Keys of fields and lists; they cannot be shortcuts without a modifier.
+/// Keys that fields and lists use; they cannot be shortcuts without a modifier.
 const RESERVED: [Key; 3] = [Key::Tab, Key::Enter, Key::Escape];
 
-/// The shortcuts in use.
+/// Keyboard shortcuts in use.
 #[derive(Clone, Default)]
 pub struct Keymap {
-    /// Shortcuts by name of the command; `None`: no shortcut.
+    /// Changed shortcuts, by name of the command; `None`: no shortcut.
     changed: BTreeMap<String, Option<KeyboardShortcut>>,
     file: Option<PathBuf>,
 }
@@ -28,32 +28,32 @@ fn name_of(command: &UiCommand) -> String {
     format!("{command:?}")
 }
 
-/// Text of a shortcut: `Ctrl+,` and `?`, not `Ctrl+Comma` and `Shift+Questionmark`.
+/// Formats a shortcut: `Ctrl+,` and `?`, not `Ctrl+Comma` and `Shift+Questionmark`.
 pub fn shortcut_text(ctx: &egui::Context, keys: &KeyboardShortcut) -> String {
     let (name, symbol) = (keys.logical_key.name(), keys.logical_key.symbol_or_name());
     if keys.logical_key == Key::Questionmark {
         return "?".to_owned();
     }
-    // The fonts have no glyphs for arrows and the like.
+    // The fonts have no glyphs for arrows and similar symbols.
     let shown = if symbol.is_ascii() { symbol } else { name.trim_start_matches("Arrow") };
     ctx.format_shortcut(keys).replace(name, shown)
 }
 
-/// Whether two shortcuts are equal: `Ctrl` is the command key on some systems.
+/// Whether two shortcuts are equal. `Ctrl` and the command key are considered equal.
 fn same(a: KeyboardShortcut, b: KeyboardShortcut) -> bool {
     let plain = |m: Modifiers| (m.shift, m.alt, m.command || m.ctrl || m.mac_cmd);
     a.logical_key == b.logical_key && plain(a.modifiers) == plain(b.modifiers)
 }
 
 impl Keymap {
-    /// Reads the changes: one small file, before the first frame. A damaged file is ignored.
+    /// Reads the changes from a small file before the first frame. A damaged file is ignored.
     pub fn load(config_dir: Option<&Path>) -> Self {
         let file = config_dir.map(|d| d.join(FILE));
         let text = file.as_deref().and_then(|f| std::fs::read_to_string(f).ok());
         Self { changed: text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default(), file }
     }
 
-    /// The shortcut of a command.
+    /// Returns the shortcut of a command; `None` if it has none.
     pub fn of(&self, command: &UiCommand) -> Option<KeyboardShortcut> {
         match self.changed.get(&name_of(command)) {
             Some(changed) => *changed,
@@ -61,22 +61,23 @@ impl Keymap {
         }
     }
 
-    /// Text of the shortcut of a command; empty without one.
+    /// Formats the shortcut of a command; empty if it has none.
     pub fn text(&self, ctx: &egui::Context, command: &UiCommand) -> String {
         self.of(command).map(|s| shortcut_text(ctx, &s)).unwrap_or_default()
     }
 
-    /// Whether the shortcut of a command is changed.
+    /// Whether the user has changed the shortcut of a command.
     pub fn is_changed(&self, command: &UiCommand) -> bool {
         self.changed.contains_key(&name_of(command))
     }
 
-    /// Whether any shortcut is changed.
+    /// Whether the user has changed any shortcut.
     pub fn has_changes(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// Sets or removes the shortcut of a command. The error names the command that already has it.
+    /// Sets or removes the shortcut of a command, and saves the changes. Fails if another command has the shortcut, or if fields
+    /// and lists use the key.
     pub fn set(
         &mut self,
         all: &[UiCommand],
@@ -101,7 +102,7 @@ impl Keymap {
         Ok(())
     }
 
-    /// Restores the default shortcut, unless another command has it.
+    /// Restores the default shortcut; fails if another command has it.
     pub fn reset(&mut self, all: &[UiCommand], command: &UiCommand) -> Result<(), ShortcutError> {
         self.set(all, command, command.shortcut())
     }
@@ -117,12 +118,12 @@ impl Keymap {
     }
 }
 
-/// Why a shortcut was rejected.
+/// Reason why a shortcut was rejected.
 #[derive(Debug, PartialEq)]
 pub enum ShortcutError {
-    /// Another command has it.
+    /// Another command has the shortcut.
     InUse(UiCommand),
-    /// The key moves between fields.
+    /// Fields and lists use the key.
     Reserved,
 }
 

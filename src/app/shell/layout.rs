@@ -1,4 +1,4 @@
-//! The layout of the window: bars, side panels, the centre; and the subscription that follows from it.
+//! Layout of the window: bars, side panels and the centre. It also determines which probes the engine samples.
 
 use super::{
     App,
@@ -40,7 +40,7 @@ pub fn panels_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
     subscribe(app);
 }
 
-/// Draws everything around the centre; returns the workspace that was renamed, with its title.
+/// Draws all panels except the centre. Returns the index and the new title of a renamed workspace.
 fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue) -> Option<(usize, String)> {
     let App { document, workspace, panels, messages, preferences, flow, host, .. } = app;
     let has_item = panels.has_item(document.session.project.model.params());
@@ -72,7 +72,7 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
     renamed
 }
 
-/// Draws the side panels that have no room beside the centre.
+/// Draws the side panels that have no room next to the centre as drawers over it.
 fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
     let App { document, workspace, panels, preferences, flow, host, .. } = app;
     if workspace.is_home || flow.opening.is_some() {
@@ -87,7 +87,7 @@ fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
     });
 }
 
-/// Draws the centre: the views, or a page in their place.
+/// Draws the centre: the views, or a page instead of them.
 pub fn centre_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
     let live = &app.document.session.live;
     let is_empty = !live.is_loaded() || live.schema.probes.is_empty();
@@ -155,7 +155,7 @@ fn views_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
     }
 }
 
-/// Subscribes to the probes of the visible views: the engine samples no others for the window.
+/// Subscribes to the probes of the visible views. The engine samples no other probes for the window.
 pub fn subscribe(app: &mut App) {
     let App { document, workspace, panels, .. } = app;
     let session = &mut document.session;

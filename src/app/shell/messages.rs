@@ -1,4 +1,4 @@
-//! Messages for the user: toasts, and the log.
+//! Messages to the user: toasts and the log.
 
 use super::{log::Log, panels::toasts::Toasts};
 use crate::app::kit::level::Level;
@@ -6,9 +6,9 @@ use crate::app::kit::level::Level;
 /// The messages on screen and the log.
 #[derive(Default)]
 pub struct Messages {
-    /// The short messages over the views, and their history.
+    /// Short messages over the views, and their history.
     pub toasts: Toasts,
-    /// The lines of the log panel.
+    /// Lines of the log panel.
     pub log: Log,
 }
 

@@ -1,4 +1,4 @@
-//! What is drawn over the panels: dialogs, sheets, the palette and windows of their own.
+//! Overlays over the panels: dialogs, sheets, the palette and floating windows.
 
 use super::{
     dialogs::{
@@ -26,11 +26,11 @@ pub struct Overlays {
     pub shortcuts_sheet: bool,
     pub import: Option<Import>,
     pub figures: Figures,
-    /// The window of requests.
+    /// Window of requests.
     pub requests: Requests,
-    /// An open file of trees.
+    /// Open file of trees.
     pub trees: Option<TreeFile>,
-    /// A file of trees that is being read.
+    /// File of trees that is being read.
     pub reading_trees: Option<ReadingTrees>,
 }
 

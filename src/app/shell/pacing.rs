@@ -1,4 +1,4 @@
-//! Size of a step, pausing the display, and the progress of a run to a step.
+//! Size of a step, pausing of the display, and progress of a run to a target step.
 
 use crate::{
     app::{
@@ -13,7 +13,7 @@ use egui::{ComboBox, DragValue, ProgressBar, RichText, Ui};
 /// Unit of the step button.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
-    /// A step of the simulation.
+    /// One step of the simulation.
     #[default]
     Step,
     /// A millisecond of simulated time.
@@ -36,20 +36,20 @@ impl Level {
         }
     }
 
-    /// Whether the unit makes sense for steps of this length.
+    /// Whether the unit is defined for steps of this time base.
     fn fits(self, base: TimeBase) -> bool {
         !base.is_count() || matches!(self, Self::Step | Self::Batch)
     }
 }
 
-/// Step size and display state.
+/// Step size, and whether the display is paused.
 #[derive(Clone, Copy)]
 pub struct Pacing {
     /// Unit of a step.
     pub level: Level,
-    /// Number of units.
+    /// Number of units per step.
     pub count: u32,
-    /// The display is paused: the engine runs freely, and only its clock is drawn.
+    /// Whether the display is paused: the engine runs freely, and only its clock is drawn.
     pub updates_are_off: bool,
 }
 
@@ -60,7 +60,7 @@ impl Default for Pacing {
 }
 
 impl Pacing {
-    /// Steps of the simulation that the step button takes.
+    /// Returns the number of simulation steps that the step button takes.
     pub fn steps(&self, session: &Session) -> u64 {
         let base = session.project.model.time_base();
         let of = |time: f64| (time / base.per_step()).round().max(1.0) as u64;
@@ -74,14 +74,14 @@ impl Pacing {
         one.saturating_mul(u64::from(self.count))
     }
 
-    /// Text of the step button: `100`, `5 ms`.
+    /// Formats the size of `times` steps for the step button: `100`, `5 ms`.
     pub fn text(&self, times: u32) -> String {
         let n = u64::from(self.count) * u64::from(times);
         if self.level == Level::Step { n.to_string() } else { format!("{n} {}", self.level.label(TimeBase::STEPS)) }
     }
 }
 
-/// Step unit and count.
+/// Draws the controls of the step unit and the number of units.
 pub fn step_ui(ui: &mut Ui, base: TimeBase, pacing: &mut Pacing) {
     let levels: Vec<Level> = Level::ALL.into_iter().filter(|level| level.fits(base)).collect();
     if !levels.contains(&pacing.level) {
@@ -99,7 +99,7 @@ pub fn step_ui(ui: &mut Ui, base: TimeBase, pacing: &mut Pacing) {
         .on_hover_text("Steps per click");
 }
 
-/// Pauses the display.
+/// Draws the button that pauses the display.
 pub fn updates_ui(ui: &mut Ui, live: &mut Live, pacing: &mut Pacing) {
     let off = pacing.updates_are_off;
     let name = if off { "Resume display" } else { "Pause display: run freely, draw only the clock" };
@@ -109,7 +109,7 @@ pub fn updates_ui(ui: &mut Ui, live: &mut Live, pacing: &mut Pacing) {
     }
 }
 
-/// Progress of a run to a step.
+/// Draws the progress of a run to a target step, if it takes long.
 pub fn progress_ui(ui: &mut Ui, live: &Live) {
     let Some(target) = live.target.filter(|t| t.since.elapsed().as_millis() > 500) else { return };
     let t = Tokens::of(ui.ctx());
@@ -118,7 +118,7 @@ pub fn progress_ui(ui: &mut Ui, live: &Live) {
     ui.label(RichText::new(text::eta(done, target.since.elapsed())).small().color(t.text_sub));
 }
 
-/// Shown instead of the views while the display is paused.
+/// Draws a placeholder instead of the views while the display is paused.
 pub fn quiet_ui(ui: &mut Ui, live: &mut Live, pacing: &mut Pacing) {
     let t = Tokens::of(ui.ctx());
     let speed = match (live.pace.real_time_factor(), live.pace.steps_per_sec()) {

@@ -1,9 +1,9 @@
-//! The parts of the window that actions on documents, runs and files work on.
+//! Parts of the window that actions on documents, runs and files use.
 
 use super::{flow::Flow, host::Host, messages::Messages, overlays::Overlays, workspace::Workspaces};
 use crate::app::document::open_document::Document;
 
-/// All parts but the panels and what the user has set: those see a new document when they are drawn.
+/// All parts except panels and preferences, which adapt to a new document when they are drawn.
 pub struct ActionParts<'a> {
     pub document: &'a mut Document,
     pub workspace: &'a mut Workspaces,

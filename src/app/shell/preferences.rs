@@ -1,4 +1,4 @@
-//! What the user has set for the window, on all projects.
+//! Preferences of the user for the window, which apply to all projects.
 
 use super::keymap::Keymap;
 use crate::app::document::settings::Settings;

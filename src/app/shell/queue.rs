@@ -1,4 +1,4 @@
-//! What panels, pages and dialogs ask of the window. It is done after they are drawn.
+//! Requests of panels, pages and dialogs to the window. They are executed after drawing.
 
 use crate::{
     app::{
@@ -11,15 +11,15 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// Something that the window is asked for and that is no command: it has no label, no keys and no place in a menu.
+/// Request that is not a command, because it has no label, no shortcut and no menu entry.
 pub enum ShellRequest {
     /// Shows a message.
     Notify(Level, String),
-    /// A view asks for it.
+    /// Handles a request of a view.
     View(ViewRequest),
-    /// Runs an intent, or asks first when work would be lost.
+    /// Runs an intent, or asks first if work would be lost.
     Intent(Intent),
-    /// Shows the parameters that a text matches in the inspector.
+    /// Shows the parameters that match a text in the inspector.
     FindParameter(String),
     /// Shows a group of parameters in the inspector.
     ShowGroup(&'static str),
@@ -39,7 +39,7 @@ pub enum ShellRequest {
     SearchElements(String),
     /// Finds the path between two elements of a set.
     Path(&'static str, (u32, u32)),
-    /// Opens the window of requests at one of them.
+    /// Opens the window of requests with this one selected.
     Requests(&'static RequestSpec),
     /// Opens the settings with a filter text.
     Settings(String),
@@ -59,17 +59,17 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Asks for a command.
+    /// Requests a command.
     pub fn push(&mut self, command: UiCommand) {
         self.commands.push(command);
     }
 
-    /// Asks for several commands.
+    /// Requests several commands.
     pub fn extend(&mut self, commands: impl IntoIterator<Item = UiCommand>) {
         self.commands.extend(commands);
     }
 
-    /// Asks for something that is no command.
+    /// Adds a request that is not a command.
     pub fn ask(&mut self, request: ShellRequest) {
         self.requests.push(request);
     }

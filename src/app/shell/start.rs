@@ -1,4 +1,4 @@
-//! Opens the window.
+//! Start of the window.
 
 use super::{
     App,
@@ -35,36 +35,36 @@ use std::{
     sync::Arc,
 };
 
-/// Application id for desktops; equals the file name of the launcher.
+/// Application id for desktops. It equals the file name of the launcher.
 pub const APP_ID: &str = "neuropil";
 
 /// Options of the window.
 pub struct Start {
-    /// A project file to open.
+    /// Project file to open; `None`: the home page or `project`.
     pub path: Option<PathBuf>,
-    /// A document to open instead.
+    /// Document to open instead of a file; `None`: the default project.
     pub project: Option<Project>,
-    /// Whether to start the engine. Off in tests of the window alone.
+    /// Whether to start the engine. It is off in tests of the window alone.
     pub engine: bool,
-    /// Run as soon as the project is loaded.
+    /// Whether to run the project as soon as it is loaded.
     pub run: bool,
-    /// Use the system's file dialogs; else a text field for the path.
+    /// Whether to use the system's file dialogs; otherwise a text field asks for paths.
     pub native_dialogs: bool,
-    /// Folder of the journal, recent projects and window placement; none: not saved.
+    /// Folder of the journal, recent projects and window placement; `None`: they are not saved.
     pub state_dir: Option<PathBuf>,
-    /// Folder of settings, shortcuts and layouts; none: not saved.
+    /// Folder of settings, shortcuts and layouts; `None`: they are not saved.
     pub config_dir: Option<PathBuf>,
-    /// Ignore saved panel layouts and window placement.
+    /// Whether to ignore saved panel layouts and window placement.
     pub reset_layout: bool,
-    /// Reset settings and shortcuts; the old files are renamed to `.bak`.
+    /// Whether to reset settings and shortcuts; the old files are renamed to `.bak`.
     pub reset_settings: bool,
-    /// Ignore all saved state and render in software.
+    /// Whether to ignore saved settings and layouts, and to render in software.
     pub safe_mode: bool,
     /// Opens a project in a second window.
     pub second_window: fn(&Path) -> std::io::Result<()>,
-    /// The program that runs the parts of a sweep; none: this one.
+    /// Program that executes the runs of a sweep; `None`: this program.
     pub program: Option<PathBuf>,
-    /// How simulations are built; none: the default.
+    /// Function that builds simulations; `None`: the default.
     pub builder: Option<Builder>,
 }
 
@@ -89,7 +89,7 @@ impl Default for Start {
 }
 
 impl Start {
-    /// The default, with the user's folders for settings and state.
+    /// Returns the default options with the user's folders for settings and state.
     pub fn of_user() -> Self {
         let dirs = etcetera::choose_base_strategy().ok();
         Self {
@@ -100,7 +100,7 @@ impl Start {
     }
 }
 
-/// Starts the program again with a project.
+/// Starts the program again with a project file.
 fn second_window(path: &Path) -> std::io::Result<()> {
     let exe = std::env::current_exe()?;
     std::process::Command::new(exe).arg(path).spawn().map(drop)
@@ -121,7 +121,7 @@ impl Start {
     }
 }
 
-/// Creates the window's content and starts its threads. An error means that a thread could not be started.
+/// Creates the window's content and starts its threads. Fails if a thread cannot be started.
 pub fn create(cc: &eframe::CreationContext<'_>, mut start: Start) -> Result<App, String> {
     let ctx = cc.egui_ctx.clone();
     style::apply(&ctx);
@@ -172,7 +172,7 @@ fn preferences(ctx: &egui::Context, start: &Start) -> Preferences {
     }
 }
 
-/// Starts the engine, unless it is off, and the loader.
+/// Starts the loader, and the engine unless it is off. Fails if a thread cannot be started.
 fn live(
     cc: &eframe::CreationContext<'_>,
     start: &mut Start,
@@ -187,7 +187,7 @@ fn live(
     live::Live::new(start.engine.then_some(nice), builder, cc.egui_ctx.clone())
 }
 
-/// Reads what is kept between sessions, and watches the project's file.
+/// Reads the data kept between sessions, and starts the watch of the project's file.
 fn host(cc: &eframe::CreationContext<'_>, start: &Start, devices: Arc<device::Devices>) -> Result<Host, String> {
     if let Some(state) = cc.wgpu_render_state.as_ref() {
         crash::remember_adapter(state.adapter.get_info().name);
@@ -220,7 +220,7 @@ fn host(cc: &eframe::CreationContext<'_>, start: &Start, devices: Arc<device::De
     })
 }
 
-/// Opens the window and returns when it is closed.
+/// Opens the window and returns when it is closed. Fails if there is no display or graphics device.
 pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
     let start = start.prepare();
     let placed = if start.reset_layout { None } else { start.state_dir.as_deref() };
@@ -229,7 +229,7 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
         .with_app_id(APP_ID)
         .with_min_inner_size([900.0, 560.0])
         .with_icon(icon());
-    // No dithering below: there are no wide gradients, and it is expensive in software rendering.
+    // Dithering is off, because there are no wide gradients and it is expensive in software rendering.
     let viewport = placement::Placement::load(placed).build(viewport);
     let mut wgpu_options = egui_wgpu::WgpuConfiguration::default();
     if start.safe_mode {
@@ -255,7 +255,7 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
     })
 }
 
-/// The program's icon; the empty icon if the file is damaged.
+/// Returns the program's icon; an empty icon if the file is damaged.
 fn icon() -> egui::IconData {
     eframe::icon_data::from_png_bytes(include_bytes!("../../../assets/icon.png")).unwrap_or_default()
 }
@@ -278,7 +278,7 @@ mod tests {
         for file in [settings::FILE, keymap::FILE] {
             std::fs::write(folder.join(file), "()").unwrap();
         }
-        // Tests of the window start from here: they neither read nor write what the user saved.
+        // Tests of the window use these defaults, so they neither read nor write the user's saved data.
         assert_eq!((Start::default().config_dir, Start::default().state_dir), (None, None));
         let fresh = || Start { config_dir: Some(folder.to_path_buf()), ..Start::default() };
         let plain = fresh().prepare();

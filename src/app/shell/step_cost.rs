@@ -1,5 +1,5 @@
-//! How long a step takes on the CPU, from the operations that a kind declares: said before a run is started, because a
-//! model made for a GPU seems to hang there.
+//! Estimate of the duration of a step on the CPU, from the operations that a kind declares. It is shown before a run is started,
+//! because a model designed for a GPU seems to hang on the CPU.
 
 use crate::{
     app::kit::text::rough_time,
@@ -7,13 +7,13 @@ use crate::{
     sim::{Counted, TimeBase},
 };
 
-/// Operations per second and CPU thread, at most: what large matrix products reach.
+/// Maximum operations per second and CPU thread, as large matrix products reach them.
 const OPS_PER_THREAD: f64 = 30e9;
-/// Longer steps are pointed out, seconds.
+/// Minimum duration of a step for which a warning is shown, seconds.
 const LONG_SECS: f64 = 5.0;
 
-/// A sentence about the duration of a step with this many CPU threads; `None` for short steps, and for kinds that declare
-/// no operations.
+/// Returns a warning about the duration of a step with this number of CPU threads; `None` for short steps, and for kinds that
+/// declare no operations.
 pub fn on_cpu(model: &Model, threads: u32) -> Option<String> {
     let ops = model.counts().iter().filter(|c| c.counted == Counted::Ops).map(|c| c.per_step).sum();
     sentence(ops, threads, model.time_base())

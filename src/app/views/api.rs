@@ -1,4 +1,4 @@
-//! What a view is: the trait, its context while it draws, and its requests to the window.
+//! Interface between views and the window: the [`View`] trait, the context of a view while it draws, and its requests.
 //!
 //! A view accepts *shapes* of probes (spikes, series, fields, sets, kernel times), never a kind. It requests data with
 //! [`View::taps`] while it is visible, receives it in [`View::absorb`] and draws in [`View::ui`], within 2 ms at
@@ -25,9 +25,9 @@ pub struct ViewCtx<'a> {
     pub clock: Clock,
     /// Whether the simulation runs.
     pub running: bool,
-    /// Why the simulation stopped by itself.
+    /// Reason why the simulation stopped by itself; `None` if it runs or was stopped by the user.
     pub stop_reason: Option<&'a StopReason>,
-    /// [`View::icon`] of the view that is drawn.
+    /// [`View::icon`] of the view that is being drawn.
     pub icon: &'static str,
     /// Labels of the probes of this view that a finished run did not record.
     pub unrecorded: Vec<String>,
@@ -41,15 +41,15 @@ pub struct ViewCtx<'a> {
     pub time: &'a mut Time,
     /// The element filter, shared by all views.
     pub filter: &'a mut Filter,
-    /// Named sets, and what can be done to the selection.
+    /// Named sets of the kind, and the actions and interventions that it offers on a selection.
     pub features: &'a KindFeatures,
-    /// How the values of variables become colours, in all views.
+    /// Ranges and colormaps of variables, shared by all views.
     pub color_scales: &'a mut ColorScales,
-    /// Places that spatial views were looked at from, kept with the project.
+    /// Saved camera positions of spatial views, stored in the project.
     pub saved_views: &'a mut Vec<SavedView>,
-    /// The device the window draws with; `None` in headless logic tests.
+    /// Render state of the window; `None` in headless tests of the logic.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
-    /// Description of a timing row, where the kind has one.
+    /// Returns the description of a timing row; `None` if the kind has none for the row.
     pub timing_docs: &'a dyn Fn(&str) -> Option<&'static str>,
     /// Reference values of timing rows.
     pub share_levels: &'a [ShareLevel],
@@ -60,7 +60,7 @@ pub struct ViewCtx<'a> {
 }
 
 impl ViewCtx<'_> {
-    /// Sets what depends on the view that is drawn next.
+    /// Sets the fields that depend on the view that is drawn next.
     pub fn enter(&mut self, view: &dyn View) {
         self.icon = view.icon();
         self.unrecorded = match self.schema.unrecorded.is_empty() {
@@ -75,12 +75,12 @@ impl ViewCtx<'_> {
         };
     }
 
-    /// The newest step that followed views show: all spikes up to it have arrived.
+    /// Returns the newest step that followed views show; all spikes up to it have arrived.
     pub fn live_edge(&self) -> u64 {
         self.time.past.complete_to(self.clock.step)
     }
 
-    /// The time shown: the cursor, else the present.
+    /// Clock at the displayed step: the cursor, or the present without a cursor.
     pub fn shown_clock(&self) -> Clock {
         Clock { step: self.time.shown(self.clock.step), ..self.clock }
     }
@@ -100,26 +100,26 @@ impl Look for ViewCtx<'_> {
 pub enum ViewRequest {
     /// Run a command.
     Command(UiCommand),
-    /// Add an intervention on the selection: an index into [`KindFeatures::effects`].
+    /// Add an intervention on the selection. The number is an index into [`KindFeatures::effects`].
     Intervene(u16),
-    /// Run an action now. Without values it uses those last entered.
+    /// Run an action now. Parameters without a value keep the last entered one.
     Act(Action),
-    /// Save a query as a named group of a set.
+    /// Save a query as a named group of a set. The fields are the query and the name of the set.
     SaveSet(String, &'static str),
-    /// Select the elements connected to these (`inputs`: presynaptic, else postsynaptic).
+    /// Select the elements that are connected to some elements.
     SelectPartners {
         /// Elements whose partners are selected.
         of: Arc<Vec<u32>>,
-        /// Whether to select their inputs.
+        /// Whether to select presynaptic elements; otherwise postsynaptic ones.
         inputs: bool,
     },
-    /// Find a path: its set, and one or both of its ends.
+    /// Find a path between two elements of a set. At least one end is given.
     Path {
         /// The set of the elements.
         set: &'static str,
-        /// The first element.
+        /// The first element of the path; `None`: not chosen yet.
         from: Option<u32>,
-        /// The last element.
+        /// The last element of the path; `None`: not chosen yet.
         to: Option<u32>,
     },
     /// Show the selection in the inspector.
@@ -134,52 +134,55 @@ pub enum ViewRequest {
     Toast(String),
 }
 
-/// A panel of the workbench.
+/// Panel of the workbench, which draws data of the simulation.
 pub trait View {
     /// Stable name, stored in layout files.
     fn name(&self) -> &'static str;
     fn title(&self, schema: &SimSchema) -> String;
-    /// Taps it needs while visible.
+    /// Returns the taps that the view needs while it is visible.
     fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap>;
-    /// Whether it shows [`ViewCtx::profile`], which is only filled while such a view is visible.
+    /// Whether the view shows [`ViewCtx::profile`], which is only filled while such a view is visible.
     fn profiles(&self) -> bool {
         false
     }
     /// Resets the view for a new simulation or epoch.
     fn reset(&mut self, schema: &SimSchema);
-    /// The schema changed while the simulation runs: samples so far of the changed probes belong to the old one. A view that
-    /// keeps something about elements follows them, or starts again.
+    /// Handles a change of the schema while the simulation runs. Earlier samples of the changed probes belong to the old schema.
+    /// A view that stores data by element maps them to the new elements or discards them. The default resets the view if a set
+    /// has changed.
     fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
         if !changes.sets.is_empty() {
             self.reset(schema);
         }
     }
-    /// The chosen probe and its arguments, as kept with the project: `attention:layer=2,head=1`. `None` by default.
+    /// Returns the chosen probe and its arguments as stored in the project: `attention:layer=2,head=1`. `None` without a choice,
+    /// and by default.
     fn choice(&self) -> Option<String> {
         None
     }
-    /// Takes over a kept choice.
+    /// Restores a choice that [`View::choice`] returned. Has no effect by default.
     fn choose(&mut self, schema: &SimSchema, text: &str) {
         let _ = (schema, text);
     }
-    /// Receives new data, also while hidden (then without its own taps).
+    /// Receives new data, also while the view is hidden; its own taps are then inactive.
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
-    /// Whether it needs data again that it was given before and did not keep; asked during playback. Resets the answer.
+    /// Returns whether the view needs data again that it received earlier and discarded, and clears this flag. Called during
+    /// playback.
     fn take_behind(&mut self) -> bool {
         false
     }
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
-    /// Markdown for the ? button.
+    /// Markdown that the ? button of the panel shows.
     fn help(&self) -> &'static str;
-    /// Its icon, shown on its empty state.
+    /// Icon of the view, shown on its empty state.
     fn icon(&self) -> &'static str {
         icons::GRID
     }
-    /// Pointer gestures and their effects, for the status bar.
+    /// Pointer gestures and their effects, shown in the status bar.
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
-    /// Colour options, and the index of the current one.
+    /// Returns the colour options and the index of the current one.
     fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
         let _ = schema;
         (vec![], 0)
@@ -188,13 +191,13 @@ pub trait View {
     fn color_by(&mut self, schema: &SimSchema, at: usize) {
         let _ = (schema, at);
     }
-    /// Keeps the range of its colours as it is, or lets it follow the data again; whether it is kept now. None when its
-    /// colours have no range.
+    /// Locks the colour range, or unlocks it so that it follows the data. Returns whether it is locked now; `None` if the colours
+    /// have no range.
     fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let _ = (schema, color_scales);
         None
     }
-    /// Whether a second panel with it makes sense.
+    /// Whether a second panel with this view is useful.
     fn can_repeat(&self) -> bool {
         true
     }

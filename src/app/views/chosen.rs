@@ -1,4 +1,5 @@
-//! The probe that a view shows, with the arguments of its tap: chosen in the toolbar, kept by name.
+//! The probe that a view shows and the arguments of its tap. The user chooses them in the toolbar; the project stores them by
+//! name.
 
 use super::ViewCtx;
 use crate::{
@@ -8,16 +9,16 @@ use crate::{
 };
 use egui::Ui;
 
-/// A probe among those of some shapes, and arguments.
+/// A choice among the probes of some shapes, with the arguments of the tap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChosenProbe {
-    /// Empty: the first one.
+    /// Name of the chosen probe; empty: the first probe.
     name: String,
     args: TapArgs,
 }
 
 impl ChosenProbe {
-    /// The probe: the chosen one if it exists, else the first.
+    /// Returns the chosen probe if it exists, otherwise the first one. `None` if no probe has a wanted shape.
     pub fn probe(&self, schema: &SimSchema, wanted: fn(&Shape) -> bool) -> Option<(ProbeId, &'static ProbeSpec)> {
         let chosen = probes_where(schema, wanted).find(|(_, p)| p.name == self.name);
         chosen.or_else(|| probes_where(schema, wanted).next())
@@ -29,7 +30,7 @@ impl ChosenProbe {
         Some(schema.tap(id, args))
     }
 
-    /// As text: `attention:layer=2,head=1`; `None` without a choice.
+    /// Formats the choice as text: `attention:layer=2,head=1`. `None` without a choice.
     pub fn to_text(&self) -> Option<String> {
         match (self.name.is_empty(), self.args.is_empty()) {
             (true, _) => None,
@@ -38,7 +39,7 @@ impl ChosenProbe {
         }
     }
 
-    /// Parses a choice; parts that the simulation does not declare are ignored.
+    /// Parses a choice. Arguments that do not match the declared ones are discarded.
     pub fn choose(&mut self, schema: &SimSchema, text: &str) {
         let (name, args) = text.split_once(':').unwrap_or((text, ""));
         let specs = schema.probes.iter().find(|p| p.name == name).map_or(&[][..], |p| p.args);
@@ -46,7 +47,7 @@ impl ChosenProbe {
         *self = Self { name: name.to_owned(), args };
     }
 
-    /// Toolbar controls: the probe when there are several, and its arguments. Whether the choice changed.
+    /// Draws a menu of the probes if there are several, and the arguments of the shown probe. Returns whether the choice changed.
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, label: &str, wanted: fn(&Shape) -> bool) -> bool {
         let Some((id, probe)) = self.probe(ctx.schema, wanted) else { return false };
         let all: Vec<_> = probes_where(ctx.schema, wanted).map(|(_, p)| (p.name, p.label().into_owned())).collect();
@@ -58,7 +59,7 @@ impl ChosenProbe {
         let shown = ctx.schema.tap(id, if probe.name == self.name { &self.args } else { &TapArgs::NONE }).args;
         for (i, arg) in probe.args.iter().enumerate() {
             let choices = ctx.schema.choices(id, i);
-            // A finished run lists no values.
+            // A finished run does not list the values.
             if choices.is_empty() && arg.values == ArgValues::Listed && shown.get(arg.name).is_none() {
                 continue;
             }
@@ -67,7 +68,7 @@ impl ChosenProbe {
             let mut value = before.clone();
             let is_changed = match arg.values {
                 ArgValues::Listed => {
-                    // A number says nothing without the name of its argument.
+                    // A number is ambiguous without the name of its argument.
                     let has_label = kit::has_labels(ui);
                     let shown = |c: &String| match c.parse::<f64>() {
                         Ok(_) if !has_label => format!("{} {c}", arg.name),

@@ -1,4 +1,4 @@
-//! Phase circle: any field of angles, with the Kuramoto order parameter as an arrow.
+//! Phase circle of any field of angles, with the Kuramoto order parameter as an arrow.
 
 use super::{
     View, ViewCtx,
@@ -18,13 +18,13 @@ use crate::{
 use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
 use std::{f32::consts::TAU, sync::Arc};
 
-/// Bins of the density ring.
+/// Number of bins of the density ring.
 const PARTS: usize = 180;
-/// Radius of the circle and of the density ring, in units of the square.
+/// Radii of the circle and of the density ring, as fractions of the square's side.
 const CIRCLE: f32 = 0.385;
 const RING: (f32, f32) = (0.425, 0.47);
 
-/// The order parameter (mean of e^{iφ}) and the counts per bin.
+/// Order parameter (mean of e^{iφ}), and the counts per bin.
 #[derive(Default)]
 struct Order {
     sum: CircularSum,
@@ -46,22 +46,23 @@ impl Order {
 #[derive(Default)]
 pub struct Circle {
     angle: Option<&'static str>,
-    /// The field that colours the points; none: the angle itself.
+    /// The field that colours the points; `None`: the angle.
     color_by: Option<ProbeId>,
     fields: Fields,
     cloud: Cloud<Order>,
     chosen: Option<Chosen>,
 }
 
-/// The sum of e^{iφ} over the selected elements.
+/// Sum of e^{iφ} over the selected elements.
 #[derive(Clone, Copy)]
 struct Chosen {
-    /// Versions of placement and selection it was computed for.
+    /// Generations of placement and selection of the sum.
     key: (u64, u64),
     sum: CircularSum,
 }
 
-/// Places angles on the circle, with a small radial jitter against overlap.
+/// Places elements on the circle at their angles, with a small radial displacement against overlap. Also computes the order
+/// parameter.
 fn on_circle(angles: &[f32], part: &ElementMask) -> Placed<Order> {
     let mut order = Order { parts: vec![0; PARTS], total: angles.len(), ..Order::default() };
     let (mut of, mut at) = (vec![], vec![]);
@@ -127,14 +128,14 @@ impl Circle {
         self.chosen = None;
     }
 
-    /// The field that colours the points, with its latest values.
+    /// Returns the field that colours the points, its latest values and its scale; `None` before they arrive.
     fn scale(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, FieldScale)> {
         let id = self.color_by.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
         let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
         Some((probe, values.clone(), ctx.color_scales.scale(probe, values, ctx.tokens)))
     }
 
-    /// Sum of e^{iφ} over the selected elements; cached per placement and selection.
+    /// Returns the sum of e^{iφ} over the selected elements, cached per placement and selection.
     fn of_selected(&mut self, selected: &[u32], selection: u64) -> Chosen {
         let key = (self.cloud.generation, selection);
         if let Some(chosen) = self.chosen.filter(|c| c.key == key) {
@@ -177,7 +178,7 @@ impl Circle {
     }
 }
 
-/// The circle, a circle of half the radius, and angle labels.
+/// Draws the circle, a circle of half the radius, and angle labels.
 fn paint_guides(painter: &Painter, area: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
     let (centre, side) = (area.center(), area.width());
     for share in [0.5, 1.0] {
@@ -195,7 +196,8 @@ fn paint_guides(painter: &Painter, area: Rect, font: &egui::FontId, ctx: &ViewCt
     }
 }
 
-/// Density ring: outward bars relative to the fullest bin; the only drawing when there are very many points.
+/// Draws the density ring: bars outside of the circle, relative to the fullest bin. With more than [`MAX_SINGLE`] points it
+/// replaces them.
 fn paint_ring(painter: &Painter, area: Rect, parts: &[u32], ctx: &ViewCtx<'_>) {
     let most = parts.iter().copied().max().unwrap_or(0);
     if most == 0 {

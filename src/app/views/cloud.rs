@@ -1,5 +1,5 @@
-//! Points in a plane, one per element: shared by the phase circle and the scatter. Large sets are placed on the pool.
-//! Up to ten thousand points are drawn one by one; hover, click, rectangle and lasso select.
+//! Points in a plane, one per element, for the phase circle and the scatter plot. Large sets are placed on the pool. Up to
+//! [`MAX_SINGLE`] points are drawn individually. Hover, click, rectangle and lasso select elements.
 
 use super::{MenuTarget, ViewCtx, menu};
 use crate::{
@@ -12,43 +12,43 @@ use crate::{
 };
 use egui::{Color32, Painter, Pos2, Rect, Response, Stroke, Ui, pos2};
 
-/// Maximum number of points drawn one by one.
+/// Maximum number of points drawn individually.
 pub const MAX_SINGLE: usize = 10_000;
-/// Above this number of elements, points are placed on the pool.
+/// Maximum number of elements whose points are placed on the UI thread.
 const MAX_INLINE: usize = 20_000;
-/// Maximum distance from a point to the pointer, in points.
+/// Maximum distance from a point to the pointer, points.
 const SLACK: f32 = 7.0;
-/// Above this number, selected points have no rings, only their colour.
+/// Maximum number of selected points with rings; more selected points only have their colour.
 const MAX_RINGS: usize = 1_500;
 
-/// Pointer gestures for the status bar.
+/// Pointer gestures, shown in the status bar.
 pub const GESTURES: &[(&str, &str)] =
     &[("click", "select"), ("drag", "rectangle"), ("Alt+drag", "lasso"), ("Ctrl", "add"), ("right-click", "menu")];
 
-/// Positions of the elements, and statistics computed on the way.
+/// Positions of the elements, and statistics computed with them.
 #[derive(Default)]
 pub struct Placed<T> {
     /// The placed elements, ascending.
     pub of: Vec<u32>,
-    /// Positions of the elements: 0 to 1 to the right and up.
+    /// Positions of the elements, from 0 to 1 to the right and upwards.
     pub at: Vec<[f32; 2]>,
     pub found: T,
 }
 
-/// Inputs of a placement: values, settings, filter. A change of any recomputes it.
+/// Generations of the inputs of a placement: values, settings, filter. A change of any of them recomputes it.
 pub type CloudKey = [u64; 3];
 
-/// The points and their pointer state.
+/// The points, and their pointer state.
 pub struct Cloud<T> {
     placed: Placed<T>,
     key: Option<CloudKey>,
-    /// Incremented with every new placement.
+    /// Counter that every new placement increments.
     pub generation: u64,
     pool_job: pool::PoolJob<CloudKey, Placed<T>>,
     lasso: Vec<Pos2>,
     is_rectangle: bool,
     under_pointer: Option<u32>,
-    /// The element the context menu was opened on.
+    /// The element for which the context menu was opened.
     menu_element: Option<u32>,
 }
 
@@ -68,8 +68,8 @@ impl<T: Default> Default for Cloud<T> {
 }
 
 impl<T: Default + Send + 'static> Cloud<T> {
-    /// Recomputes the points when `key` changes: at once, or on the pool for large sets. The previous points stay until
-    /// then.
+    /// Places the points again if `key` has changed: immediately, or on the pool if `n` is large. The previous points are shown
+    /// until then.
     pub fn update<J>(&mut self, ctx: &egui::Context, key: CloudKey, n: usize, job: impl FnOnce() -> J)
     where
         J: FnOnce() -> Placed<T> + Send + 'static,
@@ -100,12 +100,12 @@ impl<T: Default + Send + 'static> Cloud<T> {
         &self.placed
     }
 
-    /// The element under the pointer.
+    /// Returns the element under the pointer.
     pub fn under_pointer(&self) -> Option<u32> {
         self.under_pointer
     }
 
-    /// Handles the pointer. `area` is the unit square on screen.
+    /// Handles the pointer. `area` is the unit square on the screen.
     pub fn gestures_ui(&mut self, ui: &Ui, response: &Response, area: Rect, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
         self.drag(ui, response, area, set, ctx);
         let found = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| self.pick(area, at));
@@ -175,7 +175,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         self.placed.of.iter().zip(&self.placed.at).filter(selected_points).map(|(of, _)| *of).collect()
     }
 
-    /// Draws the points one by one, or only the selected ones in large sets; rings around selected and hovered points.
+    /// Draws the points individually, or only the selected ones in large sets. Selected points and the hovered one have rings.
     pub fn paint(
         &self,
         painter: &Painter,
@@ -187,7 +187,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         let selected = ctx.selection.of(set.name);
         let n = self.placed.of.len();
         let radius = if n > 2_000 { 1.6 } else { 2.6 };
-        // More points are drawn more transparently.
+        // The opacity decreases with the number of points.
         let opacity = (1.15 - 0.16 * (n.max(1) as f32).log10()).clamp(0.45, 0.9);
         let aside = if selected.is_empty() { opacity } else { opacity * 0.45 };
         let is_selected = |of: u32| selected.binary_search(&of).is_ok();
@@ -227,7 +227,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         painter.line(outline, Stroke::new(1.25, ctx.tokens.accent));
     }
 
-    /// The tooltip of the element under the pointer.
+    /// Shows the tooltip of the element under the pointer.
     pub fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>, values: &[(String, String)]) {
         if let Some(element) = self.under_pointer.filter(|_| response.hovered()) {
             response.clone().on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, element, values));
@@ -235,7 +235,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
     }
 }
 
-/// A position of the unit square on screen.
+/// Converts a position in the unit square to the screen.
 pub fn place(area: Rect, [x, y]: [f32; 2]) -> Pos2 {
     pos2(area.left() + x * area.width(), area.bottom() - y * area.height())
 }

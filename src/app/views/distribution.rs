@@ -1,4 +1,4 @@
-//! Histograms over time: a heat map of counts, or ridges, one line per time.
+//! Histograms over time: a heat map of counts, or ridges with one line per time.
 
 use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
@@ -18,9 +18,9 @@ use crate::{
 use egui::{Align2, Pos2, Rect, Sense, Shape as Paint, Stroke, Ui, pos2, vec2};
 use std::{collections::VecDeque, sync::Arc};
 
-/// Histograms kept; when there are more, every second one is dropped.
+/// Maximum number of histograms in memory. Above it, every second one is dropped.
 const MAX_KEPT: usize = 512;
-/// Ridges drawn at most.
+/// Maximum number of ridges drawn.
 const MAX_RIDGES: usize = 24;
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ pub struct Distribution {
     is_log: bool,
     edges: Arc<Vec<f32>>,
     rows: VecDeque<(u64, Vec<f32>)>,
-    /// Steps between two kept histograms.
+    /// Minimum number of steps between two histograms in memory.
     every: u64,
     heat: Option<Heatmap>,
     is_stale: bool,
@@ -67,7 +67,7 @@ impl Distribution {
         self.is_stale = true;
     }
 
-    /// Drops every second histogram, and takes half as many from now on.
+    /// Drops every second histogram, and doubles the interval of those to come.
     fn thin(&mut self) {
         let (first, second) = (self.rows[0].0, self.rows[1].0);
         self.every = (self.every.max(second.saturating_sub(first))).saturating_mul(2);
@@ -78,7 +78,7 @@ impl Distribution {
         });
     }
 
-    /// Time from left to right, values upwards.
+    /// Updates the heat map, with time from left to right and values upwards.
     fn update_heat(&mut self) {
         if !std::mem::take(&mut self.is_stale) {
             return;
@@ -115,7 +115,7 @@ impl Distribution {
         format!("step {}\n{from} to {to}{unit}\n{} values", kit::thousands(*step), kit::value(counts[bin].into()))
     }
 
-    /// Draws ridges, the newest line in front, older ones further back and higher.
+    /// Draws ridges. The newest line is in front; older ones are behind it and higher.
     fn ridges_ui(&self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let (tokens, font) = (ctx.tokens, kit::small(ui));
         let (Shape::Histogram { of }, Some((low, high))) = (probe.shape, self.edges.first().zip(self.edges.last()))
@@ -147,7 +147,7 @@ impl Distribution {
             let middle = |b: usize| x((self.edges[b] + self.edges[b + 1]) / 2.0);
             let top: Vec<Pos2> =
                 counts.iter().enumerate().map(|(b, c)| pos2(middle(b), base - tall * height(*c))).collect();
-            // A band per bin: the outline as a whole is not convex.
+            // The area below the line is filled bin by bin, because it is not convex.
             for pair in top.windows(2) {
                 let quad = vec![pair[0], pair[1], pos2(pair[1].x, base), pos2(pair[0].x, base)];
                 painter.add(Paint::convex_polygon(quad, tokens.canvas, Stroke::NONE));

@@ -1,10 +1,10 @@
-//! The tooltip of an element, and the toggles of a time view.
+//! Tooltip of an element, and toggles of a time view.
 
 use super::ViewCtx;
 use crate::app::kit::{column, icons, live_ui, thousands};
 use egui::{RichText, Ui};
 
-/// LIVE and link toggles of a time view: follow the newest data, share the time axis.
+/// Draws the toggles of a time view: LIVE follows the newest data, and link shares the time axis with other views.
 pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::document::time::TimeLink) {
     let (axis, tokens) = (&mut ctx.time.axis, ctx.tokens);
     let mut follow = link.line(axis).follow;
@@ -28,7 +28,7 @@ pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::docume
     }
 }
 
-/// The tooltip of an element: its name and categories.
+/// Draws the tooltip of an element: its name, index, up to six categories and `values`.
 pub fn element_ui(
     ui: &mut Ui,
     ctx: &ViewCtx<'_>,

@@ -1,4 +1,4 @@
-//! The latest values of several fields over one set.
+//! Latest values of several fields over one set.
 
 use super::ViewCtx;
 use crate::{
@@ -11,16 +11,16 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The latest values, by probe.
+/// Latest values of fields, by probe.
 #[derive(Default)]
 pub struct Fields {
     values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
-    /// Incremented with every change.
+    /// Counter that every change increments.
     pub generation: u64,
 }
 
 impl Fields {
-    /// Takes the wanted fields of a frame and drops the others. Whether anything changed.
+    /// Stores the wanted fields of a frame and drops fields that are not wanted. Returns whether a field was received.
     pub fn absorb(&mut self, frame: &Frame, wanted: &[ProbeId]) -> bool {
         self.values.retain(|id, _| wanted.contains(id));
         let before = self.generation;
@@ -38,12 +38,12 @@ impl Fields {
         self.generation += 1;
     }
 
-    /// The values of a field; none before they arrive.
+    /// Returns the values of a field; `None` before they arrive.
     pub fn get(&self, probe: ProbeId) -> Option<&Arc<Vec<f32>>> {
         self.values.get(&probe)
     }
 
-    /// Toolbar control of a field's colour range.
+    /// Draws the toolbar control of a field's colour range; nothing before its values arrive.
     pub fn range_ui(&self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>, shown: Option<ProbeId>) {
         let Some(id) = shown else { return };
         if let Some((probe, values)) = ctx.schema.probes.get(usize::from(id)).zip(self.get(id)) {
@@ -51,12 +51,12 @@ impl Fields {
         }
     }
 
-    /// Fixes the colour range, or lets it follow the data again; whether it is fixed now. None without values.
+    /// Fixes the colour range, or unfixes it so that it follows the data. Returns whether it is fixed now; `None` without values.
     pub fn toggle_range(&self, schema: &SimSchema, shown: ProbeId, scales: &mut ColorScales) -> Option<bool> {
         Some(scales.toggle_of(schema.probes.get(usize::from(shown))?, self.get(shown)?))
     }
 
-    /// One value, formatted for a tooltip.
+    /// Returns the label and the value of a field at an element, for a tooltip; `None` without a value.
     pub fn text(&self, schema: &SimSchema, probe: ProbeId, element: u32) -> Option<(String, String)> {
         let spec = schema.probes.get(usize::from(probe))?;
         let value = *self.get(probe)?.get(element as usize)?;
@@ -64,28 +64,28 @@ impl Fields {
     }
 }
 
-/// The name of a field in queries.
+/// Returns the name of a field in queries: the probe's name without `_field`.
 pub fn query_name(probe: &ProbeSpec) -> &'static str {
     probe.name.trim_end_matches("_field")
 }
 
-/// The label of a field.
+/// Returns the label of a field.
 pub fn label(probe: &ProbeSpec) -> String {
     probe.label().into_owned()
 }
 
-/// The fields over a set with a wanted meaning.
+/// Returns the fields over a set whose meaning is wanted.
 pub fn over(schema: &SimSchema, set: &str, wanted: impl Fn(Meaning) -> bool) -> Vec<(ProbeId, &'static ProbeSpec)> {
     let fits = |s: &Shape| matches!(s, Shape::Field { over, meaning, .. } if *over == set && wanted(*meaning));
     probes_where(schema, fits).collect()
 }
 
-/// The mask field of a set, if there is one.
+/// Returns the mask field of a set; `None` if it has none.
 pub fn mask(schema: &SimSchema, set: &str) -> Option<ProbeId> {
     over(schema, set, |m| m == Meaning::Mask).first().map(|(id, _)| *id)
 }
 
-/// The named field of angles, else the first; and its set.
+/// Returns the chosen field of angles if it exists, otherwise the first one, and its set. `None` without a field of angles.
 pub fn angle(schema: &SimSchema, chosen: Option<&str>) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
     let is_chosen = |(_, probe): &&(ProbeId, &'static ProbeSpec)| Some(probe.name) == chosen;
     let all = angles(schema);
@@ -93,19 +93,20 @@ pub fn angle(schema: &SimSchema, chosen: Option<&str>) -> Option<(ProbeId, &'sta
     if let Shape::Field { over, .. } = probe.shape { Some((*id, *probe, over)) } else { None }
 }
 
-/// All fields of angles.
+/// Returns all fields of angles.
 fn angles(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
     probes_where(schema, |s| s.meaning() == Some(Meaning::Angle)).collect()
 }
 
-/// Toolbar control that chooses between several fields of angles; the new choice.
+/// Draws a menu of the fields of angles if there are several. Returns the name of the shown or newly chosen one, `None` without a
+/// menu.
 pub fn angle_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, shown: &'static str) -> Option<&'static str> {
     let all: Vec<_> = angles(ctx.schema).into_iter().map(|(_, p)| (p.name, label(p))).collect();
     let mut chosen = shown;
     (all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut chosen, &all)).then_some(chosen)
 }
 
-/// Sorted probe ids without duplicates.
+/// Collects probe ids, sorted and without duplicates.
 pub fn wanted(all: impl IntoIterator<Item = Option<ProbeId>>) -> Vec<ProbeId> {
     let mut all: Vec<ProbeId> = all.into_iter().flatten().collect();
     all.sort_unstable();
@@ -118,7 +119,7 @@ pub fn is_flat(low: f32, high: f32) -> bool {
     low > high || high - low <= 1e-5 * high.abs().max(low.abs())
 }
 
-/// Whether all included elements have the same value. Decided from a sample.
+/// Whether all included elements have the same value, judged from a sample of at least 4096 elements (all if there are fewer).
 pub fn is_constant(values: &[f32], is_included: impl Fn(usize) -> bool) -> bool {
     let every = (values.len() / 4096).max(1);
     let sample = values.iter().enumerate().step_by(every).filter(|(i, v)| v.is_finite() && is_included(*i));
@@ -127,12 +128,12 @@ pub fn is_constant(values: &[f32], is_included: impl Fn(usize) -> bool) -> bool 
     is_flat(low, high)
 }
 
-/// Whether a mask includes an element; without a mask, yes.
+/// Whether a mask includes an element; `true` without a mask.
 pub fn is_included(mask: Option<&[f32]>, element: usize) -> bool {
     mask.and_then(|m| m.get(element)).is_none_or(|v| *v > 0.5)
 }
 
-/// The elements a view includes: by the set's mask field and by the window's filter. Can be moved to the pool.
+/// Mask of the elements that a view includes: by the set's mask field and by the window's filter. It can be moved to the pool.
 #[derive(Clone, Default)]
 pub struct ElementMask {
     mask: Option<Arc<Vec<f32>>>,
@@ -140,17 +141,17 @@ pub struct ElementMask {
 }
 
 impl ElementMask {
-    /// Mask of elements by a mask field only.
+    /// Creates a mask from a mask field only.
     pub fn masked(mask: Option<Arc<Vec<f32>>>) -> Self {
         Self { mask, shown: None }
     }
 
-    /// Mask of elements by an earlier mask and the filter.
+    /// Creates a mask from values of a mask field at an earlier time, and the filter.
     pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &FilterMask) -> Self {
         Self { mask, shown: filter.shared(set) }
     }
 
-    /// Mask of elements by the latest mask of a set and the filter.
+    /// Creates a mask from the latest values of a set's mask field, and the filter.
     pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &FilterMask) -> Self {
         let mask = mask(schema, set).and_then(|m| fields.get(m)).cloned();
         Self { mask, shown: filter.shared(set) }

@@ -1,4 +1,4 @@
-//! The filter panel: a query with completion, and categories with check boxes.
+//! Filter panel: a query with completion, and categories with check boxes.
 
 use super::{MenuTarget, View, ViewCtx, ViewRequest, fields, menu};
 use crate::{
@@ -26,7 +26,7 @@ use std::{
 };
 
 const ROW: f32 = 22.0;
-/// Search hits at most.
+/// Maximum number of search hits.
 const MAX_FOUND: usize = 2_000;
 
 /// The filter view. It edits the window's [`Filter`].
@@ -41,16 +41,16 @@ pub struct Panel {
     proposed_for: Option<(String, usize)>,
 }
 
-/// A line of the list.
+/// Line of the list of categories.
 #[derive(Clone, Copy)]
 enum Line {
-    /// The header of a tree.
+    /// Header of a tree.
     Head(usize),
-    /// A category of a tree.
+    /// Category of a tree.
     Node(usize, u32),
 }
 
-/// An example query for this set, of a category and numbers that exist, so that it can be typed.
+/// Returns an example query with a category and fields of the set, so that it is valid.
 fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
     let numbers = fields::over(ctx.schema, set.name, |m| m == Meaning::Number);
     let category = set.columns.iter().find_map(|c| Some((&c.name, c.labels.iter().find(|label| !label.is_empty())?)));
@@ -303,7 +303,7 @@ impl Panel {
     }
 }
 
-/// Nodes whose label contains a text, and their parents.
+/// Returns the nodes whose label contains a text, and their parents.
 fn found(tree: &Tree, set: &ElementSet, wanted: &str) -> BTreeSet<u32> {
     let mut out = BTreeSet::new();
     let hits = (0..tree.nodes.len() as u32).filter(|n| tree.label(set, *n).to_lowercase().contains(wanted));
@@ -316,7 +316,7 @@ fn found(tree: &Tree, set: &ElementSet, wanted: &str) -> BTreeSet<u32> {
     out
 }
 
-/// Shows or hides a category; `alone` shows only it.
+/// Shows or hides a category. `alone` shows only this one of its tree.
 fn toggle(filter: &mut Filter, trees: &[Tree], t: usize, node: u32, alone: bool) {
     let blank = || trees.iter().map(|tree| vec![false; tree.n_leaves()]).collect();
     if filter.hidden.len() != trees.len() {
@@ -341,7 +341,7 @@ fn head_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet, tree: &Tree) {
     ui.painter().text(at, Align2::LEFT_CENTER, names.join("  ›  "), kit::small(ui), ctx.tokens.text_sub);
 }
 
-/// A check box with three states; returns whether it was clicked.
+/// Draws a check box with three states. Returns whether it was clicked.
 fn tick_ui(ui: &mut Ui, at: Pos2, tick: Tick, name: &str, ctx: &ViewCtx<'_>) -> bool {
     let area = Rect::from_center_size(at, Vec2::splat(18.0));
     let response = ui.interact(area, ui.scope_id().with(("tick", name, at.y as i32)), Sense::click());
@@ -430,7 +430,7 @@ impl View for Panel {
          *Save as group* stores the query in the project; a query over live values is stored as the list of elements that match now."
     }
 }
-/// Query for these elements, by the ids of their individuals if known.
+/// Returns a query for these elements, by the ids of their individuals if these are known.
 fn query_of(ctx: &ViewCtx<'_>, set: &ElementSet, mut elements: Vec<u32>) -> String {
     let mut ids = vec![];
     if let Some(now) = ctx.features.individuals(set.name) {

@@ -1,4 +1,4 @@
-//! Which views a simulation has, by the shapes of its probes, and in which order they are laid out.
+//! Views that are offered for a simulation, by the shapes of its probes, and their order in layouts.
 
 use super::{fields, lanes};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     sim::{Meaning, Shape},
 };
 
-/// The pages of a view, and the simulations it fits, by the shapes of their probes.
+/// Pages of a view, and the condition under which it fits a simulation.
 struct Fit {
     view: &'static str,
     pages: &'static [Page],
@@ -27,7 +27,7 @@ fn has_curves(schema: &SimSchema) -> bool {
     has(schema, |s| matches!(s, Shape::Series { of: "" }))
 }
 
-/// Whether there are fields of numbers.
+/// Whether there are fields of numbers or of times since an event.
 fn has_values(schema: &SimSchema) -> bool {
     has(schema, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::TimeSince)))
 }
@@ -61,7 +61,8 @@ fn has_matrices(schema: &SimSchema) -> bool {
     has(schema, |s| matches!(s, Shape::Matrix { .. }))
 }
 
-/// In layout order: the first view of a page is the large one. Of a view that is listed again, the first place counts.
+/// Views in layout order; the first view of a page is the large one. If a view is listed several times, the first fitting entry
+/// determines its position.
 const FITS: &[Fit] = {
     use Page::{Explore, Profile, Runs, Simulate};
     &[
@@ -127,7 +128,7 @@ const FITS: &[Fit] = {
     ]
 };
 
-/// Names of the views that fit the probes' shapes, in layout order.
+/// Returns the names of the views that fit the probes' shapes, in layout order.
 pub fn suggest(schema: &SimSchema) -> Vec<&'static str> {
     first_of_each(FITS.iter().filter(|f| (f.fits)(schema)))
 }
@@ -142,12 +143,12 @@ pub fn is_offered(view: &str, schema: &SimSchema) -> bool {
     schema.probes.is_empty() || fits(view, schema)
 }
 
-/// Names of the views that fit and belong on a page, in layout order.
+/// Returns the names of the views that fit and belong on a page, in layout order.
 pub fn suggest_for(page: Page, schema: &SimSchema) -> Vec<&'static str> {
     first_of_each(FITS.iter().filter(|f| f.pages.contains(&page) && (f.fits)(schema)))
 }
 
-/// The page a view is mostly for.
+/// Returns the main page of a view; `None` if it is unknown.
 pub fn page_of(view: &str) -> Option<Page> {
     FITS.iter().find(|f| f.view == view).and_then(|f| f.pages.first()).copied()
 }

@@ -1,4 +1,4 @@
-//! Histogram of a field: all elements, and the selected ones.
+//! Histogram of a field for all elements and for the selected ones.
 
 use super::{
     MenuTarget, View, ViewCtx,
@@ -20,17 +20,17 @@ use crate::{
 use egui::{Align2, Mesh, Rect, Sense, Ui, Vec2, pos2};
 
 const BINS: usize = 60;
-/// Minimum number of bins, because a few values are no more than a few bins.
+/// Minimum number of bins, so that a few values are not in too few bins.
 const MIN_BINS: usize = 8;
 
 /// The histogram view.
 #[derive(Default)]
 pub struct Histogram {
     field: Option<&'static str>,
-    /// Logarithmic counts, where that was chosen.
+    /// Whether counts are logarithmic; `None`: by default if there are many values.
     is_log: Option<bool>,
     fields: Fields,
-    /// Versions of values, selection and filter that were counted.
+    /// Generations of the counted values, selection and filter.
     counted: Option<(u64, u64, u64)>,
     counts: Counts,
     dragged_from: Option<usize>,
@@ -43,11 +43,11 @@ struct Counts {
     all: Vec<u32>,
     chosen: Vec<u32>,
     n: u32,
-    /// Included elements without a value.
+    /// Number of included elements without a value.
     left_out: u32,
-    /// Mean direction, for angles.
+    /// Mean of the values; mean direction of angles.
     mean: f64,
-    /// Resultant length, for angles.
+    /// Resultant length of angles; `None` for other values.
     resultant: Option<f64>,
 }
 
@@ -55,7 +55,7 @@ fn is_field(shape: &Shape) -> bool {
     matches!(shape, Shape::Field { .. })
 }
 
-/// Which values of a field are counted, and how.
+/// Selection of the values of a field that are counted.
 struct Counting<'a> {
     meaning: Meaning,
     /// Range of the bins of angles.
@@ -64,7 +64,7 @@ struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    /// Negative times since an event (never) and values that are not finite have no bin.
+    /// Whether a value has a bin. Negative times since an event (never) and values that are not finite have none.
     fn has_value(&self, v: f32) -> bool {
         v.is_finite() && !(self.meaning == Meaning::TimeSince && v < 0.0)
     }
@@ -114,7 +114,7 @@ impl Counting<'_> {
         out
     }
 
-    /// The elements whose values fall into these bins.
+    /// Returns the elements whose values are in these bins.
     fn members(&self, values: &[f32], counts: &Counts, (from, to): (usize, usize)) -> Vec<u32> {
         let is_in = |v: f32| (from..=to).contains(&bin(v, counts.low, counts.width, counts.all.len()));
         let all = values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v) && is_in(**v));
@@ -122,7 +122,7 @@ impl Counting<'_> {
     }
 }
 
-/// Width of bins between two values; small relative to equal values.
+/// Returns the width of bins between two values. If these are equal, it is small relative to them.
 fn bin_width(low: f32, high: f32, n_bins: usize) -> f32 {
     let scale = low.abs().max(high.abs());
     if high > low { ((high - low) / n_bins as f32).max(scale * 1e-6) } else { scale.max(1.0) * 1e-6 }
@@ -132,16 +132,17 @@ fn bin(v: f32, low: f32, width: f32, n_bins: usize) -> usize {
     (((v - low) / width).max(0.0) as usize).min(n_bins.max(1) - 1)
 }
 
-/// Number of values from which counts are logarithmic by default.
+/// Minimum number of values whose counts are logarithmic by default.
 const MANY: u32 = 1000;
 
-/// Bins for this many values.
+/// Returns the number of bins for a number of values.
 fn n_bins(n_values: usize) -> usize {
     ((2.0 * (n_values as f64).sqrt()) as usize).clamp(MIN_BINS, BINS)
 }
 
 impl Histogram {
-    /// The field shown: the user's choice, else the first that is not a time since an event.
+    /// Returns the field shown: the chosen one, otherwise the first that is not a time since an event, or the first. `None`
+    /// without fields.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
         let chosen = probes_where(schema, is_field).find(|(_, p)| Some(p.name) == self.field);
         let plain = || probes_where(schema, is_field).find(|(_, p)| !crate::app::document::features::is_time_since(p));
@@ -154,7 +155,8 @@ impl Histogram {
         fields::wanted([Some(id), fields::mask(schema, over)])
     }
 
-    /// Whether counts are logarithmic: by default if a single element would be invisible next to all others.
+    /// Whether counts are logarithmic. By default they are for at least [`MANY`] values, because the bar of a single element would
+    /// be invisible.
     fn is_log(&self) -> bool {
         self.is_log.unwrap_or(self.counts.n >= MANY)
     }
@@ -180,7 +182,7 @@ impl Histogram {
         text
     }
 
-    /// Draws the plot; returns the clicked or dragged range of bins.
+    /// Draws the plot. Returns its response, and the clicked or dragged range of bins.
     fn paint(
         &mut self,
         ui: &mut Ui,
@@ -390,7 +392,7 @@ mod tests {
         assert_eq!((counts.low, counts.all[0], counts.all[BINS - 1]), (-PI, 1, 1), "bins cover the whole turn");
     }
 
-    /// Update ratios around 0.0002: bars over the whole range, and a mean that is not 0.
+    /// Ratios around 2e-7 have bars over the whole range, and their mean is not shown as 0.
     #[test]
     fn small_values_have_bars_and_a_mean() {
         let values: Vec<f32> = (0..600).map(|i| 1e-7 * (1.0 + i as f32 / 299.5)).collect();

@@ -1,4 +1,4 @@
-//! Matrices: couplings, attention, router use. As a heat map, or with a line per row.
+//! Matrices such as couplings, attention or router use, as a heat map or with a line per row.
 
 use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
@@ -18,13 +18,14 @@ use crate::{
 use egui::{Pos2, Rect, Sense, Stroke, Ui, pos2};
 use std::borrow::Cow;
 
-/// Rows and columns drawn at most; larger matrices are averaged in square blocks.
+/// Maximum number of rows and columns drawn; larger matrices are averaged in square blocks.
 const MAX_CELLS: usize = 512;
-/// Rows drawn as lines at most.
+/// Maximum number of rows drawn as lines.
 const MAX_LINES: usize = 28;
-/// Matrices with more rows (or columns) than this use separate scales for them only on request.
+/// Maximum number of rows (or columns) that may have separate scales by default.
 const MAX_SCALED: usize = 40;
-/// Rows, or columns, are scaled when a third of them stay below this share of the largest value.
+/// Fraction of the largest value below which a row or column is faint. If a third of the rows or columns are faint, each has its
+/// own scale by default.
 const FAINT: f32 = 0.1;
 
 /// The matrix view.
@@ -32,11 +33,11 @@ const FAINT: f32 = 0.1;
 pub struct Matrix {
     chosen: ChosenProbe,
     is_log: bool,
-    /// A line per row, over the columns.
+    /// Whether a line per row replaces the heat map.
     has_lines: bool,
-    /// Parts with a scale of their own; by default rows or columns that are quantities of other magnitudes.
+    /// Parts with separate scales; `None`: rows or columns if their magnitudes differ much.
     scaling: Option<Scaling>,
-    /// The values of the heat map's cells.
+    /// Values of the heat map's cells, before scaling.
     cells: Vec<f32>,
     heat: Option<Heatmap>,
     shown: Values,
@@ -44,7 +45,7 @@ pub struct Matrix {
     picture: HeatmapTexture,
 }
 
-/// Parts with separate scales.
+/// Parts of a matrix with separate scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Scaling {
     #[default]
@@ -64,7 +65,7 @@ impl Scaling {
         }
     }
 
-    /// Finds rows or columns of a named matrix that are hardly visible on a common scale.
+    /// Returns the default scaling: by row or column if some of them would be hardly visible on a common scale.
     fn of(matrix: &Values) -> Self {
         let columns = matrix.columns.len as usize;
         let is_small = |axis: &Axis| (2..=MAX_SCALED).contains(&axis.labels.len());
@@ -77,7 +78,7 @@ impl Scaling {
         }
     }
 
-    /// The values, each divided by the largest magnitude of its row or column.
+    /// Divides the values by the largest magnitude of their row or column.
     fn apply(self, values: &[f32], columns: usize) -> Cow<'_, [f32]> {
         let scaled =
             |(row, most): (&[f32], f32)| row.iter().map(|v| v / most.max(f32::MIN_POSITIVE)).collect::<Vec<_>>();
@@ -138,7 +139,8 @@ impl Matrix {
         }
     }
 
-    /// A line per row over the columns: by number when all labels are numbers, else evenly spaced.
+    /// Draws a line per row over the columns. The columns are at their numbers if all labels are ascending numbers, otherwise
+    /// evenly spaced.
     fn lines_ui(&self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let Shape::Matrix { rows, columns } = probe.shape else { return };
         let (tokens, font, Values { rows: row_axis, columns: column_axis, values }) =
@@ -204,7 +206,7 @@ impl Matrix {
     }
 }
 
-/// The largest finite magnitude.
+/// Returns the largest finite magnitude, or 0.
 fn largest(values: &[f32]) -> f32 {
     values.iter().filter(|v| v.is_finite()).fold(0.0, |a, v| a.max(v.abs()))
 }
@@ -214,14 +216,14 @@ fn largest_in_columns(values: &[f32], columns: usize) -> impl Iterator<Item = f3
     (0..columns).map(move |column| largest(&of_column(column).collect::<Vec<_>>()))
 }
 
-/// Whether a third of the rows or columns would be nearly invisible relative to the largest one.
+/// Whether at least a third of the rows or columns would be nearly invisible on the scale of the largest one.
 fn has_other_magnitudes(most: impl Iterator<Item = f32>) -> bool {
     let most: Vec<f32> = most.filter(|most| *most > 0.0).collect();
     let n_faint = most.iter().filter(|v| **v < FAINT * largest(&most)).count();
     3 * n_faint >= most.len().max(1)
 }
 
-/// Why a matrix is empty, by the name of its rows. One over tokens is that of the newest text.
+/// Returns title and hint of the empty state, by the name of the rows. A matrix over tokens belongs to the newest text.
 fn missing(rows: &str) -> (&'static str, &'static str) {
     match rows {
         "token" => ("No text yet", "Run to see the first text"),
@@ -229,7 +231,7 @@ fn missing(rows: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Averages a matrix in blocks: block size, rows, columns, means.
+/// Averages a matrix in square blocks. Returns the size of a block, the numbers of rows and columns of blocks, and their means.
 fn blocks(values: &[f32], columns: usize) -> (usize, usize, usize, Vec<f32>) {
     let rows = values.len() / columns;
     let per_block = rows.max(columns).div_ceil(MAX_CELLS).max(1);
@@ -270,7 +272,7 @@ impl View for Matrix {
         self.heat = None;
     }
 
-    /// The next matrix comes with its own labels.
+    /// Keeps the matrix, because the next one has its own labels.
     fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
@@ -299,7 +301,7 @@ impl View for Matrix {
             Scaling::Rows => "  |  each row on its own scale",
             Scaling::Columns => "  |  each column on its own scale",
         };
-        // Without values there are no sizes.
+        // Without values the sizes are unknown.
         let sizes = || format!("{rows} {} × {columns} {}{unit}{drawn}{scaled}", size.0, size.1);
         let caption = self.heat.as_ref().map(|_| sizes()).unwrap_or_default();
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {

@@ -1,5 +1,5 @@
-//! The context menu of elements, shared by all views: Select · Show in · Plot · Stimulate or silence (or Actions) ·
-//! Parameters · Copy id · Export.
+//! Context menu of elements, shared by all views: Select · Show in · Plot · Path · Stimulate or silence (or Actions) · Parameters
+//! · Copy id · Export.
 
 use super::{ViewCtx, ViewRequest};
 use crate::{
@@ -13,17 +13,17 @@ use crate::{
 use egui::{RichText, Ui};
 use std::{fmt::Write as _, sync::Arc};
 
-/// The elements a menu applies to.
+/// Elements that a menu applies to.
 #[derive(Clone, Debug)]
 pub struct MenuTarget {
-    /// The element under the pointer, if any.
+    /// Element under the pointer; `None` if there is none.
     pub element: Option<u32>,
     pub elements: Arc<Vec<u32>>,
     pub name: String,
 }
 
 impl MenuTarget {
-    /// The selection when the pointer is on part of it or on nothing, else the element under the pointer.
+    /// Returns the selection if the pointer is on a selected element or on none, otherwise the element under the pointer.
     pub fn at(ctx: &ViewCtx<'_>, set: &ElementSet, element: Option<u32>) -> Self {
         if let Some(one) = element.filter(|e| !ctx.selection.contains(set.name, *e)) {
             return Self { element, elements: Arc::new(vec![one]), name: set.label(one) };
@@ -37,10 +37,10 @@ impl MenuTarget {
     }
 }
 
-/// Lines copied or written at most.
+/// Maximum number of lines copied or written.
 const MAX_LINES: usize = 200_000;
 
-/// Draws the menu.
+/// Draws the context menu of a target.
 pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
     ui.set_min_width(190.0);
     ui.label(RichText::new(&target.name).strong().color(ctx.tokens.text_strong));
@@ -88,12 +88,12 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTar
     });
 }
 
-/// The public identifier of an element, else its index.
+/// Returns the public identifier of an element, or its index if the set has no identifiers.
 fn id(set: &ElementSet, element: u32) -> String {
     set.ids.get(element as usize).map_or_else(|| element.to_string(), u64::to_string)
 }
 
-/// Selects the target first, so that every view shows what the command applies to.
+/// Selects the target, so that every view shows the elements that the command applies to.
 fn select_target(ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
     ctx.selection.replace_shared(set.name, target.elements.clone());
 }
@@ -190,7 +190,7 @@ fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTa
     }
 }
 
-/// Paths of connections from or to an element, or between two, by name.
+/// Draws entries that request a path from or to an element, or in both directions between two.
 fn path_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, elements: &[u32]) {
     let ends: Vec<(String, Option<u32>, Option<u32>)> = match *elements {
         [one] => vec![("Path from here".into(), Some(one), None), ("Path to here".into(), None, Some(one))],
@@ -210,7 +210,7 @@ fn path_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, elements: &[u32
     }
 }
 
-/// The effects on chosen elements, with their index among all.
+/// Returns the effects that take a target, with their index among all effects.
 fn effects(ctx: &ViewCtx<'_>) -> impl Iterator<Item = (usize, &'static ChoiceSpec)> + use<> {
     ctx.features.effects.iter().enumerate().filter(|(_, effect)| effect.role.takes_target())
 }
@@ -238,7 +238,7 @@ fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Men
     }
 }
 
-/// Index, id, name and categories, one line per element.
+/// Formats elements as CSV: one line per element with its index, id, name and categories.
 fn csv(set: &ElementSet, elements: &[u32]) -> String {
     let mut out = String::from("idx");
     if !set.ids.is_empty() {

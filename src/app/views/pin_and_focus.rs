@@ -1,4 +1,4 @@
-//! Requests from commands to views, kept in egui's memory for a pass or two: pin elements, frame the selection.
+//! Requests from commands to views, stored in egui's memory for a few passes: pin elements, or frame the selection.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ fn pin_id() -> egui::Id {
 /// Elements to pin, and the pass of the request.
 type Pin = (u64, Arc<Vec<u32>>);
 
-/// Asks the traces view to pin elements, after the probe command.
+/// Requests that the traces view pins elements.
 pub fn ask_pin(ctx: &egui::Context, elements: Vec<u32>) {
     let pin: Pin = (ctx.cumulative_pass_nr(), Arc::new(elements));
     ctx.data_mut(|d| d.insert_temp(pin_id(), pin));
     ctx.request_repaint();
 }
 
-/// Elements to pin, requested in the last passes; returned once.
+/// Takes the elements to pin. `None` if no pin was requested in this pass or the last three, or it was already taken.
 pub(crate) fn take_pin(ctx: &egui::Context) -> Option<Arc<Vec<u32>>> {
     let now = ctx.cumulative_pass_nr();
     let pin = ctx.data_mut(|d| d.remove_temp::<Pin>(pin_id()));
@@ -27,14 +27,14 @@ fn focus_id() -> egui::Id {
     egui::Id::unique("views: focus the selection")
 }
 
-/// Asks spatial views to frame the selection.
+/// Requests that spatial views frame the selection.
 pub(crate) fn ask_focus(ctx: &egui::Context) {
     let now = ctx.cumulative_pass_nr();
     ctx.data_mut(|d| d.insert_temp(focus_id(), now));
     ctx.request_repaint();
 }
 
-/// Whether framing was requested in this pass or the last.
+/// Whether framing was requested in this pass or the previous one.
 pub(crate) fn is_focus_asked(ctx: &egui::Context) -> bool {
     let now = ctx.cumulative_pass_nr();
     ctx.data(|d| d.get_temp::<u64>(focus_id())).is_some_and(|since| now.saturating_sub(since) <= 1)

@@ -1,4 +1,4 @@
-//! Placeholders of a panel without a result: busy, stopped, failed. The empty state is [`kit::empty_ui`].
+//! Placeholders of a panel without a result: busy, stopped or failed. [`kit::empty_ui`] draws the empty state.
 
 use super::ViewCtx;
 use crate::app::kit::{
@@ -8,10 +8,10 @@ use crate::app::kit::{
 };
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, Vec2, pos2};
 
-/// Skeleton bars of the busy state.
+/// Number of skeleton bars in the busy state.
 const ROWS: usize = 7;
 
-/// Drawn in place of the first result of a job.
+/// Draws the state of a job that has no result yet: progress with a cancel button, or its end with a retry button.
 pub fn job_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     ui: &mut Ui,
     canvas: Rect,
@@ -38,7 +38,8 @@ pub fn job_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     }
 }
 
-/// Status in a toolbar next to the last result: progress and cancel button of the next job, or its end.
+/// Draws the status of the next job in a toolbar: its progress with a cancel button, or its end with a retry button if an older
+/// result is shown.
 pub fn job_status_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     ui: &mut Ui,
     tokens: &Tokens,
@@ -61,7 +62,7 @@ pub fn job_status_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     }
 }
 
-/// The busy state: skeleton, progress and cancel button; returns whether cancel was pressed.
+/// Draws the busy state: skeleton bars, progress and a cancel button. Returns whether cancel was pressed.
 pub fn busy_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, fraction: Option<f32>) -> bool {
     let painter = ui.painter_at(canvas);
     painter.rect_filled(canvas, 0.0, tokens.canvas);
@@ -72,7 +73,7 @@ pub fn busy_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, fraction
         let bar = Rect::from_min_size(pos2(canvas.left() + 16.0, top), Vec2::new(width - 32.0, row));
         painter.rect_filled(bar.intersect(canvas), 4.0, tokens.panel);
     }
-    // Short jobs show the skeleton only.
+    // Without a fraction only the skeleton is drawn, so that short jobs show no progress.
     let Some(fraction) = fraction else { return false };
     centre(ui, canvas, 74.0, |ui| {
         ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
@@ -82,7 +83,7 @@ pub fn busy_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, fraction
     })
 }
 
-/// The error state with copy and retry buttons; returns whether retry was pressed.
+/// Draws the error state with copy and retry buttons. Returns whether retry was pressed.
 pub fn error_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, why: &str) -> bool {
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
     centre(ui, canvas, 150.0, |ui| {

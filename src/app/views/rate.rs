@@ -1,12 +1,12 @@
-//! Definition of a rate in all views: events per second and displayed element, including silent ones.
+//! Definition of rates in all views: events per second and displayed element, including silent elements.
 
 use crate::{
     app::kit,
     sim::{ElementSet, TimeBase},
 };
 
-/// The rate of a number of events of some elements in some steps: per element and second. Where steps have no duration,
-/// it is the number of events per step of all elements together.
+/// Computes the rate of `n_events` events of `n_elements` elements in `steps` steps: events per element and second. If steps have
+/// no duration, it is the number of events per step of all elements together.
 pub fn rate(n_events: f64, n_elements: u32, steps: f64, base: TimeBase) -> f64 {
     match base {
         TimeBase::Seconds { per_step } => {
@@ -16,12 +16,12 @@ pub fn rate(n_events: f64, n_elements: u32, steps: f64, base: TimeBase) -> f64 {
     }
 }
 
-/// The unit of a rate without its elements: `Hz`, or nothing where steps have no duration.
+/// Returns the unit of a rate without its elements: `Hz`; empty if steps have no duration.
 pub fn short_unit(base: TimeBase) -> &'static str {
     if base.is_count() { "" } else { "Hz" }
 }
 
-/// The unit of a rate: `Hz per neuron`, or `per generation`.
+/// Returns the unit of a rate: `Hz per neuron`, or `per generation`.
 pub fn unit(set: &ElementSet, base: TimeBase) -> String {
     match base {
         TimeBase::Seconds { .. } => format!("Hz per {}", kit::spaced(set.name).trim_end_matches('s')),
@@ -29,7 +29,7 @@ pub fn unit(set: &ElementSet, base: TimeBase) -> String {
     }
 }
 
-/// The unit and the number of elements, for an axis: `Hz per neuron, n = 408`.
+/// Returns the unit of a rate for an axis, with the number of elements if the rate is per element: `Hz per neuron, n = 408`.
 pub fn unit_of(set: &ElementSet, n_elements: u32, base: TimeBase) -> String {
     match base {
         TimeBase::Seconds { .. } => format!("{}, n = {}", unit(set, base), kit::thousands(n_elements.into())),

@@ -5,7 +5,7 @@ use super::{
     phases, plot, profile, raster, runs, scatter, statistics, sweep, table, texts, token_text, view_3d, weights,
 };
 
-/// All views, one default instance of each.
+/// Returns one default instance of each view.
 pub fn all() -> Vec<Box<dyn View>> {
     vec![
         Box::<view_3d::View3d>::default(),
@@ -41,7 +41,7 @@ pub fn all() -> Vec<Box<dyn View>> {
     ]
 }
 
-/// A fresh view by its stable name.
+/// Creates a view by its stable name; `None` if no view has this name.
 pub fn by_name(name: &str) -> Option<Box<dyn View>> {
     all().into_iter().find(|v| v.name() == name)
 }

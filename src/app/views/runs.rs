@@ -1,4 +1,4 @@
-//! The recorded runs of the project, one row each.
+//! Table of the project's recorded runs, one row per run.
 
 use super::{View, ViewCtx, ViewRequest, placeholder};
 use crate::{
@@ -22,12 +22,12 @@ use std::cmp::Ordering;
 /// Height of a row, points.
 const ROW: f32 = 22.0;
 
-/// The table of runs.
+/// The view of recorded runs.
 pub struct Runs {
     filter: String,
     sort: usize,
     is_descending: bool,
-    /// The note being edited: index of the run and text.
+    /// Note that is being edited: index of the run, and text.
     editing: Option<(usize, String)>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Runs {
     }
 }
 
-/// A column: header, width, cell text and sort order.
+/// Column of the table: header, width in points, text of a cell, and sort order.
 struct Field {
     head: &'static str,
     width: f32,
@@ -46,10 +46,10 @@ struct Field {
     order: fn(&Run, &Run) -> Ordering,
 }
 
-/// The column of simulated times in [`FIELDS`].
+/// Index of the column of simulated times in [`FIELDS`].
 const SIMULATED: usize = 4;
 
-/// All columns except the editable note.
+/// All columns of the table except the editable note.
 const FIELDS: [Field; 11] = [
     Field { head: "Name", width: 150.0, is_number: false, text: |r, _| indented(r), order: |a, b| a.name.cmp(&b.name) },
     Field {
@@ -127,13 +127,13 @@ const FIELDS: [Field; 11] = [
     },
 ];
 
-/// The name; a branch is indented below its run.
+/// Returns the name of a run. A branch is indented below its run.
 fn indented(run: &Run) -> String {
     format!("{}{}", "    ".repeat(run.depth), run.name)
 }
 
 impl Runs {
-    /// Indices of the shown runs, sorted.
+    /// Returns the indices of the shown runs, sorted.
     fn rows(&self, library: &Library) -> Vec<usize> {
         let needle = self.filter.trim().to_lowercase();
         let fits = |i: &usize| needle.split_whitespace().all(|word| library.runs[*i].search_text().contains(word));
@@ -233,7 +233,7 @@ impl Runs {
         let ink = if self.sort == i { t.accent } else { t.text_sub };
         let text = RichText::new(format!("{head}{arrow}")).small().color(ink);
         let button = egui::Button::new(text).frame(false).truncate();
-        // Above numbers at the right, as they are.
+        // The header of a column is aligned as its cells.
         let response = ui.with_layout(layout_of(field), |ui| ui.add(button)).inner;
         if response.accessible_name(format!("Sort by {}", field.head)).clicked() {
             self.is_descending = self.sort == i && !self.is_descending;
@@ -241,7 +241,7 @@ impl Runs {
         }
     }
 
-    /// The editable note; saved when the field loses the focus.
+    /// Draws the editable note. It is saved when the field loses the focus.
     fn note_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         let is_here = self.editing.as_ref().is_some_and(|(row, _)| *row == at);
         let mut text = if is_here { self.editing.take().map(|(_, t)| t).unwrap_or_default() } else { run.note.clone() };
@@ -257,7 +257,7 @@ impl Runs {
     }
 }
 
-/// The sweep in progress.
+/// Draws the progress of the sweep, with a cancel button.
 fn sweep_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let Some(sweeping) = &ctx.runs.sweeping else { return };
     let (what, fraction) = sweeping.progress.now();
@@ -273,7 +273,7 @@ fn sweep_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
 }
 
-/// Numbers are at the right of their column, texts at the left.
+/// Returns the layout of a cell: numbers are right-aligned, texts left-aligned.
 fn layout_of(field: &Field) -> Layout {
     match field.is_number {
         true => Layout::right_to_left(Align::Center),
@@ -281,7 +281,7 @@ fn layout_of(field: &Field) -> Layout {
     }
 }
 
-/// A cell, with the mark of a compared run.
+/// Draws a cell, with a mark if the run is compared.
 fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUnit, mark: Option<Color32>) {
     let color = match (&run.problem, &run.status) {
         _ if field.head != "Status" => t.text,
@@ -297,7 +297,7 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUni
     });
 }
 
-/// The formats a run is exported to.
+/// Draws the menu of export formats of a run.
 fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize) {
     let run = &ctx.runs.runs[at];
     for format in Format::ALL {

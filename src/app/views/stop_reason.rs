@@ -1,4 +1,4 @@
-//! The empty state of views that need a running simulation, and why a simulation stopped.
+//! Empty states of views that need a running simulation, with the reason why a simulation stopped or is silent.
 
 use super::{ViewCtx, ViewRequest};
 use crate::{
@@ -9,10 +9,11 @@ use crate::{
     sim::{Clock, ProbeId},
 };
 
-/// Beginning of the sentences that say what a run shows; while it runs they begin otherwise.
+/// Beginning of the messages that name the contents of a view. While the simulation runs, "Waiting for" replaces it.
 const RUN: &str = "Run to see ";
 
-/// The empty state of a view that fills while the model runs. `how` begins with [`RUN`] where running is the way.
+/// Draws the empty state of a view that shows data of a running simulation. `how` begins with [`RUN`] if the view only needs a
+/// run.
 pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, title: &str, how: &str) {
     if ctx.time.axis.is_recorded {
         if ctx.unrecorded.is_empty() {
@@ -39,7 +40,8 @@ pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_
     }
 }
 
-/// The empty state of a view of events: none yet, or none in a run that has taken steps, and why.
+/// Draws the empty state of a view of events. If the simulation has sampled steps without an event, it says why; otherwise it is
+/// that of [`run_ui`].
 pub(crate) fn no_events_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, probe: ProbeId, how: &str) {
     let noun = ctx.schema.probes.get(usize::from(probe)).map_or_else(String::new, |spec| kit::spaced(spec.name));
     let past = &ctx.time.past;
@@ -53,7 +55,7 @@ pub(crate) fn no_events_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut View
     kit::empty_ui(ui, canvas, ctx, &title, &why, None);
 }
 
-/// Why a run is silent, by its stimuli.
+/// Returns the reason why a run is silent, from its stimuli.
 fn silence(spans: &[Span], disabled: &[String], clock: Clock, noun: &str) -> String {
     let now = clock.step as f64;
     let stimuli = || spans.iter().filter(|span| !span.is_lesion);

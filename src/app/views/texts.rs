@@ -1,4 +1,4 @@
-//! Texts: generated samples with their headers, and logs. Search, copy, follow the newest.
+//! Texts of the simulation: generated samples with their headers, or logs. They can be searched and copied.
 
 use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
@@ -15,18 +15,18 @@ use egui::{
 };
 use std::collections::VecDeque;
 
-/// Texts kept; older ones are dropped.
+/// Maximum number of texts in memory; older ones are dropped.
 const MAX_SAMPLES: usize = 400;
-/// Characters kept of all texts.
+/// Maximum number of bytes of all texts in memory.
 const MAX_CHARS: usize = 1 << 20;
-/// Bytes kept of a log, whose text is laid out anew when it grows.
+/// Maximum number of bytes of a log in memory. A longer one loses its older half.
 const MAX_LOG: usize = 1 << 17;
 
-/// Bytes of a block of a text at least. Blocks are laid out separately: a text that grows is laid out anew only in its last
-/// one.
+/// Minimum number of bytes of a block. Blocks are laid out separately, so that only the last block of a growing text is laid out
+/// again.
 const BLOCK: usize = 1 << 12;
 
-/// A text in blocks, which begin at the beginnings of lines.
+/// Text in blocks that begin at line starts.
 struct Blocks {
     step: u64,
     title: String,
@@ -61,7 +61,7 @@ impl Blocks {
         }
     }
 
-    /// The blocks without empty lines around the text, which only take space, and without the ends of lines between them.
+    /// Returns the blocks without the empty lines at the start and the end of the text, and without the newlines between blocks.
     fn trimmed(&self) -> Vec<&str> {
         let is_end = |c: char| matches!(c, '\n' | '\r');
         let has_text = |block: &String| block.contains(|c| !is_end(c));
@@ -89,7 +89,7 @@ pub struct Texts {
     samples: VecDeque<Blocks>,
     n_chars: usize,
     n_dropped: usize,
-    /// Whether the older lines of a log were dropped.
+    /// Whether older lines of a log were dropped.
     is_cut: bool,
     query: String,
     is_following: bool,
@@ -119,7 +119,7 @@ impl Texts {
         (self.n_chars, self.n_dropped, self.is_cut) = (0, 0, false);
     }
 
-    /// Adds a text, or the next part of the last one.
+    /// Adds a text, or appends to the last one if step and title are equal.
     fn add(&mut self, part: TextSample) {
         self.n_chars += part.text.len();
         match self.samples.back_mut().filter(|last| (last.step, &last.title) == (part.step, &part.title)) {
@@ -133,7 +133,7 @@ impl Texts {
         self.shorten_log();
     }
 
-    /// Drops the older half of a log that is too long, at the end of a line.
+    /// Drops the older half of a log that is too long, in whole blocks.
     fn shorten_log(&mut self) {
         let Some(last) = self.samples.back_mut().filter(|last| last.title.is_empty() && last.n_bytes > MAX_LOG) else {
             return;
@@ -146,7 +146,7 @@ impl Texts {
         }
     }
 
-    /// The texts that contain the query, up to the time cursor if there is one.
+    /// Returns the texts that contain the query, up to the time cursor if there is one.
     fn found(&self, until: Option<f64>) -> Vec<&Blocks> {
         let query = self.query.trim().to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&query);
@@ -156,18 +156,18 @@ impl Texts {
     }
 }
 
-/// A sample as text: header, then the text.
+/// Formats a sample as text: its header, then its text.
 fn as_text(sample: &Blocks) -> String {
     if sample.title.is_empty() { sample.text() } else { format!("{}\n{}\n", sample.title, sample.text()) }
 }
 
-/// A text with the matches of a query marked.
+/// Lays out a text with the matches of a query marked.
 fn marked(text: &str, query: &str, font: &FontId, tokens: &Tokens, width: f32) -> LayoutJob {
     let plain = TextFormat::simple(font.clone(), tokens.text);
     let mark = TextFormat { background: Tokens::fade(tokens.warn, 0.45), color: tokens.text_strong, ..plain.clone() };
     let mut job = LayoutJob { wrap: egui::text::TextWrapping::wrap_at_width(width), ..LayoutJob::default() };
     let (lower, query) = (text.to_lowercase(), query.trim().to_lowercase());
-    // Where lower case has another length, matches are not marked.
+    // Matches are not marked if the text has another length in lower case.
     if query.is_empty() || lower.len() != text.len() {
         job.append(text, 0.0, plain);
         return job;
@@ -220,7 +220,7 @@ impl View for Texts {
         match self.chosen.tap(schema, is_text).and_then(|tap| frame.reading(tap.key())) {
             Some(Reading::Samples(new)) => new.iter().for_each(|sample| self.add(sample.clone())),
             Some(Reading::Text(new)) if !new.is_empty() => {
-                // A log is one text without a header.
+                // A log is a single text without a header.
                 self.add(TextSample { step: 0, title: String::new(), text: new.clone() });
             }
             _ => {}
@@ -271,7 +271,7 @@ impl View for Texts {
         let (font, tokens) = (TextStyle::Monospace.resolve(ui.style()), ctx.tokens);
         let area = UiBuilder::new().max_rect(canvas.shrink2(egui::vec2(10.0, 4.0)));
         ui.scope_builder(area, |ui| {
-            // At the time cursor, the newest text at that time is in view.
+            // With a time cursor, the newest text at its step is in view.
             let follows = self.is_following || until.is_some();
             let scroll = ScrollArea::vertical().auto_shrink(false).stick_to_bottom(follows);
             scroll.show(ui, |ui| {
@@ -332,7 +332,7 @@ mod tests {
         assert!(log.ends_with("399 death 7\n") && log.lines().all(|line| line.ends_with(" death 7")), "whole lines");
     }
 
-    /// A text that arrives in parts has the same blocks as one that arrives at once, and all but the last stay as they are.
+    /// A text that arrives in parts has the same blocks as one that arrives at once. Appending changes only the last block.
     #[test]
     fn blocks_are_those_of_the_text() {
         let text = format!("\n\r\n{}\n\n{}\n\n", "a line of text\r\n\n".repeat(900), "without an end ".repeat(900));

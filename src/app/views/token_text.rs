@@ -1,4 +1,4 @@
-//! A sequence of tokens as coloured text: by a value, or by a category. The tooltip lists the likeliest candidates.
+//! Sequence of tokens as text, coloured by a value or by a category. A tooltip lists the most probable candidates.
 
 use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
@@ -36,7 +36,7 @@ fn is_tokens(shape: &Shape) -> bool {
     matches!(shape, Shape::Tokens { .. })
 }
 
-/// A token on screen, in words.
+/// Returns the text of a token with visible white space.
 fn shown(text: &str) -> String {
     match text {
         " " => "␣".to_owned(),
@@ -46,7 +46,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// The places of tokens of these widths in lines of a width; and the height.
+/// Returns the areas of tokens of these widths in lines of a width, and the total height.
 fn places(widths: impl Iterator<Item = f32>, width: f32, line: f32) -> (Vec<Rect>, f32) {
     let (mut x, mut y) = (0.0, 0.0);
     let place = |w: f32| {
@@ -112,7 +112,7 @@ impl TokenText {
     }
 }
 
-/// The tooltip of a token: its value, category and candidates.
+/// Returns the tooltip of a token: its value, category and candidates.
 fn describe(tokens: &Tokens, i: usize, probe: &ProbeSpec) -> String {
     let Shape::Tokens { values, categories } = probe.shape else { return String::new() };
     let mut lines = vec![format!("{}  (token {i})", shown(&tokens.texts[i]))];

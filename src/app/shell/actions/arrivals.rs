@@ -1,4 +1,4 @@
-//! Events of the engine that arrive between two frames.
+//! Handling of the engine's events that arrive between two frames.
 
 use super::{profiling, recording, resume, unrecorded};
 use crate::app::{
@@ -13,8 +13,8 @@ use crate::app::{
     shell::{dialogs::paths, parts::ActionParts, workspace::Workspaces},
 };
 
-/// Takes up the events of the engine; results of jobs follow. Returns the action that waited for one of them.
-/// `ignores_layout`: the layout saved with a project is not opened.
+/// Handles the events of the engine. Returns the action that waited for one of them. With `ignores_layout`, the layout saved with
+/// a project is not opened.
 pub fn take(parts: &mut ActionParts<'_>, ignores_layout: bool) -> Option<Intent> {
     parts.messages.log.drain();
     let events = parts.document.session.live.poll();
@@ -64,7 +64,7 @@ fn take_event(parts: &mut ActionParts<'_>, event: LiveEvent) {
     }
 }
 
-/// A simulation was loaded.
+/// Prepares the window for a simulation that was loaded.
 fn loaded(parts: &mut ActionParts<'_>, ignores_layout: bool) {
     let ActionParts { document, workspace, overlays, messages, host, .. } = &mut *parts;
     overlays.requests.forget();

@@ -1,4 +1,4 @@
-//! Requests attention when a long task ends while the window is in the background.
+//! Request for attention when a long task ends while the window is in the background.
 
 use crate::app::{
     document::open_document::Document,
@@ -7,7 +7,7 @@ use crate::app::{
 };
 use std::time::{Duration, Instant};
 
-/// A message younger than this is used for the notification.
+/// Maximum age of a message that the notification shows.
 const FRESH: Duration = Duration::from_secs(3);
 
 /// Requests attention and shows a desktop notification when a long task ends while the window is in the background.
@@ -25,7 +25,7 @@ pub fn request(document: &Document, host: &mut Host, toasts: &Toasts, ctx: &egui
     }
 }
 
-/// The current long task.
+/// Returns the current long task; `None` without one.
 fn busy_with(document: &Document) -> Option<LongTask> {
     let live = &document.session.live;
     let all = [
@@ -37,7 +37,7 @@ fn busy_with(document: &Document) -> Option<LongTask> {
     all.into_iter().find(|(is_busy, _)| *is_busy).map(|(_, task)| task)
 }
 
-/// Text of the notification: the latest message, or a default.
+/// Returns the text of the notification: the latest message if it is recent, otherwise a default.
 fn end_message(document: &Document, toasts: &Toasts, task: LongTask, now: Instant) -> String {
     let is_fresh = |at: Instant| now.saturating_duration_since(at) < FRESH;
     match toasts.history.back().filter(|notice| is_fresh(notice.at)) {

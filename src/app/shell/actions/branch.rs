@@ -1,4 +1,4 @@
-//! "Branch from here": the document and the simulation continue from a checkpoint of a recorded run.
+//! "Branch from here": document and simulation continue from a checkpoint of a recorded run.
 
 use crate::{
     app::{
@@ -11,14 +11,14 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// A checkpoint that was read.
+/// Checkpoint that was read.
 pub struct Branch {
     pub folder: PathBuf,
-    /// The run at the checkpoint.
+    /// State of the run at the checkpoint.
     pub from: Continuation,
 }
 
-/// Reads a checkpoint, on a thread.
+/// Reads a checkpoint of a run on a thread, if the run may read its files.
 pub fn branch(host: &mut Host, messages: &mut Messages, folder: &Path, step: u64) {
     let read = RunFolder::open(folder).map_err(|e| e.to_string());
     let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
@@ -37,7 +37,7 @@ pub fn branch(host: &mut Host, messages: &mut Messages, folder: &Path, step: u64
     host.job(messages, "branch", job, |app, result| branched(&mut app.document, &mut app.messages, result));
 }
 
-/// Takes the project of a checkpoint up as one undoable edit, and builds its simulation.
+/// Replaces the project by that of a checkpoint, as one undoable edit, and builds its simulation.
 pub fn branched(document: &mut Document, messages: &mut Messages, read: Result<Box<Branch>, String>) {
     let Branch { folder, from } = match read {
         Ok(branch) => *branch,

@@ -1,4 +1,4 @@
-//! The open document is replaced: by a project, an example, an import, or restored work.
+//! Replacement of the open document by a project, an example, an import or restored work.
 
 use crate::{
     app::{
@@ -23,7 +23,7 @@ pub fn set(parts: &mut ActionParts<'_>, project: Project, path: Option<PathBuf>)
     runs::list(parts.document, parts.host, parts.messages);
 }
 
-/// Before another document is opened: its layout is dropped, and with it the problems of the old one.
+/// Prepares the window for another document: removes the layout and the errors of the open one.
 pub fn clear(parts: &mut ActionParts<'_>) {
     parts.workspace.clear();
     parts.document.forget_frames();
@@ -31,7 +31,8 @@ pub fn clear(parts: &mut ActionParts<'_>) {
     (parts.flow.opening, parts.flow.resuming) = (None, None);
 }
 
-/// Opens and runs an example. One that needs files is opened only; returns the path of the parameter that names them.
+/// Opens and runs an example. One that needs files is only opened, and the path of the parameter that names them is returned.
+/// `None` otherwise, also if there is no such example.
 pub fn open_example(parts: &mut ActionParts<'_>, name: &str) -> Option<String> {
     let example = Example::by_name(name)?;
     let project = example.project()?;
@@ -48,7 +49,7 @@ pub fn open_example(parts: &mut ActionParts<'_>, name: &str) -> Option<String> {
     None
 }
 
-/// Opens a project that reads a converted network, and builds it.
+/// Opens a project that reads a converted network, and builds its simulation.
 pub fn build_imported(parts: &mut ActionParts<'_>, folder: &Path) {
     let mut project = Project::default();
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -59,19 +60,19 @@ pub fn build_imported(parts: &mut ActionParts<'_>, folder: &Path) {
             return parts.messages.notify(Level::Error, "Could not import: no kind reads a network from a folder");
         }
     }
-    // As in a new project, events are recorded.
+    // Events are recorded, as in a new project.
     let probes = project.model.probes().iter();
     project.record = probes.filter(|p| matches!(p.shape, Shape::Spikes { .. })).map(|p| p.name.to_owned()).collect();
     set(parts, project, None);
     parts.messages.notify(Level::Info, format!("Imported {}", folder.display()));
 }
 
-/// The parameter for the folder of a network, if the kind has one.
+/// Returns the parameter for the folder of a network; `None` if the kind has none.
 pub(crate) fn folder_parameter(params: &dyn Params) -> Option<ParamId> {
     params.ids().into_iter().find(|id| params.spec(*id).is_some_and(|spec| spec.role == Role::NetworkFolder))
 }
 
-/// The model with its network read from a folder, if it can read one.
+/// Returns the model set to read its network from a folder; `None` if it cannot read one.
 fn reading(mut model: Model, folder: &Path) -> Option<Model> {
     let params = model.params_mut();
     let at = folder_parameter(params)?;
@@ -102,7 +103,7 @@ pub fn restore(parts: &mut ActionParts<'_>, left: UnsavedWork) {
     runs::list(parts.document, parts.host, parts.messages);
 }
 
-/// Restores the unsaved work and opens the saved file in a second window.
+/// Restores the unsaved work, and opens the saved file in a second window.
 pub fn restore_beside_file(parts: &mut ActionParts<'_>, left: UnsavedWork) {
     let path = left.path.clone().unwrap_or_default();
     if let Err(e) = (parts.host.second_window)(&path) {
@@ -111,7 +112,7 @@ pub fn restore_beside_file(parts: &mut ActionParts<'_>, left: UnsavedWork) {
     restore(parts, left);
 }
 
-/// The project's file was written. Content equal to the last save is our own.
+/// Opens a dialog if another program has written the project's file. Content equal to the last save was written by this window.
 pub fn file_changed(document: &Document, overlays: &mut Overlays, path: PathBuf, found: Project) {
     let found = Project { workspace: None, ..found };
     let is_ours = document.session.is_as_saved(&found) || document.session.path.as_deref() != Some(&*path);

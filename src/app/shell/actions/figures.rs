@@ -1,4 +1,4 @@
-//! Exports the focused panel as a figure.
+//! Export of the focused panel as a figure.
 
 use super::files;
 use crate::app::{
@@ -11,7 +11,7 @@ use crate::app::{
 };
 use egui::Context;
 
-/// Opens the figure dialog for the focused panel.
+/// Opens the figure dialog for the focused panel, or shows a warning without one.
 pub fn export_panel(
     ctx: &Context,
     document: &Document,
@@ -32,7 +32,7 @@ pub fn export_panel(
     }
 }
 
-/// Draws captured shapes with the resolution of the figure, and asks for the file once they are drawn.
+/// Draws captured shapes at the resolution of the figure, and then asks for the file.
 pub fn draw(ctx: &Context, overlays: &mut Overlays, host: &mut Host, messages: &mut Messages, request: FigureRequest) {
     let Some(state) = &host.render_state else {
         return messages.notify(Level::Error, "No graphics device: figures cannot be drawn");

@@ -1,4 +1,4 @@
-//! File dialogs, and the files that the window writes.
+//! File dialogs, and files that the window writes.
 
 use super::{open, requests, runs};
 use crate::{
@@ -22,12 +22,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A dialog that closes sooner was never shown: this desktop has no file portal.
+/// Duration below which a dialog was never shown, because the desktop has no file portal.
 const SHORTEST: Duration = Duration::from_millis(400);
-/// Beginning of the message of a failed save.
+/// Start of the message about a failed save.
 const SAVE_FAILED: &str = "Could not save";
 
-/// Opens a file dialog: the system's, or a field for the path.
+/// Opens the system's file dialog, or a text field for the path if there is none.
 pub fn pick(parts: &mut ActionParts<'_>, purpose: Purpose) {
     if !parts.host.native_dialogs {
         return ask_path(parts, purpose);
@@ -46,7 +46,7 @@ pub fn pick(parts: &mut ActionParts<'_>, purpose: Purpose) {
     });
 }
 
-/// Asks for a path in a field.
+/// Asks for a path in a text field.
 fn ask_path(parts: &mut ActionParts<'_>, purpose: Purpose) {
     let here = parts.document.session.default_path();
     let text = match &purpose {
@@ -58,7 +58,7 @@ fn ask_path(parts: &mut ActionParts<'_>, purpose: Purpose) {
     parts.overlays.dialog = Some(Dialog::Path { purpose, text });
 }
 
-/// Saves to the project's file; asks for a path when it has none.
+/// Saves to the project's file, or asks for a path if the project has none.
 pub fn save(parts: &mut ActionParts<'_>) {
     match parts.document.session.path.clone() {
         Some(path) => save_to(parts, path),
@@ -86,7 +86,7 @@ fn save_to(parts: &mut ActionParts<'_>, path: PathBuf) {
     }
 }
 
-/// The project was written, or could not be. Returns the action that waited for it.
+/// Handles the result of a save. Returns the action that waited for it, if it succeeded.
 fn saved(parts: &mut ActionParts<'_>, path: PathBuf, document: &Project, saved: Result<(), String>) -> Option<Intent> {
     if let Err(e) = saved {
         parts.flow.after_save = None;
@@ -102,13 +102,13 @@ fn saved(parts: &mut ActionParts<'_>, path: PathBuf, document: &Project, saved: 
     parts.flow.after_save.take()
 }
 
-/// Saves, then runs the intent.
+/// Saves the project, then runs the intent.
 pub fn save_then(parts: &mut ActionParts<'_>, intent: Intent) {
     parts.flow.after_save = Some(intent);
     save(parts);
 }
 
-/// Handles a path chosen in a dialog.
+/// Handles a path chosen in a dialog, by its purpose.
 pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) {
     match purpose {
         Purpose::Open => open::open_path(parts, path),
@@ -142,7 +142,7 @@ pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) {
     }
 }
 
-/// Saves the current layout under a name: in the project, or in a file for all projects.
+/// Saves the current layout under a name, in the project or in a file for all projects.
 pub fn keep_layout(parts: &mut ActionParts<'_>, name: &str, in_project: bool) {
     let layout = parts.workspace.save_layout(name, in_project);
     let folder = parts.host.config_dir.as_ref().map(|d| d.join("layouts"));
@@ -158,13 +158,13 @@ pub fn keep_layout(parts: &mut ActionParts<'_>, name: &str, in_project: bool) {
     }
 }
 
-/// The user's own project may read the files it names when it is saved.
+/// Allows the user's own project to read the files that it names when it is saved.
 fn allow_own(consent: &mut Consent, path: &Path, project: &Project) {
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     consent.allow(path, &project::outside_paths(project, base));
 }
 
-/// Shows the system's file dialog.
+/// Shows the system's file dialog. Returns `None` if it was cancelled or could not be shown.
 fn system_dialog(purpose: &Purpose, place: &Path) -> Option<PathBuf> {
     let mut dialog = rfd::FileDialog::new();
     if let Some(folder) = place.parent() {

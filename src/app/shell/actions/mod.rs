@@ -1,4 +1,4 @@
-//! What commands do. Each function takes the parts of the window that it needs.
+//! Actions of commands. Each function takes the parts of the window that it needs.
 
 pub mod arrivals;
 pub mod attention;

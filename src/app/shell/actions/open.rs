@@ -1,4 +1,4 @@
-//! Opens projects and runs, after the user allowed them to read files outside their folders.
+//! Opening of projects and runs. Files outside their folders are read only if the user allows it.
 
 use super::{
     documents, recording, runs,
@@ -36,7 +36,7 @@ pub fn open_path(parts: &mut ActionParts<'_>, path: PathBuf) {
     });
 }
 
-/// A project was read: it is opened, or first asks whether it may read files outside its folder.
+/// Opens a project that was read, or first asks whether it may read files outside its folder.
 pub fn receive(parts: &mut ActionParts<'_>, path: PathBuf, project: Box<Project>, warnings: Vec<Warning>) {
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let outside = project::outside_paths(&project, base);
@@ -47,7 +47,7 @@ pub fn receive(parts: &mut ActionParts<'_>, path: PathBuf, project: Box<Project>
     parts.overlays.open_dialog(Dialog::OutsideFiles(Received { path, outside, purpose }));
 }
 
-/// The user allowed a project or run to read its files.
+/// Continues after the user has allowed a project or run to read files outside its folder.
 pub fn allow_outside(parts: &mut ActionParts<'_>, received: Received) {
     let Received { path, outside, purpose } = received;
     parts.host.consent.allow(&path, &outside);
@@ -58,7 +58,7 @@ pub fn allow_outside(parts: &mut ActionParts<'_>, received: Received) {
     }
 }
 
-/// The user did not allow it: nothing is read.
+/// Shows that a project or run was not opened, because the user did not allow it to read files outside its folder.
 pub fn deny_outside(parts: &mut ActionParts<'_>, received: &Received) {
     let name = received.path.display();
     match received.purpose {
@@ -88,7 +88,7 @@ pub fn open_project(parts: &mut ActionParts<'_>, path: PathBuf, project: Project
     documents::set(parts, project, (!is_of_run).then_some(path));
 }
 
-/// Opens a run folder, on a thread. Its elements come from its project, which is built again.
+/// Opens a run folder on a thread. The elements are those of its project, whose network is built again.
 pub fn open_run(parts: &mut ActionParts<'_>, folder: PathBuf) {
     let (builder, consent) = (parts.document.session.live.builder(), parts.host.consent.clone());
     let open = move || {
@@ -108,7 +108,7 @@ pub fn open_run(parts: &mut ActionParts<'_>, folder: PathBuf) {
     }
 }
 
-/// Shows a finished run instead of the simulation: the same views, with a time cursor instead of the live edge.
+/// Shows a finished run instead of the simulation, in the same views and with a time cursor.
 pub fn show_playback(parts: &mut ActionParts<'_>, opened: OpenedRun) {
     for note in &opened.notes {
         parts.messages.log.add(Level::Warning, note.clone());
@@ -132,7 +132,7 @@ pub fn show_playback(parts: &mut ActionParts<'_>, opened: OpenedRun) {
     runs::list(parts.document, parts.host, parts.messages);
 }
 
-/// The run folder of a path: the folder itself or the manifest in it; `None` for other paths.
+/// Returns the run folder of a path: the folder, or the folder of the manifest. `None` for other paths.
 fn run_folder(path: &Path) -> Option<PathBuf> {
     let is_manifest = path.file_name().is_some_and(|name| name == MANIFEST);
     let folder = if is_manifest { path.parent()? } else { path };

@@ -1,4 +1,4 @@
-//! Probing the selection: traces on screen and in the recording.
+//! Probing of the selection: its traces are shown and recorded.
 
 use crate::{
     app::{
@@ -11,11 +11,11 @@ use crate::{
     sim::Shape,
 };
 
-/// Elements probed at most.
+/// Maximum number of probed elements.
 const MAX_PROBED: usize = 64;
 
-/// Shows the traces of the selected elements and adds their probes to the recording; of a large selection, those of
-/// the most active elements.
+/// Shows the traces of the selected elements and adds their probes to the recording. Only the most active elements of a large
+/// selection are probed.
 pub fn probe_selection(
     document: &mut Document,
     workspace: &mut Workspaces,
@@ -47,7 +47,7 @@ pub fn probe_selection(
     }
 }
 
-/// Saves the selection as a named group; returns whether it was.
+/// Saves the selection as a named group. Returns whether it was saved.
 pub fn save_selection(session: &mut Session, messages: &mut Messages) -> bool {
     let name =
         interventions::name_selection(session.project.model.params_mut(), &session.live.schema, &session.selection);

@@ -1,4 +1,4 @@
-//! Data of the Profile panels: device, peak performance, comparison with the reference.
+//! Data of the profile panels: device, peak performance, and comparison with the reference.
 
 use crate::{
     app::{
@@ -17,7 +17,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Stores the device a simulation was built on.
+/// Stores the device on which a simulation was built, and reads its peak performance if it is another one.
 pub fn set_machine(document: &mut Document, host: &mut Host, device: &DeviceInfo) {
     let before = std::mem::take(&mut document.profile.machine);
     let same = before.device == device.name;
@@ -45,12 +45,12 @@ fn fetch_ceilings(host: &mut Host, device: DeviceInfo) {
         let cache = peak_performance::cache_folder();
         Ok(cache.and_then(|cache| peak_performance::load(&cache, &name)).map(Box::new))
     };
-    // Without a thread the roofline has no lines.
+    // Without a thread the roofline has no ceilings.
     host.try_job("ceilings", job, |app, result| take_ceilings(&mut app.document.profile, &mut app.messages, result))
         .ok();
 }
 
-/// Measures the peak performance of the device and caches it.
+/// Measures the peak performance of the device on a thread, and caches it.
 pub fn measure_ceilings(document: &mut Document, host: &mut Host, messages: &mut Messages) {
     let devices = host.devices.clone();
     let job = move || {
@@ -65,7 +65,7 @@ pub fn measure_ceilings(document: &mut Document, host: &mut Host, messages: &mut
     });
 }
 
-/// Compares a run of the document with the reference, on a thread.
+/// Compares a run of the document with the reference on a thread.
 pub fn compare(document: &mut Document, host: &mut Host, messages: &mut Messages, steps: u64) {
     let (devices, project) = (host.devices.clone(), document.session.project.clone());
     let (context, progress) = (project.build_context(&document.session.folder()), Arc::new(Progress::default()));
@@ -76,7 +76,7 @@ pub fn compare(document: &mut Document, host: &mut Host, messages: &mut Messages
     }
 }
 
-/// Stores the result of a comparison.
+/// Stores the result of a comparison, unless it was cancelled.
 pub fn set_parity(profile: &mut Profile, parity: Result<Parity, String>) {
     let comparison = &mut profile.comparison;
     let was_cancelled = comparison.progress.take().is_some_and(|p| p.report("", 1.0).is_err());
@@ -85,7 +85,7 @@ pub fn set_parity(profile: &mut Profile, parity: Result<Parity, String>) {
     }
 }
 
-/// Stores read or measured peak performance.
+/// Stores peak performance that was read or measured, or shows an error.
 pub fn take_ceilings(profile: &mut Profile, messages: &mut Messages, ceilings: Result<Option<Box<Ceilings>>, String>) {
     let machine = &mut profile.machine;
     let was_measuring = std::mem::take(&mut machine.measuring);

@@ -1,4 +1,4 @@
-//! Estimated cost of a rebuild.
+//! Estimate of the cost of a rebuild.
 
 use crate::{
     app::{document::live::Live, kit::text},
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::time::Duration;
 
-/// `138,639 neurons, about 1.2 s, 410 MB`: estimated from the last build and the declarations.
+/// Estimates the cost of a rebuild from the last build and the declarations: `138,639 neurons, about 1.2 s, 410 MB`.
 pub fn cost(live: &Live, model: &Model, on: DeviceKind) -> String {
     let bytes = |model: &Model| model.predict(on).total();
     let (wanted, built) = (bytes(model), live.built_model().map_or(0, bytes));
@@ -26,7 +26,7 @@ pub fn cost(live: &Live, model: &Model, on: DeviceKind) -> String {
     parts.join(", ")
 }
 
-/// Time of the last build, scaled by the predicted memory where known.
+/// Formats the time of the last build, scaled by the ratio of the predicted memory if both are known.
 fn seconds(last: Duration, wanted: u64, built: u64) -> String {
     let ratio = if wanted > 0 && built > 0 { wanted as f64 / built as f64 } else { 1.0 };
     match last.as_secs_f64() * ratio {

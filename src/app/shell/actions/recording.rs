@@ -1,4 +1,4 @@
-//! Recording to run folders, and replays of runs.
+//! Recording to run folders, and replay of runs.
 
 use super::{runs, unrecorded};
 use crate::{
@@ -17,19 +17,19 @@ use std::{
     time::Duration,
 };
 
-/// A recording that can start: its run folder was created, or could not be.
+/// Recording that was prepared: its run folder was created, or could not be.
 pub struct PreparedRecording {
-    /// The recorded taps.
+    /// Taps that are recorded.
     pub taps: Vec<Tap>,
-    /// The entries of `record` without a tap, in words.
+    /// Descriptions of the entries of `record` that have no tap.
     pub problems: Vec<String>,
-    /// The run folder.
+    /// Path of the run folder.
     pub folder: PathBuf,
-    /// Writes into it.
+    /// Writer of the run folder, or the reason why it could not be created.
     pub writer: Result<Box<RunWriter>, String>,
 }
 
-/// Replays a recorded run on a thread and compares it. Asks first whether it may read files outside its folder.
+/// Replays a recorded run on a thread and compares the results. First asks whether the run may read files outside its folder.
 pub fn replay(parts: &mut ActionParts<'_>, folder: &Path) {
     let read = RunFolder::open(folder).map_err(|e| e.to_string());
     let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
@@ -76,7 +76,8 @@ pub fn toggle_recording(parts: &mut ActionParts<'_>) {
     }
 }
 
-/// Prepares a run folder on a thread. With `keeps_only`, it holds the data of the safety recording and the last state.
+/// Prepares a run folder on a thread. With `keeps_only`, the run contains only the data of the safety recording and the last
+/// state. Fails if there is no simulation or no thread can be started.
 pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Result<(), String> {
     let session = &parts.document.session;
     if session.live.is_load_pending() {
@@ -84,7 +85,7 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
         return Err("the simulation is not loaded yet: record again in a moment".to_owned());
     }
     let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
-    // The log changes parameters only; other properties of a recording are the present ones.
+    // The log changes only parameters, so other properties of a recording are the present ones.
     let now = session.project.clone();
     since.project.run = now.run.clone();
     since.project.record = now.record.clone();
@@ -94,7 +95,7 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
     let (runs, name) = (session.runs_folder(), session.project.name.clone());
     let (base, device, schema) = (session.folder(), parts.host.devices.chosen(), session.live.schema.clone());
     let prepare = move || {
-        // Queries of `record` read files and search all elements.
+        // Queries of `record` read files and search all elements, so they are evaluated on the thread.
         let connectivity = schema.connectivity.as_ref();
         let elements = Elements { sets: &schema.sets, connectivity, base: Some(&base) };
         let (mut taps, problems) = if keeps_only { (vec![], vec![]) } else { now.taps_in(&elements) };
@@ -114,7 +115,7 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
             trial: None,
             trials: 0,
         };
-        // Before there is a folder.
+        // The taps are checked before the folder is created.
         let checked = schema.check_taps(&taps).map_err(std::io::Error::other);
         let writer = checked.and_then(|()| RunWriter::create(&folder, start)).and_then(|w| {
             let writer = w.with_probes(schema.probes).with_beginning(beginning);
@@ -130,7 +131,7 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
     parts.host.try_job("record", prepare, |app, prepared| record(&mut app.parts(), prepared))
 }
 
-/// Starts the recording that was prepared.
+/// Starts a prepared recording, or shows the reason why it cannot start.
 pub fn record(parts: &mut ActionParts<'_>, prepared: PreparedRecording) {
     let PreparedRecording { taps, problems, folder, writer } = prepared;
     for problem in problems {
@@ -149,7 +150,7 @@ pub fn record(parts: &mut ActionParts<'_>, prepared: PreparedRecording) {
     }
 }
 
-/// A recording is complete. Returns the action that waited for it.
+/// Handles a complete recording. Returns the action that waited for it, if the run was being kept.
 pub fn recorded(parts: &mut ActionParts<'_>, folder: &Path, took: Duration) -> Option<Intent> {
     if parts.flow.keeping.is_some() {
         return unrecorded::run_kept(parts, folder);
@@ -160,7 +161,7 @@ pub fn recorded(parts: &mut ActionParts<'_>, folder: &Path, took: Duration) -> O
     None
 }
 
-/// `runs/0007-sugar-to-motor`: the next number and the project's name.
+/// Returns a new folder for a run with the next number and the project's name: `runs/0007-sugar-to-motor`.
 fn free_folder(runs: &Path, name: &str) -> PathBuf {
     let number = |p: &Path| p.file_name()?.to_str()?.split('-').next()?.parse::<u32>().ok();
     let taken = std::fs::read_dir(runs).into_iter().flatten().flatten().filter_map(|e| number(&e.path())).max();

@@ -1,4 +1,4 @@
-//! Does what panels, views and dialogs ask for; actions that close the document are confirmed first where work would be
+//! Handling of the requests of panels, views and dialogs. Actions that close the document are confirmed first if work would be
 //! lost.
 
 use super::{branch, documents, files, open, resume, runs, selecting, sweep, trees, unrecorded};
@@ -24,7 +24,7 @@ use crate::{
     project,
 };
 
-/// Does what a panel asks for.
+/// Handles the request of a panel.
 pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
     let App { document, workspace, panels, overlays, messages, host, flow, .. } = app;
     match request {
@@ -112,7 +112,7 @@ fn save_set(document: &mut Document, messages: &mut Messages, query: &str, set: 
     }
 }
 
-/// Does what the answer of a dialog asks for.
+/// Handles the answer of a dialog.
 pub fn answer(app: &mut App, answer: Answer, dialog: Dialog) {
     match (answer, dialog) {
         (Answer::Restore, Dialog::Restore(left, _)) => documents::restore(&mut app.parts(), left),
@@ -144,7 +144,7 @@ pub fn answer(app: &mut App, answer: Answer, dialog: Dialog) {
     }
 }
 
-/// Runs the intent now, or asks first when work would be lost: the run, then the changes of the project.
+/// Runs the intent, or asks first if an unrecorded run or changes of the project would be lost.
 pub fn confirm_unsaved(app: &mut App, intent: Intent) {
     match app.document.session.live.unrecorded() {
         Some(unrecorded) => app.overlays.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
@@ -152,7 +152,7 @@ pub fn confirm_unsaved(app: &mut App, intent: Intent) {
     }
 }
 
-/// Runs the intent now, or asks first when changes of the project would be lost, or a recording or sweep would end.
+/// Runs the intent, or asks first if changes of the project would be lost, or a recording or sweep would end.
 pub fn confirm_changes(app: &mut App, intent: Intent) {
     if would_lose_changes(app, &intent) {
         app.overlays.dialog = Some(Dialog::Unsaved(intent));
@@ -161,14 +161,14 @@ pub fn confirm_changes(app: &mut App, intent: Intent) {
     }
 }
 
-/// Unsaved changes, a recording in progress, or a sweep that ends with the window.
+/// Whether an intent loses unsaved changes, or ends a recording or a sweep.
 fn would_lose_changes(app: &App, intent: &Intent) -> bool {
     let is_recording = app.document.session.live.recording.is_some();
     let ends_sweep = *intent == Intent::Close && app.document.library.sweeping.is_some();
     intent.closes_document() && (app.document.session.is_dirty() || is_recording || ends_sweep)
 }
 
-/// Asks before the window closes when work would be lost.
+/// Cancels closing of the window, and asks first, if work would be lost.
 pub fn confirm_close(app: &mut App, ctx: &egui::Context) {
     let leaves = ctx.input(|i| i.viewport().close_requested()) && !app.flow.may_close;
     let asks = || app.document.session.live.unrecorded().is_some() || would_lose_changes(app, &Intent::Close);
@@ -180,7 +180,7 @@ pub fn confirm_close(app: &mut App, ctx: &egui::Context) {
     }
 }
 
-/// Opens a project or a run folder dropped on the window.
+/// Opens a project, a run folder or a file of trees that was dropped on the window.
 pub fn open_dropped(app: &mut App, ctx: &egui::Context) {
     let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
     match dropped {
@@ -195,7 +195,7 @@ pub fn open_dropped(app: &mut App, ctx: &egui::Context) {
     }
 }
 
-/// Runs an intent after the confirmation.
+/// Runs an intent that was confirmed.
 pub fn run_intent(app: &mut App, intent: Intent) {
     match intent {
         Intent::Close => app.flow.may_close = true,

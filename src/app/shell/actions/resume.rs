@@ -1,4 +1,4 @@
-//! "Resume": the simulation of a recorded run continues at its last checkpoint, and so does its recording.
+//! "Resume": the simulation of a recorded run and its recording continue from the last checkpoint.
 
 use super::{
     documents,
@@ -15,7 +15,7 @@ use crate::{
 };
 use std::path::Path;
 
-/// Opens a run that can be continued.
+/// Opens a run; fails if it is still being written or has trials.
 fn open(folder: &Path) -> Result<RunFolder, String> {
     let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
     match run.manifest.status {
@@ -27,7 +27,7 @@ fn open(folder: &Path) -> Result<RunFolder, String> {
     }
 }
 
-/// Reads the last checkpoint of a run, on a thread.
+/// Reads the last checkpoint of a run on a thread, if the run may read its files.
 pub fn resume(parts: &mut ActionParts<'_>, folder: &Path) {
     let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
     let (run, project) = match read {
@@ -38,7 +38,7 @@ pub fn resume(parts: &mut ActionParts<'_>, folder: &Path) {
         let what = "The run reads files outside its folder. Open it first, and allow that";
         return parts.messages.notify(Level::Warning, what.to_owned());
     }
-    // The run stays locked until its recording continues.
+    // The run is locked until its recording continues.
     let job = move || {
         let locked = LockedRun::open(&run.path).map_err(|e| e.to_string());
         let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
@@ -47,7 +47,7 @@ pub fn resume(parts: &mut ActionParts<'_>, folder: &Path) {
     parts.host.job(parts.messages, "resume", job, |app, result| resumed(&mut app.parts(), result));
 }
 
-/// Opens the project of a run as it was at the checkpoint, and builds its simulation.
+/// Opens the project of a run in its state at the checkpoint, and builds its simulation.
 pub fn resumed(parts: &mut ActionParts<'_>, read: Result<Box<VerifiedRun>, String>) {
     let resumed = match read {
         Ok(resumed) => resumed,
@@ -62,7 +62,7 @@ pub fn resumed(parts: &mut ActionParts<'_>, read: Result<Box<VerifiedRun>, Strin
     runs::list(parts.document, parts.host, parts.messages);
 }
 
-/// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
+/// Continues the recording of a resumed run after its simulation was loaded. Its writer is prepared on a thread.
 pub fn continue_recording(parts: &mut ActionParts<'_>) {
     let Some(Resuming::Building(resumed)) = parts.flow.resuming.take() else { return };
     let (device, schema) = (parts.host.devices.chosen(), parts.document.session.live.schema.clone());

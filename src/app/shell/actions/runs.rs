@@ -1,4 +1,4 @@
-//! Recorded runs on disk: the list, the page of runs, exports.
+//! Recorded runs on disk: the list, the Runs page, and exports.
 
 use crate::{
     app::{
@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-/// Reads the list of runs, on a thread.
+/// Reads the list of runs on a thread.
 pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
     let beside = document.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
     let folder = beside.unwrap_or_else(|| document.session.runs_folder());
@@ -52,7 +52,7 @@ pub fn show(
     list(document, host, messages);
 }
 
-/// Exports a run, else the last one, on a thread.
+/// Exports a run on a thread; without a folder, the last run of the list.
 pub fn export(library: &Library, host: &mut Host, messages: &mut Messages, folder: Option<PathBuf>, format: Format) {
     let last = || library.runs.last().map(|r| r.folder.clone());
     let Some(run) = folder.or_else(last) else { return };
@@ -64,7 +64,7 @@ pub fn export(library: &Library, host: &mut Host, messages: &mut Messages, folde
     );
 }
 
-/// Shows the summary of a written file, or why it was not written.
+/// Shows the summary of a written file, or the reason why it was not written.
 pub fn exported(messages: &mut Messages, written: Result<String, String>) {
     match written {
         Ok(text) => messages.notify(Level::Info, text),

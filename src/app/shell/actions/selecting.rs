@@ -1,4 +1,4 @@
-//! Selections that are searched for on a thread: named ones, partners, elements of a search, paths.
+//! Selections whose elements are searched on a thread: named selections, partners, search results and paths.
 
 use crate::{
     app::{
@@ -45,7 +45,7 @@ pub fn select_partners(
     });
 }
 
-/// Searches elements for the palette.
+/// Searches elements on a thread for the palette.
 pub fn search_elements(document: &Document, host: &mut Host, query: String) {
     let sets = document.session.live.schema.sets.clone();
     let search = move || (palette::search(&sets, &query), query);
@@ -59,7 +59,7 @@ pub fn search_elements(document: &Document, host: &mut Host, query: String) {
     }
 }
 
-/// Sets one or both ends of a path, and finds it when both are known.
+/// Sets one or both ends of a path, and searches the path if both are known.
 pub fn path_between(
     document: &mut Document,
     overlays: &mut Overlays,
@@ -117,7 +117,7 @@ pub fn find_path(
     });
 }
 
-/// A search ended: one that was replaced or belongs to another simulation is dropped.
+/// Handles the result of a path search, unless the search was replaced or belongs to another simulation.
 pub fn path_found(
     document: &mut Document,
     overlays: &mut Overlays,
@@ -134,7 +134,7 @@ pub fn path_found(
     }
 }
 
-/// Elements with a connection onto these elements, or from them; ascending.
+/// Returns the elements with a connection to (`inputs`) or from the elements `of`, ascending.
 fn partners(wiring: &Connectivity, of: &[u32], inputs: bool) -> Vec<u32> {
     let links = &*wiring.connections;
     let n = links.n() as usize;

@@ -1,4 +1,4 @@
-//! Starts a sweep and collects its runs.
+//! Start of a sweep, and collection of its runs.
 
 use crate::{
     app::{
@@ -30,7 +30,7 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// The parameters that a sweep can have: those in use that follow no other.
+/// Returns the parameters that a sweep can vary: those in use that are not linked to another one.
 fn sweepable(project: &Project) -> Vec<ParamId> {
     let params = project.model.params();
     let is_free = |id: &ParamId| {
@@ -40,10 +40,10 @@ fn sweepable(project: &Project) -> Vec<ParamId> {
     params.ids().into_iter().filter(is_free).collect()
 }
 
-/// Asks for the values of a parameter.
+/// Opens the dialog for the values of a sweep over a parameter, unless a sweep is running.
 pub fn ask(document: &Document, overlays: &mut Overlays, messages: &mut Messages, id: ParamId) {
     if document.library.sweeping.is_some() {
-        // Runs of two sweeps would take turns on one device, and share the copy of the project.
+        // Runs of two sweeps would compete for a device and share the copy of the project.
         return messages.notify(Level::Warning, "A sweep is running: wait for its end, or cancel it on the page Runs.");
     }
     let base = document.session.live.clock.base;
@@ -93,14 +93,14 @@ pub fn start(
     }
 }
 
-/// The window closes: the run in progress ends at its next batch, and its folder is closed.
+/// Ends the sweep when the window closes. The run in progress ends at its next batch, and its folder is closed.
 pub fn end(library: &mut Library) {
     if let Some(sweeping) = library.sweeping.take() {
         sweeping.end();
     }
 }
 
-/// A run of the sweep ended: it is marked with those before it.
+/// Handles the end of a run of the sweep: selects it for comparison with the earlier ones.
 pub fn run_ended(document: &mut Document, host: &mut Host, messages: &mut Messages, folder: PathBuf) {
     if let Some(sweeping) = &mut document.library.sweeping {
         let is_first = sweeping.n_ended == 0;
@@ -114,7 +114,7 @@ pub fn run_ended(document: &mut Document, host: &mut Host, messages: &mut Messag
     runs::list(document, host, messages);
 }
 
-/// All runs ended, or the sweep was cancelled.
+/// Shows the result of a sweep that has ended or was cancelled.
 pub fn ended(document: &mut Document, host: &mut Host, messages: &mut Messages, result: Result<usize, String>) {
     let n = document.library.sweeping.take().map_or(0, |sweeping| sweeping.n);
     match result {

@@ -1,4 +1,4 @@
-//! Opens a file of trees.
+//! Opening of a file of trees.
 
 use crate::{
     app::{
@@ -20,7 +20,7 @@ use std::{
     time::Instant,
 };
 
-/// Reads a file of trees on a thread.
+/// Reads a file of trees on a thread, and cancels the reading of an earlier one.
 pub fn open(overlays: &mut Overlays, host: &mut Host, messages: &mut Messages, path: PathBuf) {
     let progress = Arc::new(Progress::default());
     let reading = ReadingTrees { path: path.clone(), progress: progress.clone(), since: Instant::now() };
@@ -39,7 +39,7 @@ pub fn open(overlays: &mut Overlays, host: &mut Host, messages: &mut Messages, p
     }
 }
 
-/// Shows what was read.
+/// Shows the trees that were read, or an error.
 pub fn show(
     overlays: &mut Overlays,
     flow: &mut Flow,
@@ -47,7 +47,7 @@ pub fn show(
     path: &Path,
     read: Result<Trees, String>,
 ) {
-    // Of a file that was opened before the newest one nothing is shown.
+    // The result for an earlier file than the newest one is dropped.
     let Some(reading) = overlays.reading_trees.take_if(|reading| reading.path == *path) else { return };
     match read {
         Err(_) if reading.progress.is_cancelled() => {
@@ -61,7 +61,7 @@ pub fn show(
     }
 }
 
-/// A file could not be opened. The page of a file given at start shows the error, otherwise a toast does.
+/// Shows an error about a file. If the file was given at start its page shows it, otherwise a toast.
 pub fn open_failed(flow: &mut Flow, messages: &mut Messages, message: String) {
     match &mut flow.opening {
         Some(opening) => {

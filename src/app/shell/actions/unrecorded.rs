@@ -1,4 +1,4 @@
-//! Runs that were not recorded, kept as a run when the user asks for it; and what a crashed window left.
+//! Runs that were not recorded, which the user can keep, and data that a crashed window left.
 
 use super::{recording, requests, runs};
 use crate::{
@@ -26,7 +26,8 @@ use std::path::{Path, PathBuf};
 /// Folder of safety recordings in the state folder.
 const FOLDER: &str = "unrecorded";
 
-/// Looks for what a crashed window left in the state folder: unsaved work, runs and reports. New runs are kept there.
+/// Searches the state folder for data that a crashed window left: unsaved work, runs and reports. Safety recordings of new runs
+/// are stored there too. Fails if a thread cannot be started.
 pub fn look_for_left_work(
     parts: &mut ActionParts<'_>,
     state_dir: Option<PathBuf>,
@@ -50,14 +51,14 @@ pub fn look_for_left_work(
     )
 }
 
-/// Writes the data that were kept of the run, and its last state, as a run; then continues with an action.
+/// Writes the data of the safety recording and the last state as a run. The action `then` follows when the run is written.
 pub fn keep_as_run(parts: &mut ActionParts<'_>, then: Option<Intent>) {
     let live = &mut parts.document.session.live;
     live.pause();
     let has_failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
     let kept = live.safety_recording().cloned();
     let started = match kept.filter(|_| has_failed) {
-        // Without a simulation there is no state to save; only the safety recording is left.
+        // A failed simulation has no state to save, so only the safety recording is moved.
         Some(kept) => move_safety_recording(
             parts,
             kept.folder,
@@ -72,7 +73,7 @@ pub fn keep_as_run(parts: &mut ActionParts<'_>, then: Option<Intent>) {
     }
 }
 
-/// Labels of the probes that are kept of an unrecorded run.
+/// Labels of the probes whose data are kept for an unrecorded run.
 pub fn kept_probes(live: &Live) -> Vec<String> {
     let taps = live.safety_recording().map_or(&[][..], |kept| &kept.taps);
     let probes = taps.iter().filter_map(|tap| live.schema.probes.get(usize::from(tap.probe)));
@@ -97,14 +98,14 @@ fn move_safety_recording(
     )
 }
 
-/// Keeps the run of a crashed window.
+/// Moves the run of a crashed window to the runs of its project.
 pub fn keep_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
     if let Err(why) = move_safety_recording(parts, left.folder.clone(), left.runs.clone(), &left.name) {
         parts.messages.notify(Level::Error, why);
     }
 }
 
-/// Removes the run of a crashed window.
+/// Deletes the run of a crashed window on a thread, and offers the next one.
 pub fn delete_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
     let folder = left.folder.clone();
     let job = move || {
@@ -116,7 +117,7 @@ pub fn delete_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
     parts.host.job(parts.messages, "unrecorded", job, |app, result| offer_left_run(&mut app.overlays, result));
 }
 
-/// A safety recording was moved among the runs. Returns the action that waited for it.
+/// Handles a safety recording that was moved to the runs. Returns the action that waited for it.
 fn run_moved(parts: &mut ActionParts<'_>, moved: Result<PathBuf, String>) -> Option<Intent> {
     let then = match moved {
         Ok(folder) => run_kept(parts, &folder),
@@ -136,14 +137,14 @@ fn run_moved(parts: &mut ActionParts<'_>, moved: Result<PathBuf, String>) -> Opt
     then
 }
 
-/// A run was kept. Returns the action that waited for it.
+/// Handles a run that was kept. Returns the action that waited for it.
 pub fn run_kept(parts: &mut ActionParts<'_>, folder: &Path) -> Option<Intent> {
     parts.messages.notify(Level::Info, format!("Kept as {}", folder.display()));
     runs::list(parts.document, parts.host, parts.messages);
     parts.flow.keeping.take().and_then(|keeping| keeping.then)
 }
 
-/// A run could not be kept: the action that waited for it does not follow.
+/// Handles a run that could not be kept. The action that waited for it is dropped.
 pub fn run_not_kept(parts: &mut ActionParts<'_>, why: &str) {
     parts.flow.keeping = None;
     parts.messages.notify(Level::Error, format!("Could not keep the run: {why}"));
@@ -171,7 +172,7 @@ pub fn show_crash_report(overlays: &mut Overlays, report: Option<(PathBuf, Strin
     }
 }
 
-/// Deletes the unsaved work of a crashed window and looks for more.
+/// Deletes the unsaved work of a crashed window, and offers further work.
 pub fn delete_unsaved_work(host: &mut Host, messages: &mut Messages, left: &Path) {
     std::fs::remove_file(left).ok();
     let Some(folder) = left.parent().map(Path::to_owned) else { return };
@@ -183,7 +184,7 @@ pub fn delete_unsaved_work(host: &mut Host, messages: &mut Messages, left: &Path
     );
 }
 
-/// Finds the newest safety recording whose process has ended. One without data is removed.
+/// Finds the newest safety recording whose process has ended. Recordings without data are deleted.
 fn find(folder: &Path) -> Option<Box<LeftRun>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_left = |path: &PathBuf| process_of(path).is_some_and(|id| !journal::is_alive(id));

@@ -1,4 +1,4 @@
-//! A simulation of as many elements as the fly brain has neurons, which only sends spikes at a fixed rate.
+//! Simulation with the number of neurons of the fly brain, which only sends spikes at a fixed rate.
 
 use crate::sim::{
     Column, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap, TimeBase,
@@ -10,7 +10,7 @@ use std::{
 };
 
 const LEN: u32 = 138_639;
-/// Spikes per step of 0.1 ms: every element fires at about 1 Hz.
+/// Number of spikes per step of 0.1 ms. Every element fires at about 1 Hz.
 const PER_STEP: usize = 15;
 const SPIKES: ProbeId = 0;
 
@@ -26,11 +26,11 @@ const PROBES: &[ProbeSpec] = &[
     ProbeSpec { name: "rate", title: "", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" }, args: &[] },
 ];
 
-/// Scripted load of frames.
+/// Script that sends frames with spikes.
 pub struct Load {
     sets: Vec<Arc<ElementSet>>,
     spikes: Vec<Spike>,
-    /// Random elements, used in turn.
+    /// Random elements, which spike in turn.
     lanes: Vec<u32>,
     /// Steps per second of wall time.
     steps_per_s: f64,
@@ -38,7 +38,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sends this many spikes per second of wall time.
+    /// Creates a simulation that sends `spikes_per_s` spikes per second of wall time.
     pub fn simulation(spikes_per_s: f64) -> Scripted<Self> {
         let classes: Vec<&str> = (0..LEN).map(|i| ["optic", "central", "sensory", "motor"][(i % 4) as usize]).collect();
         let set = ElementSet {

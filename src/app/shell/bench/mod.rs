@@ -1,5 +1,5 @@
-//! `neuropil bench window`: the UI-thread time per frame of the whole window, without painting, while a fake simulation
-//! sends spikes at a fixed rate through the real engine; and the cost of the window for running projects.
+//! `neuropil bench window`: the UI-thread time per frame of the whole window, without painting, while a scripted simulation sends
+//! spikes at a fixed rate through the real engine; and the cost of the window for running projects.
 
 mod load;
 pub mod projects;
@@ -18,17 +18,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Spikes per second of wall time.
+/// Measured rates, spikes per second of wall time.
 pub const RATES: [f64; 2] = [1e6, 30e6];
 /// Time per frame of a display with 60 frames per second.
 const FRAME: Duration = Duration::from_micros(16_667);
-/// UI-thread time a frame may take, ms.
+/// Maximum UI-thread time of a frame, ms.
 const BUDGET_MS: f64 = 8.0;
-/// Time before measuring.
+/// Duration before the measurement begins.
 const WARM_UP: Duration = Duration::from_secs(2);
 const SIZE: egui::Vec2 = egui::vec2(1440.0, 900.0);
 
-/// The result at one rate.
+/// Result of the measurement at one rate.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct WindowRow {
     /// Spikes sent per second of wall time.
@@ -36,17 +36,17 @@ pub struct WindowRow {
     pub frames: usize,
     /// Median UI-thread time per frame, ms: update, layout and tessellation.
     pub ui_median_ms: f64,
-    /// 99th percentile of the UI time per frame, ms.
+    /// 99th percentile of the UI-thread time per frame, ms.
     pub ui_p99_ms: f64,
     /// 99th percentiles of the parts of the UI-thread time per frame, ms: update, layout, tessellation.
     pub parts_p99_ms: [f64; 3],
-    /// Frames over the budget of [`BUDGET_MS`].
+    /// Number of frames over the budget of [`BUDGET_MS`].
     pub over_budget: usize,
-    /// Spikes that arrived in the window per second.
+    /// Spikes that arrived in the window per second of wall time.
     pub received_per_s: f64,
     /// Spikes lost because the window or its indexer lagged.
     pub lost: u64,
-    /// Simulated seconds whose density is kept.
+    /// Simulated seconds whose density is in memory.
     pub density_s: f64,
     /// Simulated seconds of single spikes in memory.
     pub single_s: f64,
@@ -57,7 +57,7 @@ pub fn run(secs: f64) -> Result<Vec<WindowRow>, String> {
     RATES.iter().map(|rate| measure(*rate, Duration::from_secs_f64(secs))).collect()
 }
 
-/// The result as lines, or as JSON.
+/// Formats the result as one line per rate, or as JSON.
 pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
     if json {
         return vec![serde_json::to_string_pretty(rows).unwrap_or_default()];
@@ -133,13 +133,13 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     })
 }
 
-/// A quantile of sorted numbers; NaN without numbers.
+/// Returns a quantile of sorted numbers; NaN without numbers.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get(((sorted.len() as f64 * q) as usize).min(last)).copied().unwrap_or(f64::NAN)
 }
 
-/// Spikes indexed so far.
+/// Returns the number of spikes indexed so far.
 fn spikes(time: &Time) -> u64 {
     time.past.trains().map(|(_, train)| train.history.sequence()).sum()
 }

@@ -1,5 +1,5 @@
-//! Cost of the window for running projects: steps per second with everything that the window subscribes to, while it is
-//! laid out 60 times per second, relative to an engine without a window.
+//! Cost of the window for running projects: steps per second with all subscriptions of the window, while it is laid out 60 times
+//! per second, relative to an engine without a window.
 
 use super::{FRAME, WARM_UP, draw, quantile};
 use crate::{
@@ -20,38 +20,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The longest time to build a simulation and take its first step.
+/// Maximum time to build a simulation and take its first step.
 const BUILD_AT_MOST: Duration = Duration::from_secs(300);
 
-/// A project to measure.
+/// Project to measure.
 #[derive(Clone)]
 pub struct Case {
     /// Name of the project in the result.
     pub name: String,
     pub project: Project,
-    /// The folder that its paths start from.
+    /// Folder that relative paths of the project start from.
     pub folder: PathBuf,
 }
 
-/// The result of one project.
+/// Result of one project.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProjectRow {
     pub project: String,
     pub kind: &'static str,
     pub device: String,
-    /// Steps per second of wall time without a window, and with it: medians.
+    /// Steps per second of wall time without a window, median.
     pub headless_steps_per_s: f64,
-    /// Steps per second with the window.
+    /// Steps per second of wall time with the window, median.
     pub window_steps_per_s: f64,
-    /// Median change of the pairs, percent: negative where the window costs time.
+    /// Median change of the pairs, percent; negative if the window costs time.
     pub change_percent: f64,
-    /// The same of an engine that samples what the window subscribes to while nothing is drawn: the share of readings.
+    /// Median change for an engine that samples the window's subscriptions without a window, percent: the part of the readings.
     pub readings_change_percent: f64,
-    /// UI-thread time per frame, ms: median.
+    /// Median UI-thread time per frame, ms.
     pub ui_median_ms: f64,
-    /// 99th percentile of the UI time per frame, ms.
+    /// 99th percentile of the UI-thread time per frame, ms.
     pub ui_p99_ms: f64,
-    /// Medians and 99th percentiles of its parts, ms: update, layout, tessellation.
+    /// Median and 99th percentile of the parts of the UI-thread time per frame, ms: update, layout, tessellation.
     pub parts_ms: [[f64; 2]; 3],
     /// Median and 99th percentile of the CPU time of the UI thread per frame, ms, which excludes time that other
     /// threads take on a busy machine. 0 if the system does not report it.
@@ -69,19 +69,20 @@ struct InWindow {
     taps: Vec<Tap>,
 }
 
-/// CPU time of this thread, ms; 0 if the system does not report it.
+/// Returns the CPU time of this thread, ms; 0 if the system does not report it.
 fn thread_cpu_ms() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(0.0) * 1e-6
 }
 
-/// Measures each project for this many seconds without and with the window, as often as asked.
+/// Measures each project `repeats` times for `secs` seconds without and with the window. Fails if a simulation cannot be built or
+/// fails.
 pub fn run(cases: Vec<Case>, secs: f64, repeats: u32) -> Result<Vec<ProjectRow>, String> {
     let length = Duration::from_secs_f64(secs);
     cases.iter().map(|case| measure(case, length, repeats).map_err(|why| format!("{}: {why}", case.name))).collect()
 }
 
-/// The result as a table, or as JSON.
+/// Formats the result as a table, or as JSON.
 pub fn report(rows: &[ProjectRow], json: bool) -> Vec<String> {
     if json {
         return vec![serde_json::to_string_pretty(rows).unwrap_or_default()];
@@ -146,13 +147,13 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
     })
 }
 
-/// Builds a simulation on its device.
+/// Builds the simulation of a case on its device.
 fn build(case: &Case, devices: &Devices, progress: &Progress) -> Result<Box<dyn Simulation>, crate::sim::SimError> {
     let Case { project, folder, .. } = case;
     devices.build(&project.model, &project.build_context(folder), &project.run, progress)
 }
 
-/// Steps per second of an engine that samples these taps, if any, and whose frames are thrown away.
+/// Measures the steps per second of an engine without a window. It samples `taps`, if any, and its frames are dropped.
 fn without_window(case: &Case, devices: &Devices, length: Duration, taps: Vec<Tap>) -> Result<f64, String> {
     let sim = build(case, devices, &Progress::default()).map_err(|e| e.to_string())?;
     let engine = Engine::spawn(|| {}).map_err(|e| e.to_string())?;
@@ -176,7 +177,7 @@ fn without_window(case: &Case, devices: &Devices, length: Duration, taps: Vec<Ta
     Ok(clock.steps_per_s(step()))
 }
 
-/// Steps per second with a concurrent window that is laid out like one on a screen.
+/// Measures the steps per second while a window is laid out as on a screen.
 fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<InWindow, String> {
     let (built, opened) = (case.clone(), devices.clone());
     let builder: Builder = Arc::new(move |_, _, progress| build(&built, &opened, progress));
@@ -205,12 +206,12 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
     Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app.session().live)), frames_ms, cpu_ms, subscribed, taps })
 }
 
-/// The step that the engine of a window has reached.
+/// Returns the step that the engine of a window has reached.
 fn step_of(live: &Live) -> u64 {
     live.counters().map_or(0, |counters| EngineCounters::read(&counters.step))
 }
 
-/// An error where the simulation failed; one that came to its planned end runs on.
+/// Fails if the simulation failed. Continues one that has reached its planned end.
 fn keep_running(live: &mut Live) -> Result<(), String> {
     if let Some(why) = live.error.clone().or_else(|| live.stop_reason.as_ref().map(|reason| reason.why.to_string())) {
         return Err(why);
@@ -221,11 +222,11 @@ fn keep_running(live: &mut Live) -> Result<(), String> {
     Ok(())
 }
 
-/// Counts steps after a time of warming up, which begins with the first step and is no longer than the measurement.
+/// Counts steps after a warm-up, which begins with the first step and takes at most as long as the measurement.
 struct StepClock {
     created: Instant,
     first_step: Option<Instant>,
-    /// When the measurement began, and at which step.
+    /// Time and step at which the measurement began.
     since: Option<(Instant, u64)>,
 }
 
@@ -236,16 +237,16 @@ impl Default for StepClock {
 }
 
 impl StepClock {
-    /// Whether the measurement takes longer.
+    /// Whether the measurement continues.
     fn is_running(&mut self, step: u64, length: Duration) -> bool {
         if step > 0 && self.first_step.get_or_insert_with(Instant::now).elapsed() >= WARM_UP.min(length) {
             self.since.get_or_insert_with(|| (Instant::now(), step));
         }
-        // A step that takes longer than the measurement counts whole.
+        // A step that takes longer than the measurement is counted as a whole.
         self.since.is_none_or(|(since, from)| since.elapsed() < length || step == from)
     }
 
-    /// An error where no step is taken.
+    /// Fails if no step was taken within [`BUILD_AT_MOST`].
     fn check(&self) -> Result<(), String> {
         let is_late = self.first_step.is_none() && self.created.elapsed() > BUILD_AT_MOST;
         if is_late { Err(format!("no step within {} s", BUILD_AT_MOST.as_secs())) } else { Ok(()) }

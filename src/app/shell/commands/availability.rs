@@ -1,4 +1,4 @@
-//! When a command can be used.
+//! Conditions under which commands are available.
 
 use crate::app::{
     document::{command::UiCommand, interventions, layout::Target},
@@ -7,14 +7,14 @@ use crate::app::{
 };
 
 impl UiCommand {
-    /// Whether it needs an open project.
+    /// Whether the command needs an open project.
     const fn needs_document(&self) -> bool {
         use UiCommand as C;
         matches!(self, C::Save | C::SaveAs | C::Undo | C::Redo | C::ResetParameters | C::Compare(_))
             || matches!(self, C::RunPause | C::Step | C::StepMore | C::RunToEnd | C::Rewind | C::Rebuild | C::Record)
     }
 
-    /// Why it cannot be used now; `None` when it can.
+    /// Returns the reason why the command is not available; `None` if it is.
     pub fn why_not(&self, state: &CommandState<'_>) -> Option<&'static str> {
         let (session, live) = (&state.document.session, &state.document.session.live);
         let (undo, redo) = session.history.counts();

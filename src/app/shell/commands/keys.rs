@@ -1,4 +1,4 @@
-//! The keyboard shortcut of every command, and the command of the keys pressed this frame.
+//! Keyboard shortcuts of commands, and the command of the keys pressed in a frame.
 
 use crate::app::{
     document::command::UiCommand,
@@ -7,7 +7,8 @@ use crate::app::{
 use egui::{Event, Key, KeyboardShortcut, Modifiers};
 
 impl UiCommand {
-    /// Default shortcut. Shortcuts without Ctrl or Alt are inactive while a text field has the focus.
+    /// Returns the default shortcut; `None` if the command has none. Shortcuts without Ctrl or Alt are inactive while a text
+    /// field has the focus.
     pub const fn shortcut(&self) -> Option<KeyboardShortcut> {
         const CTRL: Modifiers = Modifiers::COMMAND;
         const SHIFT_CTRL: Modifiers = Modifiers { shift: true, ..Modifiers::COMMAND };
@@ -68,19 +69,20 @@ impl UiCommand {
     }
 }
 
-/// The command whose shortcut was pressed this frame. Keys without Ctrl or Alt go to the text field that has the focus.
+/// Returns the command whose shortcut was pressed in this frame; `None` without one. Keys without Ctrl or Alt are left to a
+/// focused text field.
 pub fn pressed(ctx: &egui::Context, state: &CommandState<'_>, is_modal: bool) -> Option<UiCommand> {
-    // Without a key there is nothing to look up in the list of commands.
+    // Without a pressed key the list of commands need not be built.
     if !ctx.input(|i| i.events.iter().any(|event| matches!(event, Event::Key { pressed: true, .. }))) {
         return None;
     }
     let typing = ctx.text_edit_focused() || is_modal;
     let menu_is_open = egui::Popup::is_any_open(ctx);
-    // A focused slider or list handles the arrow keys itself.
+    // A focused slider or list handles the arrow keys.
     let has_focus = ctx.memory(|m| m.focused().is_some());
     let moves = |c: &UiCommand| matches!(c, UiCommand::MoveCursor(_) | UiCommand::GoStart | UiCommand::GoLive);
     let mut all = UiCommand::all(state);
-    // Shortcuts with more modifiers first: Ctrl+Z also matches Ctrl+Shift+Z.
+    // Shortcuts with more modifiers are tested first, because Ctrl+Z also matches Ctrl+Shift+Z.
     let extra = |s: KeyboardShortcut| s.modifiers.shift as u8 + s.modifiers.alt as u8;
     all.sort_by_key(|c| std::cmp::Reverse(state.around.keymap.of(c).map_or(0, extra)));
     ctx.input_mut(|input| {
@@ -90,12 +92,12 @@ pub fn pressed(ctx: &egui::Context, state: &CommandState<'_>, is_modal: bool) ->
         if input.consume_shortcut(&KeyboardShortcut::new(Modifiers { shift: true, ..Modifiers::COMMAND }, Key::P)) {
             return Some(UiCommand::Palette);
         }
-        // Whether `?` needs Shift depends on the keyboard layout.
+        // It depends on the keyboard layout whether `?` needs Shift.
         let is_default = state.around.keymap.of(&UiCommand::Help) == UiCommand::Help.shortcut();
         if !typing && is_default && input.consume_key(Modifiers::NONE, Key::Questionmark) {
             return Some(UiCommand::Help);
         }
-        // The key next to the full stop, which steps forward.
+        // The comma steps back, because it is next to the full stop, which steps forward.
         for (modifiers, steps) in [(Modifiers::SHIFT, -10), (Modifiers::NONE, -1)] {
             if !typing && input.consume_key(modifiers, Key::Comma) {
                 return Some(UiCommand::MoveCursor(steps));
@@ -106,7 +108,7 @@ pub fn pressed(ctx: &egui::Context, state: &CommandState<'_>, is_modal: bool) ->
             let plain =
                 !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
             let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
-            // Without a selected tree item, other lists may use these keys.
+            // Without a selected item of the project tree, other lists may use these keys.
             let idle = matches!(command, UiCommand::Rename | UiCommand::Delete) && !state.around.has_item;
             let leave = leave || idle;
             let closes_menu = menu_is_open && *command == UiCommand::SelectNone;

@@ -1,4 +1,4 @@
-//! Label, tooltip and icon of every command.
+//! Labels, tooltips and icons of commands.
 
 use crate::{
     app::{
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl UiCommand {
-    /// Label in menus and the palette.
+    /// Returns the label for menus and the palette.
     pub fn text(&self, state: &CommandState<'_>) -> String {
         let live = &state.document.session.live;
         let fixed = match self {

@@ -1,4 +1,4 @@
-//! Commands as menu entries and buttons.
+//! Drawing of commands as menu entries and buttons.
 
 use super::CommandState;
 use crate::app::{
@@ -8,7 +8,7 @@ use crate::app::{
 };
 use egui::{Button, RichText, Ui};
 
-/// Menu entries with their shortcuts.
+/// Draws menu entries with their shortcuts. A click queues the command.
 pub fn entries_ui(ui: &mut Ui, state: &CommandState<'_>, entries: &[UiCommand], queue: &mut Queue) {
     for (i, command) in entries.iter().enumerate() {
         if command.menu().1 && i > 0 {
@@ -28,7 +28,7 @@ pub fn entries_ui(ui: &mut Ui, state: &CommandState<'_>, entries: &[UiCommand], 
     }
 }
 
-/// A button that executes a command when that is possible.
+/// Draws a button that queues a command, disabled if the command is not available.
 pub fn button_ui(ui: &mut Ui, state: &CommandState<'_>, command: UiCommand, queue: &mut Queue) {
     let why_not = command.why_not(state);
     let name = command.text(state);

@@ -1,5 +1,4 @@
-//! Every command of the window: label, tooltip, shortcut, and why it is disabled. Menus, the palette and the keyboard
-//! read this one list.
+//! The commands of the window: label, tooltip, shortcut and availability. Menus, the palette and the keyboard use this list.
 
 mod availability;
 mod keys;
@@ -17,14 +16,14 @@ use crate::{
     kinds::Model,
 };
 
-/// Newest runs offered in menus and the palette.
+/// Maximum number of runs offered in menus and the palette; only the newest are.
 const MAX_RUNS: usize = 20;
 
-/// The menus, in order.
+/// Titles of the menus, in order.
 pub const MENUS: [&str; 7] = ["File", "Edit", "Simulation", "Runs", "View", "Window", "Help"];
 
 impl UiCommand {
-    /// All commands, in menu order. Recent files and views come from the state.
+    /// Returns all commands in menu order. The state determines those of recent files, runs and views.
     pub fn all(state: &CommandState<'_>) -> Vec<Self> {
         let mut all = vec![Self::NewLike];
         all.extend(Model::all().iter().map(|m| Self::New(m.name())));
@@ -89,7 +88,7 @@ impl UiCommand {
         all
     }
 
-    /// Commands on the layout.
+    /// Returns the commands on the layout.
     pub fn layout(state: &CommandState<'_>) -> Vec<Self> {
         let mut all = vec![Self::UndoLayout, Self::RedoLayout];
         all.extend(Target::ALL.map(Self::ResetLayout));
@@ -98,7 +97,7 @@ impl UiCommand {
         all
     }
 
-    /// Menu of the command, and whether a separator precedes it.
+    /// Returns the menu of the command (empty: none), and whether a separator precedes it.
     pub const fn menu(&self) -> (&'static str, bool) {
         match self {
             Self::NewLike | Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs | Self::ImportData => {
@@ -152,7 +151,7 @@ impl UiCommand {
         }
     }
 
-    /// Whether a shortcut can be assigned: not to entries that come and go.
+    /// Whether a shortcut can be assigned. It cannot be for entries that depend on the state.
     pub const fn has_own_keys(&self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! The state that commands depend on: which of them there are, their labels, and whether they can run.
+//! State that determines which commands there are, their labels, and whether they are available.
 
 use crate::app::{
     document::open_document::Document,
@@ -6,11 +6,11 @@ use crate::app::{
     shell::{flow::Flow, keymap::Keymap, pacing::Pacing, workspace::Workspaces},
 };
 
-/// The window around the document, as far as commands depend on it.
+/// State of the window, except the document, that commands depend on.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     pub workspace: &'a Workspaces,
-    /// Projects opened last.
+    /// Most recently opened projects.
     pub recent: &'a Recent,
     pub keymap: &'a Keymap,
     pub flow: &'a Flow,
@@ -20,13 +20,13 @@ pub struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    /// The state with a document. Panels that edit the document borrow it for one call.
+    /// Combines the state with a document. Panels that edit the document borrow it only for this call.
     pub const fn with(self, document: &'a Document) -> CommandState<'a> {
         CommandState { document, around: self }
     }
 }
 
-/// Everything that commands depend on.
+/// State that commands depend on.
 #[derive(Clone, Copy)]
 pub struct CommandState<'a> {
     pub document: &'a Document,

@@ -1,4 +1,4 @@
-//! What dialogs ask for and what they answer.
+//! Questions and answers of dialogs.
 
 use crate::{
     app::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// The answer of a dialog.
+/// Answer of a dialog.
 pub enum Answer {
     Restore,
     Both,
@@ -29,32 +29,32 @@ pub enum Answer {
 /// Purpose of a file dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To open a project.
+    /// Opens a project.
     Open,
-    /// To save the project.
+    /// Saves the project.
     SaveAs,
-    /// To set a parameter to the path.
+    /// Sets a parameter to the chosen path.
     Parameter(crate::params::ParamId),
-    /// A connection list to import.
+    /// Imports a connection list.
     Import,
-    /// To write a text: a proposed name and the text.
+    /// Writes a text; the fields are a proposed name and the text.
     SaveText(String, Arc<str>),
-    /// To write a picture of a panel.
+    /// Writes the figure of a panel.
     Figure(FigureHandle),
 }
 
-/// A run that a crashed window did not record.
+/// Run that a crashed window did not record.
 pub struct LeftRun {
-    /// The safety recording.
+    /// Folder of the safety recording.
     pub folder: PathBuf,
     /// Name of the project.
     pub name: String,
-    /// The folder of the project's runs.
+    /// Folder of the project's runs.
     pub runs: PathBuf,
-    /// First and last step.
+    /// First and last step of the run.
     pub steps: (u64, u64),
     /// Time base of a step.
     pub base: TimeBase,
-    /// Step of the saved state, if there is one.
+    /// Step of the saved state; `None` if there is none.
     pub state_step: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The window of requests: questions to the running simulation, and their answers. One window for every kind.
+//! Window of requests: questions to the running simulation, and their answers. It is used for every kind.
 
 use crate::{
     app::{
@@ -12,7 +12,7 @@ use crate::{
 use egui::{Align, Button, Grid, Layout, Rect, RichText, ScrollArea, Ui, Vec2, Window};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// An answer with its question.
+/// Answer with its question.
 struct Answered {
     label: String,
     clock: Clock,
@@ -21,7 +21,7 @@ struct Answered {
     no_rows: String,
 }
 
-/// A request that is being answered.
+/// Request that is being answered.
 struct Pending {
     label: String,
     /// Sentence displayed instead of a table without rows.
@@ -29,49 +29,49 @@ struct Pending {
     progress: Arc<Progress>,
 }
 
-/// The state of the window.
+/// State of the window.
 #[derive(Default)]
 pub struct Requests {
     is_open: bool,
-    /// The request whose first field gets the keyboard in the next frame.
+    /// Request whose first field gets the keyboard focus in the next frame.
     focus: Option<&'static str>,
-    /// Arguments last entered, by request.
+    /// Last entered arguments, by request.
     values: BTreeMap<&'static str, Vec<Value>>,
-    /// The request that is being answered.
+    /// Request that is being answered.
     pending: Option<Pending>,
     last: Option<Answered>,
-    /// The search for a path.
+    /// Search for a path.
     pub paths: PathSearch,
 }
 
 impl Requests {
-    /// Opens the window, or brings it to the front, with the keyboard at a request.
+    /// Opens the window, or brings it to the front, with the keyboard focus at a request.
     pub fn open(&mut self, at: Option<&'static RequestSpec>) {
         self.is_open = true;
         self.focus = at.map(|spec| spec.name);
     }
 
-    /// An answer arrived; that of another request is dropped.
+    /// Stores an answer, unless it belongs to another request than the pending one.
     pub fn answered(&mut self, progress: &Arc<Progress>, clock: Clock, answer: Result<Answer, String>) {
         if let Some(asked) = self.pending.take_if(|pending| Arc::ptr_eq(&pending.progress, progress)) {
             self.last = Some(Answered { label: asked.label, clock, answer, no_rows: asked.no_rows });
         }
     }
 
-    /// Nothing is answered any more: the simulation was replaced.
+    /// Drops the pending request, because the simulation was replaced.
     pub fn forget(&mut self) {
         self.pending = None;
     }
 }
 
-/// Draws the window when it is open; `views` is the area of the views.
+/// Draws the window if it is open; `views` is the area of the views.
 pub fn ui(ctx: &egui::Context, requests: &mut Requests, session: &mut Session, views: Rect) {
     if !requests.is_open {
         return;
     }
     let mut is_open = true;
     let area = Rect::from_center_size(views.intersect(ctx.content_rect()).center(), SIZE);
-    // The palette keeps the keyboard until it is gone.
+    // The palette has the keyboard focus until it is closed.
     let is_free = ctx.memory(|memory| memory.top_modal_layer().is_none());
     let focus = requests.focus.take_if(|_| is_free);
     let window = Window::new("Requests").open(&mut is_open).default_rect(area).collapsible(false);
@@ -91,13 +91,13 @@ pub fn ui(ctx: &egui::Context, requests: &mut Requests, session: &mut Session, v
     requests.is_open = is_open;
 }
 
-/// Size of the window at first, points.
+/// Initial size of the window, points.
 const SIZE: Vec2 = Vec2::new(540.0, 360.0);
 
-/// Size of the label and the field of a number, points.
+/// Size of the label and the field of a number together, points.
 const NUMBER: Vec2 = Vec2::new(180.0, 22.0);
 
-/// A button and the fields of the arguments: texts have lines of their own, numbers stand side by side.
+/// Draws a button and the fields of the arguments. Texts are next to the button, numbers side by side below.
 fn request_ui(
     ui: &mut Ui,
     requests: &mut Requests,
@@ -193,7 +193,7 @@ fn answer_ui(ui: &mut Ui, requests: &Requests) {
     });
 }
 
-/// Numbers are at the right of their column.
+/// Draws a cell; numbers are right-aligned.
 fn cell_ui(ui: &mut Ui, cell: &Cell) {
     match cell {
         Cell::Number(_) => {
@@ -204,5 +204,5 @@ fn cell_ui(ui: &mut Ui, cell: &Cell) {
     }
 }
 
-/// Rows of a table that are drawn.
+/// Maximum number of rows of a table that are drawn.
 const MOST_ROWS: usize = 500;

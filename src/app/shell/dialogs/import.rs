@@ -1,5 +1,5 @@
-//! The dialog “Import connectivity…”: files, delimiter, columns, preview and counts. It writes a network to the folder
-//! of the file.
+//! Dialog “Import connectivity…”: files, delimiter, columns, preview and counts. It writes a network to a folder next to the
+//! first file.
 
 use crate::{
     app::{
@@ -21,26 +21,26 @@ use crate::{
 use egui::{Align, ComboBox, Frame, Grid, Id, Layout, Margin, Modal, ProgressBar, RichText, ScrollArea, TextEdit, Ui};
 use std::path::{Path, PathBuf};
 
-/// Transmitters listed at most.
+/// Maximum number of transmitters listed.
 const MAX_TRANSMITTERS: usize = 8;
 const DELIMITERS: [(u8, &str); 5] =
     [(b',', "Comma"), (b'\t', "Tab"), (b';', "Semicolon"), (b' ', "Space"), (b'|', "Vertical bar")];
 
-/// A job's result, or its error.
+/// Result of a job, or its error.
 type Outcome<T> = Result<T, String>;
 
-/// The open dialog.
+/// State of the open dialog.
 pub struct Import {
     typed: String,
     delimiter: Option<u8>,
-    /// As chosen; `None` follows the guess.
+    /// Chosen columns; `None`: those that the preview proposes.
     mapping: Option<Mapping>,
     inhibitory: String,
     preview: PooledResult<(Vec<PathBuf>, Option<u8>), Outcome<Preview>>,
     counts: PooledResult<ImportSpec, Outcome<Imported>>,
     written: PooledResult<ImportSpec, Outcome<PathBuf>>,
     is_building: bool,
-    /// Whether the field for the files has had the focus.
+    /// Whether the field of the files has had the focus.
     was_shown: bool,
 }
 
@@ -67,7 +67,7 @@ enum Choice {
 }
 
 impl Import {
-    /// Adds a file.
+    /// Adds a file to the field of the files.
     pub fn add(&mut self, file: &Path) {
         if !self.typed.trim().is_empty() {
             self.typed.push_str("; ");
@@ -88,7 +88,7 @@ impl Import {
         }
     }
 
-    /// Starts the jobs whose inputs have changed.
+    /// Starts the jobs whose inputs have changed. Returns [`Choice::Build`] when the network was written.
     fn update(&mut self, ctx: &egui::Context) -> Option<Choice> {
         let files = self.files();
         let key = (files.clone(), self.delimiter);
@@ -267,7 +267,7 @@ impl Import {
     }
 }
 
-/// `3 neurons, 4 connections, 11 synapses, 2 inhibitory connections, from 4 rows`
+/// Formats the counts: `3 neurons, 4 connections, 11 synapses, 2 inhibitory connections, from 4 rows`.
 fn counts_text(imported: &Imported) -> String {
     let n = |n: u64| text::count(n);
     format!(
@@ -343,7 +343,7 @@ fn preview_ui(ui: &mut Ui, preview: &Preview, mapping: &Mapping) {
     });
 }
 
-/// Folder of the converted network, next to the first file.
+/// Returns the folder of the converted network, next to the first file.
 fn network_folder(files: &[PathBuf]) -> PathBuf {
     let first = files.first().map_or(Path::new("connections"), |f| f.as_path());
     let name = first.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -351,7 +351,7 @@ fn network_folder(files: &[PathBuf]) -> PathBuf {
     first.with_file_name(format!("{stem}-network"))
 }
 
-/// Draws the dialog when it is open; `is_covered`: the file dialog is drawn over it.
+/// Draws the dialog if it is open. With `is_covered`, the file dialog is drawn over it.
 pub fn ui(ctx: &egui::Context, open: &mut Option<Import>, is_covered: bool, queue: &mut Queue) {
     let Some(mut import) = open.take() else { return };
     let built = import.update(ctx);

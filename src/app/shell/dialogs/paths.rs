@@ -1,4 +1,4 @@
-//! Paths between two elements: asked for in the context menu, listed in a window, drawn in the 3D view.
+//! Window with the path between two elements. The context menu requests a path, and the 3D view draws it.
 
 use crate::{
     app::{
@@ -14,11 +14,11 @@ use crate::{
 };
 use egui::{Align, DragValue, Label, Layout, Rect, RichText, Ui, Vec2, Window, vec2};
 
-/// Size of the window at first, points, and its distance from the corner of the views.
+/// Initial size of the window, points, and its distance from the corner of the views.
 const SIZE: Vec2 = Vec2::new(330.0, 280.0);
 const MARGIN: f32 = 12.0;
 
-/// Forgets the path and its search: another simulation has other elements.
+/// Removes the path and cancels its search, because another simulation has other elements.
 pub fn forget(search: &mut PathSearch, selection: &mut Selection) {
     if let Some(progress) = search.progress.take() {
         progress.cancel();
@@ -26,7 +26,7 @@ pub fn forget(search: &mut PathSearch, selection: &mut Selection) {
     (search.from, search.to, selection.path) = (None, None, None);
 }
 
-/// Draws the window of the path, while there is one.
+/// Draws the window of the path, if there is one.
 pub fn ui(ctx: &egui::Context, search: &mut PathSearch, session: &mut Session, views: Rect, queue: &mut Queue) {
     let Some(path) = session.selection.path.clone() else { return };
     let Some(set) = session.live.schema.set(path.set).cloned() else { return };
@@ -49,7 +49,7 @@ pub fn ui(ctx: &egui::Context, search: &mut PathSearch, session: &mut Session, v
     }
 }
 
-/// Ends and limits; returns the ends of another search.
+/// Draws ends and limits of the path. Returns the ends of another search.
 fn header_ui(ui: &mut Ui, search: &mut PathSearch, path: &ElementPath, set: &ElementSet) -> Option<(u32, u32)> {
     let t = Tokens::of(ui.ctx());
     let (from, to) = path.ends;
@@ -76,7 +76,7 @@ fn header_ui(ui: &mut Ui, search: &mut PathSearch, path: &ElementPath, set: &Ele
     }
 }
 
-/// The connections in order; returns the element that was clicked.
+/// Draws the connections in order. Returns the element that was clicked.
 fn steps_ui(ui: &mut Ui, path: &ElementPath, set: &ElementSet) -> Option<u32> {
     let t = Tokens::of(ui.ctx());
     if path.steps.is_empty() {

@@ -1,4 +1,4 @@
-//! The settings dialog: rows generated from the declarations of [`Settings`], and keyboard shortcuts.
+//! Settings dialog: rows that are drawn from the declarations of [`Settings`], and keyboard shortcuts.
 
 use crate::app::{
     document::{command::UiCommand, settings::Settings},
@@ -27,24 +27,24 @@ pub enum Page {
     Keys,
 }
 
-/// The dialog while it is open.
+/// State of the open dialog.
 #[derive(Default)]
 pub struct SettingsDialog {
     page: Page,
     search: String,
-    /// The command that waits for its new shortcut.
+    /// Command that waits for its new shortcut.
     waiting: Option<UiCommand>,
     problem: String,
 }
 
 impl SettingsDialog {
-    /// Opened at a page, with a filter text.
+    /// Creates the dialog at a page, with a filter text.
     pub fn at(page: Page, search: &str) -> Self {
         Self { page, search: search.to_owned(), ..Self::default() }
     }
 }
 
-/// Draws the dialog when it is open.
+/// Draws the dialog if it is open.
 pub fn ui(
     ctx: &egui::Context,
     dialog: &mut Option<SettingsDialog>,
@@ -67,7 +67,7 @@ pub fn ui(
 }
 
 impl SettingsDialog {
-    /// Header, body, footer. Returns `true` when it is closed.
+    /// Draws header, body and footer. Returns `true` if the dialog was closed.
     fn ui(
         &mut self,
         ui: &mut Ui,
@@ -170,7 +170,7 @@ impl SettingsDialog {
         });
     }
 
-    /// Assigns the next keys to the waiting command.
+    /// Assigns the next pressed keys to the waiting command: Escape cancels, Backspace removes its shortcut.
     fn capture(&mut self, ui: &Ui, keymap: &mut Keymap, state: &CommandState<'_>, all: &[UiCommand]) {
         let Some(command) = self.waiting.clone() else { return };
         let pressed = ui.input_mut(|i| {

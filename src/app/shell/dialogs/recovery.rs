@@ -1,4 +1,4 @@
-//! Dialogs that prevent loss of work: unsaved changes, crash recovery, a file changed by another program.
+//! Dialogs that prevent loss of work: unsaved changes, crash recovery, and a file that another program has changed.
 
 use super::{answers::Answer, title_ui};
 use crate::{
@@ -16,7 +16,7 @@ use std::path::Path;
 pub struct AtRisk {
     /// Name of the project.
     pub name: String,
-    /// Whether it has unsaved changes.
+    /// Whether the project has unsaved changes.
     pub unsaved: bool,
     /// Whether a recording is in progress.
     pub recording: bool,
@@ -24,7 +24,7 @@ pub struct AtRisk {
     pub sweep: Option<(usize, usize)>,
     /// Time base of a step.
     pub base: TimeBase,
-    /// Labels of the probes that are kept of an unrecorded run.
+    /// Labels of the probes whose data are kept for an unrecorded run.
     pub keeps: Vec<String>,
 }
 

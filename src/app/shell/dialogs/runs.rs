@@ -14,7 +14,7 @@ use crate::{
 };
 use egui::{Align, Layout, Ui};
 
-/// `5,109 steps`, or `12.4 s of simulated time`.
+/// Formats the length of a run: `5,109 steps`, or `12.4 s of simulated time`.
 fn length(steps: u64, base: TimeBase) -> String {
     match base {
         TimeBase::Count { .. } => format!("{} {}", text::count(steps), base.name(steps)),
@@ -22,7 +22,7 @@ fn length(steps: u64, base: TimeBase) -> String {
     }
 }
 
-/// Asks whether the run is kept before an action that loses it.
+/// Asks whether to keep the run before an action that loses it.
 pub fn unrecorded_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent, lost: Unrecorded) -> Option<Answer> {
     title_ui(ui, "Keep the unrecorded run?");
     let (steps, computed) = (length(lost.steps, at_risk.base), text::wall_time(lost.computed));

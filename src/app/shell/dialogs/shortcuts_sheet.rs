@@ -1,4 +1,4 @@
-//! The sheet of keyboard shortcuts and pointer gestures that `?` opens.
+//! Sheet of keyboard shortcuts and pointer gestures, which `?` opens.
 
 use super::preferences::{Page, SettingsDialog};
 use crate::app::{
@@ -54,7 +54,7 @@ fn groups(state: &CommandState<'_>, ctx: &egui::Context) -> Vec<Group> {
     groups
 }
 
-/// Draws the sheet when it is open.
+/// Draws the sheet if it is open.
 pub fn ui(ctx: &egui::Context, is_open: &mut bool, settings: &mut Option<SettingsDialog>, state: &CommandState<'_>) {
     if !*is_open {
         return;
@@ -94,7 +94,7 @@ fn head_ui(ui: &mut Ui, settings: &mut Option<SettingsDialog>) -> bool {
     close
 }
 
-/// Adds each group to the shortest column.
+/// Draws the groups in columns; each group is added to the shortest one.
 fn columns_ui(ui: &mut Ui, groups: Vec<Group>, n_columns: usize) {
     let mut columns: Vec<(usize, Vec<Group>)> = (0..n_columns).map(|_| (0, vec![])).collect();
     for group in groups {

@@ -1,4 +1,4 @@
-//! The dialog of a sweep.
+//! Dialog of a sweep: its parameters, values and seeds.
 
 use super::sweep_axis::{AxisForm, Candidate, ParameterList, named};
 use crate::{
@@ -16,32 +16,32 @@ use egui::{Align, Layout, RichText, TextEdit, Ui};
 /// Entries of the dialog.
 pub struct SweepForm {
     axes: Vec<AxisForm>,
-    /// The parameters that can be the second one.
+    /// Parameters that can be the second one.
     seconds: ParameterList,
     seeds: String,
-    /// The length of a run; none: it has no end.
+    /// Length of a run as text; `None`: the run has no end.
     each: Option<String>,
-    /// How long a run takes, where one is known.
+    /// Estimated duration of a run; `None` if unknown.
     estimate: Option<Estimate>,
 }
 
-/// The answer of the dialog.
+/// Answer of the dialog.
 pub enum SweepAnswer {
-    /// Run these values.
+    /// Runs these values.
     Start(SweptValues),
     Cancel,
 }
 
 impl SweepForm {
-    /// Form for a parameter with its present value, and other parameters that can be swept with it; `None` if the
-    /// parameter does not exist.
+    /// Creates the form for a parameter with its present value. `others` are the parameters that can be swept with it. `None` if
+    /// the parameter does not exist.
     pub fn new(params: &dyn Params, id: ParamId, others: &[ParamId], seed: u64) -> Option<Self> {
         let axes = vec![AxisForm::new(Candidate::of(params, id)?)];
         let seconds = ParameterList::of(others.iter().filter_map(|id| Candidate::of(params, *id)).collect());
         Some(Self { axes, seconds, seeds: seed.to_string(), each: None, estimate: None })
     }
 
-    /// Sets the length of a run, with its estimate.
+    /// Sets the length of a run and the estimate of its duration.
     pub fn with_length(self, each: Option<String>, estimate: Option<Estimate>) -> Self {
         Self { each, estimate, ..self }
     }
@@ -77,7 +77,7 @@ impl SweepForm {
         .inner
     }
 
-    /// The parameters; whether a field was left with Enter.
+    /// Draws the parameters. Returns whether Enter was pressed in a field.
     fn axes_ui(&mut self, ui: &mut Ui) -> bool {
         let has_two = self.axes.len() > 1;
         let (mut entered, mut removed) = (false, false);
@@ -100,7 +100,7 @@ impl SweepForm {
         entered
     }
 
-    /// The field of the seeds; whether it was left with Enter.
+    /// Draws the field of the seeds. Returns whether Enter was pressed in it.
     fn seeds_ui(&mut self, ui: &mut Ui) -> bool {
         let field = ui
             .horizontal(|ui| {
@@ -115,13 +115,13 @@ impl SweepForm {
         field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter))
     }
 
-    /// Values that are entered, or the first error.
+    /// Returns the entered values, or the first error.
     fn swept(&self) -> Result<SweptValues, String> {
         let axes = self.axes.iter().map(AxisForm::swept).collect::<Result<_, _>>()?;
         SweptValues::new(axes, seeds(&self.seeds)?)
     }
 
-    /// `4 runs of 1 s, one after another: 10 ms, 20 ms, 30 ms, 40 ms`.
+    /// Describes the sweep: `4 runs of 1 s, one after another: 10 ms, 20 ms, 30 ms, 40 ms`.
     fn preview(&self, swept: &SweptValues) -> String {
         let each = self.each.as_deref().unwrap_or_default();
         let what = match (&swept.axes[..], swept.seeds.len()) {

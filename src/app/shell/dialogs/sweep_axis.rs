@@ -1,4 +1,4 @@
-//! A parameter in the dialog of a sweep: its values, and how a range is divided.
+//! Parameter in the dialog of a sweep: its values, and the scale of a range.
 
 use crate::{
     app::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use egui::{Align, ComboBox, Layout, PopupCloseBehavior, RichText, TextEdit, Ui};
 
-/// Values named below a field.
+/// Maximum number of values named below a field.
 const NAMED: usize = 8;
 
 /// Whether a parameter can be swept.
@@ -17,7 +17,7 @@ pub fn can_sweep(spec: &ParamSpec) -> bool {
     matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Bool | ValueType::Choice(_))
 }
 
-/// A parameter that can be swept, with its present value.
+/// Parameter that can be swept, with its present value.
 #[derive(Clone)]
 pub(super) struct Candidate {
     pub path: String,
@@ -26,13 +26,13 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// `None` where there is no such parameter.
+    /// Creates a candidate; `None` if there is no such parameter.
     pub fn of(params: &dyn Params, id: ParamId) -> Option<Self> {
         let spec = params.spec(id)?;
         Some(Self { path: params.path(id), spec, now: path::show(spec, &params.get(id)) })
     }
 
-    /// `lif.tau_m  Membrane time constant`.
+    /// Returns path and label of the parameter: `lif.tau_m Membrane time constant`.
     fn text(&self) -> String {
         format!("{}  {}", self.path, self.spec.label())
     }
@@ -43,21 +43,21 @@ pub(super) struct AxisForm {
     pub parameter: Candidate,
     text: String,
     scale: Scale,
-    /// Whether its field was not drawn yet.
+    /// Whether the field has not been drawn yet.
     is_new: bool,
 }
 
 /// Edit of a parameter in the dialog.
 #[derive(Default)]
 pub(super) struct AxisEdit {
-    /// Whether the field was left with Enter.
+    /// Whether Enter was pressed in the field.
     pub is_entered: bool,
-    /// Whether the parameter is removed.
+    /// Whether the parameter was removed.
     pub is_removed: bool,
 }
 
 impl AxisForm {
-    /// Axis with the present value of the parameter, and the scale that it declares.
+    /// Creates a form with the present value and the declared scale of a parameter.
     pub fn new(parameter: Candidate) -> Self {
         Self { text: format!("{}, ", parameter.now), scale: parameter.spec.scale, is_new: true, parameter }
     }
@@ -67,7 +67,7 @@ impl AxisForm {
         Ok(SweptAxis { path: self.parameter.path.clone(), values })
     }
 
-    /// Draws it; `is_second`: it can be removed, and its values are named below.
+    /// Draws the form. With `is_second`, the parameter can be removed.
     pub fn ui(&mut self, ui: &mut Ui, is_second: bool) -> AxisEdit {
         let mut edit = AxisEdit::default();
         ui.horizontal(|ui| {
@@ -89,7 +89,7 @@ impl AxisForm {
         edit
     }
 
-    /// How a range is divided; only numbers have ranges.
+    /// Draws the choice of the scale that divides a range; only numbers have ranges.
     fn scale_ui(&mut self, ui: &mut Ui) {
         if !matches!(self.parameter.spec.kind, ValueType::Real | ValueType::Int) {
             return;
@@ -102,7 +102,7 @@ impl AxisForm {
         }
     }
 
-    /// `4 values: 10 ms, 20 ms, …`, or why there are none.
+    /// Draws a preview `4 values: 10 ms, 20 ms, …`, or the reason why there are none.
     pub fn preview_ui(&self, ui: &mut Ui) {
         let t = Tokens::of(ui.ctx());
         let (line, color) = match self.swept() {
@@ -117,13 +117,13 @@ fn count(axis: &SweptAxis) -> String {
     crate::app::kit::text::plural(axis.values.len(), "value", "values")
 }
 
-/// The first values.
+/// Lists the first values.
 pub(super) fn named(axis: &SweptAxis) -> String {
     let more = if axis.values.len() > NAMED { ", …" } else { "" };
     axis.values[..axis.values.len().min(NAMED)].join(", ") + more
 }
 
-/// The list of parameters that can be swept with the first one.
+/// List of the parameters that can be swept together with the first one.
 #[derive(Default)]
 pub(super) struct ParameterList {
     candidates: Vec<Candidate>,
@@ -132,12 +132,12 @@ pub(super) struct ParameterList {
 }
 
 impl ParameterList {
-    /// Axes that offer these parameters.
+    /// Creates a list of these parameters.
     pub fn of(candidates: Vec<Candidate>) -> Self {
         Self { candidates, ..Self::default() }
     }
 
-    /// Draws it; the parameter that was clicked.
+    /// Draws the list without the parameter `taken`. Returns the one that was clicked.
     pub fn ui(&mut self, ui: &mut Ui, taken: &str) -> Option<Candidate> {
         let list = ComboBox::from_id_salt("second parameter").width(ui.available_width()).height(260.0);
         let list = list.close_behavior(PopupCloseBehavior::CloseOnClickOutside).selected_text("Second parameter…");

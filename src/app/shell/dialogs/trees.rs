@@ -1,4 +1,4 @@
-//! A tree file in the lineage view, in a window of its own.
+//! Tree file in the lineage view, in its own window.
 
 use crate::{
     app::{
@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The lineage of a file.
+/// Lineage of the individuals in a file.
 const PROBES: &[ProbeSpec] = &[ProbeSpec {
     name: "lineage",
     title: "",
@@ -30,10 +30,10 @@ const PROBES: &[ProbeSpec] = &[ProbeSpec {
     args: &[],
 }];
 
-/// The progress of a file is shown after this time.
+/// Duration after which the progress of reading a file is shown.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
-/// An open file of trees, with what a view needs of a simulation: none of it is shared with the one that is open.
+/// Open file of trees, with the data that a view needs. Nothing is shared with the open simulation.
 pub struct TreeFile {
     name: String,
     clock: Clock,
@@ -47,20 +47,20 @@ pub struct TreeFile {
     color_scales: ColorScales,
 }
 
-/// A file of trees that is being read.
+/// File of trees that is being read.
 pub struct ReadingTrees {
     pub path: PathBuf,
     pub progress: Arc<Progress>,
     pub since: Instant,
 }
 
-/// Whether a path is that of a file of trees.
+/// Whether a path has the extension of a file of trees.
 pub fn is_tree_file(path: &Path) -> bool {
     path.extension().is_some_and(|name| name.eq_ignore_ascii_case(Format::Newick.extension()))
 }
 
 impl TreeFile {
-    /// Shows the trees of a file; `None` without a view of lineages.
+    /// Creates the view of a file's trees; `None` if there is no view of lineages.
     pub fn new(path: &Path, trees: Trees) -> Option<Self> {
         let schema = SimSchema { probes: PROBES, lanes: vec![vec![]], ..SimSchema::default() };
         let clock = Clock { step: trees.last, base: TimeBase::STEPS };
@@ -86,7 +86,7 @@ impl TreeFile {
 
     fn ui(&mut self, ui: &mut egui::Ui) {
         let (tokens, features) = (Tokens::of(ui.ctx()), KindFeatures::default());
-        // Nothing here can be asked of a simulation.
+        // Requests of the view are dropped, because there is no simulation.
         let (mut requests, mut saved_views) = (vec![], vec![]);
         self.time.axis.line.update(ui, self.clock.step as f64);
         let mut ctx = ViewCtx {
@@ -115,7 +115,7 @@ impl TreeFile {
     }
 }
 
-/// Draws the window of the file.
+/// Draws the window of an open file, and the progress of one that is being read.
 pub fn ui(ctx: &egui::Context, open: &mut Option<TreeFile>, reading: Option<&ReadingTrees>) {
     if let Some(reading) = reading {
         reading_ui(ctx, reading);
@@ -135,10 +135,10 @@ pub fn ui(ctx: &egui::Context, open: &mut Option<TreeFile>, reading: Option<&Rea
     }
 }
 
-/// Progress of a file that is being read, and a button to cancel.
+/// Draws the progress of a file that is being read, and a button to cancel.
 fn reading_ui(ctx: &egui::Context, reading: &ReadingTrees) {
     ctx.request_repaint_after(Duration::from_millis(100));
-    // Most files are read before a person could see this.
+    // Most files are read before the progress could be seen.
     if reading.since.elapsed() < SHOWN_AFTER {
         return;
     }

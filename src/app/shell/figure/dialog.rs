@@ -1,5 +1,5 @@
-//! The dialog of a figure: size on paper, resolution, theme and text size; then the panel is drawn alone in that size
-//! for a few frames, without toolbar and caption, and captured.
+//! Dialog of a figure: size on paper, resolution, theme and text size. The panel is then drawn alone at that size for a few
+//! frames, without toolbar and caption, and captured.
 
 use super::{FigureRequest, Figures, POINTS_PER_INCH, font::FigureFont, offscreen, settling::Settling};
 use crate::app::{
@@ -10,12 +10,12 @@ use egui::{Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, R
 
 /// Millimetres per inch.
 const INCH_MM: f32 = 25.4;
-/// Points of a printer per inch.
+/// Printer's points per inch.
 const PRINTER_POINTS: f32 = 72.0;
-/// Text size of captions and axes in the window, points of a screen.
+/// Text size of captions and axes in the window, screen points.
 const TEXT_POINTS: f32 = 11.0;
 
-/// How a figure is drawn.
+/// Properties of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureSpec {
     width_mm: f32,
@@ -27,7 +27,7 @@ pub struct FigureSpec {
 }
 
 impl FigureSpec {
-    /// A panel as it is on screen, in the light theme.
+    /// Returns the properties of a panel as on the screen, in the light theme.
     fn of_panel(size: Vec2, pixels_per_point: f32) -> Self {
         let mm = size * INCH_MM / POINTS_PER_INCH;
         Self {
@@ -40,7 +40,7 @@ impl FigureSpec {
         }
     }
 
-    /// Millimetres per point of the layout: larger text means fewer points.
+    /// Millimetres per point of the layout. A larger text size gives fewer points.
     fn mm_per_point(&self) -> f32 {
         INCH_MM / PRINTER_POINTS * self.text_pt / TEXT_POINTS
     }
@@ -55,19 +55,19 @@ impl FigureSpec {
     }
 }
 
-/// The open dialog.
+/// State of the open dialog.
 pub struct FigureDialog {
     name: String,
     spec: FigureSpec,
 }
 
-/// A figure while it is drawn.
+/// Figure that is being drawn.
 pub struct FigureStage {
     name: String,
     spec: FigureSpec,
     is_begun: bool,
     settling: Settling,
-    /// The captured shapes; drawn in the next frame.
+    /// Captured shapes, which are drawn in the next frame.
     request: Option<FigureRequest>,
 }
 
@@ -77,7 +77,7 @@ impl FigureStage {
     }
 }
 
-/// Draws the dialog when it is open.
+/// Draws the dialog if it is open.
 pub fn ui(ctx: &egui::Context, figures: &mut Figures, state: Option<&egui_wgpu::RenderState>) {
     let Some(mut dialog) = figures.dialog.take() else { return };
     let t = Tokens::of(ctx);
@@ -101,7 +101,7 @@ pub fn ui(ctx: &egui::Context, figures: &mut Figures, state: Option<&egui_wgpu::
 }
 
 impl FigureDialog {
-    /// `true` to export, `false` to cancel.
+    /// Draws the dialog. Returns `true` to export, `false` to cancel, `None` while it is open.
     fn ui(&mut self, ui: &mut Ui, max_side: u32) -> Option<bool> {
         ui.label(RichText::new("Export figure").size(16.0).family(widgets::semibold()));
         ui.add_space(6.0);
@@ -157,12 +157,12 @@ impl FigureDialog {
 }
 
 impl Figures {
-    /// Opens the dialog for a panel.
+    /// Opens the dialog for a panel with this area.
     pub fn open(&mut self, name: String, area: Rect, pixels_per_point: f32) {
         self.dialog = Some(FigureDialog { name, spec: FigureSpec::of_panel(area.size(), pixels_per_point) });
     }
 
-    /// Begins a frame in which the panel of a figure is drawn alone; returns its area, `None` without a figure.
+    /// Begins a frame in which the panel of a figure is drawn alone. Returns its area; `None` without a figure.
     pub fn begin_frame(&mut self, ctx: &egui::Context) -> Option<Rect> {
         let stage = self.stage.as_mut()?;
         if !std::mem::replace(&mut stage.is_begun, true) {
@@ -175,11 +175,11 @@ impl Figures {
         Some(Rect::from_min_size(ctx.content_rect().min, stage.spec.size()))
     }
 
-    /// Ends the frame; returns the captured shapes in the frame after the capture.
+    /// Ends the frame. Returns the captured shapes in the frame after the capture, otherwise `None`.
     pub fn end_frame(&mut self, ctx: &egui::Context, area: Rect) -> Option<FigureRequest> {
         let stage = self.stage.as_mut()?;
         let is_cancelled = ctx.input(|i| i.key_pressed(egui::Key::Escape));
-        // The textures of the last frame are on the device now.
+        // The textures of the last frame are now on the device.
         let request = stage.request.take();
         if is_cancelled || request.is_some() {
             kit::panel::set_staged(ctx, false);
@@ -193,7 +193,7 @@ impl Figures {
         None
     }
 
-    /// Restores theme and zoom in the frame after the capture.
+    /// Restores theme, zoom and fonts in the frame after the capture.
     pub fn restore(&mut self, ctx: &egui::Context, settings: &Settings) {
         if std::mem::take(&mut self.was_staged) {
             settings.apply(ctx);

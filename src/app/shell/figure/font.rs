@@ -1,25 +1,25 @@
-//! The font of a figure's text.
+//! Font of a figure's text.
 
 use crate::app::kit::fonts;
 
-/// A font for figures.
+/// Font for figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FigureFont {
-    /// The font of the window.
+    /// The proportional font of the window.
     #[default]
     Inter,
-    /// The window's font with equal widths.
+    /// The monospaced font of the window.
     JetBrainsMono,
-    /// A sans-serif font of the system that shows the SVG.
+    /// A sans-serif font of the system that displays the SVG.
     Arial,
-    /// A serif font of the system that shows the SVG.
+    /// A serif font of the system that displays the SVG.
     Times,
 }
 
 impl FigureFont {
     pub const ALL: [Self; 4] = [Self::Inter, Self::JetBrainsMono, Self::Arial, Self::Times];
 
-    /// Name in the dialog.
+    /// Returns the name for the dialog.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Inter => "Inter",
@@ -29,7 +29,7 @@ impl FigureFont {
         }
     }
 
-    /// `font-family` of an SVG.
+    /// Returns the `font-family` of an SVG.
     pub const fn svg_family(self) -> &'static str {
         match self {
             Self::Inter => "Inter, sans-serif",
@@ -39,12 +39,12 @@ impl FigureFont {
         }
     }
 
-    /// Whether the program has the font; a PNG is drawn with the window's font otherwise.
+    /// Whether the program includes the font. Without it, a PNG has the window's font.
     pub const fn is_bundled(self) -> bool {
         matches!(self, Self::Inter | Self::JetBrainsMono)
     }
 
-    /// Makes it the font of labels, until [`fonts::install`] is called.
+    /// Makes a bundled monospaced font the font of labels, until [`fonts::install`] is called.
     pub fn install(self, ctx: &egui::Context) {
         if self == Self::JetBrainsMono {
             fonts::install_with(ctx, fonts::MONO);

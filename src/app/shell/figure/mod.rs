@@ -1,4 +1,4 @@
-//! Exports a panel as a figure: PNG with a chosen resolution, or SVG, by the file extension.
+//! Export of a panel as a figure: PNG at a chosen resolution, or SVG, selected by the file extension.
 
 pub mod dialog;
 mod font;
@@ -14,7 +14,7 @@ use std::{path::Path, sync::Arc};
 /// Points per inch on paper at 100 % zoom, independent of the screen.
 const POINTS_PER_INCH: f32 = 96.0;
 
-/// The captured shapes of a figure.
+/// Captured shapes of a figure.
 pub struct FigureRequest {
     name: String,
     area: Rect,
@@ -25,7 +25,7 @@ pub struct FigureRequest {
 }
 
 impl FigureRequest {
-    /// Captures the shapes drawn in an area so far in this frame.
+    /// Captures the shapes that were drawn in an area so far in this frame.
     fn capture(ctx: &Context, name: String, area: Rect, mm_per_point: f32, font: FigureFont) -> Self {
         let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
             list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
@@ -35,18 +35,18 @@ impl FigureRequest {
     }
 }
 
-/// Figures in progress.
+/// State of the figures in progress.
 #[derive(Default)]
 pub struct Figures {
     /// Whether the device is drawing a figure.
     is_drawing: bool,
     pub(crate) dialog: Option<dialog::FigureDialog>,
     stage: Option<dialog::FigureStage>,
-    /// Whether theme and zoom are those of a figure.
+    /// Whether the theme and zoom of a figure were applied and must be restored.
     was_staged: bool,
 }
 
-/// A captured panel.
+/// Panel captured as a figure.
 pub struct Figure {
     name: String,
     area: Rect,
@@ -54,11 +54,11 @@ pub struct Figure {
     font: FigureFont,
     scale: f32,
     shapes: Vec<ClippedShape>,
-    /// The picture, from the corner of the area.
+    /// Pixels of the panel, from the corner of the area.
     screen: Arc<ColorImage>,
 }
 
-/// A shared captured figure.
+/// Shared handle of a captured figure.
 #[derive(Clone)]
 pub struct FigureHandle(pub Arc<Figure>);
 
@@ -77,14 +77,15 @@ impl std::fmt::Debug for FigureHandle {
 }
 
 impl FigureHandle {
-    /// Proposed file name.
+    /// Returns the proposed file name.
     pub fn file_name(&self) -> String {
         format!("{}.png", self.0.name)
     }
 }
 
 impl Figures {
-    /// Draws captured shapes with the resolution of the figure; `done` receives the picture on another thread.
+    /// Draws captured shapes at the resolution of the figure; `done` receives the image on another thread. Fails if the device
+    /// cannot read images.
     pub fn draw(
         &mut self,
         ctx: &Context,
@@ -107,7 +108,7 @@ impl Figures {
         Ok(())
     }
 
-    /// Asks the device for a figure that it draws.
+    /// Polls the device for a figure that it is drawing.
     pub fn poll(&self, ctx: &Context, state: Option<&egui_wgpu::RenderState>) {
         if let Some(state) = state.filter(|_| self.is_drawing) {
             offscreen::poll(state);
@@ -115,13 +116,13 @@ impl Figures {
         }
     }
 
-    /// The figure is drawn.
+    /// Records that the device has drawn the figure.
     pub fn end_drawing(&mut self) {
         self.is_drawing = false;
     }
 }
 
-/// Writes a figure; the extension selects the format.
+/// Writes a figure in the format of the file extension. Returns a summary, or the reason why it could not be written.
 pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
@@ -138,7 +139,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
 }
 
 impl Figure {
-    /// A part of the figure, in points, as PNG.
+    /// Encodes a part of the figure (points) as PNG. Fails if the part is outside of the image.
     fn png(&self, part: Rect) -> Result<Vec<u8>, String> {
         let [width, height] = self.screen.size;
         let clamp = |v: f32, most: usize| ((v * self.scale).round().max(0.0) as usize).min(most);
@@ -154,7 +155,7 @@ impl Figure {
     }
 }
 
-/// Encodes RGB pixels as PNG with their physical resolution, so that the figure has its screen size in a document.
+/// Encodes RGB pixels as PNG with their physical resolution, so that the figure has its size on paper in a document.
 fn encode(rgb: &[u8], width: u32, height: u32, per_mm: f32) -> Result<Vec<u8>, png::EncodingError> {
     let mut out = vec![];
     let mut encoder = png::Encoder::new(&mut out, width, height);

@@ -1,15 +1,15 @@
-//! Draws a figure into a texture of its own: its pixels do not depend on those of the window.
+//! Drawing of a figure into its own texture, so that its pixels do not depend on those of the window.
 
 use egui::{Color32, ColorImage, Context, epaint::ClippedShape};
 use egui_wgpu::{RenderState, ScreenDescriptor, wgpu};
 
 /// Maximum number of pixels in a figure.
 const MAX_PIXELS: f64 = 50e6;
-/// Rows of a copied texture begin at multiples of this many bytes.
+/// Alignment of the rows of a copied texture, bytes.
 const ALIGNMENT: u32 = wgpu::COPY_BYTES_PER_ROW_ALIGNMENT;
 
-/// Maximum resolution, dots per inch, of a figure of this size: limited by its pixels, and by the longest
-/// side of a texture.
+/// Returns the maximum resolution, dots per inch, of a figure of this size. It is limited by the number of pixels and by the
+/// longest side of a texture.
 pub fn max_dpi([width_mm, height_mm]: [f32; 2], max_side_px: u32) -> f32 {
     let [width, height] = [width_mm, height_mm].map(|mm| f64::from(mm.max(1.0)) / 25.4);
     let by_side = f64::from(max_side_px) / width.max(height);
@@ -17,16 +17,15 @@ pub fn max_dpi([width_mm, height_mm]: [f32; 2], max_side_px: u32) -> f32 {
     by_side.min(by_pixels).floor().max(20.0) as f32
 }
 
-/// The longest side of a texture.
+/// Returns the maximum side of a texture, pixels.
 pub fn max_side(state: Option<&RenderState>) -> u32 {
     state.map_or(2048, |state| state.device.limits().max_texture_dimension_2d)
 }
 
-/// Draws shapes whose textures are on the device, and calls `done` with the picture when it is ready: from a later call
-/// of [`poll`].
+/// Draws shapes whose textures are on the device. A later call of [`poll`] calls `done` with the image when it is ready.
 ///
 /// # Errors
-/// Without a format of the device that can be read.
+/// Fails if images of the window's texture format cannot be read.
 pub fn draw(
     state: &RenderState,
     ctx: &Context,
@@ -100,9 +99,9 @@ pub fn draw(
     Ok(())
 }
 
-/// Lets the device report finished pictures. Does not wait.
+/// Lets the device report finished images, without waiting.
 pub fn poll(state: &RenderState) {
-    state.device.poll(wgpu::PollType::Poll).ok(); // an error is that of a lost device, which the window reports
+    state.device.poll(wgpu::PollType::Poll).ok(); // A lost device causes an error, which the window reports.
 }
 
 #[cfg(test)]

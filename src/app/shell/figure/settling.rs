@@ -1,18 +1,18 @@
-//! When a panel in the size of a figure shows everything: after the jobs of its views.
+//! Detection that a panel at the size of a figure is complete, after the jobs of its views have ended.
 
 use crate::app::kit::pool;
 use egui::Context;
 use std::time::{Duration, Instant};
 
-/// Frames drawn at least: views lay out, then their jobs start.
+/// Minimum number of frames: views are laid out, then their jobs start.
 const MIN_FRAMES: u32 = 4;
-/// Rounds of jobs that are awaited while new ones start all the time, as with a running simulation: those of the new size,
-/// and those that need their results.
+/// Number of rounds of jobs to wait for if new jobs start continuously, as in a running simulation. The first round computes
+/// results for the new size, the second those that depend on them.
 const ROUNDS: u32 = 2;
-/// Time after which what there is counts as everything.
+/// Time after which the panel is considered complete.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Waits for the jobs of views. However many frames are drawn meanwhile: their number says nothing about the jobs.
+/// Waits for the jobs of views. The number of frames that are drawn meanwhile does not matter.
 #[derive(Default)]
 pub(super) struct Settling {
     frames: u32,
@@ -20,12 +20,12 @@ pub(super) struct Settling {
     /// Number of pool jobs, counted since the window opened, that the present round waits for.
     awaited: u64,
     rounds: u32,
-    /// Whether no job was pending when the present frame began: a result that arrives later is not drawn in it.
+    /// Whether no job was pending when the present frame began. A result that arrives later is not drawn in this frame.
     was_idle: bool,
 }
 
 impl Settling {
-    /// Before the panel is drawn.
+    /// Updates the rounds of jobs before the panel is drawn.
     pub fn begin_frame(&mut self, ctx: &Context) {
         self.since.get_or_insert_with(Instant::now);
         self.frames += 1;
@@ -38,7 +38,7 @@ impl Settling {
         }
     }
 
-    /// After the panel was drawn: whether it shows everything.
+    /// Whether the panel is complete; called after it was drawn.
     pub fn is_settled(&self, ctx: &Context) -> bool {
         let is_idle = self.was_idle && !pool::is_busy(ctx);
         let is_late = self.since.is_some_and(|since| since.elapsed() > MAX_WAIT);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// A job that ends when the returned sender is dropped.
+    /// Starts a job that ends when the returned sender is dropped.
     fn job(ctx: &Context) -> mpsc::Sender<()> {
         let (sender, receiver) = mpsc::channel::<()>();
         pool::spawn(ctx, move || _ = receiver.recv());

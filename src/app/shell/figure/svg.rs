@@ -1,4 +1,4 @@
-//! SVG export: shapes stay shapes and text stays text; textured shapes and GPU callbacks are embedded as pixels.
+//! SVG export. Shapes and texts are exported as such; textured shapes and GPU callbacks are embedded as pixels.
 
 use super::font::FigureFont;
 use egui::{
@@ -10,12 +10,13 @@ use egui::{
 };
 use std::fmt::Write as _;
 
-/// Row height over font size, for the font of the window.
+/// Ratio of row height to font size of the window's font.
 const FONT_HEIGHT: f32 = 1.21;
-/// Larger meshes are embedded as pixels.
+/// Maximum number of triangles of a mesh that is not embedded as pixels.
 const MAX_TRIANGLES: usize = 2_000;
 
-/// Writes the shapes inside an area. `pixels` returns a part of the figure as base-64 PNG.
+/// Formats the shapes inside an area as SVG; `mm` is the number of millimetres per point. `pixels` returns a part of the figure
+/// as base-64 PNG.
 pub fn write(
     shapes: &[ClippedShape],
     area: Rect,
@@ -50,7 +51,7 @@ struct Svg<'a> {
     pixels: &'a dyn Fn(Rect) -> Option<String>,
 }
 
-/// `#rrggbb` and the opacity. egui premultiplies alpha, SVG does not.
+/// Returns a colour as `#rrggbb`, and its opacity. egui premultiplies alpha, SVG does not.
 fn hex_color(color: Color32) -> (String, f32) {
     let [r, g, b, a] = color.to_srgba_unmultiplied();
     (format!("#{r:02x}{g:02x}{b:02x}"), f32::from(a) / 255.0)
@@ -78,7 +79,7 @@ fn plain(stroke: &PathStroke) -> Stroke {
     }
 }
 
-/// The colour of a glyph: the override, else its own, else the fallback of the shape.
+/// Returns the colour of a glyph: the override of the shape, otherwise its own, otherwise the fallback of the shape.
 fn color_of(shape: &TextShape, row: &Row, glyph: &Glyph) -> Color32 {
     let own = row.visuals.mesh.vertices.get(glyph.first_vertex as usize).map(|v| v.color);
     let own = own.filter(|c| *c != Color32::PLACEHOLDER).unwrap_or(shape.fallback_color);
@@ -90,7 +91,7 @@ fn escaped(text: &str) -> String {
 }
 
 impl Svg<'_> {
-    /// A nested SVG element clips to its rectangle.
+    /// Writes a shape in a nested SVG element, which clips to its rectangle.
     fn clipped(&mut self, clip: Rect, shape: &Shape) {
         let before = self.out.len();
         let (x, y, w, h) = (clip.left(), clip.top(), clip.width(), clip.height());
@@ -153,7 +154,7 @@ impl Svg<'_> {
         );
     }
 
-    /// One text element per run of one size and colour. Icon glyphs are omitted.
+    /// Writes one text element per run of glyphs of equal size and colour. Icon glyphs are omitted.
     fn text(&mut self, shape: &TextShape) {
         for row in &shape.galley.rows {
             let is_icon = |c: char| ('\u{e000}'..='\u{f8ff}').contains(&c);
@@ -170,7 +171,7 @@ impl Svg<'_> {
         }
     }
 
-    /// Glyphs of one row, of one colour and size.
+    /// Writes a run of glyphs of one row that have equal colour and size.
     fn run(&mut self, shape: &TextShape, row: Pos2, run: &[&Glyph], (color, size): (Color32, f32)) {
         let (first, last) = (run[0], run[run.len() - 1]);
         let (at, width) = (row + first.pos.to_vec2(), last.pos.x + last.advance_width - first.pos.x);
@@ -190,7 +191,7 @@ impl Svg<'_> {
         );
     }
 
-    /// Untextured triangles stay triangles.
+    /// Writes an untextured mesh as triangles, and others as pixels.
     fn mesh(&mut self, mesh: &Mesh, clip: Rect) {
         let is_plain = mesh.texture_id == egui::TextureId::default();
         if !is_plain || mesh.indices.len() > MAX_TRIANGLES * 3 {
@@ -200,7 +201,7 @@ impl Svg<'_> {
             let corners: Vec<_> = corners.iter().filter_map(|i| mesh.vertices.get(*i as usize)).collect();
             let points: Vec<Pos2> = corners.iter().map(|v| v.pos).collect();
             let fill = corners.first().map_or(Color32::TRANSPARENT, |v| v.color);
-            // A thin stroke hides seams between neighbours.
+            // A thin stroke hides seams between triangles.
             self.path(&points, true, fill, Stroke::new(0.25, fill));
         }
     }

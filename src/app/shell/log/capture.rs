@@ -1,4 +1,4 @@
-//! Captures log events of all threads until the window drains them.
+//! Capture of log events of all threads until the window takes them.
 
 use crate::app::kit::level::Level;
 use std::{
@@ -12,20 +12,20 @@ use tracing::{
 };
 use tracing_subscriber::{Layer, filter::Targets, layer::Context, registry::LookupSpan};
 
-/// Target of events that the window has added to its log itself.
+/// Target of events that the window has already added to its log.
 pub const SHOWN: &str = "neuropil::shown";
-/// Events kept at most; older ones are dropped while no window drains them.
+/// Maximum number of captured events; older ones are dropped while no window takes them.
 const MAX_PENDING: usize = 10_000;
 
 static PENDING: Mutex<VecDeque<CapturedEvent>> = Mutex::new(VecDeque::new());
 
-/// A captured event.
+/// Event that was captured.
 pub struct CapturedEvent {
     pub level: Level,
-    /// Module or crate.
+    /// Module of this program, or the name of a dependency's crate.
     pub target: String,
     pub text: String,
-    /// Whether it comes from this program, not from a dependency.
+    /// Whether the event is from this program, not from a dependency.
     pub is_own: bool,
 }
 
@@ -34,7 +34,7 @@ struct CaptureLayer;
 #[derive(Default)]
 struct Text {
     text: String,
-    /// The original target of events from the `log` crate.
+    /// Original target of an event from the `log` crate.
     target: Option<String>,
 }
 
@@ -73,13 +73,14 @@ impl<S: Subscriber> Layer<S> for CaptureLayer {
     }
 }
 
-/// The layer for the program's subscriber: info and above of the program, warnings and above of dependencies.
+/// Returns the layer for the program's subscriber: events of this program from level info, those of dependencies from level
+/// warning.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     let wanted = Targets::new().with_default(tracing::Level::WARN).with_target("neuropil", tracing::Level::INFO);
     CaptureLayer.with_filter(wanted)
 }
 
-/// Events since the last call.
+/// Takes the events captured since the last call.
 pub fn take() -> VecDeque<CapturedEvent> {
     std::mem::take(&mut *PENDING.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -7,18 +7,18 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// The target of a click on a line.
+/// Target of a click on a log line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
     Param(ParamId),
-    /// An element of a set.
+    /// Element of a set.
     Element(&'static str, u32),
-    /// A recorded run.
+    /// Folder of a recorded run.
     Run(PathBuf),
 }
 
 impl Link {
-    /// The run, parameter path or element (as in `neuron 12`) that a line names.
+    /// Returns the run, parameter path or element (as in `neuron 12`) that a line names; `None` if it names none.
     pub fn of(document: &Document, text: &str) -> Option<Self> {
         if let Some(run) = document.library.runs.iter().find(|r| text.contains(&r.name)) {
             return Some(Self::Run(run.folder.clone()));
@@ -27,7 +27,7 @@ impl Link {
         param.or_else(|| element(&document.session.live.schema.sets, text))
     }
 
-    /// The request that shows the target.
+    /// Returns the request that shows the target.
     pub fn request(self, params: &dyn Params) -> ShellRequest {
         match self {
             Self::Param(id) => ShellRequest::FindParameter(params.path(id)),
@@ -37,19 +37,19 @@ impl Link {
     }
 }
 
-/// The first parameter that a sentence names by its path, else one whose file it names.
+/// Returns the first parameter whose path a sentence contains, otherwise one whose file it names; `None` without either.
 pub fn parameter(params: &dyn Params, text: &str) -> Option<ParamId> {
     let named = words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| id));
     named.or_else(|| params.ids().into_iter().find(|id| is_file_in(params, *id, text)))
 }
 
-/// Whether a parameter holds the path of a file that a sentence names.
+/// Whether the value of a parameter is a path that a sentence contains.
 fn is_file_in(params: &dyn Params, id: ParamId, text: &str) -> bool {
     let is_path = |value: &str| value.contains('.') || value.contains(std::path::MAIN_SEPARATOR);
     matches!(params.get(id), Value::Text(value) if is_path(&value) && text.contains(&value))
 }
 
-/// Words that could be paths.
+/// Returns the words that could be parameter paths.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let edges = |c: char| !c.is_alphanumeric() && c != '_';
     text.split(|c: char| c.is_whitespace() || c == '=').map(move |w| w.trim_matches(edges)).filter(|w| w.contains('.'))

@@ -1,4 +1,4 @@
-//! The log: a bounded list of lines, and the filter of the log panel.
+//! Log of the window: a bounded list of lines, and the filter of the log panel.
 
 pub mod capture;
 mod links;
@@ -10,10 +10,10 @@ use crate::app::kit::level::Level;
 use std::{collections::VecDeque, time::Instant};
 
 pub struct Line {
-    /// Seconds since the start.
+    /// Time since the log was created, seconds.
     pub secs: f64,
     pub level: Level,
-    /// Source: module or crate.
+    /// Source of the line: module or crate.
     pub target: String,
     pub text: String,
     is_problem: bool,
@@ -23,9 +23,9 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     pub least: Level,
-    /// Source; empty for all.
+    /// Source of the lines; empty: all sources.
     pub target: String,
-    /// Lines containing this.
+    /// Text that the lines contain; empty: all lines.
     pub text: String,
 }
 
@@ -37,7 +37,7 @@ impl Filter {
     }
 }
 
-/// Case-insensitive search without an allocation per line.
+/// Searches case-insensitively (ASCII) without an allocation per line.
 fn contains(text: &str, needle: &str) -> bool {
     let (text, needle) = (text.as_bytes(), needle.as_bytes());
     text.windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
@@ -48,13 +48,13 @@ pub struct Log {
     /// Maximum number of lines.
     pub limit: usize,
     lines: VecDeque<Line>,
-    /// Number of the oldest kept line.
+    /// Number of the oldest line in memory.
     first: u64,
     problems: usize,
-    /// Sources, in order of their first line.
+    /// Sources of lines, in order of their first line.
     pub targets: Vec<String>,
     pub filter: Filter,
-    /// Numbers of the lines that match, and the filter they matched.
+    /// Numbers of the lines that match the filter `shown_by`.
     shown: VecDeque<u64>,
     shown_by: Filter,
 }
@@ -88,7 +88,7 @@ impl Log {
         self.push(level, "window", text, true);
     }
 
-    /// Adds a line. Warnings and errors of dependencies do not count as problems.
+    /// Adds a line. Warnings and errors of dependencies (`is_own` is false) are not counted as problems.
     pub fn push(&mut self, level: Level, target: &str, text: String, is_own: bool) {
         if !self.targets.iter().any(|t| t == target) {
             self.targets.push(target.to_owned());
@@ -127,7 +127,7 @@ impl Log {
         self.problems = 0;
     }
 
-    /// Number of warnings and errors.
+    /// Number of warnings and errors in memory.
     pub fn problems(&self) -> usize {
         self.problems
     }
@@ -137,7 +137,7 @@ impl Log {
         self.lines.len()
     }
 
-    /// Number of lines that match the filter. All lines are tested only when the filter has changed.
+    /// Returns the number of lines that match the filter. All lines are tested only if the filter has changed.
     pub fn n_shown(&mut self) -> usize {
         if self.shown_by != self.filter {
             self.shown_by = self.filter.clone();
@@ -147,7 +147,7 @@ impl Log {
         self.shown.len()
     }
 
-    /// A matching line by index.
+    /// Returns a matching line by its index among these; `None` if there is none.
     pub fn shown(&self, at: usize) -> Option<&Line> {
         let number = self.shown.get(at)?;
         self.lines.get((number - self.first) as usize)

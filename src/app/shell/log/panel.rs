@@ -1,4 +1,4 @@
-//! The log panel at the bottom.
+//! Log panel at the bottom of the window.
 
 use super::{Line, Link, Log};
 use crate::app::{
@@ -11,7 +11,7 @@ use egui::{
     Ui,
 };
 
-/// Draws the panel when it is open.
+/// Draws the panel if it is open.
 pub fn ui(ui: &mut Ui, log: &mut Log, is_open: &mut bool, document: &Document, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 4));

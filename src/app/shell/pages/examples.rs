@@ -1,4 +1,4 @@
-//! The example projects of all kinds, one card each on the home page.
+//! Example projects of all kinds, one card each on the home page.
 
 pub use crate::sim::Example;
 use crate::{

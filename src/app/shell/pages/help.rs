@@ -1,4 +1,4 @@
-//! Help texts in the markdown subset that views use.
+//! Help texts, in the subset of Markdown that views use.
 
 use crate::app::kit::{theme::Tokens, widgets};
 use egui::{Align, Layout, RichText, Ui, text::LayoutJob, vec2};
@@ -38,7 +38,7 @@ fn line_ui(ui: &mut Ui, line: &str) {
         ui.horizontal_top(|ui| {
             ui.spacing_mut().item_spacing.x = 0.0;
             ui.add_space(BULLET);
-            // A row may grow beyond its place: the text would wrap there.
+            // A row may grow beyond its area, so the text has a maximum width at which it wraps.
             ui.allocate_ui_with_layout(vec2(width, 0.0), Layout::top_down(Align::LEFT), |ui| {
                 ui.set_max_width(width);
                 ui.label(job);
@@ -54,7 +54,7 @@ fn line_ui(ui: &mut Ui, line: &str) {
     }
 }
 
-/// A piece of a line and its style.
+/// Part of a line with its style.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Piece {
     text: String,
@@ -63,7 +63,7 @@ struct Piece {
     is_code: bool,
 }
 
-/// Splits a line at `**`, `*` and `` ` ``. A `*` between spaces is a character.
+/// Splits a line at `**`, `*` and `` ` ``. A `*` before a space outside of italic text is a character.
 fn pieces(line: &str) -> Vec<Piece> {
     let mut out = vec![Piece::default()];
     let mut rest = line;
@@ -109,7 +109,7 @@ fn inline(ui: &Ui, line: &str, width: f32) -> LayoutJob {
     job
 }
 
-/// Version and licences.
+/// Returns version and licences as Markdown.
 pub fn about() -> String {
     format!(
         "Neuropil {}\nA workbench for neural simulation.\n\n# Licences\nNeuropil: {}\nInter and JetBrains Mono: SIL Open Font License 1.1\nPhosphor icons: MIT\n",

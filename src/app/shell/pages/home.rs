@@ -1,4 +1,4 @@
-//! The home page: examples, recent projects, file drop area.
+//! Home page: examples, recent projects and an area to drop files.
 
 use super::examples::{self, Example};
 use crate::app::{
@@ -15,7 +15,7 @@ use egui::{
     accesskit::Role, pos2, vec2,
 };
 
-/// Width of a card and its picture, points.
+/// Width of a card and of its picture, points.
 const CARD: f32 = 288.0;
 /// Height of a card's picture, points.
 const PICTURE: f32 = 162.0;
@@ -26,11 +26,11 @@ const GAP: f32 = 16.0;
 /// Width of the column of recent projects, points.
 const RECENT: f32 = 300.0;
 
-/// Help on the page.
+/// Help on the home page.
 pub const HELP: &str = "# Home\n\nExamples and recent projects. A click on an example opens it; its card says how large the model is \
      and which device it needs. Drop a project, a run folder or a file of connections into the window to open or import it.";
 
-/// Draws the page.
+/// Draws the home page.
 pub fn ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let room = ui.available_width() - 48.0;
     let beside = room > CARD * 2.0 + GAP + RECENT + 32.0;
@@ -111,7 +111,7 @@ fn card_ui(ui: &mut Ui, example: &'static Example) -> Response {
         play_mark(ui, picture, example.needs_files);
     }
     let below = Rect::from_min_max(pos2(rect.left(), picture.bottom()), rect.max).shrink2(vec2(12.0, 8.0));
-    // Not a scope: that would move the cursor back into the card.
+    // A child `Ui` is used, because a scope would move the cursor back into the card.
     let mut inner = ui.new_child(UiBuilder::new().max_rect(below).layout(Layout::top_down(Align::LEFT)));
     inner.spacing_mut().item_spacing.y = 3.0;
     inner.label(RichText::new(example.title).family(widgets::semibold()).size(14.0).color(t.text_strong));
@@ -122,7 +122,7 @@ fn card_ui(ui: &mut Ui, example: &'static Example) -> Response {
     response.on_hover_cursor(egui::CursorIcon::PointingHand)
 }
 
-/// The glyph of the click action, over the picture.
+/// Draws the glyph of the click action over the picture.
 fn play_mark(ui: &Ui, picture: Rect, needs_files: bool) {
     let t = Tokens::of(ui.ctx());
     ui.painter().circle_filled(picture.center(), 22.0, t.accent);
@@ -131,7 +131,7 @@ fn play_mark(ui: &Ui, picture: Rect, needs_files: bool) {
     ui.painter().text(picture.center(), egui::Align2::CENTER_CENTER, glyph, font, t.on_accent);
 }
 
-/// The picture of an example, decoded on first use.
+/// Returns the picture of an example, decoded on first use; `None` if it cannot be decoded.
 fn texture(ctx: &egui::Context, example: &'static Example) -> Option<TextureHandle> {
     let id = Id::unique(("example", example.name));
     if let Some(known) = ctx.data(|d| d.get_temp::<Option<TextureHandle>>(id)) {
@@ -146,7 +146,7 @@ fn texture(ctx: &egui::Context, example: &'static Example) -> Option<TextureHand
     texture
 }
 
-/// Commands for own files, and recent projects.
+/// Draws commands for the user's files, and recent projects.
 fn recent_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(6.0);
@@ -214,7 +214,7 @@ fn row(ui: &mut Ui, state: &CommandState<'_>, command: &UiCommand, queue: &mut Q
     });
 }
 
-/// Overlay while files are dragged over the window.
+/// Draws an overlay while files are dragged over the window.
 pub fn hover_ui(ctx: &egui::Context) {
     if ctx.input(|i| !i.raw.hovered_files.is_empty()) {
         let t = Tokens::of(ctx);

@@ -1,4 +1,4 @@
-//! Pages in place of views, and help.
+//! Pages that replace views, and help.
 
 pub mod examples;
 pub mod help;

@@ -1,4 +1,4 @@
-//! The page of a file given at start: while it is read, and when it cannot be opened. No other project is opened instead.
+//! Page of a file given at start, while it is read or after it could not be opened. No other project is opened instead.
 
 use crate::app::{
     document::command::UiCommand,
@@ -14,7 +14,7 @@ use crate::app::{
 };
 use egui::{Align, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
 
-/// Draws the page.
+/// Draws the page of the file.
 pub fn ui(ui: &mut Ui, opening: &Opening, queue: &mut Queue) {
     let (name, path, error) = (opening.name(), opening.path.display().to_string(), opening.error.clone());
     let t = Tokens::of(ui.ctx());

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::path::Path;
 
-/// Variables that change what the program does.
+/// Environment variables that influence the program.
 const VARIABLES: [&str; 9] = [
     "NEUROPIL_LOG",
     VARIABLE,
@@ -22,7 +22,7 @@ const VARIABLES: [&str; 9] = [
     "WAYLAND_DISPLAY",
 ];
 
-/// Program, processor, devices, graphics, folders, environment, as markdown.
+/// Describes program, processor, devices, graphics, folders and environment as Markdown.
 pub fn describe(
     devices: &Devices,
     graphics: Option<&egui_wgpu::RenderState>,

@@ -1,4 +1,4 @@
-//! The centre of a workspace without a simulation: load progress, the build error, or a Run button.
+//! Page of a workspace without a simulation: progress of loading, the error of a build, or a Run button.
 
 use crate::{
     app::{
@@ -20,7 +20,7 @@ use crate::{
 };
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
 
-/// Draws the page.
+/// Draws the page of the workspace.
 pub fn ui(ui: &mut Ui, state: &CommandState<'_>, devices: &Devices, queue: &mut Queue) {
     let size = vec2(440.0, 320.0).min(ui.available_size());
     let rect = Rect::from_center_size(ui.max_rect().center(), size);
@@ -60,7 +60,7 @@ fn loading_ui(
     }
 }
 
-/// Predicted memory on each device the project may run on, where the kind predicts it.
+/// Shows the predicted memory on each device that the project may use, if the kind predicts it.
 fn memory_ui(ui: &mut Ui, project: &Project, devices: &Devices) {
     let threads = devices.chosen().threads.max(1) as usize;
     let places =

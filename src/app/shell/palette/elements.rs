@@ -1,38 +1,37 @@
-//! Search for elements by id, name or category. A set may hold more than 100,000 elements, so the search runs on a
-//! worker thread.
+//! Search for elements by id, name or category. It runs on a worker thread, because a set may have more than 100,000 elements.
 
 use super::score::score;
 use crate::sim::ElementSet;
 use std::sync::Arc;
 
-/// Elements offered at most.
+/// Maximum number of elements offered.
 const MAX_ELEMENTS: usize = 12;
-/// Categories offered at most.
+/// Maximum number of categories offered.
 const MAX_CATEGORIES: usize = 12;
 
-/// A search hit in the model that can be selected.
+/// Search hit in the model that can be selected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchHit {
     Element {
         set: &'static str,
         element: u32,
         text: String,
-        /// Set, categories and index.
+        /// Text with set, categories and index.
         aside: String,
     },
     /// All elements of a category.
     Category {
         set: &'static str,
         column: usize,
-        /// The code in the column.
+        /// Code of the category in the column.
         code: u16,
         text: String,
-        /// Number of elements.
+        /// Number of elements of the category.
         count: u32,
     },
 }
 
-/// Searches sets for a query, best hits first.
+/// Searches the sets for a query. Categories are first, then elements; both are sorted by score.
 pub fn search(sets: &[Arc<ElementSet>], query: &str) -> Vec<SearchHit> {
     let mut categories = vec![];
     let mut elements = vec![];
@@ -60,7 +59,7 @@ pub fn search(sets: &[Arc<ElementSet>], query: &str) -> Vec<SearchHit> {
     best(categories, MAX_CATEGORIES).chain(best(elements, MAX_ELEMENTS)).collect()
 }
 
-/// Matches the index, the prefix of an id, or a part of a name.
+/// Returns elements whose index equals, whose id begins with, or whose name contains the query, with their scores.
 fn elements_of(set: &ElementSet, query: &str) -> Vec<(i32, u32)> {
     let mut found: Vec<(i32, u32)> = vec![];
     if let Ok(number) = query.trim_start_matches('#').parse::<u64>() {
@@ -79,7 +78,7 @@ fn elements_of(set: &ElementSet, query: &str) -> Vec<(i32, u32)> {
     found
 }
 
-/// Case-insensitive search without an allocation per name.
+/// Searches case-insensitively (ASCII) without an allocation per name; `false` for an empty needle.
 fn contains(name: &str, needle: &str) -> bool {
     let (name, needle) = (name.as_bytes(), needle.as_bytes());
     !needle.is_empty() && name.windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))

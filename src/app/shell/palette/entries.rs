@@ -1,4 +1,4 @@
-//! Entries of the palette: commands, settings, parameters, lists of the project, runs, and elements of the model.
+//! Entries of the palette: commands, settings, parameters, lists of the project, runs and elements of the model.
 
 use super::{elements::SearchHit, score::score};
 use crate::{
@@ -13,25 +13,25 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// Entries shown at most.
+/// Maximum number of entries shown.
 const MAX_SHOWN: usize = 60;
-/// Score bonus of recently used entries.
+/// Score that is added for the most recently used entry.
 const RECENT: i32 = 400;
 
-/// The action of an entry.
+/// Action of an entry.
 #[derive(Clone)]
 pub enum Entry {
     /// Runs a command.
     Command(UiCommand),
-    /// Opens the window of requests at this one.
+    /// Opens the window of requests with this one selected.
     Request(&'static RequestSpec),
     /// Shows a parameter in the inspector.
     Show(ParamId),
     /// Sets a parameter.
     Set(Change),
-    /// Opens a setting in its dialog.
+    /// Opens the settings dialog with this setting.
     Setting(String),
-    /// Selects a named set of the project.
+    /// Selects the elements of a named selection.
     SelectSet(String),
     /// Shows a list of the project in the inspector.
     Group(&'static str),
@@ -39,29 +39,30 @@ pub enum Entry {
     Run(PathBuf),
     /// Selects elements of the model.
     Select(SearchHit),
-    /// Cannot be executed.
+    /// Has no action, because the text is invalid.
     Invalid,
 }
 
-/// A line of the palette.
+/// Line of the palette.
 pub struct Row {
     pub entry: Entry,
     pub glyph: &'static str,
     pub text: String,
-    /// Shortcut, value or origin.
+    /// Additional text: shortcut, value or origin.
     pub aside: String,
-    /// Why it is disabled.
+    /// Reason why the entry is disabled; `None` if it is enabled.
     pub why_not: Option<&'static str>,
 }
 
-/// What the entries are made from.
+/// Data from which entries are made.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     pub state: CommandState<'a>,
     pub settings: &'a Settings,
 }
 
-/// Entries that match the query, best first; without a query, recent entries and then all commands.
+/// Returns the entries that match the query, in descending order of score. Without a query these are recent entries, then all
+/// commands.
 pub fn matching(
     ctx: &egui::Context,
     Sources { state, settings: own }: Sources<'_>,
@@ -93,7 +94,7 @@ pub fn matching(
 }
 
 fn commands(ctx: &egui::Context, state: &CommandState<'_>, query: &str, rows: &mut Vec<(i32, Row)>) {
-    // Second panels of the views on screen, when they are searched for: menus have no room for them.
+    // Menus have no room for second panels of views, so they are offered only in searches.
     let more = state.around.workspace.repeatable_views().filter(|_| !query.is_empty()).map(UiCommand::OpenAnother);
     for command in UiCommand::all(state).into_iter().chain(more) {
         let text = command.text(state);
@@ -104,7 +105,7 @@ fn commands(ctx: &egui::Context, state: &CommandState<'_>, query: &str, rows: &m
     }
 }
 
-/// The requests of the kind.
+/// Adds the matching requests of the kind.
 fn requests(state: &CommandState<'_>, query: &str, rows: &mut Vec<(i32, Row)>) {
     let (command, model) = (UiCommand::Requests, &state.document.session.project.model);
     for spec in model.requests() {
@@ -135,13 +136,14 @@ fn settings(settings: &Settings, query: &str, rows: &mut Vec<(i32, Row)>) {
     }
 }
 
-/// Sentences match by substring only: most sentences contain the letters of any short query in order.
+/// Scores a sentence that contains the query. Letters in order are not sufficient, because most sentences contain those of any
+/// short query.
 fn match_sentence(sentence: &str, query: &str) -> Option<i32> {
     let is_there = query.len() > 2 && sentence.to_lowercase().contains(&query.to_lowercase());
     is_there.then_some(300)
 }
 
-/// Parameters whose path, label or first sentence matches.
+/// Returns the parameters whose path, label or first sentence of the documentation matches, with their scores.
 fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
     let fits = |id: ParamId| {
         let spec = params.spec(id).filter(|_| params.is_shown(id))?;
@@ -152,7 +154,7 @@ fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
     params.ids().into_iter().filter_map(fits).collect()
 }
 
-/// Items of the project's lists: named groups, stimuli and others.
+/// Adds the matching items of the project's lists: named selections, stimuli and others.
 fn lists(params: &dyn Params, query: &str, rows: &mut Vec<(i32, Row)>) {
     for set in interventions::named(params).into_iter().filter(|s| !s.name.is_empty()) {
         let text = format!("Select {}", set.name);

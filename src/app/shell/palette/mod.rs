@@ -1,5 +1,5 @@
-//! The command palette: commands, parameters, settings, elements and categories of the model, runs and recent
-//! projects; and `path=value` to set a parameter.
+//! Command palette: commands, parameters, settings, elements and categories of the model, runs and recent projects. `path=value`
+//! sets a parameter.
 
 mod elements;
 mod entries;
@@ -20,22 +20,22 @@ use egui::{
 pub use entries::Sources;
 use entries::{Entry, Row};
 
-/// Height of the list at most, points.
+/// Maximum height of the list, points.
 const LIST_HEIGHT: f32 = 400.0;
 
-/// The palette while it is open.
+/// State of the open palette.
 #[derive(Default)]
 pub struct Palette {
     query: String,
     at: usize,
     opened: bool,
-    /// The query sent to the search thread, and its last result.
+    /// Query that was sent to the search thread. `hits` is the last result with its query.
     sent: String,
     hits: (String, Vec<SearchHit>),
 }
 
 impl Palette {
-    /// Opens with a query.
+    /// Creates a palette with a query.
     pub fn with(query: &str) -> Self {
         Self { query: query.to_owned(), ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl Palette {
     }
 }
 
-/// Draws the palette when it is open.
+/// Draws the palette if it is open, and executes a chosen entry.
 pub fn ui(
     ctx: &egui::Context,
     open: &mut Option<Palette>,
@@ -90,7 +90,7 @@ fn execute(entry: Entry, session: &Session, queue: &mut Queue) {
     });
 }
 
-/// Selects a search hit and frames it in the spatial views.
+/// Returns the request that selects a search hit.
 fn select(session: &Session, found: &SearchHit) -> ShellRequest {
     match *found {
         SearchHit::Element { set, element, .. } => ShellRequest::Select(set, vec![element]),
@@ -104,7 +104,7 @@ fn select(session: &Session, found: &SearchHit) -> ShellRequest {
 }
 
 impl Palette {
-    /// Asks for a search for elements when the query has changed. One letter matches too many elements.
+    /// Requests a search for elements if the query has changed. One letter matches too many elements, so it has no hits.
     fn search(&mut self, queue: &mut Queue) {
         let query = self.query.trim().to_owned();
         if query == self.sent {
@@ -117,7 +117,7 @@ impl Palette {
         queue.ask(ShellRequest::SearchElements(query));
     }
 
-    /// Search field and list; the index of the executed row.
+    /// Draws the search field and the list. Returns the index of the chosen row.
     fn ui(&mut self, ui: &mut Ui, rows: &[Row]) -> Option<usize> {
         let (down, up, enter) = ui.input_mut(|i| {
             let mut key = |k| i.consume_key(egui::Modifiers::NONE, k);
@@ -136,7 +136,7 @@ impl Palette {
         self.at = (self.at + usize::from(down)).min(rows.len().saturating_sub(1)).saturating_sub(usize::from(up));
         let mut chosen = (enter && rows.get(self.at).is_some_and(|r| r.why_not.is_none())).then_some(self.at);
         ui.add_space(4.0);
-        // The list is laid out in full each frame: the height left by a short list of the last frame must not limit it.
+        // The list is laid out at its full height in each frame, so that a short list in the last frame does not limit it.
         ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
             for (i, row) in rows.iter().enumerate() {

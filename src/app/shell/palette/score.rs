@@ -1,6 +1,7 @@
-//! Fuzzy matching score of a name and a query.
+//! Fuzzy matching of a name and a query.
 
-/// Letters must occur in order; runs and word starts score higher, whole words highest. `None` without a match.
+/// Returns the score of a text. The letters of each word of the query must occur in order; runs of letters and word starts score
+/// higher, and texts that contain the whole query highest. `None` without a match.
 pub fn score(text: &str, query: &str) -> Option<i32> {
     if query.is_empty() {
         return Some(0);

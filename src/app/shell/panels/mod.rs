@@ -1,4 +1,4 @@
-//! The panels around the views.
+//! Panels around the views.
 
 pub mod gestures;
 pub mod inspector;

@@ -1,5 +1,4 @@
-//! Current problems of the open document, as opposed to logged ones. Solved problems and those of other documents are
-//! excluded.
+//! Current problems of the open document. Solved problems and those of other documents are only in the log.
 
 use crate::{
     app::{
@@ -10,14 +9,14 @@ use crate::{
     params::ParamWarning,
 };
 
-/// A problem, and the command that may mend it.
+/// Problem, and the command that may solve it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// Description in a sentence.
+    /// Description as a sentence.
     pub text: String,
-    /// Label of the remedy, and its command.
+    /// Label of the remedy, and its command; `None` without a remedy.
     pub remedy: Option<(&'static str, UiCommand)>,
-    /// Path of the parameter it is about.
+    /// Path of the parameter that causes the problem; `None` if it is not caused by one.
     pub parameter: Option<&'static str>,
 }
 
@@ -35,8 +34,8 @@ impl Problem {
     }
 }
 
-/// Current problems: the file given at start, the build, the simulation and its notices, its activity, rejected
-/// edits, warnings about parameters, open error messages.
+/// Returns the current problems: of the file given at start, the build, the simulation and its notices, and its activity; also
+/// rejected edits, warnings about parameters and open error messages.
 pub fn problems(document: &Document, flow: &Flow, devices: &Devices, toasts: &Toasts) -> Vec<Problem> {
     let (session, live) = (&document.session, &document.session.live);
     let mut all: Vec<Problem> = vec![];
@@ -68,7 +67,7 @@ pub fn problems(document: &Document, flow: &Flow, devices: &Devices, toasts: &To
         };
         Problem::plain(format!("{place} is not applied: {}", rejection.why))
     }));
-    // A run cannot be edited, and without an open project its parameters are not on screen.
+    // A run cannot be edited, and without an open project its parameters are not displayed.
     if live.playback.is_none() && flow.opening.is_none() {
         all.extend(session.project.model.warnings().into_iter().map(Problem::of_parameter));
     }

@@ -1,4 +1,4 @@
-//! The run bar: run, pause, step, speed, measured speed, record, undo.
+//! Run bar: run, pause, step, speed limit, measured speed, record and undo.
 
 mod run_length;
 
@@ -33,27 +33,27 @@ use std::time::Duration;
 
 const HEIGHT: f32 = 44.0;
 
-/// Items shown after the speed, by the available width.
+/// Items that are shown after the speed limit, by the available width.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Room {
-    /// Time and Record.
+    /// Time and Record only.
     Least,
-    /// Measured speed too.
+    /// Also the measured speed.
     Little,
-    /// Undo and redo too.
+    /// Also undo and redo.
     Some,
-    /// Room for icons and words.
+    /// Also the status in words, and the progress of a run.
     Plenty,
 }
 
-/// Widths of the items right of the numbers, points: Record with the dot and spacings; undo, redo and history; the word
-/// of the status and the progress of a run.
+/// Widths of the items right of the numbers, points: Record with its dot and spaces; undo, redo and history; the status in words
+/// and the progress of a run.
 const RECORD_WIDTH: f32 = 130.0;
 const HISTORY_WIDTH: f32 = 130.0;
 const WORDS_WIDTH: f32 = 120.0;
 
 impl Room {
-    /// The items that fit next to numbers of these widths.
+    /// Returns the items that fit next to numbers of these widths.
     fn of(width: f32, speed: f32, time: f32) -> Self {
         let least = time + RECORD_WIDTH;
         match width {
@@ -65,10 +65,10 @@ impl Room {
     }
 }
 
-/// Speeds offered, in simulated seconds per second; 0 is as fast as possible.
+/// Speed limits offered, in simulated seconds (or steps) per second; 0: as fast as possible.
 const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
-/// Draws the bar.
+/// Draws the run bar.
 pub fn ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, around: Around<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
@@ -127,7 +127,7 @@ fn transport_ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, aroun
     pacing::step_ui(ui, document.session.project.model.time_base(), pacing);
 }
 
-/// The speed limit is part of the document.
+/// Draws the menu of the speed limit, which is part of the document.
 fn speed_ui(ui: &mut Ui, project: &mut Project) {
     let base = project.model.time_base();
     let speed = &mut project.run.speed;
@@ -150,7 +150,7 @@ fn speed_text(speed: f64, base: TimeBase) -> String {
     }
 }
 
-/// Measured speed, time and status; returns which other items fit.
+/// Draws measured speed, time and status. Returns which other items fit.
 fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
     let t = Tokens::of(ui.ctx());
     let live = &document.session.live;
@@ -197,7 +197,7 @@ fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
         dot.on_hover_text(hint);
         return room;
     }
-    // The step count does not change meanwhile.
+    // The step count does not change during such an operation.
     let activity = live.counters().and_then(|counters| counters.activity.now()).filter(|_| live.running);
     let compiling = compiling().filter(|_| live.running);
     let word = match (compiling, activity) {
@@ -214,17 +214,17 @@ fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
     room
 }
 
-/// `Compiling kernels for this GPU, once: 3 of 12, nn/softmax 42 %`.
+/// Describes a compilation of kernels: `Compiling kernels for this GPU, once: 3 of 12, nn/softmax 42 %`.
 fn compiling_text(compiling: Compiling) -> String {
     let share = compiling.expected.map_or(String::new(), |expected| format!(" {:.0} %", expected.fraction * 100.0));
     compiling.text() + &share
 }
 
-/// Minimum widths of the numbers, points, so that what follows does not move with every digit.
+/// Minimum widths of the numbers, points, so that the items after them do not move with every digit.
 const SPEED_WIDTH: f32 = 44.0;
 const TIME_WIDTH: f32 = 72.0;
 
-/// The width that [`metric`] takes, with the space after it.
+/// Returns the width of [`metric`] with the space after it, points.
 fn metric_width(ui: &Ui, number: &str, unit: &str, least: f32) -> f32 {
     let t = Tokens::of(ui.ctx());
     let width = |text: &str, style: TextStyle| {
@@ -234,7 +234,7 @@ fn metric_width(ui: &Ui, number: &str, unit: &str, least: f32) -> f32 {
     width(number, TextStyle::Name(METRIC.into())).max(least) + width(unit, TextStyle::Small) + spaces
 }
 
-/// A right-aligned number of fixed width, followed by its unit.
+/// Draws a right-aligned number of minimum width, followed by its unit.
 fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
     let t = Tokens::of(ui.ctx());
     let font = TextStyle::Name(METRIC.into());
@@ -247,13 +247,13 @@ fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
     ui.label(RichText::new(unit).small().color(t.text_sub)) | shown.response
 }
 
-/// The dot pulses while frames arrive; it requests no repaints.
+/// Returns the colour of a dot that pulses while frames arrive. It requests no repaints.
 fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
     let phase = ui.input(|i| i.time) * std::f64::consts::TAU / 1.2;
     Tokens::fade(color, 0.7 + 0.3 * phase.sin() as f32)
 }
 
-/// Starts and stops a recording.
+/// Draws the button that starts and stops a recording.
 fn record_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let recording = state.document.session.live.recording.as_ref();
@@ -275,7 +275,7 @@ fn record_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     }
 }
 
-/// Undo and redo; from the right.
+/// Draws undo, redo and the history menu, from right to left.
 fn history_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let history = &state.document.session.history;
     let (undo, redo) = history.counts();
@@ -294,7 +294,7 @@ fn history_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     }
 }
 
-/// Labels of all steps: redo above, undo below. A click jumps there.
+/// Draws a menu with the labels of all steps: redo above, undo below. A click undoes or redoes up to a step.
 fn history_menu_ui(ui: &mut Ui, history: &History, queue: &mut Queue) {
     let (past, future) = history.steps();
     let t = Tokens::of(ui.ctx());
@@ -323,16 +323,16 @@ fn history_menu_ui(ui: &mut Ui, history: &History, queue: &mut Queue) {
     response.accessible_name("History").on_hover_text("History of changes");
 }
 
-/// Loading of data that takes less is not shown.
+/// Duration below which loading of data is not shown.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// The bar below the run bar: changes that wait for a rebuild or rewind, a rebuild in progress, a device failure.
+/// Draws a notice below the run bar: changes that wait for a rebuild or a rewind, a rebuild in progress, or a device failure.
 pub fn notice_ui(ui: &mut Ui, document: &mut Document, devices: &Devices, around: Around<'_>, queue: &mut Queue) {
     let live = &document.session.live;
     if !live.is_loaded() {
         return;
     }
-    // A small file is read before a notice could be.
+    // Small files are read before a notice would be shown.
     let data = || live.data_progress().filter(|(_, _, since)| *since > SHORT);
     let rebuild = live.progress().map(|(stage, part, since)| (format!("Rebuilding: {stage}"), part, since));
     let progress = rebuild.or_else(data);
@@ -385,7 +385,7 @@ pub fn notice_ui(ui: &mut Ui, document: &mut Document, devices: &Devices, around
     });
 }
 
-/// Changes that take effect at a rewind.
+/// Draws the notice of changes that take effect at a rewind.
 fn rewind_ui(ui: &mut Ui, project: &Project, waiting: &[ParamId], queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let params = project.model.params();
@@ -401,7 +401,7 @@ fn rewind_ui(ui: &mut Ui, project: &Project, waiting: &[ParamId], queue: &mut Qu
     });
 }
 
-/// The device failure and its remedy.
+/// Draws the notice of a device failure, with its remedy.
 fn failure_ui(ui: &mut Ui, document: &mut Document, failure: &DeviceFailure, around: Around<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -420,7 +420,7 @@ fn failure_ui(ui: &mut Ui, document: &mut Document, failure: &DeviceFailure, aro
     });
 }
 
-/// Step from which the run would continue.
+/// Returns a text about the step from which the run would continue.
 fn recovery_text(live: &Live) -> String {
     match live.checkpoints.recovery_point() {
         Some(kept) => format!("From the checkpoint at step {}", text::count(kept.state.clock.step)),

@@ -1,4 +1,4 @@
-//! Named selections in the project tree: element count, click to select, F2 to rename, Delete to remove, colour.
+//! Named selections in the project tree: element count, selection by click, renaming by F2, deletion by Delete, colour.
 
 use super::tree::leaf;
 use crate::{
@@ -17,25 +17,25 @@ use egui::{Key, RichText, TextEdit, Ui};
 /// Element count of each selection, or the error of its query.
 type Counts = Vec<Result<u32, String>>;
 
-/// State of the selections in the tree.
+/// State of the named selections in the tree.
 #[derive(Default)]
 pub struct Sets {
     counts: PooledResult<(Vec<Named>, Vec<usize>, u64), Counts>,
-    /// The item being renamed, and the typed name.
+    /// Item that is being renamed, and the typed name.
     renaming: Option<(usize, String)>,
-    /// The item clicked last: target of F2 and Delete.
+    /// Item that was last clicked, which F2 and Delete apply to.
     chosen: Option<usize>,
-    /// The names of the selections in the last frame.
+    /// Names of the selections in the last frame.
     names: Vec<String>,
 }
 
 impl Sets {
-    /// Whether a selection is chosen.
+    /// Whether a named selection is chosen.
     pub fn is_chosen(&self) -> bool {
         self.chosen.is_some()
     }
 
-    /// Clears the choice.
+    /// Clears the choice of a named selection.
     pub fn forget(&mut self) {
         self.chosen = None;
     }
@@ -47,11 +47,11 @@ enum SetAction {
     Delete,
     Edit,
     Recolor(Option<u8>),
-    /// Record this probe of its elements, or no longer.
+    /// Starts or stops recording this probe of the selection's elements.
     Record(&'static str, bool),
 }
 
-/// Draws one selection.
+/// Draws the row of a named selection.
 pub fn row_ui(ui: &mut Ui, session: &mut Session, sets: &mut Sets, (group, item): (usize, usize), queue: &mut Queue) {
     if item == 0 {
         count(ui, session, sets);
@@ -127,7 +127,7 @@ fn menu_ui(ui: &mut Ui, name: &str, color: Option<u8>, t: &Tokens) -> Option<Set
     action
 }
 
-/// Probes of single elements: records them for the elements of a selection.
+/// Draws a menu of the probes that can be recorded for the elements of a selection. Returns the chosen change.
 fn record_ui(ui: &mut Ui, session: &Session, name: &str) -> Option<SetAction> {
     let schema = &session.live.schema;
     let over = session.features().set_named(schema, name)?.name;
@@ -196,7 +196,7 @@ fn rename_ui(ui: &mut Ui, session: &mut Session, sets: &mut Sets, (group, item):
     }
 }
 
-/// Renames a selection, also in every query that names it.
+/// Renames a selection, also in every query that names it. Fails if another selection has the name.
 fn rename(params: &mut dyn Params, group: usize, item: usize, new: &str) -> Result<(), String> {
     let sets = interventions::named(params);
     let Some(old) = sets.get(item).map(|s| s.name.clone()).filter(|old| old != new) else { return Ok(()) };
@@ -219,7 +219,7 @@ fn rename(params: &mut dyn Params, group: usize, item: usize, new: &str) -> Resu
     Ok(())
 }
 
-/// A query with a selection renamed; `None` when it does not name it.
+/// Returns a query with a selection renamed; `None` if the query does not name it or is invalid.
 fn renamed(text: &str, old: &str, new: &str) -> Option<String> {
     if !old.is_empty() && text.trim() == old {
         return Some(new.to_owned());
@@ -245,7 +245,7 @@ fn query_of(params: &dyn Params, item: usize) -> String {
     interventions::named(params).get(item).map(|s| text::first_line(&s.query)).unwrap_or_default()
 }
 
-/// Counts the elements of the selections on the thread pool when they have changed.
+/// Counts the elements of the selections on the pool if they have changed.
 fn count(ui: &Ui, session: &Session, counted: &mut Sets) {
     let schema = &session.live.schema;
     let features = session.features();
@@ -274,7 +274,7 @@ fn count(ui: &Ui, session: &Session, counted: &mut Sets) {
     });
 }
 
-/// Keeps the colour of a selection that was renamed in this frame, wherever that was.
+/// Updates the colour and the recorded probes of a selection that was renamed in this frame by any widget.
 pub fn follow_names(session: &mut Session, sets: &mut Sets) {
     let params = session.project.model.params();
     let Some(group) = interventions::list(params, Role::Selections) else { return };

@@ -1,18 +1,18 @@
-//! The side panels: docked if there is room, otherwise drawers over the centre. The inspector becomes a drawer first.
+//! Side panels: docked if there is room, otherwise drawers over the centre. The inspector becomes a drawer first.
 
 use crate::app::kit::{focus, theme::Tokens};
 use egui::{Align2, Area, Frame, Id, Order, Panel, Rect, Stroke, Ui, vec2};
 
-/// Below this width of the window the inspector is a drawer, points.
+/// Width of the window below which the inspector is a drawer, points.
 const INSPECTOR_FITS: f32 = 1200.0;
-/// Below this width of the window the docked panels are narrower at first, points.
+/// Width of the window below which the docked panels are initially narrower, points.
 const WIDE: f32 = 1400.0;
 /// Width of the inspector as a drawer, points.
 const INSPECTOR_DRAWER: f32 = 380.0;
-/// Below this width of the window the project tree is one as well, points.
+/// Width of the window below which the project tree is a drawer too, points.
 const TREE_FITS: f32 = 1020.0;
 
-/// Which panels are open.
+/// State of the panels: which are open, and which are drawers.
 pub struct OpenPanels {
     pub tree: bool,
     pub inspector: bool,
@@ -55,7 +55,7 @@ impl OpenPanels {
     }
 }
 
-/// A panel at a side of the views.
+/// Panel at a side of the views.
 #[derive(Clone, Copy)]
 pub enum Side {
     Tree,
@@ -63,7 +63,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Name for the keyboard focus, and title.
+    /// Returns the name for the keyboard focus, and the title.
     const fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Tree => ("tree", "Project"),
@@ -72,7 +72,7 @@ impl Side {
     }
 }
 
-/// Draws the docked panels with their `content`; none where they are hidden.
+/// Draws the docked panels with their `content`, unless `are_hidden`.
 pub fn docked_ui(ui: &mut Ui, open: &mut OpenPanels, are_hidden: bool, mut content: impl FnMut(&mut Ui, Side)) {
     let width = ui.ctx().content_rect().width();
     open.fit(width);
@@ -98,7 +98,7 @@ fn side_ui(ui: &mut Ui, side: Side, content: &mut impl FnMut(&mut Ui, Side)) {
     reachable(ui, name, title, |ui| content(ui, side));
 }
 
-/// The part of the centre that no drawer of the inspector covers.
+/// Returns the part of the centre that the inspector does not cover as a drawer.
 pub fn uncovered(centre: Rect, open: &OpenPanels, is_home: bool) -> Rect {
     let is_covered = open.inspector && open.narrow_inspector.is && !is_home;
     let width = if is_covered { INSPECTOR_DRAWER.min(centre.width() / 2.0) } else { 0.0 };
@@ -133,7 +133,7 @@ fn drawer(ui: &Ui, name: &str, centre: Rect, side: Align2, width: f32, content: 
     });
 }
 
-/// The content of a panel that F6 reaches.
+/// Draws the content of a panel that F6 can focus.
 pub fn reachable(ui: &mut Ui, panel: &str, title: &str, content: impl FnOnce(&mut Ui)) {
     let all = ui.available_rect_before_wrap();
     focus::area(ui, panel, title, all);

@@ -1,21 +1,21 @@
-//! The state of the panels around the views.
+//! State of the panels around the views.
 
 use super::{inspector::Inspector, sets::Sets, side::OpenPanels, time_panel::TimePanel, tree::Outline};
 use crate::{app::shell::pacing::Pacing, params::Params};
 
-/// The state of all panels; closing a panel loses none of it.
+/// State of all panels; closing a panel keeps its state.
 pub struct Panels {
-    /// Which panels are open.
+    /// State of the side panels, the log and the developer window: which are open.
     pub open: OpenPanels,
-    /// The project at the left.
+    /// Project tree at the left.
     pub tree: Outline,
-    /// The named selections in the tree.
+    /// Named selections in the tree.
     pub sets: Sets,
     pub inspector: Inspector,
     pub time: TimePanel,
     /// Size of a step, and whether the display is paused.
     pub pacing: Pacing,
-    /// The area of the views, for what is drawn over them.
+    /// Area of the views, for overlays over them.
     pub centre: egui::Rect,
 }
 

@@ -1,4 +1,4 @@
-//! The status bar: hints, messages, problems, saved state, frame time, memory, device.
+//! Status bar: hints, messages, problems, saved state, frame time, memory and device.
 
 use crate::{
     app::{
@@ -20,19 +20,19 @@ use crate::{
 };
 use egui::{Align, Frame, Layout, Margin, Panel, Popup, PopupCloseBehavior, RichText, ScrollArea, Sense, Ui};
 
-/// What the bar shows besides the document.
+/// Data that the bar shows, except the document.
 pub struct Facts<'a> {
     pub messages: &'a mut Messages,
     pub flow: &'a Flow,
     pub devices: &'a Devices,
     pub process_memory: &'a mut ProcessMemory,
-    /// Median time of a frame, ms.
+    /// Median time of a frame, ms; `None` before a frame was measured.
     pub frame_ms: Option<f32>,
     /// Whether the log panel is open.
     pub log_is_open: bool,
 }
 
-/// Draws the bar.
+/// Draws the status bar.
 pub fn ui(ui: &mut Ui, document: &mut Document, facts: Facts<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
@@ -69,7 +69,7 @@ fn hints_ui(ui: &mut Ui, session: &Session) {
     }
 }
 
-/// The message history, opened by a bell icon.
+/// Draws a bell icon that opens the message history.
 fn bell_ui(ui: &mut Ui, toasts: &mut Toasts, log_is_open: bool, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let unread = toasts.unread;
@@ -114,8 +114,8 @@ fn history_ui(ui: &mut Ui, toasts: &Toasts, log_is_open: bool, queue: &mut Queue
     });
 }
 
-/// Items from the right by importance: messages, problems, saved state, device, memory, frame time. Items that do not
-/// fit are omitted.
+/// Draws items from right to left in order of importance: messages, problems, saved state, device, memory, frame time. Items
+/// without room are omitted.
 fn facts_ui(ui: &mut Ui, document: &mut Document, facts: Facts<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let Facts { messages, flow, devices, process_memory, frame_ms, log_is_open } = facts;
@@ -145,7 +145,7 @@ fn facts_ui(ui: &mut Ui, document: &mut Document, facts: Facts<'_>, queue: &mut 
     }
 }
 
-/// The devices of this machine; the choice is a setting of the project, for the next build.
+/// Draws the menu of the machine's devices. The choice is a setting of the project and takes effect at the next build.
 fn device_ui(ui: &mut Ui, session: &mut Session, devices: &Devices) {
     ui.heading("Device");
     if session.live.playback.is_some() {
@@ -173,7 +173,7 @@ fn device_ui(ui: &mut Ui, session: &mut Session, devices: &Devices) {
     ui.label(widgets::sub(ui, "Takes effect at the next build"));
 }
 
-/// Memory of the model and of the whole process; and its parts.
+/// Returns the memory of the model and of the process as a label, and a list of its parts.
 fn memory_text(document: &Document, process_memory: &mut ProcessMemory) -> (String, String) {
     let memory = &document.session.live.schema.memory;
     let (model, owners) = (memory.total(), memory.by_owner());
@@ -186,7 +186,7 @@ fn memory_text(document: &Document, process_memory: &mut ProcessMemory) -> (Stri
     (label, lines.join("\n"))
 }
 
-/// The current problems; a click lists them.
+/// Draws the number of current problems; a click lists them.
 fn problems_ui(ui: &mut Ui, problems: Vec<Problem>, log_is_open: bool, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let (glyph, color) = if problems.is_empty() { (icons::CHECK, t.text_sub) } else { (icons::WARNING, t.warn) };
@@ -235,7 +235,7 @@ fn problems_ui(ui: &mut Ui, problems: Vec<Problem>, log_is_open: bool, queue: &m
     });
 }
 
-/// Draws an item of the bar if there is room.
+/// Draws an item of the bar if there is room. Otherwise its response is that of an empty area.
 fn fact(ui: &mut Ui, glyph: &str, label: &str, color: egui::Color32, hint: &str) -> egui::Response {
     let font = egui::TextStyle::Small.resolve(ui.style());
     let width = ui.painter().layout_no_wrap(label.to_owned(), font, color).size().x + 12.0 + 10.0 + 12.0;

@@ -1,4 +1,4 @@
-//! The workspace tab bar: home, tabs, new workspace, layout menu.
+//! Tab bar of the workspaces: home, tabs, new workspace and layout menu.
 
 use crate::app::{
     document::command::UiCommand,
@@ -17,7 +17,7 @@ use egui::{
 /// Height of the bar, points.
 const HEIGHT: f32 = 30.0;
 
-/// Draws the tab bar; returns the workspace that was renamed, with its title.
+/// Draws the tab bar. Returns the index and the new title of a workspace that was renamed.
 pub fn ui(ui: &mut Ui, rename: &mut TabRename, state: &CommandState<'_>, queue: &mut Queue) -> Option<(usize, String)> {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(8, 0));
@@ -75,7 +75,7 @@ fn tab_ui(ui: &mut Ui, rename: &mut TabRename, state: &CommandState<'_>, at: usi
     });
 }
 
-/// A tab with an accent line when active.
+/// Draws a tab; an active one has a line in the accent colour.
 fn tab(ui: &mut Ui, glyph: &str, title: &str, is_active: bool) -> Response {
     let t = Tokens::of(ui.ctx());
     let ink = if is_active { t.text_strong } else { t.text_sub };
@@ -92,7 +92,8 @@ fn tab(ui: &mut Ui, glyph: &str, title: &str, is_active: bool) -> Response {
     response
 }
 
-/// The field of the title; returns the new one.
+/// Draws the field of a title. When it loses the focus, returns the index and the new title, unless it is empty or Escape was
+/// pressed.
 fn rename_ui(ui: &mut Ui, rename: &mut TabRename, at: usize) -> Option<(usize, String)> {
     let field = TextEdit::singleline(&mut rename.text).desired_width(110.0).id(Id::unique("rename tab"));
     let response = ui.add(field).accessible_name("Workspace title");
@@ -108,7 +109,7 @@ fn rename_ui(ui: &mut Ui, rename: &mut TabRename, at: usize) -> Option<(usize, S
     (!title.is_empty() && !is_cancelled).then_some((at, title))
 }
 
-/// The menu of the layout.
+/// Draws the layout menu, and buttons to undo and redo layout changes.
 fn layout_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let content = (icons::rich(icons::GRID).color(t.text_sub), RichText::new("Layout").color(t.text_sub));

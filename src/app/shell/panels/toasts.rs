@@ -1,14 +1,14 @@
-//! Toasts: short messages at the lower right. Errors stay until they are closed.
+//! Toasts: short messages at the lower right. Errors are shown until they are closed.
 
 use crate::app::kit::{icons, level::Level, theme::Tokens, widgets};
 use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Rect, Stroke, Ui, vec2};
 use std::{collections::VecDeque, time::Instant};
 
-/// Messages kept in the history.
+/// Maximum number of messages in the history.
 const MAX_KEPT: usize = 200;
-/// Messages shown at once.
+/// Maximum number of messages shown.
 const MAX_SHOWN: usize = 4;
-/// Width of a text with its glyph and its button, points; less where the views are narrower.
+/// Maximum width of a text with its glyph and its button, points; narrower views reduce it.
 const WIDTH: f32 = 320.0;
 /// Distance from the edges of the views, and margins of a frame, points.
 const MARGIN: f32 = 12.0;
@@ -23,26 +23,26 @@ struct Toast {
     until: Option<f64>,
 }
 
-/// A message that was shown.
+/// Message that was shown.
 pub struct Notice {
     pub level: Level,
     pub text: String,
     pub at: Instant,
 }
 
-/// The messages on screen and their history.
+/// Messages on screen, and their history.
 #[derive(Default)]
 pub struct Toasts {
     list: Vec<Toast>,
     count: u64,
-    /// Past notices, oldest first.
+    /// Messages that were shown, oldest first.
     pub history: VecDeque<Notice>,
-    /// Messages since the history was last opened.
+    /// Number of messages since the history was last opened.
     pub unread: usize,
 }
 
 impl Toasts {
-    /// Shows a message. A repeated text replaces the earlier toast.
+    /// Shows a message. It replaces an earlier toast with an equal text.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.list.retain(|t| t.text != text);
@@ -58,27 +58,27 @@ impl Toasts {
         }
     }
 
-    /// The texts on screen, newest last.
+    /// Iterates over the texts on screen, newest last.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|t| t.text.as_str())
     }
 
-    /// Removes the errors that begin with one of these texts: they are mended.
+    /// Removes the messages that begin with one of these texts, because their cause is resolved.
     pub fn resolve(&mut self, beginnings: &[&str]) {
         self.list.retain(|t| !beginnings.iter().any(|b| t.text.starts_with(b)));
     }
 
-    /// Removes all errors: another document is opened.
+    /// Removes all errors, because another document is opened.
     pub fn clear_errors(&mut self) {
         self.list.retain(|t| t.level < Level::Error);
     }
 
-    /// The errors on screen, newest last.
+    /// Iterates over the errors on screen, newest last.
     pub fn errors(&self) -> impl Iterator<Item = &str> {
         self.list.iter().filter(|t| t.level == Level::Error).map(|t| t.text.as_str())
     }
 
-    /// Draws the toasts at the lower right of the views. Messages other than errors disappear after this many seconds.
+    /// Draws the toasts at the lower right of the views. Messages other than errors disappear after `stay_secs` seconds.
     pub fn ui(&mut self, ctx: &egui::Context, views: Rect, stay_secs: f64) {
         let now = ctx.input(|i| i.time);
         for toast in &mut self.list {
@@ -104,8 +104,8 @@ impl Toasts {
                 }
             }
         });
-        // The position is computed from the size in the last pass; with another size it would cover content below the
-        // views.
+        // The position is computed from the size in the last pass. If the size has changed, the toasts would cover content below
+        // the views.
         if before.is_some_and(|before| before != shown.response.rect.size()) {
             ctx.request_discard("toasts have another size");
         }
@@ -113,7 +113,7 @@ impl Toasts {
     }
 }
 
-/// Glyph and colour of a message.
+/// Returns the glyph and the colour of a message's level.
 pub fn level_icon(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
     match level {
         Level::Info => (icons::CHECK, t.ok),
@@ -122,7 +122,7 @@ pub fn level_icon(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
     }
 }
 
-/// How many of the newest messages fit into a height, at least one.
+/// Returns how many of the newest messages fit into a height, at least one if there is one.
 fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> usize {
     let style = ctx.global_style();
     let font = egui::TextStyle::Body.resolve(&style);
@@ -140,7 +140,7 @@ fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> us
     list.iter().rev().take_while(fits).count().max(list.len().min(1))
 }
 
-/// One message; `true` when it was closed.
+/// Draws a message. Returns whether it was closed.
 fn toast_ui(ui: &mut Ui, toast: &Toast, width: f32) -> bool {
     let t = Tokens::of(ui.ctx());
     let (glyph, color) = level_icon(&t, toast.level);
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use egui::{Context, RawInput, pos2};
 
-    /// One frame; returns where the toasts are drawn.
+    /// Draws one frame. Returns the area of the toasts.
     fn frame(ctx: &Context, toasts: &mut Toasts, views: Rect) -> Rect {
         let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0)));
         let input = RawInput { screen_rect, ..RawInput::default() };
@@ -179,7 +179,7 @@ mod tests {
     fn toasts_stay_within_the_views_in_every_frame() {
         let ctx = Context::default();
         crate::app::kit::style::apply(&ctx);
-        // Narrow views: a drawer is open; and low ones.
+        // The cases are narrow views, as with an open drawer, and low views.
         for views in [
             Rect::from_min_max(pos2(0.0, 100.0), pos2(520.0, 500.0)),
             Rect::from_min_max(pos2(0.0, 100.0), pos2(260.0, 500.0)),

@@ -1,4 +1,4 @@
-//! The top bar: menus, project name, search field.
+//! Top bar: menus, project name and search field.
 
 use crate::app::{
     document::{command::UiCommand, layout::Page},
@@ -15,12 +15,12 @@ use egui::{
 };
 
 const HEIGHT: f32 = 34.0;
-/// Between the bar, a menu and the lower edge of the window, points.
+/// Space between a menu and the lower edge of the window, points.
 const MARGIN: f32 = 32.0;
-/// Minimum and usual width of the search field, points.
+/// Minimum and maximum width of the search field, points.
 const FIELD: (f32, f32) = (270.0, 300.0);
 
-/// Draws the bar.
+/// Draws the top bar.
 pub fn ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(8, 0));
@@ -39,7 +39,7 @@ pub fn ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mut 
     });
 }
 
-/// The entries of one menu. A long menu scrolls: it opens below the bar and never covers the button that opened it.
+/// Draws the entries of a menu. A long menu scrolls, so that it is below the bar and does not cover its button.
 fn menu_ui(ui: &mut Ui, state: &CommandState<'_>, title: &str, all: &[UiCommand], queue: &mut Queue) {
     ui.set_min_width(230.0);
     let entries = all.iter().filter(|c| c.menu().0 == title).cloned();
@@ -51,7 +51,7 @@ fn menu_ui(ui: &mut Ui, state: &CommandState<'_>, title: &str, all: &[UiCommand]
     });
 }
 
-/// A submenu of views per page.
+/// Draws a submenu of views for each page.
 fn views_ui(ui: &mut Ui, state: &CommandState<'_>, views: &[UiCommand], queue: &mut Queue) {
     for page in Page::ALL {
         let of_page = |c: &&UiCommand| matches!(c, UiCommand::ShowView(name) if page_of(name) == Some(page));
@@ -77,7 +77,7 @@ fn name_ui(ui: &mut Ui, state: &CommandState<'_>) {
     ui.label(widgets::sub(ui, session.project.model.title()));
 }
 
-/// Panel toggles, search field; from the right.
+/// Draws panel toggles and the search field, from right to left.
 fn right_ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mut Queue) {
     let panels = [
         (icons::SIDEBAR, UiCommand::ToggleInspector, open.inspector),
@@ -94,7 +94,7 @@ fn right_ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mu
     search_ui(ui, state, queue);
 }
 
-/// Opens the palette: a field, or an icon where there is no room.
+/// Draws a field that opens the palette, or an icon if there is no room.
 fn search_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     const NAME: &str = "Search commands and parameters";
     let t = Tokens::of(ui.ctx());

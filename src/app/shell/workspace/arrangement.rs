@@ -1,13 +1,13 @@
-//! One workspace: a tree of panels, the focused panel, and the undo history of the layout.
+//! One workspace: a tree of panels, the focused panel and the undo history of the layout.
 
 use super::{Pane, view_of};
 use crate::app::document::layout::Page;
 use egui_tiles::{Container, Tile, TileId, Tree};
 
-/// Undo steps kept.
+/// Maximum number of undo steps.
 const MAX_STEPS: usize = 50;
 
-/// A workspace as stored in a file.
+/// Workspace as stored in a file.
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Arrangement {
     pub title: String,
@@ -16,32 +16,32 @@ pub struct Arrangement {
 }
 
 pub struct Workspace {
-    /// The stored part.
+    /// Part of the workspace that is stored.
     pub now: Arrangement,
-    /// The maximised panel.
+    /// Maximised panel, which may no longer exist; `None`: no panel is maximised.
     pub maximised: Option<TileId>,
-    /// The panel last clicked.
+    /// Panel that was last clicked; `None` before a click.
     pub focus: Option<TileId>,
     past: Vec<Tree<Pane>>,
     future: Vec<Tree<Pane>>,
     settled: Tree<Pane>,
-    /// Whether the user changed the layout since the last undo step.
+    /// Whether the user has changed the layout since the last undo step.
     edited: bool,
 }
 
 impl Workspace {
-    /// A workspace from a saved or suggested layout.
+    /// Creates a workspace from a saved or suggested layout.
     pub fn new(now: Arrangement) -> Self {
         let settled = now.tree.clone();
         Self { now, maximised: None, focus: None, past: vec![], future: vec![], settled, edited: false }
     }
 
-    /// Names of its panels.
+    /// Iterates over the names of the panels.
     pub fn panes(&self) -> impl Iterator<Item = &Pane> {
         self.now.tree.tiles.tiles().filter_map(|t| if let Tile::Pane(p) = t { Some(p) } else { None })
     }
 
-    /// The panels on screen.
+    /// Returns the panels on screen.
     pub fn visible(&self) -> Vec<TileId> {
         match self.maximised_tile() {
             Some(tile) => vec![tile],
@@ -49,17 +49,17 @@ impl Workspace {
         }
     }
 
-    /// The name of a panel.
+    /// Returns the name of a panel; `None` for other tiles.
     pub fn pane(&self, tile: TileId) -> Option<&Pane> {
         self.now.tree.tiles.get_pane(&tile)
     }
 
-    /// The maximised panel, if it still exists.
+    /// Returns the maximised panel; `None` if there is none or it no longer exists.
     pub fn maximised_tile(&self) -> Option<TileId> {
         self.maximised.filter(|tile| self.pane(*tile).is_some())
     }
 
-    /// The focused panel: the one last clicked, else the first.
+    /// Returns the focused panel: the one last clicked if it is visible, otherwise the first. `None` without panels.
     pub fn focused_tile(&self) -> Option<TileId> {
         let visible = self.visible();
         self.focus.filter(|tile| visible.contains(tile)).or_else(|| self.by_position(visible).first().copied())
@@ -86,14 +86,14 @@ impl Workspace {
         self.bring_up(&pane);
     }
 
-    /// Brings a panel to the front; `false` if it does not exist.
+    /// Brings a panel to the front. Returns `false` if it does not exist.
     pub fn bring_up(&mut self, pane: &str) -> bool {
         self.maximised = None;
         self.focus = self.now.tree.tiles.find_pane(&pane.to_owned());
         self.now.tree.make_active(|_, tile| matches!(tile, Tile::Pane(p) if p == pane))
     }
 
-    /// The first panel with a view.
+    /// Returns the first panel with a view; `None` if there is none.
     pub fn panel_of(&self, view: &str) -> Option<Pane> {
         self.panes().filter(|p| view_of(p) == view).min().cloned()
     }
@@ -118,7 +118,8 @@ impl Workspace {
         self.edited = true;
     }
 
-    /// Called once a frame while no button is down: a layout change becomes an undo step. Switching tabs does not.
+    /// Makes an undo step from a layout change of the user, but not from a switch of tabs. Called once per frame while no button
+    /// is down.
     pub fn commit(&mut self) {
         if !std::mem::take(&mut self.edited) {
             if self.settled != self.now.tree {
@@ -134,7 +135,7 @@ impl Workspace {
         }
     }
 
-    /// Undoes (`back`) or redoes a layout change; `false` if there is none.
+    /// Undoes (`back`) or redoes a layout change. Returns `false` if there is none.
     pub fn travel(&mut self, back: bool) -> bool {
         self.commit();
         let (from, to) = if back { (&mut self.past, &mut self.future) } else { (&mut self.future, &mut self.past) };
@@ -145,13 +146,13 @@ impl Workspace {
         true
     }
 
-    /// Number of layout changes that can be undone and redone.
+    /// Returns the numbers of layout changes that can be undone and redone.
     pub fn steps(&self) -> (usize, usize) {
         (self.past.len(), self.future.len())
     }
 }
 
-/// The tab group with the fewest tabs.
+/// Returns the tab group with the fewest tabs, or the root if there is none.
 fn first_tabs(tree: &Tree<Pane>, root: TileId) -> TileId {
     let tabs = tree.tiles.iter().filter_map(|(id, tile)| match tile {
         Tile::Container(Container::Tabs(tabs)) => Some((tabs.children.len(), *id)),

@@ -1,11 +1,11 @@
-//! The focused panel: its colours, and the panel alone for a figure.
+//! Access to the focused panel: its colours, and its drawing alone for a figure.
 
 use super::Workspaces;
 use crate::{app::views::ViewCtx, engine::SimSchema};
 use egui::Ui;
 
 impl Workspaces {
-    /// Colour options of the focused panel, and the index of the current one.
+    /// Returns the colour options of the focused panel and the index of the current one; empty without a panel.
     pub fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
         let view = self.focused().and_then(|pane| self.views.get(pane));
         view.map(|v| v.colorings(schema)).unwrap_or_default()
@@ -18,7 +18,7 @@ impl Workspaces {
         }
     }
 
-    /// See [`View::toggle_range`]; applies to the focused panel.
+    /// Locks or unlocks the colour range of the focused panel, as [`View::toggle_range`]. Also `None` without a panel.
     pub fn toggle_range(&mut self, schema: &SimSchema) -> Option<bool> {
         let mut color_scales = std::mem::take(&mut self.color_scales);
         let is_kept = self.focused_view().and_then(|view| view.toggle_range(schema, &mut color_scales));
@@ -26,7 +26,7 @@ impl Workspaces {
         is_kept
     }
 
-    /// Draws the focused panel alone.
+    /// Draws the focused panel alone in an area.
     pub(super) fn figure_ui(&mut self, ui: &mut Ui, mut ctx: ViewCtx<'_>, area: egui::Rect) {
         let Some(pane) = self.focused().cloned() else { return };
         let Some(view) = self.views.get_mut(&pane) else { return };

@@ -1,5 +1,5 @@
-//! The centre: workspaces, each a tree of panels. Default layouts follow from the shapes of the simulation's probes;
-//! the user rearranges them by dragging and saves them with the project or as named layouts.
+//! Workspaces in the centre of the window, each a tree of panels. Default layouts are chosen by the shapes of the simulation's
+//! probes. The user rearranges panels by dragging, and saves layouts with the project or as named layouts.
 
 mod arrangement;
 mod focused;
@@ -27,41 +27,42 @@ use page::suggested;
 use saved::Saved;
 use std::collections::BTreeMap;
 
-/// The view of a panel and its number: `raster`, `raster#2`. Panels of the same name in two workspaces share one view.
+/// Name of a panel: its view and, from the second panel on, a number: `raster`, `raster#2`. Panels of equal name in two
+/// workspaces share one view.
 type Pane = String;
 
-/// Workspaces with a shortcut.
+/// Number of workspaces with a shortcut.
 pub const WITH_KEYS: usize = 6;
 
-/// All workspaces and the views in them.
+/// All workspaces, and the views in them.
 pub struct Workspaces {
     list: Vec<Workspace>,
     active: usize,
-    /// Whether the welcome page covers them.
+    /// Whether the home page covers the workspaces.
     pub is_home: bool,
     views: BTreeMap<Pane, Box<dyn View>>,
-    /// Views that were opened or changed after data arrived.
+    /// Panels whose views were opened or changed after data arrived.
     pub unfed: Vec<Pane>,
-    /// One instance of each view, for names and titles.
+    /// One instance of each view, for its name and title.
     samples: Vec<Box<dyn View>>,
     /// Pinned selections of panels.
     pins: BTreeMap<Pane, Selection>,
-    /// Area in which the focused panel is drawn alone, for a figure.
+    /// Area in which the focused panel is drawn alone for a figure; `None` without one.
     pub figure_area: Option<egui::Rect>,
     /// Area of the focused panel in the last frame.
     pub focused_area: Option<egui::Rect>,
-    /// Layout as opened with the project, and as saved last.
+    /// Layout that was opened with the project; `stored` is the one that was last saved.
     opened: Option<Saved>,
     stored: Option<Saved>,
-    /// Named layouts: the project's, then the user's.
+    /// Named layouts of the project and of the user.
     pub layouts: saved::Layouts,
-    /// The tab being renamed.
+    /// Tab that is being renamed.
     pub rename: TabRename,
-    /// How the values of variables become colours.
+    /// Ranges and colormaps of variables.
     pub color_scales: ColorScales,
     /// Saved camera positions of spatial views.
     pub saved_views: Vec<SavedView>,
-    /// The probes and arguments of panels, from the project; views that exist hold their own.
+    /// Choices of panels from the project, for views that do not exist yet.
     choices: BTreeMap<Pane, String>,
 }
 
@@ -105,14 +106,14 @@ fn arrangement(page: Page, schema: &SimSchema) -> Arrangement {
 }
 
 impl Workspaces {
-    /// Lays out a new simulation: the saved layout if it is readable, else the suggested one.
+    /// Applies the layout for a new simulation: the saved one if it is readable, otherwise the suggested one.
     pub fn open(&mut self, saved: Option<&str>, schema: &SimSchema) {
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
             self.color_scales.clone_from(&saved.color_scales);
             self.saved_views.clone_from(&saved.views);
             self.choices.clone_from(&saved.choices);
-            // Views that need no simulation were drawn before.
+            // Views that need no simulation already exist.
             let drawn = self.views.iter_mut().filter_map(|(pane, view)| Some((view, saved.choices.get(pane)?)));
             drawn.for_each(|(view, choice)| view.choose(schema, choice));
             self.arrange(saved.clone());
@@ -130,7 +131,7 @@ impl Workspaces {
         }
     }
 
-    /// Restores saved workspaces; pages missing there get their default.
+    /// Restores saved workspaces. Pages that are missing there get their default workspace.
     fn arrange(&mut self, saved: Saved) {
         let missing = |page: &Page| !saved.workspaces.iter().any(|w| w.page == *page);
         let others: Vec<Page> = Page::ALL.into_iter().filter(missing).collect();
@@ -140,14 +141,14 @@ impl Workspaces {
         self.active = saved.active.min(self.list.len() - 1);
     }
 
-    /// Clears the layout of a closed document; the user's named layouts stay.
+    /// Removes the layout of a closed document; the user's named layouts are kept.
     pub fn clear(&mut self) {
         let user = std::mem::take(&mut self.layouts.user);
         *self = Self::default();
         self.layouts.user = user;
     }
 
-    /// The active workspace.
+    /// Returns the active workspace.
     fn now(&self) -> &Workspace {
         &self.list[self.active.min(self.list.len() - 1)]
     }
@@ -157,7 +158,7 @@ impl Workspaces {
         &mut self.list[at]
     }
 
-    /// The active page.
+    /// Returns the page of the active workspace.
     pub fn page(&self) -> Page {
         self.now().now.page
     }
@@ -176,7 +177,7 @@ impl Workspaces {
         }
     }
 
-    /// Copies the active workspace.
+    /// Adds a copy of the active workspace, and shows it.
     pub fn duplicate(&mut self) {
         let now = self.now().now.clone();
         let taken = |title: &str| self.list.iter().any(|w| w.now.title == title);
@@ -185,13 +186,13 @@ impl Workspaces {
         self.show(self.list.len() - 1);
     }
 
-    /// Whether the active workspace is a copy and can be closed.
+    /// Whether the active workspace can be closed, because there is another one of its page.
     pub fn can_close(&self) -> bool {
         let page = self.page();
         self.list.iter().filter(|w| w.now.page == page).count() > 1
     }
 
-    /// Closes the active workspace.
+    /// Closes the active workspace if another one of its page exists.
     pub fn close(&mut self) {
         if self.can_close() {
             self.list.remove(self.active);
@@ -218,19 +219,19 @@ impl Workspaces {
         }
     }
 
-    /// Adds the views that need data they were given before.
+    /// Adds the panels whose views need data that they received earlier to [`Self::unfed`].
     pub fn list_behind(&mut self) {
         let behind = self.views.iter_mut().filter_map(|(pane, view)| view.take_behind().then(|| pane.clone()));
         self.unfed.extend(behind);
     }
 
-    /// Resets some views.
+    /// Resets the views of some panels.
     pub fn reset_views(&mut self, panes: &[Pane], schema: &SimSchema) {
         let views = self.views.iter_mut().filter(|(pane, _)| panes.contains(pane));
         views.for_each(|(_, view)| view.reset(schema));
     }
 
-    /// Passes data to some views.
+    /// Passes data to the views of some panels.
     pub fn absorb_into(&mut self, panes: &[Pane], schema: &SimSchema, frame: &Frame) {
         let views = self.views.iter_mut().filter(|(pane, _)| panes.contains(pane));
         views.for_each(|(_, view)| view.absorb(schema, frame));
@@ -244,7 +245,7 @@ impl Workspaces {
         self.views.values_mut().for_each(|view| view.absorb(schema, frame));
     }
 
-    /// The schema changed while the simulation runs.
+    /// Updates pinned selections and views after a change of the schema.
     pub fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
         self.pins.values_mut().for_each(|pinned| changes.sets.iter().for_each(|set| pinned.follow(set)));
         self.views.values_mut().for_each(|view| view.schema_changed(schema, changes));
@@ -256,7 +257,7 @@ impl Workspaces {
         !self.is_home && self.now().visible().iter().filter_map(view).any(|v| v.profiles())
     }
 
-    /// The view of the focused panel: the one last clicked.
+    /// Returns the view of the focused panel; `None` without panels.
     pub fn focused_view(&mut self) -> Option<&mut dyn View> {
         let pane = self.focused()?.clone();
         self.views.get_mut(&pane).map(|v| &mut **v as &mut dyn View)
@@ -266,7 +267,7 @@ impl Workspaces {
         self.now().pane(self.now().focused_tile()?)
     }
 
-    /// Brings a view to the front, in its workspace; adds it where there is none.
+    /// Brings a view to the front in the workspace that has it. Adds a panel if there is none.
     pub fn show_view(&mut self, name: &str, schema: &SimSchema) {
         self.is_home = false;
         let has = |w: &Workspace| w.panel_of(name).is_some();
@@ -283,7 +284,7 @@ impl Workspaces {
         }
     }
 
-    /// Adds a panel with a view to the active workspace.
+    /// Adds a panel with a view to the active workspace, even if the view already has one.
     pub fn open_another(&mut self, name: &str, schema: &SimSchema) {
         self.is_home = false;
         let taken = |pane: &str| self.list.iter().any(|w| w.panes().any(|p| p == pane));
@@ -308,7 +309,7 @@ impl Workspaces {
         };
     }
 
-    /// Focuses the next or previous panel; `false` past the last.
+    /// Focuses the next or previous panel. Returns `false` after the last one.
     pub fn next_panel(&mut self, ctx: &egui::Context, back: bool, from_outside: bool) -> bool {
         if self.is_home {
             return false;
@@ -328,12 +329,12 @@ impl Workspaces {
         true
     }
 
-    /// Number of layout changes that can be undone and redone.
+    /// Returns the numbers of layout changes that can be undone and redone.
     pub fn steps(&self) -> (usize, usize) {
         self.now().steps()
     }
 
-    /// Undoes (`back`) or redoes a layout change.
+    /// Undoes (`back`) or redoes a layout change of the active workspace.
     pub fn travel(&mut self, back: bool, schema: &SimSchema) {
         self.now_mut().travel(back);
         self.sync_views(schema);

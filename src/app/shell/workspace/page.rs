@@ -1,4 +1,4 @@
-//! The pages of the window, and the default layout of each.
+//! Default layouts of the pages of the window.
 
 use super::{Pane, tree_id};
 use crate::{
@@ -7,15 +7,15 @@ use crate::{
 };
 use egui_tiles::{Container, Tile, TileId, Tiles, Tree};
 
-/// Tabs that fit below a panel.
+/// Minimum number of tabs in the group below the first panel, if there are enough views.
 const TABS: usize = 4;
 
-/// Share of the table of runs in the height of its page.
+/// Fraction of the page's height that the table of runs takes.
 const RUNS: f32 = 0.4;
 
-/// The default layout. The profile page has three rows: steps, timeline and kernels, summaries; the page of runs has
-/// the table above the plots. Elsewhere the first view is large at the left with the rest as tabs below it, the second
-/// and third at the right; with many views, half of the rest share the tabs of the third.
+/// Returns the default layout of a page. The profile page has three rows: steps; timeline and kernels; summaries. The Runs page
+/// has the table above the plots. On other pages the first view is large at the left, with most of the others as tabs below it;
+/// the second and the third are at the right. If there are many views, half of the others are tabs next to the third.
 pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     let id = tree_id(page.title());
     let names = views::suggest_for(page, schema);
@@ -51,7 +51,7 @@ pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     Tree::new(id, root, tiles)
 }
 
-/// Panels in rows, of these shares of the height.
+/// Arranges panels in rows of these fractions of the height.
 fn rows(tiles: &mut Tiles<Pane>, panes: &[&[TileId]], shares: &[f32]) -> TileId {
     let mut row = |panes: &&[TileId]| {
         let tabs = panes.iter().map(|pane| tiles.insert_tab_tile(vec![*pane])).collect();

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A named layout.
+/// Layout with a name.
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     pub name: String,
@@ -25,20 +25,20 @@ pub struct Layout {
 
 #[derive(Clone, Default)]
 pub struct Layouts {
-    /// Stored in the project.
+    /// Layouts stored in the project.
     pub project: Vec<Layout>,
-    /// Stored in the user's folder.
+    /// Layouts stored in the user's folder.
     pub user: Vec<Layout>,
 }
 
 impl Layouts {
-    /// All, the project's first.
+    /// Iterates over all layouts, those of the project first.
     pub fn iter(&self) -> impl Iterator<Item = &Layout> {
         self.project.iter().chain(&self.user)
     }
 }
 
-/// The window state stored in a project.
+/// Window state that a project stores.
 #[derive(Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Saved {
@@ -46,18 +46,18 @@ pub struct Saved {
     pub active: usize,
     pub workspaces: Vec<Arrangement>,
     pub layouts: Vec<Layout>,
-    /// How the values of variables become colours.
+    /// Ranges and colormaps of variables.
     #[serde(rename = "tints", skip_serializing_if = "ColorScales::is_empty")]
     pub color_scales: ColorScales,
     /// Saved camera positions of spatial views.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<SavedView>,
-    /// The probes and arguments that panels show.
+    /// Choices of probe and arguments, by panel.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub choices: BTreeMap<Pane, String>,
 }
 
-/// Reads the stored window state; layouts without a known view are dropped.
+/// Reads the stored window state, without layouts that have no known view. `None` if it is unreadable or no workspace is left.
 pub fn read(text: &str) -> Option<Saved> {
     let mut saved: Saved = project::from_ron(text).ok()?;
     saved.workspaces.retain(|w| is_known(&w.tree));
@@ -70,7 +70,7 @@ fn is_known(tree: &Tree<Pane>) -> bool {
         && tree.tiles.tiles().any(|t| matches!(t, Tile::Pane(p) if views::by_name(super::view_of(p)).is_some()))
 }
 
-/// Reads the user's named layouts; unreadable files are skipped.
+/// Reads the user's named layouts. Unreadable files are skipped.
 pub fn read_folder(folder: &Path) -> Vec<Layout> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> =
@@ -83,7 +83,7 @@ pub fn read_folder(folder: &Path) -> Vec<Layout> {
     files.into_iter().filter_map(read).collect()
 }
 
-/// Writes one of the user's named layouts.
+/// Writes a named layout to the user's folder. Returns the file, or the reason why it could not be written.
 pub fn write_to_folder(folder: &Path, layout: &Layout) -> Result<PathBuf, String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {}", folder.display(), io_reason(&e)))?;
     let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
@@ -105,19 +105,19 @@ impl Workspaces {
         }
     }
 
-    /// The window state as stored in a project; `None` while it is the default.
+    /// Returns the window state as text for the project; `None` if no panel needs a simulation.
     pub fn to_text(&self) -> Option<String> {
         let saved = self.saved();
         let is_more = self.list.iter().any(|w| w.panes().any(|pane| !views::needs_no_simulation(view_of(pane))));
         if is_more { project::to_ron(&saved).ok() } else { None }
     }
 
-    /// Records the present layout as the one saved last.
+    /// Records the present layout as the last saved one.
     pub fn mark_saved(&mut self) {
         self.stored = Some(self.saved());
     }
 
-    /// Whether this reset target exists.
+    /// Whether there is a layout to reset to.
     pub fn can_reset(&self, target: Target) -> bool {
         self.arrangement_of(target, &SimSchema::default()).is_some()
     }
@@ -135,7 +135,7 @@ impl Workspaces {
         }
     }
 
-    /// Resets the active workspace.
+    /// Resets the layout of the active workspace, as one undo step.
     pub fn reset_layout(&mut self, target: Target, schema: &SimSchema) {
         if let Some(then) = self.arrangement_of(target, schema) {
             self.now_mut().replace(then.tree);
@@ -143,7 +143,7 @@ impl Workspaces {
         }
     }
 
-    /// Saves the active workspace as a named layout, of the project or of the user.
+    /// Adds the layout of the active workspace to the named layouts of the project or of the user, and returns it.
     pub fn save_layout(&mut self, name: &str, in_project: bool) -> Layout {
         let layout = Layout { name: name.to_owned(), arrangement: self.now().now.clone() };
         let list = if in_project { &mut self.layouts.project } else { &mut self.layouts.user };
@@ -152,7 +152,7 @@ impl Workspaces {
         layout
     }
 
-    /// Applies a named layout, in the workspace of its page.
+    /// Applies a named layout in the workspace of its page.
     pub fn apply(&mut self, name: &str, schema: &SimSchema) {
         let Some(layout) = self.layouts.iter().find(|l| l.name == name).cloned() else { return };
         if self.page() != layout.arrangement.page {

@@ -1,4 +1,4 @@
-//! Subscriptions of a window's views.
+//! Subscriptions to probes for the views of the window.
 
 use super::{Pane, Workspaces};
 use crate::{
@@ -6,13 +6,13 @@ use crate::{
     sim::{Shape, Tap},
 };
 
-/// Slots up to which a lineage is followed while no view on screen shows it.
+/// Maximum number of slots of a population whose lineage is sampled while no view on screen shows it.
 const MAX_HIDDEN_LINEAGE: u32 = 1 << 14;
 
 impl Workspaces {
-    /// The subscriptions of all views of all workspaces: what is switched on is recorded whether it is visible or not.
-    /// Hidden views do without what has no history (matrices, tokens, links), and without the lineage of a large population,
-    /// whose events are more than a view keeps: it begins with the individuals alive when it is shown.
+    /// Returns the taps of all views of all workspaces, so that hidden views record data too. Probes without a history (matrices,
+    /// tokens, links) are tapped only for visible views. So is the lineage of a large population, which has more events than a
+    /// view keeps; when it is shown, it begins with the living individuals.
     pub fn taps(&self, schema: &SimSchema, selection: &crate::app::document::selection::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         let shown = self.now().visible();

@@ -87,7 +87,7 @@ fn a_layout_resets_to_three_targets() {
     }
 }
 
-/// The probes of a population with this many slots.
+/// Creates the probes of a population with this number of slots.
 fn population(slots: u32) -> SimSchema {
     use crate::{kinds::Model, sim::ElementSet};
     let model = Model::all().into_iter().find(|model| model.name() == "nuclei").expect("the kind");

@@ -1,4 +1,4 @@
-//! Drawing of the tiles: tabs with buttons, separators, and a mark on the focused panel.
+//! Drawing of the tiles: tabs with buttons, separators and a mark on the focused panel.
 
 use super::{Pane, Workspace, view_of};
 use crate::app::{
@@ -12,33 +12,33 @@ use std::collections::BTreeMap;
 
 /// Width of help popups, points.
 const HELP_WIDTH: f32 = 360.0;
-/// Opacity of the header buttons of panels without pointer and focus.
+/// Opacity of the header buttons of panels without pointer or focus.
 const IDLE: f32 = 0.0;
 /// Height of a panel header, points.
 const HEADER: f32 = 26.0;
 
-/// Requests made while the tiles were drawn.
+/// Requests that were made while the tiles were drawn.
 #[derive(Default)]
 pub struct TileRequests {
-    /// Close this panel.
+    /// Panel to close.
     pub close: Option<TileId>,
-    /// Maximise or restore this panel.
+    /// Panel to maximise or restore.
     pub maximise: Option<TileId>,
-    /// Focus this panel.
+    /// Panel to focus.
     pub focus: Option<TileId>,
-    /// Add a panel with this view.
+    /// View to add in a new panel.
     pub another: Option<String>,
     /// Area of the focused panel.
     pub focused_area: Option<egui::Rect>,
-    /// Whether the user changed the layout.
+    /// Whether the user has changed the layout.
     pub edited: bool,
 }
 
 /// Contents of the panels.
 pub struct Panels<'a> {
-    /// One view per panel.
+    /// The views, by panel.
     pub views: &'a mut BTreeMap<Pane, Box<dyn View>>,
-    /// One instance of each view.
+    /// One instance of each view, for its name and title.
     pub samples: &'a [Box<dyn View>],
     pub pins: &'a mut BTreeMap<Pane, Selection>,
 }
@@ -115,13 +115,13 @@ impl TileBehavior<'_> {
         }
         match self.views.get_mut(pane) {
             Some(view) => {
-                // A pinned panel gets its own selection in place of the shared one.
+                // The selection of a pinned panel replaces the shared one while it is drawn.
                 let mut pinned = self.pins.get_mut(pane);
                 if let Some(pinned) = &mut pinned {
                     std::mem::swap(self.ctx.selection, *pinned);
                 }
                 self.ctx.enter(&**view);
-                // Restores the clip rectangle for the focus ring.
+                // The clip rectangle is restored for the focus ring.
                 let clip = ui.clip_rect();
                 view.ui(ui, &mut self.ctx);
                 ui.set_clip_rect(clip);
@@ -140,7 +140,7 @@ impl TileBehavior<'_> {
         focus::ring(ui, pane, rect);
     }
 
-    /// Pins the panel's selection, or unpins it.
+    /// Draws the button that pins or unpins the panel's selection.
     fn pin_ui(&mut self, ui: &mut Ui, pane: &Pane, title: &str) {
         let is_pinned = self.pins.contains_key(pane);
         let verb = if is_pinned { "Unpin selection of" } else { "Pin selection of" };
@@ -151,15 +151,14 @@ impl TileBehavior<'_> {
         }
     }
 
-    /// Add, pin, help, maximise, close; from right to left. Visible while the pointer is over the panel or it has the
-    /// focus.
+    /// Draws the buttons to close, maximise, show help, pin and add, from right to left. They are visible while the pointer is
+    /// over the panel or it has the focus.
     fn buttons_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane, area: egui::Rect) {
         let title = self.title(pane);
         ui.spacing_mut().item_spacing.x = 0.0;
         let area = ui.max_rect().union(area);
         let is_near = ui.ctx().pointer_hover_pos().is_some_and(|at| area.contains(at));
-        // Restored below: the tabs are drawn in the same area.
-        // A pinned panel shows its pin; buttons stay reachable by keyboard and screen reader.
+        // A pinned panel always shows its buttons. Invisible buttons can still be reached by keyboard and screen reader.
         if !is_near && self.focused != Some(tile) && !self.maximised && !self.pins.contains_key(pane) {
             ui.set_opacity(IDLE);
         }
@@ -182,7 +181,7 @@ impl TileBehavior<'_> {
         Popup::menu(&more).show(|ui| self.more_ui(ui, pane));
     }
 
-    /// All views, this panel's view first.
+    /// Draws the menu of views to add; this panel's view is first.
     fn more_ui(&mut self, ui: &mut Ui, pane: &Pane) {
         ui.set_min_width(170.0);
         let here = view_of(pane);
@@ -202,7 +201,7 @@ impl TileBehavior<'_> {
     }
 }
 
-/// Ends the hover that a panel began when the pointer leaves it: views set it where they draw elements only.
+/// Ends the hover of a panel when the pointer leaves it, because views update the hover only where they draw elements.
 fn end_hover(ui: &Ui, pane: &Pane, rect: egui::Rect, selection: &mut Selection) {
     let id = egui::Id::unique(("hovered in panel", pane));
     let before: Option<u32> = ui.data(|d| d.get_temp(id)).flatten();
@@ -215,7 +214,7 @@ fn end_hover(ui: &Ui, pane: &Pane, rect: egui::Rect, selection: &mut Selection) 
     }
 }
 
-/// A title inside a sentence, in lower case; abbreviations keep their capitals.
+/// Returns a title for use inside a sentence, in lower case; abbreviations keep their capitals.
 pub(super) fn lower(title: &str) -> String {
     let mut letters = title.chars();
     let (first, second) = (letters.next(), letters.next());
@@ -246,7 +245,7 @@ impl Behavior<Pane> for TileBehavior<'_> {
         let Some((tile, pane)) = tabs.active.and_then(|id| Some((id, tiles.get_pane(&id)?.clone()))) else { return };
         ui.add_space(4.0);
         let area = tiles.rect(tile).unwrap_or(egui::Rect::NOTHING);
-        // The tabs are drawn by the same `Ui` afterwards: they keep their opacity.
+        // The tabs are drawn afterwards by the same `Ui`, so the opacity is restored.
         let opacity = ui.opacity();
         self.buttons_ui(ui, tile, &pane, area);
         ui.set_opacity(opacity);
@@ -295,7 +294,7 @@ impl Behavior<Pane> for TileBehavior<'_> {
         Stroke::new(1.0, self.ctx.tokens.line)
     }
 
-    /// Strong for the focused panel, normal for active tabs, weak for inactive tabs.
+    /// Returns the strong colour for the focused panel, the normal one for other active tabs, and the weak one for inactive tabs.
     fn tab_text_color(&self, _: &egui::Visuals, _: &Tiles<Pane>, tile: TileId, state: &TabState) -> Color32 {
         match (state.active, self.focused == Some(tile)) {
             (true, true) => self.ctx.tokens.text_strong,

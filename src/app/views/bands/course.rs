@@ -1,4 +1,4 @@
-//! A distribution over time: a summary of each state, computed on the pool for large sets.
+//! Distribution of a field over time: a summary of each state, computed on the pool for many values.
 
 use super::{
     summary::{QUANTILES, RawState, State, Summary, summarise},
@@ -9,38 +9,38 @@ use crate::{
     sim::ProbeId,
 };
 
-/// More values than this are sorted on the pool.
+/// Maximum number of values that are sorted on the UI thread.
 const MAX_INLINE: usize = 20_000;
 
-/// The source of a series of summaries; a change starts over.
+/// Source of a series of summaries. A change of the source restarts the series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source {
     pub probe: ProbeId,
-    /// The generation of the filter.
+    /// Generation of the filter.
     pub filter: u64,
-    /// Whether negative values mean "none".
+    /// Whether negative values mean "never" and are left out.
     pub skip_negative: bool,
 }
 
-/// The summaries of a run over time.
+/// Summaries of a run's states over time.
 #[derive(Default)]
 pub struct SummarySeries {
     of: Option<Source>,
     history: Thinned<State>,
-    /// The displayed state: the latest, or the one at the cursor.
+    /// The displayed state: the latest one, or that at the cursor.
     front: Option<Summary>,
-    /// The generation of the last summarised values.
+    /// Generation of the last summarised values.
     taken: Option<u64>,
     pool_job: PoolJob<(u64, u64), Vec<Option<Summary>>>,
-    /// Increments with every restart: results of earlier jobs are dropped.
+    /// Counter that every restart increments, so that results of earlier jobs are dropped.
     start: u64,
-    /// Increments with every change.
+    /// Counter that every change increments.
     pub generation: u64,
 }
 
 impl SummarySeries {
-    /// Summarises new states. `values` is the generation of the values; `raws` returns the states after a step, the
-    /// displayed one last.
+    /// Summarises new states if the generation `values` has changed. `raws` returns the states after a step; its last state is
+    /// the displayed one.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
@@ -79,19 +79,19 @@ impl SummarySeries {
         self.generation += 1;
     }
 
-    /// Clears everything and drops a running job's result.
+    /// Removes all states, and drops the result of a running job.
     pub fn clear(&mut self) {
         (self.of, self.history, self.front, self.taken) = (None, Thinned::default(), None, None);
         self.start += 1;
         self.generation += 1;
     }
 
-    /// The kept states.
+    /// Returns the summaries in memory.
     pub fn history(&self) -> &Thinned<State> {
         &self.history
     }
 
-    /// The displayed state.
+    /// Returns the summary of the displayed state; `None` without values.
     pub fn front(&self) -> Option<&Summary> {
         self.front.as_ref()
     }
@@ -101,7 +101,7 @@ impl SummarySeries {
         self.pool_job.is_busy() && self.history.entries().is_empty()
     }
 
-    /// Whether all values were equal in every kept state.
+    /// Whether all values were equal in every state in memory.
     pub fn is_flat(&self) -> bool {
         self.history.entries().iter().all(|(_, s)| is_flat(s.quantiles[0], s.quantiles[QUANTILES.len() - 1]))
     }

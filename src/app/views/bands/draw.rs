@@ -1,4 +1,4 @@
-//! Painting of the bands between quantiles, and of the lines over them.
+//! Painting of bands between quantiles, and of lines over them.
 
 use super::{
     history_lines::HistoryLines,
@@ -13,14 +13,14 @@ use crate::app::{
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, pos2};
 use std::ops::Range;
 
-/// Pairs of quantiles with a band between them, and its opacity.
+/// Pairs of quantiles with a band between them, and the opacity of the band.
 const BANDS: [(usize, usize, f32); 2] = [(1, 5, 0.20), (2, 4, 0.34)];
-/// Index of their categorical colour.
+/// Index of the categorical colour of bands.
 const COLOR: usize = 1;
-/// Width of a single state, points.
+/// Width of a band with a single state, points.
 const SINGLE_WIDTH: f32 = 3.0;
 
-/// The mapping of times and values to the screen.
+/// Mapping of times and values to the screen.
 pub struct Chart<'a> {
     pub plot: Rect,
     pub scale: Scale,
@@ -28,19 +28,19 @@ pub struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    /// Screen x of a step.
+    /// Returns the x of a step.
     pub fn x(&self, step: u64) -> f32 {
         self.line.x_of(self.plot, step as f64)
     }
 
-    /// Screen y of a value; the bottom when it has no logarithm.
+    /// Returns the y of a value; the bottom of the plot if the value has no logarithm on a logarithmic scale.
     pub fn y(&self, value: f32) -> f32 {
         let at = self.scale.at(value);
         self.plot.bottom() - if at.is_finite() { at } else { 0.0 } * self.plot.height()
     }
 }
 
-/// The scale of the visible states, with a margin; and whether all values are positive.
+/// Returns the scale of states with a margin, and whether all values are positive. The scale is logarithmic only if they are.
 pub fn scale_of(states: &[(u64, State)], wants_log: bool) -> (Scale, bool) {
     let ends = states.iter().map(|(_, s)| (s.quantiles[0], s.quantiles[QUANTILES.len() - 1]));
     let (low, high) = ends.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), (c, d)| (a.min(c), b.max(d)));
@@ -51,13 +51,13 @@ pub fn scale_of(states: &[(u64, State)], wants_log: bool) -> (Scale, bool) {
     let is_log = wants_log && is_positive;
     let (a, b) = if is_log { (low.ln(), high.ln()) } else { (low, high) };
     let (bottom, top) = with_margin(a, b);
-    // Non-negative values start at zero at the lowest.
+    // The scale of non-negative values does not begin below zero.
     let bottom = if !is_log && low >= 0.0 { bottom.max(0.0) } else { bottom };
     let [low, high] = [bottom, top].map(|v| if is_log { v.exp() } else { v });
     (Scale { low, high, is_log }, is_positive)
 }
 
-/// Bands, median, minimum and maximum of the visible states.
+/// Draws the bands, and lines of the median, the minimum and the maximum.
 pub fn bands(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, seen: Range<usize>, tokens: &Tokens) {
     let color = tokens.categorical[COLOR];
     let mut mesh = Mesh::default();
@@ -77,7 +77,7 @@ pub fn bands(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, see
     painter.add(mesh);
 }
 
-/// A band from one quantile to another.
+/// Adds a band between two quantiles to a mesh.
 fn fill(mesh: &mut Mesh, chart: &Chart<'_>, states: &[(u64, State)], (low, high): (usize, usize), color: Color32) {
     let side = |step: u64, s: &State, by: f32| {
         [s.quantiles[low], s.quantiles[high]].map(|v| pos2(chart.x(step) + by, chart.y(v)))
@@ -96,7 +96,7 @@ fn fill(mesh: &mut Mesh, chart: &Chart<'_>, states: &[(u64, State)], (low, high)
     }
 }
 
-/// A line; a single point is a dash.
+/// Draws a line; a single point is drawn as a dash.
 fn polyline(painter: &Painter, points: Vec<Pos2>, stroke: Stroke) {
     match points.as_slice() {
         [] => {}
@@ -105,7 +105,7 @@ fn polyline(painter: &Painter, points: Vec<Pos2>, stroke: Stroke) {
     }
 }
 
-/// The median alone, over the heat map.
+/// Draws the line of the median over the heat map.
 pub fn median(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, seen: Range<usize>, color: Color32) {
     for piece in history.pieces(seen) {
         let states = history.entries()[piece].iter();
@@ -114,13 +114,13 @@ pub fn median(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, se
     }
 }
 
-/// A line per selected element, interrupted where it is masked out.
+/// Draws a line per selected element, interrupted where the element is masked out.
 pub fn history_lines(painter: &Painter, chart: &Chart<'_>, history_lines: &HistoryLines, tokens: &Tokens) {
     let kept = history_lines.kept();
     let pieces = kept.pieces(kept.within(chart.line.t0, chart.line.t1));
     for (i, piece) in pieces.iter().flat_map(|p| (0..history_lines.elements().len()).map(move |i| (i, p.clone()))) {
         let rows = &kept.entries()[piece];
-        // The bands use one of the colours.
+        // The colour of the bands is left out.
         let color = colors::categorical(if i < COLOR { i } else { i + 1 }, tokens);
         let stroke = Stroke::new(1.25, color);
         for part in rows.split(|(_, row)| !row[i].is_finite()) {

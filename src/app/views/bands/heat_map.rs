@@ -1,4 +1,4 @@
-//! The distribution as a heat map: times across, values up, the share of each bin as a colour.
+//! Heat map of the distribution: time from left to right, values upwards, and the share of each bin as a colour.
 
 use super::{
     draw::Chart,
@@ -9,22 +9,22 @@ use crate::app::kit::{colors, theme::Tokens};
 use egui::{Color32, ColorImage, Painter, Rect, TextureHandle, TextureOptions, pos2};
 use std::ops::Range;
 
-/// Cell width and height, points.
+/// Minimum width and height of a cell, points.
 const CELL: [f32; 2] = [2.0, 3.0];
-/// Maximum number of cells, across and up.
+/// Maximum numbers of columns and rows of cells.
 const MAX_CELLS: [usize; 2] = [1024, 192];
 
-/// The cells, column-major.
+/// Shares of cells, column-major.
 #[derive(Clone, Debug, Default)]
 struct Cells {
     size: [usize; 2],
     shares: Vec<f32>,
 }
 
-/// The key of an image: generation of the states, range of times, range of values, logarithmic scale, size, dark theme.
+/// Inputs of an image: generation of the states, range of times, range of values, logarithmic scale, size, dark theme.
 type HeatBandsKey = (u64, [u64; 2], [u32; 2], bool, [usize; 2], bool);
 
-/// The texture, and the share at the top of the colour scale.
+/// Texture of the heat map, and the share at the top of its colour scale.
 #[derive(Default)]
 pub struct HeatMapImage {
     shown: Option<(HeatBandsKey, TextureHandle)>,
@@ -32,12 +32,12 @@ pub struct HeatMapImage {
 }
 
 impl HeatMapImage {
-    /// The share at the top of the colour scale.
+    /// Returns the share at the top of the colour scale.
     pub fn most(&self) -> f32 {
         self.most
     }
 
-    /// Draws the visible states; `generation` changes with them.
+    /// Draws the visible states. `generation` must change with them.
     pub fn paint(
         &mut self,
         painter: &Painter,
@@ -103,7 +103,7 @@ fn cells_of(history: &Thinned<State>, seen: Range<usize>, chart: &Chart<'_>, [wi
 }
 
 impl Cells {
-    /// The upper quartile, over columns, of the share of the fullest bin. A maximum would let a few narrow distributions
+    /// Returns the upper quartile, over columns, of the share of the fullest bin. A maximum would let a few narrow distributions
     /// darken all other columns.
     fn full(&self) -> f32 {
         let fullest = |column: &[f32]| column.iter().copied().fold(0.0, f32::max);
@@ -113,7 +113,7 @@ impl Cells {
         all.get(all.len() * 3 / 4).copied().unwrap_or(1.0)
     }
 
-    /// The image, on a square-root scale up to `most`.
+    /// Creates the image, with colours on a square-root scale up to `most`.
     fn image(&self, most: f32, dark: bool) -> ColorImage {
         let [width, height] = self.size;
         let table = colors::densities(dark);

@@ -2,10 +2,10 @@
 
 use super::{course::Source, summary::RawState, thinned::Thinned};
 
-/// Maximum number of lines.
+/// Maximum number of selected elements with lines; a larger selection has none.
 pub const MAX_LINES: usize = 8;
 
-/// Values of a few elements at the states in the history.
+/// Values of a few selected elements at the states in the history.
 #[derive(Default)]
 pub struct HistoryLines {
     of: Option<(Source, u64)>,
@@ -15,7 +15,8 @@ pub struct HistoryLines {
 }
 
 impl HistoryLines {
-    /// Adds new states, like [`super::course::SummarySeries::update`]. `selected` is the elements and their generation.
+    /// Adds the values of new states. `selected` is the elements and the generation of the selection; `raws` returns the states
+    /// after a step.
     pub fn update(
         &mut self,
         of: Source,
@@ -49,12 +50,12 @@ impl HistoryLines {
         &self.elements
     }
 
-    /// Values of the elements in this order; NaN where masked out.
+    /// Returns the values in the order of [`Self::elements`]; NaN where an element is masked out.
     pub fn kept(&self) -> &Thinned<[f32; MAX_LINES]> {
         &self.kept
     }
 
-    /// The value of one element at the state nearest to a step.
+    /// Returns the value of an element at the state nearest to a step; `None` if it is masked out or there is no state.
     pub fn at(&self, i: usize, step: f64) -> Option<f32> {
         let row = self.kept.nearest(step).map(|at| self.kept.entries()[at].1)?;
         row.get(i).copied().filter(|v| v.is_finite())

@@ -1,4 +1,4 @@
-//! Markers of the elements with the lowest, median and highest value of the displayed state.
+//! Markers of the elements with the lowest, the median and the highest value of the displayed state.
 
 use super::{
     draw::Chart,
@@ -15,15 +15,15 @@ use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Sense, Ui, Vec2, Widge
 
 /// Names of the markers, in the order of [`Summary::members`].
 pub const NAMES: [&str; 3] = ["lowest", "median", "highest"];
-/// Width of their labels right of the plot, points.
+/// Width of the labels right of the plot, points.
 pub const LABEL_WIDTH: f32 = 112.0;
-/// Height of a name.
+/// Height of a label, points.
 const HEIGHT: f32 = 15.0;
-/// Radius of a marker, and of its click area.
+/// Radius of a marker, and half the size of its click area, points.
 const RADIUS: [f32; 2] = [3.5, 7.0];
 
-/// Draws the markers of the displayed state, if visible, and handles pointer input. `opened` is the element the context
-/// menu was opened on. Returns the element under the pointer.
+/// Draws the markers of the displayed state, if it is visible, and handles their pointer input. `opened` is the element for which
+/// the context menu was opened. Returns the element under the pointer.
 pub fn ui(
     ui: &Ui,
     chart: &Chart<'_>,
@@ -53,7 +53,7 @@ pub fn ui(
     found
 }
 
-/// Label positions: at their values, without overlap.
+/// Returns the y of the labels: near their values, without overlap.
 fn spread(places: [f32; 3], plot: Rect) -> [f32; 3] {
     let half = HEIGHT / 2.0;
     let (top, bottom) = (plot.top() + half, (plot.bottom() - half).max(plot.top() + half));
@@ -63,7 +63,7 @@ fn spread(places: [f32; 3], plot: Rect) -> [f32; 3] {
     [lowest, middle, highest]
 }
 
-/// The marker and its label as one button.
+/// Handles a marker and its label as one button.
 fn interact(ui: &Ui, at: Pos2, label: Option<Rect>, name: &str) -> Response {
     let area = Rect::from_center_size(at, Vec2::splat(2.0 * RADIUS[1]));
     let mark = ui.interact(area, ui.scope_id().with(("mark", name)), Sense::click());
@@ -121,7 +121,7 @@ fn words(
     painter.text(pos2(end + 6.0, label.center().y), Align2::LEFT_CENTER, value, mono.clone(), tokens.text_strong);
 }
 
-/// Click, context menu and tooltip.
+/// Handles click, context menu and tooltip of a marker.
 fn work(
     response: Response,
     member: Member,
@@ -142,7 +142,7 @@ fn work(
             ctx.selection.replace(set.name, vec![member.element]);
         }
     }
-    // The menu keeps its element while the extremes change.
+    // The menu keeps its element when another one becomes the extreme.
     if response.secondary_clicked() {
         *opened = Some(member.element);
     }

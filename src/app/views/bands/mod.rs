@@ -34,19 +34,19 @@ use history_lines::HistoryLines;
 use std::{collections::BTreeSet, sync::Arc};
 use summary::RawState;
 
-/// Minimum width for labels next to the markers.
+/// Minimum width of a view with labels next to the markers, points.
 const WIDE: f32 = 420.0;
-/// Height of the axis below and of the title above the plot.
+/// Height of the axis below the plot and of the title above it, points.
 const FRAME: [f32; 2] = [21.0, 24.0];
 
-/// The distribution over time.
+/// The view of the distribution over time.
 #[derive(Default)]
 pub struct Bands {
     field: Option<&'static str>,
-    /// Fields whose values were all equal: not the default choice.
+    /// Fields whose values were always all equal, which are not the default choice.
     flat: BTreeSet<ProbeId>,
     fields: Fields,
-    /// The step of the current values.
+    /// Step of the current values.
     at: u64,
     course: SummarySeries,
     history_lines: HistoryLines,
@@ -57,11 +57,11 @@ pub struct Bands {
     image: heat_map::HeatMapImage,
     link: TimeLink,
     under_pointer: Option<u32>,
-    /// The element the context menu was opened on.
+    /// The element for which the context menu was opened.
     opened: Option<u32>,
 }
 
-/// Fields of numbers, then fields of times since an event.
+/// Returns the fields of numbers, then those of times since an event.
 fn candidates(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
     let of = |meaning| probes_where(schema, move |s| s.meaning() == Some(meaning));
     of(Meaning::Number).chain(of(Meaning::TimeSince)).collect()
@@ -71,7 +71,7 @@ fn set_of(probe: &ProbeSpec) -> &'static str {
     if let Shape::Field { over, .. } = probe.shape { over } else { "" }
 }
 
-/// The states of a field in the history after a step, then the current values, of step `at`.
+/// Returns the states of a field in the history after a step, then the current values with their step `at`.
 fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64, after: Option<u64>) -> Vec<RawState> {
     let (past, filter) = (&ctx.time.past.fields, ctx.filter.shown());
     let mask = fields::mask(ctx.schema, set);
@@ -89,7 +89,8 @@ fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64
 }
 
 impl Bands {
-    /// The displayed field: as chosen, else the first with differing values.
+    /// Returns the displayed field: the chosen one if it exists, otherwise the first whose values differ, or the first. `None`
+    /// without fields.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
         let all = candidates(schema);
         let chosen = all.iter().find(|(_, p)| Some(p.name) == self.field);
@@ -101,7 +102,7 @@ impl Bands {
         [Some(id), fields::mask(schema, set_of(probe))].into_iter().flatten().collect()
     }
 
-    /// Marks a field whose values were always all equal, so that it is not the default choice.
+    /// Records whether all values of the displayed field were always equal, so that it is not the default choice.
     fn note_flat(&mut self, schema: &SimSchema) {
         let Some((id, probe)) = self.probe(schema) else { return };
         let Some(values) = self.fields.get(id).filter(|_| self.course.is_flat()) else { return };
@@ -146,7 +147,7 @@ impl Bands {
         });
     }
 
-    /// Draws the chart.
+    /// Draws the chart and handles its pointer input.
     fn chart_ui(
         &mut self,
         ui: &mut Ui,
@@ -219,7 +220,7 @@ impl Bands {
         paint::overlay(&painter, plot, ctx.time, tokens, |step| line.x_of(plot, step));
     }
 
-    /// The tooltip of the state under the pointer.
+    /// Shows the tooltip of the state nearest to the pointer.
     fn tooltip(&self, response: &Response, chart: &Chart<'_>, of: (&ProbeSpec, &ElementSet), ctx: &ViewCtx<'_>) {
         let Some(at) = response.hover_pos().filter(|at| chart.plot.contains(*at) && !response.dragged()) else {
             return;
@@ -240,7 +241,7 @@ impl Bands {
     ) {
         let Some(front) = self.course.front() else { return };
         let found = markers::ui(ui, chart, front, (set, probe), &mut self.opened, has_room, ctx);
-        // The pointer has left the marker.
+        // The pointer has left a marker.
         if found.is_none() && self.under_pointer.is_some() && ctx.selection.hovered == self.under_pointer {
             ctx.selection.hovered = None;
         }
@@ -278,7 +279,7 @@ impl View for Bands {
         if wanted.first().is_some_and(is_field) {
             self.at = frame.clock.step;
         }
-        // Before the first step fields may not be measured yet.
+        // Before the first step fields may be unmeasured.
         if frame.clock.step > 0 {
             self.note_flat(schema);
         }

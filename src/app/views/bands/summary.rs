@@ -1,25 +1,25 @@
-//! The summary of one state: quantiles, and edges of bins with equal counts.
+//! Summary of one state: quantiles, and edges of bins with equal counts.
 
 use crate::app::views::fields::ElementMask;
 use std::sync::Arc;
 
-/// The quantiles, ascending.
+/// The quantiles that are computed, ascending.
 pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 /// Index of the median in [`QUANTILES`].
 pub const MEDIAN: usize = 3;
 /// Number of bins with equal counts.
 pub const PARTS: usize = 64;
 
-/// A state to summarise.
+/// State to summarise.
 pub struct RawState {
     pub step: u64,
     /// The value of every element.
     pub values: Arc<Vec<f32>>,
-    /// The elements included.
+    /// Mask of the included elements.
     pub part: ElementMask,
 }
 
-/// The distribution of the values of a state.
+/// Distribution of the values of a state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// Number of values.
@@ -30,24 +30,24 @@ pub struct State {
     pub edges: [f32; PARTS + 1],
 }
 
-/// An element and its value.
+/// Element with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     pub element: u32,
     pub value: f32,
 }
 
-/// A state and its extreme and median elements.
+/// Distribution of a state, with its extreme and median elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub step: u64,
-    /// The distribution of its values.
+    /// Distribution of the values.
     pub state: State,
-    /// The elements with the lowest, median and highest value; the first of equals.
+    /// Elements with the lowest, the median and the highest value; the first one of equal values.
     pub members: [Member; 3],
 }
 
-/// Summarises a state; `None` without values.
+/// Summarises the finite values of the included elements; `None` without any. `skip_negative` leaves out negative ones.
 pub fn summarise(raw: &RawState, skip_negative: bool) -> Option<Summary> {
     let counts = |i: usize, v: f32| v.is_finite() && !(skip_negative && v < 0.0) && raw.part.has(i);
     let all = raw.values.iter().enumerate().filter(|(i, v)| counts(*i, **v));
@@ -64,15 +64,15 @@ pub fn summarise(raw: &RawState, skip_negative: bool) -> Option<Summary> {
     Some(Summary { step: raw.step, state, members: [sorted[0], sorted[last / 2], sorted[highest]] })
 }
 
-/// A quantile of sorted values, linearly interpolated.
+/// Returns a quantile of sorted values, linearly interpolated.
 fn quantile(sorted: &[Member], q: f64) -> f32 {
     let at = q * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize].value, sorted[at.ceil() as usize].value);
     (f64::from(below) + (f64::from(above) - f64::from(below)) * at.fract()) as f32
 }
 
-/// Adds the shares of a state, which sum to 1, to bins. `place` maps a value to 0 at the first bin and 1 after the
-/// last.
+/// Adds the shares of a state to bins. All shares of a state sum to 1, unless some are outside the bins. `place` maps a value to
+/// 0 at the start of the first bin and to 1 at the end of the last.
 pub fn fill(bins: &mut [f32], edges: &[f32; PARTS + 1], place: impl Fn(f32) -> f32) {
     let n = bins.len() as f32;
     for pair in edges.windows(2) {
@@ -81,7 +81,7 @@ pub fn fill(bins: &mut [f32], edges: &[f32; PARTS + 1], place: impl Fn(f32) -> f
             continue;
         }
         for (i, bin) in bins.iter_mut().enumerate().take(to as usize + 1).skip(from.max(0.0) as usize) {
-            // Equal values fall into one bin; others are spread evenly.
+            // Equal values are in one bin; others are distributed evenly over the bins between two edges.
             let inside = (to.min(i as f32 + 1.0) - from.max(i as f32)).max(0.0);
             *bin += if to - from > 1e-6 { inside / (to - from) } else { 1.0 } / PARTS as f32;
         }

@@ -1,4 +1,4 @@
-//! Texts of the distribution: its caption, and the tooltip of a state.
+//! Texts of the distribution view: its caption, and the tooltip of a state.
 
 use super::{
     Bands,
@@ -36,7 +36,7 @@ impl Bands {
         text
     }
 
-    /// The tooltip: the values of a state, and those of the selected elements.
+    /// Returns the tooltip: the quantiles of a state, and the values of the selected elements.
     pub(super) fn tooltip_text(
         &self,
         i: usize,

@@ -1,13 +1,13 @@
-//! A series over a run of any length in bounded memory: evenly thinned, plus the newest entry.
+//! Series over a run of any length in bounded memory: evenly thinned entries and the newest one.
 
 use std::ops::Range;
 
-/// Maximum number of entries, even.
+/// Maximum number of entries; an even number.
 pub const CAPACITY: usize = 2048;
-/// A distance this many times its neighbours' is a gap.
+/// Factor of the neighbouring distances above which a distance is a gap.
 const GAP: u64 = 8;
 
-/// Entries with their steps. When full, every second entry is removed and the interval doubles.
+/// Entries with their steps. If it is full, every second entry is removed and the interval doubles.
 #[derive(Clone, Debug)]
 pub struct Thinned<T> {
     entries: Vec<(u64, T)>,
@@ -22,12 +22,12 @@ impl<T> Default for Thinned<T> {
 }
 
 impl<T> Thinned<T> {
-    /// Adds an entry newer than the last. Returns whether it was added.
+    /// Adds an entry, unless it is not newer than the last one. Returns whether it was added.
     pub fn push(&mut self, step: u64, entry: T) -> bool {
         if self.last().is_some_and(|last| step <= last) {
             return false;
         }
-        // The newest entry is always present; it is replaced unless its index is due.
+        // The newest entry is always present. It is replaced unless its index is a multiple of the interval.
         if self.n > 0 && !(self.n - 1).is_multiple_of(self.every) {
             self.entries.pop();
         }
@@ -48,29 +48,29 @@ impl<T> Thinned<T> {
         });
     }
 
-    /// The entries, oldest first.
+    /// Returns the entries, oldest first.
     pub fn entries(&self) -> &[(u64, T)] {
         &self.entries
     }
 
-    /// One in this many entries is kept.
+    /// Returns the interval `n` of entries, of which one in `n` is kept.
     pub fn every(&self) -> u64 {
         self.every
     }
 
-    /// The newest step.
+    /// Returns the newest step; `None` without entries.
     pub fn last(&self) -> Option<u64> {
         self.entries.last().map(|(step, _)| *step)
     }
 
-    /// Entries between two steps, plus the next beyond each end.
+    /// Returns the range of entries between two steps, extended by one entry at each end.
     pub fn within(&self, from: f64, to: f64) -> Range<usize> {
         let first = self.entries.partition_point(|(step, _)| (*step as f64) < from).saturating_sub(1);
         let end = self.entries.partition_point(|(step, _)| *step as f64 <= to);
         first..(end + 1).min(self.entries.len())
     }
 
-    /// The entry nearest to a step.
+    /// Returns the index of the entry nearest to a step; `None` without entries.
     pub fn nearest(&self, step: f64) -> Option<usize> {
         let after = self.entries.partition_point(|(at, _)| (*at as f64) < step);
         let far = |i: &usize| (self.entries[*i].0 as f64 - step).abs();
@@ -80,8 +80,8 @@ impl<T> Thinned<T> {
             .min_by(|a, b| far(a).total_cmp(&far(b)))
     }
 
-    /// Whether there is a gap before an entry: its distance is much larger than its neighbours'. A run that becomes faster
-    /// has no gap.
+    /// Whether there is a gap before an entry: its distance is more than [`GAP`] times the neighbouring distances. A run that
+    /// becomes faster has no gap.
     pub fn is_gap(&self, i: usize) -> bool {
         let between = |i: usize| Some(self.entries.get(i)?.0 - self.entries.get(i.checked_sub(1)?)?.0);
         let Some(here) = between(i) else { return false };
@@ -89,7 +89,7 @@ impl<T> Thinned<T> {
         around.is_some_and(|around| here > around.saturating_mul(GAP))
     }
 
-    /// Parts of a range without gaps.
+    /// Splits a range of entries at gaps.
     pub fn pieces(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = vec![];
         for i in range {

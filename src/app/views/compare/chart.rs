@@ -1,4 +1,4 @@
-//! The curves of compared runs over a shared axis.
+//! Curves of the compared runs over a shared axis.
 
 use super::{Compare, Line, base_of};
 use crate::{
@@ -22,11 +22,11 @@ use egui::{Align2, Rect, Sense, Stroke, Ui, Vec2};
 
 const LEFT: f32 = 52.0;
 const AXIS: f32 = 21.0;
-/// Margins at the right and, for the title, above, points.
+/// Margins right of the plot and, for the title, above it, points.
 const MARGIN: Vec2 = Vec2::new(14.0, 22.0);
 
 impl Line {
-    /// Steps of this run per step of another time base.
+    /// Returns the number of steps of this run per step of another time base.
     pub(super) fn ratio(&self, base: TimeBase) -> f64 {
         base.per_step() / self.series.base.per_step()
     }
@@ -38,7 +38,8 @@ impl Line {
 }
 
 impl Compare {
-    /// Draws the curves; returns the step under the pointer, in steps of the first curve.
+    /// Draws the curves. Returns the step under the pointer, in the time base of the first curve; `None` if the pointer is
+    /// elsewhere or there are no curves.
     pub(super) fn chart_ui(
         &mut self,
         ui: &mut Ui,
@@ -62,7 +63,7 @@ impl Compare {
         let limits = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
         let levels = drawn().next().map_or(&[][..], |line| &line.series.levels);
         let levels = Levels::visible(levels, shown.t0, shown.t1);
-        // The curves take all of the room: only reference values among them are drawn.
+        // The range is that of the curves, so only reference values within it are drawn.
         let (low, high) = range(limits.0, limits.1);
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)));
@@ -97,9 +98,9 @@ impl Compare {
         Some((step, base))
     }
 
-    /// The visible steps after the gestures of this frame.
+    /// Returns the visible steps after the gestures of this frame.
     fn visible(&mut self, ui: &Ui, response: &egui::Response, plot: Rect, lines: &[Line], base: TimeBase) -> Timeline {
-        // The current run may be much longer than the marked ones.
+        // The current run may be much longer than the selected ones, so it does not set the range.
         let drawn = lines.iter().filter(|line| line.problem.is_none());
         let ends = drawn.filter(|line| line.folder.is_some()).map(|line| {
             let (ratio, (first, last)) = (line.ratio(base), line.series.steps);
@@ -120,7 +121,7 @@ impl Compare {
         line
     }
 
-    /// Smooths data read since the last frame; requests a repaint while there is more.
+    /// Smooths data read since the last frame, and requests a repaint if some are left for the next frame.
     fn smooth(&mut self, ctx: &egui::Context, lines: &[Line]) {
         if self.smooth_over == 0 {
             return self.smoothed.clear();

@@ -1,4 +1,4 @@
-//! The parameters by which compared runs differ.
+//! Parameters by which compared runs differ.
 
 use crate::{
     params::ParamId,
@@ -8,7 +8,7 @@ use crate::{
 /// Path of a parameter and its value in each run; the text of a run without this parameter is empty.
 pub type Difference = (String, Vec<String>);
 
-/// Differences among the parameters in effect during runs; an unreadable run is `None`.
+/// Returns the parameters in effect that differ between runs. An unreadable run is `None` and has empty texts.
 pub fn differences(runs: &[Option<&ParamHistory>]) -> Vec<Difference> {
     let Some(first) = runs.iter().flatten().next().map(|run| &run.first) else { return vec![] };
     let mut out = vec![];

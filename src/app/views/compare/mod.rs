@@ -1,5 +1,5 @@
-//! Recorded runs over each other: one series of all marked runs and of the current one, its numbers, and the parameters
-//! by which the runs differ.
+//! Comparison of recorded runs: curves of one series of all selected runs and the current one, their statistics, and the
+//! parameters by which the runs differ.
 
 mod chart;
 mod differences;
@@ -30,38 +30,38 @@ use egui::{Color32, Rect, Ui, pos2};
 use read::{RunSeries, SeriesName};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-/// A probe and the arguments of its tap.
+/// Name of a probe, and the arguments of its tap.
 type ComparedProbe = (String, String);
-/// Request to read a run: its folder with its number of steps, and the wanted series.
+/// Request to read a run: its folder, its number of steps, and the wanted series.
 type Request = (PathBuf, u64, Option<ComparedProbe>);
 
 #[derive(Default)]
 pub struct Compare {
-    /// The series; none: the first one of the first run.
+    /// Chosen series; `None`: the first series of the first run.
     wanted: Option<ComparedProbe>,
     lane: usize,
-    /// Time constant of the smoothing, samples; 0 for none.
+    /// Time constant of the smoothing, samples; 0: no smoothing.
     smooth_over: u32,
     hides_current: bool,
     read: BTreeMap<PathBuf, (Request, Result<Arc<RunSeries>, String>)>,
     job: PoolJob<Request, Result<RunSeries, String>>,
     smoothed: BTreeMap<PathBuf, Smooth>,
-    /// The visible steps of the first run; none: all.
+    /// Visible steps, in the time base of the first run; `None`: all.
     line: Option<Timeline>,
-    /// The series of the current run.
+    /// Series of the current run, by probe.
     current: BTreeMap<ProbeId, Samples>,
-    /// Whether runs were marked in the last frame.
+    /// Whether runs were selected for comparison in the last frame.
     has_marks: bool,
 }
 
-/// A line of the chart and a row of the table.
+/// Run that is a curve of the chart and a row of the table.
 struct Line {
     name: String,
     color: Color32,
-    /// The marked run; none: the current one.
+    /// Folder of the run; `None`: the current run.
     folder: Option<PathBuf>,
     series: Arc<RunSeries>,
-    /// Why there is no curve.
+    /// Reason why there is no curve; `None` if there is one.
     problem: Option<String>,
 }
 
@@ -70,7 +70,7 @@ fn is_fixed(shape: &Shape) -> bool {
 }
 
 impl Compare {
-    /// Reads runs that were not read yet, one after the other.
+    /// Takes the result of a reading job, and starts one for the next run that was not yet read.
     fn read_missing(&mut self, ctx: &egui::Context, library: &Library) {
         if let Some((request, result)) = self.job.poll() {
             self.smoothed.remove(&request.0);
@@ -86,14 +86,14 @@ impl Compare {
         }
     }
 
-    /// The series shown: the chosen one, else the first of the first run.
+    /// Returns the shown series: the chosen one, otherwise the first one of the first run with series. `None` until one is read.
     fn shown(&self, library: &Library) -> Option<ComparedProbe> {
         let of_run = |run: &crate::app::document::library::Run| self.read.get(&run.folder)?.1.as_ref().ok();
         let first = || library.compared_runs().into_iter().find_map(|(run, _)| of_run(run)?.offered.first());
         self.wanted.clone().or_else(|| first().map(|series| series.key.clone()))
     }
 
-    /// All series that some marked run recorded, in their order.
+    /// Returns all series that the selected runs recorded, in their order.
     fn offered(&self, library: &Library) -> Vec<SeriesName> {
         let mut out: Vec<SeriesName> = vec![];
         for (run, _) in library.compared_runs() {
@@ -104,13 +104,13 @@ impl Compare {
         out
     }
 
-    /// The probe of the current run with the shown series.
+    /// Returns the probe of the current run that has the shown series; `None` if there is none or the tap has arguments.
     fn probe_of(&self, schema: &SimSchema, key: Option<&ComparedProbe>) -> Option<(ProbeId, &'static ProbeSpec)> {
         let (name, _) = key.filter(|(_, args)| args.is_empty())?;
         probes_where(schema, is_fixed).find(|(_, probe)| probe.name == *name)
     }
 
-    /// The lines in the order of the marks, the current run last.
+    /// Returns the runs in the order in which they were selected, then the current run.
     fn lines(&self, ctx: &ViewCtx<'_>, key: Option<&ComparedProbe>) -> Vec<Line> {
         let mut lines: Vec<Line> = vec![];
         for (run, color) in ctx.runs.compared_runs() {
@@ -141,7 +141,7 @@ impl Compare {
         lines
     }
 
-    /// Whether the current run is drawn, too: not where it is one of the recorded ones.
+    /// Whether the current run is drawn. It is not during playback, because it is then one of the recorded runs.
     fn shows_current(&self, ctx: &ViewCtx<'_>) -> bool {
         !self.hides_current && !ctx.time.axis.is_recorded
     }
@@ -186,7 +186,7 @@ impl Compare {
     }
 }
 
-/// The time base of the first curve.
+/// Returns the time base of the first curve; `None` without curves.
 fn base_of(lines: &[Line]) -> Option<TimeBase> {
     lines.iter().find(|line| line.problem.is_none()).map(|line| line.series.base)
 }

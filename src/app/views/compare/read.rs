@@ -1,4 +1,4 @@
-//! Reads one series of a run folder, on the pool, with what the table of compared runs shows about it.
+//! Reading of one series of a run folder, on the pool, with the statistics of its lanes.
 
 use crate::{
     app::views::plot::samples::Samples,
@@ -8,25 +8,25 @@ use crate::{
 };
 use std::{io, path::Path};
 
-/// Rows of a file appended at once.
+/// Number of rows that are appended together.
 const CHUNK: usize = 4096;
 
-/// A series that a run recorded.
+/// Series that a run recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesName {
-    /// The probe and the arguments of its tap.
+    /// Name of the probe, and the arguments of its tap.
     pub key: (String, String),
-    /// Label with arguments and unit.
+    /// Label with the arguments and the unit.
     pub title: String,
-    /// Names of the lanes; empty for one without a name.
+    /// Names of the lanes; empty for a series with one lane.
     pub lanes: Vec<String>,
 }
 
-/// The numbers of a lane.
+/// Statistics of the finite samples of a lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     pub n: u64,
-    /// The last one.
+    /// The last finite sample; NaN without samples.
     pub last: f32,
     pub min: f32,
     pub max: f32,
@@ -47,43 +47,44 @@ impl Summary {
         }
     }
 
-    /// The mean; NaN without samples.
+    /// Returns the mean; NaN without samples.
     pub fn mean(&self) -> f32 {
         (self.sum / self.n as f64) as f32
     }
 }
 
-/// Data read from a run.
+/// Data of a run for the comparison.
 #[derive(Clone, Debug, Default)]
 pub struct RunSeries {
     /// Time base of a step.
     pub base: TimeBase,
-    /// First and last step.
+    /// First and last step of the run.
     pub steps: (u64, u64),
-    /// All its series of fixed lanes.
+    /// All series with fixed lanes that the run recorded.
     pub offered: Vec<SeriesName>,
-    /// The samples of the wanted one; without any it was not recorded.
+    /// Samples of the wanted series; empty if it was not recorded.
     pub samples: Samples,
-    /// A summary per lane.
+    /// Statistics of each lane.
     pub summaries: Vec<Summary>,
     pub levels: Vec<Level>,
     /// Whether the values are angles.
     pub is_angle: bool,
-    /// The parameters that were in force; none where they cannot be read.
+    /// Parameters in effect during the run; `None` if they cannot be read.
     pub params: Option<ParamHistory>,
 }
 
-/// The numbers of one series over the last share of a run.
+/// Statistics of one series over the last part of a run.
 pub struct Summarised {
-    /// All series of fixed lanes that the run recorded.
+    /// All series with fixed lanes that the run recorded.
     pub offered: Vec<SeriesName>,
-    /// The one that was read; none: the run recorded no series.
+    /// The series that was read; `None` if the run recorded no series.
     pub key: Option<(String, String)>,
-    /// A summary per lane; empty where the run did not record it.
+    /// Statistics of each lane; empty if the run did not record the series.
     pub lanes: Vec<Summary>,
 }
 
-/// Summarises the wanted series of a run, or else its first one, over the last `share` of its steps.
+/// Summarises the wanted series of a run, or its first one, over the last fraction `share` of its steps. Fails if its data cannot
+/// be read.
 pub fn summarise(run: &RunFolder, wanted: Option<&(String, String)>, share: f64) -> io::Result<Summarised> {
     let manifest = &run.manifest;
     let (first, last) = (manifest.first_step as f64, manifest.last_step as f64);
@@ -103,7 +104,7 @@ pub fn summarise(run: &RunFolder, wanted: Option<&(String, String)>, share: f64)
     Ok(Summarised { offered, key, lanes })
 }
 
-/// Streams of series with fixed lanes.
+/// Returns the streams of series with fixed lanes.
 fn fixed_series(manifest: &Manifest) -> impl Iterator<Item = &Stream> {
     manifest.streams.iter().filter(|s| s.shape == "series" && s.elements.is_empty())
 }
@@ -116,7 +117,7 @@ fn offered(manifest: &Manifest) -> Vec<SeriesName> {
     fixed_series(manifest).filter(|s| s.from_step == 0).map(|s| name_of(&manifest.kind, s)).collect()
 }
 
-/// Reads the wanted series of a run; without a wish the first one.
+/// Reads the wanted series of a run, or its first one if none is wanted. Fails if the run or its data cannot be read.
 pub fn read(folder: &Path, wanted: Option<&(String, String)>) -> io::Result<RunSeries> {
     let run = RunFolder::open(folder)?;
     let manifest = &run.manifest;
@@ -142,7 +143,7 @@ fn append(run: &RunFolder, stream: &Stream, samples: &mut Samples, summaries: &m
     let lanes = stream.width as usize;
     let mut reader = run.read_rows(stream)?;
     let (mut steps, mut values, mut row) = (vec![], vec![], vec![]);
-    // Lanes of a later segment are other ones.
+    // A later segment has other lanes, so its statistics replace earlier ones.
     *summaries = vec![Summary::default(); lanes];
     loop {
         let next = reader.next_row(&mut row)?;

@@ -1,4 +1,4 @@
-//! The numbers of compared runs, and the parameters by which they differ.
+//! Table of the statistics of compared runs, and of the parameters by which they differ.
 
 use super::{Compare, Line, differences::differences};
 use crate::{
@@ -8,20 +8,20 @@ use crate::{
 use egui::{Align, Label, Layout, Rect, RichText, Sense, Ui, UiBuilder, vec2};
 use egui_extras::{Column, TableBuilder};
 
-/// Height of a row and of the header, points.
+/// Heights of a row and of the header, points.
 const ROW: f32 = 20.0;
 const HEAD: f32 = 24.0;
-/// Between rows, points.
+/// Space between rows, points.
 const GAP: f32 = 2.0;
-/// Room for the horizontal scroll bar, points.
+/// Height of the horizontal scroll bar, points.
 const BAR: f32 = 12.0;
-/// Widths of the columns: name, a number, a parameter.
+/// Widths of columns, points: name, number, parameter.
 const WIDTHS: [f32; 3] = [170.0, 84.0, 190.0];
 
-/// Columns of numbers after the name.
+/// Number of columns with numbers after the name.
 const NUMBERS: usize = 5;
 
-/// The height of a table with this many rows.
+/// Returns the height of a table with this number of rows, points.
 pub(super) fn height(rows: usize) -> f32 {
     HEAD + (rows as f32 + 0.5) * (ROW + GAP) + BAR
 }
@@ -88,7 +88,7 @@ impl Compare {
         });
     }
 
-    /// The value at the pointer, else the last one; NaN without one.
+    /// Returns the value at the pointer, or the last one without a pointer; NaN if there is none.
     fn value(&self, line: &Line, pointer: Option<(f64, TimeBase)>) -> f32 {
         let value = match pointer {
             _ if line.problem.is_some() => None,
@@ -103,7 +103,7 @@ impl Compare {
     }
 }
 
-/// Numbers are at the right of their column, texts at the left.
+/// Adds a label: numbers are right-aligned, texts left-aligned.
 fn aligned(ui: &mut Ui, column: usize, label: Label) -> egui::Response {
     let layout = match (1..=NUMBERS).contains(&column) {
         true => Layout::right_to_left(Align::Center),

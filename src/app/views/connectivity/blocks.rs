@@ -1,37 +1,37 @@
-//! Connections summed between categories. Runs on the pool.
+//! Sums of connections between categories, computed on the pool.
 
 use crate::sim::{Column, Connection, ConnectionSource, ElementSet, Progress};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Categories per axis at most; the weakest others are merged into one.
+/// Maximum number of categories per axis. If there are more, the weakest are merged into one.
 pub const MAX_CATEGORIES: usize = 64;
-/// Elements per task; a cancelled job ends after the tasks in progress.
+/// Number of elements per task. A cancelled job ends after the tasks in progress.
 const TASK_SIZE: u32 = 1024;
-/// Index of elements on no axis.
+/// Marks an element or category that is on no axis.
 const NO_GROUP: u16 = u16::MAX;
 
-/// The sums requested.
+/// Parameters of the sums.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockQuery {
     /// Index of the column whose categories are the axes.
     pub column: usize,
-    /// Restricts rows and columns to a category (column, code).
+    /// Categories (column, code) that restrict rows and columns; `None`: all elements.
     pub within: [Option<(usize, u16)>; 2],
 }
 
-/// A category along an axis.
+/// Category along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Code of the category; `None` for the merged rest.
+    /// Code of the category; `None` for the merged categories.
     pub code: Option<u16>,
     /// Number of elements.
     pub n: u32,
-    /// Sum of the absolute weights of its connections.
+    /// Sum of the absolute weights of the category's connections.
     pub strength: f64,
 }
 
-/// The sums of a cell.
+/// Sums over the connections of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
     /// Sum of the absolute weights.
@@ -50,12 +50,12 @@ impl Cell {
     }
 }
 
-/// Connections between categories, from rows to columns.
+/// Sums of connections between categories, from rows to columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocks {
     pub rows: Vec<Group>,
     pub columns: Vec<Group>,
-    /// Row by row.
+    /// Cells in row-major order.
     pub cells: Vec<Cell>,
     /// Number of merged categories of rows and columns.
     pub merged: [u32; 2],
@@ -67,7 +67,7 @@ impl Blocks {
     }
 }
 
-/// Computes the sums; `None` when cancelled.
+/// Computes the sums; `None` if the job was cancelled or the column does not exist.
 pub fn sum_blocks(
     set: &ElementSet,
     links: &dyn ConnectionSource,
@@ -80,7 +80,7 @@ pub fn sum_blocks(
         question.within[side].is_none() || of.is_some_and(|(is, wanted)| *is == wanted)
     };
     let n = links.n().min(set.len) as usize;
-    // Sums per category first: the weakest categories are merged.
+    // The sums of categories are computed first, because the weakest categories are merged.
     let code = |side: usize, e: usize| if is_in(side, e) { column.codes[e] } else { NO_GROUP };
     let all = [0, 1].map(|side| (0..n).map(|e| code(side, e)).collect::<Vec<u16>>());
     let strengths = strengths(links, &all, column.labels.len(), progress)?;
@@ -127,13 +127,13 @@ fn pieces(n: u32) -> Vec<std::ops::Range<u32>> {
     (0..n).step_by(TASK_SIZE as usize).map(|from| from..(from + TASK_SIZE).min(n)).collect()
 }
 
-/// Reports progress; `None` when cancelled.
+/// Reports progress; `None` if the job was cancelled.
 fn report(done: &AtomicU32, more: u32, of: u32, from: f32, progress: &Progress) -> Option<()> {
     let done = done.fetch_add(more, Ordering::Relaxed) + more;
     progress.report("summing connections", from + 0.5 * done as f32 / of.max(1) as f32).ok()
 }
 
-/// Absolute weights of each category's outgoing and incoming connections.
+/// Sums the absolute weights of each category's outgoing and incoming connections; `None` if the job was cancelled.
 fn strengths(
     links: &dyn ConnectionSource,
     codes: &[Vec<u16>; 2],
@@ -172,7 +172,7 @@ fn strengths(
         })
 }
 
-/// The categories of an axis.
+/// Categories of an axis, with the position of each code.
 struct Axis {
     groups: Vec<Group>,
     place_of: Vec<u16>,
@@ -211,7 +211,7 @@ impl Axis {
 pub(super) mod tests {
     use super::*;
 
-    /// A list of connections.
+    /// Source with a list of connections (from, to, weight).
     pub struct Few(pub u32, pub Vec<(u32, u32, f32)>);
 
     impl ConnectionSource for Few {

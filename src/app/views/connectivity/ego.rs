@@ -1,13 +1,13 @@
-//! The ego network of some elements: their partners and connections. Runs on the pool.
+//! Ego network of some elements: their partners and connections, read on the pool.
 
 use crate::sim::{ConnectionSource, Progress};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Connections listed at most.
+/// Maximum number of connections listed.
 pub const MAX_LISTED: usize = 200_000;
 
-/// A connection with both ends.
+/// Connection with both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synapse {
     pub pre: u32,
@@ -15,7 +15,7 @@ pub struct Synapse {
     pub weight: f32,
 }
 
-/// An element connected to the queried elements.
+/// Element connected to the queried elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Partner {
     pub element: u32,
@@ -27,22 +27,22 @@ pub struct Partner {
     pub n: u32,
 }
 
-/// The ego network of some elements.
+/// Ego network of the queried elements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ego {
-    /// Presynaptic partners, strongest first, without the queried elements.
+    /// Presynaptic partners, in descending order of weight, without the queried elements.
     pub inputs: Vec<Partner>,
-    /// Postsynaptic partners, strongest first.
+    /// Postsynaptic partners, in descending order of weight, without the queried elements.
     pub outputs: Vec<Partner>,
-    /// Connections among them.
+    /// Number of connections among the queried elements.
     pub inner: u64,
-    /// All connections with an end in them, strongest first, up to [`MAX_LISTED`].
+    /// Connections that begin or end at a queried element, in descending order of absolute weight; at most [`MAX_LISTED`].
     pub synapses: Vec<Synapse>,
-    /// Number of all connections.
+    /// Number of connections that begin or end at a queried element.
     pub n_synapses: u64,
 }
 
-/// Reads the ego network; `None` when cancelled.
+/// Reads the ego network of the elements `of`; `None` if the job was cancelled.
 pub fn read_ego(links: &dyn ConnectionSource, of: &[u32], progress: &Progress) -> Option<Ego> {
     let n = links.n();
     let mut is_in = vec![false; n as usize];

@@ -1,4 +1,4 @@
-//! The selection with its inputs and outputs as a graph.
+//! Graph of the selection between its inputs and its outputs.
 
 use super::ego::{Ego, Partner};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use egui::{Align2, Color32, Pos2, Rect, Sense, Stroke, Ui, Vec2, epaint::CubicBezierShape, pos2};
 use std::sync::Arc;
 
-/// Partners drawn per side at most.
+/// Maximum number of partners drawn per side.
 const MAX_PARTNERS: usize = 25;
 const BOX: Vec2 = Vec2::new(150.0, 19.0);
 
@@ -30,7 +30,7 @@ pub fn caption(ego: &Ego) -> String {
     )
 }
 
-/// A partner and its rectangle.
+/// Partner with its rectangle.
 struct Place<'a> {
     partner: &'a Partner,
     area: Rect,
@@ -123,7 +123,7 @@ fn edge(
     ui.painter_at(canvas).add(curve);
 }
 
-/// Number of partners drawn, and their share of the weight.
+/// Draws the number of drawn partners, and their share of the weight.
 fn rest_ui(ui: &Ui, canvas: Rect, ctx: &ViewCtx<'_>, partners: &[Partner], n: usize, is_input: bool) {
     let all: f64 = partners.iter().map(|p| p.total).sum();
     let drawn: f64 = partners.iter().take(n).map(|p| p.total).sum();
@@ -183,7 +183,7 @@ fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<Elem
     response.on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, element, &values));
 }
 
-/// An element's name, else its finest category and index.
+/// Returns an element's name; without one, its label in the column with the most categories, and its index.
 pub fn element_name(set: &ElementSet, element: u32) -> String {
     if set.names.get(element as usize).is_some_and(|n| !n.is_empty()) {
         return set.label(element);
@@ -192,7 +192,7 @@ pub fn element_name(set: &ElementSet, element: u32) -> String {
     match finest {
         Some(column) => {
             let label = column.label(element);
-            // A number alone says nothing.
+            // A number alone is ambiguous, so the name of its column precedes it.
             let of =
                 if label.parse::<f64>().is_ok() { format!("{} ", kit::spaced(&column.name)) } else { String::new() };
             format!("{of}{label} #{element}")

@@ -1,4 +1,4 @@
-//! The connections of the selection as a list.
+//! List of the selection's connections.
 
 use super::{
     ego::{Ego, Synapse},
@@ -23,7 +23,7 @@ enum By {
     Post,
 }
 
-/// Which connections are listed.
+/// Connections that are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Side {
     #[default]
@@ -77,7 +77,7 @@ impl List {
         let all = &ego.synapses;
         self.lines = (0..all.len() as u32).filter(|i| is_listed(&all[*i as usize])).collect();
         match self.by {
-            By::Weight => {} // already sorted
+            By::Weight => {} // The connections are already in this order.
             By::Pre => self.lines.sort_by_key(|i| (all[*i as usize].pre, *i)),
             By::Post => self.lines.sort_by_key(|i| (all[*i as usize].post, *i)),
         }
@@ -116,7 +116,7 @@ impl List {
         let table = table.cell_layout(Layout::left_to_right(Align::Center));
         let table = table.column(end()).column(end()).column(Column::exact(90.0)).column(Column::exact(80.0));
         let lines = std::mem::take(&mut self.lines);
-        // Strongest first: the first weight has the largest magnitude.
+        // Connections are in descending order of absolute weight, so the first has the largest.
         let largest = ego.synapses.first().map_or(0.0, |s| f64::from(s.weight.abs()));
         let is_whole = ego.synapses.iter().take(1000).all(|s| s.weight.fract() == 0.0);
         let decimals = if is_whole { 0 } else { kit::column_decimals(0.0, largest) };
@@ -165,7 +165,7 @@ impl List {
     }
 }
 
-/// An end of a connection; a click selects it.
+/// Draws an end of a connection; a click selects the element.
 fn end_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, element: u32) {
     let ink = if ctx.selection.contains(set.name, element) { ctx.tokens.accent } else { ctx.tokens.text };
     let name = element_name(set, element);

@@ -1,4 +1,4 @@
-//! The matrix between categories.
+//! Matrix of connections between categories.
 
 use super::blocks::{BlockQuery, Blocks, Cell, Group};
 use crate::{
@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
 };
 
-/// The value of a cell.
+/// Value that a cell shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Measure {
     #[default]
@@ -36,7 +36,7 @@ impl Measure {
     const ALL: [(Self, &'static str); 4] =
         [(Self::Total, "Σ |w|"), (Self::Net, "Σ w"), (Self::Count, "n"), (Self::Mean, "mean |w|")];
 
-    /// Name under which its colour range is stored.
+    /// Returns the name under which the colour range is stored.
     fn variable(self) -> &'static str {
         match self {
             Self::Total => "connections_total",
@@ -68,7 +68,7 @@ enum Sort {
     Name,
 }
 
-/// A click on a cell: its elements, and the selection at that moment.
+/// Click on a cell: the elements of its row and its column, whether they are added, and the selection's generation.
 #[derive(Clone, PartialEq)]
 struct Pick {
     ends: [Vec<u32>; 2],
@@ -78,9 +78,9 @@ struct Pick {
 
 #[derive(Default)]
 pub struct Matrix {
-    /// Queries from the coarsest to the shown one.
+    /// Queries from the coarsest one to the shown one.
     path: Vec<BlockQuery>,
-    /// The query of the drawn cells; the last query may still be running.
+    /// Query of the drawn cells; the job of the last query may still be running.
     pub drawn: BlockQuery,
     measure: Measure,
     is_linear: bool,
@@ -92,14 +92,14 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Resets for another set.
+    /// Resets the path to the first column of another set that has several categories.
     pub fn reset(&mut self, set: Option<&ElementSet>) {
         let first = set.and_then(|s| s.columns.iter().position(|c| c.labels.len() > 1)).unwrap_or(0);
         self.path = vec![BlockQuery { column: first, ..BlockQuery::default() }];
         self.shown = None;
     }
 
-    /// The current query.
+    /// Returns the shown query.
     pub fn question(&self) -> BlockQuery {
         self.path.last().cloned().unwrap_or_default()
     }
@@ -135,17 +135,18 @@ impl Matrix {
         }
     }
 
-    /// The colour range of the drawn cells.
+    /// Returns the colour range of the drawn cells; `None` without values.
     fn range(&self) -> Option<(f32, f32)> {
         self.shown.as_ref()?.1.range()
     }
 
-    /// Keeps the range of the colours, or lets it follow the data again; whether it is kept now.
+    /// Locks the colour range, or unlocks it so that it follows the data. Returns whether it is locked now; `None` without
+    /// values.
     pub fn toggle_range(&self, color_scales: &mut ColorScales) -> Option<bool> {
         Some(color_scales.toggle(self.measure.variable(), self.range()?))
     }
 
-    /// The breadcrumb path: `super class › sensory → central`.
+    /// Draws the path of queries: `super class › sensory → central by class`.
     fn path_ui(&mut self, ui: &mut Ui, set: &ElementSet) {
         let mut back = None;
         for (i, question) in self.path.iter().enumerate() {
@@ -226,7 +227,8 @@ impl Matrix {
         response.on_hover_ui_at_pointer(|ui| self.tip_ui(ui, ctx, set, wiring, blocks, row, column));
     }
 
-    /// Applies the selection of a click, even if the mode has changed; not if the selection has changed since.
+    /// Selects the elements of a click, even if the mode has changed. Elements that replace the selection are dropped if the
+    /// selection has changed since.
     pub fn take_ends(&mut self, ctx: &mut ViewCtx<'_>, set: &ElementSet) {
         if !self.ends.poll() {
             return;
@@ -239,7 +241,7 @@ impl Matrix {
         }
     }
 
-    /// Elements of a row (side 0) or a column (side 1).
+    /// Returns the elements of a row (side 0) or of a column (side 1).
     fn members(&self, set: &ElementSet, blocks: &Blocks, side: usize, at: usize) -> Vec<u32> {
         let question = &self.drawn;
         let groups = [&blocks.rows, &blocks.columns][side];
@@ -254,12 +256,12 @@ impl Matrix {
         (0..set.len).filter(is_in).collect()
     }
 
-    /// Drills down into a cell by the next finer column.
+    /// Adds a query of a cell's connections by the next finer column. A merged category has no finer query.
     fn drill(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, row: &Group, column: &Group) {
         let now = self.drawn.clone();
         let (Some(from), Some(to)) = (row.code, column.code) else { return };
         let within = [Some((now.column, from)), Some((now.column, to))];
-        // Columns with a single category here are skipped.
+        // Skips columns that have only one category in this cell.
         let mut finer = ctx.filter.finer(set, now.column);
         while let Some(next) = finer {
             let question = BlockQuery { column: next, within };
@@ -363,7 +365,7 @@ fn name(set: &ElementSet, column: usize, group: &Group) -> String {
     }
 }
 
-/// Whether the rows or the columns have several categories.
+/// Whether the rows or the columns of a query have several categories.
 fn has_several_categories(set: &ElementSet, question: &BlockQuery) -> bool {
     let codes = &set.columns[question.column].codes;
     question.within.iter().flatten().any(|(column, code)| {
@@ -374,7 +376,7 @@ fn has_several_categories(set: &ElementSet, question: &BlockQuery) -> bool {
     })
 }
 
-/// Elements with a connection from the first list to the second.
+/// Returns the elements with a connection from the first list to the second, at both ends.
 fn connected(links: &dyn crate::sim::ConnectionSource, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
     let n = links.n() as usize;
     let (mut is_to, mut found) = (vec![false; n], vec![false; n]);

@@ -1,4 +1,4 @@
-//! Connectivity: a matrix between categories, a graph of the selection's partners, and a list of its connections,
+//! Connectivity: a matrix between categories, a graph of the selection's partners, and a list of its connections. All are
 //! computed on the pool from the simulation's connections.
 
 mod blocks;
@@ -23,17 +23,17 @@ use ego::Ego;
 use egui::{Rect, Ui};
 use std::sync::Arc;
 
-/// Largest selection for graph and list.
+/// Maximum number of selected elements for graph and list.
 const MAX_SELECTED: usize = 5_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// Categories by categories.
+    /// Matrix of connections between categories.
     #[default]
     Matrix,
-    /// The selection between its inputs and its outputs.
+    /// Graph of the selection between its inputs and its outputs.
     Graph,
-    /// The connections of the selection.
+    /// List of the selection's connections.
     List,
 }
 
@@ -50,7 +50,7 @@ pub struct ConnectivityView {
     list: list::List,
 }
 
-/// The set and its connections; draws the empty state where there are none.
+/// Returns the set and its connections; draws the empty state and returns `None` if there are none.
 pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Connectivity)> {
     let found = wired(ctx.schema).map(|(set, wiring)| (set.clone(), wiring.clone()));
     if found.is_none() {
@@ -60,7 +60,7 @@ pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet
     found
 }
 
-/// The connected set and its connections.
+/// Returns the connected set and its connections; `None` if the simulation has none.
 fn wired(schema: &SimSchema) -> Option<(&Arc<ElementSet>, &Connectivity)> {
     let wiring = schema.connectivity.as_ref()?;
     Some((schema.set(wiring.over)?, wiring))
@@ -118,7 +118,7 @@ impl ConnectivityView {
         }
     }
 
-    /// The partners of these elements, once they are read: not those of an earlier selection.
+    /// Returns the ego network of the selected elements; `None` until it is read.
     fn ego_of(&self, selected: &[u32]) -> Option<&Ego> {
         let (generation, of) = self.ego.key()?;
         let is_current = *generation == self.set_generation && of.as_slice() == selected && !selected.is_empty();
@@ -142,7 +142,7 @@ impl ConnectivityView {
         }
     }
 
-    /// Draws why there is no graph or list; returns whether there is none.
+    /// Draws the reason why there is no graph or list. Returns whether there is none.
     fn missing_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, n: usize) -> bool {
         if n == 0 {
             let how = "Select elements in any view to show their inputs and outputs";

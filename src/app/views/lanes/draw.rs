@@ -1,4 +1,4 @@
-//! Painting of lanes over time: cells and row names.
+//! Painting of lanes over time: cells and names of rows.
 
 use super::grid::Grid;
 use crate::app::{
@@ -7,26 +7,26 @@ use crate::app::{
 };
 use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 
-/// Width right of the cells for the colour bar and its numbers.
+/// Width right of the cells for the colour bar and its numbers, points.
 const BAR: f32 = 66.0;
 /// Maximum fraction of the width for names.
 const NAMES: f32 = 0.3;
-/// In lower rows not every row has a name.
+/// Minimum height of a row for which every row has a name, points.
 const NAME_HEIGHT: f32 = 11.0;
-/// Margin above and below the cells.
+/// Margins above and below the cells, points.
 const FRAME: [f32; 2] = [20.0, 21.0];
 
 /// The areas of the view.
 pub struct Layout {
     pub plot: Rect,
-    /// The colour bar.
+    /// Area of the colour bar.
     pub bar: Rect,
     /// Number of rows.
     pub rows: usize,
 }
 
 impl Layout {
-    /// The layout of a canvas for these names.
+    /// Divides a canvas into areas, with room for these names of rows.
     pub fn of(ui: &Ui, canvas: Rect, names: &[AxisLabel]) -> Self {
         let font = kit::small(ui);
         let width = |n: &AxisLabel| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
@@ -45,17 +45,17 @@ impl Layout {
         Rect::from_min_max(pos2(self.plot.left(), top), pos2(self.plot.right(), top + height))
     }
 
-    /// The row at a screen y.
+    /// Returns the row at a screen y; `None` outside the rows.
     pub fn row_at(&self, y: f32) -> Option<usize> {
         let at = (y - self.plot.top()) / self.plot.height() * self.rows as f32;
         (at >= 0.0 && at < self.rows as f32).then_some(at as usize)
     }
 }
 
-/// The generation of the values, the theme, and a fixed range.
+/// Generation of the values, dark theme, and fixed range.
 type Generation = (u64, bool, Option<(f32, f32)>);
 
-/// The cells as a texture, updated when they change.
+/// Texture of the cells, updated when they change.
 #[derive(Default)]
 pub struct LanesImage {
     texture: Option<TextureHandle>,
@@ -63,7 +63,8 @@ pub struct LanesImage {
 }
 
 impl LanesImage {
-    /// Draws cells at their times: `values` row-major, and the order of the rows. `generation` changes with them.
+    /// Draws cells at their times. `values` are row-major, and `order` lists the rows from the top. `generation` must change with
+    /// both.
     pub fn paint(
         &mut self,
         ui: &Ui,
@@ -91,13 +92,13 @@ impl LanesImage {
     }
 }
 
-/// Rows of cells in an order.
+/// Creates an image of the rows in an order.
 fn image(columns: usize, values: &[f32], order: &[usize], ink: &ColorScale) -> ColorImage {
     let row = |lane: &usize| values[lane * columns..(lane + 1) * columns].iter().map(|v| ink.color(*v));
     ColorImage::new([columns, order.len()], order.iter().flat_map(row).collect())
 }
 
-/// Draws names left of their rows, as many as fit, and the name of the row under the pointer.
+/// Draws names left of their rows: as many as fit, and that of the row under the pointer.
 pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&AxisLabel], hovered: Option<usize>, tokens: &Tokens) {
     let (painter, font) = (ui.painter_at(canvas), kit::small(ui));
     let height = layout.row(0).height();

@@ -1,4 +1,4 @@
-//! Means of lanes per time column, and their evenness.
+//! Means of lanes per time column, and the evenness of lanes.
 
 use super::sums::Sums;
 use crate::app::{
@@ -7,10 +7,10 @@ use crate::app::{
 };
 use std::{f32::consts::PI, ops::Range};
 
-/// Number of sample distances used to estimate the median.
+/// Maximum number of sample distances from which the median is estimated.
 const MAX_DISTANCES: usize = 65;
 
-/// Time columns, starting at multiples of their width so that a moving window keeps them.
+/// Division of a window into columns. Columns start at multiples of their width, so that a moving window keeps them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cut {
     /// Index of the first column, counted from step 0.
@@ -22,7 +22,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Columns for a window: at most one per pixel, and not narrower than the sample distance.
+    /// Divides a window into columns: at most about one per pixel, and not narrower than the median distance between samples.
     pub fn of(samples: &Samples, (t0, t1): (f64, f64), pixels: usize) -> Self {
         let steps =
             ((t1 - t0) / pixels.max(1) as f64).max(median_distance(samples, within(samples, t0, t1)) as f64).max(1e-9);
@@ -31,25 +31,25 @@ impl Cut {
         Self { first, columns: (end - first).max(1) as usize, steps }
     }
 
-    /// First step of a column.
+    /// Returns the first step of a column.
     pub fn begin(&self, column: usize) -> f64 {
         (self.first + column as i64) as f64 * self.steps
     }
 
-    /// The column of a step.
+    /// Returns the column of a step; `None` outside.
     pub fn column(&self, step: f64) -> Option<usize> {
         let at = (step / self.steps).floor() - self.first as f64;
         (at >= 0.0 && at < self.columns as f64).then_some(at as usize)
     }
 }
 
-/// Samples from one step up to another.
+/// Returns the indices of the samples from one step up to another.
 pub fn within(samples: &Samples, from: f64, to: f64) -> Range<usize> {
     let first = samples.index(from);
     first..samples.index(to).max(first)
 }
 
-/// The median distance between samples.
+/// Estimates the median distance between samples, steps; 0 for fewer than two samples.
 fn median_distance(samples: &Samples, range: Range<usize>) -> u64 {
     let every = (range.len() / MAX_DISTANCES).max(1);
     let pairs = range.clone().skip(1).step_by(every);
@@ -58,22 +58,22 @@ fn median_distance(samples: &Samples, range: Range<usize>) -> u64 {
     apart.get(apart.len() / 2).copied().unwrap_or(0)
 }
 
-/// The means of all lanes in all columns.
+/// Means of all lanes in all columns.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     pub cut: Cut,
     /// Number of lanes.
     pub rows: usize,
-    /// Lane-major; NaN without a sample.
+    /// Mean of each cell, lane-major; NaN without a sample.
     pub means: Vec<f32>,
-    /// The mean of the visible samples of each lane; NaN without any.
+    /// Mean of the visible samples of each lane; NaN without any.
     pub lane_means: Vec<f32>,
     /// Number of visible samples per lane.
     pub n: usize,
 }
 
 impl Grid {
-    /// Computes the means.
+    /// Computes the means of a window.
     pub fn of(samples: &Samples, sums: &Sums, window: (f64, f64), pixels: usize) -> Self {
         let cut = Cut::of(samples, window, pixels);
         let bounds: Vec<usize> = (0..=cut.columns).map(|c| samples.index(cut.begin(c))).collect();
@@ -90,7 +90,7 @@ impl Grid {
         self.means.iter().all(|v| v.is_nan() || *v >= 0.0)
     }
 
-    /// The means, each column divided by its sum.
+    /// Returns the means divided by the sum of their column; NaN if the sum is not positive.
     pub fn shares(&self) -> Vec<f32> {
         let n = self.cut.columns;
         let mut sums = vec![0.0_f32; n];
@@ -101,7 +101,7 @@ impl Grid {
         self.means.iter().enumerate().map(share).collect()
     }
 
-    /// Lanes in their order, or by descending visible mean.
+    /// Returns the lanes in their order, or by descending visible mean.
     pub fn order(&self, by_mean: bool) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.rows).collect();
         if by_mean {
@@ -113,18 +113,18 @@ impl Grid {
     }
 }
 
-/// How evenly the lanes are distributed.
+/// Measures of how evenly values are distributed over lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Balance {
-    /// Normalised entropy of the shares: 1 for equal lanes, 0 for a single one.
+    /// Normalised entropy of the lanes' shares: 1 for equal lanes, 0 if only one lane is not zero.
     pub evenness: f64,
-    /// The highest mean over the mean of all.
+    /// Highest mean of a lane divided by the mean of all lanes.
     pub imbalance: f64,
-    /// Number of lanes that are zero throughout.
+    /// Number of lanes whose mean is zero.
     pub silent: usize,
 }
 
-/// The balance of non-negative means; `None` when all are zero or there is only one lane.
+/// Computes the balance of means. `None` if all are zero, any is negative, or there are fewer than two lanes.
 pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
     let means: Vec<f64> = means.map(|m| if m.is_finite() { f64::from(m) } else { 0.0 }).collect();
     let (sum, n) = (means.iter().sum::<f64>(), means.len() as f64);
@@ -138,7 +138,7 @@ pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
     Some(Balance { evenness: entropy / n.ln(), imbalance: highest / (sum / n), silent })
 }
 
-/// A sequential colormap, a diverging one with negative values, or a cyclic one for angles.
+/// Returns a cyclic colormap for angles, a diverging one if there are negative values, otherwise a sequential one.
 pub fn scale_colors((low, _): (f32, f32), is_angle: bool) -> ScaleColors {
     match low < 0.0 {
         _ if is_angle => ScaleColors::Map(Colormap::Twilight),
@@ -147,8 +147,8 @@ pub fn scale_colors((low, _): (f32, f32), is_angle: bool) -> ScaleColors {
     }
 }
 
-/// The colour range of values; `None` without any. Of angles the whole turn. It starts at zero where values come close to
-/// it, so that silent lanes differ from faint ones.
+/// Returns the colour range of values; `None` without finite ones. Angles have the range of a whole turn. The range starts at
+/// zero if values are near zero, so that silent lanes differ from faint ones.
 pub fn range(values: &[f32], is_log: bool, is_angle: bool) -> Option<(f32, f32)> {
     if is_angle {
         return values.iter().any(|v| v.is_finite()).then_some((-PI, PI));

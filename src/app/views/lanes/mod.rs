@@ -1,4 +1,5 @@
-//! Series with fixed lanes as a heat map: a row per lane, times across. For example rates of classes, or expert load.
+//! Heat map of a series with fixed lanes, such as rates of classes or loads of experts: one row per lane, time from left to
+//! right.
 
 mod draw;
 mod grid;
@@ -33,7 +34,7 @@ use grid::{Balance, Grid};
 use std::{collections::BTreeMap, sync::Arc};
 use sums::Sums;
 
-/// One probe's samples.
+/// Samples of one probe, and their prefix sums.
 #[derive(Default)]
 struct Row {
     samples: Samples,
@@ -47,24 +48,24 @@ struct Settings {
     by_mean: bool,
 }
 
-/// The key of a result: probe, samples, window, pixels, settings.
+/// Inputs of a result: probe, number of samples, bits of the visible times, width in pixels, settings.
 type LanesKey = (ProbeId, u64, [u64; 2], usize, Settings);
 
-/// The visible result.
+/// The result for the visible times.
 #[derive(Default)]
 struct Visible {
     key: Option<LanesKey>,
     grid: Grid,
-    /// The coloured values.
+    /// Values that the cells show: means or shares.
     values: Vec<f32>,
     order: Vec<usize>,
     is_positive: bool,
     balance: Option<Balance>,
-    /// Increments with every change.
+    /// Counter that every change increments.
     generation: u64,
 }
 
-/// The lanes over time.
+/// The view of lanes over time.
 #[derive(Default)]
 pub struct Lanes {
     chosen: Option<&'static str>,
@@ -73,11 +74,11 @@ pub struct Lanes {
     visible: Visible,
     image: LanesImage,
     link: TimeLink,
-    /// The subject of the context menu.
+    /// The elements for which the context menu was opened.
     opened: Option<MenuTarget>,
 }
 
-/// Probes with several fixed lanes.
+/// Returns the probes of series with several fixed lanes.
 pub fn probes(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
     let is_wide = |id: ProbeId| schema.lanes.get(usize::from(id)).is_some_and(|names| names.len() > 1);
     probes_where(schema, |s| matches!(s, Shape::Series { of: "" })).filter(|(id, _)| is_wide(*id)).collect()
@@ -102,14 +103,14 @@ impl Visible {
         self.generation += 1;
     }
 
-    /// Whether the cells are shares of their columns.
+    /// Whether the cells are fractions of the sums of their columns.
     fn is_share(&self) -> bool {
         self.key.is_some_and(|(.., settings)| settings.is_share) && self.is_positive
     }
 }
 
 impl Lanes {
-    /// The displayed probe: as chosen, else the first.
+    /// Returns the displayed probe: the chosen one if it exists, otherwise the first. `None` without probes.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
         let all = probes(schema);
         all.iter().find(|(_, p)| Some(p.name) == self.chosen).or(all.first()).copied()
@@ -138,22 +139,22 @@ impl Lanes {
         }
     }
 
-    /// The colour range of the visible values.
+    /// Returns the colour range of the visible values; `None` without finite values.
     fn range(&self, probe: &ProbeSpec) -> Option<(f32, f32)> {
         grid::range(&self.visible.values, self.is_log(probe), probe.is_angle())
     }
 
-    /// Whether colours are logarithmic: never those of angles.
+    /// Whether colours are logarithmic, which they never are for angles.
     fn is_log(&self, probe: &ProbeSpec) -> bool {
         self.settings.is_log && !probe.is_angle()
     }
 
-    /// The name under which the colour range is stored.
+    /// Returns the name under which the colour range is stored.
     fn variable(&self, probe: &ProbeSpec) -> &'static str {
         if self.visible.is_share() { "share" } else { probe.name }
     }
 
-    /// Draws the chart.
+    /// Draws the chart and handles its pointer input.
     fn chart_ui(&mut self, ui: &mut Ui, canvas: Rect, (id, probe): (ProbeId, &ProbeSpec), ctx: &mut ViewCtx<'_>) {
         let lanes = ctx.schema.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
         let colors = lane_colors(ctx.schema, lanes, ctx.tokens);
@@ -221,7 +222,7 @@ impl Lanes {
         paint::pointer_chip(&painter, response, plot, line, (ctx.clock, &mono, tokens));
     }
 
-    /// Tooltip, click and context menu of a row.
+    /// Handles tooltip, click and context menu of a row.
     fn handle_pointer(
         &mut self,
         response: &Response,
@@ -252,7 +253,7 @@ impl Lanes {
         }
     }
 
-    /// The context menu of the class a lane is named after.
+    /// Draws the context menu of the category after which a lane is named.
     fn menu_ui(&self, response: &Response, lanes: &[String], ctx: &mut ViewCtx<'_>) {
         let set = column_of(ctx.schema, lanes).and_then(|(set, _)| ctx.schema.set(set.name)).cloned();
         let Some((set, subject)) = set.zip(self.opened.clone()) else { return };
@@ -260,7 +261,7 @@ impl Lanes {
     }
 }
 
-/// All elements of the category a lane is named after, and their set.
+/// Returns the set and all elements of the category after which a lane is named; `None` if it is not named after one.
 fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'static str, MenuTarget)> {
     let (set, column) = column_of(schema, lanes)?;
     let code = column.labels.iter().position(|l| Some(l) == lanes.get(lane))?;

@@ -3,15 +3,15 @@
 use crate::app::views::plot::samples::Samples;
 use std::ops::Range;
 
-/// Samples per prefix sum; a divisor of the number of samples dropped at once.
+/// Number of samples per prefix sum; a divisor of the number of samples that are dropped together.
 const BLOCK: usize = 16;
 
-/// Sum and number of finite samples.
+/// Sum and number of some finite samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
-    /// The sum; of angles that of their cosines.
+    /// Sum of the samples; for angles, sum of their cosines.
     pub sum: f64,
-    /// Sum of sines, for angles.
+    /// Sum of the sines of angles; 0 for numbers.
     pub sin: f64,
     pub n: u64,
 }
@@ -25,12 +25,12 @@ impl Sum {
     }
 }
 
-/// The prefix sums of all lanes.
+/// Prefix sums of all lanes.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Per lane, the sum before each block.
+    /// Sum before each block, by lane.
     lanes: Vec<Vec<Sum>>,
-    /// Per lane, the sum of all samples.
+    /// Sum of all samples, by lane.
     totals: Vec<Sum>,
     /// Index of the first block in memory.
     first: u64,
@@ -40,7 +40,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The sums of angles, whose mean is circular, or of numbers.
+    /// Creates sums of angles, whose mean is circular, or of numbers.
     pub fn of_angles(is_angle: bool) -> Self {
         Self { is_angle, ..Self::default() }
     }
@@ -50,7 +50,7 @@ impl Sums {
         self.is_angle
     }
 
-    /// The mean; NaN without samples.
+    /// Returns the mean of a sum's samples; NaN without samples.
     pub fn mean(&self, sum: Sum) -> f32 {
         match (sum.n, self.is_angle) {
             (0, _) => f32::NAN,
@@ -59,7 +59,7 @@ impl Sums {
         }
     }
 
-    /// Adds new samples.
+    /// Adds new samples. Starts over if the number of lanes has changed or samples were missed.
     pub fn follow(&mut self, samples: &Samples) {
         let all = samples.dropped() + samples.len() as u64;
         if self.totals.len() != samples.lanes() || self.done > all || self.done < samples.dropped() {
@@ -82,7 +82,7 @@ impl Sums {
         (self.first, self.done) = (self.first + gone as u64, all);
     }
 
-    /// The sum over a range of samples of a lane.
+    /// Returns the sum over a range of a lane's samples.
     pub fn over(&self, samples: &Samples, lane: usize, range: Range<usize>) -> Sum {
         let plain = |range: Range<usize>| {
             let mut sum = Sum::default();

@@ -1,4 +1,4 @@
-//! Texts of the lanes: their caption and tooltip.
+//! Texts of the lanes view: caption and tooltip.
 
 use super::{Lanes, grid::Balance};
 use crate::{
@@ -29,7 +29,7 @@ impl Lanes {
         text
     }
 
-    /// The tooltip of a lane at a step: its value, and its share of all lanes.
+    /// Returns the tooltip of a lane at a step: its value, and its share of all lanes.
     pub(super) fn tooltip_text(
         &self,
         lane: usize,

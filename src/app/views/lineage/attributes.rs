@@ -1,4 +1,4 @@
-//! Colours of lines by an attribute of their births and deaths: a scale for numbers, a palette for texts.
+//! Colours of lines by an attribute of births and deaths: a scale for numbers, a palette for texts.
 
 use super::{LineColor, Lineage, colors, forest::Forest, kit};
 use crate::{
@@ -7,16 +7,16 @@ use crate::{
 };
 use egui::{Align2, Color32, Painter, Rect, Ui, pos2};
 
-/// Texts in the legend at most; others are counted.
+/// Maximum number of texts in the legend; a last row counts the others.
 const MAX_NAMES: usize = 10;
 
-/// An attribute as a field, for its colour scale and its bar.
+/// Converts an attribute to the specification of a field, for its colour scale and colour bar.
 pub(super) fn as_probe(spec: &AttributeSpec) -> ProbeSpec {
     let shape = Shape::Field { over: "", range: (0.0, 1.0), meaning: Meaning::Number };
     ProbeSpec { name: spec.name, title: spec.title, docs: spec.docs, unit: spec.unit, shape, args: &[] }
 }
 
-/// A value as text.
+/// Formats a value with its unit.
 pub(super) fn text(value: &AttributeValue, spec: &AttributeSpec) -> String {
     match value {
         AttributeValue::Number(v) => kit::with_unit(f64::from(*v), spec.unit),
@@ -24,8 +24,8 @@ pub(super) fn text(value: &AttributeValue, spec: &AttributeSpec) -> String {
     }
 }
 
-/// Values of an attribute for all lines: numbers, or indices of texts; NaN where a line has none. New texts are added to the
-/// known ones, which keep their colours.
+/// Computes the attribute's value of each line: a number, or the index of a text; NaN for a line without the attribute. New texts
+/// are appended to `texts`, so that known texts keep their colours.
 pub(super) fn values(name: &str, forest: &Forest, values: &mut Vec<f32>, texts: &mut Vec<String>) {
     let mut value = |value: &AttributeValue| match value {
         AttributeValue::Number(v) => *v,
@@ -41,12 +41,12 @@ pub(super) fn values(name: &str, forest: &Forest, values: &mut Vec<f32>, texts: 
     values.extend(forest.lines.iter().map(|l| l.attributes.get(name).map_or(f32::NAN, &mut value)));
 }
 
-/// The colour of the text with this index.
+/// Returns the colour of the text with an index; the neutral colour for NaN.
 pub(super) fn text_color(value: f32, ctx: &ViewCtx<'_>) -> Color32 {
     if value.is_finite() { colors::categorical(value as usize, ctx.tokens) } else { ctx.tokens.other }
 }
 
-/// The texts with their colours, at the top left of the plot.
+/// Draws the texts with their colours at the top left of the plot.
 pub(super) fn legend(
     ui: &Ui,
     painter: &Painter,
@@ -78,7 +78,7 @@ pub(super) fn legend(
 }
 
 impl Lineage {
-    /// The attribute that the colours show.
+    /// Returns the attribute that the colours show; `None` if they show no attribute.
     pub(super) fn color_attribute(&self, ctx: &ViewCtx<'_>) -> Option<&'static AttributeSpec> {
         let LineColor::Attribute(name) = self.color else { return None };
         Self::attributes(ctx.schema).iter().find(|spec| spec.name == name)

@@ -1,4 +1,4 @@
-//! Drops lines of a forest that takes too much memory.
+//! Removal of lines from a forest that has too many lines or takes too much memory.
 
 use super::{
     forest::{ALIVE, DROPPED, Forest, HashIds, Line},
@@ -6,24 +6,24 @@ use super::{
 };
 use std::collections::HashMap;
 
-/// Room in the index by id, in parts of the lines that stay: it is not rehashed before lines are dropped again.
+/// Capacity of the index by id, as a multiple of the number of kept lines, so that it is not rehashed before the next compaction.
 const ROOM: usize = 3;
 
-/// The lines of a forest that stay.
+/// The lines of a forest that are kept, and their indices.
 struct Compaction {
-    /// Its lines, with their new parents.
+    /// The kept lines, with the new indices of their parents.
     lines: Lines,
     by_id: HashMap<u64, u32, HashIds>,
     n_bytes: usize,
-    /// Step of the first event that is still known.
+    /// Step of the first known event; after a removal of ancestors, the birth step of the newest of them.
     since: Option<u64>,
-    /// The new index of each line, or [`DROPPED`].
+    /// New index of each line, or [`DROPPED`].
     new_index: Vec<u32>,
     n_dropped: usize,
 }
 
 impl Compaction {
-    /// Drops the extinct, then the oldest ended lines above `most`.
+    /// Selects lines: drops extinct lines without living descendants, then the oldest ended ones until at most `most` are left.
     fn of(forest: &Forest, most: usize) -> Self {
         let (mut keep, mut since) = (forest.survivors(), forest.since);
         let mut excess = keep.iter().filter(|k| **k).count().saturating_sub(most);
@@ -52,14 +52,15 @@ impl Compaction {
     }
 }
 
-/// The line with the new indices of its parents.
+/// Copies a line with new indices of its parents. Dropped parents are removed.
 fn moved(line: &Line, new_index: impl Fn(usize) -> u32) -> Line {
     let parents = line.parents.iter().map(|parent| new_index(*parent as usize));
     Line { parents: parents.filter(|parent| *parent != DROPPED).collect(), ..line.clone() }
 }
 
 impl Forest {
-    /// Drops the extinct, then the oldest ended lines above `most`. Returns the new index of each line, or [`DROPPED`].
+    /// Drops extinct lines without living descendants, then the oldest ended ones until at most `most` are left. Returns the new
+    /// index of each line, or [`DROPPED`].
     pub fn drop_lines(&mut self, most: usize) -> Vec<u32> {
         let Compaction { lines, by_id, n_bytes, since, new_index, n_dropped } = Compaction::of(self, most);
         self.totals.dropped += n_dropped as u64;

@@ -1,4 +1,4 @@
-//! Draws the lineage.
+//! Painting of the lineage.
 
 use super::{
     LineColor, Lineage, Window, attributes, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE,
@@ -9,12 +9,12 @@ use crate::{
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, TextureOptions, Ui, Vec2, pos2};
 
-/// Minimum lane height of event marks, points.
+/// Minimum height of a lane for event marks, points.
 const MARKS_FROM: f32 = 4.0;
-/// Minimum lane height of names.
+/// Minimum height of a lane for names, points.
 const NAMES_FROM: f32 = 12.0;
 
-/// Maps steps and lanes to the screen.
+/// Mapping of steps and lanes to the screen.
 #[derive(Clone, Copy)]
 pub struct Map {
     plot: Rect,
@@ -22,29 +22,29 @@ pub struct Map {
 }
 
 impl Map {
-    /// Horizontal position of a step.
+    /// Returns the x of a step.
     pub fn x(&self, step: f64) -> f32 {
         let t = (step - self.window.t0) / (self.window.t1 - self.window.t0);
         self.plot.left() + t as f32 * self.plot.width()
     }
 
-    /// Vertical position of a lane's centre.
+    /// Returns the y of a lane's centre.
     pub fn y(&self, lane: u32) -> f32 {
         let t = (f64::from(lane) + 0.5 - self.window.l0) / (self.window.l1 - self.window.l0);
         self.plot.top() + t as f32 * self.plot.height()
     }
 
-    /// Height of a lane.
+    /// Returns the height of a lane, points.
     pub fn lane_height(&self) -> f32 {
         self.plot.height() / (self.window.l1 - self.window.l0) as f32
     }
 
-    /// Top left and bottom right of the plot.
+    /// Returns the top left and the bottom right corner of the plot.
     pub fn corners(&self) -> (Pos2, Pos2) {
         (self.plot.min, self.plot.max)
     }
 
-    /// Step and lane at a position.
+    /// Returns the step and the lane at a position.
     pub fn at(&self, at: Pos2) -> (f64, f64) {
         let [x, y] = [(at.x - self.plot.left()) / self.plot.width(), (at.y - self.plot.top()) / self.plot.height()];
         let w = &self.window;
@@ -79,7 +79,7 @@ impl Lineage {
         Some(ctx.color_scales.scale(&probe, self.values(), ctx.tokens))
     }
 
-    /// The field of the colours, or their attribute as one; none for founders and texts.
+    /// Returns the field of the colours, or their attribute as a field; `None` for founders and texts.
     pub(super) fn color_probe(&self, ctx: &ViewCtx<'_>) -> Option<ProbeSpec> {
         match self.color_attribute(ctx) {
             Some(_) if !self.texts().is_empty() => None,
@@ -103,7 +103,7 @@ impl Lineage {
         }
     }
 
-    /// Lines, links to their parents, and marks of their ends. In a density only highlighted lines.
+    /// Draws lines, links to their parents, and marks of births and deaths. Over a density only highlighted lines are drawn.
     fn paint_lines(
         &self,
         painter: &Painter,
@@ -152,7 +152,7 @@ impl Lineage {
                 let y0 = map.y(from);
                 let (top, bottom) = (y0.min(y), y0.max(y));
                 let color = color.gamma_multiply(if has_marks { 0.7 } else { 0.4 });
-                // A narrower one may cover the centre of no pixel: it would not be drawn.
+                // A narrower rectangle may cover the centre of no pixel and would then be invisible.
                 mesh.add_colored_rect(Rect::from_x_y_ranges(left - 0.5..=left + 0.51, top..=bottom), color);
             }
             if has_marks && is_seen {
@@ -191,7 +191,7 @@ impl Lineage {
         }
     }
 
-    /// Names, or ids of unnamed individuals, at the end of each line.
+    /// Draws names of individuals, or ids of unnamed ones, at the end of each line.
     fn paint_names(&self, painter: &Painter, map: Map, font: &egui::FontId, ctx: &ViewCtx<'_>) {
         for (i, lane) in self.worker.layout.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NO_LANE) {
             let line = &self.forest().lines[i];
@@ -227,7 +227,7 @@ impl Lineage {
     }
 }
 
-/// A dot for a split, a diamond for a merge, a cross for a death.
+/// Draws a dot for a split, a diamond for a merge, or a cross for a death.
 fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<EndCause>, is_merge: bool, color: Color32) {
     if end.is_some() {
         let stroke = Stroke::new(1.25, color);
@@ -243,7 +243,7 @@ fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<EndCause>, is_
     }
 }
 
-/// Tooltip rows of a line.
+/// Returns the tooltip rows of a line.
 pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, String)> {
     let forest = lineage.forest();
     let l = &forest.lines[line as usize];

@@ -11,12 +11,12 @@ use std::{
     sync::Arc,
 };
 
-/// Above this number of lines, extinct lines without living descendants are dropped, and the oldest ancestors where half of
-/// it would be left: where most births have several parents, nearly every line is an ancestor of the living.
+/// Maximum number of lines. Above it, extinct lines without living descendants are dropped, and then the oldest ended lines until
+/// half of the maximum is left. If most births have several parents, nearly every line is an ancestor of a living one.
 pub const MAX_LINES: usize = 200_000;
-/// Bytes of a line beyond its own size and that of its texts: its place in the index by id, and room for growth.
+/// Bytes of a line in addition to its own size and its texts: its entry in the index by id, and room for growth.
 const LINE_OVERHEAD: usize = 96;
-/// Instead of the new index of a line: it was dropped.
+/// Marks a dropped line in a list of new indices.
 pub const DROPPED: u32 = u32::MAX;
 /// Step of death of a living individual.
 pub const ALIVE: u64 = u64::MAX;
@@ -29,53 +29,53 @@ pub struct Line {
     pub born: u64,
     /// Step of death, or [`ALIVE`].
     pub died: u64,
-    /// Cause of death; none for the living.
+    /// Cause of death; `None` for living individuals and unseen ends.
     pub end: Option<EndCause>,
-    /// Indices of its parents' lines.
+    /// Indices of the parents' lines.
     pub parents: Arc<[u32]>,
     /// Slot in the population.
     pub slot: Option<u32>,
     /// Name of the individual, if it has one.
     pub name: Box<str>,
-    /// Fitness at death, if reported.
+    /// Fitness at death; `None` if it was not reported.
     pub health: Option<f32>,
-    /// Attributes of its birth and of its death.
+    /// Attributes of the birth and of the death.
     pub attributes: Attributes,
 }
 
 impl Line {
-    /// Bytes that it takes.
+    /// Memory of the line, bytes.
     pub fn n_bytes(&self) -> usize {
         let texts = self.name.len() + self.attributes.n_bytes();
         size_of::<Self>() + LINE_OVERHEAD + size_of_val(&*self.parents) + texts
     }
 
-    /// Name of the individual, or its id.
+    /// Returns the name of the individual, or its id.
     pub fn label(&self) -> String {
         if self.name.is_empty() { format!("#{}", self.id) } else { self.name.to_string() }
     }
 }
 
-/// Totals since the view began, dropped lines included.
+/// Totals since the view began to record, including dropped lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Number of lines since the start.
+    /// Number of lines.
     pub lines: u64,
-    /// Births with one parent.
+    /// Number of births with one parent.
     pub splits: u64,
-    /// Births with several parents.
+    /// Number of births with several parents.
     pub merges: u64,
-    /// Deaths without offspring.
+    /// Number of deaths without offspring.
     pub deaths: u64,
     pub dropped: u64,
-    /// Parents that were never announced: a recording without a snapshot.
+    /// Number of parents that were never announced, as in a recording without a snapshot.
     pub unknown_parents: u64,
 }
 
-/// Hashes ids and slots, which are counted: a thousand births per frame are looked up.
+/// Hashes ids and slots. A fast hash suffices, because they are consecutive; a frame looks up a thousand births.
 pub type HashIds = BuildHasherDefault<IdHasher>;
 
-/// Hash by a single multiplication.
+/// Hash by one multiplication.
 #[derive(Default)]
 pub struct IdHasher(u64);
 
@@ -97,24 +97,24 @@ impl Hasher for IdHasher {
     }
 }
 
-/// All lines. Parents come before their children.
+/// All lines of a population. Parents are before their children.
 #[derive(Clone, Default)]
 pub struct Forest {
-    /// In order of birth.
+    /// Lines in order of birth.
     pub lines: Lines,
     pub totals: Totals,
     /// Number of living individuals.
     pub n_alive: usize,
-    /// Step of the first event: earlier ones are unknown.
+    /// Step of the first known event.
     pub since: Option<u64>,
-    /// Bytes of all lines.
+    /// Memory of all lines, bytes.
     pub(super) n_bytes: usize,
     pub(super) by_id: HashMap<u64, u32, HashIds>,
     pub(super) by_slot: HashMap<u32, u32, HashIds>,
 }
 
 impl Forest {
-    /// Per line: whether it lives in a slot the mask includes, or is an ancestor of such a line.
+    /// Returns for each line whether it lives in a slot that the mask includes, or is an ancestor of such a line.
     pub fn shown(&self, mask: &[bool]) -> Vec<bool> {
         let is_shown = |slot: u32| mask.get(slot as usize).copied().unwrap_or(true);
         let living = self.lines.iter().map(|l| l.died == ALIVE && l.slot.is_none_or(is_shown));
@@ -123,17 +123,18 @@ impl Forest {
         shown
     }
 
-    /// Its lines and totals, without the indices by id and slot: cheap to copy.
+    /// Copies lines and totals without the indices by id and slot, which is cheap.
     pub fn snapshot(&self) -> Self {
         let Self { totals, n_alive, since, .. } = *self;
         Self { lines: self.lines.clone(), totals, n_alive, since, ..Self::default() }
     }
 
-    /// The number of lines to keep when they are too many, or take too much memory.
+    /// Returns the number of lines to keep if there are too many or they take too much memory. `None` if there are not, or if
+    /// less than a quarter has ended.
     pub fn excess(&self) -> Option<usize> {
         let (most, limit) = (MAX_LINES, lineage_memory::get());
         let n = self.lines.len();
-        // The living stay: dropping a few ended lines at every sample would take longer than it is worth.
+        // Living individuals are kept, and dropping only a few ended lines at every sample would take too long.
         let has_ended = n - self.n_alive >= n / 4;
         if (n <= most && self.n_bytes <= limit) || !has_ended {
             return None;
@@ -142,7 +143,7 @@ impl Forest {
         Some((within as usize).min(most).max(self.n_alive) / 2)
     }
 
-    /// Takes events. Contradictory ones (unknown id, second birth or death) are ignored.
+    /// Applies events. Contradictory ones (unknown id, second birth or death) are ignored.
     pub fn absorb(&mut self, mut events: &[LifeEvent]) {
         while let Some(first) = events.first() {
             let of_snapshot = |e: &LifeEvent| match e {
@@ -209,7 +210,7 @@ impl Forest {
         }
     }
 
-    /// Ends the living that are not in a snapshot.
+    /// Ends living lines that are not in a snapshot.
     fn end_missing(&mut self, step: u64, snapshot: &[LifeEvent]) {
         let id = |e: &LifeEvent| if let LifeEvent::Birth(b) = e { Some(b.child) } else { None };
         let known: HashSet<u64, HashIds> = snapshot.iter().filter_map(id).collect();
@@ -220,7 +221,7 @@ impl Forest {
         }
     }
 
-    /// A living line ended between two taps: when and why is unknown.
+    /// Ends a living line whose end was not recorded. Its cause is unknown and its step approximate.
     fn end_unseen(&mut self, index: u32, step: u64) {
         if self.lines[index as usize].died != ALIVE {
             return;
@@ -233,18 +234,18 @@ impl Forest {
         }
     }
 
-    /// The slot of a line that lives.
+    /// Returns the slot of a line; `None` if the line has ended or has no slot.
     pub fn living_slot(&self, line: u32) -> Option<u32> {
         let line = &self.lines[line as usize];
         line.slot.filter(|_| line.died == ALIVE)
     }
 
-    /// The living in slots: slot and line.
+    /// Iterates over slots and lines of the living individuals in slots.
     pub fn living(&self) -> impl Iterator<Item = (u32, u32)> {
         self.by_slot.iter().map(|(slot, line)| (*slot, *line))
     }
 
-    /// The living and their ancestors.
+    /// Returns for each line whether it is alive or an ancestor of a living one.
     pub fn survivors(&self) -> Vec<bool> {
         let mut keep: Vec<bool> = self.lines.iter().map(|l| l.died == ALIVE).collect();
         self.add_ancestors(&mut keep);
@@ -267,7 +268,7 @@ impl Forest {
         }
     }
 
-    /// Per line: the founder, following first parents.
+    /// Returns the founder of each line, following first parents.
     pub fn founders(&self) -> Vec<u32> {
         let mut of: Vec<u32> = Vec::with_capacity(self.lines.len());
         for (i, line) in self.lines.iter().enumerate() {
@@ -283,7 +284,7 @@ pub mod tests {
     use crate::sim::{Attributes, Birth, Death};
 
     impl Forest {
-        /// The line that lives in a slot now.
+        /// Returns the line that lives in a slot now.
         pub fn at_slot(&self, slot: u32) -> Option<u32> {
             self.by_slot.get(&slot).copied()
         }
@@ -298,7 +299,7 @@ pub mod tests {
         LifeEvent::Death(Death { step, gone: id, end, health: None, attributes: Attributes::default() })
     }
 
-    /// 0 splits into 2 and survives; 1 and 2 merge into 3; 4 dies without offspring.
+    /// Creates a forest: 0 splits into 2 and survives; 1 and 2 merge into 3; 4 dies without offspring.
     pub fn small() -> Forest {
         let mut forest = Forest::default();
         forest.absorb(&[birth(0, 0, &[], 0), birth(0, 1, &[], 1), birth(0, 4, &[], 4), birth(10, 2, &[0], 2)]);
@@ -337,7 +338,7 @@ pub mod tests {
         assert_eq!(forest.lines.len(), 5, "a second birth and the death of an unknown id are ignored");
     }
 
-    /// Every birth has two parents, so that all lines are ancestors of the living.
+    /// Every birth has two parents, so that all lines are ancestors of living ones.
     #[test]
     fn the_oldest_ancestors_are_dropped_where_all_are_ancestors() {
         let mut forest = Forest::default();
@@ -375,7 +376,7 @@ pub mod tests {
         assert!(forest.totals.dropped > 0 && forest.n_alive == 1000);
     }
 
-    /// The individual of a snapshot at `step`.
+    /// Creates the event of an individual in a snapshot at `step`.
     fn living(step: u64, id: u64, born: u64, slot: u32) -> LifeEvent {
         LifeEvent::Birth(Birth { step, born: Some(born), child: id, slot: Some(slot), ..Birth::default() })
     }

@@ -1,4 +1,4 @@
-//! The lines of a lineage view off the UI thread: events wait in a queue, jobs on the pool apply them and make versions.
+//! Updates of the lines outside of the UI thread. Events wait in a queue; jobs on the pool apply them and make versions.
 
 use super::{
     attributes,
@@ -13,12 +13,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Minimum time between two versions during a run, seconds: each copies the blocks of lines that changed since.
+/// Minimum time between two versions during a run, seconds. Each copies the blocks of lines that have changed.
 const VERSION_SECS: f64 = 0.1;
-/// Events that wait at most. The thread that adds more applies them itself: memory stays bounded, and nothing is lost.
+/// Maximum number of waiting events. A thread that exceeds it applies them itself, so that memory is bounded and no event is
+/// lost.
 const MAX_WAITING: usize = 1 << 19;
 
-/// What colours the lines.
+/// Property that colours the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineColor {
     #[default]
@@ -35,24 +36,25 @@ impl LineColor {
     }
 }
 
-/// The lines as of one generation, with the values that colour them.
+/// Lines of one generation, with the values that colour them.
 #[derive(Default)]
 pub struct ForestVersion {
-    /// Number of updates that it contains.
+    /// Number of updates that the version contains.
     pub generation: u64,
-    /// How often lines were dropped. The lines of two versions with the same number have the same indices.
+    /// Number of times that lines were dropped. The line indices of two versions with the same number are consistent.
     pub n_drops: u64,
     /// The lines and their totals.
     pub forest: Forest,
-    /// What the values are of.
+    /// The property that the values belong to.
     pub color: LineColor,
-    /// Per line: the last value of the field, or of the attribute; NaN, or none, for lines without.
+    /// Value of each line: the last value of the field, or the attribute; NaN for lines without one. It may be shorter than the
+    /// lines.
     pub values: Arc<Vec<f32>>,
-    /// Distinct texts of the attribute, in order of their appearance; empty for numbers.
+    /// Distinct texts of the attribute, in order of appearance; empty for numbers.
     pub texts: Arc<Vec<String>>,
 }
 
-/// New data of the lines.
+/// Change of the lines or of their colours.
 enum Update {
     Events(Arc<Vec<LifeEvent>>),
     /// The latest values of a field, by slot.
@@ -64,11 +66,11 @@ enum Update {
 struct Queue {
     updates: Vec<Update>,
     n_events: usize,
-    /// Whether a job was started that has not taken the updates yet.
+    /// Whether a job was started that has not yet taken the updates.
     has_job: bool,
 }
 
-/// The growing lines.
+/// State of the lines that updates change.
 #[derive(Default)]
 struct Keeper {
     now: ForestVersion,
@@ -77,21 +79,21 @@ struct Keeper {
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// Locked by jobs only, except where too many events wait.
+    /// Only jobs lock it, except if too many events wait.
     keeper: Mutex<Keeper>,
 }
 
-/// The lines of a view: the version that is drawn, and the way to newer ones.
+/// Lines of a view: the latest version, and the queue of updates to newer ones.
 #[derive(Default)]
 pub struct History {
     shared: Arc<Shared>,
-    /// The window, once the view was drawn. Its jobs wake it.
+    /// Context of the window, after the view was first drawn. Finished jobs wake it.
     window: Option<egui::Context>,
     generation: u64,
     making: PoolJob<u64, ForestVersion>,
-    /// When the last version was requested.
+    /// Time at which the last version was requested, seconds.
     requested: f64,
-    /// The latest version that is known.
+    /// The latest finished version.
     pub version: Arc<ForestVersion>,
 }
 
@@ -106,12 +108,12 @@ impl History {
         self.push(Update::Field(field, values.clone()), 0);
     }
 
-    /// Changes what colours the lines.
+    /// Changes the property that colours the lines.
     pub fn color_by(&mut self, color: LineColor) {
         self.push(Update::Color(color), 0);
     }
 
-    /// Takes a finished version, and requests the next one.
+    /// Takes a finished version, and requests the next one if updates are missing.
     pub fn update(&mut self, ctx: &egui::Context, is_running: bool) {
         self.window.get_or_insert_with(|| ctx.clone());
         if let Some((_, made)) = self.making.poll() {
@@ -126,7 +128,7 @@ impl History {
         }
     }
 
-    /// Whether the known version lacks updates.
+    /// Whether the latest version lacks updates.
     pub fn is_behind(&self) -> bool {
         self.version.generation != self.generation
     }
@@ -149,7 +151,7 @@ impl History {
 }
 
 impl Shared {
-    /// Applies the updates that wait. Another job may start meanwhile, and waits for the keeper.
+    /// Applies the waiting updates. Another job that starts meanwhile waits for the keeper.
     fn apply_waiting(&self) -> MutexGuard<'_, Keeper> {
         let mut keeper = lock(&self.keeper);
         let waiting = mem::take(&mut *lock(&self.queue));
@@ -198,7 +200,7 @@ impl Keeper {
     }
 }
 
-/// Removes what is given for each line that was dropped. There may be fewer values than lines.
+/// Removes the values of dropped lines. There may be fewer values than lines.
 fn retain_lines(values: &mut Vec<f32>, new_index: &[u32]) {
     let mut index = new_index.iter();
     values.retain(|_| index.next().is_some_and(|new| *new != DROPPED));
@@ -222,14 +224,14 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// Births and the deaths of half of them, of one frame.
+    /// Returns the births of one frame, and deaths of half of the individuals.
     fn events(frame: u64, n: u64) -> Arc<Vec<LifeEvent>> {
         let parents: Vec<u64> = if frame == 0 { vec![] } else { vec![(frame - 1) * n] };
         let born = (frame * n..(frame + 1) * n).map(|id| birth(frame, id, &parents, (id % n) as u32));
         Arc::new(born.chain((0..n / 2).map(|i| death(frame, frame * n + 2 * i + 1, EndCause::Died))).collect())
     }
 
-    /// Draws until the version is that of all updates.
+    /// Updates until the version contains all updates.
     fn catch_up(history: &mut History, ctx: &egui::Context) {
         let since = Instant::now();
         while history.is_behind() {
@@ -243,7 +245,7 @@ mod tests {
     fn the_window_does_not_wait_until_events_are_applied() {
         let (ctx, shared, (sender, receiver)) =
             (egui::Context::default(), Arc::new(Shared::default()), mpsc::channel());
-        let busy = lock(&shared.keeper); // a job takes long
+        let busy = lock(&shared.keeper); // A job holds the lock for a long time.
         let mut history = History { shared: shared.clone(), ..History::default() };
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -269,7 +271,7 @@ mod tests {
     #[test]
     fn events_beyond_the_limit_are_applied_by_the_thread_that_adds_them() {
         let (mut history, same) = (History::default(), events(0, 1000));
-        lock(&history.shared.queue).has_job = true; // which does not come to its turn
+        lock(&history.shared.queue).has_job = true; // A job was started, but does not run.
         let n_waiting = |history: &History| lock(&history.shared.queue).n_events;
         while n_waiting(&history) + same.len() <= MAX_WAITING {
             history.add(&same);
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(history.version.forest.lines.len(), 10);
     }
 
-    /// Names so long that lines are dropped after some frames.
+    /// Names are so long that lines are dropped after some frames.
     #[test]
     fn values_of_a_field_follow_dropped_lines() {
         let (mut keeper, n) = (Keeper::default(), 1000);

@@ -1,4 +1,4 @@
-//! Assigns lines to lanes: families stay together, and lanes are reused over time.
+//! Assignment of lines to lanes. Families are adjacent, and lanes are reused over time.
 
 use super::forest::Forest;
 use std::{
@@ -6,35 +6,36 @@ use std::{
     collections::{BTreeSet, BinaryHeap, VecDeque},
 };
 
-/// No lane: not drawn.
+/// Marks a line that has no lane and is not drawn.
 pub const NO_LANE: u32 = u32::MAX;
 
-/// Most comparisons of lanes for nested families.
+/// Maximum number of lane comparisons for nested families.
 const MAX_COMPARISONS: u64 = 20_000_000;
 
 #[derive(Default)]
 pub struct Lanes {
-    /// Lane by line.
+    /// Lane of each line, or [`NO_LANE`].
     pub of: Vec<u32>,
     /// Number of lanes.
     pub n: u32,
 }
 
-/// Space of a family: first and last step per lane.
+/// Space of a family: first and last step in each of its lanes.
 type Block = VecDeque<(u64, u64)>;
 
 impl Lanes {
-    /// Number of drawn lines.
+    /// Returns the number of drawn lines.
     pub fn n_drawn(&self) -> usize {
         self.of.iter().filter(|lane| **lane != NO_LANE).count()
     }
 
-    /// Assigns the kept lines to lanes: in nested families where that takes little time, else each near its first parent.
+    /// Assigns the kept lines to lanes: in nested families if this takes few comparisons, otherwise each near its first parent.
     pub fn of(forest: &Forest, keep: &[bool]) -> Self {
         Self::nested(forest, keep).unwrap_or_else(|| Self::nearest(forest, keep))
     }
 
-    /// The free lane nearest to that of the first parent at each birth: n log n steps, and as few lanes as lines live at once.
+    /// Assigns each line to the free lane nearest to that of its first parent, in O(n log n). There are as many lanes as lines
+    /// that live simultaneously.
     fn nearest(forest: &Forest, keep: &[bool]) -> Self {
         let n = keep.len().min(forest.lines.len());
         let mut lanes = Self { of: vec![NO_LANE; n], n: 0 };
@@ -67,8 +68,8 @@ impl Lanes {
         lanes
     }
 
-    /// A line is next to its first parent; the youngest children are nearest, so that earlier families enclose later ones.
-    /// `None` when it takes too many comparisons.
+    /// Places each line next to its first parent. The youngest children are nearest, so that earlier families enclose later ones.
+    /// `None` if it takes too many comparisons.
     fn nested(forest: &Forest, keep: &[bool]) -> Option<Self> {
         let mut left = MAX_COMPARISONS;
         let n = keep.len().min(forest.lines.len());
@@ -94,7 +95,7 @@ impl Lanes {
         for i in (0..n).filter(|i| keep[*i]) {
             lanes.of[i] = match parent(i) {
                 Some(parent) => lanes.of[parent as usize] + below[i],
-                // Initial founders get lanes of their own; later ones may share a lane with an extinct family.
+                // Initial founders have their own lanes; later founders may share a lane with an extinct family.
                 None if forest.lines[i].born == first => {
                     taken.extend(&blocks[i]);
                     (taken.len() - blocks[i].len()) as u32
@@ -107,15 +108,15 @@ impl Lanes {
     }
 }
 
-/// A line without children is a block of one lane.
+/// Adds the line's own lane after its children, unless it has one. A line without children is a block of one lane.
 fn add_own(block: &mut Block, has_own: &mut bool, own: (u64, u64)) {
     if !std::mem::replace(has_own, true) {
         block.push_back(own);
     }
 }
 
-/// The parent's lane above, or before, the block of its youngest child. The block is moved, not copied: a line
-/// with a thousand successors is a chain of blocks of the same size.
+/// Places the parent in a lane above the block of its youngest child, or before it in the same lane. The block is moved instead
+/// of copied, because a line with a thousand successors is a chain of blocks of equal size.
 fn first_child(mut child: Block, own: (u64, u64)) -> (Block, u32) {
     match child.front_mut() {
         Some(front) if front.0 >= own.1 => {
@@ -129,8 +130,8 @@ fn first_child(mut child: Block, own: (u64, u64)) -> (Block, u32) {
     }
 }
 
-/// Puts a child's block into its parent's at the first offset without overlap. `left` counts down the comparisons; `None`
-/// when there are none left.
+/// Merges a child's block into the block of its parent at the first offset without overlap, and returns the offset. `left` counts
+/// down the comparisons; `None` if none are left.
 fn insert_block(block: &mut Block, child: &Block, left: &mut u64) -> Option<u32> {
     let mut offset = 0;
     while offset < block.len() {
@@ -176,7 +177,8 @@ mod tests {
         assert_eq!((fewer.n, fewer.of[2]), (3, NO_LANE));
     }
 
-    /// Three decays into four and one fusion of four per generation: nearly every line is an ancestor of the living.
+    /// Creates a population with three decays into four and one fusion of four per generation, so that nearly every line is an
+    /// ancestor of a living one.
     fn birth_and_death(n_steps: u64) -> Forest {
         let mut forest = Forest::default();
         forest.absorb(&(0..130).map(|i| birth(0, i, &[], i as u32)).collect::<Vec<_>>());

@@ -1,4 +1,5 @@
-//! Layout of the lineage, computed on the pool: visible lines, lanes, highlights, or a density for many lines.
+//! Layout of the lineage, computed on the pool: visible lines, their lanes and highlights, and a density image if there are many
+//! lines.
 
 use super::{
     Relatives, Show, Window,
@@ -10,15 +11,15 @@ use crate::app::kit::{colors, pool};
 use egui::{Color32, ColorImage};
 use std::{collections::HashSet, sync::Arc};
 
-/// Maximum number of lines drawn one by one.
+/// Maximum number of lines that are drawn individually.
 pub const MAX_SINGLE: usize = 12_000;
 
-/// The window's filter.
+/// The window's filter, by slot of the population.
 #[derive(Clone, Default)]
 pub struct SlotFilter {
-    /// Incremented with every change.
+    /// Counter that every change of the filter increments.
     pub generation: u64,
-    /// Per slot; none: no filter.
+    /// Whether each slot is shown; `None`: no filter.
     pub mask: Option<Arc<Vec<bool>>>,
 }
 
@@ -33,40 +34,40 @@ impl PartialEq for SlotFilter {
 pub struct LayoutRequest {
     /// Version of the forest.
     pub generation: u64,
-    /// Which lines are drawn.
+    /// Lines that are drawn.
     pub show: Show,
-    /// Filter by slot; ancestors of included lines stay.
+    /// Filter by slot; ancestors of included lines are kept.
     pub filter: SlotFilter,
     /// Highlighted relatives of the marked lines.
     pub relatives: Relatives,
-    /// The selected slots: their lines are marked.
+    /// Selected slots, whose lines are marked.
     pub selected: Vec<u32>,
-    /// The id of the line last clicked, which is marked too.
+    /// Id of the line last clicked, which is also marked.
     pub focus: Option<u64>,
-    /// Size of the density.
+    /// Size of the density image, pixels.
     pub cells: [usize; 2],
-    /// Visible part of the density; none: all.
+    /// Visible part of the density image; `None`: all lines and steps.
     pub window: Option<Window>,
     /// The newest step.
     pub now: u64,
-    /// Theme of the density.
+    /// Whether the theme of the density image is dark.
     pub dark: bool,
 }
 
 #[derive(Default)]
 pub struct Layout {
-    /// The lines that it was made of.
+    /// The version of the lines that the layout was computed from.
     pub version: Arc<ForestVersion>,
     pub lanes: Lanes,
     /// Number of visible lines.
     pub n_drawn: usize,
-    /// Per line: whether it is highlighted. Empty when no line is marked.
+    /// Whether each line is highlighted; empty if no line is marked.
     pub highlighted: Vec<bool>,
-    /// Per line: its founder.
+    /// Founder of each line.
     pub founders: Vec<u32>,
-    /// Density image that replaces single lines if there are many.
+    /// Density image that replaces individual lines if there are more than [`MAX_SINGLE`], and its window.
     pub density: Option<(Window, ColorImage)>,
-    /// Incremented with every layout.
+    /// Counter that every layout increments.
     pub generation: u64,
 }
 
@@ -107,7 +108,7 @@ impl Layout {
     }
 }
 
-/// Per line: whether it lives in a selected slot, or is the one last clicked.
+/// Returns for each line whether it lives in a selected slot or is the one last clicked.
 fn marked(forest: &Forest, request: &LayoutRequest) -> Vec<bool> {
     let selected: HashSet<u32, HashIds> = request.selected.iter().copied().collect();
     let lives_there = |slot: u32| selected.contains(&slot);
@@ -118,7 +119,7 @@ fn marked(forest: &Forest, request: &LayoutRequest) -> Vec<bool> {
     marked.collect()
 }
 
-/// Number of lines through each cell, as colours on a logarithmic scale.
+/// Counts the lines through each cell. Colours are on a logarithmic scale.
 fn density(forest: &Forest, lanes: &Lanes, window: Window, request: &LayoutRequest) -> ColorImage {
     let [width, height] = request.cells;
     let mut counts = vec![0i32; (width + 1) * height];
@@ -150,7 +151,7 @@ fn density(forest: &Forest, lanes: &Lanes, window: Window, request: &LayoutReque
     ColorImage::new([width, height], pixels)
 }
 
-/// Computes layouts on the pool, one at a time, newest request first.
+/// Computes layouts on the pool, one at a time. A newer request replaces a waiting one.
 #[derive(Default)]
 pub struct LayoutWorker {
     /// The last finished layout.
@@ -160,8 +161,8 @@ pub struct LayoutWorker {
 }
 
 impl LayoutWorker {
-    /// Takes a finished layout, and starts the next if the request changed. `is_due` limits the rate: it says whether a
-    /// change of the forest alone is a reason.
+    /// Takes a finished layout, and starts the next one if the request has changed. A change of the forest alone starts one only
+    /// if `is_due`, which limits the rate.
     pub fn update(&mut self, ctx: &egui::Context, version: &Arc<ForestVersion>, request: LayoutRequest, is_due: bool) {
         if let Some((request, mut layout)) = self.pool_job.poll() {
             layout.generation = self.layout.generation + 1;
@@ -184,7 +185,7 @@ impl LayoutWorker {
         self.pool_job.is_busy()
     }
 
-    /// Whether there is a layout.
+    /// Whether a layout was finished.
     pub fn has_layout(&self) -> bool {
         self.shown.is_some()
     }

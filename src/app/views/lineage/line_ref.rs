@@ -1,17 +1,17 @@
-//! A line that stays the same when older lines are dropped.
+//! Reference to a line that stays valid when older lines are dropped.
 
 use super::forest::Forest;
 
-/// An individual and its last known index.
+/// Id of an individual, and the last known index of its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRef {
     pub id: u64,
-    /// The index of its line.
+    /// Last known index of the line.
     pub index: u32,
 }
 
 impl LineRef {
-    /// The line at an index.
+    /// Creates a reference to the line at an index.
     pub fn at(forest: &Forest, index: u32) -> Self {
         Self { id: forest.lines[index as usize].id, index }
     }

@@ -1,4 +1,4 @@
-//! Lines in shared blocks: a copy of all costs one reference per block, and a change copies one block.
+//! Lines in shared blocks. A copy of the list copies one reference per block, and a change copies at most one block.
 
 use super::forest::Line;
 use std::{
@@ -6,13 +6,13 @@ use std::{
     sync::Arc,
 };
 
-/// Lines per block.
+/// Number of lines per block.
 const BLOCK: usize = 256;
 
-/// A list of lines that is cheap to copy. Jobs on the pool read a copy while the original grows.
+/// List of lines that is cheap to copy. Jobs on the pool read a copy while the original grows.
 #[derive(Clone, Default)]
 pub struct Lines {
-    /// All full, except the last.
+    /// Blocks of [`BLOCK`] lines; the last one may have fewer.
     blocks: Vec<Arc<Vec<Line>>>,
     len: usize,
 }
@@ -23,27 +23,27 @@ impl Lines {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the list has no lines.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The oldest line.
+    /// Returns the oldest line; `None` without lines.
     pub fn first(&self) -> Option<&Line> {
         self.blocks.first()?.first()
     }
 
-    /// The line at an index.
+    /// Returns the line at an index; `None` if there is none.
     pub fn get(&self, line: usize) -> Option<&Line> {
         self.blocks.get(line / BLOCK)?.get(line % BLOCK)
     }
 
-    /// All lines, in order of birth.
+    /// Iterates over all lines, in order of birth.
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
         self.blocks.iter().flat_map(|block| block.iter())
     }
 
-    /// Adds a line.
+    /// Appends a line.
     pub fn push(&mut self, line: Line) {
         if self.len.is_multiple_of(BLOCK) {
             self.blocks.push(Arc::new(Vec::with_capacity(BLOCK)));
@@ -55,7 +55,7 @@ impl Lines {
     }
 }
 
-/// A block to change; copied if a job reads it, with room for a whole block.
+/// Returns a block for a change. If another list shares the block, copies it first, with capacity for a full block.
 fn own(block: &mut Arc<Vec<Line>>) -> &mut Vec<Line> {
     if Arc::get_mut(block).is_none() {
         let mut copy = Vec::with_capacity(BLOCK);

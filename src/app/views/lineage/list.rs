@@ -1,4 +1,4 @@
-//! The individuals as a table, with the attributes of their births and deaths.
+//! Table of the individuals, with the attributes of their births and deaths.
 
 use super::{
     LAYOUT_SECS, LineRef, Lineage, attributes,
@@ -33,17 +33,17 @@ enum By {
 pub(super) struct List {
     by: By,
     is_reversed: bool,
-    /// The rows that are drawn.
+    /// Order of the rows that are drawn.
     sorted: Sorted,
     sorting: PoolJob<Sorting, Sorted>,
-    /// When the last rows were requested.
+    /// Time at which the last sort was requested, seconds.
     requested: f64,
 }
 
-/// What rows are sorted by: generation of the lines, column, and whether it is reversed.
+/// Inputs of a sort: generation of the lines, column, and whether the order is reversed.
 type Sorting = (u64, By, bool);
 
-/// Lines in the order of a column.
+/// Line indices in the order of a column.
 #[derive(Default)]
 struct Sorted {
     of: Option<Sorting>,
@@ -55,7 +55,7 @@ impl Sorted {
     fn new(version: Arc<ForestVersion>, of: Sorting, specs: &[AttributeSpec]) -> Self {
         let (lines, (_, by, is_reversed)) = (&version.forest.lines, of);
         let mut order: Vec<u32> = (0..lines.len() as u32).collect();
-        // Lines are in order of their births.
+        // Lines are already in order of birth.
         if by != By::Born {
             order.sort_by(|a, b| compare(&lines[*a as usize], &lines[*b as usize], by, specs));
         }
@@ -67,7 +67,7 @@ impl Sorted {
 }
 
 impl List {
-    /// Takes sorted rows, and sorts newer lines on the pool: during a run from time to time.
+    /// Takes a finished order, and sorts newer lines on the pool: at most every [`LAYOUT_SECS`] during a run.
     fn update(
         &mut self,
         ctx: &egui::Context,
@@ -184,7 +184,7 @@ impl Lineage {
     }
 }
 
-/// The row of a line.
+/// Returns the texts of a line's row.
 fn cells(forest: &Forest, line: u32, specs: &[AttributeSpec]) -> Vec<String> {
     let l = &forest.lines[line as usize];
     let parents = l.parents.iter().map(|p| forest.lines[*p as usize].label());
@@ -202,7 +202,7 @@ fn cells(forest: &Forest, line: u32, specs: &[AttributeSpec]) -> Vec<String> {
         parents.collect::<Vec<_>>().join(", "),
     ];
     let value = |spec: &AttributeSpec| {
-        // The unit is in the column's title.
+        // The column's title contains the unit.
         let plain = AttributeSpec { unit: "", ..*spec };
         l.attributes.get(spec.name).map_or_else(String::new, |value| attributes::text(value, &plain))
     };

@@ -1,4 +1,4 @@
-//! Lineage of a population over time: births, splits, merges and deaths of any lineage probe.
+//! Lineage of a population over time: births, splits, merges and deaths from any lineage probe.
 
 mod attributes;
 mod compaction;
@@ -38,28 +38,28 @@ use std::{mem, sync::Arc};
 
 /// Minimum time between two layouts during a run, seconds.
 const LAYOUT_SECS: f64 = 0.4;
-/// Above this number of lines, only survivors are shown by default.
+/// Number of lines above which only survivors are shown by default.
 const SURVIVORS_FROM: usize = 3_000;
 
-/// Which lines are drawn.
+/// Lines that are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Show {
     #[default]
     All,
-    /// The living and their ancestors.
+    /// The living individuals and their ancestors.
     Survivors,
     /// The marked lines and their relatives.
     Relatives,
 }
 
-/// Which relatives of the marked lines are highlighted.
+/// Relatives of the marked lines that are highlighted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relatives {
     pub ancestors: bool,
     pub descendants: bool,
 }
 
-/// The visible part.
+/// The visible steps and lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
     pub t0: f64,
@@ -69,12 +69,12 @@ pub struct Window {
 }
 
 impl Window {
-    /// All lines and steps.
+    /// Returns the window of all lines and steps.
     fn all(forest: &Forest, n_lanes: u32, now: u64) -> Self {
         let first = forest.lines.first().map_or(0, |l| l.born) as f64;
         let span = (now as f64 - first).max(10.0);
         let l1 = f64::from(n_lanes).max(1.0);
-        // A margin for the names of the living.
+        // The margin has room for the names of the living individuals.
         Self { t0: first, t1: first + span * 1.02, l0: -0.5, l1: l1 + 0.5 }
     }
 }
@@ -85,10 +85,10 @@ pub struct Lineage {
     now: u64,
     show: Option<Show>,
     relatives: Relatives,
-    /// The clicked line. It is marked together with the lines of the selected elements.
+    /// The clicked line, which is marked together with the lines of the selected elements.
     focus: Option<LineRef>,
     color: LineColor,
-    /// A table instead of the drawing.
+    /// Whether a table replaces the drawing.
     is_list: bool,
     list: list::List,
     fields: Fields,
@@ -96,7 +96,7 @@ pub struct Lineage {
     window: Option<Window>,
     texture: Option<(TextureHandle, u64)>,
     hovered: Option<u32>,
-    /// The line the context menu was opened on.
+    /// The line on which the context menu was opened.
     menu_line: Option<LineRef>,
     last_made: f64,
 }
@@ -145,7 +145,7 @@ impl Lineage {
         fields::over(schema, over, |m| m != Meaning::Mask)
     }
 
-    /// The lines that are drawn: the newest, as soon as there is a layout of lines with the same indices.
+    /// Returns the version that is drawn: the newest one, or that of the layout while their line indices differ.
     fn drawn(&self) -> &Arc<ForestVersion> {
         let (newest, laid_out) = (&self.history.version, &self.worker.layout.version);
         if newest.n_drops == laid_out.n_drops { newest } else { laid_out }
@@ -155,19 +155,19 @@ impl Lineage {
         &self.drawn().forest
     }
 
-    /// The values that colour the lines; none until those of a new choice arrive.
+    /// Returns the values that colour the lines; empty until those of a new choice arrive.
     fn values(&self) -> &[f32] {
         let drawn = self.drawn();
         if drawn.color == self.color { &drawn.values } else { &[] }
     }
 
-    /// The texts that colour the lines; none for numbers.
+    /// Returns the texts that colour the lines; empty for numbers, and until those of a new choice arrive.
     fn texts(&self) -> &[String] {
         let drawn = self.drawn();
         if drawn.color == self.color { &drawn.texts } else { &[] }
     }
 
-    /// The user's choice, else survivors only when there are many lines.
+    /// Returns the user's choice; otherwise survivors if there are many lines, or all.
     fn show(&self) -> Show {
         let is_large = self.history.version.forest.lines.len() > SURVIVORS_FROM;
         self.show.unwrap_or(if is_large { Show::Survivors } else { Show::All })
@@ -254,7 +254,7 @@ impl Lineage {
         }
     }
 
-    /// Updates the layout.
+    /// Updates the layout, and follows the clicked lines to their new indices.
     fn update(&mut self, ui: &Ui, canvas: Rect, ctx: &ViewCtx<'_>, over: &str) {
         let time = ui.input(|i| i.time);
         let is_due = !ctx.running || time - self.last_made > LAYOUT_SECS;
@@ -285,13 +285,13 @@ impl View for Lineage {
 
     fn reset(&mut self, _: &SimSchema) {
         let Self { show, relatives, color, is_list, .. } = *self;
-        // Freeing the lines takes longer than drawing a frame.
+        // Lines are freed on the pool, because this takes longer than drawing a frame.
         pool::discard((mem::take(&mut self.history), mem::take(&mut self.worker)));
         *self = Self { show, relatives, is_list, ..Self::default() };
         self.set_color(color);
     }
 
-    /// Individuals are known by their ids: nothing is lost.
+    /// Keeps all data, because individuals are identified by their ids.
     fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
@@ -406,7 +406,7 @@ fn label(forest: &Forest, line: u32) -> String {
 mod tests {
     use super::*;
 
-    /// Indices of lines are the same as long as none are dropped.
+    /// Line indices are equal in both versions if no lines were dropped between them.
     #[test]
     fn the_newest_lines_are_drawn_when_the_layout_fits_them() {
         let version = |generation, n_drops| Arc::new(ForestVersion { generation, n_drops, ..ForestVersion::default() });

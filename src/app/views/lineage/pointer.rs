@@ -13,7 +13,7 @@ use crate::{
 };
 use egui::{Pos2, Rect, Response, RichText, Sense, Ui};
 
-/// Maximum distance from a line to the pointer, in points.
+/// Maximum distance from a line to the pointer, points.
 const SLACK: f32 = 6.0;
 
 impl Lineage {
@@ -68,7 +68,7 @@ impl Lineage {
         }
     }
 
-    /// The line nearest to the pointer at that step.
+    /// Returns the line nearest to the pointer among those that live at the pointer's step; `None` if none is within [`SLACK`].
     fn line_at(&self, map: Map, at: Pos2) -> Option<u32> {
         let (step, _) = map.at(at);
         let slack = map.at(at + egui::vec2(SLACK, 0.0)).0 - step;
@@ -82,7 +82,7 @@ impl Lineage {
         near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i)
     }
 
-    /// Links hover and click to the other views through the slot of a living individual.
+    /// Connects hover and clicks to the other views through the slot of a living individual.
     fn link(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         let Some(set) = set else { return };
         let slot = |line: u32| self.slot_of(line);
@@ -102,7 +102,7 @@ impl Lineage {
         self.focus = self.hovered.map(|line| LineRef::at(self.forest(), line));
     }
 
-    /// The menu of the element in the line's slot, with entries of the lineage above.
+    /// Draws the menu of the element in the line's slot, below entries of the lineage.
     fn menu_ui(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         if response.secondary_clicked() {
             self.menu_line = self.hovered.map(|line| LineRef::at(self.forest(), line));
@@ -132,12 +132,12 @@ impl Lineage {
         }
     }
 
-    /// The slot of a living line.
+    /// Returns the slot of a living line; `None` if the line has ended or has no slot.
     fn slot_of(&self, line: u32) -> Option<u32> {
         self.forest().living_slot(line)
     }
 
-    /// Slots of the living descendants of a line, or of all its living relatives.
+    /// Returns the slots of the living descendants of a line, or of all its living relatives.
     fn living_relatives(&self, line: u32, only_down: bool) -> Vec<u32> {
         let mut marked = vec![false; self.forest().lines.len()];
         marked[line as usize] = true;

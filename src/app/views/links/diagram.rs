@@ -1,4 +1,4 @@
-//! Links as lines between two columns of elements.
+//! Drawing of links as lines between two columns of elements.
 
 use super::{Ends, range, scale_colors};
 use crate::{
@@ -10,24 +10,24 @@ use crate::{
 };
 use egui::{Align2, Color32, Pos2, Rect, Response, Sense, Stroke, Ui, epaint::CubicBezierShape, pos2, vec2};
 
-/// Lines per point of height at most.
+/// Maximum number of lines per point of height.
 const LINES_PER_POINT: f32 = 6.0;
-/// More lines than this are straight.
+/// Maximum number of lines drawn as curves; more are straight.
 const MAX_CURVES: usize = 600;
 /// Height of a name, points.
 const ROW: f32 = 13.0;
-/// Distance from a node at which the pointer is on it, points.
+/// Maximum distance of the pointer from a node that it hovers, points.
 const NEAR: f32 = 14.0;
-/// Links named in a tooltip.
+/// Maximum number of links named in a tooltip.
 const MAX_NAMED: usize = 6;
 
-/// The drawing; it keeps the columns.
+/// State of the drawing.
 #[derive(Default)]
 pub(super) struct Diagram {
     n_drawn: usize,
 }
 
-/// A column of the elements that have links.
+/// Column of the elements that have links.
 struct Side {
     elements: Vec<u32>,
     x: f32,
@@ -54,7 +54,7 @@ impl Side {
         Some(self.at(self.elements.binary_search(&element).ok()?))
     }
 
-    /// The element at a point of the column or of its names.
+    /// Returns the element at a position in the column or its names; `None` elsewhere.
     fn under(&self, at: Pos2, is_left: bool) -> Option<u32> {
         let is_beside = if is_left { at.x <= self.x + NEAR } else { at.x >= self.x - NEAR };
         let i = ((at.y - self.area.top()) / self.step()).floor();
@@ -63,7 +63,7 @@ impl Side {
 }
 
 impl Diagram {
-    /// Number of lines in the last picture.
+    /// Number of lines in the last drawing.
     pub fn n_drawn(&self) -> usize {
         self.n_drawn
     }
@@ -105,7 +105,7 @@ impl Diagram {
         act(ui, &response, ends, side, element, all, probe, ctx);
     }
 
-    /// The weakest first: the strongest stay visible.
+    /// Draws the lines. The weakest are drawn first, so that the strongest stay visible.
     #[allow(clippy::too_many_arguments)]
     fn lines(
         &mut self,
@@ -125,7 +125,7 @@ impl Diagram {
         for (links, opacity, width) in [(far, fade, 1.2), (near, 1.0, 2.0)] {
             for link in links {
                 let (Some(a), Some(b)) = (left.place(link.from), right.place(link.to)) else { continue };
-                // The lowest colours of a map are close to the canvas: the line keeps some of the text's colour.
+                // The lowest colours of a map are similar to the canvas, so a part of the text's colour is added.
                 let color = scale.color(link.weight).lerp_to_gamma(ctx.tokens.text_sub, 0.12).gamma_multiply(opacity);
                 let stroke = Stroke::new(width, color);
                 if drawn.len() > MAX_CURVES {
@@ -140,7 +140,7 @@ impl Diagram {
     }
 }
 
-/// Nodes and names of a column, its title above.
+/// Draws nodes and names of a column, with its title above.
 fn nodes(
     ui: &Ui,
     side: &Side,
@@ -179,7 +179,7 @@ fn nodes(
     }
 }
 
-/// Tooltip and clicks of an element.
+/// Handles tooltip and clicks of an element.
 #[allow(clippy::too_many_arguments)]
 fn act(
     ui: &Ui,

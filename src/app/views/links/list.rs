@@ -1,4 +1,4 @@
-//! The strongest links as a table.
+//! Table of the strongest links.
 
 use super::Ends;
 use crate::{
@@ -23,7 +23,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// The lines in the chosen order; they are given strongest first.
+    /// Returns the lines in the chosen order. `links` are in descending order of strength.
     fn order(&self, links: &[Link]) -> Vec<u32> {
         let mut order: Vec<u32> = (0..links.len() as u32).collect();
         match self.by {
@@ -96,7 +96,7 @@ impl List {
     }
 }
 
-/// An element; a click selects it.
+/// Draws an element; a click selects it.
 fn end_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, ends: &Ends<'_>, side: usize, element: u32) {
     let name = ends.label(side, element);
     let is_selected = ctx.selection.contains(ends.names[side], element);

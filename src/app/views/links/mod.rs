@@ -1,4 +1,4 @@
-//! Links from the elements of one set to those of another: lines between two columns, an adjacency matrix, or a list.
+//! Links from the elements of one set to those of another, as lines between two columns, an adjacency matrix or a list.
 
 mod diagram;
 mod list;
@@ -20,9 +20,9 @@ use crate::{
 use egui::{Rect, Sense, Ui};
 use std::{collections::HashMap, sync::Arc};
 
-/// Rows and columns of the matrix at most; larger ones are summed in square blocks.
+/// Maximum number of rows and columns of the matrix; larger ones are summed in square blocks.
 const MAX_CELLS: usize = 512;
-/// Links that are sorted, and listed, at most: the strongest.
+/// Maximum number of links that are sorted and listed; only the strongest are.
 pub(super) const MAX_SORTED: usize = 20_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Links {
     chosen: ChosenProbe,
     mode: Mode,
     links: Arc<Vec<Link>>,
-    /// Links of the last reading, strongest first, at most [`MAX_SORTED`].
+    /// Links of the last reading in descending order of strength, at most [`MAX_SORTED`].
     strongest: Vec<Link>,
     sorted_generation: u64,
     generation: u64,
@@ -51,7 +51,7 @@ pub struct Links {
     picture: HeatmapTexture,
 }
 
-/// Ends of the links: names, and sets if the simulation publishes them.
+/// Names of the sets at both ends of the links, and the sets if the simulation publishes them.
 struct Ends<'a> {
     names: [&'static str; 2],
     sets: [Option<&'a Arc<ElementSet>>; 2],
@@ -63,7 +63,7 @@ impl<'a> Ends<'a> {
         Some(Self { names: [from, to], sets: [schema.set(from), schema.set(to)] })
     }
 
-    /// The name of an element of the first (0) or the second (1) set.
+    /// Returns the name of an element of the first (0) or the second (1) set.
     fn label(&self, side: usize, element: u32) -> String {
         self.sets[side].map_or_else(|| format!("#{element}"), |set| element_name(set, element))
     }
@@ -73,7 +73,7 @@ pub(super) fn is_links(shape: &Shape) -> bool {
     matches!(shape, Shape::Links { .. })
 }
 
-/// At most `most` links, the strongest by magnitude; equal ones in their order.
+/// Returns at most `most` links, in descending order of magnitude. Links of equal magnitude keep their order.
 pub(super) fn strongest(links: &[Link], most: usize) -> Vec<Link> {
     let mut order: Vec<u32> = (0..links.len() as u32).collect();
     let by_strength = |a: &u32, b: &u32| {
@@ -88,7 +88,7 @@ pub(super) fn strongest(links: &[Link], most: usize) -> Vec<Link> {
     order.into_iter().map(|i| links[i as usize]).collect()
 }
 
-/// The links among elements whose sets changed.
+/// Renumbers links after a change of their sets. Links of removed elements are left out.
 fn follow(links: &[Link], from: Option<&SetChange>, to: Option<&SetChange>) -> Vec<Link> {
     let now = |change: &SetChange| -> HashMap<u32, u32> {
         (0..).zip(change.former.iter()).filter_map(|(i, former)| Some(((*former)?, i))).collect()
@@ -102,19 +102,19 @@ fn follow(links: &[Link], from: Option<&SetChange>, to: Option<&SetChange>) -> V
     links.iter().filter_map(link).collect()
 }
 
-/// Colours of values: diverging where they have both signs.
+/// Returns the colours of values: diverging if there are negative ones.
 pub(super) fn scale_colors(links: &[Link]) -> ScaleColors {
     if links.iter().any(|l| l.weight < 0.0) { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Viridis) }
 }
 
-/// The range of the colours of values; from 0 where no value is below.
+/// Returns the colour range of values: symmetric if there are negative ones, otherwise from 0.
 pub(super) fn range(links: &[Link]) -> (f32, f32) {
     let of = |(a, b): (f32, f32), v: f32| (a.min(v), b.max(v));
     let (low, high) = links.iter().map(|l| l.weight).filter(|v| v.is_finite()).fold((0.0, f32::MIN_POSITIVE), of);
     if low < 0.0 { (-high.max(-low), high.max(-low)) } else { (low, high) }
 }
 
-/// The adjacency matrix: sums of values, NaN where there is no link.
+/// Returns the adjacency matrix. A cell is the sum of its values, NaN without a link.
 fn adjacency(links: &[Link], ends: &Ends<'_>) -> Heatmap {
     let last = |end: fn(&Link) -> u32| links.iter().map(end).max().map_or(0, |last| last as usize + 1);
     let len = |side: usize, end| ends.sets[side].map_or(0, |set| set.len as usize).max(last(end));
@@ -205,7 +205,7 @@ impl View for Links {
         self.generation += 1;
     }
 
-    /// Links follow their elements; those of elements that are gone are gone too.
+    /// Renumbers the links after a change of their sets. Links of removed elements are removed.
     fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
         let shape = self.chosen.probe(schema, is_links).map(|(_, p)| p.shape);
         let Some(Shape::Links { from, to }) = shape else { return };

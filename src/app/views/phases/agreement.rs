@@ -1,41 +1,42 @@
-//! Phase agreement between groups: exact means over all pairs, from one complex sum per group.
+//! Phase agreement between groups: exact means over all pairs, computed from one complex sum per group.
 
 use crate::{
     app::views::fields::ElementMask,
     num::circular::{CircularSum, difference},
 };
 
-/// Maximum number of groups: a cell stays a few points wide.
+/// Maximum number of groups, so that a cell is a few points wide.
 pub const MAX_GROUPS: usize = 96;
 
-/// Elements in an order, in groups of equal size.
+/// Elements in an order, divided into groups of nearly equal size.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
-    /// Elements with a phase, in order.
+    /// Elements with a phase, in the order.
     pub of: Vec<u32>,
-    /// The groups, in order.
+    /// The groups, in the order.
     pub groups: Vec<Group>,
-    /// Group of every element of the set; `NONE` for elements without one.
+    /// Group of each element of the set, or [`NONE`].
     pub group_of: Vec<u16>,
 }
 
-/// Consecutive elements of the order.
+/// Group of consecutive elements of the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Group {
-    /// First index in the order.
+    /// Index of the first element in the order.
     pub from: usize,
-    /// One past the last index.
+    /// Index after the last element.
     pub to: usize,
-    /// Value of the order field at the first and the last element.
+    /// Values of the order field at the first and at the last element.
     pub values: (f32, f32),
     sum: CircularSum,
 }
 
-/// In no group.
+/// Marks an element that is in no group.
 pub const NONE: u16 = u16::MAX;
 
 impl Agreement {
-    /// Included elements with a phase, ordered by `by`; those without a value of it come last.
+    /// Groups the included elements with a phase, ordered by the field `by` or by index. Elements without a value of the field
+    /// are last.
     pub fn new(phases: &[f32], by: Option<&[f32]>, part: &ElementMask) -> Self {
         let takes = |i: &u32| phases[*i as usize].is_finite() && part.has(*i as usize);
         let mut of: Vec<u32> = (0..phases.len() as u32).filter(takes).collect();
@@ -59,12 +60,12 @@ impl Agreement {
         Self { of, groups, group_of }
     }
 
-    /// The elements of a group.
+    /// Returns the elements of a group.
     pub fn members(&self, group: usize) -> &[u32] {
         &self.of[self.groups[group].from..self.groups[group].to]
     }
 
-    /// Mean of cos(φ_i - φ_j) over all pairs of two groups; within a group, i ≠ j.
+    /// Returns the mean of cos(φ_i - φ_j) over all pairs of two groups, or over i ≠ j within a group. NaN without pairs.
     pub fn mean_cos(&self, a: usize, b: usize) -> f32 {
         let (x, y) = (&self.groups[a], &self.groups[b]);
         let all = x.sum.cos * y.sum.cos + x.sum.sin * y.sum.sin;
@@ -73,12 +74,12 @@ impl Agreement {
         if pairs > 0.0 { (sum / pairs) as f32 } else { f32::NAN }
     }
 
-    /// Angle of the mean of e^{i(φ_i - φ_j)} over all pairs of two groups: by how much the first is ahead.
+    /// Returns the angle of the mean of e^{i(φ_i - φ_j)} over all pairs of two groups, rad. It is positive if the first is ahead.
     pub fn lag(&self, a: usize, b: usize) -> f32 {
         difference(self.groups[a].sum.mean(), self.groups[b].sum.mean()) as f32
     }
 
-    /// |mean of e^{iφ}| of a group.
+    /// Returns |mean of e^{iφ}| of a group.
     pub fn order(&self, group: usize) -> f32 {
         self.groups[group].sum.resultant() as f32
     }

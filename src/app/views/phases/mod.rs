@@ -1,4 +1,4 @@
-//! Phase map: pairwise phase agreement or lag between groups of elements, as a heat map in a chosen order.
+//! Phase map: a heat map of the phase agreement or lag between groups of elements in a chosen order.
 
 mod agreement;
 
@@ -25,10 +25,10 @@ use agreement::{Agreement, NONE};
 use egui::{Rect, Response, Sense, Ui, pos2, vec2};
 use std::{f32::consts::PI, sync::Arc};
 
-/// Above this number of elements, groups are computed on the pool.
+/// Maximum number of elements for which groups are computed on the UI thread.
 const MAX_INLINE: usize = 20_000;
 
-/// The value of a cell.
+/// Value that a cell shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Measure {
     /// Mean of cos(φ_i - φ_j).
@@ -50,14 +50,14 @@ impl Measure {
     }
 }
 
-/// Versions of values and filter, and the order field.
+/// Generations of values and filter, and the order field.
 type AgreementKey = (u64, u64, Option<ProbeId>);
 
 /// The phase map.
 #[derive(Default)]
 pub struct Phases {
     angle: Option<&'static str>,
-    /// The order field; none: the first field of numbers.
+    /// The chosen order field, or `Some(None)` for the index; `None`: the first field of numbers.
     by: Option<Option<ProbeId>>,
     measure: Measure,
     fields: Fields,
@@ -67,9 +67,9 @@ pub struct Phases {
     heat: Option<(Measure, Heatmap)>,
     generation: u64,
     picture: HeatmapTexture,
-    /// Groups with selected elements, and the versions they were computed for.
+    /// Generations of result and selection, and whether each group has selected elements.
     marked: ((u64, u64), Vec<bool>),
-    /// Cells between which a rectangle is dragged.
+    /// Cells at the start and the end of a dragged rectangle.
     dragged: Option<[(usize, usize); 2]>,
     menu: Arc<Vec<u32>>,
 }
@@ -79,7 +79,7 @@ impl Phases {
         fields::angle(schema, self.angle)
     }
 
-    /// Fields the order can follow.
+    /// Returns the fields that the order can follow.
     fn orders(schema: &SimSchema, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
         fields::over(schema, over, |m| m != Meaning::Mask)
     }
@@ -101,7 +101,7 @@ impl Phases {
         self.pool_job = pool::PoolJob::default();
     }
 
-    /// Recomputes the groups when their inputs change; the previous result stays until then.
+    /// Computes the groups if their inputs have changed. The previous result is shown until then.
     fn update(&mut self, ui: &Ui, angle: ProbeId, set: &ElementSet, ctx: &ViewCtx<'_>) {
         if let Some((key, agreement)) = self.pool_job.poll() {
             self.take(key, agreement);
@@ -127,7 +127,7 @@ impl Phases {
         self.generation += 1;
     }
 
-    /// The heat map, rebuilt when the measure changes.
+    /// Returns the heat map, rebuilt if the measure has changed.
     fn heat(&mut self) -> &Heatmap {
         let (measure, agreement) = (self.measure, &self.agreement);
         if self.heat.as_ref().is_some_and(|(of, _)| *of != measure) {
@@ -140,7 +140,7 @@ impl Phases {
             let values = (0..n).flat_map(|a| (0..n).map(move |b| value(a, b))).collect();
             let name = |g: &agreement::Group| AxisLabel { text: kit::reading(g.values.0), color: None };
             let rows: Vec<AxisLabel> = agreement.groups.iter().map(name).collect();
-            // Columns are the same groups.
+            // Columns are the same groups as rows, so they have no labels.
             let columns = vec![AxisLabel { text: String::new(), color: None }; n];
             let span = Some(measure.span());
             Heatmap { rows, columns, values, scale_colors: measure.scale_colors(), span, is_log: false }
@@ -178,7 +178,7 @@ impl Phases {
         kit::choice_ui(ui, ctx.tokens, "Show", &mut self.measure, &Measure::ALL.map(|(m, text)| (m, text.to_owned())));
     }
 
-    /// The elements of the groups between two cells.
+    /// Returns the elements of the groups in the rectangle between two cells.
     fn between(&self, [a, b]: [(usize, usize); 2]) -> Vec<u32> {
         let sides = [(a.0.min(b.0), a.0.max(b.0)), (a.1.min(b.1), a.1.max(b.1))];
         let mut all: Vec<u32> = sides
@@ -225,7 +225,7 @@ impl Phases {
         });
     }
 
-    /// Marks next to groups with selected elements.
+    /// Draws marks next to groups with selected elements.
     fn paint_selected(&mut self, ui: &Ui, cells: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let n = self.agreement.groups.len().max(1);
         let key = (self.generation, ctx.selection.generation);

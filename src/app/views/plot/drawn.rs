@@ -25,8 +25,8 @@ impl DrawnCurves {
         self.0.push(extents.iter().map(column).collect());
     }
 
-    /// Sum over the curves of the height that each covers in an area, points. A curve that crosses the area covers at least 1,
-    /// a curve outside it 0.
+    /// Sums over the curves the height that each covers in an area, points. A curve that crosses the area covers at least 1, a
+    /// curve outside it 0.
     pub fn covered(&self, area: Rect) -> f32 {
         let height = |curve: &Vec<Column>| {
             let range = range_within(curve, area.x_range());
@@ -38,7 +38,7 @@ impl DrawnCurves {
     }
 }
 
-/// The y range of a curve within an x range, including the line segments that cross its ends.
+/// Returns the y range of a curve within an x range, including the line segments that cross its ends.
 fn range_within(curve: &[Column], x: Rangef) -> Rangef {
     let (from, to) = (curve.partition_point(|c| c.x < x.min), curve.partition_point(|c| c.x <= x.max));
     let inside = curve[from..to].iter().map(|c| c.y);

@@ -1,4 +1,4 @@
-//! Colours of lanes, the same in all views.
+//! Colours of lanes, shared by all views.
 
 use crate::{
     app::kit::{colors, theme::Tokens},
@@ -14,8 +14,8 @@ pub fn column_of<'a>(schema: &'a SimSchema, names: &[String]) -> Option<(&'a Ele
     columns.into_iter().find(|(_, c)| fits(c))
 }
 
-/// One colour per lane. If [`column_of`] finds a column, lanes named after its categories have their colours and other lanes
-/// the text colour; otherwise lanes cycle through the categorical colours. A single lane has the text colour.
+/// Returns one colour per lane. If [`column_of`] finds a column, lanes named after its categories have their colours and other
+/// lanes the text colour; otherwise lanes cycle through the categorical colours. A single lane has the text colour.
 pub fn lane_colors(schema: &SimSchema, names: &[String], tokens: &Tokens) -> Vec<Color32> {
     if names.len() <= 1 {
         return vec![tokens.text; 1];

@@ -1,10 +1,10 @@
-//! Positions for the names of reference values: next to their line, where they cover neither curves, nor each other,
-//! nor other lines.
+//! Positions for the names of reference values. A name is next to its line and covers no other name and no other line; it covers
+//! curves only if it has no other position.
 
 use super::drawn::DrawnCurves;
 use egui::{Align2, Pos2, Rangef, Rect, Vec2};
 
-/// Distance between the places that are tried, points.
+/// Distance between the positions that are tried, points.
 const STEP: f32 = 16.0;
 /// Distance of a name from the ends of its line, points.
 const MARGIN: f32 = 4.0;
@@ -12,7 +12,7 @@ const MARGIN: f32 = 4.0;
 /// The line of a reference value in a chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelLine {
-    /// Range from the left to the right end.
+    /// Range of x from the left to the right end.
     pub x: Rangef,
     pub y: f32,
 }
@@ -27,9 +27,9 @@ pub struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// Position of a name next to one of its lines: the first free one, from the left, above or below the first line
-    /// that has one. If curves run along all lines, the position that covers least of them; `None` if other lines and
-    /// the names at `taken` leave no room.
+    /// Returns a position of a name next to one of its lines: the first free one, from the left, above or below the first line
+    /// that has a free one. If curves run along all lines, returns the position that covers the smallest height of curves; `None`
+    /// if other lines and the names at `taken` leave no room.
     pub fn place_of(&self, lines: &[LevelLine], size: Vec2, taken: &[Rect]) -> Option<Rect> {
         let mut best: Option<(f32, Rect)> = None;
         for line in lines {
@@ -56,7 +56,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// The places along a line, from the left.
+/// Returns candidate positions along a line, from the left, above and below the line.
 fn places(line: LevelLine, size: Vec2) -> impl Iterator<Item = Rect> {
     let room = line.x.span() - 2.0 * MARGIN - size.x;
     let n = if room < 0.0 { 0 } else { (room / STEP) as usize + 1 };
@@ -126,7 +126,7 @@ mod tests {
         assert!((0..12).all(|i| !overlaps(i)), "{taken:?}");
     }
 
-    /// A loss curve that falls from the left and settles around a level at the right: its newest part stays visible.
+    /// A loss curve falls from the left and settles near a level at the right. The name does not cover its newest part.
     #[test]
     fn a_name_covers_no_curve() {
         let falling = curve(|x| {
@@ -139,7 +139,7 @@ mod tests {
             let area = around.place_of(&lines, SIZE, &[]).expect("a place");
             assert_eq!(falling.covered(area), 0.0, "the name at {y} lies over the curve: {area:?}");
         }
-        // A curve around the whole line: the name is at its left end, where the curve is oldest.
+        // If the curve covers the whole line, the name is at the left end of the line, over the oldest samples.
         let around_line = curve(|_| (50.0, 70.0));
         let lines = [line(60.0)];
         let around = Surroundings { plot: plot(), lines: &lines, curves: &around_line };
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(around.place_of(&[short], SIZE, &[]), None, "no room for it");
     }
 
-    /// A curve along the newest line, as after a change of the text: the name is next to a former line.
+    /// The curve runs along the newest line, as after a change of the text, so that the name is next to an earlier line.
     #[test]
     fn a_name_without_room_beside_the_newest_line_is_beside_a_former_one() {
         let newest = LevelLine { x: Rangef::new(300.0, 400.0), y: 60.0 };

@@ -1,5 +1,5 @@
-//! Reference values in a chart: dashed lines over the steps for which they hold, with their names next to them. At a
-//! change of the value the line is interrupted, because a connecting line would look like data.
+//! Reference values in a chart: dashed lines over the steps for which they hold, with their names next to them. A line is
+//! interrupted where its value changes, because a connecting line would look like data.
 
 use super::{
     drawn::DrawnCurves,
@@ -20,21 +20,21 @@ pub struct Levels<'a> {
 pub struct Placement<X, Y> {
     /// The area of the chart.
     pub plot: Rect,
-    /// The place of a step.
+    /// Converts a step to x.
     pub x: X,
-    /// The height of a value.
+    /// Converts a value to y.
     pub y: Y,
 }
 
 impl<'a> Levels<'a> {
-    /// Reference values that hold between two steps.
+    /// Selects the reference values that hold between two steps.
     pub fn visible(all: &'a [Level], from: f64, to: f64) -> Self {
         let overlaps =
             |l: &&Level| (l.from_step as f64) < to.max(1.0) && l.to_step.is_none_or(|last| last as f64 > from);
         Self { visible: all.iter().filter(overlaps).collect() }
     }
 
-    /// Smallest and largest value by name.
+    /// Returns the smallest and largest visible value of each name.
     fn extents(&self) -> Vec<(f32, f32)> {
         let mut extents: Vec<(&str, f32, f32)> = vec![];
         for level in &self.visible {
@@ -47,8 +47,8 @@ impl<'a> Levels<'a> {
         extents.into_iter().map(|(_, low, high)| (low, high)).collect()
     }
 
-    /// The range of a curve with the reference values that it meets and the nearest ones on each side: all of them would leave no
-    /// room for a curve that is far below the highest. Without a curve, all.
+    /// Extends the range of a curve by the reference values that intersect it and the nearest ones on each side. More distant
+    /// values would leave little room for the curve. Without a curve (`low > high`), returns the range of all values.
     pub fn widen(&self, (low, high): (f32, f32)) -> (f32, f32) {
         let extents = self.extents();
         let around = |(a, b): (f32, f32), (low, high): &(f32, f32)| (a.min(*low), b.max(*high));
@@ -61,7 +61,7 @@ impl<'a> Levels<'a> {
         met.chain(below).chain(above).fold((low, high), around)
     }
 
-    /// The line of each visible reference value; `None` where it is outside the chart.
+    /// Returns the line of each visible reference value; `None` if it is outside the chart.
     fn lines<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(&self, at: &Placement<X, Y>) -> Vec<Option<LevelLine>> {
         let line = |level: &&Level| {
             let begins = (level.from_step > 0).then(|| (at.x)(level.from_step as f64) + HALF_BREAK);
@@ -77,7 +77,7 @@ impl<'a> Levels<'a> {
         self.visible.iter().map(line).collect()
     }
 
-    /// Draws the lines, under the curves.
+    /// Draws the lines. The caller draws the curves over them.
     pub fn paint<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(
         &self,
         painter: &Painter,
@@ -90,8 +90,8 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Draws the name of each reference value next to its newest visible line, or a former one, where it covers no
-    /// curve.
+    /// Draws the name of each reference value next to its newest visible line, or an earlier one, preferably where it covers no
+    /// curve. A name without room is left out.
     pub fn paint_names<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(
         &self,
         painter: &Painter,
@@ -111,7 +111,7 @@ impl<'a> Levels<'a> {
         }
         let layout = |name: &str| painter.layout_no_wrap(name.to_owned(), font.clone(), tokens.text_sub);
         let mut named: Vec<_> = named.iter().rev().map(|(name, of_name)| (layout(name), of_name)).collect();
-        // The longest names first: fewer places have room for them.
+        // The longest names are placed first, because fewer positions have room for them.
         named.sort_by(|a, b| b.0.size().x.total_cmp(&a.0.size().x));
         let mut taken = vec![];
         for (text, of_name) in named {
@@ -155,12 +155,12 @@ mod tests {
         assert_eq!(range(0.0, 2000.0, (1.3, 2.0)), (0.7, 5.5));
         assert_eq!(range(0.0, 400.0, (1.3, 2.0)), (0.9, 5.5));
         assert_eq!(range(600.0, 900.0, (1.3, 2.0)), (1.2, 5.5));
-        // A curve that crosses it.
+        // The curve crosses "floor".
         assert_eq!(range(0.0, 2000.0, (1.0, 1.1)), (0.7, 5.5));
         assert_eq!(range(1100.0, 2000.0, NONE), (0.7, 5.5));
     }
 
-    /// A change of the text at step 500: two horizontal lines with a break, and nothing between their values.
+    /// The text changes at step 500: there are two horizontal lines with a break, and no line connects their values.
     #[test]
     fn a_line_is_interrupted_where_its_value_changes() {
         let entropy = |value, from_step, to_step| Level { from_step, to_step, ..Level::new("entropy", value) };
@@ -177,8 +177,8 @@ mod tests {
         assert!(painted.iter().all(|height| *height == 80.0 || *height == 79.0), "{painted:?}");
     }
 
-    /// As in a training loss that settles between its two lowest levels: the long name fits only at the left, where the short
-    /// one would fit too.
+    /// A training loss settles between its two lowest levels. The long name fits only at the left, where the short one would fit
+    /// too.
     #[test]
     fn a_short_name_leaves_the_only_free_place_to_a_long_one() {
         let all = [Level::new("short", 1.0), Level::new("a long name of a level", 0.2)];
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(covered, [0.0, 0.0], "{names:?}");
     }
 
-    /// The heights of all points of painted line segments.
+    /// Returns the y coordinates of all points of painted line segments.
     fn painted(paint: impl Fn(&Painter)) -> Vec<f32> {
         let mut output = egui::Context::default().run_ui(egui::RawInput::default(), |ui| {
             paint(&ui.ctx().layer_painter(egui::LayerId::background()));

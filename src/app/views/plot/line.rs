@@ -1,4 +1,4 @@
-//! A line over pixel columns of samples, and its range.
+//! Drawing of a line over the extents of samples in pixel columns, and the range of its axis.
 
 use super::samples::Extent;
 use egui::{Painter, Pos2, Stroke, pos2};
@@ -6,8 +6,8 @@ use egui::{Painter, Pos2, Stroke, pos2};
 /// Radius of a sample without neighbours, points.
 const LONE: f32 = 2.0;
 
-/// Bounds of an axis for values from `low` to `high`, with a margin. The axis begins at zero if `low` is not negative and less
-/// than 60 % of `high`. Without values (`low > high`) it is 0 to 1.
+/// Returns the bounds of an axis for values from `low` to `high`, with a margin. The axis begins at zero if `low` is not negative
+/// and less than 60 % of `high`. Without values (`low > high`) it is 0 to 1.
 pub fn range(low: f32, high: f32) -> (f64, f64) {
     if low > high {
         return (0.0, 1.0);

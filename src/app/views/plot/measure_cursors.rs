@@ -1,4 +1,4 @@
-//! Two measurement cursors: the time between them, and the difference of the values.
+//! Two measurement cursors that show the time between them and the difference of the values.
 
 use super::samples::Samples;
 use crate::{
@@ -13,7 +13,7 @@ use egui::{Align2, CursorIcon, FontId, Painter, Rect, Response, Ui, pos2};
 /// Hit distance of a cursor, points.
 const HIT_RADIUS: f32 = 6.0;
 
-/// The measurement cursors, if shown: steps.
+/// Steps of the two cursors, if they are shown, and the index of the dragged one.
 #[derive(Clone, Debug, Default)]
 pub struct MeasureCursors {
     at: Option<[f64; 2]>,
@@ -21,7 +21,7 @@ pub struct MeasureCursors {
 }
 
 impl MeasureCursors {
-    /// Shows them at a third and two thirds of the visible times, or hides them.
+    /// Draws the toggle of the cursors. It places them at a third and two thirds of the visible times, or hides them.
     pub fn toggle_ui(&mut self, ui: &mut Ui, line: &Timeline) {
         let mut on = self.at.is_some();
         let hint = "Two cursors that measure Δt and the difference of the values";
@@ -30,7 +30,7 @@ impl MeasureCursors {
         }
     }
 
-    /// Drags a cursor; returns whether one is dragged.
+    /// Drags the cursor near the press position. Returns whether a cursor is dragged.
     pub fn drag(&mut self, response: &Response, plot: Rect, line: &Timeline) -> bool {
         let Some(at) = &mut self.at else { return false };
         let near = |x: f32| (0..2).find(|i| (line.x_of(plot, at[*i]) - x).abs() <= HIT_RADIUS);
@@ -49,7 +49,7 @@ impl MeasureCursors {
         self.held.is_some()
     }
 
-    /// The lines, their names, and the time between them.
+    /// Draws the cursors with their names, and the time between them.
     pub fn paint(
         &self,
         painter: &Painter,
@@ -70,7 +70,8 @@ impl MeasureCursors {
         paint::chip(painter, plot, x, format!("Δt {between}"), font, tokens);
     }
 
-    /// The values of a lane at both cursors and their difference, at its right end.
+    /// Draws the values of a lane at both cursors and their difference at the right end of the lane. Draws nothing if either
+    /// cursor has no sample.
     pub fn values(&self, ui: &Ui, painter: &Painter, lane: Rect, samples: &Samples, unit: &str, tokens: &Tokens) {
         let Some([a, b]) = self.at else { return };
         let (Some(at_a), Some(at_b)) = (samples.at(0, a), samples.at(0, b)) else { return };

@@ -1,4 +1,4 @@
-//! Series over time: rates with fixed lanes, traces of selected elements.
+//! Views of series over time: rates with fixed lanes, and traces of selected elements.
 
 pub(super) mod drawn;
 pub(super) mod lane_colors;

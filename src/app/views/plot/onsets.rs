@@ -1,4 +1,4 @@
-//! Alignment of rates: to stimulus onsets or to edits applied while the simulation ran.
+//! Alignment of rates to stimulus onsets, or to edits applied during the simulation.
 
 use crate::app::{
     document::time::{Time, spikes::History},
@@ -7,24 +7,24 @@ use crate::app::{
 use egui::{DragValue, Ui};
 use std::sync::Arc;
 
-/// Maximum number of onsets; the newest are used.
+/// Maximum number of onsets; only the newest are used.
 const MAX_ONSETS: usize = 5_000;
 
 /// The alignment of rates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Align {
-    /// The start of the run.
+    /// Aligned to the start of the run.
     #[default]
     Run,
-    /// The onset of every stimulus and pulse.
+    /// Aligned to the onset of every stimulus and pulse, without lesions.
     Stimuli,
-    /// The onset and the pulses of the intervention with this name.
+    /// Aligned to the onset and the pulses of the intervention with this name.
     One(String),
-    /// Edits applied while the simulation ran.
+    /// Aligned to edits applied during the simulation.
     Edits,
 }
 
-/// The time before and after an onset.
+/// Time before and after an onset, ms, or steps if the clock counts steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnsetWindow {
     before_ms: f64,
@@ -40,11 +40,11 @@ impl Default for OnsetWindow {
 /// Onsets, and the window around each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnsetWindows {
-    /// Absolute steps, ascending. Their windows are within the history.
+    /// Absolute steps of the onsets, ascending. Their windows are within the history.
     pub onsets: Arc<[u64]>,
-    /// Steps from an onset to the first step of its window; negative before it.
+    /// Steps from an onset to the first step of its window; negative if the window begins before the onset.
     pub from: i64,
-    /// Steps of a window.
+    /// Length of a window, steps.
     pub len: u64,
 }
 
@@ -54,7 +54,7 @@ impl Align {
         *self == Self::Run
     }
 
-    /// The alignment options.
+    /// Returns the alignment options with their labels.
     fn options(time: &Time) -> Vec<(Self, String)> {
         let mut options = vec![(Self::Run, "the run".to_owned()), (Self::Stimuli, "all stimuli".to_owned())];
         for span in time.spans.iter().filter(|s| s.is_bounded()) {
@@ -67,7 +67,7 @@ impl Align {
         options
     }
 
-    /// The choice of the alignment, and its window.
+    /// Draws the menu of alignments, and the fields of the window if rates are aligned to onsets.
     pub fn ui(
         &mut self,
         ui: &mut Ui,
@@ -87,7 +87,7 @@ impl Align {
         ui.add(drag(&mut window.after_ms, "+")).on_hover_text("Time after each onset");
     }
 
-    /// The alignment part of the title.
+    /// Describes the alignment to `n` onsets for the title; empty if rates are not aligned.
     pub fn description(&self, n: usize) -> String {
         let n = kit::thousands(n as u64);
         match self {
@@ -98,7 +98,7 @@ impl Align {
         }
     }
 
-    /// The onsets whose whole window is in the history.
+    /// Returns the newest onsets whose whole window is in the history. `None` if rates are not aligned or the history is empty.
     pub fn around(
         &self,
         time: &Time,

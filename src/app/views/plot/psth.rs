@@ -1,5 +1,5 @@
-//! Rates counted from the spikes in memory, on the pool: with a bin width and a smoothing kernel, of all elements, of the
-//! selection or of each category of a column. Aligned to onsets this is the PSTH.
+//! Rates counted from the spikes in memory, with a bin width and a smoothing kernel: the mean of all elements or of the
+//! selection, or one curve per category of a column. Rates aligned to onsets are the PSTH (peristimulus time histogram).
 
 use super::onsets::{Align, OnsetWindow, OnsetWindows};
 use crate::{
@@ -17,14 +17,14 @@ use crate::{
 use egui::{DragValue, Ui};
 use std::sync::{Arc, mpsc};
 
-/// Maximum number of curves: the largest categories.
+/// Maximum number of curves; only the largest categories have one.
 const MAX_CURVES: usize = 12;
-/// Maximum number of spikes that are counted on the UI thread, so that the curves of a followed window are never late.
+/// Maximum number of spikes that are counted on the UI thread, so that the curves of a followed window are not late.
 const MAX_INLINE: usize = 200_000;
-/// Maximum number of visible bins; more are merged.
+/// Maximum number of visible bins; wider bins replace them if there are more.
 const BINS: f64 = 4_000.0;
 
-/// The elements the rates are of.
+/// Elements that the rates are averaged over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RateOf {
     /// The mean over all elements that the filter shows.
@@ -41,7 +41,7 @@ pub enum RateOf {
 pub enum Kernel {
     #[default]
     None,
-    /// A Gaussian, standard deviation two bins.
+    /// A Gaussian with a standard deviation of two bins.
     Gauss,
 }
 
@@ -50,9 +50,9 @@ pub enum Kernel {
 struct PsthKey {
     of: RateOf,
     kernel: Kernel,
-    /// Steps per bin, first bin, number of bins.
+    /// Steps per bin, index of the first bin, number of bins.
     bins: (u32, u64, usize),
-    /// The onsets the bins are aligned to.
+    /// Onsets that the bins are aligned to; `None`: the start of the run.
     around: Option<OnsetWindows>,
     selected: u64,
     /// Generation of the filter.
@@ -63,11 +63,11 @@ struct PsthKey {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     pub name: String,
-    /// Code of the category in its column; `None` for others.
+    /// Code of the category in its column; `None` for all elements and the selection.
     pub code: Option<u16>,
-    /// Number of elements, silent ones included.
+    /// Number of elements, including silent ones.
     pub n: u32,
-    /// As in [`rate::rate`].
+    /// Rate of each bin, in the unit of [`rate::rate`].
     pub rates: Vec<f32>,
 }
 
@@ -78,14 +78,14 @@ pub struct Curves {
     pub steps: u32,
     /// Index of the first bin.
     pub first: u64,
-    /// The onsets bins are aligned to; the first bin is then the start of the window.
+    /// Onsets that the bins are aligned to; the first bin is then the start of the window.
     pub around: Option<OnsetWindows>,
     pub list: Vec<Curve>,
 }
 
-/// The settings, and the last result.
+/// Settings of the counted rates, and the last result.
 pub struct Psth {
-    /// Whether it is shown.
+    /// Whether the counted rates are shown.
     pub is_shown: bool,
     of: RateOf,
     kernel: Kernel,
@@ -113,7 +113,7 @@ impl Default for Psth {
 }
 
 impl Psth {
-    /// The toolbar: elements, bin width, kernel, alignment.
+    /// Draws the toolbar: elements, bin width, kernel and alignment.
     pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let mut options = vec![(RateOf::All, "all".to_owned()), (RateOf::Selection, "selection".to_owned())];
         options.extend(set.columns.iter().map(|c| (RateOf::Column(c.name.clone()), kit::column(&c.name))));
@@ -126,7 +126,7 @@ impl Psth {
         self.align.ui(ui, ctx.time, ctx.tokens, &mut self.window, &suffix);
     }
 
-    /// The title of the plot: bin width, kernel, alignment.
+    /// Returns the title of the plot: unit, alignment, bin width and kernel.
     pub fn title(&self, set: &ElementSet, clock: Clock) -> String {
         let Some((key, curves)) = &self.shown else { return "rate from spikes".into() };
         let bin = |steps: f64| kit::steps(steps, clock.base);
@@ -143,17 +143,17 @@ impl Psth {
         format!("rate from spikes ({unit}) · {around}bin {} · {kernel}", bin(steps))
     }
 
-    /// The column whose categories are shown.
+    /// Returns the column whose categories are shown; `None` if the rates are not per category.
     pub fn column(&self) -> Option<&str> {
         if let RateOf::Column(name) = &self.of { Some(name) } else { None }
     }
 
-    /// The last curves.
+    /// Returns the last curves; `None` before the first count.
     pub fn curves(&self) -> Option<&Curves> {
         self.shown.as_ref().map(|(_, curves)| curves)
     }
 
-    /// Collects a result, and counts again when something has changed.
+    /// Takes a finished result, and counts again if spikes, times or settings have changed.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
@@ -208,21 +208,23 @@ impl Psth {
         self.job = Some((key, receiver));
     }
 
-    /// The steps of the last curves, if they are not around onsets.
+    /// Returns the range of steps of the last curves; `None` without curves or if they are aligned to onsets.
     fn times(&self) -> Option<(f64, f64)> {
         let (key, curves) = self.shown.as_ref().filter(|(key, _)| key.around.is_none())?;
         let step = |bin: u64| bin as f64 * f64::from(curves.steps);
-        // The last bin is a margin.
+        // The last bin is a margin for the kernel.
         let (_, first, n) = key.bins;
         Some((step(first), step(first + n.saturating_sub(1) as u64)))
     }
 
-    /// Whether the last curves are of half of the visible times at least.
+    /// Whether the last curves cover at least half of the visible times.
     fn overlaps(&self, line: &Timeline) -> bool {
         self.times().is_some_and(|(from, to)| to.min(line.t1) - from.max(line.t0) >= 0.5 * line.span)
     }
 
-    /// The times of the last curves while later ones are counted that overlap little with them.
+    /// Returns the times to show instead of the visible ones while a job counts spikes of a followed window: a window of equal
+    /// length that ends with the last curves. `None` if the last curves cover at least half of the visible times, or without a
+    /// job.
     pub fn late_times(&self, line: &Timeline) -> Option<(f64, f64)> {
         let (_, to) = self.times().filter(|_| self.job.is_some() && line.follow && !self.overlaps(line))?;
         (to <= line.t1).then_some((to - line.span, to))
@@ -232,18 +234,18 @@ impl Psth {
         let ms = if clock.base.is_count() { 1.0 } else { 1e-3 / clock.base.per_step().max(f64::MIN_POSITIVE) };
         let wide = (line.span / BINS).ceil().max(1.0);
         let steps = (self.bin_ms * ms).round().max(wide) as u32;
-        // A margin for the kernel.
+        // One bin more is counted, as a margin for the kernel.
         let first = (line.t0.max(0.0) / f64::from(steps)).floor() as u64;
         let end = (line.t1.max(0.0) / f64::from(steps)).ceil() as u64;
         let selected = if self.of == RateOf::Selection { selection.generation } else { 0 };
         if let Some(around) = self.align.around(time, &train.history, self.window, ms) {
             let steps = (self.bin_ms * ms).round().max((around.len as f64 / BINS).ceil()).max(1.0) as u32;
             let bins = (steps, 0, around.len.div_ceil(u64::from(steps)) as usize);
-            // Only whole windows are counted: later spikes do not change them.
+            // Only whole windows are counted, so later spikes do not change the result.
             let (of, kernel, around) = (self.of.clone(), self.kernel, Some(around));
             return PsthKey { of, kernel, bins, around, selected, filtered: 0, sequence: 0 };
         }
-        // Later spikes do not change the visible times.
+        // Later spikes do not change the result for past times.
         let is_past = line.t1 < train.history.origin() as f64 + f64::from(train.history.last_step().unwrap_or(0));
         PsthKey {
             of: self.of.clone(),
@@ -257,15 +259,16 @@ impl Psth {
     }
 }
 
-/// The curve of each element.
+/// Assignment of elements to curves.
 struct Groups {
+    /// Name, code of the category and number of elements of each curve.
     names: Vec<(String, Option<u16>, u32)>,
-    /// Index into `names` per element, or `u16::MAX`.
+    /// Index into `names` by element; `u16::MAX`: no curve.
     of: Vec<u16>,
 }
 
 impl Groups {
-    /// The groups, of which elements outside the mask are none; a selection is as selected.
+    /// Assigns elements to curves. Elements outside the mask have no curve, except in a selection, which ignores the mask.
     fn new(of: &RateOf, set: &ElementSet, selected: &[u32], mask: Option<&[bool]>) -> Self {
         let n = set.len as usize;
         let is_filtered = |element: usize| mask.is_none_or(|mask| mask.get(element) == Some(&true));
@@ -354,7 +357,7 @@ fn count(
     Curves { steps, first, around: key.around.clone(), list: groups.names.iter().zip(&counts).map(curve).collect() }
 }
 
-/// A Gaussian of two bins, normalised inside the range so that edges do not fade.
+/// Convolves with a Gaussian of two bins. The weights are normalised within the range, so that rates do not fall at its ends.
 fn smooth(rates: &[f32]) -> Vec<f32> {
     let weights: Vec<f32> = (-6..=6).map(|d| (-f64::from(d * d) / 8.0).exp() as f32).collect();
     let at = |i: usize| {
@@ -405,8 +408,8 @@ mod tests {
         assert_eq!(curves.list[0].rates, [0.0, 0.0, 0.0, 100.0, 0.0, 0.0], "one spike per element, bin and onset");
     }
 
-    /// A followed window that moves by more than its width: few spikes are counted at once, the times of many are shown
-    /// until later ones are counted.
+    /// A followed window moves by more than its width. Few spikes are counted at once; many are counted on the pool, and the
+    /// times of the last curves are shown until the result is ready.
     #[test]
     fn curves_of_a_followed_window_are_never_of_other_times() {
         let set = Arc::new(ElementSet { name: "cells", len: 100, ..ElementSet::default() });

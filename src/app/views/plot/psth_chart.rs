@@ -18,7 +18,7 @@ use egui::{Align2, Color32, Painter, Rect, Stroke, Ui, Vec2, pos2};
 /// Height of the aligned time axis, points.
 const AXIS: f32 = 18.0;
 
-/// Draws the chart; the plot is inset by `left` and `right`.
+/// Draws the chart. `left` and `right` are the distances of the plot from the edges of the area, points.
 pub fn paint(
     ui: &Ui,
     area: Rect,
@@ -45,7 +45,7 @@ pub fn paint(
         Some(around) => plot.left() + ((step - around.from as f64) / around.len as f64) as f32 * plot.width(),
         None => line.x_of(plot, step),
     };
-    // The last bin is incomplete.
+    // The last bin is left out if it is incomplete.
     let is_full =
         |bin: &usize| step_of(*bin) + steps <= now && step_of(*bin) + steps >= line.t0 && step_of(*bin) <= line.t1;
     let full = |bin: &usize| around.is_some() || is_full(bin);
@@ -81,7 +81,7 @@ pub fn paint(
     );
 }
 
-/// The axis around an onset, or a hint when there is no onset.
+/// Draws the axis around an onset, or a hint if there is no onset.
 fn paint_around(
     ui: &Ui,
     painter: &Painter,
@@ -107,7 +107,7 @@ fn paint_around(
     }
 }
 
-/// The colour of a curve; categories have their own.
+/// Returns the colour of a curve: that of its category, otherwise the text colour for the first curve and a categorical one.
 fn color(curve: &Curve, i: usize, set: &ElementSet, psth: &Psth, ctx: &ViewCtx<'_>) -> Color32 {
     let column = psth.column().and_then(|name| set.column(name));
     match (curve.code, column) {
@@ -132,7 +132,7 @@ fn legend(
         return;
     }
     let rows = (area.height() / 15.0) as usize;
-    // The last row counts the rest.
+    // The last row shows the number of curves that do not fit.
     let fits = if rows >= drawn.len() { drawn.len() } else { rows.saturating_sub(1) };
     if fits < drawn.len() && rows > 0 {
         let at = pos2(area.left() + 14.0, area.top() + 15.0 * fits as f32 + 7.0);

@@ -1,4 +1,4 @@
-//! Rates and other series with fixed lanes: one chart per probe over a shared time axis.
+//! View of rates and other series with fixed lanes: one chart per probe over a shared time axis.
 
 mod legend;
 
@@ -33,34 +33,34 @@ use std::{
 
 const LEFT: f32 = 52.0;
 const AXIS: f32 = 21.0;
-/// A narrower legend is placed above the chart.
+/// Minimum width of a legend at the side, points; a narrower one is placed above the chart.
 const NARROW: f32 = 84.0;
 /// Height of a legend row, points.
 const LEGEND_ROW: f32 = 17.0;
-/// Minimum number of rows for a legend at the side; with fewer, it is placed above the chart.
+/// Minimum number of rows of a legend at the side; a lower one is placed above the chart.
 const MIN_ROWS: usize = 3;
-/// Height of a chart at least, points: others are not drawn.
+/// Minimum height of a chart, points; charts without room are not drawn.
 const MIN_CHART: f32 = 36.0;
-/// Height of a chart with names of reference values, points.
+/// Minimum height of a chart that has names of reference values, points.
 const MIN_NAMED: f32 = 48.0;
-/// Toolbar width of the controls of counted rates, points.
+/// Width of the controls of counted rates in the toolbar, points.
 const PSTH: f32 = 560.0;
-/// Toolbar width of the smoothing controls, points.
+/// Width of the smoothing controls in the toolbar, points.
 const REST: f32 = 400.0;
 
 /// The rates view.
 #[derive(Default)]
 pub struct Rates {
     series: BTreeMap<ProbeId, Samples>,
-    /// Time constant of the smoothing, samples; 0 for none.
+    /// Time constant of the smoothing, samples; 0: no smoothing.
     smooth_over: u32,
     smoothed: BTreeMap<ProbeId, Smooth>,
-    /// Names of the displayed probes; the first two by default.
+    /// Names of the displayed probes; `None`: the first two.
     shown: Option<BTreeSet<&'static str>>,
     hidden_lanes: BTreeSet<(ProbeId, usize)>,
     psth: Psth,
     link: TimeLink,
-    /// Steps are drawn at their wall times.
+    /// Whether steps are drawn at their wall times.
     on_wall: bool,
     /// The visible times of the last frame.
     line: Timeline,
@@ -71,7 +71,7 @@ fn is_fixed(shape: &Shape) -> bool {
     matches!(shape, Shape::Series { of } if of.is_empty())
 }
 
-/// The first spikes probe and its set.
+/// Returns the first spikes probe and its set; `None` without one.
 fn spikes_of(schema: &SimSchema) -> Option<(ProbeId, Arc<ElementSet>)> {
     let (id, spec) = probes_where(schema, |s| matches!(s, Shape::Spikes { .. })).next()?;
     let Shape::Spikes { over } = spec.shape else { return None };
@@ -110,7 +110,7 @@ impl Rates {
         kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, set.as_deref()));
     }
 
-    /// Smoothing, axis, and rates counted from spikes.
+    /// Draws the controls of smoothing, the axis and rates counted from spikes.
     fn rest_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: Option<&ElementSet>) {
         let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
@@ -203,13 +203,13 @@ impl Rates {
                 occupied.add(&extents, x, y);
             }
         }
-        // A low chart has room for the lines only.
+        // A low chart has room only for the lines.
         if plot.height() >= MIN_NAMED {
             levels.paint_names(&painter, &place, &occupied, (&kit::small(ui), ctx.tokens));
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
         let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
-        // A low chart has its names in a row above.
+        // The names of a low chart are in a row above it.
         let n_fitting = (area.height() / LEGEND_ROW) as usize;
         if n > 1 && right >= NARROW && n_fitting >= n.min(MIN_ROWS) {
             let rows: Vec<_> = (0..n).map(|l| (names[l].clone(), lane_colors[l], value(l))).collect();
@@ -222,7 +222,7 @@ impl Rates {
         }
     }
 
-    /// Smooths new samples; requests a repaint while there are more.
+    /// Smooths new samples, and requests a repaint if some are left for the next frame.
     fn smooth(&mut self, ctx: &egui::Context, shown: &[ProbeId], schema: &SimSchema) {
         self.smoothed.retain(|probe, _| self.smooth_over > 0 && shown.contains(probe));
         for probe in shown.iter().filter(|_| self.smooth_over > 0) {
@@ -235,7 +235,7 @@ impl Rates {
     }
 }
 
-/// Draws a chart's name, unit and, with a single lane, its value. Returns its right edge.
+/// Draws a chart's name, unit and, with a single lane, its value. Returns the right edge of the text.
 fn title(
     ui: &Ui,
     painter: &Painter,
@@ -311,7 +311,7 @@ impl View for Rates {
         }
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
-        // All charts share the same pixel columns, so that times line up.
+        // All charts have the same pixel columns, so that their times are aligned.
         let right = self.legend_width(ui, &shown, ctx.schema, canvas.width());
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
         let wall_clock = ctx.time.past.wall_clock();
@@ -323,7 +323,7 @@ impl View for Rates {
         {
             let shown = (&*ctx.time, &self.line, ctx.clock);
             self.psth.update(ui.ctx(), train, set, (&*ctx.selection, ctx.filter.shown()), shown);
-            // At high speed the curves are one frame late: the axis is theirs.
+            // At high speed the curves are older than the visible times; the axis then shows the times of the curves.
             if let Some((t0, t1)) = self.psth.late_times(&self.line) {
                 (self.line.t0, self.line.t1) = (t0, t1);
             }

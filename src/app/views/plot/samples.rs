@@ -1,25 +1,25 @@
-//! Samples of one probe over time, with the extremes of each block, so that a line over half a million samples is drawn
-//! from a few thousand values. Of samples that no longer fit in memory the extremes stay, over blocks that become longer
-//! with their age: a line reaches back to the start of the run.
+//! Samples of one probe over time, with the extremes of each block, so that a line over half a million samples is drawn from a
+//! few thousand values. Samples over the capacity are reduced to the extremes of blocks, which become longer with their age, so
+//! that a line reaches back to the start of the run.
 
 use crate::app::document::time::{BinPyramid, Merge, Timeline};
 use std::ops::Range;
 
-/// Maximum samples per lane.
+/// Maximum number of samples per lane.
 const CAPACITY: usize = 1 << 19;
 /// Maximum number of gaps kept, the newest.
 const MAX_GAPS: usize = 512;
-/// A distance this many times the shortest one is a gap.
+/// Factor of the shortest distance between samples, above which a distance is a gap.
 const GAP: u64 = 20;
-/// Samples per block.
+/// Number of samples per block.
 const BLOCK: usize = 64;
 
-/// Most blocks of old samples.
+/// Maximum number of blocks of old samples.
 const OLD_BLOCKS: usize = 4096;
 
 #[derive(Clone, Debug)]
 struct Block {
-    /// Steps of the first and of the last one.
+    /// Steps of the first and the last sample.
     steps: (u64, u64),
     /// Minimum and maximum finite value of each lane.
     lanes: Box<[(f32, f32)]>,
@@ -39,18 +39,18 @@ struct Lane {
     blocks: Vec<(f32, f32)>,
 }
 
-/// The history of lanes sampled together.
+/// History of lanes that are sampled together.
 #[derive(Clone, Debug)]
 pub struct Samples {
-    /// Blocks by the number of their first sample.
+    /// Blocks of reduced samples, by the number of their first sample.
     old: BinPyramid<Block>,
     steps: Vec<u64>,
     lanes: Vec<Lane>,
     shortest: u64,
-    /// Pairs of consecutive samples with a gap between.
+    /// Steps of consecutive samples that have a gap between them.
     missing: Vec<(u64, u64)>,
     dropped: u64,
-    /// The times of former samples, whose lanes were others.
+    /// Time spans of earlier samples with other lanes.
     former: Vec<(u64, u64)>,
 }
 
@@ -68,19 +68,20 @@ impl Default for Samples {
     }
 }
 
-/// The extent of one lane in one pixel column.
+/// Range of one lane in one pixel column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
-    /// The column, from the left.
+    /// Position of the column from the left, columns.
     pub column: f32,
     pub min: f32,
     pub max: f32,
-    /// Whether there is a gap before.
+    /// Whether there is a gap before this column.
     pub gap: bool,
 }
 
 impl Samples {
-    /// Appends rows of `lanes` values each. A different number of lanes starts over.
+    /// Appends rows of `lanes` values each; ignores rows that are not later than the last one. A different number of lanes starts
+    /// over.
     pub fn push(&mut self, lanes: usize, steps: &[u64], values: &[f32]) {
         if self.lanes.len() != lanes {
             self.change_lanes();
@@ -112,7 +113,7 @@ impl Samples {
         }
     }
 
-    /// The lanes become others: drops the samples and keeps the times of them.
+    /// Drops the samples after a change of the lanes, but keeps their time span.
     pub fn change_lanes(&mut self) {
         let mut former = std::mem::take(&mut self.former);
         if let (Some(first), Some(last)) = (self.first(), self.steps.last()) {
@@ -122,7 +123,7 @@ impl Samples {
         *self = Self { former, ..Self::default() };
     }
 
-    /// The times between `from` and `to` of samples whose lanes were others.
+    /// Returns the time spans between `from` and `to` of earlier samples with other lanes.
     pub fn former(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
         let spans = self.former.iter().map(|(a, b)| (*a as f64, *b as f64));
         spans.filter(|(a, b)| *b > from && *a < to).collect()
@@ -143,18 +144,18 @@ impl Samples {
         self.dropped += n as u64;
     }
 
-    /// Times between `from` and `to` without samples: before the first one, and where samples are missing.
+    /// Returns the spans between `from` and `to` without samples: before the first sample, and gaps.
     pub fn gaps(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
         self.gaps_after(self.first(), from, to)
     }
 
-    /// Gaps between samples, if blocks of old samples are not shown.
+    /// Returns the gaps between `from` and `to` for a view that does not show reduced samples.
     pub fn gaps_of_single(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
         self.gaps_after(self.steps.first().copied(), from, to)
     }
 
     fn gaps_after(&self, first: Option<u64>, from: f64, to: f64) -> Vec<(f64, f64)> {
-        // The interval between samples is not known from one of them.
+        // A single sample does not determine the interval between samples.
         let Some(first) = first.filter(|_| self.shortest > 0 || !self.former.is_empty()) else { return vec![] };
         let mut gaps = vec![];
         let mut at = from.max(0.0);
@@ -174,7 +175,7 @@ impl Samples {
         b - a > self.shortest.saturating_mul(GAP)
     }
 
-    /// Number of samples.
+    /// Number of samples in memory, without reduced ones.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
@@ -184,53 +185,55 @@ impl Samples {
         self.lanes.len()
     }
 
-    /// The first sample not before a step.
+    /// Returns the index of the first sample at or after a step.
     pub fn index(&self, step: f64) -> usize {
         self.steps.partition_point(|s| (*s as f64) < step)
     }
 
-    /// The step of a sample.
+    /// Returns the step of a sample.
     pub fn step(&self, i: usize) -> u64 {
         self.steps[i]
     }
 
-    /// A sample of a lane.
+    /// Returns a sample of a lane.
     pub fn value(&self, lane: usize, i: usize) -> f32 {
         self.lanes[lane].values[i]
     }
 
-    /// Number of dropped samples.
+    /// Number of samples that were reduced to extremes.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The step of the first sample, which may be one of those of which only extremes are left.
+    /// Returns the step of the first sample, which may be a reduced one. `None` without samples.
     fn first(&self) -> Option<u64> {
         self.old.between(0, 1).next().map(|span| span.bin.steps.0).or_else(|| self.steps.first().copied())
     }
 
-    /// Number of samples of which only extremes are left, and the fewest and most samples that these are of.
+    /// Returns the number of reduced samples, and the smallest and largest number of samples per block. `None` if no sample was
+    /// reduced.
     pub fn reduced(&self) -> Option<(u64, (u64, u64))> {
         Some((self.dropped, self.old.widths(0, self.dropped)?))
     }
 
-    /// The newest value of a lane.
+    /// Returns the newest value of a lane; `None` without samples.
     pub fn last(&self, lane: usize) -> Option<f32> {
         self.lanes.get(lane)?.values.last().copied()
     }
 
-    /// The value of a lane at a step: the latest sample not after it.
+    /// Returns the value of a lane at a step: the latest sample not after the step. `None` before the first sample.
     pub fn at(&self, lane: usize, step: f64) -> Option<f32> {
         let after = self.steps.partition_point(|s| *s as f64 <= step);
         self.lanes.get(lane)?.values.get(after.checked_sub(1)?).copied()
     }
 
-    /// The sample indices at which pixel columns start: `columns + 1` of them, or one per sample when samples are few.
+    /// Divides the times from `t0` to `t1` into pixel columns of equal duration, or one per sample if there are at most two
+    /// samples per column.
     pub fn cuts(&self, t0: f64, t1: f64, columns: usize) -> Cuts {
         self.cuts_along(&Timeline::between(t0, t1), columns)
     }
 
-    /// Cuts for the visible times of a view.
+    /// Divides the visible times of a view into pixel columns.
     pub fn cuts_along(&self, line: &Timeline, columns: usize) -> Cuts {
         let (t0, t1) = (line.t0, line.t1);
         let (from, to) = (self.index(t0).saturating_sub(1), (self.index(t1) + 1).min(self.steps.len()));
@@ -245,9 +248,9 @@ impl Samples {
         Cuts { bounds, places: (0..columns).map(|c| c as f32 + 0.5).collect(), old }
     }
 
-    /// The columns of each block of old samples; none outside the visible times.
+    /// Returns the columns that each block of reduced samples covers; an empty range if the block is outside the visible times.
     fn old_columns(&self, line: &Timeline, columns: usize) -> Vec<Range<usize>> {
-        // A sample before the visible times is drawn too, so that the line reaches the edge.
+        // The last sample before the visible times is drawn too, so that the line reaches the left edge.
         if self.steps.first().is_none_or(|first| line.t0 >= *first as f64) {
             return vec![];
         }
@@ -263,7 +266,7 @@ impl Samples {
         self.old.between(0, u64::MAX).map(|span| of(span.bin)).collect()
     }
 
-    /// The extents of old samples, and the step of the last one.
+    /// Returns the extents of reduced samples, and the step of the last one. The step is `None` without a finite value before it.
     fn old_extents(&self, lane: usize, cuts: &Cuts) -> (Vec<Extent>, Option<u64>) {
         let (mut out, mut end): (Vec<Extent>, _) = (vec![], None);
         for (span, columns) in self.old.between(0, u64::MAX).zip(&cuts.old).filter(|(_, columns)| !columns.is_empty()) {
@@ -285,7 +288,7 @@ impl Samples {
         (out, end)
     }
 
-    /// The extents of a lane.
+    /// Returns the extents of a lane; empty if there is no such lane.
     pub fn extents(&self, lane: usize, cuts: &Cuts) -> Vec<Extent> {
         let (number, Some(lane)) = (lane, self.lanes.get(lane)) else { return vec![] };
         let (mut out, end) = self.old_extents(number, cuts);
@@ -309,16 +312,16 @@ impl Samples {
     }
 }
 
-/// The samples of each pixel column.
+/// Assignment of samples to pixel columns.
 pub struct Cuts {
-    /// The columns of each block of old samples; empty when none is visible.
+    /// Columns of each block of reduced samples; empty if no block is visible.
     old: Vec<Range<usize>>,
     bounds: Vec<usize>,
     places: Vec<f32>,
 }
 
 impl Lane {
-    /// Extremes of samples `a..b`, from whole blocks where possible.
+    /// Returns the extremes of samples `a..b`, from whole blocks where possible.
     fn between(&self, a: usize, b: usize) -> (f32, f32) {
         let (first, last) = (a.div_ceil(BLOCK), b / BLOCK);
         if first >= last {
@@ -333,7 +336,7 @@ fn merge(a: (f32, f32), b: (f32, f32)) -> (f32, f32) {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// Minimum and maximum finite value; (∞, −∞) without any.
+/// Returns the minimum and maximum finite value; (∞, −∞) without any.
 fn extremes(values: &[f32]) -> (f32, f32) {
     let finite = values.iter().filter(|v| v.is_finite());
     finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)))

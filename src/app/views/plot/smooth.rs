@@ -1,11 +1,11 @@
-//! Smoothed curves: an exponential moving average of all samples, independent of the zoom and without the bias of its first
-//! sample: after n samples the weights (1 - share)^(n - i) are normalised to 1, so that an early value is the mean of few
-//! samples instead of a copy of the first one. The average begins again after a gap.
+//! Smoothed curves: an exponential moving average of all samples, independent of the zoom and without the bias of the first
+//! sample. After n samples the weights (1 - share)^(n - i) are normalised to 1, so that an early value is the mean of few samples
+//! instead of a copy of the first one. The average restarts after a gap.
 
 use super::samples::Samples;
 use crate::num::circular;
 
-/// Rows smoothed per frame.
+/// Maximum number of rows smoothed per frame.
 const PER_FRAME: usize = 20_000;
 
 /// Time constants in the menu, samples.
@@ -26,14 +26,14 @@ pub struct Smooth {
 #[derive(Clone, Copy, Debug)]
 struct Mean {
     value: f32,
-    /// Sum of the weights of its samples: 1 - (1 - share)^n.
+    /// Sum of the weights of the lane's samples: 1 - (1 - share)^n.
     weight: f64,
 }
 
 impl Mean {
     const EMPTY: Self = Self { value: f32::NAN, weight: 0.0 };
 
-    /// Takes in a sample with this share of the sum of all weights; values that are not finite are ignored.
+    /// Adds a sample; `share` is its share of the sum of all weights. Ignores values that are not finite.
     fn add(&mut self, sample: f32, share: f64, is_angle: bool) {
         if !sample.is_finite() {
             return;
@@ -50,7 +50,7 @@ impl Mean {
 }
 
 impl Smooth {
-    /// Smooths new samples; angles along the shorter way. Returns whether all are done.
+    /// Smooths up to [`PER_FRAME`] new samples; angles along the shorter arc. Returns whether all samples are smoothed.
     pub fn follow(&mut self, raw: &Samples, over: u32, is_angle: bool) -> bool {
         let all = raw.dropped() + raw.len() as u64;
         if self.over != over || self.means.len() != raw.lanes() || self.done > all {
@@ -74,7 +74,7 @@ impl Smooth {
         self.done == all
     }
 
-    /// The smoothed samples so far.
+    /// Returns the samples smoothed so far.
     pub fn samples(&self) -> &Samples {
         &self.samples
     }
@@ -122,7 +122,7 @@ mod tests {
         smooth
     }
 
-    /// The weighted mean by its definition, of the samples up to one.
+    /// Computes the weighted mean of all `values` from its definition.
     fn defined(values: &[f64], over: f64) -> f64 {
         let weight = |i: usize| (-((values.len() - 1 - i) as f64) / over).exp();
         let sum: f64 = values.iter().enumerate().map(|(i, v)| weight(i) * v).sum();

@@ -1,4 +1,4 @@
-//! Spike marks of the traced elements, found in the history: at once while few spikes are visible, else on the pool.
+//! Spike marks of the traced elements, found in the history: on the UI thread if few spikes are visible, otherwise on the pool.
 
 use crate::{
     app::{
@@ -9,18 +9,18 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Maximum number of visible spikes that are searched at once.
+/// Maximum number of visible spikes that are searched on the UI thread.
 const MAX_INLINE: usize = 200_000;
-/// Maximum number of spikes searched, the newest.
+/// Maximum number of spikes searched; only the newest are.
 const MAX_SEARCHED: usize = 4_000_000;
-/// Maximum marks per element.
+/// Maximum number of marks per element.
 const MAX_MARKS: usize = 20_000;
 
-/// Elements, relative steps and position in the spike sequence.
+/// Elements, range of steps relative to the origin of the history, and position in the spike sequence.
 type SpikeMarksKey = (Vec<u32>, (u32, u32), u64);
 type Found = BTreeMap<u32, Vec<u64>>;
 
-/// The marks, by element.
+/// Steps of the marks, by element.
 #[derive(Default)]
 pub struct Marks {
     found: Option<(SpikeMarksKey, Found)>,
@@ -28,7 +28,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Searches the spikes of some elements in the visible times.
+    /// Searches the visible times for spikes of some elements, unless the last search had the same key.
     pub fn update(&mut self, ctx: &egui::Context, train: Option<&Train>, elements: &[u32], line: &Timeline) {
         if let Some(found) = self.job.poll() {
             self.found = Some(found);
@@ -37,7 +37,7 @@ impl Marks {
         let relative =
             |step: f64| (step.max(0.0) as u64).saturating_sub(history.origin()).min(u64::from(u32::MAX)) as u32;
         let (from, to) = (relative(line.t0), relative(line.t1.ceil()).saturating_add(1));
-        // Later spikes do not change past times.
+        // Later spikes do not change the result for past times.
         let sequence = if history.last_step().is_some_and(|last| to > last) { history.sequence() } else { 0 };
         let key = (elements.to_vec(), (from, to), sequence);
         if self.found.as_ref().is_some_and(|(known, _)| *known == key) {
@@ -51,7 +51,7 @@ impl Marks {
         }
     }
 
-    /// The steps of an element's spikes, from a step on.
+    /// Returns the steps of an element's marks, from `from` on.
     pub fn of(&self, element: u32, from: f64) -> &[u64] {
         let steps = self.found.as_ref().and_then(|(_, found)| found.get(&element)).map_or(&[][..], Vec::as_slice);
         &steps[steps.partition_point(|s| (*s as f64) < from)..]

@@ -1,5 +1,5 @@
-//! Traces of selected elements: one lane each on a shared scale, spikes as marks. The marks come from the spikes probe
-//! over the same set.
+//! Traces of selected elements: one lane per element on a shared scale, with spikes as marks. The marks are from the spikes probe
+//! of the same set.
 
 use super::{
     line::{paint_line, range},
@@ -25,10 +25,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Maximum number of lanes.
 const LANES: usize = 64;
-/// Minimum height of a lane; Shift+wheel scrolls.
+/// Minimum height of a lane, points; Shift+wheel scrolls.
 const MIN_LANE_HEIGHT: f32 = 18.0;
 const LEFT: f32 = 200.0;
-/// Width of the y scale left of a lane: room for the range of a low lane, `−52.0…−44.9`.
+/// Width of the y scale left of a lane, points: room for the range of a low lane, `−52.0…−44.9`.
 const SCALE: f32 = 76.0;
 const AXIS: f32 = 21.0;
 
@@ -45,12 +45,12 @@ pub struct Traces {
     pinned: Vec<u32>,
     is_pinned: bool,
     wanted: Vec<u32>,
-    /// For a selection with more elements than lanes, its generation and its most active elements at that time.
+    /// Generation of a selection with more elements than lanes, and its most active elements at that time.
     most_active: Option<(u64, Vec<u32>)>,
     lanes: BTreeMap<u32, Lane>,
     link: TimeLink,
     menu_element: Option<u32>,
-    /// Whether another probe was chosen since its data arrived.
+    /// Whether another probe was chosen whose data have not been requested yet.
     is_behind: bool,
     measure_cursors: MeasureCursors,
     /// Index of the top lane.
@@ -63,7 +63,8 @@ fn is_traced(shape: &Shape) -> bool {
 }
 
 impl Traces {
-    /// The traced probe and its set.
+    /// Returns the traced probe and the name of its set: the chosen one, otherwise the first recorded one, otherwise the first.
+    /// `None` without a probe of traces.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
         let mut probes = probes_where(schema, is_traced);
         let chosen = self.probe.and_then(|name| probes_where(schema, is_traced).find(|(_, p)| p.name == name));
@@ -72,7 +73,8 @@ impl Traces {
         if let Shape::Series { of } = spec.shape { Some((id, of)) } else { None }
     }
 
-    /// The traced elements. Of a finished run only recorded ones: those that are selected, else all.
+    /// Returns the traced elements. In a finished run these are the recorded elements that are selected, or all recorded ones if
+    /// none is.
     fn elements(&self, schema: &SimSchema, set: &str, selection: &Selection) -> Vec<u32> {
         let all = match &self.most_active {
             _ if self.is_pinned => &self.pinned[..],
@@ -98,7 +100,7 @@ impl Traces {
         }
     }
 
-    /// The most active elements of the selection.
+    /// Returns the most active elements of the selection, at most [`LANES`].
     fn to_pin(ctx: &ViewCtx<'_>, set: &str) -> Vec<u32> {
         let probe = Self::spikes_probe(ctx.schema, set);
         let counts = probe.and_then(|id| ctx.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
@@ -126,7 +128,7 @@ impl Traces {
         self.measure_cursors.toggle_ui(ui, self.link.line(&ctx.time.axis));
     }
 
-    /// Which elements the lanes are of.
+    /// Describes for the caption which elements the lanes show.
     fn scope(&self, n_selected: usize) -> String {
         if self.is_pinned {
             format!("{} pinned", self.pinned.len())
@@ -207,7 +209,7 @@ impl Traces {
         self.link_ui(&response, set, under.copied(), ctx);
     }
 
-    /// Hover and context menu of the element under the pointer.
+    /// Handles hover and the context menu of the element under the pointer.
     fn link_ui(&mut self, response: &egui::Response, set: &ElementSet, under: Option<u32>, ctx: &mut ViewCtx<'_>) {
         if under.is_some() && ctx.selection.set == set.name {
             ctx.selection.hovered = under;
@@ -222,7 +224,7 @@ impl Traces {
         });
     }
 
-    /// The lanes that fit; Shift+wheel scrolls.
+    /// Scrolls by Shift+wheel. Returns the elements whose lanes fit.
     fn scroll(&mut self, ui: &Ui, response: &egui::Response, plot: Rect, all: Vec<u32>) -> Vec<u32> {
         let fits = ((plot.height() / MIN_LANE_HEIGHT) as usize).max(1);
         let notches = ui.input(|i| if i.modifiers.shift { i.smooth_scroll_delta() } else { Vec2::ZERO });
@@ -245,7 +247,7 @@ impl Traces {
     }
 }
 
-/// The y scale of a lane: ticks, or the range where the lane is too low for two labels.
+/// Draws the y scale of a lane: ticks, or only the range if the lane is too low for two labels.
 fn y_scale(
     ui: &Ui,
     painter: &egui::Painter,
@@ -276,7 +278,7 @@ fn y_scale(
     }
 }
 
-/// The label of a lane, and its value at the pointer or now.
+/// Draws the label of a lane. A tall lane also has its value at the pointer, or the latest one.
 fn lane_label(
     ui: &Ui,
     painter: &egui::Painter,
@@ -311,7 +313,7 @@ fn lane_label(
     }
 }
 
-/// The part of the caption about the marks: the events of the set; none where it has no events.
+/// Returns the part of the caption that names the events shown as marks; empty if the set has no events.
 fn marks_text(schema: &SimSchema, set: &str) -> String {
     let probe = Traces::spikes_probe(schema, set).and_then(|id| schema.probes.get(usize::from(id)));
     probe.map_or_else(String::new, |probe| format!("  |  marks are {}", probe.events()))

@@ -1,4 +1,4 @@
-//! Command lines for external profilers, ready to paste: hardware counters come from those.
+//! Command lines for external profilers, which measure hardware counters.
 
 use crate::app::{
     document::profile::{Machine, machine::device_flag},
@@ -7,14 +7,14 @@ use crate::app::{
 use egui::{RichText, Ui};
 use std::path::Path;
 
-/// A command line and its purpose.
+/// Command line with its purpose.
 pub(super) struct Line {
     pub name: &'static str,
     pub why: &'static str,
     pub text: String,
 }
 
-/// The commands for this project, device and kernel.
+/// Returns the commands for a project, a device and the selected kernel.
 pub(super) fn lines(machine: &Machine, device: &'static str, kernel: Option<&str>) -> Vec<Line> {
     let project = machine.project.as_deref().map_or_else(|| "project.ron".to_owned(), quoted);
     let stem =
@@ -63,7 +63,7 @@ fn quoted(path: &Path) -> String {
     if is_plain { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// A button that opens the commands.
+/// Draws a button that opens the commands.
 pub(super) fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     let button = ui.small_button("Profilers").on_hover_text("Command lines for external profilers");
     egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
@@ -72,7 +72,7 @@ pub(super) fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     });
 }
 
-/// The commands, each with a copy button.
+/// Draws the commands, each with a copy button.
 pub(super) fn lines_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     let device = device_flag(ctx.schema, &ctx.profile.machine);
     for line in lines(&ctx.profile.machine, device, ctx.profile.kernel) {

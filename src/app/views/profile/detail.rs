@@ -1,4 +1,4 @@
-//! Details of a kernel: distribution of its launches, launch configuration, source.
+//! Details of a kernel: distribution of its launches, launch configuration and source.
 
 use super::{commands, rate};
 use crate::{
@@ -125,7 +125,7 @@ fn histogram_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     }
 }
 
-/// A two-column table.
+/// Draws a table of names and values.
 fn facts_ui(ui: &mut Ui, id: &str, facts: &[(&str, String)], ctx: &ViewCtx<'_>) {
     egui::Grid::new(id).num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
         for (name, value) in facts {
@@ -156,7 +156,7 @@ fn sums_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     facts_ui(ui, "sums", &facts, ctx);
 }
 
-/// Launch configuration of a kernel.
+/// Draws the launch configuration of a kernel.
 fn launch_ui(ui: &mut Ui, f: &KernelFacts, ctx: &ViewCtx<'_>) {
     title_ui(ui, "Launch", ctx);
     let spilled = if f.local_bytes > 0 { format!(", {} B spilled", f.local_bytes) } else { String::new() };

@@ -1,4 +1,4 @@
-//! Exports the timeline as a trace-event file for Perfetto and chrome://tracing.
+//! Export of the timeline as a trace-event file for Perfetto and chrome://tracing.
 
 use super::lanes::name_of;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::{Value as Json, json};
 
-/// All batches of the range with spans, consecutive in time.
+/// Formats all batches of the range as JSON, consecutive in time. Only batches with spans have events.
 pub(super) fn trace_events(profile: &Profile) -> String {
     let mut events: Vec<Json> =
         vec![json!({ "ph": "M", "pid": 1, "name": "process_name", "args": { "name": "neuropil" } })];

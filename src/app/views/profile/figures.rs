@@ -1,4 +1,4 @@
-//! The columns of the kernel table.
+//! Columns of the kernel table.
 
 use crate::{
     app::{document::profile::Baseline, kit},
@@ -6,48 +6,48 @@ use crate::{
 };
 use std::borrow::Cow;
 
-/// A row of the table.
+/// Row of the kernel table.
 pub(super) struct Row<'a> {
     pub timing: &'a Timing,
     pub facts: Option<&'a KernelFacts>,
     pub baseline: Option<&'a Baseline>,
-    /// Bytes moved: counted by the launcher, or declared per item.
+    /// Bytes moved, counted by the launcher or declared per item.
     pub bytes: u64,
-    /// Fraction of the measured peak performance.
-    /// Operations, counted or declared; 0 when unknown.
+    /// Operations, counted or declared; 0 if unknown.
     pub ops: u64,
+    /// Fraction of the measured peak performance; `None` if unknown.
     pub of_peak: Option<f64>,
     /// Fraction of all measured time.
     pub share: f64,
-    /// Measured batches in the range.
+    /// Number of measured batches in the range.
     pub batches: f64,
 }
 
-/// A column of figures, after name and share.
+/// Column of figures, right of name and share.
 pub(super) struct Figure {
     pub head: &'static str,
     pub hint: &'static str,
     pub width: f32,
-    /// Drop order in narrow panels: columns with a high rank go first.
+    /// Order in which columns are left out of narrow panels: the highest rank first.
     pub rank: u8,
-    /// When the column has data.
+    /// Condition under which the column has data.
     pub when: When,
-    /// Sort key; none when unknown.
+    /// Value and sort key of a row; `None` if unknown.
     pub value: fn(&Row<'_>) -> Option<f64>,
     pub format: Format,
 }
 
-/// How the values of a column are written.
+/// Format of the values of a column.
 #[derive(Clone, Copy)]
 pub(super) enum Format {
-    /// As it is; all values of a column have the same decimals.
+    /// A number; all values of a column have the same number of decimals.
     Number,
-    /// Nanoseconds, in the unit of the table.
+    /// Nanoseconds, shown in the time unit of the table.
     Time,
     Text(fn(f64) -> String),
 }
 
-/// The unit of all times of a table.
+/// Unit of all times of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TimeUnit {
     name: &'static str,
@@ -55,11 +55,11 @@ pub(super) struct TimeUnit {
     scale: f64,
 }
 
-/// As in exported tables and in the heads of [`FIGURES`].
+/// Unit of exported tables and of the heads of [`FIGURES`].
 const MICROS: TimeUnit = TimeUnit { name: "µs", scale: 1e-3 };
 
 impl TimeUnit {
-    /// Unit for which the longest mean is below 10,000.
+    /// Selects the smallest unit in which the longest mean is below 10,000, up to seconds.
     pub fn of(rows: &[Row<'_>]) -> Self {
         match rows.iter().map(|row| row.timing.mean_nanos()).fold(0.0, f64::max) {
             most if most < 1e7 => MICROS,
@@ -70,7 +70,7 @@ impl TimeUnit {
 }
 
 impl Figure {
-    /// The head of the column in a unit of time.
+    /// Returns the head of the column in a unit of time.
     pub fn head_in(&self, unit: TimeUnit) -> Cow<'static, str> {
         match self.format {
             Format::Time if unit != MICROS => self.head.replace(MICROS.name, unit.name).into(),
@@ -78,7 +78,7 @@ impl Figure {
         }
     }
 
-    /// The factor of the values; none: they are texts.
+    /// Returns the factor of the values; `None` if they are formatted as texts.
     fn scale(&self, unit: TimeUnit) -> Option<f64> {
         match self.format {
             Format::Number => Some(1.0),
@@ -87,7 +87,7 @@ impl Figure {
         }
     }
 
-    /// Decimals of the column: as many as its largest value needs for three significant digits.
+    /// Returns the number of decimals of the column: up to 2, as many as its largest value needs for three significant digits.
     pub fn decimals(&self, rows: &[Row<'_>], unit: TimeUnit) -> usize {
         let Some(scale) = self.scale(unit) else { return 0 };
         let values: Vec<f64> = rows.iter().filter_map(self.value).map(|v| v * scale).collect();
@@ -100,7 +100,7 @@ impl Figure {
         }
     }
 
-    /// A value of the column.
+    /// Formats a value of the column for the table.
     pub fn text(&self, value: f64, decimals: usize, unit: TimeUnit) -> String {
         match self.format {
             Format::Text(text) => text(value),
@@ -108,7 +108,7 @@ impl Figure {
         }
     }
 
-    /// A value for a spreadsheet.
+    /// Formats a value for an exported table.
     pub fn plain(&self, value: f64) -> String {
         match self.format {
             Format::Text(text) => text(value),
@@ -117,7 +117,7 @@ impl Figure {
     }
 }
 
-/// `1,234.5`: fixed decimals, separated thousands.
+/// Formats a number with fixed decimals and separated thousands: `1,234.5`.
 fn separated(v: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", v.abs());
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
@@ -125,15 +125,15 @@ fn separated(v: f64, decimals: usize) -> String {
     format!("{}{whole}{rest}", if v < 0.0 { "−" } else { "" })
 }
 
-/// When a column has data.
+/// Condition under which a column has data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Always,
-    /// On a GPU.
+    /// Only on a GPU.
     OnDevice,
-    /// Columns of a comparison with a baseline.
+    /// Only with a baseline for comparison.
     Compared,
-    /// With rows that compute the same result in different buttons.
+    /// Only if rows were compared with a reference row.
     Checked,
 }
 
@@ -149,7 +149,7 @@ const fn figure(
     Figure { head, hint, width, rank, when, value, format }
 }
 
-/// All figures, in display order.
+/// All columns, in display order.
 pub(super) const FIGURES: [Figure; 16] = [
     figure(
         "µs / launch",
@@ -258,13 +258,13 @@ fn per_batch(r: &Row<'_>) -> Option<f64> {
     Some(r.timing.nanos as f64 / r.batches)
 }
 
-/// `+12 %`, `−3.4 %`, with a minus sign.
+/// Formats a change as a percentage with a sign: `+12 %`, `−3.4 %`.
 pub(super) fn percent_signed(v: f64) -> String {
     let digits = usize::from(v.abs() < 0.0995);
     format!("{:+.digits$} %", v * 100.0).replace('-', "−")
 }
 
-/// The figures that fit into a table of this width.
+/// Returns the columns with data that fit into a table of this width, points.
 pub(super) fn fitting(width: f32, spacing: f32, has_data: impl Fn(When) -> bool) -> Vec<&'static Figure> {
     let mut order: Vec<&Figure> = FIGURES.iter().filter(|f| has_data(f.when)).collect();
     order.sort_by_key(|f| f.rank);

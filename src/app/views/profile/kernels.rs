@@ -1,4 +1,4 @@
-//! Kernel table: one row per kernel over the chosen range; a click opens its details.
+//! Kernel table: one row per kernel over the chosen range. A click on a row opens its details.
 
 use super::{
     detail::Detail,
@@ -27,11 +27,11 @@ use std::rc::Rc;
 const NAME: f32 = 130.0;
 /// Space between columns, points.
 const SPACING: f32 = 8.0;
-/// Minimum width of the share column.
+/// Minimum width of the share column, points.
 const SHARE: f32 = 84.0;
-/// Name, minimum share, the spaces after them, and the table's margin.
+/// Width of the name, the minimum share, the spaces after them and the table's margin, points.
 const FIXED: f32 = NAME + SHARE + 2.0 * SPACING + 20.0;
-/// Width of the details.
+/// Width of the details, points.
 const DETAIL: f32 = 330.0;
 
 /// The kernel table.
@@ -39,13 +39,13 @@ const DETAIL: f32 = 330.0;
 pub struct Kernels {
     detail: Detail,
     filter: String,
-    /// Sort column and whether ascending; none: by share.
+    /// Sort column, and whether the order is ascending; `None`: by share.
     sort: Option<(&'static str, bool)>,
     coming: Option<Receiver<Result<Baseline, String>>>,
 }
 
 impl Kernels {
-    /// The rows, sorted.
+    /// Returns the rows that match the filter, sorted.
     fn rows<'a>(&self, sums: &'a [Timing], ctx: &'a ViewCtx<'_>) -> Vec<Row<'a>> {
         let profile: &Profile = ctx.profile;
         let batches = profile.measured().count().max(1) as f64;
@@ -93,7 +93,7 @@ impl Kernels {
         let decimals: Vec<usize> = figures.iter().map(|f| f.decimals(&rows, unit)).collect();
         let right = Layout::right_to_left(Align::Center);
         ui.spacing_mut().item_spacing = Vec2::new(SPACING, 2.0);
-        ui.spacing_mut().scroll.floating_allocated_width = SPACING; // the bar hid the last digits
+        ui.spacing_mut().scroll.floating_allocated_width = SPACING; // Otherwise the scroll bar covers the last digits.
         let mut table = TableBuilder::new(ui)
             .id_salt(("kernels", figures.len()))
             .striped(false)
@@ -201,7 +201,7 @@ fn set_baseline(sums: &Rc<Vec<Timing>>, ctx: &mut ViewCtx<'_>) {
     ctx.profile.baseline = Some(Baseline::of(name, sums));
 }
 
-/// Which columns have data, by [`When`].
+/// Returns for each [`When`] whether its columns have data.
 fn has_data(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
     let is_checked = sums.iter().any(|t| t.off.is_some());
     [true, !ctx.schema.kernels.is_empty(), ctx.profile.baseline.is_some(), is_checked]
@@ -210,7 +210,7 @@ fn has_data(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
 const HEADS: [(&str, &str); 2] =
     [("kernel", "Kernel, or the corresponding loop on the CPU"), ("share", "Fraction of all measured time")];
 
-/// A column head with its text and tooltip: a click sorts by it.
+/// Draws a column head. A click sorts by the column; another click reverses the order.
 fn head_ui(
     ui: &mut Ui,
     head: &'static str,
@@ -240,7 +240,7 @@ fn head_ui(
     }
 }
 
-/// The kernel's name, with its documentation as tooltip.
+/// Draws the kernel's name, with its documentation as tooltip.
 fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
     let color = if is_total { ctx.tokens.text_strong } else { ctx.tokens.text };
     let text = RichText::new(kit::spaced(row.timing.name)).color(color);
@@ -276,14 +276,15 @@ fn figure_ui(
 }
 
 fn total_of(rows: &[Timing]) -> Timing {
-    // Items of different kernels do not add up.
+    // Sums of items over different kernels have no meaning.
     let mut sum = Timing::of("total");
     rows.iter().for_each(|r| sum.add(r));
     (sum.items, sum.off) = (0, None);
     sum
 }
 
-/// The bar of a share, with a line at its reference value; a share above is marked.
+/// Draws the bar of a share with a line at its reference value. The text of a share above the reference value has the warning
+/// colour.
 fn share_ui(ui: &mut Ui, share: f64, color: Color32, level: Option<&ShareLevel>, ctx: &ViewCtx<'_>) {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width() - 4.0, 14.0), Sense::hover());
     let track = Rect::from_min_max(rect.min, pos2((rect.right() - 58.0).max(rect.left() + 10.0), rect.bottom()));
@@ -304,7 +305,7 @@ fn share_ui(ui: &mut Ui, share: f64, color: Color32, level: Option<&ShareLevel>,
     ui.painter().text(rect.right_center(), egui::Align2::RIGHT_CENTER, text, kit::mono(ui), ink);
 }
 
-/// Tab-separated, with all columns.
+/// Formats all columns of the rows as tab-separated text.
 fn as_text(rows: &[Row<'_>], levels: &[ShareLevel]) -> String {
     let figures = &super::figures::FIGURES;
     let heads: Vec<&str> =
@@ -396,7 +397,7 @@ impl View for Kernels {
     }
 }
 
-/// Table and details: side by side in wide panels, else stacked.
+/// Divides the canvas into table and details: side by side in wide panels, otherwise the details below.
 fn split(canvas: Rect, is_open: bool) -> (Rect, Option<Rect>) {
     if !is_open {
         return (canvas, None);

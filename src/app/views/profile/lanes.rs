@@ -1,4 +1,4 @@
-//! Lanes of the batch timeline: layout and drawing.
+//! Lanes of the batch timeline: their areas and painting.
 
 use super::timeline::Scale;
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, Ui, pos2};
 
-/// Height of a lane.
+/// Maximum height of a lane, points.
 const HEIGHT: f32 = 26.0;
 const LOWEST: f32 = 6.0;
 
 /// The lanes with spans, from top to bottom.
 pub(super) struct Lanes(Vec<Lane>);
 
-/// Name of a lane.
+/// Returns the name of a lane.
 pub(super) fn name_of(lane: Lane) -> String {
     match lane {
         Lane::Engine => "engine".into(),
@@ -37,7 +37,7 @@ const fn hint_of(lane: Lane) -> &'static str {
     }
 }
 
-/// Span titles; a CUDA graph shows its number of kernels.
+/// Returns the title of a span; that of a CUDA graph includes its number of kernels.
 fn title_of(span: &Span) -> String {
     match span.kernels {
         0 => kit::spaced(span.name),
@@ -46,14 +46,14 @@ fn title_of(span: &Span) -> String {
 }
 
 impl Lanes {
-    /// Spans are sorted by lane.
+    /// Collects the lanes of the spans, which are sorted by lane.
     pub fn of(measured: &Measured) -> Self {
         let mut lanes: Vec<Lane> = measured.spans.iter().map(|s| s.lane).collect();
         lanes.dedup();
         Self(lanes)
     }
 
-    /// Width of the labels.
+    /// Returns the width of the lane names with a margin, points.
     pub fn gutter(&self, ui: &Ui) -> f32 {
         let width = |lane: &Lane| ui.painter().layout_no_wrap(name_of(*lane), kit::small(ui), Color32::WHITE).size().x;
         self.0.iter().map(width).fold(30.0, f32::max) + 10.0
@@ -65,7 +65,7 @@ impl Lanes {
         Rect::from_x_y_ranges(plot.x_range(), top..=top + height)
     }
 
-    /// Names at the left, separators between lanes.
+    /// Draws names at the left, and separators between lanes.
     pub fn labels_ui(&self, ui: &mut Ui, scale: Scale, left: f32, ctx: &ViewCtx<'_>) {
         for (i, lane) in self.0.iter().enumerate() {
             let rect = self.rect(i, scale.plot);
@@ -83,8 +83,7 @@ impl Lanes {
         }
     }
 
-    /// Draws the spans. Spans narrower than a pixel are merged with their neighbours, so that the cost is bounded by
-    /// the number of pixels.
+    /// Draws the spans. Spans within the same pixel are drawn as one, so that the cost is bounded by the number of pixels.
     pub fn paint(&self, ui: &Ui, scale: Scale, measured: &Measured, ctx: &ViewCtx<'_>) {
         let painter = ui.painter().with_clip_rect(scale.plot.intersect(ui.clip_rect()));
         for (i, lane) in self.0.iter().enumerate() {
@@ -103,7 +102,7 @@ impl Lanes {
         }
     }
 
-    /// The span under the pointer; the longest where several share a pixel.
+    /// Returns the span under the pointer, or the longest one if several share a pixel.
     pub fn span_at<'a>(&self, measured: &'a Measured, scale: Scale, at: Pos2) -> Option<&'a Span> {
         let i = (0..self.0.len()).find(|i| self.rect(*i, scale.plot).contains(at))?;
         let (from, to) = (scale.nanos(at.x - 1.0), scale.nanos(at.x + 1.0));
@@ -131,7 +130,7 @@ fn span_paint(painter: &Painter, ui: &Ui, bar: Rect, span: &Span, ctx: &ViewCtx<
     let bar = Rect::from_min_max(bar.min, pos2(bar.right() - gap, bar.bottom()));
     painter.rect_filled(bar, 1.0, color);
     if span.kernels > 0 {
-        // A CUDA graph is hatched along the top to differ from a single kernel.
+        // A CUDA graph has a line along the top that distinguishes it from a single kernel.
         painter.hline(bar.x_range(), bar.top() + 1.0, (2.0, t.text_strong.gamma_multiply(0.7)));
     }
     if bar.width() > 28.0 && bar.height() > 11.0 {
@@ -141,7 +140,7 @@ fn span_paint(painter: &Painter, ui: &Ui, bar: Rect, span: &Span, ctx: &ViewCtx<
     }
 }
 
-/// A text colour with contrast on a background.
+/// Returns a text colour with contrast to a background.
 fn text_color_on(color: Color32, fades: bool, ctx: &ViewCtx<'_>) -> Color32 {
     let [r, g, b, a] = color.to_array().map(f32::from);
     let light = 0.299 * r + 0.587 * g + 0.114 * b > 110.0 && a > 128.0;
@@ -158,7 +157,7 @@ fn text_color_on(color: Color32, fades: bool, ctx: &ViewCtx<'_>) -> Color32 {
     }
 }
 
-/// Tooltip of a span.
+/// Draws the tooltip of a span.
 pub(super) fn span_ui(ui: &mut Ui, span: &Span, ctx: &ViewCtx<'_>) {
     ui.label(egui::RichText::new(title_of(span)).strong().color(ctx.tokens.text_strong));
     if let Some(docs) = (ctx.timing_docs)(span.name) {

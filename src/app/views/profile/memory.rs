@@ -1,4 +1,4 @@
-//! Memory by owner: allocated, and predicted before the build.
+//! Memory by owner: allocated bytes, and those predicted before the build.
 
 use crate::{
     app::{
@@ -12,9 +12,9 @@ use crate::{
 };
 use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2};
 
-/// Height of a row.
+/// Height of a row, points.
 const ROW: f32 = 20.0;
-/// Number of owners named in the caption.
+/// Maximum number of owners named in the caption.
 const LARGEST: usize = 3;
 
 /// The memory panel.
@@ -29,10 +29,10 @@ struct Owner {
     predicted: Option<u64>,
 }
 
-/// Buffers named in a tooltip.
+/// Maximum number of buffers named in a tooltip.
 const NAMED: usize = 12;
 
-/// Largest first; predicted owners without allocations are included.
+/// Returns the owners, largest first. Predicted owners without allocations are included.
 fn owners(held: &MemoryReport, predicted: &MemoryReport) -> Vec<Owner> {
     let (held, predicted) = (held.by_owner(), predicted.by_owner());
     let of = |name: &str, list: &[(&'static str, u64)]| list.iter().find(|(n, _)| *n == name).map(|(_, b)| *b);
@@ -97,7 +97,7 @@ fn row_ui(ui: &mut Ui, at: usize, owner: &Owner, most: u64, ctx: &ViewCtx<'_>) {
     });
 }
 
-/// The largest buffers of an owner that has several.
+/// Draws the largest buffers of an owner that has several.
 fn buffers_ui(ui: &mut Ui, report: &MemoryReport, owner: &str) {
     let buffers = report.of(owner);
     if buffers.len() < 2 {
@@ -154,7 +154,7 @@ impl View for Memory {
         }
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
         let most = owners.iter().map(|o| o.held.max(o.predicted.unwrap_or(0))).max().unwrap_or(1);
-        // Whole rows only.
+        // Only whole rows are drawn.
         let area = canvas.shrink2(Vec2::new(10.0, 4.0));
         let area = area.with_max_y(area.top() + (area.height() / (ROW + 1.0)).floor().max(1.0) * (ROW + 1.0));
         ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {

@@ -1,7 +1,7 @@
-//! Profile panels: time and memory, for every model and on both backends.
+//! Profile panels of time and memory, for every model on both backends.
 //!
-//! They share a [`Profile`]: a range or kernel chosen in one is shown in all. Batches are collected only while a panel
-//! with [`View::profiles`](super::View::profiles) is visible.
+//! The panels share a [`Profile`], so that a range or kernel chosen in one panel is shown in all. Batches are collected only
+//! while a panel with [`View::profiles`](super::View::profiles) is visible.
 
 mod commands;
 mod detail;
@@ -32,7 +32,7 @@ use crate::{
 };
 use egui::Ui;
 
-/// `1.2 G`: a quantity per second.
+/// Formats a quantity per second with an SI prefix: `1.2 G`.
 fn rate(per_sec: f64) -> String {
     let (scale, suffix) = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")]
         .into_iter()
@@ -41,7 +41,7 @@ fn rate(per_sec: f64) -> String {
     format!("{:.1}{suffix}", per_sec / scale)
 }
 
-/// Explains when data will appear.
+/// Returns the text that says which batches are measured, for a panel without data.
 fn waiting(profile: &Profile) -> String {
     match profile.every {
         0 => format!("One batch in {PROFILE_EVERY}, or fewer, is measured during a run (see Steps)"),
@@ -50,23 +50,23 @@ fn waiting(profile: &Profile) -> String {
     }
 }
 
-/// `3 of 240 steps measured`.
+/// Formats the numbers of steps: `3 of 240 steps measured`.
 fn steps_text(profile: &Profile) -> String {
     let (measured, all) = profile.steps();
     format!("{} of {} steps measured", kit::thousands(measured), kit::thousands(all))
 }
 
-/// `measuring costs 4 % of a measured batch, 0.1 % overall`.
+/// Formats the cost of measuring: `measuring costs 4 % of a measured batch, 0.1 % overall`.
 fn overhead_text(profile: &Profile) -> String {
     let Some(Overhead { measured, overall }) = profile.overhead() else {
         return "cost of measuring unknown: too few or too variable steps".into();
     };
-    // Noise is not a speed-up.
+    // A negative cost is noise.
     let (measured, overall) = (measured.max(0.0) * 100.0, overall.max(0.0) * 100.0);
     format!("measuring costs {measured:.1} % of a measured batch, {overall:.2} % overall")
 }
 
-/// Toggle that stops adding new batches.
+/// Draws the toggle that stops adding new batches to the profile.
 fn hold_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     let hint =
         if ctx.profile.held { "Resume collecting batches" } else { "Freeze the profile while the run continues" };

@@ -1,4 +1,4 @@
-//! Compares this backend with the reference: all fields, element by element, and the hash.
+//! Comparison of this backend with the reference: all fields element by element, and the hash.
 
 use crate::{
     app::{
@@ -45,7 +45,7 @@ impl Numerics {
     }
 }
 
-/// The verdict in one sentence.
+/// Describes the result of the comparison in one sentence.
 fn verdict(parity: &Parity) -> String {
     let (reference, subject) = &parity.names;
     let steps = kit::thousands(parity.steps);
@@ -111,7 +111,7 @@ fn field_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
     ulps_ui(ui, field, ctx);
 }
 
-/// Four bars on a logarithmic scale: one value among millions stays visible.
+/// Draws four bars on a logarithmic scale, so that one value among millions is visible.
 fn ulps_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(120.0, 16.0), Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Distances in units of the last place"));

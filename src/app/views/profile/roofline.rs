@@ -16,14 +16,14 @@ use crate::{
 };
 use egui::{Align2, Pos2, Rect, RichText, Sense, Ui, Vec2, pos2};
 
-/// Margin left of the plot and below it.
+/// Margins left of the plot and below it, points.
 const LEFT: f32 = 52.0;
 const BELOW: f32 = 30.0;
 
 #[derive(Default)]
 pub struct Roofline;
 
-/// A kernel on the plot.
+/// Position of a kernel on the plot.
 #[derive(Clone, Debug, PartialEq)]
 struct Point {
     name: &'static str,
@@ -34,14 +34,14 @@ struct Point {
     share: f64,
 }
 
-/// Position of a kernel, if its work is counted or declared.
+/// Returns the position of a kernel; `None` if its bytes or operations are neither counted nor declared.
 fn point(timing: &Timing, all: u64, machine: &Machine) -> Option<Point> {
     let ops = timing.per_sec(crate::app::document::profile::ops_of(timing, machine))?;
     let bytes = timing.per_sec(crate::app::document::profile::bytes_of(timing, machine))?;
     Some(Point { name: timing.name, intensity: ops / bytes, ops, share: timing.nanos as f64 / all.max(1) as f64 })
 }
 
-/// The attainable operations per second at an intensity, and the ceiling that limits it.
+/// Returns the attainable operations per second at an intensity, and the ceiling that limits them. `None` without ceilings.
 fn roof(ceilings: &Ceilings, intensity: f64) -> Option<(f64, &Ceiling)> {
     let slope = ceilings.best(Limit::Bytes).map(|c| (c.value * intensity, c));
     let flat = ceilings.best(Limit::Ops).map(|c| (c.value, c));
@@ -113,7 +113,7 @@ impl Axes {
         labels.taken.push(painter.text(corner, Align2::LEFT_TOP, title, font, t.text_sub));
     }
 
-    /// A ceiling, from edge to edge; ceilings below the best of their kind are faint.
+    /// Draws a ceiling. Ceilings below the best one of their kind are faint.
     fn ceiling(&self, ui: &Ui, c: &Ceiling, ceilings: &Ceilings, labels: &mut Labels, ctx: &ViewCtx<'_>) {
         let painter = ui.painter().with_clip_rect(self.plot.expand(0.5).intersect(ui.clip_rect()));
         let is_best = ceilings.best(c.limit) == Some(c);
@@ -133,7 +133,7 @@ impl Axes {
                     let angle = (b.y - a.y).atan2(b.x - a.x);
                     let middle = a.lerp(b, 0.42) + Vec2::angled(angle - std::f32::consts::FRAC_PI_2) * 14.0;
                     let middle = middle - Vec2::angled(angle) * galley.size().x * 0.5;
-                    // The boxes along the slanted text.
+                    // The label is slanted, so its area is approximated by several squares.
                     let size = galley.size();
                     for part in 0..8 {
                         let along = middle + Vec2::angled(angle) * size.x * part as f32 / 7.0;
@@ -169,14 +169,15 @@ impl Axes {
     }
 }
 
-/// The places of labels drawn so far: a new one is drawn where it covers none of them, or not at all.
+/// Areas of the labels drawn so far. A new label is drawn only where it covers none of them.
 #[derive(Default)]
 struct Labels {
     taken: Vec<Rect>,
 }
 
 impl Labels {
-    /// The first of these corners at which a label of this size is inside the plot and covers no other; takes it.
+    /// Returns the first of these top left corners at which a label of this size is inside the plot and covers no other, and
+    /// reserves the area. `None` if there is none.
     fn free(&mut self, corners: impl IntoIterator<Item = Pos2>, size: Vec2, plot: Rect) -> Option<Pos2> {
         let is_free = |at: &Pos2| {
             let label = Rect::from_min_size(*at, size);
@@ -265,7 +266,7 @@ fn ceilings_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     }
 }
 
-/// `copy: 3.9 TB/s. A kernel copies 1 GiB …`.
+/// Describes a ceiling: `copy: 3.9 TB/s. A kernel copies 1 GiB …`.
 fn ceiling_text(c: &Ceiling) -> String {
     let value = match c.limit {
         Limit::Bytes => format!("{}B/s", rate(c.value)),
@@ -276,7 +277,7 @@ fn ceiling_text(c: &Ceiling) -> String {
     format!("{}: {value}. {}", c.name, c.how)
 }
 
-/// The caption: age of the ceilings, and kernels missing from the plot.
+/// Returns the caption: the date of the measurement of the ceilings, and the kernels missing from the plot.
 fn caption(missing: &[&str], machine: &Machine) -> String {
     let mut parts = vec![match &machine.ceilings {
         Some(c) => format!("peak performance measured {}", c.measured.replace('T', " ").trim_end_matches('Z')),
@@ -289,7 +290,7 @@ fn caption(missing: &[&str], machine: &Machine) -> String {
     parts.join("  |  ")
 }
 
-/// Hint when no kernel shown declares its work: the kernels that do, and the parameters they need.
+/// Returns a hint for a range without declared kernels: the kernels that declare their work, and the parameters they need.
 fn declared_hint(machine: &Machine) -> String {
     let row_text = |w: &RooflineWork| match w.when {
         "" => kit::spaced(w.row),
@@ -302,7 +303,7 @@ fn declared_hint(machine: &Machine) -> String {
     }
 }
 
-/// Empty state with a hint; returns whether a measurement was requested.
+/// Draws the empty state with a hint. Returns whether a measurement was requested.
 fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
     let machine = &ctx.profile.machine;
     let can_measure = machine.ceilings.is_none() && !machine.measuring;
@@ -343,7 +344,7 @@ impl View for Roofline {
             let how = super::waiting(ctx.profile);
             return run_ui(ui, canvas, ctx, "No kernel times yet", &how);
         }
-        // Without points, ceilings alone are drawn; without ceilings, nothing.
+        // Without points only the ceilings are drawn.
         if points.is_empty() && ctx.profile.machine.ceilings.is_none() {
             if empty_ui(ui, canvas, ctx) {
                 ctx.requests.push(ViewRequest::Command(UiCommand::MeasurePeak));

@@ -1,4 +1,4 @@
-//! One bar per batch: the duration of its steps. Dragging chooses the range of all profile panels.
+//! Bar chart of the step durations, with one bar per batch. Dragging chooses the range of all profile panels.
 
 use super::{hold_ui, overhead_text, steps_text};
 use crate::{
@@ -13,23 +13,23 @@ use crate::{
 };
 use egui::{Align2, Key, PointerButton, Pos2, Rect, Response, Sense, Ui, pos2};
 
-/// Margin left of the bars and below them.
+/// Margins left of the bars and below them, points.
 const LEFT: f32 = 46.0;
 const BELOW: f32 = 18.0;
-/// A bar higher than the first multiple of the 95th percentile is cut at the second.
+/// If a bar is higher than the 95th percentile times the first factor, bars are cut at the 95th percentile times the second.
 const CUT: (f64, f64) = (4.0, 2.5);
-/// Maximum width of a bar.
+/// Maximum width of a bar, points.
 const WIDEST: f32 = 12.0;
 
-/// The step times.
+/// The view of step times.
 #[derive(Default)]
 pub struct Steps {
     per_batch: bool,
-    /// Batch number at the start of a drag.
+    /// Number of the batch at which a drag began.
     from: Option<u64>,
 }
 
-/// A column of the plot: one batch, or several that share a pixel.
+/// Bar of one batch, or of several that share a pixel.
 struct Bar {
     first: u64,
     last: u64,
@@ -37,7 +37,7 @@ struct Bar {
     is_measured: bool,
 }
 
-/// Quantiles of the visible batches, and the longest batch.
+/// Quantiles of the durations in the range, nanoseconds, and the first step of the longest batch.
 struct Spread {
     p50: f64,
     p95: f64,
@@ -50,7 +50,7 @@ impl Steps {
         if self.per_batch { batch.nanos as f64 } else { batch.step_nanos() }
     }
 
-    /// At most `most` bars; where batches share one, the longest is drawn.
+    /// Returns at most `most` bars. If batches share a bar, it has the duration of the longest one.
     fn bars(&self, profile: &Profile, most: usize) -> Vec<Bar> {
         let batches: Vec<&Batch> = profile.batches().iter().filter(|b| b.steps > 0).collect();
         let each = batches.len().div_ceil(most.max(1)).max(1);
@@ -134,7 +134,7 @@ impl Steps {
     }
 }
 
-/// The bars on screen.
+/// Bars with their positions on screen.
 struct Bars {
     bars: Vec<Bar>,
     plot: Rect,
@@ -184,9 +184,8 @@ impl Bars {
         }
     }
 
-    /// A horizontal line with its name at the end, above or below it.
-    /// A labelled line at a time per step, the label right of the plot and at least a line above `below`. Returns the
-    /// label's position.
+    /// Draws a horizontal line at a duration, with its label right of the plot and at least a row above `below`. Returns the y of
+    /// the label, or `below` if the line is above the plot.
     fn line(&self, ui: &Ui, nanos: f64, label: &str, color: egui::Color32, below: f32) -> f32 {
         let y = self.plot.bottom() - (nanos / self.top) as f32 * self.plot.height();
         if y < self.plot.top() {
@@ -288,7 +287,7 @@ impl View for Steps {
     }
 }
 
-/// Simulated times at both ends.
+/// Draws the simulated times at both ends of the axis.
 fn axis_ui(ui: &Ui, bars: &Bars, ctx: &ViewCtx<'_>) {
     let (painter, font, color) = (ui.painter(), kit::small(ui), ctx.tokens.text_sub);
     let y = bars.plot.bottom() + 4.0;

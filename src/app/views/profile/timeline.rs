@@ -1,4 +1,4 @@
-//! One measured batch, launch by launch: a lane per stream and thread; calls and waits in separate lanes.
+//! Timeline of one measured batch, launch by launch. Each stream and thread has a lane, and so have calls and waits.
 
 use super::{hold_ui, lanes::Lanes};
 use crate::{
@@ -13,20 +13,20 @@ use crate::{
 };
 use egui::{Key, PointerButton, Rect, Response, Sense, Ui, pos2};
 
-/// Height of the axis below the lanes.
+/// Height of the axis below the lanes, points.
 const AXIS: f32 = 18.0;
 /// Minimum visible span, nanoseconds.
 const CLOSEST: f64 = 200.0;
 
 #[derive(Default)]
 pub struct Timeline {
-    /// Visible nanoseconds of the batch; none: all.
+    /// Visible nanoseconds of the batch; `None`: all.
     window: Option<(f64, f64)>,
-    /// Start and end of the ruler, nanoseconds.
+    /// Start and end of the ruler, nanoseconds; `None`: no ruler.
     ruler: Option<(f64, f64)>,
 }
 
-/// Visible times and their position on screen.
+/// Mapping of times, nanoseconds, to the screen.
 #[derive(Clone, Copy)]
 pub(super) struct Scale {
     pub t0: f64,
@@ -44,7 +44,7 @@ impl Scale {
     }
 }
 
-/// End of the last span of a batch.
+/// Returns the end of a batch or of its last span, nanoseconds.
 fn length(batch: &Batch, measured: &Measured) -> f64 {
     measured.spans.iter().map(Span::end).max().unwrap_or(0).max(batch.nanos) as f64
 }
@@ -87,7 +87,7 @@ impl Timeline {
         }
     }
 
-    /// Exports the range for other trace viewers.
+    /// Draws the button that saves the range for other trace viewers.
     fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let hint = "Save the range as trace events for Perfetto and chrome://tracing";
         let is_some = ctx.profile.in_detail().next().is_some();
@@ -102,7 +102,7 @@ impl Timeline {
         Scale { t0, t1, plot }
     }
 
-    /// Left-drag pans, Shift+drag measures, the wheel zooms at the pointer.
+    /// Handles the pointer: a drag pans, Shift+drag measures, and the wheel zooms at the pointer.
     fn pointer(&mut self, ui: &Ui, response: &Response, scale: Scale, length: f64) {
         let shift = ui.input(|i| i.modifiers.shift);
         let span = scale.t1 - scale.t0;
@@ -147,7 +147,7 @@ impl Timeline {
     }
 }
 
-/// A span with a margin on both sides.
+/// Returns the times of a span with a margin on both sides.
 fn around(span: &Span, length: f64) -> (f64, f64) {
     let room = (span.nanos as f64 * 1.5).clamp(CLOSEST, length);
     (span.start as f64 - room, span.end() as f64 + room)
@@ -158,7 +158,7 @@ fn longest_of<'a>(measured: &'a Measured, kernel: Option<&str>) -> Option<&'a Sp
     measured.spans.iter().filter(of_kernel).max_by_key(|s| s.nanos)
 }
 
-/// The caption: batch, device utilisation, dropped spans.
+/// Returns the caption: batch, device utilisation, number of spans and of dropped ones. `None` without a measured batch.
 fn caption(profile: &Profile) -> Option<String> {
     let (batch, measured) = profile.shown()?;
     let mut parts = vec![format!(
@@ -182,7 +182,7 @@ fn caption(profile: &Profile) -> Option<String> {
     Some(parts.join("  |  "))
 }
 
-/// Nanoseconds covered by spans of a lane.
+/// Returns the time that spans of a lane cover, nanoseconds.
 fn busy(measured: &Measured, lane: Lane) -> u64 {
     let (mut sum, mut until) = (0, 0);
     for span in measured.spans.iter().filter(|s| s.lane == lane) {
@@ -240,7 +240,7 @@ impl View for Timeline {
         let before = self.window;
         self.pointer(ui, &response, scale, length);
         if self.window != before {
-            // A zoomed batch stays on display.
+            // A zoomed batch remains displayed when newer ones arrive.
             ctx.profile.batch = Some(number);
         }
         let Some((_, measured)) = ctx.profile.shown() else { return };

@@ -1,4 +1,4 @@
-//! Row order, sorted on the pool for large sets.
+//! Arrangement of the rows, sorted on the pool for large sets.
 
 use super::rows::{Order, Rows};
 use crate::{
@@ -10,21 +10,21 @@ use crate::{
 };
 use std::sync::{Arc, mpsc};
 
-/// Sets up to this size are sorted on the UI thread.
+/// Largest set whose rows are sorted on the UI thread.
 const MAX_INLINE: u32 = 10_000;
-/// Minimum time between two rearrangements, seconds: rows that move all the time are unreadable.
+/// Minimum time between two arrangements, seconds. Rows that move more often are unreadable.
 const REARRANGE_SECS: f64 = 0.4;
 
-/// The requested row order, and the job that computes it.
+/// Requested row order, and the job that computes it.
 #[derive(Default)]
 pub struct RowArranger {
     /// Grouping and sorting.
     pub order: Order,
-    /// The elements the filter shows.
+    /// Elements that the filter shows.
     pub shown: FilterMask,
     wanted: Option<Wanted>,
     job: Option<(Wanted, mpsc::Receiver<Rows>)>,
-    /// Number of active elements with rows, and when they were arranged (seconds of UI time).
+    /// Number of active elements at the last arrangement, and its time (seconds of UI time).
     arranged: (u32, f64),
 }
 
@@ -35,13 +35,13 @@ struct Wanted {
 }
 
 impl RowArranger {
-    /// Requests new rows; `refit` resets the view to all of them.
+    /// Requests new rows; `refit` resets the view to all rows.
     pub fn ask(&mut self, refit: bool) {
         let refit = refit || self.wanted.is_some_and(|w| w.refit);
         self.wanted = Some(Wanted { refit });
     }
 
-    /// Discards the rows.
+    /// Discards the running job, so that the next active elements get rows without a delay.
     pub fn clear(&mut self) {
         self.arranged = (0, 0.0);
         self.job = None;
@@ -52,13 +52,13 @@ impl RowArranger {
         self.job.is_some()
     }
 
-    /// Number of active elements without a row.
+    /// Number of elements that became active after the last arrangement.
     pub fn waiting(&self, n_active: u32) -> u32 {
         n_active.saturating_sub(self.arranged.0)
     }
 
-    /// Whether active elements without a row are due to get one. Until they are, the window is repainted in time: the
-    /// last elements of a run that was read also get their rows.
+    /// Whether active elements without a row should get one now. Otherwise requests a repaint for that time, so that the last
+    /// elements of a run also get their rows when no frames arrive.
     pub fn is_due(&self, ctx: &egui::Context, n_active: u32, now_secs: f64) -> bool {
         if self.job.is_some() || self.waiting(n_active) == 0 {
             return false;
@@ -71,7 +71,7 @@ impl RowArranger {
         is_due
     }
 
-    /// Starts a requested job and returns finished rows, and whether to reset the view to all of them.
+    /// Starts a requested job. Returns finished rows, and whether to reset the view to all rows; `None` if no rows are ready.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
@@ -90,7 +90,7 @@ impl RowArranger {
         };
         self.job = None;
         let Some(wanted) = self.wanted.take() else { return done };
-        // Requested again while the job ran: its result is out of date.
+        // If rows were requested again while the job ran, its result is out of date.
         let wanted = Wanted { refit: wanted.refit || done.is_some_and(|(_, refit)| refit) };
         let (set, order) = (set.clone(), self.order.clone());
         let active = is_active_only.then(|| train.map(|t| t.active.clone()).unwrap_or_default());

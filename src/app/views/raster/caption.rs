@@ -1,9 +1,9 @@
-//! The caption below a raster.
+//! Texts of the caption below a raster.
 
 use super::{Raster, Train};
 use crate::app::{document::time::Time, kit};
 
-/// Shorter lags, in parts of the visible times, are not written.
+/// Minimum lag in the caption, as a fraction of the visible times.
 const MIN_LAG: f64 = 0.1;
 
 impl Raster {
@@ -25,7 +25,7 @@ impl Raster {
         let mut text = spikes;
         text += &self.lag.as_ref().map_or_else(String::new, |lag| format!("  |  {lag}"));
         let steps: f64 = self.gaps(time).iter().map(|(from, to)| to - from).sum();
-        // A gap that is narrower than a pixel is not drawn either.
+        // A gap narrower than a pixel is left out, as it is not drawn either.
         if steps >= steps_per_px {
             text += &format!("  |  {} not recorded", self.duration(steps as u64));
         }
@@ -47,7 +47,8 @@ impl Raster {
         text
     }
 
-    /// Lag of a followed window relative to the simulation: `16 ms behind (3.5 s simulated)`.
+    /// Describes the lag of a followed window relative to the simulation: `16 ms behind (3.5 s simulated)`. `None` if the view
+    /// does not follow the newest data or lags by less than [`MIN_LAG`].
     pub(super) fn lag_text(&self, time: &Time) -> Option<String> {
         let shown_to = (self.window.t1.min(self.edge()) + self.origin as f64).min(self.clock.step as f64);
         let steps = self.clock.step as f64 - shown_to;
@@ -63,7 +64,7 @@ impl Raster {
         Some(format!("{} behind ({simulated} simulated)", kit::duration(secs)))
     }
 
-    /// The widths of the visible bins, where single spikes are no longer in memory.
+    /// Describes the widths of the visible bins that replace single spikes no longer in memory; empty without such bins.
     pub(super) fn resolution(&self, train: Option<&Train>, oldest: u64) -> String {
         let step = |relative: f64| (self.origin as f64 + relative).max(0.0) as u64;
         let (from, to) = (step(self.window.t0), step(self.window.t1).min(oldest));
@@ -74,7 +75,7 @@ impl Raster {
         }
     }
 
-    /// A number of steps as a duration.
+    /// Formats a number of steps as a duration.
     pub(super) fn duration(&self, steps: u64) -> String {
         kit::steps(steps as f64, self.clock.base)
     }

@@ -1,4 +1,4 @@
-//! Collapsed groups: the rate of a group as a line in a band.
+//! Painting of collapsed groups: the rate of a group as a line in a band.
 
 use super::{Raster, draw::nice_above};
 use crate::app::{

@@ -1,4 +1,4 @@
-//! Mapping of counts to colours.
+//! Mapping of spike counts to colours.
 
 use egui::Color32;
 
@@ -12,10 +12,10 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// All of them, in menu order.
+    /// All scales, in menu order.
     pub const ALL: [Self; 3] = [Self::Log, Self::Root, Self::Linear];
 
-    /// The label in menu and caption.
+    /// Returns the label for menu and caption.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -24,7 +24,7 @@ impl Scale {
         }
     }
 
-    /// The position of a count between one (0) and the highest (1).
+    /// Returns the brightness of a count from 1 to `highest`: 0 for a count of 1, less than 1 for `highest`.
     pub fn fraction(self, count: u32, highest: u32) -> f32 {
         let of = |n: f32| match self {
             Self::Log => n.ln_1p(),
@@ -35,12 +35,12 @@ impl Scale {
     }
 }
 
-/// The colours of counts.
+/// Settings of the colours of counts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CountColors {
     /// Mapping of counts to brightness.
     pub scale: Scale,
-    /// The colour of a cell with a selected element.
+    /// Colour of a cell in which a selected element spiked.
     pub accent: Color32,
     /// Whether the theme is dark.
     pub dark: bool,

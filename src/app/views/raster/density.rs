@@ -1,4 +1,4 @@
-//! The density image: a texture that is a ring buffer of columns, updated incrementally.
+//! Density image: a texture that is a ring buffer of columns, updated incrementally.
 
 use super::{
     count_colors::CountColors,
@@ -14,23 +14,23 @@ use crate::app::{
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
 
-/// More spikes or cells than this are counted on the pool.
+/// Maximum numbers of spikes and of cells that are counted on the UI thread.
 const MAX_INLINE: usize = 30_000;
 const MAX_INLINE_CELLS: usize = 120_000;
-/// More new spikes than this are added to a followed image on the pool.
+/// Maximum number of new spikes that are added to a followed image on the UI thread.
 const MAX_SCROLLED: usize = 200_000;
-/// More spikes than this are counted from tiles.
+/// Maximum number of spikes that are counted one by one; more are counted from tiles.
 const FROM_TILES: usize = 5_000_000;
 
-/// The requested image.
+/// Parameters of an image.
 pub struct DensityRequest<'a> {
     /// Visible times and rows.
     pub window: Window,
     /// Size of the image, pixels.
     pub size_px: (usize, usize),
-    /// The rows and their generation.
+    /// The rows, and their generation.
     pub rows: (&'a Rows, u64),
-    /// The selected elements and their generation.
+    /// The selected elements, and the generation of the selection.
     pub selected: (&'a [u32], u64),
     pub colors: CountColors,
 }
@@ -47,7 +47,7 @@ impl DensityRequest<'_> {
         move || Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands }
     }
 
-    /// The cell rows of collapsed groups.
+    /// Returns the cell rows of collapsed groups.
     fn bands(&self, cells: &Cells) -> Vec<usize> {
         self.rows.0.collapsed().filter_map(|g| cells.cell_of(g.middle())).collect()
     }
@@ -60,21 +60,21 @@ struct DensityKey {
     selected: u64,
 }
 
-/// The texture and its counts.
+/// Texture of the density image, and its counts.
 #[derive(Default)]
 pub struct Density {
     shown: Option<(DensityKey, Arc<Grid>)>,
     texture: Option<TextureHandle>,
     job: Option<(DensityKey, mpsc::Receiver<(Grid, ColorImage)>)>,
-    /// A preview from coarse tiles, where the last image does not cover the window.
+    /// Preview from coarse tiles, if the last image does not cover the window.
     preview: Option<(DensityKey, Grid, TextureHandle)>,
-    /// The cell row of each element in the last preview.
+    /// Row generation, cells and the cell row of each element in the last preview.
     preview_row_of: Option<(u64, Cells, Arc<Vec<u16>>)>,
 }
 
 impl Density {
-    /// Updates the image, or starts a job that does. Meanwhile the last image is shown, or a preview where it does not
-    /// cover the window.
+    /// Updates the image, or starts a job that does. Until the job ends the last image is shown, or a preview if the last image
+    /// does not cover the window.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
@@ -124,7 +124,7 @@ impl Density {
         }
     }
 
-    /// Scrolls the last image with its own rows while new rows are counted, so that it keeps following the newest data.
+    /// Scrolls the last image with its own rows while a job counts new rows, so that the image keeps following the newest data.
     fn follow(&mut self, ctx: &egui::Context, history: &History, cells: &Cells) {
         let Some((shown, grid)) = &mut self.shown else { return };
         let later = Cells { first: cells.first, ..grid.cells };
@@ -171,7 +171,7 @@ impl Density {
         self.job = Some((key, receiver));
     }
 
-    /// Scrolls a copy of the image on the pool: many new spikes are not counted on the UI thread.
+    /// Scrolls a copy of the image on the pool, because there are too many new spikes for the UI thread.
     fn start_scroll(
         &mut self,
         ctx: &egui::Context,
@@ -192,7 +192,7 @@ impl Density {
         self.job = Some((key, receiver));
     }
 
-    /// The preview, from tiles only, since it runs on the UI thread.
+    /// Updates the preview. It runs on the UI thread, so it only uses tiles.
     fn update_preview(
         &mut self,
         ctx: &egui::Context,
@@ -202,10 +202,10 @@ impl Density {
     ) {
         let all = request.cells((1, 1));
         let Some(units) = pyramid.quanta(history, Level::Coarse, all.first_step(), all.end_step()) else {
-            self.preview = None; // that of another window would hide the last image
+            self.preview = None; // The preview of another window would hide the last image.
             return;
         };
-        // Half the screen resolution: it is shown for a few frames.
+        // A preview has half the screen resolution, because it is shown for only a few frames.
         let half = DensityRequest { size_px: (request.size_px.0 / 2, request.size_px.1 / 2), ..*request };
         let cells = half.cells(units);
         let key = DensityKey { cells, rows: request.rows.1, selected: 0 };
@@ -278,7 +278,7 @@ impl Density {
         }
     }
 
-    /// Colours only the changed columns; a range that wraps around the ring is two parts.
+    /// Colours only the changed columns. A range that wraps around the ring has two parts.
     fn paint_columns(&mut self, columns: std::ops::Range<i64>) {
         let (Some((_, grid)), Some(texture)) = (&self.shown, &mut self.texture) else { return };
         let (ring, changed) = (grid.cells.columns, (columns.end - columns.start).max(0) as usize);
@@ -294,7 +294,7 @@ impl Density {
         }
     }
 
-    /// Draws the image or the preview at its place in the window.
+    /// Draws the image, or the preview, at its times and rows.
     pub fn paint(&self, painter: &Painter, plot: Rect, window: &Window) {
         match (&self.preview, &self.shown, &self.texture) {
             (Some((_, grid, texture)), ..) => paint_ring(grid, texture, painter, plot, window),
@@ -303,13 +303,14 @@ impl Density {
         }
     }
 
-    /// The displayed counts.
+    /// Returns the counts of the displayed image; `None` before the first one.
     pub fn grid(&self) -> Option<&Grid> {
         let preview = self.preview.as_ref().map(|(_, grid, _)| grid);
         preview.or(self.shown.as_ref().map(|(_, grid)| &**grid))
     }
 
-    /// The times of the last image, relative steps, while a job is counting later ones that it does not cover.
+    /// Returns the relative steps to show instead of the window while a job counts later columns: as many steps, up to the end of
+    /// the last image. `None` if the last image covers at least half of the window, or without a job.
     pub fn late_times(&self, window: &Window) -> Option<(f64, f64)> {
         let (_, grid) = self.shown.as_ref().filter(|_| self.job.is_some() && self.preview.is_none())?;
         let step = f64::from(grid.cells.steps);
@@ -318,14 +319,14 @@ impl Density {
         (common < 0.5 * window.span() && to <= window.t1).then_some((to - window.span(), to))
     }
 
-    /// Whether a job is counting.
+    /// Whether a job is counting spikes.
     pub fn is_busy(&self) -> bool {
         self.job.is_some()
     }
 }
 
-/// The source and the cells to count: spikes while they are few or some are selected, else fine tiles if their cells
-/// are about a pixel.
+/// Selects the source and the cells of the counts. Single spikes are counted if they are few or elements are selected; otherwise
+/// tiles, and fine ones only if their cells are at most two pixels.
 fn choose(history: &History, pyramid: &Pyramid, request: &DensityRequest<'_>) -> (Level, Cells) {
     let cells = request.cells((1, 1));
     let (from, to) = (cells.first_step(), cells.end_step());
@@ -338,7 +339,7 @@ fn choose(history: &History, pyramid: &Pyramid, request: &DensityRequest<'_>) ->
     }
 }
 
-/// Draws a ring of columns at its times and rows.
+/// Draws a ring of columns at their times and rows.
 fn paint_ring(grid: &Grid, texture: &TextureHandle, painter: &Painter, plot: Rect, window: &Window) {
     let cells = grid.cells;
     let x = |column: i64| {
@@ -388,7 +389,7 @@ mod tests {
         let mut density = Density::default();
         density.update(&ctx, (&history, &bins), &pyramid, &request(2000.0, 1));
         let before = density.grid().expect("few are counted at once").cells;
-        // A job that never ends.
+        // This job never ends.
         let (_sender, receiver) = mpsc::channel();
         density.job = Some((DensityKey { cells: before, rows: 2, selected: 0 }, receiver));
         feed(&mut history, 2000..4000);

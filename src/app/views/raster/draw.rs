@@ -1,4 +1,4 @@
-//! Painting of the raster: groups at the left, spikes, the rate strip, the time axis.
+//! Painting of the raster: groups at the left, spikes, the rate strip and the time axis.
 
 use super::Raster;
 use crate::app::{
@@ -13,22 +13,22 @@ pub struct Layout {
     /// The whole canvas.
     pub canvas: Rect,
     pub plot: Rect,
-    /// The rate strip; empty without room.
+    /// The rate strip; empty if there is no room.
     pub strip: Rect,
-    /// The row scroll bar; empty without room.
+    /// The row scroll bar; empty if there is no room.
     pub scroll: Rect,
 }
 
 const GUTTER: f32 = 118.0;
-/// Gutter of a narrow panel; labels are elided.
+/// Width of the gutter in a narrow panel, points; labels are elided.
 const NARROW_GUTTER: f32 = 84.0;
 const AXIS: f32 = 21.0;
 pub(super) const STRIP: f32 = 54.0;
-/// Width of the bar at the right.
+/// Width of the scroll bar at the right, points.
 const BAR: f32 = 11.0;
 
 impl Layout {
-    /// The layout of a canvas of any size.
+    /// Divides a canvas of any size into areas.
     pub fn of(canvas: Rect) -> Self {
         let gutter = match canvas.width() {
             w if w > 520.0 => GUTTER,
@@ -88,7 +88,7 @@ impl Raster {
         time::paint::overlay(&painter, times, ctx.time, ctx.tokens, x);
     }
 
-    /// Coloured bars and labels at the left, hairlines between blocks.
+    /// Draws coloured bars and labels of groups at the left, and lines between groups.
     fn paint_groups(&self, painter: &Painter, layout: &Layout, font: &egui::FontId, ctx: &ViewCtx<'_>) {
         let (Some(set), plot) = (&self.set, layout.plot) else { return };
         painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
@@ -106,7 +106,7 @@ impl Raster {
             if top > plot.top() + 0.5 && bottom - top > 3.0 {
                 painter.hline(plot.x_range(), top, (1.0, ctx.tokens.line.gamma_multiply(0.45)));
             }
-            // Labels only where they fit without overlap.
+            // Labels are drawn only where they fit without overlap.
             let middle = f32::midpoint(top, bottom);
             if room > 40.0 && middle + 7.0 < free_below && bottom - top > 9.0 {
                 let mark = if group.is_collapsed { "▸ " } else { "" };
@@ -124,7 +124,7 @@ impl Raster {
         }
     }
 
-    /// Selected rows as marks in the gutter, the hovered row as a faint line.
+    /// Draws selected rows as marks at the left edge, and the hovered row as a faint line.
     fn paint_marks(&self, painter: &Painter, plot: Rect, ctx: &ViewCtx<'_>) {
         let Some(set) = &self.set else { return };
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(10.0, 0.0)).intersect(painter.clip_rect()));
@@ -155,7 +155,7 @@ impl Raster {
         kit::x_axis(painter, plot, font, tokens, from * unit.scale, to * unit.scale, &title);
     }
 
-    /// The live edge.
+    /// Draws a line at the newest complete step.
     fn paint_now(&self, painter: &Painter, layout: &Layout, ctx: &ViewCtx<'_>) {
         let x = self.x_of(layout.plot, self.edge());
         if layout.plot.x_range().contains(x) {
@@ -166,7 +166,7 @@ impl Raster {
     }
 }
 
-/// The next of 1, 2, 2.5, 5 × 10ⁿ above a value.
+/// Returns the smallest of 1, 1.5, 2, 2.5, 4, 5, 7.5 × 10ⁿ that is not less than a positive value.
 pub(super) fn nice_above(v: f64) -> f64 {
     let magnitude = 10f64.powf(v.log10().floor());
     [1.0, 1.5, 2.0, 2.5, 4.0, 5.0, 7.5, 10.0].into_iter().map(|m| m * magnitude).find(|m| *m >= v).unwrap_or(v)

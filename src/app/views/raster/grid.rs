@@ -1,4 +1,4 @@
-//! Spike counts per cell in a ring of columns that scrolls with time: following the newest data bins only new spikes.
+//! Spike counts per cell in a ring of columns that scrolls with time. Scrolling to the newest data bins only new spikes.
 
 use super::{
     count_colors::CountColors,
@@ -18,17 +18,17 @@ use crate::{
 use egui::{Color32, ColorImage};
 use std::sync::Arc;
 
-/// The bit of a count that marks a cell in which a selected element spiked.
+/// Bit of a count that marks a cell in which a selected element spiked.
 const SELECTED: u32 = 1 << 31;
 
-/// Per element: its cell row, and whether it is selected.
+/// Cell row and selection of each element.
 #[derive(Clone)]
 pub struct Lookup {
-    /// Row of each element: [`Cells::rows_of`].
+    /// Cell row of each element, from [`Cells::rows_of`].
     pub row_of: Arc<Vec<u16>>,
-    /// One bit per element; empty without a selection.
+    /// Bit set of the selected elements; empty without a selection.
     pub selected: Arc<Vec<u64>>,
-    /// Cell rows that are counted but not coloured: those of collapsed groups.
+    /// Cell rows of collapsed groups, which are counted but not coloured.
     pub bands: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Lookup {
     }
 }
 
-/// A bit set of the selected elements.
+/// Builds a bit set of the elements below `len`; empty without elements.
 pub fn bits(elements: &[u32], len: u32) -> Vec<u64> {
     if elements.is_empty() {
         return vec![];
@@ -51,15 +51,15 @@ pub fn bits(elements: &[u32], len: u32) -> Vec<u64> {
     words
 }
 
-/// A part to count.
+/// Part of the input of a count.
 enum Part {
     Spikes(Arc<Vec<Spike>>),
     Tiles(Arc<Tiles>, Level),
-    /// Counts per element of relative steps, where single spikes are no longer in memory.
+    /// Counts per element in a range of relative steps whose single spikes are no longer in memory.
     Bin(std::ops::Range<u64>, Arc<Vec<u16>>),
 }
 
-/// The input of a grid, and its end in the spike sequence.
+/// Input of a grid, and its end in the spike sequence.
 pub struct Job {
     parts: Vec<Part>,
     sequence: u64,
@@ -67,7 +67,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The input for a window: full chunks shared, as tiles where available, the tail copied.
+    /// Collects the input for a window: full chunks are shared, as tiles if these are available; the tail is copied.
     pub fn new((history, bins): (&History, &ElementBins), pyramid: &Pyramid, level: Level, cells: &Cells) -> Self {
         let (from, to) = (cells.first_step(), cells.end_step());
         let dropped = history.first_step().filter(|_| history.dropped() > 0).unwrap_or(0).min(to);
@@ -89,14 +89,14 @@ impl Job {
     }
 }
 
-/// The mapping of tile rows to grid rows; the same for all tiles of a level.
+/// Mapping of tile rows to grid rows, shared by all tiles of a level.
 #[derive(Default)]
 struct RowMapping {
-    /// Rows per cell of the tile, and its cells up.
+    /// Rows per cell of the tile, and its number of cells vertically.
     tile: (u32, usize),
-    /// Range of visible cells.
+    /// Range of the tile's visible cells.
     range: std::ops::Range<usize>,
-    /// Cell rows of the lanes in the grid.
+    /// Cell row in the grid of each visible cell of the tile.
     of: Vec<u32>,
 }
 
@@ -118,7 +118,7 @@ pub struct Grid {
     /// The cells of the window.
     pub cells: Cells,
     lookup: Lookup,
-    /// Column-major; column `c` of time is at `c mod columns`.
+    /// Counts in column-major order; the column of time `c` is at `c mod columns`.
     counts: Vec<u32>,
     totals: Vec<u32>,
     max: u32,
@@ -159,10 +159,10 @@ impl Grid {
         grid
     }
 
-    /// Counts more spikes; all must be within the window's times.
+    /// Adds spikes to the counts. All must be within the times of the window.
     fn add(&mut self, spikes: &[Spike]) {
         let Cells { steps, columns, height, .. } = self.cells;
-        // Spikes come in order of time: the column changes rarely.
+        // Spikes are in order of time, so the column rarely changes.
         let (mut column_end, mut base, mut slot) = (0u64, 0usize, 0usize);
         for spike in spikes {
             if u64::from(spike.step) >= column_end || column_end == 0 {
@@ -178,7 +178,7 @@ impl Grid {
             let cell = &mut self.counts[base + usize::from(row)];
             let count = ((*cell & !SELECTED) + 1).min(SELECTED - 1);
             *cell = count | (*cell & SELECTED) | self.lookup.mark(spike.lane);
-            // Collapsed groups count all their elements: they do not set the brightness.
+            // The count of a collapsed group includes all its elements, so it does not set the brightness.
             if count > self.max && !self.lookup.bands.contains(&usize::from(row)) {
                 self.max = count;
             }
@@ -186,7 +186,7 @@ impl Grid {
         }
     }
 
-    /// Spreads the counts of a bin evenly over its columns. A cell with any spike keeps at least one.
+    /// Distributes the counts of a bin evenly over its columns. A cell with any spike keeps at least one.
     fn add_bin(&mut self, steps: &std::ops::Range<u64>, counts: &[u16]) {
         let Cells { steps: per_column, columns, height, first, .. } = self.cells;
         let (from, to) = (steps.start as f64, (steps.end as f64).max(steps.start as f64 + 1.0));
@@ -240,7 +240,7 @@ impl Grid {
         }
     }
 
-    /// The highest count of a cell, without collapsed groups: they do not set the brightness.
+    /// Returns the highest count of a cell, at least 1. Collapsed groups are left out, because they do not set the brightness.
     fn highest(&self) -> u32 {
         let highest = |counts: &[u32]| counts.iter().map(|n| n & !SELECTED).max().unwrap_or(0);
         if self.lookup.bands.is_empty() {
@@ -252,20 +252,21 @@ impl Grid {
         columns.flat_map(|c| rows.iter().map(|y| c[*y] & !SELECTED)).max().unwrap_or(0).max(1)
     }
 
-    /// Whether scrolling reaches the window: the same cells, not earlier, and all spikes so far were within the ring.
+    /// Whether the grid can scroll to a window: it has the same cells, is not earlier, and all spikes so far were within the
+    /// ring.
     pub fn can_scroll_to(&self, cells: &Cells) -> bool {
         self.cells.scrolls_to(cells) && cells.first >= self.cells.first && self.binned_to < self.cells.end_step()
     }
 
-    /// Number of new spikes that scrolling to a window counts.
+    /// Returns the maximum number of new spikes that scrolling to a window has to count.
     pub fn count_new(&self, first: i64, history: &History) -> usize {
         let cells = Cells { first, ..self.cells };
         let new = history.sequence().saturating_sub(self.sequence) as usize;
         new.min(history.count(cells.first_step(), cells.end_step()))
     }
 
-    /// Scrolls to a later window of the same cells and counts new spikes. Returns the changed columns, or `None` when
-    /// the whole image needs new colours.
+    /// Scrolls to a later window of the same cells and counts new spikes. Returns the changed columns, or `None` if the whole
+    /// image needs new colours.
     pub fn scroll(&mut self, first: i64, history: &History) -> Option<std::ops::Range<i64>> {
         if first == self.cells.first && history.sequence() == self.sequence {
             return Some(0..0);
@@ -294,7 +295,7 @@ impl Grid {
         Some(changed.max(first)..end)
     }
 
-    /// Sets the colours; returns whether the whole image needs new colours.
+    /// Sets the colours. Returns whether the whole image needs new colours.
     pub fn set_colors(&mut self, colors: CountColors) -> bool {
         let changed = self.colors != colors;
         if changed {
@@ -324,11 +325,11 @@ impl Grid {
         self.table[(count as usize).min(self.table.len() - 1)]
     }
 
-    /// The image of some columns, in ring order.
+    /// Creates the image of a range of columns, in ring order.
     pub fn image(&self, slots: std::ops::Range<usize>) -> ColorImage {
         let (height, width) = (self.cells.height, slots.len());
         let mut pixels = vec![Color32::TRANSPARENT; width * height];
-        // Counts are column-major, pixels row-major: blocks of columns stay in the cache.
+        // Counts are column-major and pixels row-major; blocks of columns stay in the cache.
         for x0 in (0..width).step_by(16) {
             let columns = x0..(x0 + 16).min(width);
             for (y, line) in pixels.chunks_exact_mut(width.max(1)).rev().enumerate() {
@@ -347,30 +348,30 @@ impl Grid {
         ColorImage::new([slots.len(), height], pixels)
     }
 
-    /// Spikes in a column; 0 outside the ring.
+    /// Returns the number of spikes in a column; 0 outside the ring.
     pub fn total(&self, column: i64) -> u32 {
         let inside = (self.cells.first..self.cells.first + self.cells.columns as i64).contains(&column);
         if inside { self.totals[column.rem_euclid(self.cells.columns as i64) as usize] } else { 0 }
     }
 
-    /// Spikes in one cell; 0 outside the ring.
+    /// Returns the number of spikes in a cell; 0 outside the ring.
     pub fn count(&self, column: i64, cell: usize) -> u32 {
         let inside = (self.cells.first..self.cells.first + self.cells.columns as i64).contains(&column);
         let at = self.slot(column) * self.cells.height + cell;
         if inside && cell < self.cells.height { self.counts[at] & !SELECTED } else { 0 }
     }
 
-    /// Spikes in all columns.
+    /// Returns the number of spikes in all columns.
     pub fn spikes(&self) -> u64 {
         self.totals.iter().map(|n| u64::from(*n)).sum()
     }
 
-    /// The relative step up to which spikes are counted; `end` is that of the history.
+    /// Returns the relative step up to which spikes are counted; `end` is the last step of the history.
     pub fn counted_to(&self, history: &History, end: f64) -> f64 {
         if self.sequence == history.sequence() { end } else { f64::from(self.binned_to) }
     }
 
-    /// The ring index of a column.
+    /// Returns the ring index of a column.
     pub fn slot(&self, column: i64) -> usize {
         column.rem_euclid(self.cells.columns as i64) as usize
     }

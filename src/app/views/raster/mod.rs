@@ -1,5 +1,5 @@
-//! Spike raster of any `Spikes` probe over any set: a density image of many spikes, ticks of few, and the mean rate of
-//! the visible rows below.
+//! Spike raster of any `Spikes` probe over any set. Many spikes are drawn as a density image, few as ticks; the mean rate of the
+//! visible rows is below.
 
 mod arrange;
 mod caption;
@@ -42,7 +42,7 @@ use window::{Cells, Window};
 /// The raster view.
 pub struct Raster {
     probe: Option<ProbeId>,
-    /// The name of the events: `spikes`, `births`.
+    /// Name of the events in captions: `spikes`, `births`.
     noun: String,
     set: Option<Arc<ElementSet>>,
     arrange: RowArranger,
@@ -53,13 +53,13 @@ pub struct Raster {
     clock: Clock,
     /// The newest step whose spikes have all arrived.
     live_edge: u64,
-    /// Lag of the last drawn window relative to the simulation.
+    /// Text about the lag of the last drawn window relative to the simulation; `None` if there is little.
     lag: Option<String>,
     link: TimeLink,
-    /// The origin of the relative steps of the history.
+    /// Absolute step at which the relative steps of the history begin.
     origin: u64,
     window: Window,
-    /// The relative step up to which the shown density is counted.
+    /// Relative step up to which the shown density is counted.
     counted_to: f64,
     density: Density,
     pyramid: Pyramid,
@@ -68,7 +68,7 @@ pub struct Raster {
     area_select: AreaSelect,
     outline: outline::Outline,
     menu_element: Option<u32>,
-    /// The group the menu was opened on.
+    /// The group on which the context menu was opened.
     menu_group: Option<MenuTarget>,
 }
 
@@ -105,7 +105,7 @@ impl Default for Raster {
 }
 
 impl Raster {
-    /// Finds the probe and the set in the schema.
+    /// Finds the probe and the set in the schema. A new set gets new rows.
     fn settle(&mut self, schema: &SimSchema) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
         let found = self.probe.filter(|p| schema.probes.get(usize::from(*p)).is_some_and(|p| spikes(&p.shape)));
@@ -126,7 +126,7 @@ impl Raster {
         }
     }
 
-    /// The chosen column if it exists, else the first.
+    /// Replaces a column that the set does not have by its first column.
     fn choose_column(&mut self) {
         let Some(set) = &self.set else { return };
         let column = &mut self.arrange.order.column;
@@ -135,7 +135,7 @@ impl Raster {
         }
     }
 
-    /// Gives rows to newly active elements, unless the rows are zoomed.
+    /// Assigns rows to newly active elements, unless the rows are zoomed.
     fn rearrange(&mut self, ctx: &egui::Context, train: Option<&Train>, now_secs: f64) {
         let Some(set) = self.set.clone() else { return };
         let n_active = train.map_or(0, |t| t.active.count());
@@ -155,7 +155,7 @@ impl Raster {
         self.window.rows() < f64::from(self.rows.len().max(1)) - 0.5
     }
 
-    /// The rows part of the caption.
+    /// Returns the part of the caption about rows.
     fn rows_text(&self, n_active: u32) -> String {
         let hidden = self.set.as_ref().map_or(0, |set| self.arrange.shown.n_hidden(set));
         let number = |n: u32| kit::thousands(u64::from(n));
@@ -174,31 +174,31 @@ impl Raster {
         if n_collapsed > 0 {
             text += &format!(" ({n_collapsed} as rates)");
         }
-        // Newly active elements wait for a row only while the rows are zoomed.
+        // Newly active elements wait for a row only while rows are zoomed.
         if is_partial && self.is_active_only && self.arrange.waiting(n_active) > 0 {
             text += &format!(" (+{} since zoomed)", number(self.arrange.waiting(n_active)));
         }
         text
     }
 
-    /// The newest complete step, relative to the origin.
+    /// Newest complete step, relative to the origin.
     fn edge(&self) -> f64 {
         self.live_edge.saturating_sub(self.origin) as f64
     }
 
-    /// Absolute seconds (or steps) of a relative step.
+    /// Converts a relative step to absolute seconds (or steps).
     fn secs(&self, step: f64) -> f64 {
         (self.origin as f64 + step) * self.clock.base.per_step()
     }
 
-    /// Takes the visible times of the axis or of the view.
+    /// Sets the window to the visible times of the axis, or of this view if it is not linked.
     fn take_times(&mut self, ctx: &ViewCtx<'_>) {
         let line = self.link.line(&ctx.time.axis);
         let origin = self.origin as f64;
         (self.window.t0, self.window.t1) = (line.t0 - origin, line.t1 - origin);
     }
 
-    /// The visible times that were not recorded.
+    /// Returns the visible times for which no spikes were recorded.
     fn gaps(&self, time: &Time) -> Vec<(f64, f64)> {
         let origin = self.origin as f64;
         let gaps = |probe| time.past.gaps(probe, self.window.t0 + origin, self.window.t1 + origin);
@@ -214,7 +214,7 @@ impl Raster {
 
     fn request<'a>(&'a self, size_px: (usize, usize), ctx: &'a ViewCtx<'_>) -> DensityRequest<'a> {
         let selected = self.set.as_ref().map_or(&[][..], |s| ctx.selection.of(s.name));
-        // A large selection is outlined: marked cells would cover everything.
+        // A large selection is outlined, because marked cells would cover the whole image.
         let selected = if selected.len() > outline::MAX_MARKED { &[][..] } else { selected };
         let colors = CountColors {
             scale: self.scale,
@@ -231,7 +231,7 @@ impl Raster {
         }
     }
 
-    /// Updates density and ticks of the window.
+    /// Updates the density image and the ticks of the window.
     fn update_image(
         &mut self,
         ui: &egui::Ui,
@@ -266,7 +266,7 @@ impl Raster {
         self.update_image(ui, (&train.history, &train.bins), size_px, ctx);
         let end = train.end.saturating_sub(self.origin) as f64;
         self.counted_to = self.density.grid().map_or(0.0, |grid| grid.counted_to(&train.history, end));
-        // At high speed a followed image is one frame late: the axis is that of the image.
+        // At high speed a followed image is older than the window; the axis then shows the times of the image.
         if let Some(times) = self.density.late_times(&self.window).filter(|_| !self.ticks.are_shown()) {
             (self.window.t0, self.window.t1) = times;
         }

@@ -1,11 +1,11 @@
-//! A large selection in the raster: its blocks of rows are outlined, so that the spikes stay visible.
+//! Outlines around the row blocks of a large selection, so that the spikes stay visible.
 
 use super::rows::Rows;
 use egui::{Color32, Painter, Rect, StrokeKind, pos2};
 
 /// Maximum number of selected elements with individual marks.
 pub const MAX_MARKED: usize = 2_000;
-/// Blocks closer than this are one, points.
+/// Blocks with a smaller distance, points, are joined.
 const GAP: f32 = 2.0;
 
 /// Blocks of consecutive selected rows.
@@ -16,7 +16,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Finds the blocks when the selection or the rows have changed.
+    /// Finds the blocks if the selection or the rows have changed.
     pub fn update(&mut self, (selected, selection): (&[u32], u64), (rows, generation): (&Rows, u64)) {
         if self.of == Some((selection, generation)) {
             return;
@@ -43,7 +43,7 @@ impl Outline {
     }
 }
 
-/// First row, and first row after, of each block of selected rows; from the bottom.
+/// Returns the first row, and the row after the last one, of each block of selected rows, from the bottom.
 fn blocks(selected: &[u32], rows: &Rows) -> Vec<(u32, u32)> {
     let mut is_selected = vec![false; rows.len() as usize];
     for row in selected.iter().filter_map(|e| rows.row(*e)) {

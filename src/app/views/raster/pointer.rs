@@ -1,4 +1,4 @@
-//! Pointer input of the raster, with the gestures of every view.
+//! Pointer input of the raster.
 
 use super::{Raster, draw::Layout, rows::Group};
 use crate::{
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Hit distance of a spike, points.
 const HIT_RADIUS: f32 = 5.0;
-/// Maximum spikes tested under the pointer; the hit distance shrinks where there are more.
+/// Maximum number of spikes tested under the pointer. The horizontal hit distance shrinks if there are more.
 const MAX_TESTED: usize = 15_000;
 
 impl Raster {
@@ -58,7 +58,7 @@ impl Raster {
         });
     }
 
-    /// All elements of a category, with or without rows.
+    /// Returns all elements of a category, with or without rows.
     fn all_in(&self, set: &ElementSet, group: &Group) -> MenuTarget {
         let codes = set.column(&self.rows.column).map_or(&[][..], |c| &c.codes);
         let elements: Vec<u32> = (0..codes.len() as u32).filter(|e| codes[*e as usize] == group.code).collect();
@@ -66,14 +66,15 @@ impl Raster {
         MenuTarget { element: None, elements: Arc::new(elements), name }
     }
 
-    /// The group at a position left of the plot.
+    /// Returns the group at a position left of the plot; `None` in the plot or without groups.
     fn group_at(&self, at: Pos2, plot: Rect) -> Option<&Group> {
         let is_left_of_plot = at.x < plot.left() && plot.y_range().contains(at.y);
         let row = self.window.r0 + f64::from((plot.bottom() - at.y) / plot.height()) * self.window.rows();
         self.rows.group(row.max(0.0) as u32).filter(|_| is_left_of_plot)
     }
 
-    /// Shift or Alt and drag: selects the elements with a spike in the area. Returns whether the area is being drawn.
+    /// Selects the elements with a spike in the area that Shift or Alt and a drag draw. Returns whether the pointer draws an
+    /// area.
     fn select_area(&mut self, ui: &Ui, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) -> bool {
         let selected = self.area_select.update(ui, response, plot);
         self.area_select.paint(&ui.painter_at(plot), ctx.tokens);
@@ -85,7 +86,7 @@ impl Raster {
         true
     }
 
-    /// The elements with a spike in an area.
+    /// Returns the elements with a spike in an area.
     fn spiking_in(&self, plot: Rect, area: &SelectedArea, history: &History) -> Vec<u32> {
         let bounds = area.bounds;
         let step = |x: f32| self.window.t0 + f64::from((x - plot.left()) / plot.width()) * self.window.span();
@@ -104,7 +105,8 @@ impl Raster {
         (0..is_in.len() as u32).filter(|e| is_in[*e as usize]).collect()
     }
 
-    /// The groups at the left are buttons: a click collapses a group to its rate, or expands it.
+    /// Handles the groups left of the plot: a click collapses a group to its rate or expands it. Returns whether the pointer is
+    /// on a group.
     fn gutter_ui(&mut self, response: &Response, plot: Rect) -> bool {
         let Some(group) = response.hover_pos().and_then(|at| self.group_at(at, plot)).cloned() else { return false };
         response.ctx.set_cursor_icon(egui::CursorIcon::PointingHand);
@@ -134,7 +136,7 @@ impl Raster {
         self.window.pan_rows(rows, self.rows.len());
     }
 
-    /// Zooms both ways; with Ctrl or over the time axis only time; with Shift or over the groups only rows.
+    /// Zooms times and rows; with Ctrl, a pinch or over the time axis only times, with Shift or over the groups only rows.
     fn wheel(&mut self, ui: &Ui, response: &Response, layout: &Layout, ctx: &mut ViewCtx<'_>) {
         let Some(at) = response.hover_pos() else { return };
         let (scroll, pinch, shift) = ui.input(|i| (i.smooth_scroll_delta(), i.zoom_delta(), i.modifiers.shift));
@@ -184,7 +186,7 @@ impl Raster {
         response.clone().on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, &set, element, &values));
     }
 
-    /// The spike nearest to the pointer, within the hit distance.
+    /// Returns the spike nearest to the pointer; `None` if none is within the hit distance.
     fn spike_at(&self, history: &History, plot: Rect, at: Pos2) -> Option<Spike> {
         let steps_per_pt = self.window.span() / f64::from(plot.width());
         let step = self.window.t0 + f64::from(at.x - plot.left()) * steps_per_pt;
@@ -205,7 +207,8 @@ impl Raster {
     }
 }
 
-/// The steps to test around the pointer: within the hit distance, or fewer where there are many spikes.
+/// Returns the range of steps to test around the pointer: within `most` steps, or fewer if there are many spikes. `None` if even
+/// the smallest range has more than [`MAX_TESTED`] spikes.
 fn steps_near(history: &History, step: f64, most: f64) -> Option<(u32, u32)> {
     let around = |radius: f64| ((step - radius).max(0.0) as u32, (step + radius).max(0.0).ceil() as u32 + 1);
     let halves = std::iter::successors(Some(most), |radius| Some(radius * 0.5)).take_while(|r| *r > most / 64.0);

@@ -7,7 +7,7 @@ use crate::{
 use egui::Color32;
 use std::{collections::BTreeSet, sync::Arc};
 
-/// A collapsed group takes one in this many rows.
+/// Inverse height of a collapsed group, as a fraction of the number of active elements.
 const BAND: u32 = 16;
 
 /// The sort key inside a group.
@@ -16,16 +16,16 @@ pub enum Sort {
     /// The element's index.
     #[default]
     Index,
-    /// Spike count so far: the most active on top.
+    /// Number of spikes so far; the most active element is on top.
     Rate,
-    /// A coordinate, by its number.
+    /// A coordinate by its index: x, y or depth.
     Position(usize),
-    /// A category, by the name of its column.
+    /// A category of the column with this name.
     Category(String),
 }
 
 impl Sort {
-    /// The sort options of a set, with labels.
+    /// Returns the sort options of a set, with labels.
     pub fn options(set: &ElementSet) -> Vec<(Self, String)> {
         let mut options = vec![(Self::Index, "index".to_owned()), (Self::Rate, "rate".to_owned())];
         if !set.positions.is_empty() {
@@ -35,7 +35,7 @@ impl Sort {
         options
     }
 
-    /// The sort key of each element; empty for the index.
+    /// Returns the sort key of each element; empty for the index.
     fn keys(&self, set: &ElementSet, counts: &[u32]) -> Vec<u32> {
         match self {
             Self::Index => vec![],
@@ -48,7 +48,7 @@ impl Sort {
     }
 }
 
-/// Bits with the order of the number.
+/// Converts a number to an integer with the same order.
 fn ordered(v: f32) -> u32 {
     let bits = v.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
@@ -57,61 +57,61 @@ fn ordered(v: f32) -> u32 {
 /// Grouping and sorting of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Order {
-    /// The column grouped by; empty when ungrouped.
+    /// The column that rows are grouped by; empty: no groups.
     pub column: String,
-    /// Inside a group.
+    /// Sort key inside a group.
     pub sort: Sort,
     /// Codes of the collapsed groups.
     pub collapsed: BTreeSet<u16>,
 }
 
-/// A block of rows of one category.
+/// Block of rows of one category.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     pub label: String,
     pub first: u32,
-    /// One past the last row.
+    /// Row after the last one.
     pub end: u32,
     /// Index of the category in its column.
     pub code: u16,
-    /// Elements in it that have a row, or share one.
+    /// Number of the group's elements that have a row, or share one.
     pub len: u32,
-    /// Elements of the category that the filter shows, silent ones included.
+    /// Number of the category's elements that the filter shows, including silent ones.
     pub n_filtered: u32,
-    /// Whether it is collapsed to its rate.
+    /// Whether the group is collapsed to its rate.
     pub is_collapsed: bool,
 }
 
 impl Group {
-    /// The row in which spikes of a collapsed group are counted.
+    /// Returns the row in which spikes of a collapsed group are counted.
     pub fn middle(&self) -> u32 {
         u32::midpoint(self.first, self.end)
     }
 }
 
-/// No row, or no element.
+/// Marks an element without a row, or a row without an element.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// The elements in rows; row 0 is at the bottom.
+/// Assignment of elements to rows; row 0 is at the bottom.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// Row of each element, or [`NO_ROW`].
     pub row_of: Arc<Vec<u32>>,
     /// Element of each row, or [`NO_ROW`] in a collapsed group.
     pub element_of: Arc<Vec<u32>>,
-    /// The blocks, from the bottom; empty when ungrouped.
+    /// The groups, from the bottom; empty if rows are not grouped.
     pub groups: Vec<Group>,
-    /// The column grouped by; empty when ungrouped.
+    /// The column that rows are grouped by; empty: no groups.
     pub column: String,
-    /// Elements that have a row, or share one.
+    /// Number of elements that have a row, or share one.
     pub n_shown: u32,
-    /// Elements that the filter shows, with or without a row.
+    /// Number of elements that the filter shows, with or without a row.
     pub n_filtered: u32,
 }
 
 impl Rows {
-    /// Rows grouped by a column's categories, the largest at the bottom, sorted inside. Only elements with `has_row` get a
-    /// row.
+    /// Groups the rows by a column's categories in the order of their codes, and sorts them inside groups. Only elements with
+    /// `has_row` get a row.
     pub fn new(set: &ElementSet, order: &Order, counts: &[u32], has_row: impl Fn(u32) -> bool) -> Self {
         let column = set.column(&order.column).filter(|c| c.codes.len() == set.len as usize);
         let code = |element: u32| column.map_or(0, |c| c.codes[element as usize]);
@@ -151,7 +151,7 @@ impl Rows {
         rows
     }
 
-    /// Counts the elements that the filter shows, with or without a row: rates are means over them.
+    /// Counts the elements that the filter shows, with or without a row. Rates are means over these.
     pub fn count_filtered(&mut self, set: &ElementSet, is_filtered: impl Fn(u32) -> bool) {
         let column = set.column(&self.column);
         let mut per_code = vec![0; column.map_or(0, |c| c.labels.len())];
@@ -178,27 +178,27 @@ impl Rows {
         self.row_of.len() as u32
     }
 
-    /// The row of an element, if it has one.
+    /// Returns the row of an element; `None` if it has none.
     pub fn row(&self, element: u32) -> Option<u32> {
         self.row_of.get(element as usize).copied().filter(|row| *row != NO_ROW)
     }
 
-    /// The element of a row, if it has one.
+    /// Returns the element of a row; `None` if it has none.
     pub fn element(&self, row: u32) -> Option<u32> {
         self.element_of.get(row as usize).copied().filter(|element| *element != NO_ROW)
     }
 
-    /// The group of a row.
+    /// Returns the group of a row; `None` without groups.
     pub fn group(&self, row: u32) -> Option<&Group> {
         self.groups.get(self.groups.partition_point(|g| g.end <= row))
     }
 
-    /// The collapsed groups.
+    /// Returns the collapsed groups.
     pub fn collapsed(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().filter(|g| g.is_collapsed)
     }
 
-    /// One colour per group.
+    /// Returns one colour per group.
     pub fn colors(&self, set: &ElementSet, tokens: &Tokens) -> Vec<Color32> {
         let of_column = set.column(&self.column).map(|c| colors::of_column(c, tokens)).unwrap_or_default();
         self.groups.iter().map(|g| of_column.get(usize::from(g.code)).copied().unwrap_or(tokens.other)).collect()

@@ -1,4 +1,4 @@
-//! The scroll bar at the right edge: the visible rows, and the spike density over all rows.
+//! Scroll bar at the right edge, with the visible rows and the spike density of all rows.
 
 use super::Raster;
 use crate::app::views::ViewCtx;
@@ -25,7 +25,7 @@ impl Raster {
             let mut mesh = Mesh::default();
             for (i, n) in sums.iter().enumerate().filter(|(_, n)| **n > 0) {
                 let row = i as f64 * f64::from(per_cell);
-                // Rows with few spikes stay visible.
+                // A minimum width keeps rows with few spikes visible.
                 let width = (bar.width() * (*n as f32 / most).sqrt()).max(1.5);
                 let (top, bottom) = (y((row + f64::from(per_cell)).min(all)), y(row));
                 let cell = Rect::from_min_max(pos2(bar.right() - width, top), pos2(bar.right(), bottom.max(top + 0.5)));

@@ -1,4 +1,4 @@
-//! The mean rate of the visible rows, below the raster.
+//! Mean rate of the visible rows, drawn in a strip below the raster.
 
 use super::{Raster, draw::nice_above, window::Cells};
 use crate::app::{
@@ -12,14 +12,15 @@ use std::ops::RangeInclusive;
 const BIN: f64 = 3.0;
 
 impl Raster {
-    /// Columns per rate bin.
+    /// Returns the number of columns per rate bin.
     fn bin_columns(&self, plot: Rect) -> i64 {
         let Some(grid) = self.density.grid() else { return 1 };
         let columns_per_pt = self.window.span() / f64::from(grid.cells.steps) / f64::from(plot.width().max(1.0));
         (BIN * columns_per_pt).ceil().max(1.0) as i64
     }
 
-    /// Bin centres and rates, from counts per column and a number of elements.
+    /// Returns bin centres (relative steps) and rates, from counts per column and a number of elements. Bins that are incomplete
+    /// or out of view are left out.
     pub(super) fn bins(&self, plot: Rect, count: impl Fn(i64) -> u64, n_elements: u32) -> Vec<(f64, f64)> {
         let Some(grid) = self.density.grid() else { return vec![] };
         let (cells, per_bin) = (grid.cells, self.bin_columns(plot));
@@ -37,8 +38,8 @@ impl Raster {
         complete(first..=last, per_bin, &cells, self.counted_to).map(bin).filter(in_view).collect()
     }
 
-    /// Mean rate of the elements in view, in bins of at least three points and one step.
-    /// Times without data (`gaps`, absolute steps) have no rate.
+    /// Draws the mean rate of the elements in view, in bins of at least three points and one step. Times without data (`gaps`,
+    /// absolute steps) have no rate.
     pub(super) fn paint_rate(
         &self,
         painter: &Painter,
@@ -56,7 +57,7 @@ impl Raster {
         let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
         let caption = format!("{} · bin {}", self.rate_unit(), kit::steps(steps, self.clock.base));
         let caption = painter.layout_no_wrap(caption, font.clone(), tokens.text_sub);
-        // The curve stays below its caption.
+        // The curve is below its caption.
         let height = curve_height(strip.height(), caption.size().y);
         let y = |v: f64| strip.bottom() - (v / top) as f32 * height;
         let color = tokens.text_sub.lerp_to_gamma(tokens.text, 0.6);
@@ -83,7 +84,7 @@ impl Raster {
             inside.line(points, egui::Stroke::new(1.25, color));
         }
         painter.vline(strip.left(), strip.y_range(), (1.0, tokens.line));
-        // Labels in the gutter if there is one, else inside the strip.
+        // Labels are in the gutter if there is one, otherwise inside the strip.
         let has_gutter = strip.left() - painter.clip_rect().left() > 60.0;
         let (x, align) = if has_gutter {
             (strip.left() - 6.0, Align2::RIGHT_CENTER)
@@ -98,14 +99,14 @@ impl Raster {
         painter.text(pos2(x, strip.bottom() - 4.0), align, name, font.clone(), tokens.text_sub);
     }
 
-    /// The unit of the strip, with the number of elements: `Hz per neuron, n = 408`.
+    /// Returns the unit of the strip with the number of elements: `Hz per neuron, n = 408`.
     fn rate_unit(&self) -> String {
         let (n, base) = (self.elements_in_view(), self.clock.base);
         self.set.as_ref().map_or_else(String::new, |set| rate::unit_of(set, n, base))
     }
 
-    /// Number of elements in view: all that the filter shows, silent ones included; when zoomed, those of the visible
-    /// rows and of the visible collapsed groups.
+    /// Returns the number of elements in view: all that the filter shows, including silent ones. If rows are zoomed, counts the
+    /// elements of visible rows and of visible collapsed groups.
     fn elements_in_view(&self) -> u32 {
         if !self.is_zoomed() {
             return self.rows.n_filtered;
@@ -119,12 +120,12 @@ impl Raster {
     }
 }
 
-/// Height of the highest rate above the bottom of a strip with a caption at its top.
+/// Returns the height of the highest rate above the bottom of a strip with a caption at its top.
 fn curve_height(strip: f32, caption: f32) -> f32 {
     (strip - caption - 1.0).max(strip * 0.5)
 }
 
-/// The bins whose columns are all in the image and counted up to their end: others would be drawn too low.
+/// Returns the bins whose columns are all in the image and completely counted. The rate of other bins would be too low.
 fn complete(bins: RangeInclusive<i64>, per_bin: i64, cells: &Cells, counted_to: f64) -> impl Iterator<Item = i64> {
     let columns = cells.first..=cells.first + cells.columns as i64;
     let steps = f64::from(cells.steps);

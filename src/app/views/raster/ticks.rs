@@ -1,4 +1,4 @@
-//! Single spikes, drawn as ticks when they are few.
+//! Single spikes, drawn as ticks if there are few.
 
 use super::{
     Raster,
@@ -13,10 +13,10 @@ use egui::{Mesh, Painter, Rect, Vec2, pos2};
 
 /// Maximum number of visible spikes drawn as ticks.
 const MAX_TICKS: usize = 50_000;
-/// Maximum number of spikes in the visible times for which the visible rows are searched.
+/// Maximum number of spikes in the visible times for which the spikes of visible rows are searched.
 const MAX_SCANNED: usize = 150_000;
 
-/// A spike, its row and its group of rows.
+/// A spike, its row and the index of its group.
 #[derive(Clone, Copy)]
 struct Tick {
     spike: Spike,
@@ -42,7 +42,8 @@ impl Ticks {
         self.ticks.len()
     }
 
-    /// Collects the visible spikes. `counted` is their number in an up-to-date density image of the same cells.
+    /// Collects the visible spikes, or none if there are too many. `counted` is their number in an up-to-date density image of
+    /// the same cells.
     pub fn update(
         &mut self,
         history: &History,

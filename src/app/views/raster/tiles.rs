@@ -1,10 +1,9 @@
-//! The tile pyramid: each full chunk of spikes also as fine and coarse counts, so that an image of twenty million spikes
-//! is summed from a few million counts, and a preview from a few hundred thousand.
+//! Tile pyramid: each full chunk of spikes also as fine and coarse counts, so that an image of twenty million spikes is summed
+//! from a few million counts, and a preview from a few hundred thousand.
 //!
-//! A chunk has a fixed number of spikes, so the length of a tile's columns follows the rate: at 300,000 spikes/s a fine
-//! column is 4 ms. Columns are powers of two of steps and start at multiples of their length, so those of all chunks
-//! nest. Tiles depend on the row order, so they are recomputed when rows are rearranged: on the pool, newest first, in
-//! batches.
+//! A chunk has a fixed number of spikes, so the columns of its tile are shorter at a higher rate. Their length is a power of two
+//! of steps, and they start at multiples of their length, so that columns of all chunks nest. Tiles depend on the row order;
+//! after the rows change, the pool computes them again, newest first, in batches.
 
 use super::rows::{NO_ROW, Rows};
 use crate::{
@@ -16,10 +15,10 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-/// Maximum columns and rows of a fine and of a coarse tile.
+/// Maximum numbers of columns and rows of a fine and of a coarse tile.
 const FINE: (u32, u32) = (64, 1024);
 const COARSE: (u32, u32) = (4, 256);
-/// Chunks counted per job.
+/// Maximum number of chunks counted per job.
 const CHUNKS_PER_JOB: usize = 48;
 
 /// Counts of one chunk at one resolution.
@@ -60,7 +59,7 @@ impl Tile {
 pub struct Tiles {
     pub fine: Tile,
     pub coarse: Tile,
-    /// Spikes per cell of `coarse`, all columns together.
+    /// Spikes per cell row of `coarse`, summed over all columns.
     by_row: Vec<u32>,
 }
 
@@ -75,31 +74,31 @@ impl Tiles {
     }
 }
 
-/// The source of counts.
+/// Source of the counts of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The spikes themselves.
+    /// Single spikes, without tiles.
     Spikes,
-    /// Resolution of [`Tiles::fine`].
+    /// Counts of [`Tiles::fine`].
     Fine,
-    /// Resolution of [`Tiles::coarse`].
+    /// Counts of [`Tiles::coarse`].
     Coarse,
 }
 
 type Made = Vec<(u64, Arc<Tiles>)>;
 
-/// The tiles of a history for one row order.
+/// Tiles of a history for one row order.
 #[derive(Default)]
 pub struct Pyramid {
     generation: u64,
     tiles: BTreeMap<u64, Arc<Tiles>>,
-    /// Spikes per coarse row cell, summed over all tiles, and rows per cell.
+    /// Spikes per coarse cell row, summed over all tiles, and rows per cell.
     by_row: Option<(Vec<u64>, u32)>,
     job: Option<(u64, mpsc::Receiver<Made>)>,
 }
 
 impl Pyramid {
-    /// Collects finished tiles and requests missing ones.
+    /// Collects finished tiles, drops those of dropped chunks, and starts a job for missing ones.
     pub fn update(&mut self, ctx: &egui::Context, history: &History, rows: &Rows, generation: u64) {
         if generation != self.generation {
             pool::discard(std::mem::take(&mut self.tiles));
@@ -147,13 +146,13 @@ impl Pyramid {
         }
     }
 
-    /// The tiles of a chunk, once computed.
+    /// Returns the tiles of a chunk; `None` until they are computed.
     pub fn get(&self, chunk: u64) -> Option<&Arc<Tiles>> {
         self.tiles.get(&chunk)
     }
 
-    /// The longest column and the highest cell of a level among the chunks that overlap these steps; `None` while tiles
-    /// are missing.
+    /// Returns the longest column (steps) and the highest cell (rows) of a level among the chunks that overlap the steps
+    /// `from..to`; `None` while tiles are missing.
     pub fn quanta(&self, history: &History, level: Level, from: u32, to: u32) -> Option<(u32, u32)> {
         let mut quanta = (1, 1);
         for (number, _) in history.chunks_between(from, to) {
@@ -164,7 +163,7 @@ impl Pyramid {
         Some(quanta)
     }
 
-    /// Spikes per coarse row cell over all times in memory, and rows per cell.
+    /// Returns the number of spikes per coarse cell row over all tiles, and the rows per cell; `None` without tiles.
     pub fn by_row(&self) -> Option<(&[u64], u32)> {
         self.by_row.as_ref().map(|(sums, rows)| (sums.as_slice(), *rows))
     }

@@ -1,4 +1,4 @@
-//! The raster's toolbar.
+//! Toolbar of the raster.
 
 use super::{
     Raster,
@@ -38,7 +38,7 @@ impl Raster {
         }
     }
 
-    /// The choice of the event stream, if there are several.
+    /// Draws a menu of the event streams, if there are several.
     fn events_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
         let all: Vec<_> = probes_where(ctx.schema, spikes).map(|(id, p)| (id, fields::label(p))).collect();
@@ -62,7 +62,7 @@ impl Raster {
         }
     }
 
-    /// Resets to all rows and the newest data.
+    /// Resets the window to all rows and the newest data.
     pub(super) fn fit(&mut self, ctx: &mut ViewCtx<'_>) {
         (self.window.r0, self.window.r1) = (0.0, f64::from(self.rows.len().max(1)));
         self.link.line_mut(&mut ctx.time.axis).fit(ctx.clock.base);

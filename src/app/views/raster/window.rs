@@ -1,4 +1,4 @@
-//! The visible part of the raster, and its division into cells.
+//! Visible part of the raster, and its division into cells.
 
 /// Visible times and rows. Times are steps relative to the history's origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +22,7 @@ impl Window {
         self.r1 - self.r0
     }
 
-    /// Zooms the rows around a fraction of the height from the bottom, within `0..rows`.
+    /// Zooms the rows around the row at the fraction `at` of the height from the bottom. Rows stay within `0..rows`.
     pub fn zoom_rows(&mut self, factor: f64, at: f64, rows: u32) {
         let most = f64::from(rows.max(1));
         let count = (self.rows() * factor).clamp(most.min(4.0), most);
@@ -32,7 +32,7 @@ impl Window {
         self.keep_rows_inside(rows);
     }
 
-    /// Moves by rows.
+    /// Moves the window up by a number of rows, within `0..rows`.
     pub fn pan_rows(&mut self, rows_up: f64, rows: u32) {
         self.r0 += rows_up;
         self.r1 += rows_up;
@@ -49,12 +49,12 @@ impl Window {
     }
 }
 
-/// A window divided into cells of about a pixel: a whole number of steps and of rows each.
+/// Division of a window into cells of about a pixel. A cell has a whole number of steps and of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cells {
     /// Steps per column.
     pub steps: u32,
-    /// Index of the first column: its first step is `first * steps`.
+    /// Index of the first column, whose first step is `first * steps`.
     pub first: i64,
     /// Number of columns.
     pub columns: usize,
@@ -67,13 +67,13 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The finest cells not smaller than a pixel. The number of columns does not depend on the start of the window, so that
-    /// a followed window scrolls.
+    /// Creates the finest cells that are not smaller than a pixel. The number of columns does not depend on the start of the
+    /// window, so that a followed window scrolls.
     pub fn of(window: &Window, width_px: usize, height_px: usize, rows: u32) -> Self {
         Self::in_units(window, (width_px, height_px), rows, (1, 1))
     }
 
-    /// Window in multiples of a number of steps and rows.
+    /// Creates the finest cells whose steps and rows are multiples of `units` and not smaller than a pixel.
     pub fn in_units(window: &Window, (width_px, height_px): (usize, usize), rows: u32, units: (u32, u32)) -> Self {
         let steps = (window.span() / width_px.max(1) as f64).ceil().max(1.0) as u32;
         let steps = steps.div_ceil(units.0).saturating_mul(units.0);
@@ -87,23 +87,23 @@ impl Cells {
         Self { steps, first, columns: columns.clamp(1, 8192) as usize + 1, rows: per_cell, row0, height }
     }
 
-    /// First relative step, not below 0.
+    /// First relative step of the cells, not below 0.
     pub fn first_step(&self) -> u32 {
         (self.first.max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
     }
 
-    /// One past the last relative step.
+    /// Relative step after the last one of the cells.
     pub fn end_step(&self) -> u32 {
         ((self.first + self.columns as i64).max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The cell row of a visible row.
+    /// Returns the cell row of a row of the raster; `None` if it is outside.
     pub fn cell_of(&self, row: u32) -> Option<usize> {
         let cell = (row.checked_sub(self.row0)? / self.rows) as usize;
         (cell < self.height).then_some(cell)
     }
 
-    /// Whether a window is covered, up to a cell at each end.
+    /// Whether the cells cover a window, except for up to a cell at each end.
     pub fn covers(&self, window: &Window) -> bool {
         let (from, to) = (self.first as f64, (self.first + self.columns as i64) as f64);
         let (step, row) = (f64::from(self.steps), f64::from(self.rows));
@@ -114,21 +114,21 @@ impl Cells {
             && window.r1 <= top + row
     }
 
-    /// Whether both have the same cell rows.
+    /// Whether both divisions have the same cell rows.
     pub fn has_rows_of(&self, other: &Self) -> bool {
         (self.rows, self.row0, self.height) == (other.rows, other.row0, other.height)
     }
 
-    /// Whether only the first column differs, so that one scrolls into the other.
+    /// Whether only the first column differs, so that one division scrolls into the other.
     pub fn scrolls_to(&self, other: &Self) -> bool {
         Self { first: other.first, ..*self } == *other
     }
 
-    /// Index of the cell row of each element; `u16::MAX` outside.
+    /// Returns the cell row of each element; `u16::MAX` outside.
     pub fn rows_of(&self, row_of: &[u32]) -> Vec<u16> {
         let top = self.row0 + self.height as u32 * self.rows;
         let is_in = |row: u32| (self.row0..top).contains(&row);
-        // Multiplication instead of division: exact while rows times rows per cell stay below 2³².
+        // A multiplication replaces the division. It is exact while rows times rows per cell is below 2³².
         if u64::from(top) * u64::from(self.rows) < 1 << 32 {
             let inverse = (1u64 << 32) / u64::from(self.rows) + 1;
             let cell = |row: u32| ((u64::from(row - self.row0) * inverse) >> 32) as u16;

@@ -1,11 +1,11 @@
-//! Linear and logarithmic scales, and their axes.
+//! Linear and logarithmic scales with their axes.
 
 use crate::app::kit::{self, theme::Tokens};
 use egui::{Align2, FontId, Painter, Rect, pos2};
 
-/// A range with a higher ratio is logarithmic by default.
+/// Ratio of a positive range above which its scale is logarithmic by default.
 const WIDE: f32 = 50.0;
-/// If the full range exceeds the central 99 % by this factor, the central range is used.
+/// Factor by which the full range must exceed that of the central 99 % for the scale to cover only the latter.
 const FAR: f32 = 4.0;
 
 /// Range and kind of a scale.
@@ -24,8 +24,8 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// The scale of values, with a margin at both ends. With outliers it covers the central
-    /// 99 %.
+    /// Creates a scale of the finite values, with a margin at both ends. A linear scale covers only the central 99 % if there are
+    /// far outliers. `is_log` of `None` chooses the kind by the range.
     pub fn of(values: impl Iterator<Item = f32>, is_log: Option<bool>) -> Self {
         let mut sorted: Vec<f32> = values.filter(|v| v.is_finite()).collect();
         sorted.sort_unstable_by(f32::total_cmp);
@@ -45,7 +45,7 @@ impl Scale {
         Self { low, high, is_log }
     }
 
-    /// Position of a value, 0 to 1; NaN for values without a position.
+    /// Returns the position of a value, 0 to 1 within the scale; NaN if it has no logarithm.
     pub fn at(&self, v: f32) -> f32 {
         if self.is_log {
             if v > 0.0 { (v / self.low).ln() / (self.high / self.low).ln() } else { f32::NAN }
@@ -55,13 +55,13 @@ impl Scale {
     }
 }
 
-/// Adds a margin at both ends.
+/// Extends a range by a margin at both ends.
 pub fn with_margin(a: f32, b: f32) -> (f32, f32) {
     let margin = if b > a { (b - a) * 0.04 } else { 0.5 * a.abs().max(1e-3) };
     (a - margin, b + margin)
 }
 
-/// The axis below a plot.
+/// Draws the axis below a plot.
 pub fn x(
     painter: &Painter,
     plot: Rect,
@@ -86,7 +86,7 @@ pub fn x(
     }
 }
 
-/// Width of the labels of a vertical axis.
+/// Returns the width of the labels of a vertical axis, points.
 pub fn gutter(ui: &egui::Ui, scale: &Scale, height: f32) -> f32 {
     let (font, painter) = (kit::mono(ui), ui.painter());
     let width = |text: String| painter.layout_no_wrap(text, font.clone(), egui::Color32::WHITE).size().x;
@@ -94,7 +94,7 @@ pub fn gutter(ui: &egui::Ui, scale: &Scale, height: f32) -> f32 {
     (widest + 14.0).max(30.0)
 }
 
-/// The axis left of a plot, its title above.
+/// Draws the axis left of a plot, with its title above.
 pub fn y(
     painter: &Painter,
     left: f32,
@@ -118,10 +118,10 @@ pub fn y(
     }
 }
 
-/// Round tick values of a scale, with their labels.
+/// Returns round tick values of a scale, with their labels.
 fn marks(scale: &Scale, most: usize) -> Vec<(f32, String)> {
     let decades = if scale.is_log { decades(scale) } else { vec![] };
-    // A fraction of a decade has linear ticks.
+    // A range with at most one tick per decade has linear ticks.
     if decades.len() > 1 {
         return decades;
     }
@@ -130,7 +130,7 @@ fn marks(scale: &Scale, most: usize) -> Vec<(f32, String)> {
     round.into_iter().map(|v| v as f32).zip(labels).collect()
 }
 
-/// 1, 2 and 5 of every decade; only 1 when there are many.
+/// Returns ticks at 1, 2 and 5 of every decade, or only at 1 if there are many decades.
 fn decades(scale: &Scale) -> Vec<(f32, String)> {
     let (first, last) = (scale.low.log10().floor() as i32, scale.high.log10().ceil() as i32);
     let steps: &[f32] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };

@@ -1,4 +1,4 @@
-//! Scatter plot: two fields over a set, coloured by a third.
+//! Scatter plot of two fields over a set, coloured by a third one.
 
 pub(super) mod axis;
 
@@ -20,7 +20,7 @@ use axis::Scale;
 use egui::{Color32, ColorImage, Rect, Response, Sense, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Size of a density cell, in points.
+/// Size of a density cell, points.
 const CELL: f32 = 3.0;
 
 /// Field and scale of an axis.
@@ -34,9 +34,9 @@ struct Axis {
 struct AxisStats {
     scales: [Scale; 2],
     total: usize,
-    /// Elements without a value, or without a logarithm of it.
+    /// Number of elements without a value, or whose value has no logarithm.
     left_out: usize,
-    /// Elements outside the axes, which cover the central values.
+    /// Number of elements outside the axes, if these cover only the central values.
     beyond: usize,
 }
 
@@ -47,14 +47,14 @@ pub struct Scatter {
     axes: [Axis; 2],
     color_by: Option<ProbeId>,
     fields: Fields,
-    /// Fields that were constant on arrival: not chosen by default.
+    /// Fields whose values were equal on arrival, which are not chosen by default.
     flat: BTreeSet<ProbeId>,
     settings: u64,
     cloud: Cloud<AxisStats>,
     density: Option<(TextureHandle, DensityKey)>,
 }
 
-/// Placement, cells and theme of a density.
+/// Generation of the placement, size in cells and theme of a density image.
 type DensityKey = (u64, [usize; 2], bool);
 
 fn place(x: &[f32], y: &[f32], mask: &ElementMask, logs: [Option<bool>; 2]) -> Placed<AxisStats> {
@@ -77,14 +77,15 @@ fn place(x: &[f32], y: &[f32], mask: &ElementMask, logs: [Option<bool>; 2]) -> P
 }
 
 impl Scatter {
-    /// The set shown: the user's choice, else the one with the most fields.
+    /// Returns the set shown: the user's choice, otherwise the set with the most fields. `None` if no set has two fields.
     fn set(&self, schema: &SimSchema) -> Option<Arc<ElementSet>> {
         let n = |set: &str| candidates(schema, set).len();
         let chosen = self.set.and_then(|s| schema.set(s));
         chosen.or_else(|| schema.sets.iter().rev().max_by_key(|s| n(s.name)).filter(|s| n(s.name) > 1)).cloned()
     }
 
-    /// Fields on the axes: the user's choice, else the first two that are not constant.
+    /// Returns the fields on the axes: the user's choice, otherwise the first ones that are not constant. `None` if the set has
+    /// fewer than two fields.
     fn shown(&self, schema: &SimSchema, set: &str) -> Option<[ProbeId; 2]> {
         let all = candidates(schema, set);
         let is_known = |id: &ProbeId| all.contains(id);
@@ -103,7 +104,7 @@ impl Scatter {
         fields::wanted([Some(x), Some(y), fields::mask(schema, set.name), color_by])
     }
 
-    /// Remembers constant fields, so that the default skips them.
+    /// Records constant fields, so that they are not chosen by default.
     fn note_flat(&mut self, schema: &SimSchema) {
         let Some(set) = self.set(schema) else { return };
         let mask = ElementMask::of(schema, set.name, &self.fields, &FilterMask::default());
@@ -213,14 +214,14 @@ impl Scatter {
     }
 }
 
-/// Fields an axis can show; numbers first.
+/// Returns the fields that an axis can show: numbers, then angles and times since an event.
 fn candidates(schema: &SimSchema, set: &str) -> Vec<ProbeId> {
     let numbers = fields::over(schema, set, |m| m == Meaning::Number);
     let others = fields::over(schema, set, |m| matches!(m, Meaning::Angle | Meaning::TimeSince));
     numbers.into_iter().chain(others).map(|(id, _)| id).collect()
 }
 
-/// Number of points per cell, as colours on a logarithmic scale.
+/// Counts the points per cell. Colours are on a logarithmic scale.
 fn density(at: &[[f32; 2]], [width, height]: [usize; 2], dark: bool) -> ColorImage {
     let mut counts = vec![0u32; width * height];
     for [x, y] in at {
@@ -260,7 +261,7 @@ impl View for Scatter {
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         let wanted = self.wanted(schema);
-        // Before the first step fields may have no values yet.
+        // Before the first step fields may have no values.
         if self.fields.absorb(frame, &wanted) && frame.clock.step > 0 {
             self.note_flat(schema);
         }

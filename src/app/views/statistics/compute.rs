@@ -1,4 +1,4 @@
-//! The computation, on the pool, from the spikes in memory.
+//! Computation of spike train statistics on the pool, from the spikes in memory.
 
 use crate::{
     app::views::rate::rate,
@@ -8,53 +8,53 @@ use crate::{
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Maximum number of correlated elements: the most active.
+/// Maximum number of correlated elements; the most active ones are.
 pub const MAX_CORRELATED: usize = 40;
-/// Maximum columns of the spectrogram.
+/// Maximum number of columns of the spectrogram.
 pub const MAX_COLUMNS: usize = 400;
-/// Bins of the ISI histogram, equal ratios.
+/// Number of bins of the ISI histogram, which have equal ratios.
 pub const ISI_BINS: usize = 60;
-/// Bins of the CV histogram.
+/// Number of bins of the CV histogram.
 pub const CV_BINS: usize = 40;
-/// Width of a CV bin.
+/// Width of a bin of the CV histogram.
 pub const CV_WIDTH: f64 = 0.05;
 
-/// The input of a computation.
+/// Input of a computation.
 #[derive(Clone)]
 pub struct Task {
-    /// Whether to use all threads of the pool. While the simulation runs, its threads need them.
+    /// Whether to use all threads of the pool, which the simulation needs while it runs.
     pub is_parallel: bool,
     /// Spikes in time order.
     pub spikes: Vec<Arc<Vec<Spike>>>,
-    /// First step, and the first after.
+    /// First relative step, and the step after the last one.
     pub steps: (u32, u32),
-    /// The absolute step of relative step 0.
+    /// Absolute step of the relative step 0.
     pub origin: u64,
     /// Unit of the steps.
     pub base: TimeBase,
-    /// The elements, ascending; `None` for all.
+    /// Elements to analyse, ascending; `None`: all.
     pub of: Option<Arc<Vec<u32>>>,
-    /// Whether silent elements have a row, too.
+    /// Whether silent elements have a row too.
     pub lists_silent: bool,
-    /// Number of elements.
+    /// Number of elements of the set.
     pub n: u32,
     /// Window of the Fano factor, ms.
     pub fano_ms: f64,
-    /// Bin of correlations, ms.
+    /// Bin width of correlations, ms.
     pub bin_ms: f64,
 }
 
-/// The statistics of an element; NaN where undefined.
+/// Statistics of an element; NaN if undefined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     pub element: u32,
     /// Number of spikes.
     pub n: u32,
-    /// Spikes per second.
+    /// Rate in spikes per second, or per step if steps have no duration.
     pub rate_hz: f32,
-    /// Mean interval, ms.
+    /// Mean interspike interval, ms.
     pub isi_ms: f32,
-    /// Coefficient of variation of the intervals.
+    /// Coefficient of variation of the interspike intervals.
     pub cv: f32,
     pub fano: f32,
 }
@@ -64,9 +64,9 @@ pub struct Line {
 pub struct Correlations {
     /// The elements, most active first.
     pub elements: Vec<u32>,
-    /// Row-major; NaN where counts are constant.
+    /// Correlation coefficients, row-major; NaN if a count is constant.
     pub matrix: Vec<f32>,
-    /// Mean over all pairs.
+    /// Mean over all pairs with a correlation.
     pub mean: f64,
     /// Number of pairs with a correlation.
     pub n_pairs: usize,
@@ -74,38 +74,38 @@ pub struct Correlations {
 
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    /// One row per element; of all elements, those that spiked.
+    /// One row per element; without silent ones, unless [`Task::lists_silent`].
     pub lines: Vec<Line>,
-    /// Number of elements, silent ones included.
+    /// Number of elements, including silent ones.
     pub n_elements: u32,
-    /// Mean rate over these elements, in the unit of [`crate::app::views::rate::unit`].
+    /// Mean rate of the elements, in the unit of [`crate::app::views::rate::unit`].
     pub rate: f64,
     /// Number of spikes.
     pub n_spikes: u64,
     /// Analysed time, seconds.
     pub secs: f64,
-    /// ISI histogram in bins of equal ratios.
+    /// ISI histogram, in bins of equal ratios.
     pub isi: Vec<u32>,
     /// Lower and upper end of the ISI histogram, ms.
     pub isi_ends: (f64, f64),
-    /// CV histogram in bins of [`CV_WIDTH`]; larger values in the last.
+    /// CV histogram, in bins of [`CV_WIDTH`]; the last one includes larger values.
     pub cv: Vec<u32>,
-    /// Mean CV and number of elements.
+    /// Mean CV, and number of elements with a CV; `None` without any.
     pub mean_cv: Option<(f64, usize)>,
-    /// Mean Fano factor and number of elements.
+    /// Mean Fano factor, and number of elements with a Fano factor; `None` without any.
     pub mean_fano: Option<(f64, usize)>,
-    /// Power spectrum of the mean rate.
+    /// Power spectrum of the mean rate; `None` without spikes or if the time is too short.
     pub spectrum: Option<welch::Spectrum>,
-    /// Spectrogram of the mean rate.
+    /// Spectrogram of the mean rate; `None` under the same conditions as the spectrum.
     pub spectrogram: Option<welch::Spectrogram>,
     /// Start of the analysed time, seconds.
     pub from_secs: f64,
-    /// Seconds per sample of the spectrum.
+    /// Duration of a sample of the spectrum, seconds.
     pub sample_secs: f64,
     pub correlations: Correlations,
 }
 
-/// Computes the statistics; `None` when cancelled.
+/// Computes the statistics; `None` if the job was cancelled.
 pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     let (elements, trains) = trains(task, progress)?;
     progress.report("statistics", 0.5).ok()?;
@@ -158,7 +158,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
     (n > 0).then(|| (sum / n as f64, n))
 }
 
-/// The spike trains of the elements, concatenated.
+/// Spike trains of the elements, concatenated.
 struct Trains {
     starts: Vec<u32>,
     steps: Vec<u32>,
@@ -214,8 +214,8 @@ fn isi_histogram(trains: &[&[u32]], ms: f64, (low, high): (f64, f64)) -> Vec<u32
     out
 }
 
-/// The spectrum of the mean rate, sampled every millisecond or step: at least four segments if the signal is long
-/// enough, and sixteen for the spectrogram.
+/// Computes the spectrum and the spectrogram of the mean rate, sampled every millisecond or step. A signal that is long enough
+/// has at least four segments for the spectrum, and sixteen for the spectrogram. Also returns the duration of a sample, seconds.
 fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, Option<welch::Spectrogram>, f64) {
     let per_sample = (1e-3 / task.base.per_step()).round().max(1.0) as u32;
     let sample_secs = f64::from(per_sample) * task.base.per_step();
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     fn task(of: Option<Vec<u32>>) -> Task {
-        // 0: every 10 ms; 1: at 5, 15, 35, 65 ms; 2: never; 3: with 0.
+        // Element 0 spikes every 10 ms; 1 at 5, 15, 35 and 65 ms; 2 never; 3 with 0.
         let mut spikes: Vec<Spike> = (0..100).map(|i| Spike { step: i * 100, lane: 0 }).collect();
         spikes.extend((0..100).map(|i| Spike { step: i * 100, lane: 3 }));
         spikes.extend([50, 150, 350, 650].map(|step| Spike { step, lane: 1 }));
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!((regular.n, regular.rate_hz, regular.cv, regular.fano), (100, 100.0, 0.0, 0.0));
         assert!((regular.isi_ms - 10.0).abs() < 1e-6 && (other.isi_ms - 20.0).abs() < 1e-6);
         assert!((f64::from(other.cv) - (200.0_f64 / 3.0).sqrt() / 20.0).abs() < 1e-6);
-        // Counts per 100 ms: 4, then nine times 0: mean 0.4, variance 1.44.
+        // Counts per 100 ms are 4, then nine times 0, with mean 0.4 and variance 1.44.
         assert!((other.fano - 3.6).abs() < 1e-6);
         assert_eq!(stats.isi.iter().sum::<u32>(), 99 + 99 + 3);
         assert_eq!(stats.correlations.elements, [0, 3, 1]);

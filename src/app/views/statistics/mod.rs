@@ -1,4 +1,4 @@
-//! Statistics of spike trains: ISI, CV, Fano factor, correlations, power; of the selection or of all elements.
+//! Statistics of spike trains of the selection or of all elements: ISI, CV, Fano factor, correlations and power.
 
 mod compute;
 mod plots;
@@ -24,20 +24,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// While the simulation runs, statistics take at most one part in this of one thread.
+/// Inverse of the maximum fraction of a thread's time that statistics take while the simulation runs.
 const DUTY: u32 = 10;
-/// While the simulation runs, statistics are of this many spikes at most, the newest.
+/// Maximum number of spikes analysed while the simulation runs; only the newest are.
 const MAX_LIVE_SPIKES: usize = 4_000_000;
-/// Minimum time between two updates while the simulation runs.
+/// Minimum time between two updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(1_000);
 
-/// A lower panel shows only the table, points.
+/// Minimum height of a narrow panel with plots, points; a lower one shows only the table.
 const TABLE_ONLY_HEIGHT: f32 = 230.0;
 
 /// The statistics view.
 pub struct Statistics {
     probe: Option<ProbeId>,
-    /// The name of the events: `spikes`, `births`.
+    /// Name of the events in texts: `spikes`, `births`.
     noun: String,
     set: Option<Arc<ElementSet>>,
     is_all: bool,
@@ -46,20 +46,20 @@ pub struct Statistics {
     bin_ms: f64,
     stats: PooledResult<StatisticsKey, Stats>,
     table: table::StatsTable,
-    /// Power is drawn as a spectrogram.
+    /// Whether power is drawn as a spectrogram.
     over_time: bool,
     pictures: plots::Pictures,
     n_results: u64,
-    /// When the last job started, and how long the last result took.
+    /// Start time of the last job. `took` is the duration of the last finished one.
     asked: Option<Instant>,
     took: Duration,
-    /// Whether only the newest spikes were used.
+    /// Whether only the newest spikes were analysed.
     is_sample: bool,
-    /// The elements that the filter shows, of a generation of it.
+    /// Generation of the filter, and the elements that it shows.
     filtered: (u64, Arc<Vec<u32>>),
 }
 
-/// The parameters of a result.
+/// Parameters of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct StatisticsKey {
     of: Option<Arc<Vec<u32>>>,
@@ -118,7 +118,7 @@ impl Statistics {
         placeholder::job_status_ui(ui, ctx.tokens, &mut self.stats);
     }
 
-    /// The elements that the filter shows; `None` for all.
+    /// Returns the elements that the filter shows; `None` without a filter.
     fn filtered(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet) -> Option<Arc<Vec<u32>>> {
         let filter = ctx.filter.shown();
         let mask = filter.mask(set.name)?;
@@ -193,7 +193,7 @@ impl Statistics {
 
     fn body_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Arc<Stats>) {
         let (mut left, mut right) = (canvas, canvas);
-        // In a low panel only the table is shown.
+        // A low and narrow panel shows only the table.
         if canvas.width() <= 640.0 && canvas.height() < TABLE_ONLY_HEIGHT {
             return self.table.ui(ui, canvas, ctx, set, stats);
         }

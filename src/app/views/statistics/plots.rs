@@ -1,4 +1,4 @@
-//! The four plots: ISI, CV, power (PSD or spectrogram), correlations.
+//! Plots of the statistics: ISI, CV, power (spectrum or spectrogram) and correlations.
 
 use super::{
     compute::{CV_WIDTH, Stats},
@@ -18,14 +18,14 @@ use crate::{
 };
 use egui::{Align2, Color32, Mesh, Painter, Rect, Sense, Ui, Vec2, pos2};
 
-/// The cached images.
+/// Textures of the plots.
 #[derive(Default)]
 pub struct Pictures {
     power: sonogram::Sonogram,
     pairs: HeatmapTexture,
 }
 
-/// Draws the four plots.
+/// Draws the four plots; `key` identifies the result.
 pub fn ui(
     ui: &mut Ui,
     area: Rect,
@@ -53,7 +53,7 @@ pub fn ui(
     correlations_ui(ui, part(false, false), ctx, set, stats, bin_ms, &mut pictures.pairs, key);
 }
 
-/// Draws a title; returns the rectangle of the plot, or `None` without room.
+/// Draws the title of a plot and a note. Returns the rectangle of the plot, or `None` if there is no room.
 pub fn framed(ui: &Ui, area: Rect, tokens: &Tokens, title: &str, note: &str) -> Option<Rect> {
     if kit::is_tiny(area) {
         return None;
@@ -190,7 +190,7 @@ fn correlations_ui(
     let n = c.elements.len();
     let names: Vec<AxisLabel> =
         c.elements.iter().map(|e| AxisLabel { text: element_name(set, *e), color: None }).collect();
-    // The diagonal is left out.
+    // The diagonal is left out, because it is always 1.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
     let blank = vec![AxisLabel { text: String::new(), color: None }; n];
     let heat = Heatmap {
@@ -233,7 +233,7 @@ fn log_axis(painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens,
     }
 }
 
-/// A tooltip at the pointer; `text` gets the fraction of the width.
+/// Shows a tooltip at the pointer. `text` takes the position of the pointer as a fraction of the width.
 pub fn hover(ui: &mut Ui, plot: Rect, name: &str, text: impl FnOnce(f32) -> String) {
     let response = ui.interact(plot, ui.scope_id().with(name), Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name));

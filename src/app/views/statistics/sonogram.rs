@@ -18,10 +18,10 @@ use crate::{
 };
 use egui::{Rect, Ui, Vec2};
 
-/// Dynamic range of the colours, as a ratio.
+/// Dynamic range of the colours, as a ratio of power densities.
 const DYNAMIC_RANGE: f32 = 1e4;
 
-/// The heat map, cached per result.
+/// Heat map of the spectrogram, cached per result.
 #[derive(Default)]
 pub struct Sonogram {
     heat: Option<(u64, Heatmap)>,
@@ -55,7 +55,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
     let title = format!("time ({})", unit.name);
     kit::x_axis(&painter, places.cells, &font, ctx.tokens, from * unit.scale, to * unit.scale, &title);
-    // Frequency 0 is the removed mean.
+    // Frequency 0 is left out, because the mean was removed.
     let height = spectrogram.frequencies.len() - 1;
     let pointer = ui.input(|i| i.pointer.hover_pos());
     hover(ui, places.cells, "Spectrogram", |x| {
@@ -68,7 +68,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
     });
 }
 
-/// High frequencies at the top.
+/// Converts a spectrogram to a heat map with high frequencies at the top.
 fn heat_of(spectrogram: &Spectrogram) -> Heatmap {
     let height = spectrogram.frequencies.len();
     let columns = spectrogram.density.len() / height;

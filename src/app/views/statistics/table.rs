@@ -1,4 +1,4 @@
-//! The sortable table, one row per element.
+//! Sortable table of the statistics, with one row per element.
 
 use super::compute::{Line, Stats};
 use crate::{
@@ -12,7 +12,7 @@ use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
 use std::sync::Arc;
 
-/// The displayed order.
+/// Sort column and displayed order.
 #[derive(Default)]
 pub struct StatsTable {
     by: usize,
@@ -21,7 +21,7 @@ pub struct StatsTable {
     order_of: Option<(usize, usize, bool)>,
 }
 
-/// A column: its header, and its value.
+/// Header of a column, and its value of a row.
 type ColumnSpec = (&'static str, fn(&Line) -> f32);
 
 const COLUMNS: [ColumnSpec; 5] = [
@@ -41,7 +41,7 @@ impl StatsTable {
         self.order_of = Some(key);
         let value = |i: &u32| COLUMNS[self.by].1(&stats.lines[*i as usize]);
         self.order = (0..stats.lines.len() as u32).collect();
-        // Largest first; undefined values last in both directions.
+        // The largest values are first; undefined values are last in both directions.
         let reversed = self.is_reversed;
         self.order.sort_by(|a, b| {
             let (a, b) = (value(a), value(b));

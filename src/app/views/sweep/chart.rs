@@ -1,4 +1,4 @@
-//! The picture of a sweep: points, bars over seeds, axes, names of the curves.
+//! Painting of the curves of a sweep: points, error bars over seeds, axes and names of the curves.
 
 use super::{
     SweepPlot,
@@ -13,16 +13,16 @@ use crate::app::{
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, RichText, Sense, Ui, pos2, vec2};
 
-/// Distance at which the pointer is on a point, points.
+/// Maximum distance of the pointer from a point that it hovers, points.
 const NEAR: f32 = 14.0;
-/// Radius of a point and of a single run, points.
+/// Radii of a point and of a single run, points.
 const RADII: (f32, f32) = (3.5, 1.5);
-/// Half the width of the ends of a bar, points.
+/// Half the width of the ends of an error bar, points.
 const CAP: f32 = 3.0;
 /// Height of a row of the legend, points.
 const ROW: f32 = 15.0;
 
-/// The scales of both axes in an area.
+/// Scales of both axes, and the area of the plot.
 struct Axes {
     plot: Rect,
     x: Scale,
@@ -73,7 +73,7 @@ impl SweepPlot {
         }
     }
 
-    /// Marks the runs of a point for comparison.
+    /// Selects the runs of a point for comparison.
     pub(super) fn compare(&self, ctx: &mut ViewCtx<'_>, i: usize, k: usize) {
         let folders = self.shown.groups[i].points[k].runs.iter().map(|(at, _)| &self.shown.runs[*at].folder);
         for (n, folder) in folders.enumerate() {
@@ -107,7 +107,7 @@ impl SweepPlot {
         }
     }
 
-    /// The point next to the pointer: its curve and its number.
+    /// Returns the point nearest to the pointer, as the indices of its curve and of the point. `None` if none is within [`NEAR`].
     fn nearest(&self, axes: &Axes, pointer: Pos2) -> Option<(usize, usize)> {
         let curves = self.shown.groups.iter().enumerate();
         let all = curves.flat_map(|(i, curve)| curve.points.iter().enumerate().map(move |(k, point)| (i, k, point)));
@@ -120,7 +120,7 @@ impl SweepPlot {
         let color = colors::categorical(i, tokens);
         let points = &self.shown.groups[i].points;
         let at: Vec<Pos2> = points.iter().map(|point| axes.at(point.at[0].x, point.mean())).collect();
-        // Between choices there is nothing.
+        // Points of a choice are not connected.
         if self.is_numeric(0) {
             painter.line(at.clone(), (1.25, color.gamma_multiply(0.7)));
         }
@@ -139,7 +139,7 @@ impl SweepPlot {
         }
     }
 
-    /// The names of the curves, in the upper corner with fewer points.
+    /// Draws the names of the curves, in the upper corner that covers fewer points.
     fn paint_legend(&self, ui: &Ui, painter: &Painter, axes: &Axes, tokens: &Tokens) {
         let named = self.shown.groups.iter().enumerate().filter(|(_, curve)| !curve.label.is_empty());
         let names: Vec<_> = named
@@ -168,7 +168,7 @@ impl SweepPlot {
         }
     }
 
-    /// `lif.tau_m 10 ms, lif.v_reset -60 mV`.
+    /// Formats parameter values: `lif.tau_m 10 ms, lif.v_reset -60 mV`.
     pub(super) fn values_text(&self, at: &[Coordinate]) -> String {
         let named = self.shown.paths.iter().zip(at).map(|(path, at)| format!("{path} {}", at.text));
         named.collect::<Vec<_>>().join(", ")
@@ -189,7 +189,7 @@ impl SweepPlot {
     }
 }
 
-/// The standard deviation at both sides of the mean.
+/// Draws the standard deviation on both sides of the mean.
 fn paint_bar(painter: &Painter, axes: &Axes, point: &Point, spread: f64, color: Color32) {
     let [low, high] = [point.mean() - spread, point.mean() + spread].map(|y| axes.at(point.at[0].x, y));
     painter.line_segment([low, high], (1.25, color));

@@ -1,8 +1,8 @@
-//! Choices in the toolbar of the plot, stored with the project.
+//! Choices in the toolbar of the sweep plot, stored with the project.
 
 use super::runs::{Part, SweptRun, TappedProbe};
 
-/// A number of a run.
+/// Statistic of a series that represents a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Number {
     /// Mean of all samples.
@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// All numbers and their names.
+    /// All statistics, with their names.
     pub const ALL: [(Self, &'static str); 4] =
         [(Self::Mean, "mean"), (Self::Last, "last"), (Self::Lowest, "lowest"), (Self::Highest, "highest")];
 
@@ -25,7 +25,7 @@ impl Number {
         Self::ALL.iter().find(|(number, _)| *number == self).map_or("", |(_, name)| name)
     }
 
-    /// Value for a lane of a run; `None` if the run has no samples of it.
+    /// Returns the statistic of a lane of a run; `None` if the run has no samples of the lane.
     pub fn of(self, run: &SweptRun, lane: usize) -> Option<f64> {
         let summary = run.lanes.get(lane).filter(|summary| summary.n > 0)?;
         let value = match self {
@@ -40,22 +40,22 @@ impl Number {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choices {
-    /// The parameters; empty: those of the last sweep, or those with the most runs.
+    /// Parameters of the axes; empty: those of the last sweep, or those with the most runs.
     pub paths: Vec<String>,
-    /// The series; none: the first one.
+    /// Probe and arguments of the series; `None`: the first one.
     pub series: Option<TappedProbe>,
-    /// The lane of the series.
+    /// Lane of the series.
     pub lane: usize,
-    /// The number of a run.
+    /// Statistic that represents a run.
     pub number: Number,
     /// Part of the run that is summarised.
     pub part: Part,
-    /// Whether the axis of each parameter is logarithmic; none: as it is declared.
+    /// Whether the axis of each parameter is logarithmic; `None`: as the parameter declares.
     pub is_log: [Option<bool>; 2],
 }
 
 impl Choices {
-    /// As text: `of=lif.tau_m,lif.v_reset;number=last;log=1,;series=rate:`; `None` without a choice.
+    /// Formats the choices as text: `of=lif.tau_m,lif.v_reset;number=last;log=1,;series=rate:`. `None` without a choice.
     pub fn to_text(&self) -> Option<String> {
         let mut parts = vec![];
         if !self.paths.is_empty() {
@@ -74,12 +74,12 @@ impl Choices {
             let [x, y] = self.is_log.map(|is_log| is_log.map_or("", |is_log| if is_log { "1" } else { "0" }));
             parts.push(format!("log={x},{y}"));
         }
-        // The last one: its arguments are a text of their own.
+        // The series is last, because its arguments may contain separators.
         parts.extend(self.series.as_ref().map(|(probe, args)| format!("series={probe}:{args}")));
         (!parts.is_empty()).then(|| parts.join(";"))
     }
 
-    /// Parses choices; unknown parts are ignored.
+    /// Parses choices; ignores unknown parts.
     pub fn from_text(text: &str) -> Self {
         let (rest, series) = match text.find("series=") {
             Some(at) => (&text[..at], text[at..].strip_prefix("series=")),

@@ -1,9 +1,9 @@
-//! The numbers of a sweep as a table.
+//! Export of the numbers of a sweep as a table.
 
 use super::Shown;
 use std::fmt::Write as _;
 
-/// One row per run, with a header: units are in the names of the columns.
+/// Formats a CSV table with a header and one row per run. The names of columns contain their units.
 pub(super) fn csv(shown: &Shown, lane: usize) -> String {
     let named = |(path, spec): (&String, &&'static crate::params::ParamSpec)| match spec.unit.suffix() {
         "" => quoted(path),
@@ -18,7 +18,7 @@ pub(super) fn csv(shown: &Shown, lane: usize) -> String {
         for (point, (at, _)) in group.points.iter().flat_map(|point| point.runs.iter().map(move |run| (point, run))) {
             let run = &shown.runs[*at];
             let Some(s) = run.lanes.get(lane) else { continue };
-            // The names of choices, the numbers of numbers.
+            // The value of a choice is its name.
             let value = |(i, at): (usize, &super::groups::Coordinate)| {
                 if shown.is_numeric(i) { at.x.to_string() } else { quoted(&at.text) }
             };
@@ -31,7 +31,7 @@ pub(super) fn csv(shown: &Shown, lane: usize) -> String {
     out
 }
 
-/// A cell; in quotes where it needs them.
+/// Formats a CSV cell, in quotes if it needs them.
 fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

@@ -1,20 +1,20 @@
-//! The cells of a heat map: every value of one parameter with every value of another.
+//! Cells of a heat map, for every pair of values of two parameters.
 
 use super::groups::{Coordinate, Point};
 
-/// Cells with and without a point.
+/// Cells of a heat map, with or without a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    /// The values of the first parameter, from left to right.
+    /// Values of the first parameter, from left to right.
     pub columns: Vec<Coordinate>,
-    /// The values of the second one, from the bottom to the top.
+    /// Values of the second parameter, from bottom to top.
     pub rows: Vec<Coordinate>,
-    /// The number of the point of each cell, row by row; none: it is missing.
+    /// Index of each cell's point, in row-major order; `None` for a cell without one.
     pub cells: Vec<Option<usize>>,
 }
 
 impl Grid {
-    /// All combinations of the values of these points.
+    /// Creates the cells of all combinations of the points' values.
     pub fn of(points: &[Point]) -> Self {
         let [columns, rows] = [0, 1].map(|axis| distinct(points, axis));
         let mut cells = vec![None; columns.len() * rows.len()];
@@ -34,13 +34,13 @@ impl Grid {
         self.cells.iter().flatten().count()
     }
 
-    /// The point of a cell.
+    /// Returns the index of a cell's point; `None` if it has none.
     pub fn cell(&self, column: usize, row: usize) -> Option<usize> {
         self.cells.get(row * self.columns.len() + column).copied().flatten()
     }
 }
 
-/// The values of an axis in order.
+/// Returns the distinct values of an axis, in ascending order.
 fn distinct(points: &[Point], axis: usize) -> Vec<Coordinate> {
     let mut all: Vec<Coordinate> = points.iter().filter_map(|point| point.at.get(axis)).cloned().collect();
     all.sort_by(|a, b| a.x.total_cmp(&b.x).then_with(|| a.text.cmp(&b.text)));
@@ -48,18 +48,18 @@ fn distinct(points: &[Point], axis: usize) -> Vec<Coordinate> {
     all
 }
 
-/// How values are spaced along an axis.
+/// Spacing of values along an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spacing {
-    /// Evenly spaced, for choices.
+    /// Evenly spaced, as for choices.
     Even,
-    /// Spaced by difference.
+    /// Spaced by their difference.
     Linear,
-    /// Spaced by ratio.
+    /// Spaced by their ratio.
     Log,
 }
 
-/// The edges of the cells along an axis, from 0 to 1: half way between neighbouring values.
+/// Returns the edges of the cells along an axis, from 0 to 1. Inner edges are half way between neighbouring values.
 pub fn edges(values: &[Coordinate], spacing: Spacing) -> Vec<f32> {
     let at = |(i, value): (usize, &Coordinate)| match spacing {
         Spacing::Even => i as f64,

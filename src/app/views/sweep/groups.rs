@@ -1,4 +1,5 @@
-//! Runs that differ only in the swept parameters, one or two, and the seed; runs of several seeds are one point.
+//! Groups of runs that differ only in the seed and in one or two swept parameters. Runs with equal values and different seeds are
+//! one point.
 
 use super::runs::SweptRun;
 use std::{
@@ -6,33 +7,33 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-/// Differences named in the label of a group.
+/// Maximum number of differences named in the label of a group.
 const NAMED: usize = 2;
 
-/// A value of a swept parameter.
+/// Value of a swept parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coordinate {
-    /// The value; the number of a choice.
+    /// The value; for a choice, its index.
     pub x: f64,
-    /// The value with its unit.
+    /// The value with its unit, as text.
     pub text: String,
 }
 
-/// All runs with one value of each swept parameter.
+/// All runs with the same values of the swept parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
     pub at: Vec<Coordinate>,
-    /// The runs, one of each seed, and their numbers; by seed.
+    /// Indices of the runs, one per seed and sorted by seed, with their statistics.
     pub runs: Vec<(usize, f64)>,
 }
 
 impl Point {
-    /// The mean over seeds.
+    /// Returns the mean over seeds.
     pub fn mean(&self) -> f64 {
         self.runs.iter().map(|(_, y)| y).sum::<f64>() / self.runs.len() as f64
     }
 
-    /// The sample standard deviation over seeds; `None` with one.
+    /// Returns the sample standard deviation over seeds; `None` for one seed.
     pub fn deviation(&self) -> Option<f64> {
         let (n, mean) = (self.runs.len(), self.mean());
         let squares: f64 = self.runs.iter().map(|(_, y)| (y - mean).powi(2)).sum();
@@ -40,18 +41,19 @@ impl Point {
     }
 }
 
-/// Runs that differ only in the swept parameters and the seed: a curve, or a heat map.
+/// Runs that differ only in the swept parameters and the seed. They are drawn as a curve or as a heat map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunGroup {
-    /// Differences from the other groups; empty if it is the only one.
+    /// Differences from the other groups; empty if there is only one group.
     pub label: String,
-    /// The numbers in the label.
+    /// Numeric values of the parameters in the label.
     order: Vec<f64>,
-    /// Points sorted by value, of the first parameter first.
+    /// Points sorted by the value of the first parameter, then of the second.
     pub points: Vec<Point>,
 }
 
-/// The groups of some parameters, those with the most points first. `y`: the number of a run, which is left out without one.
+/// Groups runs by the parameters `paths`; groups with the most points are first. `y` returns the statistic of a run; runs without
+/// one are left out.
 pub fn groups(runs: &[SweptRun], paths: &[String], y: impl Fn(&SweptRun) -> Option<f64>) -> Vec<RunGroup> {
     let differences = Differences::of(runs);
     let mut groups = differences.groups(paths);
@@ -61,7 +63,7 @@ pub fn groups(runs: &[SweptRun], paths: &[String], y: impl Fn(&SweptRun) -> Opti
     let n_points = |group: &[usize]| group.iter().map(|i| texts(&runs[*i], paths)).collect::<BTreeSet<_>>().len();
     let size = |group: &[usize]| (n_points(group), group.len(), newest(group));
     groups.sort_by(|a, b| size(b).cmp(&size(a)).then(a.cmp(b)));
-    // Seeds with a single value belong to other sweeps if there is a curve.
+    // Groups with several seeds of one value belong to other sweeps, and are left out if there is a curve.
     if groups.first().is_some_and(|group| n_points(group) > 1) {
         groups.retain(|group| n_points(group) > 1);
     }
@@ -75,17 +77,17 @@ pub fn groups(runs: &[SweptRun], paths: &[String], y: impl Fn(&SweptRun) -> Opti
     groups.iter().zip(labels).map(group).collect()
 }
 
-/// The values of these parameters.
+/// Returns a run's values of these parameters as text.
 fn texts<'a>(run: &'a SweptRun, paths: &[String]) -> Vec<&'a str> {
     paths.iter().map(|path| &*run.settings[path].text).collect()
 }
 
-/// In what runs differ.
+/// Differences between runs.
 struct Differences<'a> {
     runs: &'a [SweptRun],
-    /// The parameters with several values.
+    /// Parameters that have different values among the runs.
     paths: Vec<&'a String>,
-    /// Hashes of the values of these parameters, per run.
+    /// Hashes of each run's values of these parameters.
     hashes: Vec<Vec<u64>>,
 }
 
@@ -99,7 +101,8 @@ impl<'a> Differences<'a> {
         Self { runs, paths, hashes }
     }
 
-    /// Runs that are equal but for these parameters and the seed, where they have finite numbers.
+    /// Groups runs that are equal except for these parameters and the seed. Runs without finite values of these parameters are
+    /// left out.
     fn groups(&self, paths: &[String]) -> Vec<Vec<usize>> {
         let kept: Vec<usize> = (0..self.paths.len()).filter(|k| !paths.contains(self.paths[*k])).collect();
         let is_finite =
@@ -112,7 +115,7 @@ impl<'a> Differences<'a> {
         groups.into_values().collect()
     }
 
-    /// The groups in which each of these parameters has several values.
+    /// Returns the groups in which each of these parameters has several values.
     fn wide(&self, paths: &[String]) -> Vec<Vec<usize>> {
         let n_values = |group: &[usize], path: &String| {
             group.iter().map(|i| &self.runs[*i].settings[path].text).collect::<BTreeSet<_>>().len()
@@ -129,7 +132,7 @@ fn hash(value: &impl Hash) -> u64 {
     hash.finish()
 }
 
-/// The points of a group by value; of two runs with one seed the newest counts.
+/// Returns the points of a group by value. If several runs have the same seed, the newest is used.
 fn points(runs: &[SweptRun], group: &[usize], paths: &[String], y: &impl Fn(&SweptRun) -> Option<f64>) -> Vec<Point> {
     let mut values: BTreeMap<Vec<&str>, BTreeMap<u64, usize>> = BTreeMap::new();
     for &i in group {
@@ -154,14 +157,14 @@ fn points(runs: &[SweptRun], group: &[usize], paths: &[String], y: &impl Fn(&Swe
     points
 }
 
-/// Orders groups by their labels: by value where these are numbers.
+/// Sorts groups by their labels: by value if the parameters are numbers.
 pub fn sort_by_label(groups: &mut [RunGroup]) {
     let first =
         |a: &RunGroup, b: &RunGroup| a.order.iter().zip(&b.order).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne());
     groups.sort_by(|a, b| first(a, b).unwrap_or_else(|| a.label.cmp(&b.label)));
 }
 
-/// Differences of each of these runs from the others, as text and as numbers.
+/// Returns the differences of each of these runs from the others, as text and as numbers.
 fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<(String, Vec<f64>)> {
     let differs = |name: &&String| {
         let text = |run: &SweptRun| run.settings.get(*name).map(|s| s.text.clone());
@@ -184,17 +187,18 @@ fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<(String, Vec<f64>)> {
     firsts.iter().map(label).collect()
 }
 
-/// One or two parameters in which runs differ that are equal otherwise.
+/// One or two parameters in which runs differ that are otherwise equal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweptPaths {
     pub paths: Vec<String>,
-    /// The number of these runs, with different values or seeds.
+    /// Number of these runs with different values or seeds.
     pub n_runs: usize,
-    /// Whether there are more than two crossing sweeps over one parameter each have.
+    /// Whether a group has more points than two crossing sweeps over one parameter each.
     pub is_grid: bool,
 }
 
-/// All parameters and pairs of parameters with several values among runs that are equal otherwise; most runs first.
+/// Returns all parameters and pairs of parameters that have several values among otherwise equal runs, in descending order of the
+/// number of runs.
 pub fn swept(runs: &[SweptRun]) -> Vec<SweptPaths> {
     let differences = Differences::of(runs);
     let is_number = |path: &String| runs.iter().any(|run| run.settings.get(path).is_some_and(|s| s.number.is_some()));
@@ -222,7 +226,8 @@ fn count(differences: &Differences<'_>, paths: Vec<String>) -> SweptPaths {
     SweptPaths { paths, n_runs, is_grid }
 }
 
-/// Default parameters of the plot: two if as many runs differ in both as in any single one, otherwise one.
+/// Returns the default parameters of the plot: two if at least as many runs differ in both as in any single one, otherwise one.
+/// `None` without swept parameters.
 pub fn proposed(all: &[SweptPaths]) -> Option<&SweptPaths> {
     let single = all.iter().find(|swept| swept.paths.len() == 1);
     let n_single = single.map_or(0, |swept| swept.n_runs);
@@ -237,7 +242,7 @@ mod tests {
     use crate::project::Project;
     use std::path::Path;
 
-    /// A run with these parameters, its number as its name, and a time of start.
+    /// Creates a run with these parameters. Its statistic is its name.
     fn run(changes: &[&str], y: f64, started: &str) -> SweptRun {
         let mut project = Project::default();
         changes.iter().for_each(|text| project.set(text, Path::new(".")).expect("a parameter"));
@@ -290,7 +295,7 @@ mod tests {
         assert!(swept(&runs).is_empty());
     }
 
-    /// Runs of a grid over two parameters, one of them missing, and seeds.
+    /// Creates the runs of a grid over two parameters and two seeds, in which one combination is missing.
     fn grid() -> Vec<SweptRun> {
         let mut runs = vec![];
         for (i, (tau, v)) in [(10, -45), (20, -45), (30, -45), (10, -40), (20, -40)].into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The picture of a sweep over two parameters: a heat map with missing cells, axes and a colour bar.
+//! Painting of a sweep over two parameters: a heat map with missing cells, axes and a colour bar.
 
 use super::{
     SweepPlot,
@@ -19,10 +19,10 @@ use crate::app::{
 use egui::{Align2, Color32, Painter, Pos2, Rect, Sense, Ui, pos2, vec2};
 
 const COLORS: Colormap = Colormap::Cividis;
-/// Cells of this size have a gap between them, points.
+/// Minimum size of cells with a gap between them, points.
 const WITH_GAP: f32 = 5.0;
 
-/// A heat map in an area.
+/// Heat map in an area.
 struct Map<'a> {
     grid: &'a Grid,
     plot: Rect,
@@ -37,7 +37,7 @@ impl Map<'_> {
         Rect::from_min_max(pos2(x(column), y(row + 1)), pos2(x(column + 1), y(row)))
     }
 
-    /// All cells, row by row from the bottom.
+    /// Iterates over the columns and rows of all cells, row by row from the bottom.
     fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
         let n = self.grid.columns.len();
         (0..self.grid.cells.len()).map(move |i| (i % n, i / n))
@@ -57,7 +57,7 @@ impl SweepPlot {
         }
     }
 
-    /// A value of an axis without its unit.
+    /// Formats a value of an axis without its unit.
     fn axis_value(&self, axis: usize, value: &Coordinate) -> String {
         if self.is_numeric(axis) { kit::value(value.x) } else { value.text.clone() }
     }
@@ -109,7 +109,7 @@ impl SweepPlot {
         Map { grid, plot, edges }
     }
 
-    /// Draws the values at the middle of their cells, as many as fit, and the names of the parameters.
+    /// Draws the values next to the middles of their cells, as many as fit, and the names of the parameters.
     fn paint_map_axes(&self, ui: &Ui, painter: &Painter, left: f32, map: &Map<'_>, tokens: &Tokens) {
         let (small, mono, color) = (kit::small(ui), kit::mono(ui), tokens.text_sub);
         let names = |axis: usize, values: &[Coordinate]| -> Vec<_> {
@@ -138,7 +138,7 @@ impl SweepPlot {
     }
 }
 
-/// Colours; a missing cell is crossed out.
+/// Draws the colours of the cells. A missing cell is crossed out.
 fn paint_cells(painter: &Painter, map: &Map<'_>, values: &[f32], scale: &FieldScale, tokens: &Tokens) {
     for (column, row) in map.cells() {
         let whole = map.cell(column, row);
@@ -154,7 +154,7 @@ fn paint_cells(painter: &Painter, map: &Map<'_>, values: &[f32], scale: &FieldSc
     }
 }
 
-/// The values in the cells, where all have room.
+/// Draws the values in the cells if all have room.
 fn paint_numbers(ui: &Ui, painter: &Painter, map: &Map<'_>, values: &[f32], scale: &FieldScale, tokens: &Tokens) {
     let mut numbers = vec![];
     for (column, row) in map.cells() {

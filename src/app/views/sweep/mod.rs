@@ -1,5 +1,4 @@
-//! The result of a sweep: one number of every run, such as the mean of a series, against the value of a parameter, or of
-//! two.
+//! Plot of a sweep: one number of every run, such as the mean of a series, against the values of one or two parameters.
 
 mod chart;
 mod choices;
@@ -31,21 +30,21 @@ use std::{
     path::PathBuf,
 };
 
-/// Runs read in one job.
+/// Maximum number of runs read in one job.
 const AT_ONCE: usize = 16;
 
-/// Curves drawn at most: each has a colour of its own.
+/// Maximum number of curves drawn, so that each has its own colour.
 const MAX_CURVES: usize = 7;
 
-/// Request to read a run: its folder with its number of steps, the series, and the part of it.
+/// Request to read a run: its folder, its number of steps, the series and the summarised part.
 type Request = (PathBuf, u64, Option<TappedProbe>, Part);
 
 #[derive(Default)]
 pub struct SweepPlot {
     choices: Choices,
-    /// Parameters of the last sweep that were applied.
+    /// Parameters of the last sweep that was applied to the choices.
     of_sweep: Vec<String>,
-    /// The label of the heat map among several.
+    /// Label of the chosen heat map, if there are several.
     among: String,
     read: BTreeMap<PathBuf, (Request, Result<SweptRun, String>)>,
     job: PoolJob<Vec<Request>, Vec<Result<SweptRun, String>>>,
@@ -53,28 +52,29 @@ pub struct SweepPlot {
     is_stale: bool,
 }
 
-/// Drawn data, computed when the runs or the choices change.
+/// Drawn data, computed if the runs or the choices have changed.
 #[derive(Default)]
 struct Shown {
+    /// Runs that were read without an error.
     runs: Vec<SweptRun>,
-    /// The parameters, and pairs of them, that can be chosen.
+    /// Parameters, and pairs of parameters, that can be chosen.
     swept: Vec<SweptPaths>,
-    /// Parameters that are drawn: one or two.
+    /// Parameters of the axes: one or two.
     paths: Vec<String>,
     specs: Vec<&'static ParamSpec>,
     series: Option<SeriesName>,
     offered: Vec<SeriesName>,
-    /// Curves, or maps.
+    /// Runs grouped to curves, or to heat maps.
     groups: Vec<RunGroup>,
-    /// The map that is drawn, and its cells.
+    /// Index of the drawn heat map in `groups`. `grid` is its cells.
     map: usize,
     grid: Grid,
-    /// Curves that are not drawn.
+    /// Number of curves that are not drawn.
     n_left_out: usize,
 }
 
 impl Shown {
-    /// Whether the values of a parameter are numbers.
+    /// Whether the values of the parameter of an axis are numbers.
     fn is_numeric(&self, axis: usize) -> bool {
         self.specs.get(axis).is_some_and(|spec| matches!(spec.kind, ValueType::Real | ValueType::Int))
     }
@@ -85,7 +85,7 @@ impl Shown {
 }
 
 impl SweepPlot {
-    /// Reads runs that were not read yet.
+    /// Takes the results of a reading job, and starts one for runs that were not yet read with the current choices.
     fn read_missing(&mut self, ctx: &egui::Context, library: &Library) {
         if let Some((requests, results)) = self.job.poll() {
             for (request, result) in requests.into_iter().zip(results) {
@@ -113,7 +113,7 @@ impl SweepPlot {
         }
     }
 
-    /// Computes the curves, or the cells of the map.
+    /// Computes the curves, or the cells of the heat map.
     fn update(&mut self) {
         let runs: Vec<SweptRun> = self.read.values().filter_map(|(_, run)| run.as_ref().ok().cloned()).collect();
         let swept = groups::swept(&runs);
@@ -138,7 +138,7 @@ impl SweepPlot {
         self.shown = Shown { runs, swept, paths, specs, series, offered, groups, map, grid, n_left_out };
     }
 
-    /// The parameters to draw: the chosen ones where runs differ in them, else those that are proposed.
+    /// Returns the parameters to draw: the chosen ones if runs differ in them, otherwise the proposed ones.
     fn paths(&self, swept: &[SweptPaths]) -> Vec<String> {
         let chosen = &self.choices.paths;
         let is_known = !chosen.is_empty() && (toolbar::has(swept, chosen) || self.of_sweep == *chosen);
@@ -157,14 +157,14 @@ impl SweepPlot {
         self.choices.is_log[axis].unwrap_or(declared) && self.values(axis).all(|at| at.x > 0.0)
     }
 
-    /// The values of a parameter at all points that are drawn.
+    /// Iterates over the values of a parameter at all drawn points.
     fn values(&self, axis: usize) -> impl Iterator<Item = &groups::Coordinate> {
         let is_drawn = |i: &usize| !self.shown.has_map() || *i == self.shown.map;
         let drawn = self.shown.groups.iter().enumerate().filter(move |(i, _)| is_drawn(i));
         drawn.flat_map(|(_, group)| &group.points).filter_map(move |point| point.at.get(axis))
     }
 
-    /// `4 values of lif.tau_m`, and for a map `× 3 of lif.v_reset`.
+    /// Describes the values of the parameters: `4 values of lif.tau_m`, and for a heat map also `× 3 of lif.v_reset`.
     fn values_summary(&self) -> String {
         let n = |axis| self.values(axis).map(|at| &*at.text).collect::<BTreeSet<_>>().len();
         let first = |path| format!("{} of {path}", text::plural(n(0), "value", "values"));
@@ -175,12 +175,12 @@ impl SweepPlot {
         }
     }
 
-    /// Description of the picture for screen readers.
+    /// Describes the plot for screen readers.
     fn summary(&self) -> String {
         format!("{} against {}{}", self.title(), self.values_summary(), self.cells_summary())
     }
 
-    /// `  |  11 of 12 combinations`; empty without a map.
+    /// Describes the cells of a heat map: ` | 11 of 12 combinations`; empty for curves.
     fn cells_summary(&self) -> String {
         match self.shown.has_map() {
             true => format!("  |  {} of {} combinations", self.shown.grid.n_filled(), self.shown.grid.cells.len()),
@@ -188,14 +188,14 @@ impl SweepPlot {
         }
     }
 
-    /// `Membrane time constant (ms)`.
+    /// Returns the title of an axis: `Membrane time constant (ms)`.
     fn axis_title(&self, axis: usize) -> String {
         let Some(spec) = self.shown.specs.get(axis) else { return String::new() };
         let unit = spec.unit.suffix();
         if unit.is_empty() { spec.label().into_owned() } else { format!("{} ({unit})", spec.label()) }
     }
 
-    /// `Mean of rate (Hz), last half of the steps`.
+    /// Returns the title of the plot: `Mean of rate (Hz), last half of the steps`.
     fn title(&self) -> String {
         let (number, series) = (self.choices.number.name(), self.shown.series.as_ref());
         let mut title = format!("{}{} of ", number[..1].to_uppercase(), &number[1..]);
@@ -248,7 +248,7 @@ impl SweepPlot {
     }
 }
 
-/// All series that these runs recorded.
+/// Returns all series that these runs recorded.
 fn offered(runs: &[&SweptRun]) -> Vec<SeriesName> {
     let mut out: Vec<SeriesName> = vec![];
     for series in runs.iter().flat_map(|run| &run.offered) {

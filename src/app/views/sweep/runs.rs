@@ -1,4 +1,4 @@
-//! Reads the data of each run, on the pool.
+//! Reading of the data of each run, on the pool.
 
 use crate::{
     app::views::compare::read::{self, SeriesName, Summary},
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A probe and the arguments of its tap.
+/// Name of a probe, and the arguments of its tap.
 pub type TappedProbe = (String, String);
 
 /// Part of a run that a summary covers.
@@ -19,14 +19,14 @@ pub type TappedProbe = (String, String);
 pub enum Part {
     #[default]
     All,
-    /// The last half of the steps: without the transient at the start.
+    /// Last half of the steps, without the transient at the start.
     Half,
     /// The last tenth of the steps.
     Tenth,
 }
 
 impl Part {
-    /// All parts and their names.
+    /// All parts, with their names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::All, "all steps"), (Self::Half, "last half"), (Self::Tenth, "last tenth")];
 
@@ -43,13 +43,13 @@ impl Part {
     }
 }
 
-/// A parameter of a run.
+/// Value of a parameter in a run.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub spec: &'static ParamSpec,
-    /// Value with the unit.
+    /// The value with its unit.
     pub text: String,
-    /// The value of a number, or the number of a choice.
+    /// The value of a number, or the index of a choice; `None` if it has neither.
     pub number: Option<f64>,
 }
 
@@ -62,20 +62,20 @@ pub struct SweptRun {
     /// Kind of the simulation.
     pub kind: String,
     pub started: String,
-    /// Simulated time in words.
+    /// Simulated time with its unit.
     pub duration: String,
     pub seed: u64,
-    /// Parameters by path, without those that follow others.
+    /// Parameters by path, without those that are linked to others.
     pub settings: BTreeMap<String, Setting>,
-    /// The series that it recorded.
+    /// Series that the run recorded.
     pub offered: Vec<SeriesName>,
-    /// The series that was read.
+    /// Series that was read; `None` if there is none.
     pub key: Option<TappedProbe>,
-    /// Summary per lane.
+    /// Summary of each lane of the series.
     pub lanes: Vec<Summary>,
 }
 
-/// Reads a run: its parameters, and the numbers of a series.
+/// Reads the parameters of a run and the summaries of a series. Fails if the folder or its data cannot be read.
 pub fn read(folder: &Path, wanted: Option<&TappedProbe>, part: Part) -> io::Result<SweptRun> {
     let run = RunFolder::open(folder)?;
     let manifest = &run.manifest;
@@ -96,7 +96,8 @@ pub fn read(folder: &Path, wanted: Option<&TappedProbe>, part: Part) -> io::Resu
     })
 }
 
-/// The parameters of a run. One that was edited while it ran has no single value: it is no point of a sweep.
+/// Returns the parameters of a run. One that was edited during the run has no number, so that the run is no point of a sweep over
+/// it.
 fn settings_of(history: &ParamHistory) -> BTreeMap<String, Setting> {
     let mut all = settings(&history.first);
     for id in history.edited_ids() {
@@ -107,7 +108,7 @@ fn settings_of(history: &ParamHistory) -> BTreeMap<String, Setting> {
     all
 }
 
-/// The parameters of a project. Those that follow others are no difference of their own.
+/// Returns the parameters of a project, without those that are linked to others.
 pub fn settings(project: &Project) -> BTreeMap<String, Setting> {
     let params = project.model.params();
     let all = params.ids().into_iter().filter_map(|id| {

@@ -1,4 +1,4 @@
-//! The toolbar of the plot: parameters, series, number of a run, scales, exports.
+//! Toolbar of the sweep plot: parameters, series, statistic, scales and exports.
 
 use super::{SweepPlot, choices::Number, export, groups::SweptPaths, runs::Part};
 use crate::app::{
@@ -8,7 +8,7 @@ use crate::app::{
 };
 use egui::Ui;
 
-/// Width of the choices other than the parameters and the number of a run, points.
+/// Width of the controls other than those of the parameters and the statistic, points.
 const CHOICES: f32 = 450.0;
 
 /// Whether runs differ in exactly these parameters, in any order.
@@ -16,7 +16,7 @@ pub(super) fn has(all: &[SweptPaths], paths: &[String]) -> bool {
     all.iter().any(|swept| swept.paths.len() == paths.len() && paths.iter().all(|path| swept.paths.contains(path)))
 }
 
-/// All parameters, those of the most runs first.
+/// Returns all parameters, in descending order of the number of runs.
 fn firsts(all: &[SweptPaths]) -> Vec<String> {
     let mut out: Vec<String> = vec![];
     for path in all.iter().flat_map(|swept| &swept.paths) {
@@ -27,14 +27,14 @@ fn firsts(all: &[SweptPaths]) -> Vec<String> {
     out
 }
 
-/// The parameters that can be drawn with another one.
+/// Returns the parameters that can be drawn together with `first`.
 fn seconds(all: &[SweptPaths], first: &String) -> Vec<String> {
     let pairs = all.iter().filter(|swept| swept.paths.len() == 2 && swept.paths.contains(first));
     pairs.flat_map(|swept| swept.paths.iter().filter(|path| *path != first)).cloned().collect()
 }
 
-/// After another first parameter is chosen: the second one is kept where it can be, and the two change places where it is
-/// the one that was chosen.
+/// Returns the parameters after `first` was chosen as the first one. The second parameter is kept if runs differ in both; the two
+/// are swapped if `first` was the second.
 fn with_first(all: &[SweptPaths], now: &[String], first: String) -> Vec<String> {
     let (old, second) = (now.first(), now.get(1));
     let kept = if second == Some(&first) { old } else { second };
@@ -61,7 +61,7 @@ impl SweepPlot {
             .on_hover_text("The numbers of all runs, or the picture");
     }
 
-    /// The first and the second parameter, and which of several maps is drawn.
+    /// Draws the menus of the first and the second parameter, and that of the heat maps if there are several.
     fn parameters_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let (tokens, swept) = (ctx.tokens, &self.shown.swept);
         let mut paths = self.shown.paths.clone();
@@ -92,7 +92,7 @@ impl SweepPlot {
         }
     }
 
-    /// The series, its lane, and the part of the steps.
+    /// Draws the menus of the series, its lane, and the part of the steps.
     fn series_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let (tokens, choices) = (ctx.tokens, &mut self.choices);
         if let Some(series) = self.shown.series.clone() {
@@ -110,7 +110,7 @@ impl SweepPlot {
         self.is_stale |= kit::choice_ui(ui, tokens, "Over", &mut choices.part, &parts);
     }
 
-    /// Whether the axes are logarithmic.
+    /// Draws the toggles of logarithmic axes.
     fn scales_ui(&mut self, ui: &mut Ui) {
         let names = if self.shown.has_map() { &["log x", "log y"][..] } else { &["log"] };
         for (axis, name) in names.iter().enumerate().filter(|(axis, _)| self.shown.is_numeric(*axis)) {

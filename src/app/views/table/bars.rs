@@ -1,4 +1,4 @@
-//! Values as bars: along the bottom of a cell, from zero, to one scale per column.
+//! Bars that show values along the bottom of their cells. Bars begin at zero, and each column has one scale.
 
 use crate::{
     app::kit::{self, theme::Tokens},
@@ -7,26 +7,26 @@ use crate::{
 use egui::{Painter, Rect, pos2};
 use std::collections::BTreeMap;
 
-/// Below it, the largest value of a column has no digits among the decimals of a column.
+/// Largest value of a column below which the column's values have significant digits instead of a fixed number of decimals.
 const SMALL: f32 = 1e-3;
 
 /// Height of a bar, points.
 const HEIGHT: f32 = 2.5;
 
-/// The scales of columns of numbers: from the lowest value, or zero, to the highest, or zero.
+/// Ranges of the columns of numbers, extended to include zero.
 #[derive(Default)]
 pub struct Bars(BTreeMap<ProbeId, (f32, f32)>);
 
 impl Bars {
-    /// Takes new values of a field.
+    /// Computes the scale of a field of numbers from new values. Ignores other fields.
     pub fn absorb(&mut self, probe: ProbeId, spec: &ProbeSpec, values: &[f32]) {
         if spec.shape.meaning() == Some(Meaning::Number) {
             self.0.insert(probe, scale(values));
         }
     }
 
-    /// Formats a value with as many decimals as the largest of its column needs, and no fewer than declared, so that a
-    /// value with a bar is never 0.
+    /// Formats a value with as many decimals as the largest value of its column needs, at least `declared`. A column of small
+    /// values has significant digits instead, so that a value with a bar is never 0.
     pub fn text(&self, probe: ProbeId, value: f32, declared: usize) -> String {
         let value = f64::from(value);
         let Some((low, high)) = self.0.get(&probe).filter(|(low, high)| high > low) else {
@@ -38,12 +38,12 @@ impl Bars {
         }
     }
 
-    /// Forgets all scales.
+    /// Removes all scales.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Draws a value of a field into the area of its cell.
+    /// Draws the bar of a value along the bottom of its cell.
     pub fn paint(&self, painter: &Painter, area: Rect, probe: ProbeId, value: f32, tokens: &Tokens) {
         let Some(range) = self.0.get(&probe) else { return };
         let Some((from, to)) = share(*range, value) else { return };
@@ -57,7 +57,8 @@ fn scale(values: &[f32]) -> (f32, f32) {
     values.iter().filter(|v| v.is_finite()).fold((0.0, 0.0), |(a, b), v| (a.min(*v), b.max(*v)))
 }
 
-/// Ends of the bar of a value, as shares of the width; `None` without extent.
+/// Returns the ends of a value's bar as fractions of the width; `None` if the value is zero or not finite, or the column is all
+/// zero.
 fn share((low, high): (f32, f32), value: f32) -> Option<(f32, f32)> {
     let at = |v: f32| ((v - low) / (high - low)).clamp(0.0, 1.0);
     let (zero, value) = (at(0.0), at(value));

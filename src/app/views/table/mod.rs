@@ -1,5 +1,5 @@
-//! A table of a set's elements with categories and live values. Only visible rows are laid out; filtering and sorting
-//! run on the pool.
+//! Table of a set's elements with categories and live values. Only visible rows are laid out; filtering and sorting run on the
+//! pool.
 
 mod bars;
 mod order;
@@ -33,14 +33,14 @@ const ROW: f32 = 20.0;
 #[derive(Default)]
 pub struct Table {
     set: Option<Arc<ElementSet>>,
-    /// Names of the fields shown; the default is the first field of numbers.
+    /// Names of the fields shown; `None`: the first field of numbers.
     fields: Option<BTreeSet<&'static str>>,
     values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
     bars: bars::Bars,
     trail: trail::Trail,
     filter: String,
     order: Order,
-    /// Share of the elements that have a name.
+    /// Fraction of the elements that have a name.
     named: f32,
     cursor: Option<usize>,
     scroll_to: Option<usize>,
@@ -58,7 +58,7 @@ enum Cell<'a> {
     Trail(ProbeId),
 }
 
-/// Minimum share of named elements for which names come first.
+/// Minimum fraction of named elements for which the name column is placed before the values.
 const MANY_NAMED: f32 = 0.5;
 
 impl Table {
@@ -93,7 +93,7 @@ impl Table {
         }
     }
 
-    /// FilterMask fields, then fields that only the query reads.
+    /// Returns the shown fields, then fields that only the query reads.
     fn sampled_fields(&self, schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
         let mut fields = self.shown_fields(schema);
         let set = self.set.as_ref().or_else(|| schema.sets.first());
@@ -115,7 +115,7 @@ impl Table {
             cells.extend((i == 0).then_some(Cell::Trail(id)));
         }
         cells.extend(set.columns.iter().enumerate().map(|(i, c)| Cell::Category(i, &c.name)));
-        // A mostly empty name column comes last.
+        // A mostly empty name column is placed last.
         cells.extend((self.named > 0.0 && self.named < MANY_NAMED).then_some(Cell::Name));
         cells
     }
@@ -297,7 +297,7 @@ impl Table {
     }
 }
 
-/// A number, right-aligned in its cell.
+/// Draws a number, right-aligned in its cell.
 fn right_ui(ui: &mut Ui, text: RichText) {
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         ui.add_space(6.0);
@@ -305,7 +305,7 @@ fn right_ui(ui: &mut Ui, text: RichText) {
     });
 }
 
-/// Decimals of a field's column.
+/// Returns the number of decimals of a field's column.
 fn decimals(spec: &ProbeSpec) -> usize {
     match spec.shape {
         Shape::Field { range, .. } => kit::column_decimals(f64::from(range.0), f64::from(range.1)),
@@ -317,7 +317,7 @@ fn share_of_named(set: &ElementSet) -> f32 {
     set.names.iter().filter(|n| !n.is_empty()).count() as f32 / set.len.max(1) as f32
 }
 
-/// A column header: a button that sorts. Returns whether it was pressed.
+/// Draws a column header: a button that sorts. Returns whether it was pressed.
 fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -> bool {
     let name = match cell {
         Cell::Index => "Index".to_owned(),

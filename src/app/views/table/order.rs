@@ -13,20 +13,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Minimum interval between sorts of live values.
+/// Minimum interval between sorts by live values.
 pub const RESORT_EVERY: Duration = Duration::from_millis(500);
 
 /// Sort key of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// Index in the set.
+    /// The index in the set.
     #[default]
     Index,
     Id,
     Name,
-    /// A column's categories, in their display order.
+    /// The categories of a column, in the order of their codes.
     Category(usize),
-    /// Current value of a field.
+    /// The current value of a field.
     Field(ProbeId),
 }
 
@@ -38,7 +38,7 @@ struct RowsRequest {
     descending: bool,
 }
 
-/// The rows, or the error of the filter.
+/// The rows, or the error of the filter's query.
 type RowsResult = Result<Vec<u32>, String>;
 
 #[derive(Default)]
@@ -51,12 +51,12 @@ pub struct Order {
 }
 
 impl Order {
-    /// Elements in the order shown.
+    /// Returns the elements in display order.
     pub fn rows(&self) -> Arc<Vec<u32>> {
         self.rows.clone()
     }
 
-    /// The error of the filter.
+    /// Returns the error of the filter; `None` if it is valid.
     pub fn mistake(&self) -> Option<&str> {
         self.mistake.as_deref()
     }
@@ -66,18 +66,18 @@ impl Order {
         self.job.is_some() && self.done.as_ref().is_none_or(|(request, _)| *request != self.request)
     }
 
-    /// Ascending (`true`) or descending, when sorted by this.
+    /// Returns whether rows are sorted in ascending order by this key; `None` if they are sorted by another one.
     pub fn sorted(&self, by: By) -> Option<bool> {
         (self.request.by == by).then_some(!self.request.descending)
     }
 
-    /// Sorts by this key; again reverses the order. Values start with the highest.
+    /// Sorts by a key, or reverses the order if rows are already sorted by it. Fields are first sorted in descending order.
     pub fn sort_by(&mut self, by: By) {
         let descending = if self.request.by == by { !self.request.descending } else { matches!(by, By::Field(_)) };
         self.request = RowsRequest { by, descending, ..std::mem::take(&mut self.request) };
     }
 
-    /// Takes finished results and starts missing jobs.
+    /// Takes a finished result and starts a job if the filter, the order or live values have changed.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
@@ -124,7 +124,7 @@ impl Order {
         let (set, request) = (set.clone(), self.request.clone());
         let (mask, context) = (shown.shared(set.name), query_context());
         pool::spawn(ctx, move || {
-            // The view may have been dropped.
+            // The query is evaluated on the pool; sending fails if the view was closed.
             let rows = match is_query(&request.filter) {
                 true => context.with(|known| known.select(&request.filter)).map_err(|wrong| wrong.of(&request.filter)),
                 false => Ok(matching(&set, &request.filter)),
@@ -158,14 +158,15 @@ fn arrange(mut rows: Vec<u32>, set: &ElementSet, request: &RowsRequest, values: 
     rows
 }
 
-/// Elements whose index, id, name or one of whose categories contains the text; every word must match.
+/// Returns the elements that match every word of the filter. A word matches if the id, the name or a category contains it, or if
+/// it is the index.
 fn matching(set: &ElementSet, filter: &str) -> Vec<u32> {
     let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
     let tests: Vec<Word> = words.iter().map(|w| Word::new(set, w)).collect();
     (0..set.len).filter(|e| tests.iter().all(|t| t.matches(set, *e))).collect()
 }
 
-/// One word of a filter; categories are compared once per label, not once per element.
+/// One word of a filter. Categories are compared once per label instead of once per element.
 struct Word<'a> {
     text: &'a str,
     is_number: bool,

@@ -1,14 +1,14 @@
-//! Recent history of a field: snapshots of all elements, drawn as a sparkline per row.
+//! Recent history of a field: snapshots of all elements, drawn as one sparkline per row.
 
 use crate::app::kit::theme::Tokens;
 use egui::{Painter, Rect, pos2};
 use std::collections::VecDeque;
 
 const MAX_SNAPSHOTS: usize = 32;
-/// Simulated seconds between two snapshots; steps where a step has no duration.
+/// Minimum simulated seconds between two snapshots; steps if a step has no duration.
 const INTERVAL: f64 = 0.02;
 
-/// The latest snapshots of a field, oldest first.
+/// Latest snapshots of a field with their times, oldest first.
 #[derive(Default)]
 pub struct Trail {
     snapshots: VecDeque<(f64, Vec<f32>)>,
@@ -20,14 +20,15 @@ impl Trail {
         self.snapshots.clear();
     }
 
-    /// Adds a snapshot, when enough time has passed since the last.
+    /// Adds a snapshot if at least [`INTERVAL`] has passed since the last one. If the time is earlier or the number of elements
+    /// has changed, removes all earlier snapshots.
     pub fn push(&mut self, secs: f64, values: &[f32]) {
         let is_other = self.snapshots.back().is_some_and(|(at, old)| *at > secs || old.len() != values.len());
         if is_other {
             self.clear();
         }
         if self.snapshots.back().is_none_or(|(at, _)| secs - at >= INTERVAL) {
-            // Reuses the oldest snapshot's memory: new pages cost more than the copy.
+            // Reuses the oldest snapshot's memory, because allocating new pages costs more than the copy.
             let oldest = if self.snapshots.len() == MAX_SNAPSHOTS { self.snapshots.pop_front() } else { None };
             let mut snapshot = oldest.map(|(_, old)| old).unwrap_or_default();
             snapshot.clear();
@@ -36,13 +37,13 @@ impl Trail {
         }
     }
 
-    /// Time span, seconds.
+    /// Time between the first and the last snapshot, seconds (or steps).
     pub fn secs(&self) -> f64 {
         let (first, last) = (self.snapshots.front(), self.snapshots.back());
         first.zip(last).map_or(0.0, |((a, _), (b, _))| b - a)
     }
 
-    /// An element's values and times scaled to 0..1.
+    /// Returns an element's finite values with their times, scaled to 0..1.
     fn of(&self, element: u32) -> impl Iterator<Item = (f32, f32)> {
         let span = self.secs().max(1e-9);
         let first = self.snapshots.front().map_or(0.0, |(at, _)| *at);
@@ -51,7 +52,7 @@ impl Trail {
         })
     }
 
-    /// Draws an element's sparkline, scaled to its range including zero.
+    /// Draws an element's sparkline, scaled to the range of its values including zero.
     pub fn paint(&self, painter: &Painter, area: Rect, element: u32, tokens: &Tokens) {
         let (low, high) = self.of(element).fold((0.0_f32, 0.0_f32), |(a, b), (_, v)| (a.min(v), b.max(v)));
         let span = (high - low).max(1e-6);
@@ -72,7 +73,7 @@ mod tests {
     fn it_keeps_the_latest_and_starts_over() {
         let mut trail = Trail::default();
         for i in 0..100 {
-            trail.push(f64::from(i) / 64.0, &[i as f32, f32::NAN]); // every other one is 0.03 s after the last
+            trail.push(f64::from(i) / 64.0, &[i as f32, f32::NAN]); // Every second value is added.
         }
         assert_eq!((trail.snapshots.len(), trail.of(1).count()), (MAX_SNAPSHOTS, 0));
         assert_eq!(trail.of(0).last(), Some((1.0, 98.0)));

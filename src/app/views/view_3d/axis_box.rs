@@ -1,22 +1,22 @@
-//! Box of three axes that are fields: its edges, and the names and ranges of the axes next to it.
+//! Box of three axes that are fields, with its edges and the names and ranges of the axes.
 
 use crate::app::kit::theme::Tokens;
 use egui::{Painter, Pos2, Rect, Stroke, TextStyle, Vec2};
 
-/// Distance of texts from the edges, points.
+/// Distance of texts from edges, points.
 const GAP: f32 = 4.0;
-/// Steps of that length at most from an edge to its text.
+/// Maximum distance of a text from its edge, in units of [`GAP`].
 const FARTHEST: usize = 24;
 
 /// Texts of an axis.
 pub(super) struct AxisTexts {
     pub name: String,
-    /// Lowest and highest value.
+    /// Lowest and highest value, formatted.
     pub ends: [String; 2],
 }
 
-/// Draws the box from -1 to 1 as `at` projects it. Texts are clear of the edges and of each other; one without room is left
-/// out, of a name its letter stays.
+/// Draws the box from -1 to 1, projected by `at`. Texts cover neither edges nor each other. A range without room is left out; a
+/// name without room is replaced by its letter.
 pub(super) fn paint(
     painter: &Painter,
     canvas: Rect,
@@ -38,7 +38,7 @@ pub(super) fn paint(
     let mut taken: Vec<Rect> = vec![];
     for (axis, texts) in axes.iter().enumerate() {
         let Some(AxisTexts { name, ends: [low, high] }) = texts else { continue };
-        // Placed next to the outermost of the four edges along the axis.
+        // Texts are next to the outermost of the four edges along the axis.
         let distance = |[a, b]: &[Pos2; 2]| a.lerp(*b, 0.5).distance(centre);
         let outermost = edges_along(axis).into_iter().max_by(|a, b| distance(a).total_cmp(&distance(b)));
         let Some([a, b]) = outermost else { continue };
@@ -59,7 +59,8 @@ pub(super) fn paint(
     }
 }
 
-/// The area of a text of this size near a point: as near as possible in a direction, clear of lines and of other areas.
+/// Returns the area of a text as near as possible to a point in a direction, where it covers neither lines nor other areas.
+/// `None` if there is none within [`FARTHEST`] steps.
 fn beside(at: Pos2, out: Vec2, size: Vec2, lines: &[[Pos2; 2]], taken: &[Rect]) -> Option<Rect> {
     let mut areas = (1..=FARTHEST).map(|i| Rect::from_center_size(at + out * (i as f32 * GAP), size));
     areas.find(|area| {
@@ -68,7 +69,7 @@ fn beside(at: Pos2, out: Vec2, size: Vec2, lines: &[[Pos2; 2]], taken: &[Rect]) 
     })
 }
 
-/// Whether a line has a part in an area (Liang and Barsky).
+/// Whether part of a line is in an area (Liang-Barsky algorithm).
 fn crosses([a, b]: [Pos2; 2], area: Rect) -> bool {
     let (mut from, mut to) = (0.0_f32, 1.0_f32);
     for (start, along, low, high) in

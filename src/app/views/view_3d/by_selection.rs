@@ -1,4 +1,4 @@
-//! Categories by the named selections of the project: their colours, and which of them are shown.
+//! Categories from the named selections of the project, with their colours.
 
 use super::View3d;
 use crate::{
@@ -13,25 +13,25 @@ use crate::{
 use egui::{Color32, Context};
 use std::sync::Arc;
 
-/// Name of this category among those of columns.
+/// Name of the categories by selection, in place of a column's name.
 pub(super) const BY_SELECTION: &str = "selection";
 
-/// Inputs of the categories: selections, set, seed, individuals.
+/// Inputs of the categories: named selections, pointer of the set, seed, pointer of the individuals.
 type SelectionColumnKey = (Vec<Named>, usize, u64, usize);
 
-/// The selection of each element, as a column.
+/// Named selection of each element, as a column.
 #[derive(Default)]
 pub(super) struct SelectionColumn {
     column: PooledResult<SelectionColumnKey, Column>,
-    /// Colours of the selections, as the project's view has them.
+    /// Colours chosen in the project, by selection; `None`: the colour at its index.
     colors: Vec<Option<u8>>,
-    /// Incremented whenever something changes.
+    /// Counter that every change of categories or colours increments.
     pub generation: u64,
 }
 
 impl SelectionColumn {
-    /// Evaluates the selections of a set on the pool when they have changed. An element of several has the category of the
-    /// last; one of none has no label.
+    /// Evaluates the selections of a set on the pool if they have changed. An element of several selections has the category of
+    /// the last one; an element of none has an empty label.
     fn update(&mut self, egui: &Context, set: &Arc<ElementSet>, ctx: &ViewCtx<'_>) {
         self.generation += u64::from(self.column.poll());
         let named = ctx.features.named_over(ctx.schema, set.name);
@@ -51,7 +51,7 @@ impl SelectionColumn {
                     if progress.is_cancelled() {
                         return None;
                     }
-                    // The tree of the project reports errors of a query.
+                    // The project tree shows errors of a query.
                     let found = context.with(|known| known.select(&selection.query)).unwrap_or_default();
                     found.iter().for_each(|e| codes[*e as usize] = i as u16 + 1);
                 }
@@ -71,18 +71,18 @@ impl SelectionColumn {
 }
 
 impl View3d {
-    /// Follows the selections while they are the categories.
+    /// Updates the selections while they are the categories.
     pub(super) fn follow_selections(&mut self, egui: &Context, set: &Arc<ElementSet>, ctx: &ViewCtx<'_>) {
         let has_selections = !ctx.features.named_over(ctx.schema, set.name).is_empty();
         if self.column.is_empty() && has_selections {
-            self.column = BY_SELECTION.to_owned(); // there are no other categories
+            self.column = BY_SELECTION.to_owned(); // The set has no other categories.
         }
         if self.column == BY_SELECTION {
             self.by_selection.update(egui, set, ctx);
         }
     }
 
-    /// The categories of the elements, if they have any.
+    /// Returns the categories of the elements; `None` if they have none yet.
     pub(super) fn category<'a>(&'a self, set: &'a ElementSet) -> Option<&'a Column> {
         match self.column.as_str() {
             BY_SELECTION => self.by_selection.column.get().map(|c| &**c).filter(|c| c.codes.len() == set.len as usize),
@@ -90,12 +90,12 @@ impl View3d {
         }
     }
 
-    /// The categories, while they are the selections.
+    /// Returns the categories by selection while they are shown.
     pub(super) fn by_selection(&self) -> Option<Arc<Column>> {
         self.by_selection.column.get().filter(|_| self.column == BY_SELECTION).cloned()
     }
 
-    /// Colours of the categories.
+    /// Returns the colour of each category.
     pub(super) fn category_colors(&self, column: &Column, tokens: &Tokens) -> Vec<Color32> {
         match self.column.as_str() {
             BY_SELECTION => self.by_selection.of_codes(column, tokens),

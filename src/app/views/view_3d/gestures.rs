@@ -8,11 +8,11 @@ use crate::{
 };
 use egui::{Key, PointerButton, Rect, Response, Sense, Ui};
 
-/// Maximum distance from a point to the pointer, in points.
+/// Maximum distance from a point to the pointer, points.
 const SLACK: f32 = 5.0;
-/// The keys of [`Preset::ALL`].
+/// Keys of [`Preset::ALL`].
 const KEYS: [Key; 4] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4];
-/// The keys of the saved views.
+/// Keys of the saved views.
 const SAVED_VIEW_KEYS: [Key; super::saved_views::N_KEYS] = [Key::Num5, Key::Num6, Key::Num7, Key::Num8];
 
 impl View3d {
@@ -95,7 +95,7 @@ impl View3d {
         !column.and_then(|c| c.codes.get(i)).is_some_and(|code| self.is_hidden(*code))
     }
 
-    /// Picks again only when pointer, camera or visible categories change.
+    /// Finds the element under the pointer; only if pointer, camera or visible elements have changed.
     fn hover(
         &mut self,
         response: &Response,

@@ -1,4 +1,4 @@
-//! The legend: categories with counts. Click hides or shows one, Alt+click shows it alone.
+//! Legend of categories with counts. A click hides or shows a category; Alt+click shows only this one.
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION};
 use crate::{
@@ -8,19 +8,19 @@ use crate::{
 use egui::{Align2, Color32, Painter, Pos2, Rect, ScrollArea, Ui, UiBuilder, Vec2, pos2, vec2};
 use std::sync::Arc;
 
-/// Width at most: points, and fraction of the canvas.
+/// Maximum width: points, and fraction of the canvas.
 const WIDTH: (f32, f32) = (176.0, 0.34);
-/// Width of a row without its label: dot and margins.
+/// Width of a row in addition to its texts, points: dot and margins.
 const ROW_EXTRA: f32 = 36.0;
 const ROW: f32 = 17.0;
-/// Heights of the title and of the note on brightness.
+/// Heights of the title and of the note on brightness, points.
 const TITLE: f32 = 22.0;
 const NOTE: f32 = 36.0;
 
-/// Elements per category, counted when set or categories change.
+/// Number of elements per category, counted when set or categories change.
 #[derive(Default)]
 pub(super) struct CategoryCounts {
-    /// Column, set and categories.
+    /// Name of the column, and generations of the set and of the selections; `None` before the first count.
     of: Option<(String, u64, u64)>,
     counts: Arc<Vec<u32>>,
 }
@@ -36,7 +36,7 @@ impl View3d {
         Some(self.category_counts.counts.clone())
     }
 
-    /// Draws the legend at the left of the canvas; returns the rest of the canvas.
+    /// Draws the legend at the left of the canvas. Returns the rest of the canvas.
     pub(super) fn legend_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) -> Rect {
         let Some(counts) = self.count_categories(set) else { return canvas };
         let Some(column) = self.category(set) else { return canvas };
@@ -61,10 +61,10 @@ impl View3d {
         painter.text(area.min + vec2(7.0, 13.0), Align2::LEFT_CENTER, title, kit::small(ui), ctx.tokens.text_strong);
         let note = if matches!(coloring, Coloring::Glow(_)) { NOTE } else { 0.0 };
         let n_fitting = ((area.height() - TITLE - note - 4.0) / ROW).max(1.0) as usize;
-        // The last row counts the classes that follow.
+        // The last row shows the number of categories without room.
         let n_shown = if rows.len() > n_fitting { (n_fitting - 1).max(1) } else { rows.len() };
         let colors = match coloring {
-            // The colours are those of the field: categories are only hidden or shown here.
+            // The colours show the field, so the legend only hides or shows categories.
             Coloring::Field(_) => vec![ctx.tokens.text_sub; counts.len()],
             _ => self.category_colors(column, ctx.tokens),
         };
@@ -72,7 +72,7 @@ impl View3d {
         let mut clicked = None;
         let scrolled = ui.scope_builder(UiBuilder::new().max_rect(list), |ui| {
             ui.spacing_mut().item_spacing = Vec2::ZERO;
-            // Whole rows only.
+            // Clips to whole rows.
             ui.set_clip_rect(list.intersect(ui.clip_rect()));
             let list = ScrollArea::vertical().id_salt("legend").show_rows(ui, ROW, rows.len(), |ui, shown| {
                 for code in rows[shown].iter().copied() {
@@ -109,7 +109,7 @@ impl View3d {
         rest
     }
 
-    /// Draws the meaning of a glow's brightness.
+    /// Draws a note that explains the brightness of a glow.
     fn paint_note(&self, painter: &Painter, at: Pos2, width: f32, id: ProbeId, ui: &Ui, ctx: &ViewCtx<'_>) {
         let probe = &ctx.schema.probes[usize::from(id)];
         let tau = kit::with_unit(f64::from(self.tau_ms), probe.unit);
@@ -127,7 +127,7 @@ impl View3d {
         let hidden = self.hidden.entry(self.column.clone()).or_default();
         if alone {
             let others = all.iter().map(|c| *c as u16).filter(|c| *c != code).collect();
-            // A second Alt+click on the only visible category shows all again.
+            // A second Alt+click on the only visible category shows all categories.
             *hidden = if *hidden == others { Default::default() } else { others };
         } else if !hidden.remove(&code) {
             hidden.insert(code);

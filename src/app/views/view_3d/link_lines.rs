@@ -1,4 +1,4 @@
-//! Lines of a `Links` probe among the shown elements, coloured by value.
+//! Lines between elements that a `Links` probe connects, coloured by value.
 
 use super::{View3d, shell_edges::Edges};
 use crate::{
@@ -13,13 +13,13 @@ use crate::{
 use egui_wgpu::wgpu;
 use std::sync::Arc;
 
-/// Pixels of the picture per line at least.
+/// Minimum number of pixels of the image per line.
 const PIXELS_PER_LINE: f32 = 120.0;
 
-/// Versions of everything the lines depend on: links, positions, set, dark theme, most lines, range.
+/// Inputs of the lines: generations of links, positions and set, dark theme, maximum number of lines, fixed range.
 type LinkLinesKey = (u64, u64, u64, bool, usize, Option<(f32, f32)>);
 
-/// The latest links, and what of them is on the device.
+/// The latest links, and the key and number of the lines on the device.
 #[derive(Default)]
 pub(super) struct LinkLines {
     links: Arc<Vec<Link>>,
@@ -28,7 +28,7 @@ pub(super) struct LinkLines {
     n_drawn: usize,
 }
 
-/// The links among the elements of a set.
+/// Returns the probes of links among the elements of a set.
 pub(super) fn probes<'a>(schema: &'a SimSchema, set: &ElementSet) -> Vec<(ProbeId, &'a ProbeSpec)> {
     let name = set.name;
     let is_own = |s: &Shape| matches!(s, Shape::Links { from, to } if *from == name && *to == name);
@@ -36,7 +36,7 @@ pub(super) fn probes<'a>(schema: &'a SimSchema, set: &ElementSet) -> Vec<(ProbeI
 }
 
 impl View3d {
-    /// The chosen links.
+    /// Returns the probe of the chosen links; `None` if no links are chosen.
     pub(super) fn link_probe(&self) -> Option<ProbeId> {
         if let Edges::Links(probe) = self.shell_edges.edges { Some(probe) } else { None }
     }
@@ -50,7 +50,7 @@ impl View3d {
         }
     }
 
-    /// Links of another probe or simulation are not shown.
+    /// Removes the links, because those of another probe or simulation are not shown.
     pub(super) fn clear_links(&mut self) {
         self.link_lines.links = Arc::default();
         self.link_lines.generation += 1;
@@ -64,7 +64,7 @@ impl View3d {
         format!("{} links", kit::thousands(n))
     }
 
-    /// Uploads the lines when links or positions changed.
+    /// Uploads the lines if links, positions or colours have changed.
     pub(super) fn upload_links(
         &mut self,
         scene: &mut Scene,
@@ -95,13 +95,13 @@ impl View3d {
             let color = [color[0], color[1], color[2], 215];
             Some([end(link.from, color)?, end(link.to, color)?])
         };
-        // The strongest last: they are drawn over the others.
+        // The strongest links are drawn last, over the others.
         let ends: Vec<End> = links.iter().rev().filter_map(line).flatten().collect();
         scene.set_lines(device, &ends);
         (self.link_lines.sent, self.link_lines.n_drawn) = (Some(key), ends.len() / 2);
     }
 
-    /// Forgets the lines on the device; returns whether there were any.
+    /// Marks the lines on the device as out of date. Returns whether there were any.
     pub(super) fn drop_link_lines(&mut self) -> bool {
         self.link_lines.n_drawn = 0;
         self.link_lines.sent.take().is_some()

@@ -1,5 +1,4 @@
-//! 3D view: any set with positions, coloured by a column, by a field, or by a glow that decays after recent
-//! activity.
+//! 3D view of any set with positions, coloured by a column, by a field, or by a glow that decays after recent activity.
 
 mod axis_box;
 mod by_selection;
@@ -42,7 +41,7 @@ enum Coloring {
     Class,
     /// The value of a field.
     Field(ProbeId),
-    /// Category, with a brightness that decays with the time since the last event.
+    /// Category, with a brightness that decays after the last event.
     Glow(ProbeId),
 }
 
@@ -65,7 +64,7 @@ pub struct View3d {
     by_selection: by_selection::SelectionColumn,
     hidden: BTreeMap<String, BTreeSet<u16>>,
     hidden_generation: u64,
-    /// Range of the latest values.
+    /// Range of the latest values of the colour field.
     data_range: (f32, f32),
     tau_ms: f32,
     point_size: f32,
@@ -123,7 +122,7 @@ impl Default for View3d {
 }
 
 impl View3d {
-    /// Selects the set to show when it changes.
+    /// Shows the first set with positions; resets data if the set has changed.
     fn choose_set(&mut self, schema: &SimSchema) {
         let set = schema.sets.iter().find(|s| s.has_places());
         let same = matches!((&self.set, set), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
@@ -143,7 +142,7 @@ impl View3d {
             self.column = set.columns.first().map(|c| c.name.clone()).unwrap_or_default();
         }
         self.enclose(set);
-        self.viewport.needs_fit |= !is_alike; // a set that grew keeps its camera
+        self.viewport.needs_fit |= !is_alike; // A set of equal name keeps its camera.
     }
 
     fn enclose(&mut self, set: &ElementSet) {
@@ -154,13 +153,14 @@ impl View3d {
         self.camera.enclose(min, max);
     }
 
-    /// Fields over the shown set.
+    /// Returns the fields over the shown set.
     fn fields<'a>(&self, schema: &'a SimSchema) -> Vec<(ProbeId, &'a ProbeSpec)> {
         let name = self.set.as_ref().map_or("", |s| s.name);
         probes_where(schema, |s| matches!(s, Shape::Field { over, .. } if *over == name)).collect()
     }
 
-    /// The active colouring: the user's choice, else the glow if available, else the category, else the first field.
+    /// Returns the colouring: the user's choice, otherwise the glow if there is one, otherwise the category, or the first field
+    /// if the set has no columns.
     fn coloring(&self, schema: &SimSchema) -> Coloring {
         let fields = self.fields(schema);
         let known = |c: &Coloring| c.probe().is_none_or(|p| fields.iter().any(|(id, _)| *id == p));
@@ -174,7 +174,7 @@ impl View3d {
         self.hidden.get(&self.column).is_some_and(|h| h.contains(&code))
     }
 
-    /// Frames the selected elements, or all when none is selected.
+    /// Frames the selected elements, or all if none is selected.
     fn focus(&mut self, selected: &[u32]) {
         let Some(set) = self.set.clone() else { return };
         let places = selected.iter().filter_map(|e| self.places(&set).get(*e as usize)).map(|p| Vec3::from(*p));
@@ -191,7 +191,7 @@ impl View3d {
         let Some(set) = &self.set else { return String::new() };
         let total = u64::from(set.len);
         let has_position = |i: usize| self.placement.places.get(i).is_none_or(|p| !p[0].is_nan());
-        // Counting visits all codes, so it runs only when a category is hidden.
+        // Counting visits all elements, so it runs only if some may be hidden.
         let is_class_hidden = self.hidden.get(&self.column).is_some_and(|h| !h.is_empty());
         let mask = ctx.filter.shown().mask(set.name);
         let shown = if is_class_hidden || mask.is_some() || self.is_in_motion() {
@@ -217,7 +217,7 @@ impl View3d {
         )
     }
 
-    /// Options of the colour menu.
+    /// Returns the options of the colour menu.
     fn options(&self, schema: &SimSchema) -> Vec<(Coloring, String)> {
         let mut options = vec![(Coloring::Class, "Category".to_owned())];
         for (id, probe) in self.fields(schema) {
@@ -229,9 +229,9 @@ impl View3d {
         options
     }
 
-    /// Lowers the exposure when many elements glow, so that the image does not saturate.
+    /// Lowers the exposure if many elements glow, so that the image does not saturate.
     fn expose(&mut self) {
-        // Integer arithmetic: a float sum would run sequentially.
+        // The counts are integers, because a float sum would run sequentially.
         let bright = self.tau_ms * 2.0;
         let count = |(seen, glowing): (u32, u32), v: &f32| {
             (seen + u32::from(*v >= 0.0), glowing + u32::from(*v >= 0.0 && *v < bright))
@@ -242,7 +242,7 @@ impl View3d {
         self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
     }
 
-    /// Taps for colour, positions, sizes and links.
+    /// Returns the taps for colour, positions, sizes and links.
     fn wanted(&self, schema: &SimSchema) -> Vec<Tap> {
         let color = self.coloring(schema).probe().into_iter().chain(self.link_probe());
         let mut all: Vec<ProbeId> = color.chain(self.place_fields(schema)).collect();
@@ -286,7 +286,7 @@ impl View for View3d {
         self.choose_set(schema);
     }
 
-    /// A set that grew keeps its camera.
+    /// Shows the changed set. The camera stays if the set only grew.
     fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
         if changes.sets.iter().any(|c| self.set.as_ref().is_none_or(|set| set.name == c.name)) {
             self.choose_set(schema);
@@ -388,7 +388,7 @@ impl View for View3d {
     }
 }
 
-/// A rectangle's size in device pixels.
+/// Size of a rectangle in device pixels, at least 1.
 fn pixels(ui: &Ui, canvas: Rect) -> Vec2 {
     let size = canvas.size() * ui.pixels_per_point();
     Vec2::new(size.x.round().max(1.0), size.y.round().max(1.0))

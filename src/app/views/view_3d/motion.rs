@@ -1,4 +1,5 @@
-//! Elements placed by fields, and sizes from a field, updated every frame: what the set declares, or what the user chose.
+//! Positions and sizes of elements that fields determine in every frame: the fields that the set declares, or those that the user
+//! chose.
 
 use super::{View3d, axis_box};
 use crate::{
@@ -17,34 +18,34 @@ use egui::{Painter, Rect, Stroke, Ui};
 use rayon::prelude::*;
 use std::f32::consts::TAU;
 
-/// Above this number of elements, positions are computed by several threads.
+/// Number of elements above which several threads compute positions.
 const SHARED: usize = 20_000;
-/// Bounds of the cylinder.
+/// Bounds of the cylinder in the coordinates of the view.
 const CYLINDER: (Vec3, Vec3) = (Vec3::new(-1.0, -1.0, 0.0), Vec3::ONE);
 /// Bounds of the box of three axes, with a margin for their names.
 const BOX: (Vec3, Vec3) = (Vec3::splat(-1.2), Vec3::splat(1.2));
-/// Radius of the smallest and of the largest value.
+/// Relative radii of the smallest and of the largest value.
 const SIZES: (f32, f32) = (0.35, 1.6);
 
-/// The user's choice of positions.
+/// User's choice of positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Placing {
-    /// Declared motion of the set: fields, or its positions.
+    /// The motion that the set declares, or its positions without one.
     #[default]
     Declared,
     Fixed,
-    /// Fields, by name.
+    /// Fields of x, y and z, by name.
     Axes([String; 3]),
 }
 
-/// The fields that place the elements.
+/// Fields that determine the positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Axes {
     Cylinder([ProbeId; 2]),
     Box([ProbeId; 3]),
 }
 
-/// Target to which the camera was turned.
+/// Arrangement of the elements that the camera was turned to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Framing {
     #[default]
@@ -57,25 +58,25 @@ enum Framing {
 #[derive(Default)]
 pub(super) struct Placement {
     placing: Placing,
-    /// Name of the field of sizes; empty: one size. `None`: as the set declares.
+    /// Name of the field of sizes; empty: equal sizes; `None`: the field that the set declares.
     size_by: Option<String>,
     fields: Fields,
-    /// Positions from fields; empty while the set's own positions are used.
+    /// Positions from fields; empty: the positions of the set.
     pub places: Vec<[f32; 3]>,
-    /// Increments with every change of the positions.
+    /// Counter that every change of the positions increments.
     pub places_generation: u64,
-    /// Relative radii; empty while all have one size.
+    /// Relative radii; empty: equal sizes.
     pub sizes: Vec<f32>,
-    /// Increments with every change of the sizes.
+    /// Counter that every change of the sizes increments.
     pub sizes_generation: u64,
-    /// Range of each axis so far; it only grows, so that points do not jump.
+    /// Range of each axis so far. It only grows, so that points do not jump.
     ranges: [(f32, f32); 3],
     axes: Option<Axes>,
     framing: Framing,
 }
 
 impl Placement {
-    /// Forgets positions and sizes; choices and camera stay.
+    /// Removes positions and sizes; choices and the camera stay.
     pub fn clear(&mut self) {
         self.places.clear();
         self.sizes.clear();
@@ -86,7 +87,7 @@ impl Placement {
         self.sizes_generation += 1;
     }
 
-    /// As text: `places=x,y,z;size=load`; `None` with the declared ones.
+    /// Formats the choices as text: `places=x,y,z;size=load`. `None` if the set's declarations are used.
     pub fn to_text(&self) -> Option<String> {
         let places = match &self.placing {
             Placing::Declared => None,
@@ -98,7 +99,7 @@ impl Placement {
         (!parts.is_empty()).then(|| parts.join(";"))
     }
 
-    /// Parses a choice; unknown parts are ignored.
+    /// Parses choices; ignores unknown parts.
     pub fn choose(&mut self, text: &str) {
         for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
             let mut names = value.split(',').map(str::to_owned);
@@ -112,7 +113,7 @@ impl Placement {
     }
 }
 
-/// The range of no values.
+/// Range without values.
 const EMPTY: (f32, f32) = (f32::INFINITY, f32::NEG_INFINITY);
 
 fn extend((low, high): (f32, f32), values: &[f32]) -> (f32, f32) {
@@ -141,7 +142,7 @@ impl View3d {
         schema.probe(name)
     }
 
-    /// The fields of positions and sizes of the shown set, with the mask of occupied slots.
+    /// Returns the fields of positions and sizes of the shown set, and the mask of occupied slots if fields determine positions.
     pub(super) fn place_fields(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let axes = self.axes(schema);
         let mask = self.set.as_ref().filter(|_| axes.is_some()).and_then(|set| fields::mask(schema, set.name));
@@ -153,7 +154,7 @@ impl View3d {
         axes.into_iter().chain(mask).chain(self.size_field(schema)).collect()
     }
 
-    /// Takes the fields of a frame. Unchanged positions are not uploaded again.
+    /// Updates positions and sizes from a frame. Unchanged ones keep their generation and are not uploaded again.
     pub(super) fn follow_motion(&mut self, schema: &SimSchema, frame: &Frame) {
         let (axes, size, wanted) = (self.axes(schema), self.size_field(schema), self.place_fields(schema));
         if axes.is_none() && self.is_in_motion() {
@@ -201,12 +202,12 @@ impl View3d {
         }
     }
 
-    /// Turns the camera when the elements are placed in another way.
+    /// Turns and fits the camera if the arrangement of the elements has changed.
     fn frame(&mut self, framing: Framing) {
         if std::mem::replace(&mut self.placement.framing, framing) != framing {
             (self.camera.yaw, self.camera.pitch) = match framing {
                 Framing::Fixed => (0.0, 0.0),
-                // The height of the cylinder points up.
+                // The height of the cylinder is up.
                 Framing::Cylinder => (0.0, -1.1),
                 Framing::Box => (0.6, -0.45),
             };
@@ -214,18 +215,18 @@ impl View3d {
         }
     }
 
-    /// Current positions of the elements.
+    /// Returns the current positions of the elements.
     pub(super) fn places<'a>(&'a self, set: &'a ElementSet) -> &'a [[f32; 3]] {
         let places = &self.placement.places;
         if places.len() == set.len as usize { places } else { &set.positions }
     }
 
-    /// Whether the elements are at positions given by fields.
+    /// Whether fields determine the positions of the elements.
     pub(super) fn is_in_motion(&self) -> bool {
         !self.placement.places.is_empty()
     }
 
-    /// Back to the static positions of the set.
+    /// Returns to the static positions of the set.
     pub(super) fn stop_motion(&mut self) {
         if let Some(set) = self.set.clone().filter(|_| self.is_in_motion()) {
             self.set_generation += 1;
@@ -237,7 +238,7 @@ impl View3d {
         self.placement.clear();
     }
 
-    /// Toolbar controls: what places the elements, and what their size is.
+    /// Draws the toolbar controls of positions and sizes.
     pub(super) fn place_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let all: Vec<(ProbeId, &ProbeSpec)> = self.fields(ctx.schema);
         if all.is_empty() {
@@ -279,7 +280,7 @@ impl View3d {
         }
     }
 
-    /// Draws the rims of the cylinder, or the box of the axes with their names and ranges.
+    /// Draws the edges of the cylinder, or the box of the axes with their names and ranges.
     pub(super) fn paint_motion(&self, painter: &Painter, canvas: Rect, size_px: Vec2, scale: f32, ctx: &ViewCtx<'_>) {
         let projector = Projector::new(&self.camera, size_px);
         let at = |place: [f32; 3]| {
@@ -309,7 +310,7 @@ impl View3d {
 }
 
 impl Placement {
-    /// Middle and half width of each axis: one half width for all if they have one unit.
+    /// Returns the middle and half width of each axis. Axes with a common unit have the widest half width.
     fn scales(&self, units: [&str; 3]) -> [(f32, f32); 3] {
         let own = self.ranges.map(|(low, high)| ((low + high) / 2.0, ((high - low) / 2.0).max(1e-12)));
         let is_one = !units[0].is_empty() && units.iter().all(|unit| *unit == units[0]);
@@ -318,7 +319,7 @@ impl Placement {
     }
 }
 
-/// Computes every place, by several threads where there are many.
+/// Computes all positions, with several threads if there are more than [`SHARED`].
 fn all_places(n: usize, place: impl Fn(usize) -> [f32; 3] + Sync + Send) -> Vec<[f32; 3]> {
     if n > SHARED { (0..n).into_par_iter().map(place).collect() } else { (0..n).map(place).collect() }
 }
@@ -339,7 +340,8 @@ fn in_box(values: [&[f32]; 3], scales: [(f32, f32); 3], mask: Option<&[f32]>) ->
     })
 }
 
-/// Relative radii: the area grows with the value, from zero or the lowest.
+/// Returns relative radii. The growth of the radius with the square root of the value begins at zero, or at the lowest value if
+/// it is negative.
 fn sizes(values: &[f32]) -> Vec<f32> {
     let (low, high) = extend((0.0, f32::MIN_POSITIVE), values);
     let size = |v: &f32| SIZES.0 + (SIZES.1 - SIZES.0) * ((v - low) / (high - low)).clamp(0.0, 1.0).sqrt();

@@ -1,4 +1,4 @@
-//! Overlays of the 3D view: axes, scale bar, colour bar, tooltip.
+//! Overlays of the 3D view: axes, scale bar, colour bar and tooltip.
 
 use super::{Coloring, View3d, pixels};
 use crate::{
@@ -36,8 +36,7 @@ impl View3d {
         }
     }
 
-    /// Draws legends next to the picture: a colour bar of values, categories with their counts. Returns the area of the
-    /// picture.
+    /// Draws legends next to the image: a colour bar of values, and categories with their counts. Returns the area of the image.
     pub(super) fn legends_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) -> Rect {
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let mut picture = canvas;
@@ -64,7 +63,7 @@ impl View3d {
         picture
     }
 
-    /// The colour scale of the current values. Their range was computed on arrival.
+    /// Returns the colour scale of the current values. Their range was computed on arrival.
     fn scale(&self, probe: &ProbeSpec, ctx: &ViewCtx<'_>) -> FieldScale {
         match ctx.color_scales.of(probe.name).range {
             Some(range) => FieldScale::fixed(ctx.color_scales.colormap(probe), range, &self.values, ctx.tokens),
@@ -72,7 +71,7 @@ impl View3d {
         }
     }
 
-    /// Current value of an element, for its tooltip.
+    /// Returns the label and the current value of an element for its tooltip; empty without values.
     fn value_text(&self, ctx: &ViewCtx<'_>, element: u32) -> Vec<(String, String)> {
         let Some(probe) = self.values_of.and_then(|p| ctx.schema.probes.get(usize::from(p))) else { return vec![] };
         let Some(value) = self.values.get(element as usize).copied() else { return vec![] };
@@ -88,11 +87,11 @@ impl View3d {
         vec![(fields::label(probe), text)]
     }
 
-    /// Axis directions; axes towards the viewer are drawn last.
+    /// Draws the axis directions. Axes that point to the viewer are drawn last.
     fn paint_axes(&self, painter: &Painter, canvas: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
         let origin = pos2(canvas.left() + 34.0, canvas.bottom() - 34.0);
         let (right, up, back) = (self.camera.right(), self.camera.up(), self.camera.backward());
-        // The three hues come from theme tokens.
+        // The three hues are theme tokens.
         let t = ctx.tokens;
         let mut axes = [(Vec3::X, "x", t.error), (Vec3::Y, "y", t.ok), (Vec3::Z, "z", t.inhibitory)];
         axes.sort_by(|a, b| a.0.dot(back).total_cmp(&b.0.dot(back)));
@@ -108,7 +107,8 @@ impl View3d {
         }
     }
 
-    /// Scale bar: a round length of 60 to 150 points, exact in the target plane.
+    /// Draws the scale bar: a round length of 60 to 150 points, exact in the target plane. Draws none for diagrams and positions
+    /// from fields.
     fn paint_scale(
         &self,
         painter: &Painter,

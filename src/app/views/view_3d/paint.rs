@@ -1,4 +1,4 @@
-//! Uploads to the device; unchanged data is not sent again.
+//! Uploads of the scene's data to the device. Unchanged data are not uploaded again.
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION, pixels};
 use crate::{
@@ -16,23 +16,23 @@ use std::{
     time::Duration,
 };
 
-/// Above this number, selected points have no rings, only their colour.
+/// Maximum number of selected points with rings; more selected points only have their colour.
 const MAX_RINGS: usize = 1_500;
 
-/// The points of a small set are as large as if there were this many.
+/// Minimum number of elements that the radius of points is computed for, so that points of a small set are not too large.
 const MIN_DENSITY: u32 = 60;
 
 /// Opacity of the shell at its silhouette.
 const SHELL: f32 = 0.3;
 
-/// The scene, and versions of the data already on the device.
+/// The scene, and versions of the data on the device.
 #[derive(Default)]
 pub(super) struct Uploaded {
     scene: Option<Arc<Mutex<Scene>>>,
     points: u64,
     codes: Option<((u64, u64), String, u64, u64)>,
     palette: Option<((u64, u64), String, u64, bool)>,
-    /// The colormap, whether its range is fixed, and whether the theme is dark.
+    /// The colormap and whether its range is fixed; whether the theme is dark.
     colormap: Option<((Colormap, bool), bool)>,
     values: u64,
     places: u64,
@@ -64,7 +64,7 @@ impl CallbackTrait for Draw {
 }
 
 impl View3d {
-    /// Draw parameters at a size in pixels.
+    /// Returns the parameters of an image of a size in pixels.
     pub(super) fn look(&self, size_px: Vec2, pixels_per_point: f32, ctx: &ViewCtx<'_>) -> Look {
         let Some(set) = &self.set else { return Look::new(&self.camera, size_px, 1.0, 1.0) };
         let n = set.len.max(MIN_DENSITY) as f32;
@@ -72,7 +72,7 @@ impl View3d {
         let min_px = 0.75 * pixels_per_point * self.point_size.min(1.0);
         let coloring = self.coloring(ctx.schema);
         let is_fresh = self.values_of == coloring.probe() && !self.values.is_empty();
-        // Before the first activity there is no glow: draw plain colours instead of a dark image.
+        // Before the first activity there is no glow, so points have plain colours instead of a dark image.
         let (mode, base) = match coloring {
             Coloring::Class => (0, 1.0),
             Coloring::Field(_) if is_fresh => (1, 1.0),
@@ -119,7 +119,7 @@ impl View3d {
         let in_motion = self.is_in_motion();
         let by_selection = self.by_selection();
         let column = by_selection.as_deref().or_else(|| set.column(&self.column));
-        // While selections are evaluated, every element is one of none.
+        // While the selections are evaluated, all elements have the colour of elements without one.
         let pending = (self.column == BY_SELECTION).then(|| vec![ctx.tokens.other]);
         let colors = column.map(|c| self.category_colors(c, ctx.tokens)).or(pending);
         let categories = (self.set_generation, self.by_selection.generation);
@@ -198,7 +198,7 @@ impl View3d {
 /// Minimum delay of a repaint request for a pending image.
 const SOON: Duration = Duration::from_millis(50);
 
-/// On a software renderer: pause between two redraws.
+/// Pause between two images on a software renderer.
 const SOFTWARE_REST: Duration = Duration::from_millis(500);
 
 fn new_scene(state: &egui_wgpu::RenderState) -> Scene {

@@ -1,4 +1,4 @@
-//! The path between two elements over the picture: arrows, and names that can be clicked.
+//! Drawing of the path between two elements over the image: arrows, and names that can be clicked.
 
 use super::{View3d, pixels};
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 };
 use egui::{Align2, Pos2, Rect, Sense, Stroke, Ui, Vec2, vec2};
 
-/// Distance of an arrow from the middle of its elements, and radius of their circles, points.
+/// Distance of an arrow from its elements, points. Their circles have a smaller radius.
 const GAP: f32 = 7.0;
-/// Length of the head of an arrow, points.
+/// Length of an arrow head, points.
 const HEAD: f32 = 8.0;
 
 impl View3d {
-    /// Draws it; a click on a name selects the element.
+    /// Draws the path. A click on a name selects the element.
     pub(super) fn path_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
         let Some(path) = ctx.selection.path.clone().filter(|path| path.set == set.name) else { return };
         let (projector, scale) = (Projector::new(&self.camera, pixels(ui, canvas)), ui.pixels_per_point());
@@ -58,7 +58,7 @@ impl View3d {
     }
 }
 
-/// Ends of an arrow between two elements; `None` if they are too close.
+/// Returns the ends of an arrow between two elements; `None` if these are too close.
 fn between(from: Pos2, to: Pos2) -> Option<(Pos2, Pos2)> {
     let way = to - from;
     let gap = way.normalized() * GAP;

@@ -1,4 +1,4 @@
-//! Saved camera views, stored with the project.
+//! Camera views that the project stores.
 
 use super::View3d;
 use crate::{
@@ -10,13 +10,13 @@ use egui::Ui;
 /// Number of saved views with a keyboard shortcut.
 pub(super) const N_KEYS: usize = 4;
 
-/// The view of a camera.
+/// Copies the position of a camera to a saved view.
 fn saved_view(camera: &Camera, set: &str, name: String) -> SavedView {
     let Camera { target, yaw, pitch, distance, orthographic, .. } = *camera;
     SavedView { name, set: set.to_owned(), target: target.to_array(), yaw, pitch, distance, orthographic }
 }
 
-/// Applies the view to a camera. Invalid values from a file are ignored.
+/// Applies a saved view to a camera. Has no effect if a value from the file is invalid.
 fn turn(saved: &SavedView, camera: &mut Camera) {
     let numbers = [saved.yaw, saved.pitch, saved.distance].into_iter().chain(saved.target);
     if numbers.into_iter().all(f32::is_finite) && saved.distance > 0.0 {
@@ -27,7 +27,7 @@ fn turn(saved: &SavedView, camera: &mut Camera) {
 }
 
 impl View3d {
-    /// Menu of the saved views.
+    /// Draws the menu of the saved views.
     pub(super) fn saved_views_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some(set) = self.set.clone() else { return };
         ui.menu_button("Views", |ui| {
@@ -57,7 +57,7 @@ impl View3d {
         });
     }
 
-    /// Goes to the n-th saved view.
+    /// Applies the n-th saved view of the shown set, if it exists.
     pub(super) fn go_to_saved(&mut self, n: usize, ctx: &ViewCtx<'_>) {
         let set = self.set.as_ref().map_or("", |s| s.name);
         if let Some(saved) = ctx.saved_views.iter().filter(|saved| saved.set == set).nth(n) {

@@ -1,4 +1,4 @@
-//! The shell around the points, and the connections of the selected elements.
+//! The shell around the points, and lines for connections of the selected elements.
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION, link_lines};
 use crate::{
@@ -17,14 +17,14 @@ use egui::Ui;
 use egui_wgpu::wgpu;
 use std::sync::Arc;
 
-/// Maximum number of connections drawn; the strongest are saved.
+/// Maximum number of connections drawn; only the strongest are.
 const MAX_EDGES: usize = 20_000;
-/// Maximum number of elements whose connections are looked up.
+/// Maximum number of elements whose connections are searched.
 const MAX_SELECTED: usize = 5_000;
-/// A set with fewer points has no shell by default.
+/// Minimum number of points for a shell by default.
 const MIN_SHELL_POINTS: usize = 1_000;
 
-/// Which connections of the selected elements, or which links, are drawn.
+/// Connections of the selected elements, or links, that are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Edges {
     #[default]
@@ -32,7 +32,7 @@ pub(super) enum Edges {
     Inputs,
     Outputs,
     Both,
-    /// Links that a probe reads.
+    /// Links of a probe.
     Links(ProbeId),
 }
 
@@ -41,23 +41,23 @@ impl Edges {
         [(Self::None, "none"), (Self::Inputs, "inputs"), (Self::Outputs, "outputs"), (Self::Both, "both")];
 }
 
-/// Shell and connections.
+/// State of the shell and of the connections.
 #[derive(Default)]
 pub(super) struct ShellEdges {
-    /// The user's choice; by default on for sets with enough points in 3D.
+    /// The user's choice; `None`: a shell for sets with at least [`MIN_SHELL_POINTS`] positions, except diagrams.
     has_shell: Option<bool>,
     shell: PooledResult<u64, Mesh>,
     pub(super) edges: Edges,
-    /// The chosen links by name, for the project.
+    /// Name of the probe of the chosen links, as stored in the project.
     links_name: String,
     ego: PooledResult<(u64, Arc<Vec<u32>>), Ego>,
-    /// Already on the device: the set of the shell, and the key of the connections.
+    /// Versions of the data on the device: the set of the shell, and the key of the connections.
     sent: (Option<u64>, Option<UploadKey>),
-    /// Connections drawn, and their total number.
+    /// Number of drawn connections, and total number.
     shown: Option<(usize, u64)>,
 }
 
-/// Set, selection, which connections, dark theme.
+/// Set generation, selection, drawn connections, dark theme.
 type UploadKey = (u64, Arc<Vec<u32>>, Edges, bool);
 
 impl View3d {
@@ -86,14 +86,15 @@ impl View3d {
         }
     }
 
-    /// Settings of the view that the project stores: positions, sizes, edges, and colours by selection.
+    /// Formats the settings that the project stores: positions, sizes, edges, and colours by selection. `None` if all have their
+    /// defaults.
     pub(super) fn choice_text(&self) -> Option<String> {
         let by = (self.column == BY_SELECTION).then(|| format!("by={}", self.column));
         let parts: Vec<String> = self.placement.to_text().into_iter().chain(self.edges_text()).chain(by).collect();
         (!parts.is_empty()).then(|| parts.join(";"))
     }
 
-    /// Parses settings; unknown parts are ignored.
+    /// Parses settings; ignores unknown parts.
     pub(super) fn choose_text(&mut self, schema: &SimSchema, text: &str) {
         self.placement.choose(text);
         for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
@@ -105,7 +106,7 @@ impl View3d {
         }
     }
 
-    /// The choice of edges as text; `None` without one.
+    /// Formats the choice of edges; `None` without one.
     fn edges_text(&self) -> Option<String> {
         let (edges, links) = (self.shell_edges.edges, &self.shell_edges.links_name);
         let known = Edges::ALL.iter().find(|(known, _)| *known == edges && edges != Edges::None);
@@ -113,7 +114,7 @@ impl View3d {
         links.or_else(|| known.map(|(_, text)| format!("edges={text}")))
     }
 
-    /// Parses links; those that the simulation does not declare are ignored.
+    /// Parses the choice of edges; ignores links that the simulation does not declare.
     fn choose_edges(&mut self, schema: &SimSchema, text: &str) {
         if let Some(name) = text.strip_prefix("links:") {
             if let Some(id) = schema.probe(name) {
@@ -124,7 +125,7 @@ impl View3d {
         }
     }
 
-    /// The caption's text about connections.
+    /// Returns the part of the caption about connections or links; `None` if none are chosen.
     pub(super) fn edges_caption(&self, ctx: &ViewCtx<'_>) -> Option<String> {
         let selected = ctx.selection.of(self.set.as_ref()?.name).len();
         match (self.shell_edges.edges, self.shell_edges.shown) {
@@ -158,7 +159,7 @@ impl View3d {
         }
     }
 
-    /// Uploads new data to the device.
+    /// Uploads the shell and the lines to the device if they have changed.
     pub(super) fn upload_shell_edges(
         &mut self,
         scene: &mut Scene,
@@ -193,12 +194,12 @@ impl View3d {
     }
 }
 
-/// The connectivity over the elements of a set, if it covers this set.
+/// Returns the connectivity over the elements of a set; `None` if the simulation has none for this set.
 fn wiring<'a>(ctx: &ViewCtx<'a>, set: &ElementSet) -> Option<&'a Connectivity> {
     ctx.schema.connectivity.as_ref().filter(|w| w.over == set.name)
 }
 
-/// The strongest connections as lines, faint at the source end; and the total number.
+/// Returns the strongest connections as lines, which are faint at the source end, and the total number of connections.
 fn lines(ego: &Ego, edges: Edges, set: &ElementSet, ctx: &ViewCtx<'_>) -> (Vec<End>, u64) {
     let is_mine = |e: u32| ctx.selection.contains(set.name, e);
     let is_wanted = |s: &&ego::Synapse| match edges {

@@ -1,4 +1,4 @@
-//! Toolbar of the 3D view: colours and camera.
+//! Toolbar of the 3D view: colours, positions and camera.
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION};
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
 };
 use egui::{DragValue, Ui};
 
-/// Width of [`View3d::camera_ui`] in the toolbar, points.
+/// Minimum width of the toolbar without an overflow menu, points.
 const REST: f32 = 620.0;
-/// Width of [`View3d::place_ui`].
+/// Width of [`View3d::place_ui`], points.
 const PLACE: f32 = 420.0;
-/// Minimum width at which the legend is open by default.
+/// Minimum width at which the legend is open by default, points.
 const LEGEND_FROM: f32 = 380.0;
 
 impl View3d {
@@ -48,7 +48,7 @@ impl View3d {
         if ui.button("Fit").on_hover_text("Fit all elements (double-click on empty space)").clicked() {
             self.viewport.fit(&mut self.camera);
         }
-        // A narrow toolbar has one menu: a second button would be cut off.
+        // A narrow toolbar has only one menu, because a second button would be cut off.
         let is_narrow = ui.available_width() < REST;
         kit::overflow_ui(ui, REST, |ui| {
             self.shell_edges_ui(ui, ctx, &set);
@@ -64,13 +64,13 @@ impl View3d {
         }
     }
 
-    /// Whether the legend is open: the user's choice, else when colours are categories and the panel is wide enough.
+    /// Whether the legend is open: the user's choice, otherwise whether colours are categories and the panel is wide enough.
     pub(super) fn is_legend_open(&self, width: f32, schema: &SimSchema) -> bool {
         let is_field = matches!(self.coloring(schema), Coloring::Field(_));
         self.legend_choice.unwrap_or(width >= LEGEND_FROM && !is_field)
     }
 
-    /// Camera presets and point size.
+    /// Draws the controls of camera presets, projection, point size and glow.
     fn camera_ui(&mut self, ui: &mut Ui, glows: bool) {
         for (i, preset) in Preset::ALL.into_iter().enumerate() {
             let hint = format!("View from the {} ({})", preset.label().to_lowercase(), i + 1);

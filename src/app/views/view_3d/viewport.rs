@@ -1,18 +1,18 @@
-//! The part of a window that a camera fills, and how the camera is fitted to it.
+//! Size of the image that a camera fills, and fitting of the camera to it.
 
 use crate::view3d::{Camera, Vec2, Vec3};
 
-/// Size of the picture and bounds of what it shows.
+/// Size of the image, and bounds of the elements that it shows.
 pub(super) struct Viewport {
-    /// Width over height of the picture.
+    /// Width of the image divided by its height.
     pub aspect: f32,
-    /// Size of the picture in device pixels.
+    /// Size of the image in device pixels.
     pub size_px: Vec2,
-    /// Smallest and largest coordinates of the elements.
+    /// Smallest and largest coordinates of all elements.
     pub bounds: (Vec3, Vec3),
-    /// Whether the next frame fits the camera.
+    /// Whether the next frame fits the camera to all elements.
     pub needs_fit: bool,
-    /// The camera as fitted, and the aspect ratio it was fitted to.
+    /// The camera after the last fit, and the aspect ratio of that fit.
     fitted: Option<(Camera, f32)>,
 }
 
@@ -30,7 +30,7 @@ impl Viewport {
         self.fitted = Some((*camera, self.aspect));
     }
 
-    /// Fits again to a new aspect ratio unless the camera was moved since the last fit.
+    /// Fits the camera if a fit was requested. Also fits it to a new aspect ratio if it was not moved since the last fit.
     pub fn refit(&mut self, camera: &mut Camera) {
         let is_other = |(fitted, to): (Camera, f32)| fitted == *camera && (self.aspect / to - 1.0).abs() > 0.01;
         if std::mem::take(&mut self.needs_fit) || self.fitted.is_some_and(is_other) {

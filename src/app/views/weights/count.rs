@@ -1,4 +1,4 @@
-//! Histogram of weights before and after INT8 quantisation, computed on the pool.
+//! Histogram of weights before and after INT8 quantisation, counted on the pool.
 
 use crate::{
     num::quant::{Loss, scale_for},
@@ -6,10 +6,10 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Bins on each side of zero.
+/// Number of bins on each side of zero.
 const BINS: usize = 60;
 
-/// Granularity of the scales.
+/// Granularity of the quantisation scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scales {
     /// One scale per presynaptic element.
@@ -19,27 +19,27 @@ pub enum Scales {
     One,
 }
 
-/// Weights in logarithmic bins on both sides of zero.
+/// Counts of weights in logarithmic bins on both sides of zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bins {
     /// Smallest and largest absolute weight that is not zero.
     pub ends: (f32, f32),
-    /// Counts: negative weights from the largest down, zero, positive weights.
+    /// Counts before quantisation: negative weights from the largest magnitude down, zero, positive weights.
     pub before: Vec<u64>,
-    /// Counts after quantisation.
+    /// Counts after quantisation, in the same bins.
     pub after: Vec<u64>,
 }
 
-/// Result of the count.
+/// Result of a count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
     pub bins: Bins,
     pub loss: Loss,
-    /// Inhibitory, zero and excitatory connections.
+    /// Numbers of inhibitory, zero and excitatory connections.
     pub signs: [u64; 3],
     /// Sum of the absolute weights.
     pub total: f64,
-    /// Number of elements with connections, so of scales.
+    /// Number of elements with connections. With [`Scales::PerElement`] it is the number of scales.
     pub n_scales: u64,
 }
 
@@ -48,7 +48,7 @@ impl Bins {
         Self { ends, before: vec![0; 2 * BINS + 1], after: vec![0; 2 * BINS + 1] }
     }
 
-    /// The bin of a weight.
+    /// Returns the bin of a weight.
     pub fn of(&self, weight: f32) -> usize {
         if weight == 0.0 {
             return BINS;
@@ -59,7 +59,7 @@ impl Bins {
         if weight < 0.0 { BINS - 1 - place } else { BINS + 1 + place }
     }
 
-    /// The range of weights of a bin.
+    /// Returns the range of weights of a bin.
     pub fn range(&self, bin: usize) -> (f32, f32) {
         let (low, high) = self.ends;
         let edge = |i: usize| low * (high / low).powf(i as f32 / BINS as f32);
@@ -71,7 +71,7 @@ impl Bins {
     }
 }
 
-/// Counts the weights; `None` when cancelled.
+/// Counts the weights; `None` if the job was cancelled.
 pub fn count(links: &dyn ConnectionSource, scales: Scales, progress: &Progress) -> Option<Counted> {
     let ends = ends(links, progress)?;
     let n = links.n();
@@ -100,7 +100,7 @@ pub fn count(links: &dyn ConnectionSource, scales: Scales, progress: &Progress) 
         })
 }
 
-/// The smallest and the largest absolute weight that is not zero.
+/// Returns the smallest and the largest absolute weight that is not zero; `None` if the job was cancelled.
 fn ends(links: &dyn ConnectionSource, progress: &Progress) -> Option<(f32, f32)> {
     let n = links.n();
     let pieces: Vec<u32> = (0..n).step_by(1024).collect();
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// A row up to 254 has a level size of 2, a row up to 12.7 one of 0.1.
+    /// The level size is 2 for a row up to 254, and 0.1 for a row up to 12.7.
     #[test]
     fn rows_have_their_own_scales() {
         let few = Few(vec![(0, 254.0), (0, 3.0), (0, -0.5), (1, 12.7), (1, -0.5), (2, 0.0)]);

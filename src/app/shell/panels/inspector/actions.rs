@@ -1,4 +1,4 @@
-//! Actions that a kind declares for its running simulation: a form and a button each.
+//! Actions that a kind declares for its running simulation, each with a form and a button.
 
 use super::{Inspector, number::NumberField, value_text};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 use egui::{Button, ComboBox, Response, TextEdit, Ui};
 use std::collections::BTreeMap;
 
-/// Arguments last entered, by kind and action: kinds have actions of the same name.
+/// Last entered arguments, by kind and action, because kinds have actions of equal name.
 #[derive(Default)]
 pub struct Forms(BTreeMap<(&'static str, &'static str), Vec<Value>>);
 
@@ -22,7 +22,7 @@ impl Forms {
     }
 }
 
-/// Draws the actions on a set (`""`: on the whole simulation) and sends the one whose button is pressed.
+/// Draws the actions on a set (`""`: on the whole simulation), and sends the action whose button is pressed.
 pub fn ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, over: &str) {
     let of_set = session.project.model.actions().iter().filter(|a| a.over == over);
     let (with_form, plain): (Vec<_>, Vec<_>) = of_set.partition(|a| !a.params.is_empty());
@@ -34,7 +34,7 @@ pub fn ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, over: &str) {
     }
 }
 
-/// A button and its argument fields.
+/// Draws the button of an action, and its argument fields.
 fn action_ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, action: &'static ActionSpec) {
     ui.spacing_mut().item_spacing.x = 4.0;
     ui.spacing_mut().text_edit_width = 120.0;
@@ -54,7 +54,7 @@ fn action_ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, action: &'st
     }
 }
 
-/// Fills in the arguments last entered, when an action has none.
+/// Adds the last entered arguments to an action that has none.
 pub fn with_values(session: &Session, inspector: &mut Inspector, action: Action) -> Action {
     let spec = session.project.model.actions().iter().find(|a| a.name == action.name);
     let Some(spec) = spec.filter(|_| action.values.is_empty()) else { return action };
@@ -62,13 +62,14 @@ pub fn with_values(session: &Session, inspector: &mut Inspector, action: Action)
     Action { values, ..action }
 }
 
-/// Declared arguments have no defaults: `true` and the middle of the slider range are initial values with an effect.
+/// Returns the initial values of arguments, which have no declared defaults: `true`, or the middle of the slider range, so that
+/// an action has an effect.
 fn first_values(action: &ActionSpec) -> Vec<Value> {
     let first = |spec: &ParamSpec| spec.value_at(if matches!(spec.kind, ValueType::Choice(_)) { 0.0 } else { 0.5 });
     action.params.iter().map(first).collect()
 }
 
-/// Draws the field of an argument of an action or a request.
+/// Draws the field of an argument of an action or a request; returns its response, or `None` if the value has no field.
 pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) -> Option<Response> {
     let name = format!("{action}.{}", spec.name);
     let response = match (value, spec.kind) {

@@ -1,4 +1,4 @@
-//! Drop-down lists, and the choice of one of several groups.
+//! Drop-down lists, and the choice between groups of parameters.
 
 use super::rows::Rows;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use egui::{ComboBox, Ui};
 
-/// A drop-down list. Returns the new choice.
+/// Draws a drop-down list. Returns the new choice.
 pub(super) fn ui(ui: &mut Ui, name: &str, now: u16, choices: &[ChoiceSpec]) -> Option<u16> {
     let mut chosen = now;
     let shown = choices.get(usize::from(now)).map_or_else(|| "?".into(), ChoiceSpec::label);
@@ -21,7 +21,7 @@ pub(super) fn ui(ui: &mut Ui, name: &str, now: u16, choices: &[ChoiceSpec]) -> O
     (chosen != now).then_some(chosen)
 }
 
-/// The value of a sum type for which another group is chosen: as that group was left, with its defaults the first time.
+/// Returns the value of a sum type after another group was chosen: the group's last values, or its defaults the first time.
 pub(super) fn switch(rows: &mut Rows<'_>, id: ParamId, old: &Value, chosen: u16) -> Value {
     let path = rows.params.path(id);
     let spec = rows.params.spec(id);

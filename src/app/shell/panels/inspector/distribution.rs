@@ -1,4 +1,4 @@
-//! A parameter that is a number or a distribution: a menu of laws, a preview of the density, and a row per argument.
+//! Fields of a parameter that is a number or a distribution: a menu of laws, a preview of the density, and a row per argument.
 
 use super::{query, row, rows::Rows};
 use crate::{
@@ -10,11 +10,11 @@ use crate::{
 };
 use egui::{Popup, Rect, Ui, pos2, vec2};
 
-/// Bars of the preview, and quantiles drawn for them.
+/// Numbers of bars of the preview, and of the quantiles that are counted for them.
 const BARS: usize = 24;
 const QUANTILES: usize = 480;
 
-/// The menu of laws. Returns the distribution of the chosen one.
+/// Draws the menu of laws. Returns the distribution with a newly chosen law.
 pub(super) fn menu_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, now: Distribution) -> Option<Distribution> {
     let button =
         widgets::icon_toggle(ui, icons::DISTRIBUTION, &format!("Distribution of {name}"), now.law != Law::Constant);
@@ -30,10 +30,10 @@ pub(super) fn menu_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, now: Distributi
     chosen
 }
 
-/// Previews kept at most.
+/// Maximum number of previews in memory.
 const MAX_PREVIEWS: usize = 64;
 
-/// The heights of the bars, computed once per distribution and not in every frame.
+/// Returns the heights of the bars, which are computed only once per distribution.
 fn bars(ui: &Ui, now: Distribution) -> [u16; BARS] {
     let id = egui::Id::unique("distribution previews");
     ui.data_mut(|data| {
@@ -50,7 +50,7 @@ fn bars(ui: &Ui, now: Distribution) -> [u16; BARS] {
     })
 }
 
-/// Quantiles per bar, between the 0.5th and the 99.5th percentile.
+/// Counts quantiles per bar, between the 0.5th and the 99.5th percentile.
 fn count_quantiles(now: Distribution) -> [u16; BARS] {
     let (low, high) = (now.quantile(0.005), now.quantile(0.995));
     let mut counts = [0_u16; BARS];
@@ -63,7 +63,7 @@ fn count_quantiles(now: Distribution) -> [u16; BARS] {
     counts
 }
 
-/// The density between the 0.5th and the 99.5th percentile.
+/// Draws the density between the 0.5th and the 99.5th percentile.
 pub(super) fn preview_ui(ui: &mut Ui, rect: Rect, now: Distribution) {
     let (t, counts) = (Tokens::of(ui.ctx()), bars(ui, now));
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
@@ -78,12 +78,12 @@ pub(super) fn preview_ui(ui: &mut Ui, rect: Rect, now: Distribution) {
     ui.painter().hline(inner.x_range(), inner.bottom(), egui::Stroke::new(1.0, t.line));
 }
 
-/// Whether a value has rows below its own.
+/// Whether a value has rows of arguments below its own row.
 pub(super) fn has_arguments(value: &Value) -> bool {
     matches!(value, Value::Distribution(law) if law.law != Law::Constant)
 }
 
-/// The rows of the arguments and the bounds below the parameter.
+/// Draws the rows of the arguments and the bounds below the parameter.
 pub(super) fn arguments_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) {
     let Value::Distribution(now) = rows.params.get(id) else { return };
     let mut new = now;
@@ -110,7 +110,7 @@ pub(super) fn arguments_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: 
     }
 }
 
-/// The switch between unbounded and bounded.
+/// Draws the switch between unbounded and bounded.
 fn bounds_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, new: &mut Distribution) {
     row::part(ui, "Bounds", |ui, cells| {
         let mut is_on = new.bounds.is_some();

@@ -9,7 +9,7 @@ use egui::{
     collapsing_header::CollapsingState, vec2,
 };
 
-/// The header of the side panels.
+/// Draws the header of a side panel.
 pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::hover());
     let inner = rect.shrink2(vec2(10.0, 0.0));
@@ -20,7 +20,7 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
     widgets::hairline_below(ui, rect);
 }
 
-/// A collapsible group with its docs as a tooltip.
+/// Draws a collapsible group with its documentation as a tooltip.
 pub fn header_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
     let t = Tokens::of(ui.ctx());
     let title = group.label();

@@ -1,4 +1,4 @@
-//! The label of a parameter row with its badge, and the tooltip.
+//! Label of a parameter row with its badge, and its tooltip.
 
 use crate::{
     app::kit::{icons, text, theme::Tokens, widgets},
@@ -9,10 +9,10 @@ use egui::{
     text::{LayoutJob, TextFormat},
 };
 
-/// Maximum length of a unit after the value; longer ones follow the label.
+/// Maximum number of characters of a unit after the value; longer units follow the label.
 pub(super) const LONGEST_UNIT: usize = 5;
 
-/// When an edit takes effect, whether one is pending, and the cost of a rebuild.
+/// Time at which an edit takes effect, whether one is pending, and the cost of a rebuild.
 #[derive(Clone, Copy)]
 pub(super) struct Badge<'a> {
     pub apply: Option<Apply>,
@@ -21,7 +21,7 @@ pub(super) struct Badge<'a> {
 }
 
 impl Badge<'_> {
-    /// The icon of parameters that are not applied while running.
+    /// Returns the icon of parameters that are not applied while the simulation runs.
     const fn glyph(&self) -> Option<&'static str> {
         match self.apply {
             Some(Apply::Rewind) => Some(icons::REWIND),
@@ -43,7 +43,7 @@ impl Badge<'_> {
     }
 }
 
-/// The label of a row.
+/// Draws the label of a row.
 pub(super) fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Response {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing.x = 4.0;
@@ -54,7 +54,7 @@ pub(super) fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Respo
     ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::click()))
 }
 
-/// The symbol with its index as a subscript, then the label.
+/// Lays out the symbol with its index as a subscript, then the label.
 fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
     let mut job = LayoutJob::default();
     let format = |size: f32, color, valign| TextFormat {

@@ -20,7 +20,8 @@ pub fn can_follow(spec: &ParamSpec) -> bool {
     matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Distribution)
 }
 
-/// A path that stays valid when list items are added or removed: by the item's name, when it has one.
+/// Returns a path that remains valid when list items are added or removed: it contains the item's name instead of its index, if
+/// it has one.
 fn stable_path(params: &dyn Params, id: ParamId) -> String {
     let group = params.groups()[usize::from(id.group)];
     let name = group.fields().iter().position(|p| p.role == Role::Name).filter(|_| group.list);
@@ -35,7 +36,7 @@ fn stable_path(params: &dyn Params, id: ParamId) -> String {
 }
 
 impl Rows<'_> {
-    /// Links a parameter to a formula, or reports why not.
+    /// Links a parameter to a formula, or reports the reason why this is not possible.
     pub(super) fn follow(&mut self, id: ParamId, formula: &str) {
         let link = Link { path: stable_path(self.params, id), formula: formula.trim().to_owned() };
         let Some(links) = self.links.as_deref_mut() else { return };
@@ -49,7 +50,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Removes the link of a parameter; its value stays.
+    /// Removes the link of a parameter, which keeps its value.
     pub(super) fn unlink(&mut self, id: ParamId) {
         let params = &*self.params;
         if let Some(links) = self.links.as_deref_mut() {
@@ -58,7 +59,7 @@ impl Rows<'_> {
     }
 }
 
-/// The formula in place of the slider, applied on Enter or when the field loses the focus.
+/// Draws the formula field instead of the slider. A formula is applied on Enter or when the field loses the focus.
 pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
     let Some(now) = rows.link(id).map(|link| link.formula.clone()) else { return };
     let draft_id = ui.scope_id().with(("formula", name));
@@ -78,7 +79,7 @@ pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
     }
 }
 
-/// The context menu of a row.
+/// Draws the context menu of a row.
 pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) {
     if rows.links.is_none() || !(can_follow(spec) || can_sweep(spec)) {
         return;
@@ -108,7 +109,7 @@ pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamS
     });
 }
 
-/// All links of the project.
+/// Draws all links of the project.
 pub fn list_ui(ui: &mut Ui, project: &mut Project) {
     let mut gone = None;
     for (i, link) in project.links.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The inspector at the right: every parameter of every kind, drawn from its declaration, and facts about the
-//! selection. Widgets edit the document in place; undo, saving and engine updates follow from comparing documents.
+//! Inspector at the right: every parameter of every kind, drawn from its declaration, and facts about the selection. Widgets edit
+//! the document in place. Undo, saving and updates of the engine are derived from comparisons of documents.
 
 mod actions;
 mod choice;
@@ -40,7 +40,7 @@ pub use query::{add_item, missing};
 use rows::Rows;
 use table::ListTable;
 
-/// Share of the panel's height that the selection card takes at most.
+/// Maximum fraction of the panel's height that the selection card takes.
 const MAX_CARD_SHARE: f32 = 0.45;
 
 /// State of the inspector.
@@ -54,12 +54,12 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Filters the rows by path.
+    /// Filters the rows by a path.
     pub fn find(&mut self, path: &str) {
         path.clone_into(&mut self.search);
     }
 
-    /// Scrolls to a group.
+    /// Scrolls to a group, and clears the filters.
     pub fn show_group(&mut self, name: &'static str) {
         self.search.clear();
         self.only_changed = false;
@@ -67,7 +67,7 @@ impl Inspector {
     }
 }
 
-/// Draws the content of the panel.
+/// Draws the content of the inspector.
 pub fn ui(
     ui: &mut Ui,
     document: &mut Document,
@@ -90,13 +90,13 @@ pub fn ui(
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
     notify(queue, messages);
-    // Pinned below the parameters, so that selecting does not move them.
+    // The selection card is below the parameters, so that selecting does not move them.
     if selection::is_shown(&document.session) {
         let height = ui.available_height() * MAX_CARD_SHARE;
         Panel::bottom("inspector selection").resizable(false).frame(Frame::NONE).show_separator_line(true).show(
             ui,
             |ui| {
-                // As high as its content, up to the share: a scroll area takes 64 points otherwise.
+                // The card is as high as its content, up to the maximum; by default a scroll area would take only 64 points.
                 let card = ScrollArea::vertical().max_height(height).min_scrolled_height(height);
                 card.show(ui, |ui| selection::ui(ui, document, &mut inspector.forms, around, queue));
             },
@@ -115,7 +115,7 @@ pub fn ui(
     });
 }
 
-/// Message in place of the parameters if the filters hide all of them.
+/// Draws a message instead of the parameters if the filters hide all of them.
 fn nothing_ui(ui: &mut Ui, inspector: &mut Inspector) {
     let (text, button) = match inspector.search.trim() {
         "" => ("No parameter is changed".to_owned(), "Show all"),
@@ -136,7 +136,7 @@ fn notify(queue: &mut Queue, messages: Vec<(Level, String)>) {
     messages.into_iter().for_each(|(level, text)| queue.ask(ShellRequest::Notify(level, text)));
 }
 
-/// The kind's groups.
+/// Draws the parameter groups of the kind.
 fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devices: &Devices, queue: &mut Queue) {
     let place = devices.chosen().kind();
     let features = session.features();
@@ -204,13 +204,13 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     });
 }
 
-/// One group of declared parameters, outside the inspector.
+/// Draws a group of declared parameters outside the inspector.
 pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, group: usize, search: &str) {
     let mut rows = Rows::plain(params, defaults, search.to_owned());
     group_ui(ui, &mut rows, group);
 }
 
-/// Run settings, drawn as the same rows.
+/// Draws the run settings as rows of parameters.
 fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mut Queue) {
     let mut plan = PlanTree { run: session.project.run.clone() };
     let defaults = PlanTree::default();
@@ -226,7 +226,7 @@ fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mu
     }
 }
 
-/// Name, seed, notes.
+/// Draws name, seed, links and notes of the project.
 fn project_ui(ui: &mut Ui, project: &mut Project, inspector: &Inspector) {
     if !inspector.search.trim().is_empty() || inspector.only_changed {
         return;
@@ -264,7 +264,7 @@ mod tests {
     use crate::{app::kit::style, kinds::Model};
     use egui::{Pos2, RawInput, Rect};
 
-    /// Draws all groups of a kind in a low panel; returns the painted shapes and their number.
+    /// Draws all groups of a kind in a low panel. Returns the painted shapes as text, and their number.
     fn painted(ctx: &egui::Context, model: &mut Model, scroll: f32) -> (String, usize) {
         let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, egui::vec2(380.0, 300.0)), model.clone());
         let input = RawInput { screen_rect: Some(area), ..RawInput::default() };
@@ -280,7 +280,7 @@ mod tests {
         (format!("{:?}", ctx.tessellate(output.shapes, 1.0)), n)
     }
 
-    /// Rows outside the visible part are drawn only for a screen reader; visible rows are identical to the point.
+    /// Rows outside the visible part are drawn only for a screen reader. Visible rows are painted identically.
     #[test]
     fn rows_out_of_sight_change_nothing_in_sight() {
         for mut model in Model::all() {

@@ -1,5 +1,5 @@
-//! A number field: dragged sideways, or typed as an expression with any unit of its dimension. Errors appear below the
-//! field while typing.
+//! Number field, whose value is dragged sideways or typed as an expression with any unit of its dimension. Errors appear below
+//! the field during typing.
 
 use crate::{
     app::kit::{
@@ -14,23 +14,23 @@ use egui::{
 };
 
 const HEIGHT: f32 = 20.0;
-/// Points of dragging over the whole slider range.
+/// Length of a drag over the whole slider range, points.
 const DRAG_POINTS: f64 = 400.0;
 
-/// One number field of a declared parameter.
+/// Number field of a declared parameter.
 pub struct NumberField<'a> {
-    /// The declaration: ranges, unit, steps.
+    /// Declaration of the parameter: ranges, unit and steps.
     pub spec: &'a ParamSpec,
     /// Name for screen readers.
     pub name: &'a str,
-    /// Width in points.
+    /// Width of the field, points.
     pub width: f32,
     /// Whether the unit is shown after the value.
     pub with_unit: bool,
 }
 
 impl NumberField<'_> {
-    /// Draws the field. Returns the new value when edited, always within the accepted range.
+    /// Draws the field. Returns the new value after an edit, always within the accepted range.
     pub fn show(&self, ui: &mut Ui, now: &Value) -> (Response, Option<Value>) {
         let id = ui.make_persistent_id(("number", self.name));
         let size = vec2(self.width, HEIGHT);
@@ -71,7 +71,8 @@ impl NumberField<'_> {
         (response.accessible_name(self.name), new)
     }
 
-    /// The value typed before the focus was lost, unless lost by Escape.
+    /// Returns the value that was typed before the focus was lost; `None` if it is invalid or unchanged, or after Escape. A typed
+    /// formula is stored for [`take_formula`].
     fn committed(&self, ui: &Ui, id: Id, now: &Value) -> Option<Value> {
         let draft = ui.data_mut(|d| d.remove_temp::<String>(id.with("draft")))?;
         if let Some(formula) = formula(&draft).filter(|_| !ui.input(|i| i.key_pressed(Key::Escape))) {
@@ -82,7 +83,7 @@ impl NumberField<'_> {
         self.parse(&draft).ok().filter(|v| !given_up && v != now)
     }
 
-    /// Dragging stays within the slider range, or within the present value when that is outside.
+    /// Returns the value after a drag, within the slider range or between it and a present value outside of it.
     fn dragged(&self, ui: &Ui, response: &Response, now: &Value) -> Option<Value> {
         let exact_id = response.id.with("exact");
         if !response.dragged() {
@@ -143,7 +144,7 @@ impl NumberField<'_> {
         (response, new)
     }
 
-    /// Arrow keys step; with Shift ten times as far, with Ctrl a tenth.
+    /// Returns the value after an arrow key: one step, ten with Shift, a tenth with Ctrl. `None` without a key or change.
     fn stepped(&self, ui: &Ui, now: &Value) -> Option<Value> {
         let keys = [(Key::ArrowUp, 1.0), (Key::ArrowDown, -1.0)];
         let sizes = [(Modifiers::SHIFT, 10.0), (Modifiers::COMMAND, 0.1), (Modifiers::NONE, 1.0)];
@@ -173,7 +174,7 @@ impl NumberField<'_> {
     }
 }
 
-/// The formula after a leading `=`: a link to other parameters.
+/// Returns the formula after a leading `=`, which links the parameter to others; `None` without `=`.
 fn formula(draft: &str) -> Option<&str> {
     draft.trim_start().strip_prefix('=').map(str::trim)
 }
@@ -182,7 +183,7 @@ fn formula_id(field: &str) -> Id {
     Id::unique(("formula typed into", field))
 }
 
-/// The formula just committed in the field of this name; returned once.
+/// Takes the formula that was just entered in the field of this name; `None` if there is none.
 pub fn take_formula(ctx: &egui::Context, field: &str) -> Option<String> {
     ctx.data_mut(|d| d.remove_temp::<String>(formula_id(field)))
 }
@@ -195,7 +196,7 @@ fn real(value: &Value) -> f64 {
     }
 }
 
-/// All digits, for editing.
+/// Formats a value with all digits for editing.
 fn plain(value: &Value) -> String {
     match value {
         Value::Int(i) => i.to_string(),
@@ -210,7 +211,7 @@ fn select_all(ui: &Ui, id: Id, draft: &str) {
     state.store(ui.ctx(), id);
 }
 
-/// Error about the text of a field, drawn below it.
+/// Draws an error about the text of a field below it.
 pub(super) fn error_ui(ui: &Ui, id: Id, below: Rect, why: &str) {
     let ctx = ui.ctx().clone();
     let error = Tokens::of(&ctx).error;
@@ -218,7 +219,7 @@ pub(super) fn error_ui(ui: &Ui, id: Id, below: Rect, why: &str) {
     tip.width(300.0).show(|ui| ui.label(RichText::new(why).color(error)));
 }
 
-/// Rounds to twelve significant digits, so that `0.1 + 0.2` is stored as `0.3`.
+/// Rounds to about twelve significant digits of the slider range, so that `0.1 + 0.2` is stored as `0.3`.
 pub fn tidy(x: f64, spec: &ParamSpec) -> f64 {
     let span = (spec.soft.1 - spec.soft.0).abs().max(x.abs()).max(1e-12);
     let digits = 10_f64.powf(12.0 - span.log10().ceil());

@@ -1,4 +1,4 @@
-//! The parameter that an intervention sets: its picker, and its declaration for the field of its value.
+//! Parameter that an intervention sets: its picker, and its declaration for the field of the value.
 
 use super::{query, rows::Rows};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 use egui::{Popup, ScrollArea, Ui};
 
-/// The declaration of the parameter that the intervention of this field sets, if it can be set.
+/// Returns the declaration of the parameter that the intervention of this field sets; `None` if it cannot be set.
 pub(super) fn target(params: &dyn Params, of: ParamId) -> Option<&'static ParamSpec> {
     let group = usize::from(of.group);
     let at = ParamId { item: of.item, ..ParamId::of(group, field(params, group, Role::Parameter)?) };
@@ -21,7 +21,8 @@ pub(super) fn target(params: &dyn Params, of: ParamId) -> Option<&'static ParamS
     Some(spec)
 }
 
-/// The chosen parameter, and the menu of all that can be set. Choosing one also takes its present value over.
+/// Draws the chosen parameter, and a menu of all that can be set. Choosing one also copies its present value. Returns the path of
+/// a chosen one.
 pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &str, now: &str) -> Option<Value> {
     let label = match path::find(rows.params, now.trim()) {
         Ok((_, spec)) => spec.label().into_owned(),

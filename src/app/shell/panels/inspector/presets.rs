@@ -1,4 +1,4 @@
-//! The menu of the inspector: presets with their citation and changes; copy and paste of parameters.
+//! Menu of the inspector: presets with their citation and changes, and copying and pasting of parameters.
 
 use crate::{
     app::{
@@ -15,13 +15,13 @@ use egui::{
     containers::menu::{MenuButton, MenuConfig},
 };
 
-/// Draws the button and, when open, its menu.
+/// Draws the button, and its menu if it is open.
 pub fn menu_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, String)>) {
     let t = Tokens::of(ui.ctx());
     let button = Button::new(icons::rich(icons::LIST).size(15.0).color(t.text_sub)).frame_when_inactive(false);
     let stays = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let (response, _) = MenuButton::from_button(button).config(stays).ui(ui, |ui| {
-        // The paste field would make the menu as wide as the window.
+        // Without a width the paste field would make the menu as wide as the window.
         ui.set_width(240.0);
         for preset in session.project.model.presets() {
             preset_ui(ui, session, preset, messages);
@@ -47,7 +47,7 @@ fn preset_ui(ui: &mut Ui, session: &mut Session, preset: &Preset, messages: &mut
 /// Sets the parameters of a preset.
 fn apply(model: &mut Model, preset: &Preset) {
     let params = model.params_mut();
-    // One after the other: a choice decides which parameters there are.
+    // The parameters are set one after the other, because a choice determines which parameters exist.
     for text in preset.set {
         if let Ok(change) = path::parse(params, text) {
             params.set(&change);
@@ -55,7 +55,7 @@ fn apply(model: &mut Model, preset: &Preset) {
     }
 }
 
-/// `lif.tau_m: 25 ms → 20 ms`, for every parameter the preset changes.
+/// Returns a line for each parameter that the preset changes: `lif.tau_m: 25 ms → 20 ms`.
 fn changes(session: &Session, preset: &Preset) -> Vec<String> {
     let now = &session.project.model;
     let mut then = now.clone();
@@ -104,7 +104,7 @@ fn copy_ui(ui: &mut Ui, session: &Session, messages: &mut Vec<(Level, String)>) 
     }
 }
 
-/// The clipboard's text arrives as an event of a focused text field, so pasting needs a field.
+/// Draws a field for pasting. The clipboard's text arrives only as an event of a focused text field.
 fn paste_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, String)>) {
     let mut text = String::new();
     let field = egui::TextEdit::singleline(&mut text).hint_text("Paste parameters here").desired_width(f32::INFINITY);

@@ -1,5 +1,5 @@
-//! Query fields: completion, a picker of targets, and validation. An invalid query stays in the field with its reason
-//! and never reaches the document.
+//! Query fields: completion, a picker of targets, and validation. An invalid query remains in the field with its error and does
+//! not reach the document.
 
 use super::rows::Rows;
 use crate::{
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Maximum number of categories listed per column.
 const MAX_LABELS: usize = 200;
 
-/// Data that queries are completed and checked with.
+/// Data for completion and validation of queries.
 pub(super) struct QuerySource<'a> {
     pub schema: &'a SimSchema,
     pub features: &'a KindFeatures,
@@ -56,7 +56,7 @@ impl QuerySource<'_> {
     }
 }
 
-/// The text being edited, and the committed text it started from.
+/// Text that is being edited, and the committed text that it started from.
 #[derive(Clone, Default)]
 struct Draft {
     from: String,
@@ -68,7 +68,7 @@ fn draft_id(name: &str) -> Id {
     Id::unique(("query draft", name))
 }
 
-/// The reason why the text in the field called `name` is invalid; `None` if it is valid.
+/// Returns the reason why the text in the field called `name` is invalid; `None` if it is valid.
 pub(super) fn problem(ctx: &egui::Context, name: &str) -> Option<String> {
     ctx.data(|d| d.get_temp::<Draft>(draft_id(name)))?.problem
 }
@@ -78,7 +78,7 @@ fn enabled(params: &dyn Params, group: usize, item: usize) -> Option<ParamId> {
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 
-/// Describes what an item needs before it can be enabled: a target, a file, a parameter.
+/// Describes what an item needs before it can be enabled: a target, a file or a parameter. `None` if it needs nothing.
 pub fn missing(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     enabled(params, group, item).filter(|_| params.groups()[group].list)?;
     let specs = params.groups()[group].params;
@@ -104,7 +104,7 @@ pub fn add_item(params: &mut dyn Params, group: usize) {
     }
 }
 
-/// Sets a value; an item that becomes complete is enabled, one that is no longer complete is disabled.
+/// Sets a value. An item that becomes complete is enabled; one that becomes incomplete is disabled.
 pub fn set_value(params: &mut dyn Params, change: &Change) {
     let (group, item) = (usize::from(change.id.group), usize::from(change.id.item));
     let was_complete = missing(params, group, item).is_none();

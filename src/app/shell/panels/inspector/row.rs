@@ -1,4 +1,4 @@
-//! One parameter row, drawn from its declaration: label, slider, value, unit, state dot.
+//! Parameter row, drawn from its declaration: label, slider, value, unit and state dot.
 
 use super::{
     choice, distribution,
@@ -29,10 +29,10 @@ const VALUE: f32 = 58.0;
 const UNIT: f32 = 28.0;
 const DOT: f32 = 14.0;
 const GAP: f32 = 6.0;
-/// Indentation of the parameters in a chosen group, points.
+/// Indentation of the parameters of a chosen group, points.
 const INDENT: f32 = 12.0;
 
-/// Rectangles of the parts of a row.
+/// Areas of the parts of a row.
 #[derive(Clone, Copy)]
 pub(super) struct Cells {
     label: Rect,
@@ -54,7 +54,7 @@ impl Cells {
         Self { label, slider, value, unit, dot }
     }
 
-    /// Slider, value and unit together, for rows without a slider.
+    /// Returns the area of slider, value and unit, for rows without a slider.
     fn wide(&self) -> Rect {
         self.slider.union(self.unit)
     }
@@ -72,7 +72,7 @@ fn right() -> Layout {
     Layout::right_to_left(Align::Center)
 }
 
-/// Draws one parameter.
+/// Draws the row of a parameter.
 pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let Some(spec) = rows.params.spec(id) else { return };
     let name = rows.params.path(id);
@@ -80,7 +80,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     if focus::is_out_of_reach(ui, rect) && is_one_line(rows, id, spec, &name) {
         return;
     }
-    // The id is the parameter's path: rows added or removed above do not interrupt a drag.
+    // The scope id is the parameter's path, so that rows added or removed above do not interrupt a drag.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
     let is_read_only = rows.live.is_some_and(|live| live.playback.is_some());
     ui.scope_builder(row, |ui| {
@@ -115,13 +115,13 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     }
 }
 
-/// Whether a row is one line high, independent of its drawn contents.
+/// Whether a row is one line high, without drawing its contents.
 fn is_one_line(rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     let has_warning = rows.warnings.iter().any(|warning| warning.path == name);
     spec.kind != ValueType::Query && !has_warning && !distribution::has_arguments(&rows.params.get(id))
 }
 
-/// Keys while the pointer is over a row: Backspace resets, Ctrl+C copies the value with its unit, Ctrl+V pastes one.
+/// Handles keys while the pointer is over a row: Backspace resets the value, Ctrl+C copies it with its unit, Ctrl+V pastes one.
 fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
     if ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, egui::Key::Backspace)) {
         let value = rows.defaults.get(id);
@@ -205,7 +205,7 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     }
 }
 
-/// A value that is drawn from its declaration alone.
+/// Draws a value from its declaration alone. Returns the new value after an edit.
 fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Value, changed: bool) -> Option<Value> {
     match (old, spec.kind) {
         (Value::Real(_) | Value::Int(_), _) => {
@@ -229,7 +229,8 @@ fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
     }
 }
 
-/// The value of the parameter that an intervention sets, drawn like that parameter; a plain text while it does not fit.
+/// Draws the value of the parameter that an intervention sets, like that parameter, or as a plain text while it does not fit.
+/// Returns the new value after an edit.
 fn set_value_ui(
     ui: &mut Ui,
     target: Option<&'static ParamSpec>,
@@ -245,7 +246,8 @@ fn set_value_ui(
     Some(Value::Text(path::show(spec, &new)))
 }
 
-/// The state dot: whether the value differs from the default, and whether the simulation has applied it.
+/// Draws the state dot, which shows whether the value differs from the default and whether the simulation has applied it. Returns
+/// whether it was clicked.
 fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     if let Some(link) = rows.link(id) {
         let text = format!("Follows {}; click to unlink", link.formula);
@@ -278,7 +280,7 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
     dot.clicked()
 }
 
-/// A row of a value that is not a declared parameter.
+/// Draws the row of a value that is not a declared parameter.
 pub fn plain(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> Response) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     let cells = Cells::of(rect, false);
@@ -286,7 +288,7 @@ pub fn plain(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> Response) {
     cell(ui, cells.wide(), left(), add);
 }
 
-/// The formula and its value.
+/// Draws the formula of a linked parameter and its value.
 fn linked_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, cells: &Cells, spec: &ParamSpec, name: &str) {
     let (field, value) = (cells.slider.with_max_x(cells.value.left() - 2.0), cells.value);
     cell(ui, field, left(), |ui| linked::formula_ui(ui, rows, id, name));
@@ -308,12 +310,12 @@ pub(super) fn unit_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec) {
     }
 }
 
-/// Adds a widget in the place of the slider.
+/// Adds a widget at the position of the slider.
 pub(super) fn in_slider<R>(ui: &mut Ui, cells: &Cells, add: impl FnOnce(&mut Ui) -> R) -> R {
     cell(ui, cells.slider, left(), add)
 }
 
-/// A row below a parameter that is a part of its value.
+/// Draws a row below a parameter for a part of its value.
 pub(super) fn part(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui, &Cells)) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     let cells = Cells::of(rect, true);
@@ -321,7 +323,8 @@ pub(super) fn part(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui, &Cells)) 
     add(ui, &cells);
 }
 
-/// A constant as a number with its slider, another distribution as its density and its text.
+/// Draws a constant as a number with its slider, and another distribution as its density and its text. Returns the new value
+/// after an edit.
 fn distribution_ui(
     ui: &mut Ui,
     cells: &Cells,
@@ -400,7 +403,8 @@ fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: 
     response.accessible_name(name);
 }
 
-/// Text is applied on Enter or when the field loses the focus: an incomplete query is never sent to the engine.
+/// Draws a text field. A text is applied on Enter or when the field loses the focus, so that an incomplete query is not sent to
+/// the engine.
 fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
     let draft_id = ui.scope_id().with(("draft", name));
     let mut text = ui.data(|d| d.get_temp::<String>(draft_id)).unwrap_or_else(|| now.to_owned());

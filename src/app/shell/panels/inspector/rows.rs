@@ -1,4 +1,4 @@
-//! What the rows of parameters are drawn from, and which of them are shown.
+//! Data that rows of parameters are drawn from, and the filter of shown rows.
 
 use super::{query::QuerySource, table::ListTable};
 use crate::{
@@ -12,40 +12,40 @@ use crate::{
     },
 };
 
-/// Everything the rows are drawn from.
+/// Data that rows of parameters are drawn from.
 pub struct Rows<'a> {
     pub params: &'a mut dyn Params,
     pub defaults: &'a dyn Params,
-    /// Links to formulas, where links are possible.
+    /// Links to formulas; `None` if links are not possible.
     pub links: Option<&'a mut Vec<Link>>,
-    /// The table of a list, where there is one.
+    /// Table of a list; `None` if there is none.
     pub table: Option<&'a mut ListTable>,
-    /// Values of groups that were chosen before, where they are kept.
+    /// Values of groups that were chosen before; `None` if they are not stored.
     pub left_choices: Option<&'a mut LeftChoices>,
-    /// Edits pending until a rebuild or a rewind.
+    /// Parameters whose edits wait for a rebuild or a rewind.
     pub pending: &'a [ParamId],
-    /// Completes and checks queries, where there is a simulation.
+    /// Data for completion and validation of queries; `None` without them.
     pub queries: Option<&'a QuerySource<'a>>,
-    /// The simulation the edits are sent to, if any.
+    /// Simulation that receives the edits; `None` without one.
     pub live: Option<&'a Live>,
-    /// Estimated cost of a rebuild, when known.
+    /// Estimated cost of a rebuild; empty if unknown.
     pub cost: &'a str,
     /// Messages for the user.
     pub messages: Vec<(Level, String)>,
     /// Warnings about the present values.
     pub warnings: &'a [ParamWarning],
-    /// Name of a parameter that has no meaning here; empty for none.
+    /// Name of a parameter that is not shown, because it has no meaning here; empty: none.
     pub hidden: &'static str,
-    /// The path parameter whose browse button was clicked.
+    /// Path parameter whose browse button was clicked.
     pub browse: Option<ParamId>,
-    /// The parameter that is to be swept.
+    /// Parameter for which a sweep was requested.
     pub sweep: Option<ParamId>,
     pub search: String,
     pub only_changed: bool,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of parameters that no simulation has, filtered by a text.
+    /// Creates rows of parameters that do not belong to a simulation, filtered by a text.
     pub fn plain(params: &'a mut dyn Params, defaults: &'a dyn Params, search: String) -> Self {
         Self {
             params,
@@ -69,14 +69,14 @@ impl<'a> Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// When an edit takes effect in the running simulation.
+    /// Returns when an edit takes effect in the running simulation; `None` without a simulation.
     pub fn apply(&self, id: ParamId) -> Option<Apply> {
         let live = self.live?;
         let declared = self.params.spec(id)?.apply;
         Some(if live.needs_rebuild(self.params, id) { Apply::Rebuild } else { declared })
     }
 
-    /// The link of a parameter.
+    /// Returns the link of a parameter; `None` if it has none.
     pub fn link(&self, id: ParamId) -> Option<&Link> {
         link::of(self.params, self.links.as_deref()?, id)
     }
@@ -85,7 +85,7 @@ impl Rows<'_> {
         self.params.get(id) != self.defaults.get(id)
     }
 
-    /// Whether a parameter names a set of a model that has only one.
+    /// Whether a parameter names a set of a model that has at most one.
     pub fn has_no_choice(&self, id: ParamId) -> bool {
         let is_set = self.params.spec(id).is_some_and(|spec| spec.role == crate::params::Role::OverSet);
         let exists = usize::from(id.item) < self.params.len(id.group);

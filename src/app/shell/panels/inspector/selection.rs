@@ -1,4 +1,4 @@
-//! The selection card: facts about the selected elements, and actions on them.
+//! Selection card: facts about the selected elements, and actions on them.
 
 use super::actions::{self, Forms};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 };
 use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
 
-/// Larger selections show their size only: counting categories would exceed the frame budget.
+/// Maximum number of elements whose categories are counted. More would take too long for a frame, so only their number is shown.
 const MAX_COUNTED: usize = 20_000;
 
 /// Whether there is a selection to describe.
@@ -23,7 +23,7 @@ pub fn is_shown(session: &Session) -> bool {
     !selection.elements.is_empty() && schema.set(selection.set).is_some()
 }
 
-/// Draws the card when something is selected.
+/// Draws the card if elements are selected.
 pub fn ui(ui: &mut Ui, document: &mut Document, forms: &mut Forms, around: Around<'_>, queue: &mut Queue) {
     let (selection, schema) = (&document.session.selection, &document.session.live.schema);
     let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
@@ -47,7 +47,7 @@ pub fn ui(ui: &mut Ui, document: &mut Document, forms: &mut Forms, around: Aroun
     });
 }
 
-/// Commands on any selection.
+/// Draws the commands that apply to any selection.
 fn commands_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
@@ -98,7 +98,7 @@ fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32], individual: Option<
     }
 }
 
-/// `sensory 12, motor 3, …`: the three most common categories.
+/// Lists the three most common categories with their counts: `sensory 12, motor 3, …`.
 fn most_common(column: &Column, elements: &[u32]) -> String {
     let mut counts = vec![0_usize; column.labels.len()];
     for e in elements {

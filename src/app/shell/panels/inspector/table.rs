@@ -1,4 +1,4 @@
-//! A list group as a table in a window of its own: a row per item, a column per field. Cells of a spreadsheet can be pasted.
+//! Table of a list group in its own window, with a row per item and a column per field. Cells of a spreadsheet can be pasted.
 
 use super::{
     choice,
@@ -17,15 +17,15 @@ use std::collections::BTreeSet;
 
 const ROW: f32 = 24.0;
 
-/// State of the window.
+/// State of the table window.
 #[derive(Default)]
 pub struct ListTable {
-    /// The list that is shown.
+    /// List that is shown; `None` if the window is closed.
     group: Option<&'static str>,
     selected: BTreeSet<usize>,
-    /// The row clicked last.
+    /// Row that was last clicked.
     anchor: usize,
-    /// Row and column of the cell that is edited.
+    /// Row and column of the cell that is being edited.
     cell: Option<(usize, usize)>,
 }
 
@@ -40,13 +40,13 @@ enum Edit {
 }
 
 impl ListTable {
-    /// Shows a list.
+    /// Opens the window with a list.
     pub(super) fn open(&mut self, group: &'static str) {
         *self = Self { group: Some(group), ..Self::default() };
     }
 }
 
-/// Draws the window when it is open.
+/// Draws the window if it is open.
 pub(super) fn window_ui(ctx: &egui::Context, rows: &mut Rows<'_>, table: &mut ListTable) {
     let Some(name) = table.group else { return };
     let Some(group) = rows.params.groups().iter().position(|g| g.list && g.name == name) else {
@@ -69,7 +69,7 @@ pub(super) fn window_ui(ctx: &egui::Context, rows: &mut Rows<'_>, table: &mut Li
     }
 }
 
-/// The fields that mean anything for an item of the list, in the order of the cards.
+/// Returns the fields that are shown for any item of the list, in the order of the declaration.
 fn fields(rows: &Rows<'_>, group: usize) -> Vec<usize> {
     let items = rows.params.len(group as u8);
     let at = |item: usize, f: usize| ParamId { item: item as u16, ..ParamId::of(group, f) };
@@ -148,7 +148,7 @@ fn toolbar_ui(ui: &mut Ui, table: &ListTable, noun: &str) -> Option<Edit> {
     pressed
 }
 
-/// Keys act on the selected rows unless a cell is edited.
+/// Returns the edit of a pressed key; `None` if no row is selected or a text is being edited.
 fn keys(ui: &Ui, table: &ListTable) -> Option<Edit> {
     if table.selected.is_empty() || ui.ctx().text_edit_focused() {
         return None;
@@ -187,7 +187,7 @@ fn apply(rows: &mut Rows<'_>, table: &mut ListTable, group: usize, edit: Edit) {
     rows.params.set(&Change { id, value: Value::Rows(items) });
 }
 
-/// Moves rows by one place; rows at the end of the list, and those adjacent to them, stay. Returns their new places.
+/// Moves rows by one position. Rows at the end of the list, and those adjacent to them, do not move. Returns the new positions.
 fn move_rows<T>(items: &mut [T], selected: &BTreeSet<usize>, is_up: bool) -> BTreeSet<usize> {
     let mut places = BTreeSet::new();
     let order: Vec<usize> =
@@ -201,7 +201,8 @@ fn move_rows<T>(items: &mut [T], selected: &BTreeSet<usize>, is_up: bool) -> BTr
     places
 }
 
-/// Ctrl+C copies the selected rows, or all; Ctrl+V pastes at the edited cell, at the first selected row, or at the end.
+/// Handles the clipboard: Ctrl+C copies the selected rows, or all; Ctrl+V pastes at the edited cell, at the first selected row,
+/// or at the end.
 fn copy_and_paste(ctx: &egui::Context, rows: &mut Rows<'_>, table: &mut ListTable, group: usize) {
     let is_typing = ctx.text_edit_focused();
     let (mut is_copied, mut pasted) = (false, None);
@@ -211,7 +212,7 @@ fn copy_and_paste(ctx: &egui::Context, rows: &mut Rows<'_>, table: &mut ListTabl
                 is_copied = true;
                 false
             }
-            // A single value pasted while typing is for the cell.
+            // A single value that is pasted during typing belongs to the cell.
             Event::Paste(text) if !is_typing || text.trim_end().contains(['\t', '\n']) => {
                 pasted = Some(text.clone());
                 false
@@ -255,7 +256,7 @@ fn heading_ui(ui: &mut Ui, spec: &ParamSpec) {
     ui.label(widgets::sub(ui, unit).small());
 }
 
-/// The number of a row: a click selects it, Ctrl adds or removes, Shift extends.
+/// Draws the number of a row. A click selects the row, Ctrl adds or removes it, and Shift extends the selection.
 fn handle_ui(ui: &mut Ui, table: &mut ListTable, item: usize) {
     let is_selected = table.selected.contains(&item);
     let handle = ui.selectable_label(is_selected, (item + 1).to_string()).on_hover_text("Select the row");
@@ -273,7 +274,7 @@ fn handle_ui(ui: &mut Ui, table: &mut ListTable, item: usize) {
     ui.memory_mut(|m| m.stop_text_input());
 }
 
-/// The widget of a value. Returns whether it is edited as text.
+/// Draws the widget of a value. Returns whether it is being edited as text.
 fn cell_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) -> bool {
     if !rows.params.is_shown(id) {
         return false;

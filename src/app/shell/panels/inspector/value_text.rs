@@ -1,5 +1,5 @@
-//! A value of any type as text: applied on Enter or when the field loses the focus, if it is valid. An error is
-//! displayed below the field while typing.
+//! Text field for a value of any type. A valid text is applied on Enter or when the field loses the focus. An error is displayed
+//! below the field during typing.
 
 use super::number::error_ui;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use egui::{FontId, Id, Key, Response, TextEdit, Ui};
 
-/// Draws the field with the available width. Returns its response and the new value.
+/// Draws the field in the available width. Returns its response, and the new value after an edit.
 pub(super) fn ui(ui: &mut Ui, name: &str, spec: &ParamSpec, now: &Value) -> (Response, Option<Value>) {
     let (id, shown) = (Id::unique(("value text", name)), path::show(spec, now));
     let mut draft = ui.data(|d| d.get_temp::<String>(id)).unwrap_or_else(|| shown.clone());

@@ -1,4 +1,4 @@
-//! *Run*: the end of a run, the action at the end, and the switch that lets it continue.
+//! Duration of a run: where *Run* pauses, and the switch that lets the run continue.
 
 use crate::app::{
     document::{open_document::Document, session::Session},
@@ -6,7 +6,7 @@ use crate::app::{
 };
 use egui::Ui;
 
-/// Tooltip of *Run*: where it pauses, and what happens at the end.
+/// Returns the tooltip of *Run*, with the step at which it pauses and its effect after the end.
 pub fn hint(document: &Document) -> String {
     let (session, live) = (&document.session, &document.session.live);
     let step = live.clock.step;
@@ -28,7 +28,7 @@ pub fn hint(document: &Document) -> String {
     format!("Space. {text}")
 }
 
-/// The switch *Continuous*; it is part of the document.
+/// Draws the switch *Continuous*, which is part of the document.
 pub fn continuous_ui(ui: &mut Ui, session: &mut Session) {
     let is_recorded = session.live.playback.is_some();
     let has_end = session.project.planned_steps().is_some();

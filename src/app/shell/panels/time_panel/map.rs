@@ -1,4 +1,4 @@
-//! The map of the run, from its oldest step in memory to the present, and its pointer input.
+//! Map of the run, from its first step to the newest one, and its pointer input.
 
 use super::{TimePanel, interact_area, paint};
 use crate::app::{
@@ -14,22 +14,22 @@ use crate::app::{
 };
 use egui::{PointerButton, Rect, Response, Ui, pos2};
 
-/// Height of the ruler.
+/// Height of the ruler, points.
 const RULER: f32 = 24.0;
-/// Height of a row of interventions.
+/// Height of a row of interventions, points.
 const SPANS: f32 = 12.0;
 
-/// Maximum rows of interventions.
+/// Maximum number of rows of interventions.
 const MAX_SPAN_ROWS: usize = 3;
 
-/// The mapping between steps and screen.
+/// Mapping between steps and the screen.
 #[derive(Clone, Copy)]
 pub struct Map {
-    /// The whole area.
+    /// Area of the whole map.
     pub all: Rect,
     pub from: f64,
     pub to: f64,
-    /// Rows of interventions.
+    /// Number of rows of interventions.
     pub span_rows: usize,
 }
 
@@ -38,7 +38,7 @@ impl Map {
         self.all.with_max_y(self.all.top() + RULER.min(self.all.height()))
     }
 
-    /// The event densities.
+    /// Returns the area of the event densities.
     pub fn bands(&self) -> Rect {
         let bottom = (self.all.bottom() - self.span_rows as f32 * SPANS - 4.0).max(self.ruler().bottom());
         Rect::from_min_max(self.ruler().left_bottom(), pos2(self.all.right(), bottom))
@@ -48,7 +48,7 @@ impl Map {
         Rect::from_min_max(self.bands().left_bottom(), pos2(self.all.right(), self.all.bottom() - 3.0))
     }
 
-    /// A row of interventions.
+    /// Returns the area of a row of interventions.
     pub fn span_row(&self, row: usize) -> Rect {
         let all = self.spans();
         let height = all.height() / self.span_rows.max(1) as f32;
@@ -56,12 +56,12 @@ impl Map {
         Rect::from_min_max(pos2(all.left(), top), pos2(all.right(), top + height))
     }
 
-    /// Screen x of a step.
+    /// Returns the x of a step.
     pub fn x(&self, step: f64) -> f32 {
         self.all.left() + ((step - self.from) / (self.to - self.from)) as f32 * self.all.width()
     }
 
-    /// The step at a screen x.
+    /// Returns the step at an x, within the map.
     pub fn step(&self, x: f32) -> f64 {
         let share = f64::from((x - self.all.left()) / self.all.width()).clamp(0.0, 1.0);
         self.from + share * (self.to - self.from)
@@ -96,7 +96,7 @@ pub(super) fn ui(
     }
 }
 
-/// The ruler moves the cursor.
+/// Moves the time cursor by a drag or a click on the ruler.
 fn cursor(ruler: &Response, time: &mut Time, map: &Map, (oldest, newest): (f64, f64)) {
     let is_held = ruler.dragged_by(PointerButton::Primary) || ruler.clicked();
     if let Some(at) = ruler.interact_pointer_pos().filter(|_| is_held) {
@@ -106,7 +106,7 @@ fn cursor(ruler: &Response, time: &mut Time, map: &Map, (oldest, newest): (f64, 
     ruler.ctx.set_cursor_icon(if ruler.hovered() { egui::CursorIcon::ResizeHorizontal } else { return });
 }
 
-/// Drag: select a range. Click: move the cursor. Double click: clear the range.
+/// Selects a range by a drag, moves the cursor by a click, and clears the range by a double click.
 fn range(body: &Response, time: &mut Time, map: &Map, (oldest, newest): (f64, f64)) {
     let origin = body.ctx.input(|i| i.pointer.press_origin());
     if let (true, Some(a), Some(b)) = (body.dragged_by(PointerButton::Primary), origin, body.interact_pointer_pos())

@@ -1,5 +1,5 @@
-//! The time panel at the bottom of the window: the run in memory with its events, interventions and edits, the cursor
-//! and the selected range.
+//! Time panel at the bottom of the window: the run in memory with its events, interventions and edits, the cursor and the
+//! selected range.
 
 mod map;
 mod paint;
@@ -27,28 +27,28 @@ use crate::{
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
 pub use stats::Stats;
 
-/// Height with event densities.
+/// Height of the panel with event densities, points.
 const HEIGHT: f32 = 96.0;
-/// In a lower window only the ruler is shown, points.
+/// Height of the window below which only the ruler is shown, points.
 const FITS: f32 = 840.0;
-/// Height of the ruler alone.
+/// Height of the panel with only the ruler, points.
 const RULER_ONLY: f32 = 28.0;
-/// The column of buttons at the left.
+/// Width of the column of buttons at the left, points.
 const SIDE: f32 = 156.0;
 
-/// The state of the panel.
+/// State of the time panel.
 #[derive(Default)]
 pub struct TimePanel {
     /// Whether only the ruler is displayed.
     pub is_collapsed: bool,
     low: Narrow,
-    /// The smoothed highest density per stream, so that the scale does not jump.
+    /// Smoothed maximum density of each stream, so that the scale does not jump.
     highest: Vec<f32>,
     stats: Stats,
 }
 
 impl TimePanel {
-    /// Collapses the panel in a low window until the user opens it.
+    /// Collapses the panel when the window becomes low; the user can open it again.
     fn fit(&mut self, height: f32) {
         let mut is_open = !self.is_collapsed;
         self.low.fit(height < FITS, &mut is_open);
@@ -56,7 +56,7 @@ impl TimePanel {
     }
 }
 
-/// Draws the panel of a loaded simulation.
+/// Draws the time panel of a loaded simulation.
 pub fn ui(ui: &mut Ui, document: &mut Document, panel: &mut TimePanel, around: Around<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     panel.fit(ui.ctx().content_rect().height());
@@ -77,7 +77,7 @@ pub fn ui(ui: &mut Ui, document: &mut Document, panel: &mut TimePanel, around: A
     });
 }
 
-/// Play, loop, live; the extent of the history.
+/// Draws the buttons to play, loop, follow and collapse, and the extent of the history.
 fn side_ui(ui: &mut Ui, document: &Document, panel: &mut TimePanel, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing = egui::vec2(2.0, 1.0);
@@ -125,7 +125,7 @@ fn side_ui(ui: &mut Ui, document: &Document, panel: &mut TimePanel, queue: &mut 
     }
 }
 
-/// The selected range: its duration and its buttons.
+/// Draws the duration and the buttons of the selected range.
 fn range_ui(ui: &mut Ui, document: &Document, panel: &mut TimePanel, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let Some((from, to)) = document.time.axis.range else { return };
@@ -145,7 +145,7 @@ fn range_ui(ui: &mut Ui, document: &Document, panel: &mut TimePanel, queue: &mut
     });
 }
 
-/// The banner above the views while the cursor is in the past.
+/// Draws a banner above the views while the cursor is in the past.
 pub fn banner_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let document = state.document;
     let Some(cursor) = document.time.axis.cursor().filter(|_| document.session.live.is_loaded()) else {
@@ -156,7 +156,7 @@ pub fn banner_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let frame = Frame::new().fill(fill).inner_margin(Margin::symmetric(12, 0));
     Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            // While a run is being read, its last step counts, not the last one read.
+            // While a run is being read, its last step is used instead of the last one read.
             let last = document.session.live.playback.as_ref().map_or(0, |run| run.last);
             let (at, of) =
                 (document.time_text(cursor), document.time_text(document.time.past.newest().max(last) as f64));
@@ -181,7 +181,7 @@ pub fn banner_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     });
 }
 
-/// Continues the shown run from the checkpoint before the time cursor.
+/// Draws a link that continues the shown run from the last checkpoint before the time cursor.
 fn continue_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let (t, command) = (Tokens::of(ui.ctx()), state.document.checkpoint_at_cursor());
     let ink = if command.is_some() { t.warn } else { t.text_sub };
@@ -196,7 +196,7 @@ fn continue_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     }
 }
 
-/// Controls for displayed data of a simulation that is not running.
+/// Draws the controls of playback.
 fn recording_ui(ui: &mut Ui, state: &CommandState<'_>, run: &Playback, (at, of): (&str, &str), queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     ui.label(icons::rich(icons::FLASK).color(t.warn));
@@ -227,7 +227,7 @@ fn recording_ui(ui: &mut Ui, state: &CommandState<'_>, run: &Playback, (at, of):
     link(ui, &name, hint, UiCommand::Rebuild);
 }
 
-/// The extent of the history.
+/// Describes the extent of the history.
 fn kept_text(document: &Document) -> String {
     let past = &document.time.past;
     let span = |steps: u64| document.span_text(steps as f64);
@@ -257,7 +257,7 @@ fn memory_text(document: &Document) -> String {
     )
 }
 
-/// The step of the displayed field states.
+/// Returns a text with the step of the displayed field states; empty without field states.
 fn state_note(document: &Document, cursor: f64) -> String {
     let schema = &document.session.live.schema;
     let is_kept = |id: usize| {
@@ -270,13 +270,13 @@ fn state_note(document: &Document, cursor: f64) -> String {
     newest.map_or_else(String::new, |step| format!("Fields at {}", document.time_text(step as f64)))
 }
 
-/// The subscription of the panel: all event streams.
+/// Returns the taps of the panel: all event streams.
 pub fn taps(schema: &SimSchema) -> Vec<Tap> {
     let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });
     probes_where(schema, is_events).map(|(id, _)| tap(id)).collect()
 }
 
-/// A named interactive area.
+/// Creates an interactive area with a name for screen readers.
 fn interact_area(ui: &Ui, rect: Rect, name: &str) -> egui::Response {
     let response = ui.interact(rect, ui.scope_id().with(name), Sense::click_and_drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, name));

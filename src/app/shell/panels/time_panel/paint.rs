@@ -14,7 +14,7 @@ use crate::{
 };
 use egui::{Align2, Mesh, Painter, Rect, Response, Shape as Drawn, Stroke, Ui, pos2, vec2};
 
-/// Smoothing factor of the scale, per frame.
+/// Smoothing factor of the density scale, per frame.
 const SMOOTH: f32 = 0.2;
 
 pub(super) fn paint(ui: &Ui, document: &Document, panel: &mut TimePanel, map: &Map) {
@@ -30,7 +30,7 @@ pub(super) fn paint(ui: &Ui, document: &Document, panel: &mut TimePanel, map: &M
     marks(&painter, &document.time, map, &t);
 }
 
-/// One density lane per event stream: a bucket per point, single events stay visible.
+/// Draws one density lane per event stream, with one bucket per point. Buckets with a single event are visible.
 fn bands(ui: &Ui, painter: &Painter, document: &Document, shown: &mut Vec<f32>, (map, t): (&Map, &Tokens)) {
     let area = map.bands();
     let streams: Vec<_> = probes_where(&document.session.live.schema, |s| matches!(s, Shape::Spikes { .. })).collect();
@@ -77,7 +77,7 @@ fn bands(ui: &Ui, painter: &Painter, document: &Document, shown: &mut Vec<f32>, 
     }
 }
 
-/// Stimuli and silencing, each a bar with its name.
+/// Draws stimuli and silencing as bars with their names.
 fn spans(painter: &Painter, time: &Time, map: &Map, t: &Tokens, font: &egui::FontId) {
     let rows = time::rows(&time.spans, map.span_rows);
     let mut free = vec![map.spans().left(); map.span_rows.max(1)];
@@ -95,7 +95,7 @@ fn spans(painter: &Painter, time: &Time, map: &Map, t: &Tokens, font: &egui::Fon
                 Rect::from_x_y_ranges(map.x(from).max(left)..=map.x(to).min(right).max(left + 1.0), bar.y_range());
             painter.rect_filled(part, 2.0, color.gamma_multiply(0.25));
         }
-        // Names of overlapping bars are placed side by side.
+        // Names of overlapping bars are placed next to each other.
         let at = pos2((bar.left() + 4.0).max(*free), bar.center().y);
         if bar.right() - at.x > 30.0 {
             let text = kit::elide(painter, &span.label, font, bar.right() - at.x - 4.0);
@@ -104,7 +104,7 @@ fn spans(painter: &Painter, time: &Time, map: &Map, t: &Tokens, font: &egui::Fon
     }
 }
 
-/// The visible times and the selected range.
+/// Draws the visible times and the selected range.
 fn window(painter: &Painter, time: &Time, map: &Map, t: &Tokens) {
     let body = Rect::from_min_max(map.ruler().min, map.all.max);
     let across = |from: f64, to: f64| {
@@ -145,7 +145,7 @@ fn ruler(ui: &Ui, painter: &Painter, base: TimeBase, map: &Map, t: &Tokens) {
     painter.hline(ruler.x_range(), ruler.bottom(), (1.0, t.line));
 }
 
-/// Edits, the live edge and the cursor.
+/// Draws marks of edits, the newest step and the cursor.
 fn marks(painter: &Painter, time: &Time, map: &Map, t: &Tokens) {
     let ruler = map.ruler();
     for edit in &time.edits {
@@ -166,7 +166,7 @@ fn marks(painter: &Painter, time: &Time, map: &Map, t: &Tokens) {
     }
 }
 
-/// The label of the time under the pointer.
+/// Draws a label with the time under the pointer.
 pub(super) fn chip(ui: &Ui, document: &Document, map: &Map, x: f32) {
     let t = Tokens::of(ui.ctx());
     let painter = ui.painter();
@@ -178,7 +178,7 @@ pub(super) fn chip(ui: &Ui, document: &Document, map: &Map, x: f32) {
     painter.galley(chip.min + vec2(5.0, 1.5), galley, t.text_strong);
 }
 
-/// Tooltip: edits near the pointer, and interventions under it.
+/// Shows a tooltip with edits near the pointer and interventions under it.
 pub(super) fn labels_ui(body: &Response, document: &Document, map: &Map) {
     let Some(at) = body.hover_pos().filter(|_| !body.dragged()) else { return };
     let step = map.step(at.x);

@@ -1,4 +1,4 @@
-//! Counts of the selected range, computed on the pool.
+//! Event counts of the selected range, computed on the pool.
 
 use crate::{
     app::{
@@ -11,7 +11,7 @@ use crate::{
 use egui::{Grid, RichText, Ui};
 use std::sync::Arc;
 
-/// Counts of one event stream.
+/// Event counts of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Figures {
     events: u64,
@@ -75,7 +75,7 @@ impl Stats {
 pub(super) fn ui(ui: &mut Ui, document: &Document, stats: &mut Stats, (from, to): (f64, f64)) {
     let t = Tokens::of(ui.ctx());
     let sequence = document.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
-    // Later spikes do not change a past range.
+    // Later spikes do not change the result for a past range.
     let complete_to = document.time.past.complete_to(document.time.past.newest());
     let sequence = if to < complete_to as f64 { 0 } else { sequence };
     stats.update(ui.ctx(), document, (from as u64, to.ceil() as u64, sequence));

@@ -1,4 +1,5 @@
-//! The lists of the document: named groups, stimuli and others. Items are renamed, duplicated, deleted and enabled.
+//! Lists of the document in the project tree: named selections, stimuli and others. Items are renamed, duplicated, deleted and
+//! enabled.
 
 use super::{Outline, leaf, section};
 use crate::{
@@ -18,10 +19,10 @@ use crate::{
 };
 use egui::{Button, Id, Response, TextEdit, Ui};
 
-/// An item of a list: index of the group and of the item.
+/// Item of a list: index of the group, and index of the item.
 pub type Item = (usize, usize);
 
-/// Every list group of the kind.
+/// Draws every list group of the kind.
 pub fn ui(
     ui: &mut Ui,
     document: &mut Document,
@@ -141,7 +142,7 @@ fn rename_ui(ui: &mut Ui, tree: &mut Outline, at: Item, params: &mut dyn Params)
     }
 }
 
-/// Effects differ by their role.
+/// Returns the glyph of an item, by the role of its effect.
 fn glyph(params: &dyn Params, at: Item) -> &'static str {
     let Some(id) = field(params, at, Role::Effect) else { return icons::SELECTION };
     match interventions::choice(params, id).map(|effect| effect.role) {
@@ -152,17 +153,17 @@ fn glyph(params: &dyn Params, at: Item) -> &'static str {
 }
 
 impl Outline {
-    /// The selected item, while it exists and no named selection is chosen.
+    /// Returns the selected item; `None` if it no longer exists or a named selection is chosen.
     pub fn item(&self, sets: &Sets, params: &dyn Params) -> Option<Item> {
         self.selected.filter(|_| !sets.is_chosen()).filter(|(g, item)| *item < params.len(*g as u8))
     }
 
-    /// Starts renaming an item.
+    /// Starts to rename an item.
     pub fn rename(&mut self, item: Option<Item>, params: &dyn Params) {
         self.renaming = item.map(|at| (at, items::item_name(params, at.0, at.1)));
     }
 
-    /// Duplicates an item.
+    /// Duplicates an item and selects the copy.
     pub fn duplicate(&mut self, (group, item): Item, params: &mut dyn Params) {
         let id = ParamId::list(group);
         if let Value::Rows(mut rows) = params.get(id) {
@@ -172,7 +173,7 @@ impl Outline {
         self.selected = Some((group, item + 1));
     }
 
-    /// Deletes an item and returns its name; undo restores it.
+    /// Deletes an item and returns its name. Undo restores it.
     pub fn delete(&mut self, (group, item): Item, params: &mut dyn Params) -> String {
         let name = items::item_name(params, group, item);
         items::remove_item(params, group, item);

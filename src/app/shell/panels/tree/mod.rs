@@ -1,4 +1,4 @@
-//! The project at the left: model, lists of the document, probes, runs, data.
+//! Project tree at the left: model, lists of the document, probes, runs and data.
 
 mod lists;
 
@@ -21,11 +21,11 @@ use egui::{
     WidgetInfo, accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
 
-/// State of the tree.
+/// State of the project tree.
 #[derive(Default)]
 pub struct Outline {
     filter: String,
-    /// The item that commands apply to.
+    /// Item that commands apply to.
     selected: Option<lists::Item>,
     renaming: Option<(lists::Item, String)>,
 }
@@ -41,7 +41,7 @@ impl Outline {
     }
 }
 
-/// Draws the content of the panel.
+/// Draws the content of the project tree.
 pub fn ui(
     ui: &mut Ui,
     document: &mut Document,
@@ -67,7 +67,7 @@ pub fn ui(
     });
 }
 
-/// A collapsible section with a count at the right.
+/// Draws a collapsible section with a count at the right.
 fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
     let t = Tokens::of(ui.ctx());
     let mut state = CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("tree section", title)), true);
@@ -90,7 +90,7 @@ fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
     state.show_body_unindented(ui, body);
 }
 
-/// One row: icon, name, widgets at the right.
+/// Draws a row: icon, name, and widgets at the right.
 pub(crate) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&mut Ui)) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 24.0), Sense::click());
@@ -142,7 +142,7 @@ fn model_ui(ui: &mut Ui, session: &Session) {
     });
 }
 
-/// Memory by owner.
+/// Draws the memory by owner.
 fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
     egui::Grid::new("memory by owner").num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
         for (owner, bytes) in report.by_owner().into_iter().filter(|(_, bytes)| *bytes > 0) {
@@ -153,7 +153,7 @@ fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
     });
 }
 
-/// Probes; the switch records them.
+/// Draws the probes with switches that record them.
 fn probes_ui(ui: &mut Ui, session: &mut Session) {
     let live = session.live.schema.probes;
     let probes = if live.is_empty() { session.project.model.probes() } else { live };
@@ -164,7 +164,7 @@ fn probes_ui(ui: &mut Ui, session: &mut Session) {
     section(ui, "Probes", &format!("{n} recorded"), |ui| {
         for (id, probe) in probes.iter().enumerate() {
             let mut on = record.iter().any(|w| is(w, probe.name));
-            // A recorded one stays, so that it can be switched off.
+            // A recorded probe is shown even if the model does not use it, so that it can be switched off.
             if !on && unused.iter().any(|unused| usize::from(*unused) == id) {
                 continue;
             }

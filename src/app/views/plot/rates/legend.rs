@@ -11,18 +11,18 @@ use crate::{
 };
 use egui::{Color32, Rect, Ui, Vec2, pos2};
 
-/// Maximum width of a legend: fraction of the width, and points.
+/// Maximum width of a legend: a fraction of the view's width, and points.
 const LEGEND: (f32, f32) = (0.25, 176.0);
-/// Width of a legend row without its name: the dot and the value.
+/// Width of a legend row in addition to its name, points: the dot and the value.
 const LEGEND_ROW_EXTRA: f32 = 80.0;
-/// Width of a name above a chart without its text: dot and margins, points.
+/// Width of a name above a chart in addition to its text, points: dot and margins.
 const NAME_EXTRA: f32 = 32.0;
 /// Width of the label that counts names without room, points.
 const MORE_WIDTH: f32 = 56.0;
 const LANE_HINT: &str = "Click: hide or show · Alt+click: show only this one";
 
 impl Rates {
-    /// Width of the legends right of the plots, or a margin without room for them.
+    /// Returns the width of the legends right of the plots, points; that of a margin if there is no room for legends.
     pub(super) fn legend_width(&self, ui: &Ui, shown: &[ProbeId], schema: &SimSchema, width: f32) -> f32 {
         let names = shown.iter().filter_map(|p| schema.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
         let font = kit::small(ui);
@@ -43,7 +43,7 @@ impl Rates {
         rows: &[(String, Color32, Option<f32>)],
         ctx: &ViewCtx<'_>,
     ) {
-        // Whole rows only; those without room are named in the last one.
+        // Only whole rows are drawn; the tooltip of the last one lists the names without room.
         let n_fitting = ((area.height() / LEGEND_ROW) as usize).max(1);
         let n_shown = if rows.len() > n_fitting { n_fitting - 1 } else { rows.len() };
         if n_shown < rows.len() {
@@ -74,7 +74,7 @@ impl Rates {
         });
     }
 
-    /// The legend of a narrow chart: a row of names.
+    /// Draws the legend of a narrow chart: a row of names.
     pub(super) fn names_ui(
         &mut self,
         ui: &mut Ui,
