@@ -1,7 +1,7 @@
 //! One declaration per kernel.
 //!
-//! [`kernels!`](crate::kernels) turns a Rust-looking signature into a struct of named arguments that is launched, a C prototype
-//! the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
+//! [`kernels!`](crate::kernels) turns a Rust-like signature into a struct of named arguments with a `launch` method, a C
+//! prototype that the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
 
 pub use super::any::{InAny, InOutAny};
 use super::{
@@ -51,12 +51,12 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Read-only memory: `&buf`, or a part of it.
+/// Argument type for read-only memory: `&buf`, or a part of a buffer.
 pub struct In<T>(PhantomData<T>);
-/// Writable memory: `&mut buf`, or a part of it.
+/// Argument type for writable memory: `&mut buf`, or a part of a buffer.
 pub struct InOut<T>(PhantomData<T>);
-/// Scalar passed by value. A captured graph fixes it, so it is for sizes; values that change between steps are read
-/// from buffers.
+/// Argument type for a scalar passed by value. A captured graph fixes the scalar, so use it for sizes; values that change
+/// between steps are read from buffers.
 pub struct Size<T>(PhantomData<T>);
 
 impl<T: CudaType> Arg for In<T> {
@@ -95,14 +95,14 @@ pub struct Kernel {
     pub spec: &'static KernelSpec,
     pub(super) gpu: Arc<Gpu>,
     pub(super) function: CudaFunction,
-    /// Grid that fills the device, computed on first use.
+    /// Grid that fills the device, computed at the first use.
     pub(super) fill: OnceLock<Fill>,
     /// Dynamic shared memory per block that has been reserved, bytes.
     reserved: AtomicU32,
 }
 
 impl Kernel {
-    /// Looks the kernel up in a loaded module and queries its registers and occupancy.
+    /// Looks up the kernel in a loaded module and queries its registers and occupancy. Fails if the module lacks the kernel.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
         let function = module.function(spec.name)?;
         let kernel =
@@ -130,11 +130,12 @@ impl Kernel {
         })
     }
 
-    /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory.
+    /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory; `false` if that exceeds the
+    /// limit of a block.
     pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
         let config = grid.config(self.spec.block);
         if self.reserve(config.shared_mem_bytes).is_err() {
-            return Ok(false); // exceeds the shared memory of a multiprocessor
+            return Ok(false); // the grid exceeds the shared memory of a multiprocessor
         }
         let (block, bytes) = (grid::block_of(&config), config.shared_mem_bytes as usize);
         let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);
@@ -156,7 +157,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Rejects an impossible launch before the driver sees it.
+    /// Rejects a launch with a wrong block size or too much shared memory before the driver receives it.
     fn check(&self, config: &LaunchConfig) -> Result<(), GpuError> {
         let (block, bytes) = (grid::block_of(config), config.shared_mem_bytes);
         let why = if block == 0 || block > self.spec.block {
@@ -169,7 +170,7 @@ impl Kernel {
         Err(GpuError::Launch { kernel: self.spec.name, threads: grid::threads_of(config), block, why })
     }
 
-    /// Launches a grid. For the macro only, which has checked the arguments.
+    /// Launches a grid. Only the macro may call this, because it has checked the arguments.
     #[doc(hidden)]
     pub fn go(&self, pass: &mut Pass, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
@@ -200,7 +201,7 @@ impl Kernel {
         graph::note_launch(pass, self.spec.name, &stream)
     }
 
-    /// Replaces the arguments of a captured launch. For the macro only, like [`Kernel::go`].
+    /// Replaces the arguments of a captured launch. Only the macro may call this, like [`Kernel::go`].
     #[doc(hidden)]
     pub fn update(&self, graph: &mut Graph, launch: usize, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
@@ -287,7 +288,7 @@ macro_rules! kernels {
                 Self::load_as(gpu, &Self::SPEC)
             }
 
-            /// Loads the kernels from one of the modules that define them.
+            /// Loads the kernels from `spec`, one of the modules that define them.
             pub fn load_as(
                 gpu: &std::sync::Arc<$crate::gpu::Gpu>,
                 spec: &$crate::gpu::ModuleSpec,
@@ -323,9 +324,9 @@ macro_rules! kernels {
                     kernels.$name.go(pass, grid.into(), args)
                 }
 
-                /// Gives a captured launch of this kernel these arguments and this grid. The graph comes from
-                /// [`Graph::capture_updatable`]($crate::gpu::Graph::capture_updatable), whose rules about buffers hold
-                /// for the new arguments too.
+                /// Replaces arguments and grid of a captured launch of this kernel. The graph comes from
+                /// [`Graph::capture_updatable`]($crate::gpu::Graph::capture_updatable), whose rules about buffers hold for the
+                /// new arguments too.
                 ///
                 /// # Safety
                 /// The buffers must outlive the graph and must not be replaced.
