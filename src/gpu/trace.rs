@@ -224,9 +224,9 @@ fn event(stream: &Arc<CudaStream>) -> Result<CudaEvent, GpuError> {
     stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| "timing the GPU".to_owned())
 }
 
-/// Maps device times to the host clock. `spans` hold the start on the device clock and the issue time on the host
-/// clock. The device clock is shifted by the least amount for which nothing starts before it was issued, so at least
-/// one launch shows no delay.
+/// Maps device times to the host clock. `spans` hold the start on the device clock and the issue time on the host clock,
+/// nanoseconds. The device clock is shifted by the least amount for which no span starts before its issue time, so at
+/// least one launch shows no delay.
 pub(super) fn align(spans: &mut [(i64, u64, Span)]) {
     let offset = spans.iter().map(|(start, called, _)| *called as i64 - start).max().unwrap_or(0);
     for (start, called, span) in spans {
