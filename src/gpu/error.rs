@@ -18,7 +18,7 @@ pub enum GpuError {
         needed: u64,
         /// Number of bytes free at the request.
         free: u64,
-        /// Total bytes of the device.
+        /// Total memory of the device, bytes.
         total: u64,
     },
     /// A temporary did not fit into its arena.
@@ -33,9 +33,9 @@ pub enum GpuError {
         arena: &'static str,
         /// Number of bytes requested.
         needed: u64,
-        /// Bytes free at the request.
+        /// Number of bytes free at the request.
         free: u64,
-        /// Total bytes of the arena.
+        /// Size of the arena, bytes.
         total: u64,
     },
     /// The driver found no memory for a module, a graph or page-locked memory.

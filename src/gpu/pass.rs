@@ -81,7 +81,7 @@ struct Pending {
     counts: bool,
     /// Number of launches that the work stands for.
     repeats: u32,
-    /// Overhead of its events, nanoseconds.
+    /// Overhead of the work's events, nanoseconds.
     added: u64,
 }
 

@@ -3,8 +3,7 @@
 //! Time is cut into blocks of 64 steps. One random word gives the number of events of a block (inverse binomial distribution),
 //! further words give the steps of the events: a uniform choice without replacement (R. W. Floyd, in Bentley, CACM 30, 1987).
 //! The process equals one draw per step, but needs far fewer random numbers if events are rare. Words are addressed by lane and
-//! block, so results do not depend on earlier calls. The CUDA twin is
-//! `kernels/common/trains.cuh`.
+//! block, so results do not depend on earlier calls. The CUDA twin is `kernels/common/trains.cuh`.
 
 use super::{
     isa::Isa,
@@ -104,7 +103,7 @@ impl Train {
         if n == picks { bits } else { !bits }
     }
 
-    /// Lanes with an event in each of the steps `64 block .. 64 block + 64`, in the given order. Clears `out` first.
+    /// Lists the lanes with an event in each of the steps `64 block .. 64 block + 64`, in the given order. Clears `out` first.
     pub fn events_of_block(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         out.iter_mut().for_each(Vec::clear);
         if self.chances.is_never() {

@@ -15,7 +15,7 @@ pub struct Camera {
     pub distance: f32,
     /// Vertical field of view, radians.
     pub fov_y: f32,
-    /// Orthographic instead of perspective projection; the target plane keeps its size.
+    /// Whether the projection is orthographic instead of perspective; the target plane keeps its size.
     pub orthographic: bool,
     /// Radius of the bounding sphere around [`Camera::centre`], world units, which determines the depth range.
     pub radius: f32,

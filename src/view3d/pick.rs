@@ -20,7 +20,8 @@ impl Projector {
         Self { clip_from_world, size_px, orthographic: camera.orthographic }
     }
 
-    /// Projects a point: pixels from the top left, and depth; `None` behind the eye.
+    /// Projects a point: pixels from the top left, and depth (0 to 1 if orthographic, otherwise the distance, world units).
+    /// `None` for a point before the near plane.
     pub fn project(&self, point: [f32; 3]) -> Option<(Vec2, f32)> {
         let clip = self.clip_from_world * Vec3::from(point).extend(1.0);
         if clip.w <= 1e-6 || clip.z < 0.0 {

@@ -65,7 +65,7 @@ impl Look {
         (self.size[2] / if self.fog[3] > 0.5 { 1.0 } else { depth.max(1e-6) }).max(self.size[3])
     }
 
-    /// Fields that determine the base image, without the highlights on top.
+    /// Returns the fields that determine the base image, with the fields of the highlights set to 0.
     fn of_ground(&self) -> Self {
         let mut look = Self { accent: [0.0; 4], ..*self };
         (look.background[3], look.range[2], look.flags[3]) = (0.0, 0.0, 0);

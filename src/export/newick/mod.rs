@@ -66,7 +66,7 @@ struct Forest {
 impl Forest {
     fn add(&mut self, birth: &Birth, end: Option<u64>) {
         let Birth { step, born, child, parents, .. } = birth;
-        // Parents that are missing from the lineage lived before it began.
+        // Parents that are missing from the lineage lived before it began, and are left out.
         let parents: Vec<u64> = parents.iter().copied().filter(|parent| self.all.contains_key(parent)).collect();
         for parent in &parents {
             self.all.entry(*parent).or_default().births.push((*step, *child));
