@@ -103,7 +103,7 @@ impl MeanCounts {
         self.sums.iter_mut().zip(counts).for_each(|(sum, count)| sum.per_step += n * count.per_step);
     }
 
-    /// Mean amounts per step.
+    /// Returns the mean amounts per step.
     pub fn means(&self) -> Vec<StepCount> {
         let mean = |sum: &StepCount| StepCount { per_step: sum.per_step / self.n_steps.max(1.0), ..*sum };
         self.sums.iter().map(mean).collect()

@@ -140,7 +140,7 @@ fn numbers<R: io::Read>(
     let shape = file.shape().to_vec();
     let n_numbers = shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).filter(|n| *n <= MAX);
     let n_numbers = n_numbers.ok_or_else(|| too_large(path))?;
-    // The size of a compressed archive says little about the size of its contents, so memory is counted by numbers.
+    // The size of a compressed archive does not bound the size of its contents, so memory is counted by numbers.
     let n_bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
     Budget::of(n_bytes).take(path, NUMBER_BYTES.saturating_mul(n_numbers))?;
     if file.order() != npyz::Order::C && shape.len() > 1 {

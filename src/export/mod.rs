@@ -203,7 +203,7 @@ impl Trial {
         spike_stream(self.manifest())
     }
 
-    /// Returns the stream that is drawn as a raster: the first recorded stream of events.
+    /// Returns the stream that is drawn as a raster: the first recorded stream of events, if any.
     fn drawn_stream(&self) -> Option<&Stream> {
         self.manifest().spikes()
     }

@@ -1,4 +1,4 @@
-//! Exported files, which are written under temporary names and renamed when all are complete.
+//! Exported files, which are written under temporary names and renamed after all are complete.
 
 use super::at;
 use crate::project::RunFolder;

@@ -52,7 +52,7 @@ impl AnyMut<'_> {
         AnyMut { ptr: self.ptr, borrowed: PhantomData }
     }
 
-    /// Null device pointer, equal to [`AnyMut::NONE`].
+    /// Returns a null device pointer, equal to [`AnyMut::NONE`].
     pub const fn none() -> Self {
         Self { ptr: 0, borrowed: PhantomData }
     }

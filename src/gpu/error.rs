@@ -170,7 +170,7 @@ const LOST: &[u32] = &[
     721, // tensor memory leaked
     802, // system not ready
     806, // MPS server gone
-    999, // unknown: reported after a suspend, or when the card has left the bus
+    999, // unknown: reported after a suspend, or after the card was disconnected from the bus
 ];
 
 /// Returns advice for a rejected module.

@@ -27,7 +27,7 @@ use std::{
 pub trait Arg {
     /// Type of the argument in Rust.
     type Host<'h>;
-    /// Type of the argument in the CUDA prototype.
+    /// Returns the type of the argument in the CUDA prototype.
     fn c() -> String;
     #[doc(hidden)]
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut Args<'a>);
@@ -185,9 +185,9 @@ impl Kernel {
             Grid::Cooperative { .. } => result::launch_cooperative_kernel,
             _ => result::launch_kernel,
         };
-        // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
-        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel; they live until the call returns,
-        // by when the driver has copied them. Bounds are what the kernel's own `Size` arguments say.
+        // SAFETY: order, count and types of the arguments come from the declaration that also gives the prototype
+        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel. The arguments live until the call returns,
+        // when the driver has copied them. The kernel's `Size` arguments are the bounds of its accesses.
         unsafe {
             let (function, pointers) = (self.function.cu_function(), &mut args.pointers);
             let shared = config.shared_mem_bytes;

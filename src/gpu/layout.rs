@@ -54,7 +54,7 @@ pub struct Constants {
 /// Header item other than a prototype: a struct or a list of constants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Definition {
-    /// Stem of its own header, used where several headers include it.
+    /// Stem of the item's own header, which is written if several headers include the item.
     pub name: String,
     /// CUDA source of the item.
     pub text: String,

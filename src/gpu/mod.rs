@@ -1,4 +1,4 @@
-//! The CUDA device: the only module that names `cudarc`. It depends on no simulation.
+//! The CUDA device. This module is the only one that names `cudarc`, and it depends on no simulation.
 //!
 //! [`Gpu::open`] opens a device and never panics. [`device_struct!`](crate::device_struct) and
 //! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] own memory,

@@ -223,7 +223,7 @@ mod tests {
         0
     }
 
-    /// Mock profiler: requests the callbacks, then the table of the core module.
+    /// Acts as a profiler: requests the callbacks, then the table of the core module.
     unsafe extern "C" fn tool(get: GetTable) -> c_int {
         // SAFETY: the accesses are those that the protocol allows a profiler.
         unsafe {

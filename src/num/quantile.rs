@@ -106,7 +106,7 @@ const TAIL: Ratio = [
 mod tests {
     use super::*;
 
-    /// Tabulated values in the three ranges.
+    /// Quantiles in the three ranges equal tabulated values.
     #[test]
     fn known_quantiles() {
         for (p, want) in [

@@ -108,7 +108,7 @@ mod tests {
         assert!(counts(&train, 50, 45, 10).is_empty());
     }
 
-    /// Computed manually: 0, 1, 2 against 0, 2, 1 is 0.5.
+    /// Computed manually: the correlation of 0, 1, 2 with 0, 2, 1 is 0.5.
     #[test]
     fn correlations_by_hand() {
         near(correlation(&[0, 1, 2], &[0, 2, 1]), 0.5);

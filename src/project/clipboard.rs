@@ -49,7 +49,7 @@ pub fn copy_one(params: &dyn Params, id: ParamId) -> String {
     params.spec(id).map(|spec| path::show(spec, &params.get(id))).unwrap_or_default()
 }
 
-/// Parses the change that `Ctrl+V` on a row makes; the error says why the text is rejected.
+/// Parses the change that `Ctrl+V` on a row makes; the error states why the text is rejected.
 pub fn paste_one(params: &dyn Params, id: ParamId, text: &str) -> Result<Change, String> {
     let spec = params.spec(id).ok_or("this row accepts no text")?;
     let text =

@@ -81,7 +81,7 @@ impl From<SpannedError> for ReadError {
     }
 }
 
-/// RON dialect in which `workspace: "…"` is read like `workspace: Some("…")`.
+/// Returns the RON dialect in which `workspace: "…"` is read like `workspace: Some("…")`.
 pub(super) fn options() -> Options {
     Options::default().with_default_extension(Extensions::IMPLICIT_SOME)
 }

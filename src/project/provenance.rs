@@ -29,7 +29,7 @@ const MAX_HASHED: u64 = 1 << 30;
 /// Maximum number of files listed per folder.
 const MAX_LISTED: usize = 64;
 
-/// Returns the files that the path parameters of a project name; for a folder, the first [`MAX_LISTED`] files directly in it.
+/// Returns the files that the path parameters of a project name; for a folder, the first `MAX_LISTED` files directly in it.
 pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
     let context = project.build_context(base);
     let mut out = vec![];

@@ -41,7 +41,7 @@ impl RecordedFiles {
         newest.has_hashes().then(|| Self::until(run, &newest))
     }
 
-    /// Returns the newest of these checkpoints.
+    /// Returns the newest of these checkpoints; `None` if there are none.
     pub fn last(&self) -> Option<&Directory> {
         self.0.last()
     }

@@ -8,7 +8,7 @@
 //!   run.lock         locked by the process that writes the run; lists how much of each stream is written
 //!   spikes.u32       np.fromfile("spikes.u32", "<u4").reshape(-1, 2): step, lane
 //!   rate.f32         one record per sample: see `dtype` of its stream in run.ron
-//!   neurons.u64      public ids of the elements, when they have any
+//!   neurons.u64      public ids of the elements, if they have any
 //!   timings.csv      kernel times
 //!   checkpoint-000012000.state   the state at a step, if the project plans checkpoints
 //!   parent.state     in a branch: the checkpoint of the other run at which it begins

@@ -232,7 +232,7 @@ pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) 
     let Some(n_bytes) = run_file::size_of(&path) else { return Ok((0, None)) };
     let Some(record) = record_bytes(stream) else { return Ok((n_bytes, None)) };
     let n_records = before_zeros(&path, n_bytes / record, record)?;
-    // At least two rows of any length.
+    // The tail has at least two rows of any length.
     let n_tail = n_records.min((TAIL / record).max(2));
     let start = (n_records - n_tail) * record;
     let mut file = run_file::open_regular(&path)?;

@@ -18,7 +18,7 @@ pub struct Completion {
     pub hint: String,
 }
 
-/// Returns at most [`MOST`] completions at the cursor in a query, best first; `cursor` is a byte offset.
+/// Returns at most `MOST` completions at the cursor in a query, best first; `cursor` is a byte offset.
 pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion> {
     let Some(head) = text.get(..cursor) else { return vec![] };
     let Ok(all) = tokens(head) else { return vec![] };

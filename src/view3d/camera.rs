@@ -26,13 +26,13 @@ pub struct Camera {
 /// Fixed view directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// From the viewer's side, along −z.
+    /// View from the front, along −z.
     Front,
-    /// From the opposite side.
+    /// View from the back, along +z.
     Back,
-    /// From the left, along +x.
+    /// View from the left, along +x.
     Left,
-    /// From above, along −y.
+    /// View from above, along −y.
     Top,
 }
 

@@ -1,4 +1,4 @@
-//! Geometry drawn besides points: a transparent surface, and lines between points.
+//! Geometry drawn in addition to points: a transparent surface, and lines between points.
 
 use super::{EXTRAS_WGSL, POINTS_WGSL, pipelines::Shader, shell::Mesh};
 use wgpu::util::DeviceExt as _;

@@ -30,7 +30,7 @@ pub struct Mesh {
     pub triangles: Vec<[u32; 3]>,
 }
 
-/// Returns the surface around points; empty if there are fewer than [`FEWEST`] points, or all are in one plane.
+/// Returns the surface around points; empty if there are fewer than `FEWEST` points, or all are in one plane.
 pub fn shell(points: &[[f32; 3]]) -> Mesh {
     let finite: Vec<Vec3> = points.iter().map(|p| Vec3::from(*p)).filter(|p| p.is_finite()).collect();
     if finite.len() < FEWEST {

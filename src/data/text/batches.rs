@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(targets[..31], inputs[1..].iter().map(|t| *t as i32).collect::<Vec<_>>()[..]);
     }
 
-    /// The addresses of draws are part of every run and must not change.
+    /// Offsets must not change, because the addresses of draws are part of every run.
     #[test]
     fn offsets_stay_as_they_are() {
         let corpus = corpus();

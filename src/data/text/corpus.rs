@@ -139,7 +139,7 @@ impl Corpus {
     }
 }
 
-/// Number of training tokens in a corpus of `n` tokens.
+/// Returns the number of training tokens in a corpus of `n` tokens.
 fn train_len(n: usize) -> usize {
     n - n / 10
 }
@@ -263,7 +263,7 @@ mod tests {
         assert!(error.starts_with("the text has 2 MB without a space"), "{error}");
     }
 
-    /// Expected values for the Shakespeare corpus.
+    /// The Shakespeare corpus gives the expected values. The test is skipped without the file.
     #[test]
     fn shakespeare_when_it_is_present() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/text/shakespeare.txt");

@@ -158,7 +158,7 @@ mod tests {
         );
     }
 
-    /// Random lineages survive writing and reading: births, parents, ends and names.
+    /// Births, parents, ends and names of random lineages are equal after writing and reading.
     #[test]
     fn what_is_written_is_read_back() {
         for seed in 0..30_u64 {

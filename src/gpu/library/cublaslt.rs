@@ -1,7 +1,7 @@
 //! cuBLASLt, NVIDIA's library of matrix multiplication, with algorithms chosen by its heuristics. Signatures and the
 //! numbers of attributes and types are those of cublasLt.h, equal in versions 12 and 13.
 //!
-//! A multiplication gives the same bits every time, whatever else the device computes. The heuristics depend on the
+//! A repeated multiplication gives equal bits, whatever else the device computes. The heuristics depend on the
 //! version, the device and the fields of [`Matmul`]. Split-K algorithms are limited to those that reduce partial sums from
 //! the workspace in a fixed order, in a second kernel; in-place reduction, whose order depends on when blocks end, is
 //! excluded. A failed call is not a rejection: see [`LibraryError::Call`].

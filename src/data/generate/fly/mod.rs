@@ -18,7 +18,7 @@ pub const N_EXCITATORY: u32 = 9_059_302;
 /// Number of inhibitory connections.
 pub const N_INHIBITORY: u32 = 6_032_681;
 
-/// Numbers of neurons and connections.
+/// Numbers of neurons and connections of the network.
 pub const SIZE: (u32, u32) = (N_NEURONS, N_EXCITATORY + N_INHIBITORY);
 
 /// Generates a network of 138,639 neurons and 15,091,983 connections in the shape of a fly brain. Positions are µm with x to

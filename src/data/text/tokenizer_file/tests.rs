@@ -61,7 +61,7 @@ fn common_normalizers_are_used() {
     assert_eq!(encode(&sequence("normalizers", steps), &"Ab ".repeat(1 << 18)), Ok(3 << 18));
 }
 
-/// Table with one replacement of 5 bytes after a trie of 4.
+/// The table has one replacement of 5 bytes after a trie of 4 bytes.
 #[test]
 fn the_longest_replacement_of_a_table_is_found() {
     assert_eq!(longest_replacement("BAAAAAECAwRhYgBhYmNkZQA="), 5);
