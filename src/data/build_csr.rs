@@ -27,7 +27,8 @@ pub struct BuiltCsr {
 /// Edge whose count does not fit its word: (row, target, count).
 type Clipped = (u32, u32, i32);
 
-/// Builds the connections of `n` neurons; without `n`, the largest index determines the number of neurons.
+/// Builds the connections of `n` neurons; without `n`, the largest index determines the number of neurons. Fails if an index is
+/// out of range, or counts or edges are too many.
 pub fn build_csr(
     path: &Path,
     source: &dyn EdgeSource,

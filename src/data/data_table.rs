@@ -105,12 +105,14 @@ pub struct DataTable {
 }
 
 impl DataTable {
-    /// Reads the columns whose index and name `wanted` accepts.
+    /// Reads the columns whose index and name `wanted` accepts. Fails if the file is not a table, or has too many rows or too
+    /// much text.
     pub fn read(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<Self, DataError> {
         Self::read_at_most(path, wanted, MAX_ROWS, watch)
     }
 
-    /// Reads the columns that `wanted` accepts from a table with at most `max_rows` rows.
+    /// Reads the columns that `wanted` accepts from a table with at most `max_rows` rows. Fails if the file is not a table, or
+    /// has too many rows or too much text.
     pub fn read_at_most(
         path: &Path,
         wanted: impl Fn(usize, &str) -> bool,
@@ -202,7 +204,7 @@ impl DataTable {
         }
     }
 
-    /// Converts a column to real numbers; an empty cell becomes NaN.
+    /// Converts a column to real numbers; an empty cell becomes NaN. Fails if a cell is not a number.
     pub fn reals(&self, column: usize) -> Result<Vec<f64>, DataError> {
         self.take_memory(NUMBER_BYTES * self.n_rows as u64)?;
         match &self.columns[column].1 {
@@ -221,7 +223,7 @@ impl DataTable {
         }
     }
 
-    /// Converts a column to texts.
+    /// Converts a column to texts. Fails if memory is exhausted.
     pub fn texts(&self, column: usize) -> Result<Vec<String>, DataError> {
         let cells = &self.columns[column].1;
         self.take_memory(match cells {

@@ -24,7 +24,7 @@ pub fn is_parquet(path: &Path) -> bool {
     ending(path) == "parquet"
 }
 
-/// Opens a text file, plain or compressed as `.gz`.
+/// Opens a text file, plain or compressed as `.gz`. Fails if a `.gz` file is not gzip.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, DataError> {
     let file = BufReader::new(input_file::open(path).map_err(|e| DataError::io(path, e))?);
     match ending(path).as_str() {
@@ -40,7 +40,8 @@ pub enum RowSource {
 
 impl RowSource {
     /// Opens a file; the delimiter is ignored for Parquet. In a Parquet file only the wanted columns are decoded (`None`: all
-    /// columns of numbers or text); other cells are empty.
+    /// columns of numbers or text); other cells are empty. Fails if a column name occurs twice or a wanted column cannot be
+    /// decoded.
     pub fn open(path: &Path, delimiter: u8, wanted: Option<&[usize]>) -> Result<Self, DataError> {
         match is_parquet(path) {
             true => Ok(Self::Parquet(Box::new(ParquetRows::open(path, wanted)?))),
@@ -55,7 +56,7 @@ impl RowSource {
         }
     }
 
-    /// Reads the next row; returns `false` at the end.
+    /// Reads the next row; returns `false` at the end. Fails if the row is damaged.
     pub fn next(&mut self, row: &mut StringRecord) -> Result<bool, DataError> {
         match self {
             Self::Text(text) => text.next(row),

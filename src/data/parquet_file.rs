@@ -220,7 +220,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Appends exactly `n` floating point numbers; a missing value becomes NaN.
+    /// Appends exactly `n` floating point numbers; a missing value becomes NaN. Fails if the group has fewer rows.
     pub fn reals(&mut self, n: usize, out: &mut Vec<f64>) -> Result<(), DataError> {
         self.levels.clear();
         let mut found: Vec<f64> = Vec::new();
@@ -245,7 +245,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Calls `each` with exactly `n` texts; a missing text is empty.
+    /// Calls `each` with exactly `n` texts; a missing text is empty. Fails if the group has fewer rows or a text is not UTF-8.
     pub fn texts(&mut self, n: usize, mut each: impl FnMut(&str)) -> Result<(), DataError> {
         self.levels.clear();
         let mut found: Vec<ByteArray> = Vec::new();

@@ -44,7 +44,8 @@ impl<'a> Outputs<'a> {
         Ok(file)
     }
 
-    /// Renames all files to their final names and returns their paths. Stops at the first file that cannot be renamed.
+    /// Renames all files to their final names and returns their paths. Stops at the first file that cannot be renamed. The
+    /// remaining temporary files of a failed commit are not removed.
     pub fn commit(mut self) -> io::Result<Vec<PathBuf>> {
         let mut done = vec![];
         for (temporary, path) in std::mem::take(&mut self.files) {

@@ -42,7 +42,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Allocates an arena of `bytes` bytes, rounded up to [`ALIGN`].
+    /// Allocates an arena of `bytes` bytes, rounded up to [`ALIGN`]. Fails if device memory is full.
     pub fn new(gpu: &Arc<Gpu>, what: &'static str, bytes: usize) -> Result<Self, GpuError> {
         let bytes = bytes.checked_next_multiple_of(ALIGN as usize).unwrap_or(bytes);
         Ok(Self { memory: Buf::zeros(gpu, what, bytes)?, positions: Positions::default() })

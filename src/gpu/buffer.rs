@@ -25,7 +25,7 @@ impl<T: CudaType> Buf<T> {
         Self::shaped(gpu, what, len)
     }
 
-    /// Allocates zeros of a shape, contiguous in row-major order.
+    /// Allocates zeros of a shape, contiguous in row-major order. Fails if device memory is full.
     pub fn shaped(gpu: &Arc<Gpu>, what: &'static str, shape: impl Into<Shape>) -> Result<Self, GpuError> {
         let shape = shape.into();
         let size = size_of::<T>().max(1);
@@ -45,7 +45,7 @@ impl<T: CudaType> Buf<T> {
         Ok(Self { slice: Slice::at_address(gpu, what, ptr, shape), _memory: memory, _counted: counted })
     }
 
-    /// Allocates a copy of `values`.
+    /// Allocates a copy of `values`. Fails if device memory is full.
     pub fn from_slice(gpu: &Arc<Gpu>, what: &'static str, values: &[T]) -> Result<Self, GpuError> {
         let mut buffer = Self::zeros(gpu, what, values.len())?;
         buffer.write(values)?;

@@ -78,6 +78,7 @@ impl Graph {
     }
 
     /// Replaces grid and arguments of the launch with index `launch`, which must be a launch of `kernel` in an updatable graph.
+    /// Otherwise returns an error.
     pub(super) fn update(
         &mut self,
         launch: usize,

@@ -283,12 +283,13 @@ macro_rules! kernels {
                     };
             )*
 
-            /// Loads the module and finds every kernel in it.
+            /// Loads the module and finds every kernel in it. Fails if no PTX runs on the device or the module lacks a kernel.
             pub fn load(gpu: &std::sync::Arc<$crate::gpu::Gpu>) -> Result<Self, $crate::gpu::GpuError> {
                 Self::load_as(gpu, &Self::SPEC)
             }
 
-            /// Loads the kernels from `spec`, one of the modules that define them.
+            /// Loads the kernels from `spec`, one of the modules that define them. Fails if no PTX runs on the device or the
+            /// module lacks a kernel.
             pub fn load_as(
                 gpu: &std::sync::Arc<$crate::gpu::Gpu>,
                 spec: &$crate::gpu::ModuleSpec,
@@ -312,7 +313,8 @@ macro_rules! kernels {
             $vis struct $Args<'a> { $( pub $arg: <$ty as $crate::gpu::kernel::Arg>::Host<'a>, )* }
 
             impl $Args<'_> {
-                /// Launches the kernel in stream order, after the work issued so far.
+                /// Launches the kernel in stream order, after the work issued so far. Fails if the block size or the shared
+                /// memory is not possible.
                 pub fn launch(
                     self,
                     kernels: &$Kernels,

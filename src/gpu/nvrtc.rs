@@ -52,7 +52,7 @@ impl Nvrtc {
         })
     }
 
-    /// Loads NVRTC by path or by the loader's search.
+    /// Loads NVRTC by path or by the loader's search. Fails if the library cannot be loaded.
     pub fn open(path: &Path) -> Result<Self, String> {
         // SAFETY: loading NVRTC runs its initialisers only.
         let library = unsafe { Library::new(path) }.map_err(|e| format!("{}: {e:?}", path.display()))?;

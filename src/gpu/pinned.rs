@@ -39,7 +39,7 @@ impl<T: CudaType> Drop for Pinned<T> {
 }
 
 impl<T: CudaType> Pinned<T> {
-    /// Allocates `len` zeros, at least one, cached for reading by the CPU.
+    /// Allocates `len` zeros, at least one, cached for reading by the CPU. Fails if host memory cannot be page-locked.
     pub fn zeros(gpu: &Gpu, len: usize) -> Result<Self, GpuError> {
         let doing = || format!("page-locking {len} × {} B of main memory", size_of::<T>());
         if allocation::fails() {

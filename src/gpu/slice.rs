@@ -74,7 +74,8 @@ impl<T: CudaType> Slice<T> {
         Ok(view)
     }
 
-    /// Returns two disjoint writable parts of the outermost dimension: before `index`, and from `index` on.
+    /// Returns two disjoint writable parts of the outermost dimension: before `index`, and from `index` on. Fails if `index` is
+    /// out of bounds.
     pub fn split_at_mut(&mut self, index: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>), GpuError> {
         let parts = [self.borrowed(0..index)?, self.borrowed(index..self.shape.outer())?];
         let [first, second] = parts.map(|slice| ViewMut { slice, owner: PhantomData });
@@ -125,7 +126,8 @@ impl<T: CudaType> Slice<T> {
         Ok(())
     }
 
-    /// Replaces the contents; `values` must have the length of the slice. The host memory can be reused on return.
+    /// Replaces the contents; `values` must have the length of the slice. The host memory can be reused on return. Fails if the
+    /// lengths differ.
     pub fn write(&mut self, values: &[T]) -> Result<(), GpuError> {
         if values.len() != self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: values.len() });
@@ -133,7 +135,8 @@ impl<T: CudaType> Slice<T> {
         self.write_at(0, values)
     }
 
-    /// Replaces `values.len()` elements from `start` on. The host memory can be reused on return.
+    /// Replaces `values.len()` elements from `start` on. The host memory can be reused on return. Fails if the range is out of
+    /// bounds.
     pub fn write_at(&mut self, start: usize, values: &[T]) -> Result<(), GpuError> {
         self.check(&(start..start.saturating_add(values.len())))?;
         if values.is_empty() {
@@ -149,7 +152,7 @@ impl<T: CudaType> Slice<T> {
         })
     }
 
-    /// Copies another slice of equal length within the device.
+    /// Copies another slice of equal length within the device. Fails if the lengths differ.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), GpuError> {
         if other.len != self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: other.len });
@@ -182,7 +185,7 @@ impl<T: CudaType> Slice<T> {
         self.clear_range(0..self.len)
     }
 
-    /// Sets a range of elements to zero.
+    /// Sets a range of elements to zero. Fails if the range is out of bounds.
     pub fn clear_range(&mut self, range: Range<usize>) -> Result<(), GpuError> {
         self.fill_bytes(range, 0)
     }
@@ -193,7 +196,7 @@ impl<T: CudaType> Slice<T> {
         self.read_range(0..self.len)
     }
 
-    /// Waits for the kernels issued so far and reads a range of elements.
+    /// Waits for the kernels issued so far and reads a range of elements. Fails if the range is out of bounds.
     pub fn read_range(&self, range: Range<usize>) -> Result<Vec<T>, GpuError> {
         self.check(&range)?;
         let mut values = vec![T::zeroed(); range.len()];
@@ -201,7 +204,8 @@ impl<T: CudaType> Slice<T> {
         Ok(values)
     }
 
-    /// Waits for the kernels issued so far and reads `values.len()` elements from `start` on into host memory.
+    /// Waits for the kernels issued so far and reads `values.len()` elements from `start` on into host memory. Fails if the
+    /// range is out of bounds.
     pub fn read_into(&self, start: usize, values: &mut [T]) -> Result<(), GpuError> {
         self.check(&(start..start.saturating_add(values.len())))?;
         if values.is_empty() {
@@ -218,7 +222,7 @@ impl<T: CudaType> Slice<T> {
     }
 
     /// Starts an asynchronous copy of `range` to the start of page-locked memory on the copy stream, in order with the compute
-    /// stream. [`Pinned::get`] waits for the copy.
+    /// stream. [`Pinned::get`] waits for the copy. Fails if `range` is out of bounds or longer than `into`.
     pub fn download(&self, range: Range<usize>, into: &mut Pinned<T>) -> Result<(), GpuError> {
         let (what, len) = (self.what, range.len());
         if range.end > self.len || len > into.len() {
@@ -237,7 +241,7 @@ impl<T: CudaType> Slice<T> {
 
     /// Starts an asynchronous copy of `range` to `into[to..]` on the copy stream, after the work before the mark `after` and
     /// concurrent with later kernels. The caller guarantees that those kernels do not write the range until [`Pinned::get`] has
-    /// returned.
+    /// returned. Fails if `range` or `into[to..]` is out of bounds.
     pub fn download_concurrent(
         &self,
         range: Range<usize>,

@@ -46,7 +46,7 @@ pub fn fano(counts: &[u32]) -> Option<f64> {
 }
 
 /// Returns the Fano factor of a sorted train's counts in windows from `from`, equal to [`fano`] of [`counts`]. Its cost grows
-/// with the number of spikes, not of windows.
+/// with the number of spikes, not of windows. `None` under the conditions of [`fano`].
 pub fn fano_of_train(train: &[u32], from: u32, to: u32, window: u32) -> Option<f64> {
     let window = window.max(1);
     let n_windows = u64::from(to.saturating_sub(from) / window);

@@ -32,6 +32,7 @@ impl AppendFile {
     }
 
     /// Opens a file to continue at a length with a known hash. Bytes beyond that length are kept until [`Self::cut_rest`].
+    /// Fails if the file cannot be opened for writing.
     pub fn reopen(folder: &Path, name: &str, n_bytes: u64, hash: Hash) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let mut options = OpenOptions::new();
@@ -51,7 +52,7 @@ impl AppendFile {
     }
 
     /// Appends a block and passes it to the operating system, so that the block survives a crash of the program. A block that
-    /// does not fit on the disk is removed as a whole.
+    /// does not fit on the disk is removed as a whole. Fails if the block cannot be written.
     pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(block) {
             self.cut(self.n_bytes);

@@ -48,6 +48,7 @@ impl RunWriter {
     }
 
     /// Copies the data of the beginning and continues its streams. Taps that the beginning lacks start at the present step.
+    /// Fails if a file cannot be copied.
     pub(super) fn begin_with(&mut self, beginning: &RunFolder, start: &RecordingStart) -> io::Result<()> {
         let m = &beginning.manifest;
         self.write_history(&start.history)?;

@@ -80,7 +80,8 @@ impl fmt::Display for FileCheck {
     }
 }
 
-/// Reads and checks every file of a run and its trials.
+/// Reads and checks every file of a run and its trials. Fails if `progress` cancels or a manifest names a file outside its
+/// folder.
 pub fn check(run: &RunFolder, progress: &Progress) -> io::Result<Vec<FileCheck>> {
     let mut out = check_one(run, "", progress)?;
     if run.manifest.trials > 0 {

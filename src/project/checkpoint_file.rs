@@ -265,7 +265,7 @@ impl CheckpointFile {
     }
 
     /// Reads all sections into one copy in memory and verifies their hashes. `report` receives the number of bytes read since
-    /// its last call and returns `false` to cancel.
+    /// its last call and returns `false` to cancel. Fails if a section is damaged.
     pub fn read(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<Snapshot> {
         let mut file = run_file::open_regular(&self.path)?;
         let mut snapshot = Snapshot::new(&self.directory.model);

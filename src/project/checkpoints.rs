@@ -83,7 +83,7 @@ impl RunWriter {
     }
 
     /// Lists a checkpoint that was written. During the run, removes the oldest checkpoints beyond the number to keep. With
-    /// `wait`, waits for the writing thread.
+    /// `wait`, waits for the writing thread. Fails if the checkpoint was not written.
     pub(super) fn collect_checkpoint(&mut self, wait: bool) -> io::Result<()> {
         if !wait && self.checkpoints.writing.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());

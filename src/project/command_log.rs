@@ -67,7 +67,8 @@ pub(super) struct Declarations<'a> {
     pub order: Option<Order>,
 }
 
-/// Reads a line of a log without its run, so that public ids cannot be resolved.
+/// Reads a line of a log without its run, so that public ids cannot be resolved. Fails if the kind is unknown or the line is
+/// invalid.
 pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedCommand), String> {
     let model = Model::by_name(kind).ok_or_else(|| format!("no kind `{kind}`"))?;
     let order = order_of(format, kind)?;
@@ -75,7 +76,8 @@ pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedComm
         .read(line)
 }
 
-/// Returns the order of declarations for logs of a format and kind; `None` if the logs contain names.
+/// Returns the order of declarations for logs of a format and kind; `None` if the logs contain names. Fails if logs of the
+/// format have no commands of the kind.
 pub(super) fn order_of(format: u32, kind: &str) -> Result<Option<Order>, String> {
     if format < NAMED_SINCE { unnamed::order_in(include_str!("log_order.ron"), kind).map(Some) } else { Ok(None) }
 }

@@ -114,7 +114,8 @@ impl Comparison {
         Ok(next.filter(|next| *next >= step))
     }
 
-    /// Compares one reading with the file; returns the first difference as text, `None` if there is none.
+    /// Compares one reading with the file; returns the first difference as text, `None` if there is none. Fails if the file
+    /// cannot be read.
     pub fn compare(&mut self, reading: &Reading, clock: Clock) -> io::Result<Option<String>> {
         match (reading, &mut self.source) {
             (Reading::Lineage(events), Source::Lines(..)) => {

@@ -193,7 +193,8 @@ fn input(error: io::Error) -> SimError {
     }
 }
 
-/// Reads the state of a checkpoint file of `n_bytes` bytes and reports progress.
+/// Reads the state of a checkpoint file of `n_bytes` bytes and reports progress. Fails if the file is damaged or `progress`
+/// cancels.
 pub(super) fn read(file: &CheckpointFile, n_bytes: u64, progress: &Progress) -> Result<Snapshot, SimError> {
     let mut n_read = 0;
     let mut report = |n: u64| {

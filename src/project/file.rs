@@ -90,18 +90,18 @@ fn pretty() -> PrettyConfig {
     PrettyConfig::new().indentor("    ").new_line("\n").escape_strings(false)
 }
 
-/// Formats any value as readable RON, for settings and the like.
+/// Formats any value as readable RON, for settings and the like. Fails if RON cannot represent the value.
 pub fn to_ron<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     let text = options().to_string_pretty(value, pretty()).map_err(|e| ReadError::plain(e.to_string()))?;
     Ok(text + "\n")
 }
 
-/// Formats any value as RON on one line, for logs.
+/// Formats any value as RON on one line, for logs. Fails if RON cannot represent the value.
 pub fn to_line<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     options().to_string(value).map_err(|e| ReadError::plain(e.to_string()))
 }
 
-/// Parses text of [`to_ron`] or [`to_line`].
+/// Parses text of [`to_ron`] or [`to_line`]. The error has the position of the mistake.
 pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     Ok(options().from_str(text)?)
 }
@@ -122,7 +122,7 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// Reads a project from bytes, which must be UTF-8.
+/// Reads a project from bytes, which must be UTF-8. Fails if they cannot be parsed or their version is newer.
 pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => read(text),
@@ -143,7 +143,7 @@ pub(super) fn read_recorded(bytes: &[u8]) -> Result<(Project, Vec<Warning>), Rea
 }
 
 /// Reads the version of a project, then the other fields by the rules of that version. Missing fields take their defaults;
-/// unknown fields and values out of range cause warnings.
+/// unknown fields and values out of range cause warnings. Fails if the text cannot be parsed or its version is newer.
 pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let version = migrate::version_of(text).map_err(|error| match error.code {

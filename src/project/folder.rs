@@ -223,7 +223,7 @@ impl RunFolder {
         record_bytes(stream).map_or(0, |n| self.n_bytes(stream) / n)
     }
 
-    /// Reads the project at step 0, to compute with.
+    /// Reads the project at step 0, to compute with. Fails if the file cannot be parsed.
     pub fn project(&self) -> Result<Project, ReadError> {
         self.read_project(file::read_bytes).map(|(project, _)| project)
     }
@@ -246,12 +246,14 @@ impl RunFolder {
         read_bytes(&bytes).map_err(|e| e.in_file(&path))
     }
 
-    /// Reads the command log without an incomplete last line. Elements of actions are indices into the run's sets.
+    /// Reads the command log without an incomplete last line. Elements of actions are indices into the run's sets. Fails if a
+    /// line is invalid or the kind is unknown.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         self.commands_with(&|set| self.ids(set).unwrap_or_default())
     }
 
-    /// Reads the command log. Elements of actions are indices into sets whose public ids `ids` returns by name.
+    /// Reads the command log. Elements of actions are indices into sets whose public ids `ids` returns by name. Fails if a line
+    /// is invalid or the kind is unknown.
     pub fn commands_with(&self, ids: &dyn Fn(&str) -> Vec<u64>) -> io::Result<Vec<(u64, LoggedCommand)>> {
         let path = self.path.join(COMMANDS);
         let text = run_file::read_text(&path, MAX_TEXT)?;
@@ -337,7 +339,7 @@ impl RunFolder {
         Ok(LineageReader::new(self.stream_file(stream)?))
     }
 
-    /// Opens the valid part of a stream's file; `None` if the file is missing.
+    /// Opens the valid part of a stream's file; `None` if the file is missing. Fails if the file cannot be opened.
     pub(super) fn stream_file(&self, stream: &Stream) -> io::Result<Option<StreamFile>> {
         match StreamFile::open(&self.path, &stream.file, self.n_bytes(stream)) {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),

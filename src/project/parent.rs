@@ -51,7 +51,8 @@ impl RunWriter {
 }
 
 impl RunFolder {
-    /// Reads the state at which a branch begins; `None` for a run that begins at step 0.
+    /// Reads the state at which a branch begins; `None` for a run that begins at step 0. Fails if the checkpoint is missing or
+    /// damaged.
     pub fn parent_state(&self, progress: &Progress) -> Result<Option<Snapshot>, SimError> {
         let Some(parent) = &self.manifest.parent else { return Ok(None) };
         let missing = |why: &str| {

@@ -118,7 +118,7 @@ impl PlaybackReader {
         (self.step - self.first) as f32 / (self.end - self.first).max(1) as f32
     }
 
-    /// Reads the next slice; `None` after the last slice.
+    /// Reads the next slice; `None` after the last slice. Fails if a line cannot be parsed.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         if self.step >= self.end {
             return Ok(None);

@@ -114,7 +114,7 @@ impl VerifiedRun {
 
 impl RunWriter {
     /// Continues a run from its checkpoint by cutting its files to their lengths there. `start` provides sets, device and
-    /// command; project and probes are those of the run.
+    /// command; project and probes are those of the run. Fails if a file cannot be written; the run can then be resumed again.
     pub fn resume(verified: VerifiedRun, start: &RunStart<'_>) -> io::Result<Self> {
         let (run, directory) = (&verified.run, &verified.from.file.directory);
         let folder = run.path.clone();
@@ -180,7 +180,7 @@ impl RunWriter {
         self.write_progress(step)
     }
 
-    /// Begins the recording of a run that continues.
+    /// Begins the recording of a run that continues. Fails if the simulation is not at the checkpoint.
     pub(super) fn begin_again(&mut self, clock: Clock) -> io::Result<()> {
         if self.checkpoints.resumed_at != Some(clock.step) {
             return Err(io::Error::other(format!("the simulation is at step {}, not at the checkpoint", clock.step)));

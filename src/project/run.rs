@@ -47,7 +47,7 @@ pub const TIMINGS: &str = "timings.csv";
 /// Folder of a run's trials, each a run folder.
 pub const TRIALS: &str = "trials";
 
-/// Creates the next numbered run folder in `runs`, e.g. `0007-sugar`.
+/// Creates the next numbered run folder in `runs`, e.g. `0007-sugar`. Fails if folders cannot be created in `runs`.
 pub fn next_folder(runs: &Path, name: &str) -> io::Result<PathBuf> {
     let wrong = |e: io::Error| at(runs, &e);
     fs::create_dir_all(runs).map_err(wrong)?;

@@ -92,7 +92,7 @@ pub(super) fn size_of(path: &Path) -> Option<u64> {
 }
 
 /// Returns size in bytes and hash of a file. `report` receives the number of bytes read since its last call and returns `false`
-/// to cancel.
+/// to cancel. Fails if the file is not regular or the hashing is cancelled.
 pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io::Result<(u64, String)> {
     let (mut file, mut hash, mut n_bytes) = (open_regular(path)?, Hash::default(), 0);
     let mut buffer = vec![0; 1 << 18];

@@ -19,7 +19,7 @@ pub(super) struct StreamFile {
 }
 
 impl StreamFile {
-    /// Opens the first `n_bytes` bytes of a file.
+    /// Opens the first `n_bytes` bytes of a file. Fails if the name is not plain or the file is not regular.
     pub fn open(folder: &Path, name: &str, n_bytes: u64) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let file = run_file::open_regular(&path)?;
@@ -188,7 +188,7 @@ impl<T: serde::de::DeserializeOwned> LineReader<T> {
         Self { file, line: String::new(), lines: PhantomData }
     }
 
-    /// Reads and parses the next line; `None` after the last complete line.
+    /// Reads and parses the next line; `None` after the last complete line. Fails if the line cannot be parsed.
     pub fn next_event(&mut self) -> io::Result<Option<T>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let Some(line) = file.line(&mut self.line)? else { return Ok(None) };

@@ -17,7 +17,7 @@ use crate::sim::ProbeSpec;
 use std::{fs, io, path::Path};
 
 impl RunWriter {
-    /// Creates a file that the manifest does not list yet, with the content `head`.
+    /// Creates a file that the manifest does not list yet, with the content `head`. Fails if a file of this name exists.
     pub(super) fn create_file(&mut self, name: &str, head: &[u8]) -> io::Result<AppendFile> {
         // The lock file must name files of this run only.
         run_file::is_free(&run_file::inside(&self.folder, name)?)?;

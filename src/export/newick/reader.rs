@@ -27,7 +27,8 @@ const REPORT_EVERY: usize = 4096;
 /// Memory per individual, bytes: in the trees, as a birth and a death, and again as a birth and a death in the lineage view.
 const INDIVIDUAL_BYTES: u64 = (size_of::<NewickIndividual>() + 4 * size_of::<LifeEvent>() + 128) as u64;
 
-/// Reads a tree file of at most `MOST_BYTES` bytes. `watch` receives the progress and returns `false` to cancel.
+/// Reads a tree file of at most `MOST_BYTES` bytes. `watch` receives the progress and returns `false` to cancel. Fails if the
+/// file is too large or not a tree file.
 pub fn read(path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let text = read_text_at_most(path, MOST_BYTES, &|what, part| watch(what, part / 3.0))?;
     parse(&text, path, &|what, part| watch(what, (1.0 + 2.0 * part) / 3.0))
