@@ -83,7 +83,7 @@ pub fn headless(project: Option<PathBuf>) -> ExitCode {
     finish(run::headless(project))
 }
 
-/// Whether a display is available. Assumed on systems other than Linux.
+/// Whether a display is available. Systems other than Linux are assumed to have one.
 pub fn has_display() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     !cfg!(target_os = "linux") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")

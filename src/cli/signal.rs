@@ -53,7 +53,7 @@ fn end(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Whether the program was interrupted. Valid only while a [`Closing`] exists.
+/// Whether the program was interrupted. The answer is valid only while a [`Closing`] exists.
 pub(super) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

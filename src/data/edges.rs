@@ -123,8 +123,8 @@ pub fn out_of_range_message(index: u64, n: u64) -> String {
     )
 }
 
-/// Reads all parts on several threads. Each thread has a state of its own; returns these states. Fails with the error of the
-/// first part that fails.
+/// Reads all parts on several threads. Each thread has its own state; returns the states of all threads. Fails with the error
+/// of the first part that fails.
 pub fn read_parts<S: Send>(
     source: &dyn EdgeSource,
     label: &str,

@@ -71,7 +71,7 @@ pub struct ColumnInfo {
     nullable: bool,
 }
 
-/// Open Parquet file. Not shared between threads: each thread opens its own.
+/// Open Parquet file. Threads do not share a value: each thread opens the file.
 pub struct ParquetFile {
     path: PathBuf,
     reader: SerializedFileReader<File>,

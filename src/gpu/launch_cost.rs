@@ -37,7 +37,8 @@ const WAITS: (u32, u32) = (500_000, 8_000_000);
 /// device.
 static MEASURED: Mutex<BTreeMap<usize, u64>> = Mutex::new(BTreeMap::new());
 
-/// Returns the time by which events lengthen a measured launch, nanoseconds. 0 if the measurement fails, which is logged.
+/// Returns the time by which events lengthen a measured launch, nanoseconds. If the measurement fails, logs the reason and
+/// returns 0.
 pub(super) fn nanos_added_by_events(gpu: &Arc<Gpu>) -> u64 {
     let mut known = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
     *known.entry(gpu.ordinal).or_insert_with(|| {

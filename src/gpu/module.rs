@@ -39,7 +39,7 @@ impl Prebuilt {
 include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
 
 /// Environment variable that names a folder with kernel sources. Modules are then compiled from these sources when they are
-/// loaded, by the installed NVRTC. For kernel development only.
+/// loaded, by the installed NVRTC. The variable is for kernel development only.
 pub const SOURCES_VARIABLE: &str = "NEUROPIL_KERNELS";
 
 /// Returns the embedded PTX for a device: the highest target that the device supports, architecture-specific before portable.

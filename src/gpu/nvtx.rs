@@ -2,8 +2,8 @@
 //!
 //! NVTX 3 is header-only: a profiler names its library in `NVTX_INJECTION64_PATH`, and the program passes that library a table
 //! of slots into which the library writes its functions. This module is the program's side of that protocol. Without a profiler
-//! it uses the older `libnvToolsExt.so.1`, which older toolkits install and preloading tools replace. Without either library, a
-//! range costs one load and a branch.
+//! the module uses the older `libnvToolsExt.so.1`, which older toolkits install and preloading tools replace. Without either
+//! library, a range costs one load and a branch.
 
 use libloading::Library;
 use std::{

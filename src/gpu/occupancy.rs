@@ -13,7 +13,7 @@ use super::{GpuError, Grid, Kernel, error::Doing as _};
 /// Threads per block of a kernel that allows any number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockSize {
-    /// Chosen from occupancy and problem size.
+    /// Block size chosen from occupancy and problem size.
     #[default]
     Automatic,
     /// Fixed number, rounded up to whole warps and limited to the kernel's maximum.

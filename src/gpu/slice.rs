@@ -190,7 +190,7 @@ impl<T: CudaType> Slice<T> {
         self.fill_bytes(range, 0)
     }
 
-    /// Waits for the kernels issued so far and reads all elements. For saving and tests; a running simulation uses
+    /// Waits for the kernels issued so far and reads all elements. Use this for saving and tests; a running simulation uses
     /// [`Slice::download`], which does not wait.
     pub fn read(&self) -> Result<Vec<T>, GpuError> {
         self.read_range(0..self.len)

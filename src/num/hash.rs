@@ -1,7 +1,7 @@
 //! Hash of a stream of spikes: equal runs have equal hashes on every backend.
 
-/// 64-bit hash of words, by a variant of FNV-1a that takes a word instead of a byte at a time. Spikes are summed instead. Not
-/// cryptographic.
+/// 64-bit hash of words, by a variant of FNV-1a that takes a word instead of a byte at a time. Spikes are summed instead. The
+/// hash is not cryptographic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHash(pub u64);
 

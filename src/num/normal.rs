@@ -38,7 +38,7 @@ pub fn cdf(x: f64) -> f64 {
 }
 
 /// Returns the quantile of the standard normal distribution, from the logarithm of this module, with a relative error of about
-/// 1e-16. Infinite at 0 and 1.
+/// 1e-16. The quantile is infinite at 0 and 1.
 pub fn quantile(p: f64) -> f64 {
     quantile::normal_with(p, ln)
 }

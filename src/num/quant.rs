@@ -3,8 +3,8 @@
 /// Largest level. −128 is unused, so that a weight and its negative are equally exact.
 pub const TOP: f32 = 127.0;
 
-/// Returns the scale of a row whose largest absolute weight is `largest`: the value of one level. 1 if `largest` is zero or not
-/// finite.
+/// Returns the scale of a row whose largest absolute weight is `largest`: the value of one level. The scale is 1 if `largest`
+/// is zero or not finite.
 pub fn scale_for(largest: f32) -> f32 {
     if largest > 0.0 && largest.is_finite() { largest / TOP } else { 1.0 }
 }

@@ -1,7 +1,7 @@
 //! Quantiles of the standard normal distribution.
 
-/// Returns the quantile of probability `p`, with a relative error of about 1e-15, from the platform's logarithm. Infinite at 0
-/// and 1.
+/// Returns the quantile of probability `p`, with a relative error of about 1e-15, from the platform's logarithm. The quantile
+/// is infinite at 0 and 1.
 pub fn normal(p: f64) -> f64 {
     normal_with(p, f64::ln)
 }

@@ -132,7 +132,8 @@ impl Train {
         self.gather(block, lanes, out);
     }
 
-    /// Lists the lanes with an event. Inlined into each caller, which compiles it for its instruction set.
+    /// Lists the lanes with an event. The function is inlined, so that each caller compiles it for the instruction set of the
+    /// caller.
     #[inline(always)]
     fn gather(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         for some in lanes.chunks(BLOCK) {

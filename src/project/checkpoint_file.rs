@@ -259,7 +259,7 @@ impl CheckpointFile {
         }
     }
 
-    /// Returns step and time base of the state. Counted steps are taken as seconds.
+    /// Returns step and time base of the state. The time base is seconds even if the run counts steps.
     pub const fn clock(&self) -> Clock {
         Clock::seconds(self.directory.step, self.directory.secs_per_step)
     }

@@ -44,7 +44,8 @@ fn add_items(params: &mut dyn Params, name: &str) {
     while params.len(group as u8) <= item.min(MAX_ITEMS - 1) && params.push(group as u8) {}
 }
 
-/// Formats one parameter with its unit, as `Ctrl+C` on a row copies it: `20 ms`. Empty if the parameter does not exist.
+/// Formats one parameter with its unit, as `Ctrl+C` on a row copies it: `20 ms`. The text is empty if the parameter does not
+/// exist.
 pub fn copy_one(params: &dyn Params, id: ParamId) -> String {
     params.spec(id).map(|spec| path::show(spec, &params.get(id))).unwrap_or_default()
 }

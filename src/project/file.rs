@@ -106,7 +106,7 @@ pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadErr
     Ok(options().from_str(text)?)
 }
 
-/// Opens a project file. Fails if it cannot be read or parsed, or is of a newer version; everything else is a warning.
+/// Opens a project file. Fails if it cannot be read or parsed, or is of a newer version; all other mistakes are warnings.
 pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
     let bytes = input_file::read(path).map_err(|e| ReadError::plain(missing(path, &e)).in_file(path))?;
     read_bytes(&bytes).map_err(|e| e.in_file(path))

@@ -290,17 +290,17 @@ impl RunFolder {
         lines.into_iter().map(read).collect()
     }
 
-    /// Reads all recorded spikes in order; empty if none were recorded. For runs that fit into memory.
+    /// Reads all recorded spikes in order; empty if none were recorded. The run must fit into memory.
     pub fn spikes(&self) -> io::Result<Vec<Spike>> {
         self.manifest.spikes().map_or_else(|| Ok(vec![]), |stream| self.read_spikes(stream)?.collect())
     }
 
-    /// Reads all events of a lineage. For runs that fit into memory.
+    /// Reads all events of a lineage. The run must fit into memory.
     pub fn lineage(&self, stream: &Stream) -> io::Result<Vec<LifeEvent>> {
         self.read_lineage(stream)?.collect()
     }
 
-    /// Reads all rows of a series, a field or a matrix. For runs that fit into memory.
+    /// Reads all rows of a series, a field or a matrix. The run must fit into memory.
     pub fn rows(&self, stream: &Stream) -> io::Result<Rows> {
         let mut reader = self.read_rows(stream)?;
         let (mut rows, mut values) = (Rows { width: stream.width as usize, ..Rows::default() }, vec![]);
@@ -326,7 +326,7 @@ impl RunFolder {
         Ok(LineReader::new(self.stream_file(stream)?))
     }
 
-    /// Reads the text of a log stream; empty if its file is missing. For logs that fit into memory.
+    /// Reads the text of a log stream; empty if its file is missing. The log must fit into memory.
     pub fn read_text(&self, stream: &Stream) -> io::Result<String> {
         let Some(mut file) = self.stream_file(stream)? else { return Ok(String::new()) };
         let mut bytes = vec![0; file.left().min(MAX_TEXT) as usize];

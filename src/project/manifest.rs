@@ -189,7 +189,7 @@ impl From<TimeBase> for RecordedTimeBase {
 pub struct Manifest {
     /// Version of the format.
     pub format: u32,
-    /// Random number of this run, also in its lock file, which identifies the files of its writer. Empty in older
+    /// Random number of this run, also in its lock file, which identifies the files of its writer. The id is empty in older
     /// versions.
     pub id: String,
     /// Program, version and commit that wrote the run.
@@ -228,8 +228,8 @@ pub struct Manifest {
     pub stopped: String,
     /// Wall time of the recording including pauses, seconds.
     pub wall_s: f64,
-    /// Computing time of the recorded steps in seconds, without pauses and waits for speed limit or disk. 0 in older
-    /// versions.
+    /// Computing time of the recorded steps in seconds, without pauses and waits for speed limit or disk. The time is 0 in
+    /// older versions.
     pub computed_s: f64,
     /// Hash and totals of the simulation at the end.
     pub digest: Digest,
@@ -254,8 +254,8 @@ pub struct Manifest {
     pub checkpoints: Vec<CheckpointInfo>,
     /// Steps at which the run continued from a checkpoint, with the time, UTC.
     pub resumed: Vec<(u64, String)>,
-    /// Step before which data were not verified when the run was continued, because the checkpoint of an older version
-    /// contains no hashes. 0: all data were verified.
+    /// Step before which data were not verified when the run was continued, because the checkpoint of an older version contains
+    /// no hashes. The step is 0 if all data were verified.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_verified_before: u64,
     /// Checkpoint of another run at which this run began; project and log begin there.

@@ -145,8 +145,8 @@ impl Project {
         Ok(Tap { probe: probe as u16, elements: found, args })
     }
 
-    /// Returns the elements of the set `of` that a query selects. Empty if the set is unknown, in which case only the grammar
-    /// is checked.
+    /// Returns the elements of the set `of` that a query selects. The list is empty if the set is unknown; then only the
+    /// grammar is checked.
     fn select(&self, query: &str, of: &str, elements: &Elements<'_>) -> Result<Vec<u32>, String> {
         query::parse(query).map_err(|wrong| wrong.of(query))?;
         let Some((at, set)) = elements.sets.iter().enumerate().find(|(_, set)| set.name == of) else {

@@ -58,7 +58,7 @@ pub fn measure(threads: usize) -> Ceilings {
 }
 
 /// Returns f32 additions and multiplications per second and thread, with all threads busy and vectors of at most `lanes` lanes.
-/// NaN if there is no such loop.
+/// The rate is NaN if there is no such loop.
 pub fn multiply_adds(threads: usize, lanes: usize) -> f64 {
     let best = VECTORS.iter().find(|vectors| vectors.lanes <= lanes && vectors.isa <= Isa::best());
     best.map_or(f64::NAN, |vectors| measure_vectors(threads.max(1), vectors))
