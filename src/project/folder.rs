@@ -114,8 +114,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Determines the valid data of an unclosed run: from its lock file, or in runs of older versions from the ends of the
-    /// streams. Sets the status to running or unclosed.
+    /// Determines status and valid data of an unclosed run: from its lock file, or else from the ends of its streams.
     fn examine_unclosed(&mut self, is_running: bool) -> io::Result<()> {
         let progress = lock::read(&self.path).filter(|p| p.id == self.manifest.id);
         self.manifest.status = if is_running { Status::Running } else { Status::Unclosed };
@@ -145,8 +144,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Describes damage of a closed run's stream: its file is missing or has another length than was written. `None` without
-    /// damage, and if the run is not closed.
+    /// Describes a missing file or a wrong length of a closed run's stream; `None` without damage and for other runs.
     pub(super) fn damage(&self, stream: &Stream) -> Option<String> {
         if matches!(self.manifest.status, Status::Running | Status::Unclosed) {
             return None;
@@ -228,8 +226,7 @@ impl RunFolder {
         self.read_project(file::read_bytes).map(|(project, _)| project)
     }
 
-    /// Reads the project at step 0, to display the run with: choices that are no longer offered are replaced, with a message
-    /// each.
+    /// Reads the project at step 0 for display: choices that are no longer offered are replaced, with a message each.
     pub fn displayed_project(&self) -> Result<(Project, Vec<String>), ReadError> {
         let (project, warnings) = self.read_project(file::read_recorded)?;
         Ok((project, warnings.iter().map(|warning| format!("{PROJECT}, {warning}")).collect()))
@@ -246,14 +243,13 @@ impl RunFolder {
         read_bytes(&bytes).map_err(|e| e.in_file(&path))
     }
 
-    /// Reads the command log without an incomplete last line. Elements of actions are indices into the run's sets. Fails if a
-    /// line is invalid or the kind is unknown.
+    /// Reads the command log by [`Self::commands_with`]. Elements of actions are indices into the run's sets.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         self.commands_with(&|set| self.ids(set).unwrap_or_default())
     }
 
-    /// Reads the command log. Elements of actions are indices into sets whose public ids `ids` returns by name. Fails if a line
-    /// is invalid or the kind is unknown.
+    /// Reads the command log without an incomplete last line. Elements of actions are indices into sets whose public ids `ids`
+    /// returns by name. Fails if a line is invalid or the kind is unknown.
     pub fn commands_with(&self, ids: &dyn Fn(&str) -> Vec<u64>) -> io::Result<Vec<(u64, LoggedCommand)>> {
         let path = self.path.join(COMMANDS);
         let text = run_file::read_text(&path, MAX_TEXT)?;
@@ -352,8 +348,7 @@ impl RunFolder {
         self.manifest.set(set).map_or(Ok(vec![]), |info| self.ids_of(info))
     }
 
-    /// Reads a stored version of a set: ids and names, and for a set that changed during the run also positions and categories.
-    /// Ids or a table that cannot be read stay empty.
+    /// Reads ids and names of a version of a set, and positions and categories of a later version. Unreadable ones stay empty.
     pub fn stored_set(&self, name: &'static str, info: &SetInfo) -> ElementSet {
         let ids = self.ids_of(info).unwrap_or_default();
         let mut set = ElementSet { name, len: info.len, ids, names: info.names.clone(), ..ElementSet::default() };
@@ -364,8 +359,7 @@ impl RunFolder {
         set
     }
 
-    /// Reads the public ids of a version of a set; empty if its elements have none. Fails if the file does not have `info.len`
-    /// ids.
+    /// Reads the public ids of a version of a set; empty if it has none. Fails if the file does not have `info.len` ids.
     pub fn ids_of(&self, info: &SetInfo) -> io::Result<Vec<u64>> {
         if info.ids.is_empty() {
             return Ok(vec![]);
