@@ -58,8 +58,8 @@ pub(super) fn ask(args: AskArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the simulation at a checkpoint, with notes about the checkpoint. Without a usable checkpoint, simulates the run
-/// again up to `--at` or the end of the run.
+/// Returns the simulation at a checkpoint, with notes about the checkpoint. Without a checkpoint at or before `--at`, simulates
+/// the run again up to `--at` or the end of the run.
 fn simulation(run: &RunFolder, args: &AskOptions) -> Result<(Box<dyn Simulation>, Vec<String>), CliError> {
     let at_checkpoint = run.manifest.checkpoints.first().is_some_and(|c| args.at.is_none_or(|step| c.step <= step));
     let from = if at_checkpoint { Some(run.continuation(args.at, &Progress::default())?) } else { None };

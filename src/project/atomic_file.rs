@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. If any operation before the rename
-/// fails, the old file is unchanged. With `backup` the old content is kept as `NAME.bak`.
+/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. If writing or renaming fails, the
+/// old file is unchanged. With `backup` the old content is kept as `NAME.bak`.
 pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     // A link is resolved, so that its target is replaced and the link kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -184,8 +184,8 @@ fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress
     }
 }
 
-/// Describes the damage of a stream's file, if any. Reads the file of a closed run whose manifest has a hash, and compares only
-/// the length without a hash. An unclosed run is not checked.
+/// Describes the damage of a stream's file, if any. Reads the file of a closed run and compares its hash; without a hash in the
+/// manifest, the file must only exist. An unclosed run is not checked.
 pub fn damage_of(run: &RunFolder, stream: &Stream, progress: &Progress) -> io::Result<Option<String>> {
     let name = &stream.file;
     let is_closed = !matches!(run.manifest.status, Status::Running | Status::Unclosed);
