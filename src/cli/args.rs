@@ -305,8 +305,8 @@ fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
     }
 }
 
-/// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. Whether the unit fits the kind is
-/// checked later.
+/// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. [`Duration::apply`] checks whether the unit
+/// fits the kind.
 fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(n) = text.trim().parse::<f64>() {
         return duration_ms(text).map(|_| Duration::Bare(n));

@@ -28,7 +28,7 @@ pub struct Matrix {
     pub stride: i64,
 }
 
-/// `C = alpha · A B + beta · C`, column-major, without its data.
+/// Multiplication `C = alpha · A B + beta · C`, column-major, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Matmul {
     /// Number of rows of C.
