@@ -45,7 +45,7 @@ pub struct RunStart<'a> {
     pub threads: u32,
     /// Command line; empty in the window.
     pub command: String,
-    /// For a trial, its seed and the path from its folder to the folder with the ids.
+    /// Seed of a trial, and the path from the trial's folder to the folder with the ids; `None` for other runs.
     pub trial: Option<(u64, &'a str)>,
     /// Number of trials in this run; 0 for an ordinary run.
     pub trials: u32,
