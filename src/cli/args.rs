@@ -268,18 +268,18 @@ impl ValueEnum for Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceArg {
     pub choice: DeviceChoice,
-    /// Index of the GPU, if one was given.
+    /// Index of the GPU; `None` if the argument has none.
     pub gpu: Option<u32>,
 }
 
-/// Length of a run, as typed.
+/// Length of a run, as given in the argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Duration {
-    /// A number without a unit.
+    /// Number without a unit.
     Bare(f64),
     /// Simulated time, ms.
     Time(f64),
-    /// Number of steps, and the name of the unit as typed.
+    /// Number of steps, and the name of the unit as given.
     Count(u64, String),
 }
 
@@ -305,8 +305,8 @@ fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
     }
 }
 
-/// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. Whether the unit fits the kind is
-/// checked later.
+/// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. [`Duration::apply`] checks whether the unit
+/// fits the kind.
 fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(n) = text.trim().parse::<f64>() {
         return duration_ms(text).map(|_| Duration::Bare(n));
@@ -331,7 +331,7 @@ fn duration_ms(text: &str) -> Result<f64, String> {
 }
 
 impl Duration {
-    /// Sets the length of a run; an error if the unit does not fit the kind.
+    /// Sets the length of a run. Fails if the unit does not fit the kind.
     pub fn apply(&self, plan: &mut RunPlan, base: TimeBase) -> Result<(), String> {
         match (self, base) {
             (Self::Bare(ms) | Self::Time(ms), TimeBase::Seconds { .. }) => plan.duration_ms = *ms,
@@ -391,7 +391,7 @@ mod tests {
             ("0.5", count, "not a whole number of generations"),
             ("1.5 generations", count, "`1.5` is not a whole number of generations"),
             ("long", count, "is not a number"),
-            // The argument if a shell expands an unset variable in `${UNSET}ms`.
+            // A shell that expands an unset variable in `${UNSET}ms` gives the argument `ms`.
             ("ms", time, "a number is missing before the unit"),
             ("generations", count, "`` is not a whole number of generations"),
             ("-1", time, "-1 ms is not a simulated time"),

@@ -58,8 +58,8 @@ pub(super) fn ask(args: AskArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Loads the simulation at a checkpoint, with notes about it; without a checkpoint, simulates again up to the end of the
-/// run.
+/// Returns the simulation at a checkpoint, with notes about the checkpoint. Without a checkpoint at or before `--at`, simulates
+/// the run again up to `--at` or the end of the run.
 fn simulation(run: &RunFolder, args: &AskOptions) -> Result<(Box<dyn Simulation>, Vec<String>), CliError> {
     let at_checkpoint = run.manifest.checkpoints.first().is_some_and(|c| args.at.is_none_or(|step| c.step <= step));
     let from = if at_checkpoint { Some(run.continuation(args.at, &Progress::default())?) } else { None };
@@ -106,7 +106,7 @@ impl Observer for Unobserved {
     }
 }
 
-/// Runs a job on its own thread, so that an interrupt cancels it.
+/// Executes a job on a separate thread, so that an interrupt cancels the job. Shows the job's progress.
 pub(super) fn in_thread<T: Send + 'static>(
     name: &str,
     job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
@@ -129,7 +129,7 @@ pub(super) fn in_thread<T: Send + 'static>(
     Ok(thread.join().map_err(panicked)??)
 }
 
-/// Separates the options of `ask` from the words after the name of a request; arguments of the request have precedence.
+/// Separates the options of `ask` from the words after the name of a request. Arguments of the request have precedence.
 fn without_options(spec: &RequestSpec, words: Vec<String>) -> (Vec<String>, AskOptions) {
     let command = AskOptions::augment_args(clap::Command::new("neuropil ask").no_binary_name(true));
     let (mut arguments, mut options) = (vec![], vec![]);
@@ -156,12 +156,12 @@ fn without_options(spec: &RequestSpec, words: Vec<String>) -> (Vec<String>, AskO
     (arguments, options)
 }
 
-/// Whether a request has an argument of this name, without its dashes.
+/// Whether a request has an argument with the name `name`, given without its dashes.
 fn is_argument(spec: &RequestSpec, name: &str) -> bool {
     (name == "elements" && !spec.over.is_empty()) || spec.params.iter().any(|p| p.name == name.replace('-', "_"))
 }
 
-/// Parses `--name value`, `--name=value` and `--elements 3,5`.
+/// Parses `--name value`, `--name=value` and `--elements 3,5`. Fails for unknown names and invalid values.
 fn parse(spec: &RequestSpec, words: &[String]) -> Result<Request, CliError> {
     let mut request = spec.request(vec![]);
     let mut words = words.iter();

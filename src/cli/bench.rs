@@ -21,7 +21,7 @@ use std::{
 
 /// Measurements, each as JSON and as a line of text.
 pub(super) type Rows = Vec<(Json, String)>;
-/// Runs all measurements of a kind.
+/// Job that makes all measurements of a kind.
 type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
@@ -48,7 +48,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the measurements of a kind as a job; `None` if there is no such benchmark.
+/// Returns the measurements of a kind as a job; `None` if the kind has no benchmark.
 fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     let chosen = device::choose(args.device.choice, args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0))?;
     let (repeats, only) = (args.repeats, args.only.clone());
@@ -76,7 +76,7 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     })
 }
 
-/// Adds the measurement of PyTorch to a row, if it has a case for comparison.
+/// Adds the measurement of PyTorch to a row that has a case for comparison.
 fn compared(
     row: BenchRow,
     options: &BenchOptions,
@@ -125,7 +125,7 @@ fn gemm_line(row: &gemm::BenchRow) -> String {
     )
 }
 
-/// Measures the peak performance of the device, and saves it for the roofline.
+/// Measures the peak performance of the device and saves the result for the roofline.
 fn ceilings(device: &Device, threads: u32) -> Result<Rows, SimError> {
     let mut measured = match device {
         Device::Cuda(gpu) => ceilings::measure_gpu(gpu)?,
@@ -151,7 +151,7 @@ const fn unit(limit: Limit) -> &'static str {
     }
 }
 
-/// Measures on a separate thread, so that interrupts are handled.
+/// Executes the measurements on a separate thread, so that interrupts are handled.
 fn watched(job: Job) -> Result<Rows, CliError> {
     let _closing = signal::closing();
     let (progress, meter) = (Arc::new(Progress::default()), ProgressLine::new());

@@ -15,12 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Interval between two readings of states, and target duration of a batch; both as in the engine.
+/// Interval between two readings of states, and target duration of a batch, seconds; both as in the engine.
 const READ_EVERY: Duration = Duration::from_millis(16);
 const BATCH_SECS: f64 = 0.008;
 /// Duration of a measurement without taps, seconds.
 const SECS: f64 = 1.0;
-/// Number of elements of a series over elements.
+/// Number of elements that a series over elements reads.
 const N_CHOSEN: u32 = 8;
 
 #[derive(Serialize)]
@@ -28,14 +28,14 @@ struct Row {
     /// Name of the case.
     case: &'static str,
     device: String,
-    /// Steps per measurement, from step 0.
+    /// Number of steps per measurement, from step 0.
     steps: u64,
     /// Median steps per second without taps and with taps.
     without: f64,
     with: f64,
-    /// Median relative difference of the pairs, percent.
+    /// Median relative difference of the pairs of measurements, percent.
     change_percent: f64,
-    /// Mean time in which the simulation waits for a reading of fields, ms.
+    /// Mean time for which the simulation waits for a reading of fields, ms.
     reading_ms: f64,
     /// Whether hash and totals at the end are equal with and without taps.
     same_digest: bool,
@@ -73,7 +73,8 @@ pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError
     Ok(())
 }
 
-/// Three fields and two series, and the same with series over chosen elements if the kind has any.
+/// Returns the cases: three fields and two series, and, if the kind has series over elements, three fields and two series over
+/// chosen elements.
 fn cases(sim: &dyn Simulation) -> Vec<(&'static str, Vec<Tap>)> {
     let of = |is: fn(&Shape) -> bool, n: usize| -> Vec<Tap> {
         let all = (0..).zip(sim.probes()).filter(|(_, p)| is(&p.shape));
@@ -130,7 +131,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Number of steps from step 0 that take about `secs` seconds without taps.
+/// Returns the number of steps from step 0 that take about `secs` seconds without taps, at least 1.
 fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
     sim.tap(&[])?;
     sim.rewind()?;
@@ -141,7 +142,7 @@ fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
     Ok(sim.clock().step.max(1))
 }
 
-/// Runs `steps` steps from step 0; returns the seconds, the final digest, and the loop with its readings.
+/// Runs `steps` steps from step 0. Returns the wall time in seconds, the final digest, and the loop with its readings.
 fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Digest, Loop), SimError> {
     sim.tap(taps)?;
     sim.rewind()?;
@@ -152,7 +153,7 @@ fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Dig
     Ok((start.elapsed().as_secs_f64(), sim.digest(), loops))
 }
 
-/// Runs batches and takes readings as the engine does.
+/// Loop that runs batches and takes readings as the engine does.
 #[derive(Default)]
 struct Loop {
     steps: u32,
@@ -163,7 +164,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Runs one batch, at most to step `end`, and reads fields if they are due.
+    /// Runs one batch, at most to step `end`, and samples the taps; reads fields only if they are due.
     fn batch(&mut self, sim: &mut dyn Simulation, end: u64) -> Result<(), SimError> {
         let (start, left) = (Instant::now(), end - sim.clock().step);
         let steps = u64::from(self.steps.max(1)).min(left) as u32;

@@ -36,10 +36,10 @@ impl WindowBench {
         Self { secs: args.duration.map_or(secs, |ms| ms * 1e-3), repeats: args.repeats, json: args.json, args }
     }
 
-    /// Projects that the arguments name among the examples and files; empty if only the UI thread is measured.
+    /// Returns the projects that the arguments select among the examples and files; empty if only the UI thread is measured.
     ///
     /// # Errors
-    /// The exit code; the message has been printed.
+    /// Returns the exit code; the message has been printed.
     pub fn cases(&self, examples: impl Iterator<Item = (&'static str, Project)>) -> Result<Vec<WindowCase>, ExitCode> {
         self.named(examples).map_err(|error| finish(Err(error)))
     }
@@ -68,7 +68,7 @@ impl WindowBench {
         Ok(cases)
     }
 
-    /// Applies --set, --device and --threads; --device auto leaves the choice to the project.
+    /// Applies --set, --device and --threads. With --device auto, the project chooses the device.
     fn adjust(&self, project: &mut Project) -> Result<(), CliError> {
         for text in &self.args.set {
             project.set(text, Path::new("."))?;

@@ -1,4 +1,4 @@
-//! `neuropil run --branch RUN`: a new run that begins at a checkpoint of another.
+//! `neuropil run --branch RUN`: starts a new run at a checkpoint of another run.
 
 use super::{
     args::RunArgs,

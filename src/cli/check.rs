@@ -38,7 +38,7 @@ pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
     }
 }
 
-/// Prints the hash of the simulation and that of the recorded histories, if they are known.
+/// Prints the hashes of the simulation and of the recorded histories, if they are known.
 pub(super) fn print_hashes(run: &RunFolder) {
     if !run.manifest.digest.hash.is_empty() {
         print_line!("hash {}", run.manifest.digest.hash);
@@ -48,7 +48,7 @@ pub(super) fn print_hashes(run: &RunFolder) {
     }
 }
 
-/// Summary of the findings: `all 7 files match their hashes`.
+/// Summarises the findings: `all 7 files match their hashes`.
 pub(super) fn summary(files: &[FileCheck]) -> String {
     let count = |of: fn(&FileCheck) -> bool| files.iter().filter(|f| of(f)).count();
     let has_no_hash = |f: &FileCheck| matches!(f.finding, Finding::NoHash | Finding::IntactUntil { .. });

@@ -1,4 +1,4 @@
-//! The device of a run.
+//! Opens the device of a run.
 
 use super::error::CliError;
 use crate::{gpu::Gpu, project::DeviceChoice, sim::Device};
@@ -12,8 +12,8 @@ pub(super) struct Chosen {
     pub may_fall_back: bool,
 }
 
-/// Opens the requested device; `gpu` is the index of the GPU. With `Auto` and no usable GPU, uses the CPU and logs the
-/// reason.
+/// Opens the requested device; `gpu` is the index of the GPU. With `Auto` and no usable GPU, chooses the CPU and logs the
+/// reason. With `Cuda` and no usable GPU, returns an error.
 pub(super) fn choose(choice: DeviceChoice, gpu: u32, threads: u32) -> Result<Chosen, CliError> {
     if choice == DeviceChoice::Cpu {
         return Ok(cpu(threads));
@@ -33,7 +33,7 @@ pub(super) fn choose(choice: DeviceChoice, gpu: u32, threads: u32) -> Result<Cho
     }
 }
 
-/// The CPU with `threads` threads; 0: all cores.
+/// Returns the CPU with `threads` threads; 0 means all cores.
 pub(super) fn cpu(threads: u32) -> Chosen {
     let threads = resolve(threads);
     let device = Device::Cpu { threads: threads as usize };

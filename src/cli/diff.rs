@@ -1,10 +1,10 @@
-//! `neuropil diff`: the differences of two projects.
+//! `neuropil diff`: lists the differences of two projects.
 
 use super::{error::CliError, stdout::print_line};
 use crate::project;
 use std::path::Path;
 
-/// One line per difference, in the order of the file.
+/// Prints one line per difference, in the order of the file. Returns an error if there is a difference.
 pub(super) fn diff(a: &Path, b: &Path) -> Result<(), CliError> {
     let (old, new) = (project::open(a)?.0, project::open(b)?.0);
     let differences = project::diff(&old, &new);

@@ -55,7 +55,7 @@ impl From<ReadError> for CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // The run is missing, or a folder must not be overwritten.
+            // The run is missing, or a folder must not be overwritten: both are errors of usage.
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Self::Usage(io_reason(&error)),
             _ => Self::Failed(io_reason(&error)),
         }

@@ -1,4 +1,4 @@
-//! `neuropil info` and `params`.
+//! `neuropil info` and `neuropil params`: describe projects, runs and kinds.
 
 use super::{error::CliError, run, stdout::print_line};
 use crate::{
@@ -111,14 +111,14 @@ fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
     }
 }
 
-/// Predicts the memory by owner on each kind of device, from the parameters alone.
+/// Predicts the memory by owner on each kind of device from the parameters alone; leaves out devices without a prediction.
 fn predicted(model: &Model) -> Vec<(&'static str, MemoryReport)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let places = [("cpu", DeviceKind::Cpu { threads }), ("cuda", DeviceKind::Cuda)];
     places.map(|(name, place)| (name, model.predict(place))).into_iter().filter(|(_, b)| !b.is_empty()).collect()
 }
 
-/// Predicted memory as text: `needs about 65.8 MB on the CPU: wiring 60.9 MB, …`.
+/// Formats the predicted memory: `needs about 65.8 MB on the CPU: wiring 60.9 MB, …`.
 pub(super) fn memory_lines(model: &Model) -> Vec<String> {
     let mb = |n: u64| format!("{:.1} MB", n as f64 * 1e-6);
     let line = |(place, bytes): (&str, MemoryReport)| {
@@ -261,8 +261,8 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Path of a parameter declaration: `N` stands for the index of a list item, and parameters of a sum type follow their
-/// group.
+/// Returns the path of a parameter declaration: `N` stands for the index of a list item, and parameters of a sum type follow
+/// their group.
 fn path_of(group: &GroupSpec, spec: &ParamSpec) -> String {
     let item = if group.list { ".N" } else { "" };
     let of = match spec.part {

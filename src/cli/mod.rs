@@ -1,7 +1,7 @@
 //! The command line: runs, exports and checks without a window.
 //!
-//! Results go to stdout, progress and notices to stderr. Exit codes: 0 ok, 1 error, 2 usage (a path, value,
-//! query or file that is not right), 3 cancelled, 4 no usable GPU.
+//! Results go to stdout, progress and notices to stderr. Exit codes: 0 ok, 1 error, 2 usage (an invalid path, value, query or
+//! file), 3 cancelled, 4 no usable GPU.
 
 mod args;
 mod ask;
@@ -47,7 +47,7 @@ pub struct Window {
     pub reset_settings: bool,
     /// Whether to ignore everything saved and render in software.
     pub safe_mode: bool,
-    /// Measurement of the window without a display, instead of opening it.
+    /// Measurement of the window without a display, instead of opening the window.
     pub bench: Option<WindowBench>,
 }
 
@@ -78,12 +78,12 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
     }
 }
 
-/// Runs a project, or the default one, for its planned duration; used if there is no display.
+/// Runs a project, or the default project, for its planned duration; used if there is no display.
 pub fn headless(project: Option<PathBuf>) -> ExitCode {
     finish(run::headless(project))
 }
 
-/// Whether a display is available.
+/// Whether a display is available. Systems other than Linux are assumed to have one.
 pub fn has_display() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     !cfg!(target_os = "linux") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")

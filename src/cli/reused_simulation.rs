@@ -1,4 +1,4 @@
-//! A simulation that is returned when its engine ends, so that the next trial reuses it.
+//! Returns a simulation when its engine ends, so that the next trial reuses it.
 
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -17,9 +17,9 @@ use std::{
     },
 };
 
-/// Forwards all calls to the simulation, and sends it back when dropped.
+/// Wrapper that forwards all calls to a simulation, and sends the simulation back when dropped.
 pub(super) struct ReusedSimulation {
-    /// The simulation; `None` only after the drop.
+    /// The wrapped simulation; `None` only during the drop.
     sim: Option<Box<dyn Simulation>>,
     finished: Sender<Box<dyn Simulation>>,
 }

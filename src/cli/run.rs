@@ -32,7 +32,7 @@ pub(super) struct Job {
     pub command: String,
     /// Whether to build a model that needs more memory than is available.
     pub force: bool,
-    /// Entries of `record` from the parent of a branch; the elements that they name may no longer exist.
+    /// Entries of `record` that the parent of a branch has; the elements that they name may no longer exist.
     pub recorded_before: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ fn resolve(args: &RunArgs) -> Result<Job, CliError> {
         eprintln!("{}: {warning}", path.display());
     }
     let base = base_of(path);
-    // Checked before --set, since a path on the command line is the user's own.
+    // The check precedes --set, because a path on the command line is the user's own.
     check_outside(&project, &base, args.allow_outside)?;
     changed(project, base, args)
 }
@@ -135,14 +135,14 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
     Ok(Job { project, base, command: words.join(" "), force: args.force, recorded_before: vec![] })
 }
 
-/// Folder of a project file, where its relative paths start.
+/// Returns the folder of a project file, from which relative paths of the project start.
 pub(super) fn base_of(project: &Path) -> PathBuf {
     let folder = project.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// Rejects a project from another folder that names files outside its own folder. Projects in or below the working
-/// directory count as the user's own.
+/// Rejects a project from another folder that names files outside that folder. Projects in or below the working directory count
+/// as the user's own.
 pub(super) fn check_outside(project: &Project, base: &Path, allow_outside: bool) -> Result<(), CliError> {
     if allow_outside || is_own(base) {
         return Ok(());
@@ -156,7 +156,7 @@ pub(super) fn is_own(folder: &Path) -> bool {
     std::fs::canonicalize(here()).is_ok_and(|here| real.starts_with(here))
 }
 
-/// An error about the first file outside the folder of a project or run, if there is one.
+/// Returns an error about the first file outside the folder of a project or run; `Ok` without such files.
 pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), CliError> {
     match outside.first() {
         None => Ok(()),
@@ -167,7 +167,7 @@ pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), Cl
     }
 }
 
-/// Prints how a duration without a unit is read, since it is easily meant in seconds.
+/// Prints how a duration without a unit is read, because users may mean seconds.
 fn say_duration(project: &Project, duration: &Duration) {
     if let (Duration::Bare(ms), TimeBase::Seconds { .. }, Some(steps)) =
         (duration, project.model.time_base(), project.planned_steps())
@@ -199,7 +199,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The requested run folder, or the next free number in `runs`.
+/// Returns the requested run folder, or creates the next numbered one in `runs`.
 pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     Ok(match out {
         Some(folder) => folder.clone(),
@@ -207,13 +207,13 @@ pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, Cl
     })
 }
 
-/// Checks the taps before there is a simulation, without looking up elements. Unknown names are usage errors.
+/// Checks the taps before a simulation exists, without looking up elements. Unknown names are usage errors.
 pub(super) fn check_taps(project: &Project) -> Result<(), CliError> {
     project.taps().1.into_iter().next().map_or(Ok(()), |problem| Err(CliError::Usage(problem)))
 }
 
-/// Resolves the taps. Usage errors are ids of missing elements, queries that the simulation cannot answer, and arguments of
-/// probes without a match.
+/// Resolves the taps of a job. Usage errors are ids of missing elements, queries that the simulation cannot answer, and
+/// arguments of probes without a match.
 pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliError> {
     let schema = SimSchema::of(sim);
     let elements = Elements { sets: &schema.sets, connectivity: schema.connectivity.as_ref(), base: Some(&job.base) };
@@ -231,7 +231,7 @@ pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliEr
     checked.map(|()| taps).map_err(|why| CliError::Usage(format!("`record`: {why}")))
 }
 
-/// Resolves the taps with [`taps_of`], and makes every check of a recording before an old run is replaced.
+/// Resolves the taps with [`taps_of`], and makes all checks of a recording before an older run is replaced.
 pub(super) fn checked_taps(
     job: &Job,
     prepared: &dyn Prepared,
@@ -248,7 +248,7 @@ pub(super) fn pacing(job: &Job, batch: Option<u32>) -> Pacing {
     Pacing { until: job.project.planned_steps(), batch, speed: (speed > 0.0).then_some(speed) }
 }
 
-/// Inputs of a recording; the session fills in `taps` and `sets`.
+/// Returns the inputs of a recording, without `taps` and `sets`, which the session adds.
 pub(super) fn run_start<'a>(job: &'a Job, device: &str, threads: u32) -> RunStart<'a> {
     RunStart {
         project: &job.project,
@@ -278,7 +278,7 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     record(job, args, &folder, start, begin, setup_s)
 }
 
-/// Records a simulation and reports the result.
+/// Records a simulation, prints the result, and returns an error if the run was interrupted or its recording failed.
 pub(super) fn record(
     job: &Job,
     args: &RunArgs,
@@ -314,7 +314,7 @@ fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Unit of the steps: `steps of 0.1 ms`, `generations`.
+/// Formats the unit of the steps: `steps of 0.1 ms`, `generations`.
 pub(super) fn steps_text(base: TimeBase) -> String {
     match base {
         TimeBase::Seconds { per_step } => format!("steps of {} ms", per_step * 1e3),
@@ -377,7 +377,7 @@ fn report(
     print_line!("{}", folder.display());
 }
 
-/// Fields that every JSON result has.
+/// Returns the fields that every JSON result has.
 pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static str, u32)]) -> Json {
     let mut out = json!({
         "name": job.project.name,

@@ -1,4 +1,4 @@
-//! Runs and records one simulation through the engine, like the window, so that both give the same bits.
+//! Runs and records one simulation through the engine, as the window does, so that both give equal bits.
 
 use super::{device, error::CliError, progress::ProgressLine, signal, speed::MeanCounts};
 use crate::{
@@ -24,7 +24,7 @@ use std::{
 
 /// Interval between saved states in memory.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
-/// Interval between checks of interrupts and progress.
+/// Interval between checks for interrupts and updates of the progress.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Result of a recorded simulation.
@@ -38,11 +38,11 @@ pub(super) struct Outcome {
     /// Part of the wall time spent waiting for the disk, seconds.
     pub stalled_s: f64,
     pub interrupted: bool,
-    /// Reason why a failed write stopped the recording, if one did.
+    /// Reason why a failed write stopped the recording; `None` if none did.
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
     pub memory: MemoryReport,
-    /// Mean amounts per step, for amounts that vary.
+    /// Mean amounts per step, for amounts that vary with time.
     pub counts: Vec<StepCount>,
     /// Time per kernel in the profiled batches.
     pub timings: Vec<Row>,
@@ -50,14 +50,14 @@ pub(super) struct Outcome {
 
 /// End, batch size and speed of a session.
 pub(super) struct Pacing {
-    /// Step to stop at; `None` runs until interrupted.
+    /// Step at which the session stops; `None` runs until an interrupt.
     pub until: Option<u64>,
     pub batch: Option<u32>,
     /// Maximum speed in simulated seconds per wall second.
     pub speed: Option<f64>,
 }
 
-/// Prints the project's warnings, then [`load`]s it.
+/// Prints the project's warnings, then loads the project by [`load`].
 pub(super) fn prepare(
     project: &Project,
     base: &Path,
@@ -67,7 +67,7 @@ pub(super) fn prepare(
     prepare_with(project, project.build_context(base), force, meter)
 }
 
-/// Like [`prepare`], with another build context than the project's own.
+/// Prints the project's warnings and loads the project with another build context than its own.
 pub(super) fn prepare_with(
     project: &Project,
     context: BuildContext,
@@ -78,7 +78,8 @@ pub(super) fn prepare_with(
     load(project, context, force, meter)
 }
 
-/// Reads or generates the inputs on the loader's thread and shows the progress. `force`: also if memory seems short.
+/// Reads or generates the inputs on the loader's thread and shows the progress. With `force`, also if less memory seems
+/// available than the model needs.
 pub(super) fn load(
     project: &Project,
     context: BuildContext,
@@ -121,7 +122,7 @@ impl Preparing {
     }
 }
 
-/// Opens the project's device while the network is prepared.
+/// Opens the project's device while the loader's thread prepares the inputs.
 pub(super) fn prepare_beside_device(
     project: &Project,
     base: &Path,
@@ -138,7 +139,7 @@ fn warn(project: &Project) {
     project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: warning: {}", warning.text));
 }
 
-/// How a recording begins: simulation, taps and writer.
+/// Start of a recording: simulation, taps and writer.
 pub(super) struct Begin<'a> {
     /// [`Command::Load`] or [`Command::Resume`].
     pub command: Command,
@@ -152,7 +153,7 @@ pub(super) struct Begin<'a> {
 type OpenWriter<'a> = dyn FnOnce(RunStart<'_>) -> std::io::Result<RunWriter> + 'a;
 
 impl Begin<'_> {
-    /// Clock of the simulation.
+    /// Returns the clock of the simulation.
     pub fn clock(&self) -> Clock {
         match &self.command {
             Command::Load(sim) | Command::Resume(sim, _) => sim.clock(),
@@ -160,7 +161,7 @@ impl Begin<'_> {
         }
     }
 
-    /// Messages about the checkpoint, and deviations of the simulation from the requested settings.
+    /// Returns messages about the checkpoint, and deviations of the simulation from the requested settings.
     pub fn notices(&self) -> Vec<String> {
         let of_sim = match &self.command {
             Command::Load(sim) | Command::Resume(sim, _) => sim.notices(),
@@ -170,7 +171,7 @@ impl Begin<'_> {
     }
 }
 
-/// Runs a simulation to its end, recording `taps` into `folder`. `tick` is called with the clock at intervals.
+/// Runs a simulation to its end and records `taps` into `folder`. Calls `tick` with the clock at intervals.
 pub(super) fn record(
     sim: Box<dyn Simulation>,
     folder: &Path,
@@ -184,7 +185,7 @@ pub(super) fn record(
     record_from(begin, folder, start, pacing, tick)
 }
 
-/// Like [`record`], for a simulation that may continue an earlier run.
+/// Runs and records like [`record`], for a simulation that may continue an earlier run.
 pub(super) fn record_from(
     begin: Begin<'_>,
     folder: &Path,
@@ -197,7 +198,7 @@ pub(super) fn record_from(
     let base = first.base;
     let engine = Engine::spawn(|| {})?;
     let plan = start.project.checkpoint_plan();
-    // If the final state is a result, it must survive a failure of the simulation.
+    // A final state that is a result must survive a failure of the simulation.
     let saves = plan.at_end && !plan.is_periodic();
     let Begin { command, taps, writer, .. } = begin;
     engine.send(command);
@@ -243,7 +244,7 @@ pub(super) fn record_from(
     })
 }
 
-/// Error of a failed run: the engine has closed the recording before it reported the failure.
+/// Returns the error of a failed run. The engine has closed the recording before it reported the failure.
 fn closed(error: CliError, folder: &Path, engine: &Engine) -> CliError {
     let step = EngineCounters::read(&engine.counters.step);
     match error {
@@ -279,7 +280,7 @@ struct EngineEvents<'a> {
     /// Kernel times of the profiled batches.
     timings: Vec<Timing>,
     counts: MeanCounts,
-    /// Whether states are saved in memory while it runs.
+    /// Whether states are saved in memory during the run.
     saves: bool,
     last_save: Instant,
     awaits_state: bool,
@@ -316,7 +317,7 @@ impl EngineEvents<'_> {
         }
     }
 
-    /// Collects kernel timings and amounts; readings in the frame are ignored.
+    /// Collects kernel timings and amounts of the newest frame; its readings are ignored.
     fn take_timings(&mut self) {
         let Some(frame) = self.engine.take_frame() else { return };
         self.counts.add(frame.clock.step, frame.counts);
@@ -328,7 +329,7 @@ impl EngineEvents<'_> {
         }
     }
 
-    /// Requests a state to continue from in case the simulation fails. At most one is held.
+    /// Requests a state, if one is due, from which the run can continue if the simulation fails. At most one state is kept.
     fn save_if_due(&mut self) {
         if self.saves && self.last_save.elapsed() >= SAVE_EVERY {
             self.last_save = Instant::now();
@@ -342,7 +343,7 @@ impl EngineEvents<'_> {
         self.failed.get_or_insert(error.to_string());
     }
 
-    /// Notes the failure; the run continues, because its result may be worth more than its recording.
+    /// Keeps the message of the failure. The run continues, because its result may be worth more than its recording.
     fn recording_failed(&mut self, error: &std::io::Error, end: &RecordingEnd) {
         let step = end.clock.step;
         eprintln!("neuropil: the recording failed: {error}. The data up to step {step} is valid; the run continues");
@@ -363,7 +364,7 @@ impl EngineEvents<'_> {
     }
 }
 
-/// Starts a prepared simulation on its device; if a GPU was only preferred and is unusable, on the CPU.
+/// Starts a prepared simulation on its device, or on the CPU if a GPU was only preferred and is unusable.
 pub(super) fn start(
     prepared: &dyn Prepared,
     seed: u64,
@@ -379,7 +380,7 @@ pub(super) fn start(
     }
 }
 
-/// A device on which a second simulation can be started.
+/// Returns the device for one of several concurrent simulations: one CPU thread, or the same GPU.
 pub(super) fn one_thread(device: &Device) -> Device {
     match device {
         Device::Cpu { .. } => Device::Cpu { threads: 1 },

@@ -1,7 +1,7 @@
-//! Interrupts (Ctrl-C, termination, hang-up), and the limit on file size.
+//! Handles interrupts (Ctrl-C, termination, hang-up) and the limit on file size.
 //!
-//! While files are open that must be closed, the first interrupt requests that and the second aborts. At other times the
-//! first one ends the program, since nothing can be lost.
+//! While files are open that must be closed, the first interrupt requests closing and the second aborts. At other times the
+//! first interrupt ends the program, because nothing can be lost.
 
 use std::sync::{
     Once,
@@ -13,7 +13,7 @@ static INSTALLED: Once = Once::new();
 /// Number of live [`Closing`] values.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Exit code of a program that was interrupted with nothing to close.
+/// Exit code of a program that was interrupted without open files.
 const CANCELLED: i32 = 3;
 /// Exit code after a second interrupt.
 const ABORTED: i32 = 130;
@@ -53,15 +53,15 @@ fn end(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Whether the program was interrupted. Only meaningful while a [`Closing`] exists.
+/// Whether the program was interrupted. The answer is valid only while a [`Closing`] exists.
 pub(super) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// Guard: while it exists, its owner polls [`interrupted`] and closes its files.
+/// Guard whose owner polls [`interrupted`] and closes its files.
 pub(super) struct Closing(());
 
-/// Creates a guard; while it exists, the first interrupt does not end the program.
+/// Creates a guard. While the guard exists, the first interrupt does not end the program.
 pub(super) fn closing() -> Closing {
     OPEN.fetch_add(1, Ordering::SeqCst);
     Closing(())

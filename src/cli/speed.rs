@@ -1,4 +1,4 @@
-//! Speed of a run in words and in JSON: simulated time or steps per second, and the rates of the amounts that the kind
+//! Formats the speed of a run as text and JSON: simulated time or steps per second, and the rates of the amounts that the kind
 //! counts.
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::{Value as Json, json};
 
-/// Text for a run in progress: simulated time or steps, and speed.
+/// Formats the progress of a run: simulated time or steps, and speed.
 pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
     let rate = per_second(clock.secs() - first.secs(), wall_s);
     match clock.base {
@@ -20,7 +20,7 @@ pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
     }
 }
 
-/// Text after a run, or after all trials of a series: `400 generations in 2.100 s: 190.5 generations/s`.
+/// Formats the speed after a run, or after all trials of a series: `400 generations in 2.100 s: 190.5 generations/s`.
 pub(super) fn speed_text(n_steps: u64, base: TimeBase, wall_s: f64) -> String {
     let amount = Clock { step: n_steps, base }.secs();
     let rate = per_second(amount, wall_s);
@@ -48,12 +48,12 @@ pub(super) fn put_speed(out: &mut Json, n_steps: u64, n_trials: u32, base: TimeB
     }
 }
 
-/// Simulated seconds, or steps, per wall second.
+/// Returns an amount (simulated seconds, or steps) per second of wall time; 0 without wall time.
 pub(super) fn per_second(amount: f64, wall_s: f64) -> f64 {
     if wall_s > 0.0 { amount / wall_s } else { 0.0 }
 }
 
-/// Peak rates of a device, if they have been measured.
+/// Loads the measured peak rates of a device; `None` if they have not been measured.
 pub(super) fn measured_peaks(device: &str, threads: u32) -> Option<Ceilings> {
     let model = device.split(" (").next().unwrap_or_default();
     let name = if device.starts_with("CPU") { cpu_name(threads as usize) } else { model.to_owned() };
@@ -103,7 +103,7 @@ impl MeanCounts {
         self.sums.iter_mut().zip(counts).for_each(|(sum, count)| sum.per_step += n * count.per_step);
     }
 
-    /// Mean amounts per step.
+    /// Returns the mean amounts per step.
     pub fn means(&self) -> Vec<StepCount> {
         let mean = |sum: &StepCount| StepCount { per_step: sum.per_step / self.n_steps.max(1.0), ..*sum };
         self.sums.iter().map(mean).collect()

@@ -1,4 +1,4 @@
-//! Runs the same training steps in PyTorch, if a Python with it is found.
+//! Runs the training steps of a benchmark in PyTorch, if a Python with PyTorch is found.
 
 use crate::sim::{Device, Progress, SimError};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// Result of a script in its fastest setting.
+/// Result of a script with its fastest setting.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Torch {
     pub torch: String,
@@ -25,7 +25,7 @@ pub(super) struct Torch {
     pub settings: Vec<Setting>,
 }
 
-/// A PyTorch configuration that a user might choose.
+/// PyTorch configuration that a user might choose.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Setting {
     pub mode: String,
@@ -45,8 +45,8 @@ pub(super) struct Options<'a> {
 /// Message if the Python has no PyTorch.
 const NO_TORCH: &str = "it has no PyTorch; install it there, or name a Python that has it in NEUROPIL_PYTHON";
 
-/// Runs a script on a workload; the inner error says why there is no measurement. `$NEUROPIL_PYTHON` names a Python other
-/// than `python3`.
+/// Runs a script on a workload; the inner error is the reason why there is no measurement. `$NEUROPIL_PYTHON` names a Python
+/// other than `python3`. Fails if cancelled.
 pub(super) fn run(
     script: &str,
     name: &str,
@@ -111,8 +111,7 @@ fn measure(
     serde_json::from_str(&last(&out)).map_err(|e| failed(format!("{e} in {}", last(&out))))
 }
 
-/// Compares `per_s` with the fastest setting of PyTorch, as the end of a line; the other settings follow in lines of their
-/// own.
+/// Compares `per_s` with the fastest setting of PyTorch, as the end of a line; each other setting follows in a separate line.
 pub(super) fn comparison(per_s: f64, unit: &str, torch: &Result<Torch, String>) -> String {
     match torch {
         Ok(torch) => format!(
@@ -139,7 +138,7 @@ fn setting_line(setting: &Setting, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The scripts are valid Python; skipped without Python.
+    /// The scripts are valid Python. The test is skipped without Python.
     #[test]
     fn the_scripts_are_python() {
         for script in [crate::torch_script!("train_gpt.py"), crate::torch_script!("train_synaptic.py")] {
@@ -151,7 +150,7 @@ mod tests {
         }
     }
 
-    /// The search runs without PyTorch, with a table of speeds in place of measurements.
+    /// The search runs without PyTorch, on a table of speeds instead of measurements.
     #[test]
     fn the_fastest_setting_wins_and_those_that_fail_are_noted() {
         let driver = r#"

@@ -1,7 +1,7 @@
-//! `neuropil run --trials N`: runs the same network with different random draws.
+//! `neuropil run --trials N`: runs one network with different random draws.
 //!
-//! Trial k (from 0) draws with seed + k. The network is shared and keeps the project's seed; a worker reuses its simulation
-//! and restarts it with the seed of the next trial. Each trial has its own run folder `trials/000k/`; they are synced to
+//! Trial k (from 0) draws with seed + k. The network is shared and keeps the project's seed; a worker reuses its simulation and
+//! restarts it with the seed of the next trial. Each trial has its own run folder `trials/000k/`; all folders are synced to
 //! disk together at the end. `rates.csv` holds the mean rates if there are spikes.
 
 use super::{
@@ -51,7 +51,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let began = Instant::now();
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
-    // The first simulation shows whether the device is usable, and which elements there are.
+    // The first simulation shows whether the device is usable, and which elements exist.
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
     first.notices().iter().for_each(|notice| eprintln!("neuropil: {notice}"));
     let mut taps = checked_taps(job, &*prepared, &chosen.device, &*first)?;
@@ -105,7 +105,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Adds a spike tap if there is none, since rates need spikes.
+/// Adds a spike tap if there is none, because rates need spikes.
 fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
     let probes = job.project.model.probes();
     if !spike_taps(probes).any(|s| taps.iter().any(|t| t.probe == s.probe)) {
@@ -113,7 +113,7 @@ fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
     }
 }
 
-/// Element set whose events `rates.csv` counts.
+/// Returns the element set whose events `rates.csv` counts; `None` without taps of events.
 fn first_spikes(job: &Job, taps: &[Tap]) -> Option<&'static str> {
     let probes = job.project.model.probes();
     taps.iter().find_map(|tap| match probes.get(usize::from(tap.probe))?.shape {
@@ -148,7 +148,7 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// On the CPU, runs as many trials concurrently as there are threads, each on one thread; on a GPU, one at a time.
+    /// Runs all trials: on the CPU as many concurrently as there are threads, each on one thread; on a GPU one at a time.
     fn run(&self, first: Box<dyn Simulation>) -> Result<Vec<Trial>, CliError> {
         let n_workers = match self.chosen.device {
             Device::Cpu { threads } => (threads as u32).clamp(1, self.n),
@@ -156,7 +156,7 @@ impl Series<'_> {
         };
         let device = if n_workers > 1 { session::one_thread(&self.chosen.device) } else { self.chosen.device.clone() };
         let series = DeferredSync::new(self.folder);
-        // With several workers each simulation uses one thread; the first one was started with all threads.
+        // With several workers each simulation uses one thread, so the first simulation, which has all threads, is not reused.
         let first = Mutex::new((n_workers == 1).then_some(first));
         let (next, done) = (AtomicU32::new(0), (0..self.n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let results = Mutex::new(vec![]);
@@ -191,7 +191,7 @@ impl Series<'_> {
         Ok(trials)
     }
 
-    /// Runs one trial. `kept` is the worker's simulation, which is reused from trial to trial.
+    /// Runs one trial. `kept` is the worker's simulation, which every trial reuses.
     fn trial(
         &self,
         k: u32,
@@ -238,7 +238,7 @@ impl Series<'_> {
     }
 }
 
-/// Sums the totals, and hashes the hashes.
+/// Combines the digests of trials: sums the totals, and hashes the hashes.
 fn combined(trials: &[Trial]) -> Digest {
     let mut hash = StreamHash::default();
     let mut totals: Vec<(String, u64)> = vec![];
@@ -265,8 +265,8 @@ fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execut
     Ok(())
 }
 
-/// `idx,rate_hz,std_hz` of every neuron that spiked in any trial: mean over trials and population standard
-/// deviation (ddof 0); a trial without spikes counts as 0.
+/// Formats `idx,rate_hz,std_hz` of every neuron that spiked in any trial: mean over trials and population standard deviation
+/// (ddof 0). A trial without spikes counts as 0.
 fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
     let mut sums = BTreeMap::<u32, (u64, u64)>::new();
     for k in 0..n {

@@ -51,7 +51,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
     }
 }
 
-/// Makes the checks of `run` in the same order. Reads the input files or generates the network.
+/// Makes the checks of `run` in their order. Reads the input files or generates the network.
 fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Report) -> Result<(), CliError> {
     let base = run::base_of(path);
     let (taps, problems) = project.taps();

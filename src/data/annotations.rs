@@ -3,8 +3,8 @@
 use super::{Category, DataError, NeuronTable, ProgressFn, data_table::DataTable, messages, neuron_join};
 use std::path::Path;
 
-/// FAFB voxels, µm. The volume has x across, y down and z to the back, and shows the brain mirrored; turned
-/// into x to the right, y up and z towards the viewer who faces the fly, its left side is on the right.
+/// Size of a FAFB voxel along each axis, µm. The volume has x across, y down and z to the back, and shows the brain mirrored.
+/// Turned into x to the right, y up and z towards the viewer who faces the fly, the brain has its left side on the right.
 const UM_PER_VOXEL: [f64; 3] = [-0.004, -0.004, -0.040];
 const SOMA: [&str; 3] = ["soma_x", "soma_y", "soma_z"];
 const POS: [&str; 3] = ["pos_x", "pos_y", "pos_z"];
@@ -16,8 +16,9 @@ const CATEGORIES: &[(&str, &[&str])] = &[
     ("nt", &["top_nt", "nt_type"]),
 ];
 
-/// Adds the annotations of the neurons in the table; a category of the annotations replaces the table's. Positions are
-/// those of the soma, else of the neuron's point; NaN where neither is known. Neurons without annotations become a notice.
+/// Adds the annotations of the neurons in the table; a category of the annotations replaces the table's. Positions are those of
+/// the soma, or else of the neuron's point; NaN if neither is known. Neurons without annotations become a notice. Returns a
+/// line about the file. Fails if the table or the file has no root ids.
 pub fn join(
     path: &Path,
     table: &mut NeuronTable,
@@ -61,7 +62,7 @@ pub fn join(
     ))
 }
 
-/// Says which neurons have no annotations.
+/// Returns a notice about the neurons without annotations; `None` if there are none.
 fn missing_notice(path: &Path, ids: &[u64], row_of: &[Option<usize>]) -> Option<String> {
     let missing: Vec<u64> = ids.iter().zip(row_of).filter(|(_, row)| row.is_none()).map(|(id, _)| *id).collect();
     let [n, all] = [missing.len(), ids.len()].map(|n| messages::group_digits(n as u64));
@@ -71,7 +72,7 @@ fn missing_notice(path: &Path, ids: &[u64], row_of: &[Option<usize>]) -> Option<
         .then(|| format!("{name}, joined by root_id: {n} of the {all} neurons have no annotations ({examples})"))
 }
 
-/// Row of each neuron in the annotations.
+/// Returns the row of each neuron in the annotations; `None` for neurons without a row.
 fn rows_by_id(source: &DataTable, column: usize, ids: &[u64]) -> Result<Vec<Option<usize>>, DataError> {
     let mut known: Vec<(u64, usize)> = source.unsigned(column)?.into_iter().zip(0..).collect();
     known.sort_unstable();

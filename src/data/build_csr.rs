@@ -1,7 +1,7 @@
 //! Builds packed rows from an edge source, without holding the edge list in memory.
 //!
-//! Three passes: count the edges of every neuron; write each edge into its row; sort the rows, add up
-//! repeated pairs and drop those whose sum is zero. The result does not depend on the threads.
+//! The builder makes three passes: it counts the edges of every neuron, writes each edge into its row, and sorts the rows,
+//! adding up repeated pairs and dropping pairs whose sum is zero. The result does not depend on the threads.
 
 use super::{
     Csr, DataError, MAX_NEURONS, ProgressFn,
@@ -18,16 +18,17 @@ use std::{
     },
 };
 
-/// The connections, and the number of rows in the file.
+/// Connections, and the number of rows in the file.
 pub struct BuiltCsr {
     pub csr: Csr,
     pub n_rows: u64,
 }
 
-/// An edge whose count does not fit its word: (row, target, count).
+/// Edge whose count does not fit its word: (row, target, count).
 type Clipped = (u32, u32, i32);
 
-/// Builds the connections of `n` neurons; without `n`, the largest index decides.
+/// Builds the connections of `n` neurons; without `n`, the largest index determines the number of neurons. Fails if an index is
+/// out of range, or counts or edges are too many.
 pub fn build_csr(
     path: &Path,
     source: &dyn EdgeSource,
@@ -47,7 +48,7 @@ pub fn build_csr(
     Ok(BuiltCsr { csr: Csr { rows, words, target_bits, overflow }, n_rows })
 }
 
-/// First pass: number of neurons and edges per neuron.
+/// Makes the first pass: counts the neurons and the edges of each neuron.
 fn count_edges(
     source: &dyn EdgeSource,
     n: Option<u32>,
@@ -66,7 +67,7 @@ fn count_edges(
                 if *pre as usize >= degrees.len() {
                     degrees.resize(*pre as usize + 1, 0);
                 }
-                // Saturates: the sum is checked afterwards.
+                // Saturates, because the sum is checked afterwards.
                 degrees[*pre as usize] = degrees[*pre as usize].saturating_add(1);
             }
             if need == Need::Ends {
@@ -91,7 +92,7 @@ fn count_edges(
     Ok((n, degrees))
 }
 
-/// The start of each row, and the number of edges.
+/// Returns the start of each row, and the number of edges. Fails if 32 bits cannot index the edges.
 fn row_starts(path: &Path, n: u32, degrees: &[u32]) -> Result<(Vec<u32>, u64), DataError> {
     let mut rows = Vec::with_capacity(n as usize + 1);
     let mut at = 0_u64;
@@ -106,7 +107,7 @@ fn row_starts(path: &Path, n: u32, degrees: &[u32]) -> Result<(Vec<u32>, u64), D
     Ok((rows, at))
 }
 
-/// Second pass: every edge into its row, in any order of the threads.
+/// Makes the second pass: writes every edge into its row, in an order that depends on the threads.
 fn scatter(
     path: &Path,
     source: &dyn EdgeSource,
@@ -142,7 +143,7 @@ fn scatter(
                         if post >= n {
                             return Err(OutOfRange { row: row + k, post: true });
                         }
-                        // Also counts that just fit, so that a word at the limit is always in the list.
+                        // Counts that just fit are also stored, so that a word at the limit is always in the list.
                         if count.unsigned_abs() >= most.unsigned_abs() {
                             clipped.push((pre, post, count));
                         }
@@ -160,11 +161,11 @@ fn scatter(
     }
     let mut clipped: Vec<Clipped> = threads.into_iter().flatten().collect();
     clipped.par_sort_unstable();
-    // Same size and alignment: the allocation is kept.
+    // Size and alignment are equal, so the allocation is kept.
     Ok((words.into_iter().map(AtomicU32::into_inner).collect(), clipped))
 }
 
-/// Where the packed count was clipped: (index into the words, exact count).
+/// Counts that were clipped in packing: (index into the words, exact count).
 type Overflow = Vec<(u32, i32)>;
 
 /// Rows of one chunk after sorting and adding up.
@@ -175,7 +176,7 @@ struct SortedRows {
     overflow: Vec<(u32, u32, i32)>,
 }
 
-/// Third pass: rows sorted by target, each target once, no zero counts.
+/// Makes the third pass: sorts rows by target, with each target once and no zero counts.
 fn sort_rows(
     path: &Path,
     rows: Vec<u32>,
@@ -233,7 +234,7 @@ fn compact_rows(old: Vec<u32>, words: &mut Vec<u32>, done: &[SortedRows]) -> (Ve
     (rows, overflow)
 }
 
-/// Sorts a row and adds up connections to the same target. Returns its new length.
+/// Sorts a row and adds up connections to one target. Returns the row's new length. Fails if a sum does not fit 32 bits.
 fn sort_row(
     row: &mut [u32],
     target_bits: u32,

@@ -1,8 +1,8 @@
-//! Names of columns, compared without case, spaces and punctuation where no name matches exactly.
+//! Finds columns by name, ignoring case, spaces and punctuation if no name matches exactly.
 
 use super::messages;
 
-/// Names of a synapse count, most specific first.
+/// Names of the column of synapse counts, most specific first.
 pub const WEIGHTS: &[&str] = &[
     "w",
     "weight",
@@ -16,15 +16,16 @@ pub const WEIGHTS: &[&str] = &[
     "n",
     "connectivity",
 ];
-/// Names of the id of a neuron.
+/// Names of the column of neuron ids.
 pub const IDS: &[&str] = &["root_id", "pt_root_id", "body_id"];
 
-/// A name in lower case without spaces and punctuation: `Syn. count` as `syncount`.
+/// Returns a name in lower case without spaces and punctuation: `Syn. count` as `syncount`.
 fn normalized(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Column with the first of these names: exact, otherwise ignoring case, spaces and punctuation.
+/// Returns the column with the first of these names that matches exactly, or else ignoring case, spaces and punctuation; `None`
+/// if none matches.
 pub fn find<S: AsRef<str>>(wanted: &[&str], there: &[S]) -> Option<usize> {
     let exact = |w: &&str| there.iter().position(|name| name.as_ref() == *w);
     let known: Vec<String> = there.iter().map(|name| normalized(name.as_ref())).collect();
@@ -32,7 +33,7 @@ pub fn find<S: AsRef<str>>(wanted: &[&str], there: &[S]) -> Option<usize> {
     wanted.iter().find_map(exact).or_else(|| wanted.iter().find_map(similar))
 }
 
-/// An error if a name occurs twice: it is unclear which column is meant. Columns without a name may repeat.
+/// Returns an error if a name occurs twice, because the wanted column is unclear. Columns without a name may repeat.
 pub fn reject_repeated<S: AsRef<str>>(names: &[S]) -> Result<(), String> {
     let is_repeated = |(at, name): &(usize, &S)| {
         !name.as_ref().is_empty() && names[..*at].iter().any(|earlier| earlier.as_ref() == name.as_ref())

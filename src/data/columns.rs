@@ -1,14 +1,13 @@
-//! Columns of indices, for example stimulus files.
+//! Reads columns of indices, for example stimulus files.
 
 use super::{DataError, data_table::DataTable, messages};
 use std::path::Path;
 
-/// Reads columns of whole numbers by name from a CSV file with a header, in the order asked for. Other
-/// columns are ignored.
+/// Reads columns of integers by name from a table with a header, in the order of `names`. Other columns are ignored.
 ///
 /// # Errors
-/// [`DataError::Format`] naming `file:line` and the column for a missing column or a cell that is not a
-/// whole number from 0 to 4,294,967,295.
+/// Returns [`DataError::Format`], which names `file:line` and the column, for a missing column or a cell that is not an integer
+/// from 0 to 4,294,967,295.
 pub fn read_columns_u32(path: &Path, names: &[&str]) -> Result<Vec<Vec<u32>>, DataError> {
     let source = DataTable::read(path, |_, name| names.contains(&name), &|_, _| true)?;
     names

@@ -2,7 +2,7 @@
 
 use super::Csr;
 
-/// A category per neuron (class, side, transmitter): labels in display order, one code per neuron.
+/// Category of neurons (class, side, transmitter), with one text per neuron.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Category {
     /// Column name: `super_class`, `class`, `cell_type`, `side`, `nt`…
@@ -11,12 +11,12 @@ pub struct Category {
     pub texts: Vec<String>,
 }
 
-/// Properties of each neuron. Vectors are empty when the source has no such column.
+/// Properties of each neuron. Vectors are empty if the source has no such column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NeuronTable {
     /// Number of neurons.
     pub len: u32,
-    /// Root ids; exact, never through a float.
+    /// Root ids, exact, because they are never converted to floating point.
     pub ids: Vec<u64>,
     pub names: Vec<String>,
     /// Positions in micrometres.
@@ -24,7 +24,7 @@ pub struct NeuronTable {
     pub categories: Vec<Category>,
 }
 
-/// A network as read or generated.
+/// Network that was read or generated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Connectome {
     pub neurons: NeuronTable,

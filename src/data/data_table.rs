@@ -1,4 +1,4 @@
-//! A table in memory, from text or Parquet; errors name line and column of a cell.
+//! Table in memory, read from text or Parquet. Errors name line and column of a cell.
 
 use super::{
     DataError, ProgressFn,
@@ -23,19 +23,19 @@ const REPORT_EVERY: usize = 4096;
 const MAX_ROWS: u64 = 1 << 26;
 /// Maximum size of a decompressed text table, bytes.
 const MAX_TEXT: u64 = 1 << 30;
-/// Bytes per cell of a text column in addition to its text: its end offset.
+/// Memory per cell of a text column in addition to its text, bytes: the cell's end offset.
 const CELL_BYTES: u64 = size_of::<u32>() as u64;
-/// Bytes per row of a text table: its line number.
+/// Memory per row of a text table, bytes: its line number.
 const ROW_BYTES: u64 = size_of::<u32>() as u64;
-/// Bytes per numeric cell.
+/// Memory per numeric cell, bytes.
 const NUMBER_BYTES: u64 = 8;
 
-/// The lower-case ending of a file name.
+/// Returns the ending of a file name in lower case, without the dot.
 pub fn ending(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// The field separator of this header.
+/// Returns the field separator of a header: tab, comma or semicolon.
 pub fn separator(header: &str) -> u8 {
     match (header.contains('\t'), header.contains(','), header.contains(';')) {
         (true, _, _) => b'\t',
@@ -57,7 +57,7 @@ impl Texts {
         self.ends.push(self.all.len() as u32);
     }
 
-    /// The text of a row.
+    /// Returns the text of a row.
     pub fn get(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.all[start as usize..self.ends[row] as usize]
@@ -70,7 +70,7 @@ impl Texts {
 
 /// Cells of a column.
 pub enum Cells {
-    /// Text, also numbers of a text file.
+    /// Text; also numbers of a text file.
     Text(Texts),
     /// Integers, as 64 bits.
     Integer {
@@ -84,9 +84,9 @@ pub enum Cells {
 
 /// Form in which messages name rows.
 enum Rows {
-    /// Line of each row.
+    /// Line number of each row.
     Lines(Vec<u32>),
-    /// Rows of each row group.
+    /// Number of rows of each row group.
     Groups(Vec<u64>),
 }
 
@@ -96,21 +96,23 @@ pub struct DataTable {
     pub n_bytes: u64,
     /// Number of rows without the header.
     pub n_rows: usize,
-    /// Columns that were read.
+    /// Names and cells of the columns that were read.
     pub columns: Vec<(String, Cells)>,
-    /// Names of all columns.
+    /// Names of all columns of the file.
     pub names: Vec<String>,
     rows: Rows,
     budget: Cell<Budget>,
 }
 
 impl DataTable {
-    /// Reads the columns whose index and name `wanted` accepts.
+    /// Reads the columns whose index and name `wanted` accepts. Fails if the file is not a table, or has too many rows or too
+    /// much text.
     pub fn read(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<Self, DataError> {
         Self::read_at_most(path, wanted, MAX_ROWS, watch)
     }
 
-    /// Reads a table with at most `most` rows.
+    /// Reads the columns that `wanted` accepts from a table with at most `max_rows` rows. Fails if the file is not a table, or
+    /// has too many rows or too much text.
     pub fn read_at_most(
         path: &Path,
         wanted: impl Fn(usize, &str) -> bool,
@@ -121,7 +123,7 @@ impl DataTable {
         Self::read_within(path, wanted, (max_rows, budget), watch)
     }
 
-    /// Reads a table within a memory budget.
+    /// Reads a table within limits: the number of rows and the memory.
     fn read_within(
         path: &Path,
         wanted: impl Fn(usize, &str) -> bool,
@@ -135,17 +137,17 @@ impl DataTable {
         }
     }
 
-    /// Index in `columns` of the first of these names that exists.
+    /// Returns the index in `columns` of the first of these names that exists; `None` if none does.
     pub fn find(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|n| self.columns.iter().position(|(name, _)| name == n))
     }
 
-    /// Names of the columns that were read.
+    /// Returns the names of the columns that were read.
     pub fn column_names(&self) -> Vec<&str> {
         self.columns.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Adds memory that a caller needs for the content; fails beyond the limit of the file.
+    /// Adds memory that a caller needs for the content. Fails beyond the limit for the size of the file.
     pub fn take_memory(&self, n_bytes: u64) -> Result<(), DataError> {
         let mut budget = self.budget.get();
         budget.take(&self.path, n_bytes)?;
@@ -153,7 +155,7 @@ impl DataTable {
         Ok(())
     }
 
-    /// Error about a cell.
+    /// Returns an error about a cell.
     pub fn error(&self, row: usize, column: usize, what: &str) -> DataError {
         let name = messages::truncated(&self.columns[column].0);
         match &self.rows {
@@ -172,8 +174,8 @@ impl DataTable {
         }
     }
 
-    /// A column as exact unsigned integers. A floating point column is an error, because it has lost digits of
-    /// long ids.
+    /// Converts a column to exact unsigned integers. A floating point column is an error, because it has lost digits of long
+    /// ids.
     pub fn unsigned(&self, column: usize) -> Result<Vec<u64>, DataError> {
         self.take_memory(NUMBER_BYTES * self.n_rows as u64)?;
         match &self.columns[column].1 {
@@ -202,7 +204,7 @@ impl DataTable {
         }
     }
 
-    /// Reads a column as real numbers; NaN where a cell is empty.
+    /// Converts a column to real numbers; an empty cell becomes NaN. Fails if a cell is not a number.
     pub fn reals(&self, column: usize) -> Result<Vec<f64>, DataError> {
         self.take_memory(NUMBER_BYTES * self.n_rows as u64)?;
         match &self.columns[column].1 {
@@ -221,7 +223,7 @@ impl DataTable {
         }
     }
 
-    /// A column as texts.
+    /// Converts a column to texts. Fails if memory is exhausted.
     pub fn texts(&self, column: usize) -> Result<Vec<String>, DataError> {
         let cells = &self.columns[column].1;
         self.take_memory(match cells {
@@ -269,7 +271,7 @@ fn read_text(
     } else {
         Box::new(file)
     };
-    // Tables compress to about a fifth.
+    // Tables usually compress to about a fifth.
     let expected = if is_compressed { n_bytes * 5 } else { n_bytes };
     let limited = LimitedReader::new(plain, MAX_TEXT, expected, &label(path), watch);
     let mut reader = BufReader::with_capacity(1 << 18, limited);
@@ -366,7 +368,7 @@ fn read_parquet(
                     }
                     Cells::Real(values) => cursor.reals(n, values)?,
                     Cells::Text(texts) => {
-                        // One long string in a dictionary may be the value of every row.
+                        // A single long string in a dictionary may be the value of every row.
                         let before = texts.all.len() as u64;
                         let room = budget.left().min(MAX_TEXT - before);
                         let mut n_text_bytes = 0;
@@ -414,7 +416,7 @@ mod tests {
         let path = temp.join("table.csv");
         std::fs::write(&path, "a,b\n".to_owned() + &"1,22\n".repeat(100)).unwrap();
         let read = |limit| DataTable::read_within(&path, |_, _| true, (1000, Budget::with_limit(limit)), &|_, _| true);
-        // Each row: where its line and its two cells end, and their text.
+        // Each row needs the ends of its line and its two cells, and their text.
         let needed = 100 * (ROW_BYTES + 2 * CELL_BYTES + 3);
         let error = |read: Result<(), DataError>| read.unwrap_err().to_string();
         assert!(error(read(needed - 1).map(|_| ())).contains("of memory, the limit for its size"));

@@ -1,4 +1,4 @@
-//! Edge lists: the interface of every format, and reading in parts on several threads.
+//! Edge lists: the interface of every format, and a reader of parts on several threads.
 
 use super::{DataError, ProgressFn, column_names, edges_csv::CsvEdges, edges_parquet::ParquetEdges, messages, report};
 use std::{
@@ -12,13 +12,13 @@ pub const PRE: &[&str] = &["pre", "Presynaptic_Index"];
 pub const POST: &[&str] = &["post", "Postsynaptic_Index"];
 /// Accepted names of the signed synapse count.
 pub const COUNT: &[&str] = &["w", "Excitatory x Connectivity"];
-/// Names of an unsigned count and of its sign.
+/// Accepted names of an unsigned count and of its sign.
 pub const UNSIGNED: (&str, &str) = ("Connectivity", "Excitatory");
 
 /// Column of the synapse counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightColumn {
-    /// Signed counts, or counts that are taken as they are.
+    /// Signed counts, or counts without signs that are used unchanged.
     Counts(usize),
     /// Unsigned counts with a separate column of signs.
     WithSigns {
@@ -27,11 +27,11 @@ pub enum WeightColumn {
         /// Column of the signs.
         signs: usize,
     },
-    /// No column: each row counts as one synapse.
+    /// No column of counts: each row counts as one synapse.
     Absent,
 }
 
-/// Finds the column of the synapse counts. The error says which column is missing.
+/// Finds the column of the synapse counts. The error names the column of signs that is missing.
 pub fn weight_column(names: &[String]) -> Result<WeightColumn, String> {
     let exact = |wanted: &str| names.iter().position(|name| name == wanted);
     if let Some(column) = COUNT.iter().find_map(|name| exact(name)) {
@@ -62,27 +62,27 @@ pub enum Need {
     All,
 }
 
-/// A row of a batch whose index is out of range.
+/// Row of a batch whose index is out of range.
 pub struct OutOfRange {
-    /// Row within the batch.
+    /// Index of the row within the batch.
     pub row: usize,
-    /// Whether it is the postsynaptic index.
+    /// Whether the postsynaptic index is out of range, rather than the presynaptic one.
     pub post: bool,
 }
 
-/// Consumes a batch, or returns the invalid row.
+/// Consumes a batch, or returns its invalid row.
 pub type BatchFn<'a> = dyn FnMut(&Batch) -> Result<(), OutOfRange> + 'a;
 
 /// Edge list that can be read repeatedly, in independent parts, on any thread.
 pub trait EdgeSource: Sync {
-    /// Number of parts.
+    /// Returns the number of parts.
     fn n_parts(&self) -> usize;
-    /// Size of a part for progress, in a unit of the source.
+    /// Returns the size of a part for progress, in a unit of the source.
     fn part_size(&self, part: usize) -> u64;
-    /// Name of the column of the synapse counts, if there is one.
+    /// Returns the name of the column of the synapse counts; `None` if there is none.
     fn weight_column(&self) -> Option<&str>;
-    /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` receives the
-    /// amount done since its last call and may cancel.
+    /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` receives the amount done since its
+    /// last call and may cancel. Fails for an invalid row.
     fn read(
         &self,
         part: usize,
@@ -93,7 +93,7 @@ pub trait EdgeSource: Sync {
     ) -> Result<(), DataError>;
 }
 
-/// Opens an edge file by its ending.
+/// Opens an edge file by its extension. Fails for compressed text and unknown extensions.
 pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
     match super::data_table::ending(path).as_str() {
         "parquet" => Ok(Box::new(ParquetEdges::open(path)?)),
@@ -105,7 +105,7 @@ pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
     }
 }
 
-/// The error message for an index that is out of range.
+/// Returns the error message for an index that is out of range.
 pub fn out_of_range_message(index: u64, n: u64) -> String {
     if n >= u64::from(super::MAX_NEURONS) {
         return format!(
@@ -123,7 +123,8 @@ pub fn out_of_range_message(index: u64, n: u64) -> String {
     )
 }
 
-/// Reads all parts on several threads; each thread keeps its own state.
+/// Reads all parts on several threads. Each thread has its own state; returns the states of all threads. Fails with the error
+/// of the first part that fails.
 pub fn read_parts<S: Send>(
     source: &dyn EdgeSource,
     label: &str,
@@ -170,7 +171,7 @@ pub fn read_parts<S: Send>(
             Err(e) => errors.push(e),
         }
     }
-    // "Cancelled" may be a consequence of another thread's error, so other errors come first.
+    // "Cancelled" may be a consequence of another thread's error, so other errors are reported first.
     errors.sort_by_key(|(part, e)| (matches!(e, DataError::Cancelled), *part));
     match errors.into_iter().next() {
         Some((_, error)) => Err(error),

@@ -1,6 +1,7 @@
-//! Edge lists as text: one pass over the bytes, in parts of a few megabytes on several threads.
+//! Reads edge lists as text: one pass over the bytes, in parts of a few megabytes on several threads.
 //!
-//! Comma, semicolon or tab, a header line, `\n` or `\r\n`; fields may be quoted, but hold no line break.
+//! Fields are separated by comma, semicolon or tab; lines end with `\n` or `\r\n`, and the first line is a header. Fields may
+//! be quoted, but contain no line break.
 
 use super::{
     DataError, MAX_NEURONS, column_names,
@@ -14,17 +15,17 @@ use std::{
 
 /// Size of a part, bytes.
 const PART: u64 = 4 << 20;
-/// Rows per batch.
+/// Number of rows per batch.
 const BATCH: usize = 16_384;
 /// Maximum length of a line in bytes; a file with longer lines is not an edge list.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 
-/// An edge list as text.
+/// Edge list in a text file.
 pub struct CsvEdges {
     path: PathBuf,
     separator: u8,
     columns: Vec<String>,
-    /// Role of each column up to the last one in use: 0 pre, 1 post, 2 count, 3 sign.
+    /// Role of each column up to the last used column: 0 pre, 1 post, 2 count, 3 sign.
     role_of: Vec<Option<usize>>,
     weight: WeightColumn,
     /// Offset of the first byte after the header.
@@ -33,7 +34,7 @@ pub struct CsvEdges {
 }
 
 impl CsvEdges {
-    /// Reads the header.
+    /// Opens a file and reads its header. Fails if the header lacks a column or repeats one.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
         let end = file.metadata().map_err(|e| DataError::io(path, e))?.len();
@@ -72,12 +73,12 @@ impl CsvEdges {
         Ok(Self { path: path.to_owned(), separator, columns, role_of, weight, body, end })
     }
 
-    /// Lines that start in this part, with their offset in the file.
+    /// Reads the lines that start in this part; returns the file offset of the first line and the bytes.
     fn lines_of(&self, part: usize) -> std::io::Result<(u64, Vec<u8>)> {
         let from = self.body + part as u64 * PART;
         let to = (from + PART).min(self.end);
         let mut file = input_file::open(&self.path)?;
-        // Starts one byte earlier, because a line starts only after a line break.
+        // Reading starts one byte earlier, because a line starts only after a line break.
         file.seek(SeekFrom::Start(from - 1))?;
         let mut bytes = Vec::with_capacity((to - from + 1) as usize + 256);
         let mut reader = BufReader::new(file);
@@ -89,7 +90,7 @@ impl CsvEdges {
             }
         }
         let skip = if part == 0 { 1 } else { bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1) };
-        // A line longer than the part belongs to an earlier one.
+        // A line longer than the part belongs to an earlier part.
         if skip as u64 > to - from + 1 {
             return Ok((from, Vec::new()));
         }
@@ -97,7 +98,7 @@ impl CsvEdges {
         Ok((from - 1 + skip as u64, bytes))
     }
 
-    /// Line number of a byte, counted from 1.
+    /// Returns the line number of a byte, counted from 1; 0 if the file cannot be read.
     fn line_of(&self, at: u64) -> u64 {
         let count = || -> std::io::Result<u64> {
             let mut reader = BufReader::with_capacity(1 << 20, input_file::open(&self.path)?).take(at);
@@ -119,7 +120,7 @@ impl CsvEdges {
         DataError::at_line(&self.path, self.line_of(at), what)
     }
 
-    /// Parses the line that starts at `at`; returns its numbers and the start of the next line. `None` for a blank
+    /// Parses the line that starts at `at`. Returns its numbers by role, `None` for a blank line, and the start of the next
     /// line.
     #[inline]
     fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<[i64; 4]>, usize), String> {
@@ -151,7 +152,7 @@ impl CsvEdges {
         Ok((Some(values), after_line(bytes, self.check_rest(bytes, at)?)?))
     }
 
-    /// Skips the columns after the last one that is used; an error if there are more than the header has.
+    /// Skips the columns after the last used column. Fails if there are more columns than in the header.
     #[inline]
     fn check_rest(&self, bytes: &[u8], mut at: usize) -> Result<usize, String> {
         let mut n_columns = self.role_of.len();
@@ -166,7 +167,7 @@ impl CsvEdges {
     }
 }
 
-/// Error of a line that ends inside a quoted field.
+/// Error about a line that ends inside a quoted field.
 const UNCLOSED: &str = "a quote is not closed";
 
 impl EdgeSource for CsvEdges {
@@ -208,7 +209,7 @@ impl EdgeSource for CsvEdges {
                 let here = start + at as u64;
                 let (values, next) = self.line(&bytes, at).map_err(|why| self.error(here, why))?;
                 if let Some([pre, post, count, sign]) = values {
-                    // Without a column of signs they are 1.
+                    // Without a column of signs, every sign is 1.
                     let count = count.saturating_mul(sign);
                     batch.pre.push(self.index(pre, "pre", here)?);
                     batch.post.push(self.index(post, "post", here)?);
@@ -246,7 +247,7 @@ impl CsvEdges {
     }
 }
 
-/// First byte of the line after one that ends at `at`.
+/// Returns the first byte of the line after the line that ends at `at`.
 #[inline]
 fn after_line(bytes: &[u8], at: usize) -> Result<usize, String> {
     match bytes.get(at..) {
@@ -257,7 +258,7 @@ fn after_line(bytes: &[u8], at: usize) -> Result<usize, String> {
     }
 }
 
-/// End of the field that starts at `at`; separators between quotes do not count. `None`: a quote is not closed.
+/// Returns the end of the field that starts at `at`; separators between quotes do not count. `None` if a quote is not closed.
 #[inline]
 fn field_end(bytes: &[u8], mut at: usize, separator: u8) -> Option<usize> {
     let mut quoted = false;
@@ -278,7 +279,8 @@ fn is_open_quoted(line: &[u8]) -> bool {
     !line.iter().filter(|byte| **byte == b'"').count().is_multiple_of(2)
 }
 
-/// Parses a whole number, with optional spaces or quotes, up to a separator or the end of the line.
+/// Parses an integer, with optional spaces or quotes, up to a separator or the end of the line; `None` if the field is not an
+/// integer.
 #[inline]
 fn number(bytes: &[u8], at: &mut usize, separator: u8) -> Option<i64> {
     let skip_spaces = |at: &mut usize| {

@@ -1,4 +1,4 @@
-//! Edge lists in Parquet: row groups, or stretches of long ones, decoded on several threads.
+//! Reads edge lists in Parquet: row groups, or parts of long row groups, decoded on several threads.
 
 use super::{
     DataError, column_names,
@@ -8,7 +8,7 @@ use super::{
 };
 use std::path::{Path, PathBuf};
 
-/// Rows decoded at a time: three columns of them fit into the second-level cache.
+/// Number of rows decoded at a time: three columns of them fit into the second-level cache.
 const BATCH: usize = 16_384;
 /// Maximum number of rows in a part; longer row groups are divided.
 const PART_ROWS: u64 = 1 << 20;
@@ -20,12 +20,12 @@ struct Integers {
     unsigned: bool,
 }
 
-/// An open edge file.
+/// Edge list in a Parquet file.
 pub struct ParquetEdges {
     path: PathBuf,
     pre: Integers,
     post: Integers,
-    /// Synapse counts; if absent, each row counts as one.
+    /// Column of synapse counts; `None` if each row counts as one synapse.
     count: Option<Integers>,
     sign: Option<Integers>,
     /// Name of the column of the counts.
@@ -35,7 +35,8 @@ pub struct ParquetEdges {
 }
 
 impl ParquetEdges {
-    /// Finds the columns and divides the rows.
+    /// Opens a file, finds its columns and divides its rows into parts. Fails if a column is missing, repeated or not of
+    /// integers.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let file = ParquetFile::open(path)?;
         let names = file.names();
@@ -147,7 +148,7 @@ impl EdgeSource for ParquetEdges {
     }
 }
 
-/// The next `n` values as indices.
+/// Reads the next `n` values as indices. Fails if a value is not a valid index.
 fn indices(
     from: &mut Cursor,
     unsigned: bool,
@@ -157,7 +158,7 @@ fn indices(
 ) -> Result<(), DataError> {
     from.integers(n, unsigned, room)?;
     out.clear();
-    // The combined bits show at once whether all values fit; only an invalid batch is searched.
+    // The combined bits show at once whether all values fit, so only an invalid batch is searched.
     if room.wide.iter().fold(0, |all, v| all | *v) as u64 >> 32 == 0 {
         out.extend(room.wide.iter().map(|v| *v as u32));
         return Ok(());
@@ -172,7 +173,7 @@ fn indices(
     Err(from.error((n - row) as u64, &why))
 }
 
-/// Values as signed counts.
+/// Converts values to signed counts. Fails if a value does not fit 32 bits.
 fn counts(from: &Cursor, values: &[i64], out: &mut Vec<i32>) -> Result<(), DataError> {
     out.clear();
     out.extend(values.iter().map(|v| *v as i32));

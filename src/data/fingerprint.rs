@@ -1,12 +1,12 @@
-//! Fingerprint of a connectome.
+//! Computes the fingerprint of a connectome.
 
 use super::Connectome;
 use crate::num::hash::StreamHash;
 
 impl Connectome {
-    /// 64-bit hash of the content, independent of the file format: number of neurons, row starts, packed connections,
-    /// overflow, root ids, positions (bits), then names and categories with their lengths. Provenance is not included.
-    /// Not cryptographic: it identifies data sets, it does not detect forgery.
+    /// Returns a 64-bit hash of the content, independent of the file format: number of neurons, row starts, packed connections,
+    /// overflow, root ids, positions (bits), then names and categories with their lengths. Provenance is left out. The hash is
+    /// not cryptographic: it identifies data sets and does not detect forgery.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = StreamHash::default();
         hash.push(self.neurons.len);

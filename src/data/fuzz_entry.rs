@@ -7,12 +7,12 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// An edge list as text.
+/// Reads an edge list as text.
 pub fn edges_csv(bytes: &[u8]) -> Result<Connectome, DataError> {
     with_file(bytes, "csv", |path| checked(super::read(path, super::Tables::default(), &|_, _| true)))
 }
 
-/// A list of connections to import, with the columns that are guessed.
+/// Imports a list of connections, with columns guessed from their names.
 pub fn import_csv(bytes: &[u8]) -> Result<super::import::Imported, DataError> {
     use super::import;
     with_file(bytes, "csv", |path| {
@@ -30,22 +30,22 @@ pub fn import_csv(bytes: &[u8]) -> Result<super::import::Imported, DataError> {
     })
 }
 
-/// An edge list in Parquet.
+/// Reads an edge list in Parquet.
 pub fn edges_parquet(bytes: &[u8]) -> Result<Connectome, DataError> {
     with_file(bytes, "parquet", |path| checked(super::read(path, super::Tables::default(), &|_, _| true)))
 }
 
-/// A neuron table as text.
+/// Reads a neuron table as text.
 pub fn neurons_csv(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
     with_file(bytes, "csv", |path| Ok(super::neurons::read(path, None, &|_, _| true)?.table))
 }
 
-/// A neuron table in Parquet.
+/// Reads a neuron table in Parquet.
 pub fn neurons_parquet(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
     with_file(bytes, "parquet", |path| Ok(super::neurons::read(path, None, &|_, _| true)?.table))
 }
 
-/// FlyWire annotations on three neurons.
+/// Joins FlyWire annotations with three neurons.
 pub fn annotations(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
     with_file(bytes, "tsv", |path| {
         let mut table = super::NeuronTable { len: 3, ids: vec![1, 2, 3], ..super::NeuronTable::default() };
@@ -58,12 +58,12 @@ pub fn columns(bytes: &[u8]) -> Result<Vec<Vec<u32>>, DataError> {
     with_file(bytes, "csv", |path| columns::read_columns_u32(path, &["idx", "step"]))
 }
 
-/// Samples of a regression as text, the target in the column `y`.
+/// Reads samples of a regression as text, with the target in the column `y`.
 pub fn samples_csv(bytes: &[u8]) -> Result<super::samples::Samples, DataError> {
     with_file(bytes, "csv", samples)
 }
 
-/// Samples of a regression as a NumPy archive.
+/// Reads samples of a regression from a NumPy archive.
 pub fn samples_npz(bytes: &[u8]) -> Result<super::samples::Samples, DataError> {
     with_file(bytes, "npz", samples)
 }
@@ -72,12 +72,12 @@ pub fn text(bytes: &[u8]) -> Result<super::text::Corpus, DataError> {
     with_file(bytes, "txt", |path| corpus(path, &super::text::TokenUnit::Character))
 }
 
-/// Lines of JSON with a field `text`.
+/// Reads lines of JSON with a field `text`.
 pub fn text_jsonl(bytes: &[u8]) -> Result<super::text::Corpus, DataError> {
     with_file(bytes, "jsonl", |path| corpus(path, &super::text::TokenUnit::Byte))
 }
 
-/// A `tokenizer.json`, on a short text.
+/// Loads a `tokenizer.json` and applies it to a short text.
 pub fn tokenizer_json(bytes: &[u8]) -> Result<(), DataError> {
     let failed = |e: super::text::TokenError| DataError::Format { path: String::new(), what: e.to_string() };
     let tokenizer = super::text::Tokenizer::from_json(bytes).map_err(failed)?;
@@ -87,7 +87,7 @@ pub fn tokenizer_json(bytes: &[u8]) -> Result<(), DataError> {
     Ok(())
 }
 
-/// A safetensors file: all its tensors.
+/// Reads all tensors of a safetensors file.
 pub fn tensors(bytes: &[u8]) -> Result<(), DataError> {
     with_file(bytes, "safetensors", |path| {
         let file = super::tensors::TensorFile::open(path)?;
@@ -115,7 +115,7 @@ fn samples(path: &Path) -> Result<super::samples::Samples, DataError> {
     Ok(s)
 }
 
-/// Checks the invariants of every connectome.
+/// Checks invariants of the connectome that was read.
 fn checked(read: Result<Connectome, DataError>) -> Result<Connectome, DataError> {
     let c = read?;
     let rows = &c.synapses.rows;

@@ -1,6 +1,6 @@
-//! Streaming reader of gzip files: FlyWire's tables are `.csv.gz`.
+//! Streaming reader of gzip files, such as FlyWire's tables, which are `.csv.gz`.
 //!
-//! flate2 decompresses; this module limits the decompressed size and words the errors.
+//! flate2 decompresses; this module limits the decompressed size and describes the errors.
 
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -8,7 +8,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 /// Maximum decompressed size, bytes. Tables in memory have a lower limit.
 const MAX: u64 = 1 << 34;
 
-/// The content of one or several gzip members, one after the other.
+/// Content of one or several gzip members in sequence.
 pub struct GzReader<R> {
     /// Decoder; `None` for an empty file.
     from: Option<MultiGzDecoder<R>>,
@@ -16,7 +16,7 @@ pub struct GzReader<R> {
 }
 
 impl<R: BufRead> GzReader<R> {
-    /// Checks the first bytes: a file without the gzip magic number is an error.
+    /// Checks the first bytes. Fails if they are not the magic number of gzip; an empty file is accepted.
     pub fn new(mut from: R) -> io::Result<Self> {
         let start = from.fill_buf()?;
         if start.is_empty() {
@@ -45,7 +45,7 @@ impl<R: BufRead> Read for GzReader<R> {
     }
 }
 
-/// Errors of the decoder mean damage; errors of the disk are passed on.
+/// Describes an error: errors of the decoder mean damage, and errors of the disk are unchanged.
 fn describe_error(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof => {
@@ -76,7 +76,7 @@ mod tests {
          d1be0475b2ba84835e53f6b3749052c0980c505ae802b8ae42e8d2dcd7373552bba552735d6562a48a52e56eaa0afb316e8b\
          e961947b1a58aa167909ec9b39249ff20c2d0a68fbff17fc4a286724c3ff00fa666c3d48020000";
 
-    /// `root_id,side` and a thousand lines.
+    /// Returns a table with the header `root_id,side` and a thousand lines.
     fn table() -> Vec<u8> {
         let line =
             |i: u64| format!("{},{}\n", 720_575_940_600_000_000 + i * i * 977, ["left", "right"][i as usize % 2]);

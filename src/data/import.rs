@@ -1,5 +1,5 @@
-//! Import of connection lists in other layouts, text or Parquet: any delimiter, any column names, ids as text or numbers, signs from a
-//! neurotransmitter column. The result is a folder with `edges.csv`, `neurons.csv` and `import.txt`, which
+//! Imports connection lists in other layouts, text or Parquet: any delimiter, any column names, ids as text or numbers, signs
+//! from a neurotransmitter column. The result is a folder with `edges.csv`, `neurons.csv` and `import.txt`, which
 //! [`read`](super::read) reads.
 
 use super::{
@@ -23,12 +23,12 @@ const REPORT_EVERY: u64 = 16_384;
 const MAX_TRANSMITTERS: usize = 64;
 /// Maximum number of rows.
 const MAX_ROWS: u64 = 1 << 28;
-/// Integer ids below this multiple of their number are used as indices.
+/// Factor of density: integer ids are used as indices if the largest id is below this multiple of the number of neurons.
 const DENSE: u64 = 4;
 
-/// Bytes of a row in memory.
+/// Memory per row, bytes.
 const ROW_BYTES: u64 = size_of::<(u32, u32, i32)>() as u64;
-/// Bytes per neuron in addition to its id: index entry, number and position.
+/// Memory per neuron in addition to its id, bytes: index entry, number and position.
 const NEURON_BYTES: u64 = 96;
 
 /// Column names of each role, most specific first; case, spaces and punctuation are ignored.
@@ -38,7 +38,7 @@ const TARGETS: &[&str] =
     &["target", "post", "post_id", "postsynaptic", "post_root_id", "to", "bodyid_post", "postsynaptic_id"];
 const TRANSMITTERS: &[&str] = &["nt_type", "nt", "neurotransmitter", "top_nt", "transmitter", "sign"];
 
-/// Inhibitory transmitters by default.
+/// Transmitters that are inhibitory by default.
 pub const INHIBITORY: &str = "GABA, GLUT, glutamate";
 /// Source of the default [`INHIBITORY`].
 pub const INHIBITORY_CONVENTION: &str = "Drosophila convention (Shiu et al. 2024): glutamate inhibits, through \
@@ -46,20 +46,20 @@ pub const INHIBITORY_CONVENTION: &str = "Drosophila convention (Shiu et al. 2024
 /// Warning about a table without weights.
 pub const NO_WEIGHT: &str = "No weight column: each row counts as one synapse.";
 
-/// The columns of a connection list, by index.
+/// Columns of a connection list, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
     /// Id of the presynaptic neuron.
     pub source: usize,
     /// Id of the postsynaptic neuron.
     pub target: usize,
-    /// Synapse count; if `None`, each row counts as one.
+    /// Synapse count; if `None`, each row counts as one synapse.
     pub weight: Option<usize>,
     /// Neurotransmitter, which gives the sign.
     pub transmitter: Option<usize>,
 }
 
-/// The first rows of a file.
+/// First rows of a file, with its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
     pub columns: Vec<String>,
@@ -86,9 +86,9 @@ pub struct ImportSpec {
 /// Connections read from the files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Imported {
-    /// Id of each neuron.
+    /// Id of each neuron, in the order of the indices.
     pub ids: Vec<String>,
-    /// Presynaptic and postsynaptic index, signed synapse count; one entry per pair, sorted.
+    /// Connections: presynaptic index, postsynaptic index and signed synapse count; one entry per pair, sorted.
     pub connections: Vec<(u32, u32, i32)>,
     /// Number of rows read.
     pub n_rows: u64,
@@ -100,7 +100,7 @@ pub struct Imported {
     pub transmitters: BTreeMap<String, u64>,
 }
 
-/// The delimiter of a header line.
+/// Guesses the delimiter of a header line: the most frequent candidate, or a comma.
 pub fn guess_delimiter(header: &str) -> u8 {
     let count = |d: u8| header.bytes().filter(|b| *b == d).count();
     let best = [b',', b'\t', b';', b' ', b'|'].into_iter().max_by_key(|d| (count(*d), *d != b' '));
@@ -115,7 +115,7 @@ pub fn guess_mapping(columns: &[String]) -> Mapping {
     Mapping { source, target, weight: find(column_names::WEIGHTS), transmitter: find(TRANSMITTERS) }
 }
 
-/// Reads the first rows; guesses the delimiter where none is given.
+/// Reads the first rows of a file. Guesses the delimiter if none is given. Fails if the file has a single column.
 pub fn preview(path: &Path, delimiter: Option<u8>) -> Result<Preview, DataError> {
     let delimiter = match delimiter {
         Some(delimiter) => delimiter,
@@ -141,7 +141,7 @@ pub fn preview(path: &Path, delimiter: Option<u8>) -> Result<Preview, DataError>
     Ok(Preview { columns, rows, delimiter, mapping })
 }
 
-/// Reads all connections. Rows of the same pair are added up.
+/// Reads all connections and adds up rows of equal pairs. Fails for invalid rows, files without rows, or too much memory.
 pub fn read(spec: &ImportSpec, watch: &ProgressFn) -> Result<Imported, DataError> {
     let n_bytes = spec.files.iter().map(|file| std::fs::metadata(file).map_or(0, |about| about.len())).sum();
     read_within(spec, Budget::of(n_bytes), watch)
@@ -224,7 +224,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds one row; the error names the invalid value.
+    /// Adds one row. The error names the invalid value.
     fn add(&mut self, row: &StringRecord, mapping: &Mapping) -> Result<(), String> {
         let cell = |at: usize| row.get(at).ok_or_else(|| format!("column {} is missing", at + 1));
         let pre = self.neuron(cell(mapping.source)?)?;
@@ -264,7 +264,7 @@ impl Rows {
         Ok(at)
     }
 
-    /// Orders neurons by id and adds up pairs.
+    /// Orders neurons by id and adds up rows of equal pairs.
     fn finish(mut self, spec: &ImportSpec) -> Result<Imported, DataError> {
         let path = spec.files.first().map_or(Path::new(""), |p| p.as_path());
         let n_rows = self.edges.len() as u64;
@@ -275,7 +275,7 @@ impl Rows {
         connections.iter_mut().for_each(|e| (e.0, e.1) = (place[e.0 as usize], place[e.1 as usize]));
         connections.sort_unstable_by_key(|e| (e.0, e.1));
         let mut too_many = None;
-        // In place, because the list may take most of the memory.
+        // Pairs are added up in place, because the list may take most of the memory.
         connections.dedup_by(|next, last| {
             let is_same = (next.0, next.1) == (last.0, last.1);
             if is_same {
@@ -307,8 +307,8 @@ fn count(text: &str) -> Result<i32, String> {
     whole.map(|x| x as i32).ok_or_else(wrong)
 }
 
-/// Sorts neurons by id, numeric ids by value; returns the new position of each. Small integers are positions
-/// themselves: `reserve` is called with their total number.
+/// Sorts neurons by id, numeric ids by value. Returns the sorted ids and the new index of each neuron. Small integer ids are
+/// used as indices; then `reserve` is called with the number of indices.
 fn order(
     mut ids: Vec<String>,
     mut reserve: impl FnMut(usize) -> Result<(), DataError>,
@@ -333,7 +333,7 @@ fn order(
     Ok((by_id.iter().map(|i| std::mem::take(&mut ids[*i as usize])).collect(), place))
 }
 
-/// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder.
+/// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder. If cancelled, removes `edges.csv`.
 pub fn write(imported: &Imported, spec: &ImportSpec, folder: &Path, watch: &ProgressFn) -> Result<(), DataError> {
     std::fs::create_dir_all(folder).map_err(|e| DataError::io(folder, e))?;
     let (neurons, edges, about) = (folder.join("neurons.csv"), folder.join("edges.csv"), folder.join("import.txt"));
@@ -374,7 +374,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The files and the mapping, as text.
+/// Describes the files and the mapping of an import as text.
 fn describe(spec: &ImportSpec) -> String {
     let Mapping { source, target, weight, transmitter } = &spec.mapping;
     let column = |at: &Option<usize>| at.map_or_else(|| "none".to_owned(), |at| (at + 1).to_string());

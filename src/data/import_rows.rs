@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Rows of a Parquet file decoded at a time.
+/// Number of rows of a Parquet file decoded at a time.
 const BATCH: u64 = 4_096;
 /// Maximum length of a cell in a Parquet file, bytes: ids, counts and transmitters are short.
 const MAX_CELL_BYTES: usize = 1 << 12;
@@ -24,7 +24,7 @@ pub fn is_parquet(path: &Path) -> bool {
     ending(path) == "parquet"
 }
 
-/// Opens a text file, plain or as `.gz`.
+/// Opens a text file, plain or compressed as `.gz`. Fails if a `.gz` file is not gzip.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, DataError> {
     let file = BufReader::new(input_file::open(path).map_err(|e| DataError::io(path, e))?);
     match ending(path).as_str() {
@@ -39,8 +39,9 @@ pub enum RowSource {
 }
 
 impl RowSource {
-    /// Opens a file; the delimiter is ignored for Parquet. In a Parquet file only the wanted columns are decoded
-    /// (`None`: all displayable ones); other cells are empty.
+    /// Opens a file; the delimiter is ignored for Parquet. In a Parquet file only the wanted columns are decoded (`None`: all
+    /// columns of numbers or text); other cells are empty. Fails if a column name occurs twice or a wanted column cannot be
+    /// decoded.
     pub fn open(path: &Path, delimiter: u8, wanted: Option<&[usize]>) -> Result<Self, DataError> {
         match is_parquet(path) {
             true => Ok(Self::Parquet(Box::new(ParquetRows::open(path, wanted)?))),
@@ -55,7 +56,7 @@ impl RowSource {
         }
     }
 
-    /// Reads the next row; `false` at the end.
+    /// Reads the next row; returns `false` at the end. Fails if the row is damaged.
     pub fn next(&mut self, row: &mut StringRecord) -> Result<bool, DataError> {
         match self {
             Self::Text(text) => text.next(row),
@@ -63,7 +64,7 @@ impl RowSource {
         }
     }
 
-    /// Fraction of the file read so far, 0 to 1.
+    /// Returns the fraction of the file read so far, 0 to 1.
     pub fn done(&self) -> f32 {
         match self {
             Self::Text(text) => (text.reader.position().byte() as f32 / text.n_bytes as f32).min(1.0),
@@ -71,7 +72,7 @@ impl RowSource {
         }
     }
 
-    /// Error about the row that was read last.
+    /// Returns an error about the row that was read last.
     pub fn error(&self, row: &StringRecord, what: &str) -> DataError {
         match self {
             Self::Text(text) => DataError::at_line(&text.path, row.position().map_or(0, csv::Position::line), what),
@@ -95,14 +96,14 @@ fn text_error(path: &Path, error: &csv::Error) -> DataError {
 /// Rows of a text file.
 pub struct TextRows {
     path: PathBuf,
-    /// Size of the file; progress in a compressed file is underestimated.
+    /// Size of the file, bytes; progress in a compressed file is overestimated, up to 1.
     n_bytes: u64,
     reader: csv::Reader<RowCheck<Box<dyn Read>>>,
     columns: Vec<String>,
 }
 
 impl TextRows {
-    /// Reads the header.
+    /// Opens a file and reads its header. Fails if a column name occurs twice.
     fn open(path: &Path, delimiter: u8) -> Result<Self, DataError> {
         let n_bytes = std::fs::metadata(path).map_or(1, |m| m.len()).max(1);
         let mut builder = csv::ReaderBuilder::new();
@@ -114,7 +115,7 @@ impl TextRows {
         Ok(Self { path: path.to_owned(), n_bytes, reader, columns })
     }
 
-    /// Reads the next row. It may have fewer columns than the header, but not more.
+    /// Reads the next row; returns `false` at the end. A row may have fewer columns than the header, but not more.
     fn next(&mut self, row: &mut StringRecord) -> Result<bool, DataError> {
         if !self.reader.read_record(row).map_err(|e| text_error(&self.path, &e))? {
             return Ok(false);
@@ -136,7 +137,7 @@ pub struct ParquetRows {
     file: ParquetFile,
     /// Columns that are decoded.
     wanted: Vec<usize>,
-    /// Next row group, and undecoded rows of the present one.
+    /// Index of the next row group, and number of undecoded rows of the present one.
     group: usize,
     n_left: u64,
     cursors: Vec<Cursor>,
@@ -148,7 +149,7 @@ pub struct ParquetRows {
     n_rows: u64,
 }
 
-/// Decoded cells of one column, one after the other.
+/// Decoded cells of one column, in sequence.
 #[derive(Default)]
 struct Cells {
     text: String,
@@ -226,7 +227,7 @@ impl ParquetRows {
         Ok(true)
     }
 
-    /// Decodes the next batch; `false` at the end of the file.
+    /// Decodes the next batch; returns `false` at the end of the file.
     fn decode(&mut self) -> Result<bool, DataError> {
         while self.n_left == 0 {
             let Some(rows) = self.file.group_rows.get(self.group) else { return Ok(false) };

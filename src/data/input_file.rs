@@ -1,4 +1,4 @@
-//! Opens files that a user names. Only regular files are read: a pipe or a device could block forever or have no end.
+//! Opens files that a user names. Only regular files are read, because a pipe or a device could block forever or have no end.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -6,9 +6,9 @@ use std::{
     path::Path,
 };
 
-/// Opens a regular file, or a link to one, for reading. Never waits.
+/// Opens a regular file, or a link to one, for reading. Never waits; fails for folders, pipes and devices.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Checked before opening, because opening a device may change it.
+    // The check precedes opening, because opening a device may change it.
     check(&fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     options.read(true);
@@ -19,7 +19,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a regular file.
+/// Reads the bytes of a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::with_capacity(file.metadata()?.len() as usize);
@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a regular file.
+/// Reads the text of a regular file.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let mut file = open(path)?;
     let mut text = String::with_capacity(file.metadata()?.len() as usize);

@@ -6,22 +6,22 @@ use std::{
     path::Path,
 };
 
-/// Bytes between two progress reports.
+/// Number of bytes between two progress reports.
 const REPORT_EVERY: u64 = 1 << 20;
 
-/// Bytes that a file may grow by while it is read.
+/// Number of bytes by which a file may grow while it is read.
 const MAX_GROWTH: u64 = 64 << 20;
 
-/// The read was cancelled; inside an [`io::Error`].
+/// Marker of a cancelled read inside an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("cancelled")]
 struct CancelledRead;
 
-/// Reader of at most `limit` bytes that reports progress.
+/// Reader of at most `limit` bytes that reports progress. More bytes are an error.
 pub struct LimitedReader<'a, R> {
     from: R,
     limit: u64,
-    /// Approximate total, for progress.
+    /// Approximate number of bytes in total, for progress.
     expected: u64,
     n_read: u64,
     reported: u64,
@@ -58,7 +58,7 @@ impl<R: Read> Read for LimitedReader<'_, R> {
 /// Reads a file of at most `limit` bytes. A longer or endless file is read only slightly beyond its apparent size.
 ///
 /// # Errors
-/// If the file cannot be read or is too long; [`DataError::Cancelled`].
+/// Returns an error if the file cannot be read or is too long, and [`DataError::Cancelled`] if `watch` cancels.
 pub fn read_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<Vec<u8>, DataError> {
     let file = super::input_file::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
@@ -69,18 +69,18 @@ pub fn read_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<Vec<u
     Ok(bytes)
 }
 
-/// Reads a text file of at most `limit` bytes.
+/// Reads a text file of at most `limit` bytes. Fails if the text is not UTF-8.
 pub fn read_text_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<String, DataError> {
     let bytes = read_at_most(path, limit, watch)?;
     String::from_utf8(bytes).map_err(|_| DataError::format(path, "not UTF-8 text"))
 }
 
-/// Adds the file to an error of a limited reader.
+/// Converts an error of a limited reader, and adds the file.
 pub fn read_error(path: &Path, error: io::Error) -> DataError {
     if is_cancelled(&error) { DataError::Cancelled } else { DataError::io(path, error) }
 }
 
-/// Whether the error is a cancellation by the progress function.
+/// Whether an error is a cancellation by the progress function.
 pub fn is_cancelled(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<CancelledRead>())
 }

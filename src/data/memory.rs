@@ -5,10 +5,10 @@ use std::path::Path;
 
 /// Size up to which inputs may use [`LIMIT_OF_SMALL`] bytes.
 const SMALL: u64 = 64 << 20;
-/// Memory for reading a small input. With the program itself it stays below 1 GB.
+/// Memory for reading a small input, bytes. With the program itself it stays below 1 GB.
 const LIMIT_OF_SMALL: u64 = 768 << 20;
 
-/// Memory limit in bytes for an input of this size: constant for small ones, proportional for larger ones.
+/// Returns the memory limit for an input of `n_bytes` bytes: constant for small inputs, proportional for larger ones.
 pub const fn limit(n_bytes: u64) -> u64 {
     if n_bytes <= SMALL { LIMIT_OF_SMALL } else { n_bytes.saturating_mul(LIMIT_OF_SMALL / SMALL) }
 }
@@ -21,7 +21,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Budget for an input of this size.
+    /// Creates the budget for an input of `n_bytes` bytes.
     pub const fn of(n_bytes: u64) -> Self {
         Self { limit: limit(n_bytes), used: 0 }
     }
@@ -31,25 +31,25 @@ impl Budget {
         Self { limit, used: 0 }
     }
 
-    /// Adds bytes; fails beyond the limit.
+    /// Adds needed bytes. Fails beyond the limit.
     pub fn take(&mut self, path: &Path, n_bytes: u64) -> Result<(), DataError> {
         self.used = self.used.saturating_add(n_bytes);
         if self.used <= self.limit { Ok(()) } else { Err(too_large(path, self.limit)) }
     }
 
-    /// Number of bytes left.
+    /// Returns the number of bytes left.
     pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
 }
 
-/// The error about an input that needs more memory than its limit.
+/// Returns the error about an input that needs more memory than its limit.
 pub fn too_large(path: &Path, limit: u64) -> DataError {
     let limit = messages::group_digits(limit >> 20);
     DataError::format(path, format!("reading it would take more than {limit} MB of memory, the limit for its size"))
 }
 
-/// Heap bytes of a string of this length, with its handle and the overhead of the allocator.
+/// Returns the heap bytes of a string of this length, with its handle and the overhead of the allocator.
 pub fn text_bytes(length: usize) -> u64 {
     if length == 0 { 24 } else { 24 + (length as u64 + 8).next_multiple_of(16).max(32) }
 }

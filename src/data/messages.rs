@@ -16,10 +16,10 @@ pub fn group_digits(n: u64) -> String {
     out
 }
 
-/// Reason for which a file cannot be used, without the error number of the system.
+/// Returns the reason for which a file cannot be used, without the error number of the system.
 pub fn io_reason(error: &io::Error) -> String {
     let Some(number) = error.raw_os_error() else {
-        // Message of the standard library for text that is not UTF-8.
+        // This is the message of the standard library for text that is not UTF-8.
         let is_no_text = error.to_string() == "stream did not contain valid UTF-8";
         return if is_no_text { "not UTF-8 text".to_owned() } else { error.to_string() };
     };
@@ -44,7 +44,7 @@ pub fn no_column(wanted: &[&str], there: &[String]) -> String {
     format!("no column {wanted_text} ({listed}){}", hint.unwrap_or_default())
 }
 
-/// The columns of a file, for messages: `there are: Pre, post`.
+/// Lists the columns of a file for messages: `there are: Pre, post`.
 pub fn list_columns(there: &[String]) -> String {
     match there {
         [] => "there are none".to_owned(),
@@ -53,8 +53,7 @@ pub fn list_columns(there: &[String]) -> String {
     }
 }
 
-/// Whether the names look like column names. The first line of other files is not quoted in messages, because it may be
-/// private.
+/// Whether the names look like column names. Messages do not quote the first line of other files, because it may be private.
 fn is_header(names: &[String]) -> bool {
     let is_name = |name: &String| {
         let fits = |c: char| c.is_alphanumeric() || "_- .()[]#%/".contains(c);
@@ -63,26 +62,26 @@ fn is_header(names: &[String]) -> bool {
     names.len() > 1 && names.iter().all(|name| name.is_empty() || is_name(name))
 }
 
-/// Formats the first names and the number of the others.
+/// Formats the first names and the number of further names.
 fn list_names(names: &[String]) -> String {
     const MAX: usize = 24;
     let text = names.iter().take(MAX).map(|n| truncated(n)).collect::<Vec<_>>().join(", ");
     if names.len() > MAX { format!("{text} and {} more", names.len() - MAX) } else { text }
 }
 
-/// Shortens a text from a file and removes control characters.
+/// Shortens a text from a file and replaces control characters.
 pub fn truncated(text: &str) -> String {
     const MAX: usize = 40;
     let printable: String = text.chars().take(MAX).map(|c| if c.is_control() { '·' } else { c }).collect();
     if text.chars().nth(MAX).is_some() { format!("{printable}…") } else { printable }
 }
 
-/// At most `most` characters of a library's message, on one line.
+/// Returns at most `most` characters of a library's message, on one line.
 pub fn truncated_to(text: &str, most: usize) -> String {
     text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The most similar name, if one is similar enough.
+/// Returns the most similar name; `None` if no name is similar enough.
 fn nearest<'a>(wanted: &str, there: &'a [String]) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     there

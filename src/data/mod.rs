@@ -1,9 +1,8 @@
-//! Readers of input files. Depends on file formats, on no simulation.
+//! Readers of input files. The readers depend on file formats, not on simulations.
 //!
-//! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`];
-//! [`generate`] makes one from a seed; [`columns`] reads small lists of indices; [`text`] makes tokens of texts;
-//! [`tensors`] reads and writes weights. Every error is a [`DataError`] that names the file and
-//! the line, or the column and row group.
+//! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`]; [`generate`] makes a connectome from
+//! a seed; [`columns`] reads small lists of indices; [`text`] makes tokens of texts; [`tensors`] reads and writes weights.
+//! Every error is a [`DataError`] that names the file and the line, or the column and row group.
 
 pub mod columns;
 pub mod connectome;
@@ -47,11 +46,11 @@ pub use read::{Tables, read};
 
 use std::path::Path;
 
-/// Receives the stage and the progress of a read or a generation, 0 to 1; returns `false` to cancel. Called at least every
-/// 50 ms, from any thread.
+/// Receives the stage and the progress of a read or a generation, 0 to 1; returns `false` to cancel. The function is called at
+/// least every 50 ms, from any thread.
 pub type ProgressFn<'a> = dyn Fn(&str, f32) -> bool + Sync + 'a;
 
-/// Maximum number of neurons in a network. A larger index is a mistake (often a root id).
+/// Maximum number of neurons in a network. A larger index is a mistake, often a root id.
 pub const MAX_NEURONS: u32 = 1 << 24;
 
 /// Reason why data could not be read or generated. Every message names the file and, if possible, the line or column.
@@ -63,12 +62,12 @@ pub enum DataError {
     /// The content is not in the expected format.
     #[error("{path}: {what}")]
     Format {
-        /// The file, with `:line` for text files.
+        /// Path of the file, with `:line` for text files.
         path: String,
         /// Mistake, and the expected form.
         what: String,
     },
-    /// Cancelled by the progress function.
+    /// The progress function cancelled the operation.
     #[error("cancelled")]
     Cancelled,
 }
@@ -87,7 +86,7 @@ impl DataError {
     }
 }
 
-/// Reports progress; a cancellation becomes an error.
+/// Reports progress. Returns an error if `watch` cancels.
 fn report(watch: &ProgressFn, what: &str, part: f32) -> Result<(), DataError> {
     if watch(what, part) { Ok(()) } else { Err(DataError::Cancelled) }
 }

@@ -1,4 +1,4 @@
-//! Joins a neuron table with the neurons of a network: by id, name, index or row, whichever is available first.
+//! Joins a neuron table with the neurons of a network by id, name, index or row, whichever is available first.
 
 use super::{
     Category, DataError, NeuronTable, messages,
@@ -20,7 +20,8 @@ const MAX_EXAMPLES: usize = 3;
 /// occurs once; otherwise by row. A key column of `other` that contains text is joined with the names of the network.
 ///
 /// # Errors
-/// If no row matches, the key column has no counterpart, or tables that are joined by index or row differ in length.
+/// Returns an error if no row matches, the key column has no counterpart, or tables that are joined by index or row differ in
+/// length.
 pub fn join(own: NeuronFile, other: NeuronFile, notices: &mut Vec<String>) -> Result<NeuronTable, DataError> {
     let by_id = !own.table.ids.is_empty() && !other.table.ids.is_empty();
     let row_of = if by_id {
@@ -48,7 +49,7 @@ pub fn join(own: NeuronFile, other: NeuronFile, notices: &mut Vec<String>) -> Re
     Ok(merge(own.table, other.table, &row_of))
 }
 
-/// Notice that a table with ids is joined by row order.
+/// Returns the notice that a table with ids is joined by row order, with the reason `why`.
 pub fn row_order_notice(file: &NeuronFile, why: &str) -> String {
     let key = file.text_key.as_ref().map(|(column, _)| column.as_str());
     let (name, ids) = (file.name(), messages::truncated(file.id_column.as_deref().or(key).unwrap_or("id")));
@@ -77,7 +78,8 @@ fn same_length(own: &NeuronFile, other: &NeuronFile) -> Result<(), DataError> {
     Err(DataError::format(&other.path, what))
 }
 
-/// Row of `keys` for each neuron. Neurons without a row and rows without a neuron become a notice.
+/// Returns the row of `keys` for each neuron. Neurons without a row and rows without a neuron become a notice. Fails if no row
+/// matches.
 fn match_rows<K: Eq + Hash + Display>(
     other: &NeuronFile,
     column: &str,
@@ -117,7 +119,7 @@ fn match_rows<K: Eq + Hash + Display>(
     Ok(row_of)
 }
 
-/// Formats the first keys and the number of the others.
+/// Formats the first keys and the number of further keys.
 pub fn examples<K: Display>(keys: &[K]) -> String {
     let first: Vec<String> = keys.iter().take(MAX_EXAMPLES).map(|key| messages::truncated(&key.to_string())).collect();
     match keys.len().saturating_sub(MAX_EXAMPLES) {
@@ -126,11 +128,12 @@ pub fn examples<K: Display>(keys: &[K]) -> String {
     }
 }
 
-/// Keeps the ids of the network; takes other properties from `other`, and from the network where `other` has none.
+/// Merges two tables. Keeps the ids of the network; takes other properties from `other`, and from the network if `other` has
+/// none.
 fn merge(own: NeuronTable, other: NeuronTable, row_of: &[Option<usize>]) -> NeuronTable {
     let mut table = own;
     if table.ids.is_empty() && !other.ids.is_empty() {
-        // Only if every neuron has a row.
+        // Ids are used only if every neuron has a row.
         table.ids = row_of
             .iter()
             .copied()
@@ -155,7 +158,7 @@ fn merge(own: NeuronTable, other: NeuronTable, row_of: &[Option<usize>]) -> Neur
     table
 }
 
-/// Text of each neuron from its row, or its own text without a row.
+/// Returns the text of each neuron from its row; its own text if it has no row.
 fn texts(row_of: &[Option<usize>], found: &[String], own: &[String]) -> Vec<String> {
     let own = |i: usize| own.get(i).cloned().unwrap_or_default();
     row_of.iter().enumerate().map(|(i, row)| row.map_or_else(|| own(i), |r| found[r].clone())).collect()

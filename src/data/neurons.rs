@@ -1,4 +1,4 @@
-//! Neuron tables: any of idx, root_id, name, x, y, z, and categories.
+//! Neuron tables with any of the columns idx, root_id, name, x, y, z, and categories.
 
 use super::{
     Category, DataError, MAX_NEURONS, NeuronTable, ProgressFn, column_names,
@@ -23,41 +23,41 @@ const CATEGORY_ALIASES: &[(&str, &[&str])] = &[
 ];
 /// Maximum number of distinct values of a category column.
 const MAX_LABELS: usize = 1024;
-/// Bytes per id in the set of ids seen.
+/// Memory per id in the set of ids seen, bytes.
 const SEEN_BYTES: u64 = 24;
 
 /// Order of the neurons in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowOrder {
-    /// Order of a column `idx`.
+    /// Order of the column `idx`.
     Index,
     /// Order of the rows.
     Rows,
 }
 
-/// A neuron table as read from a file.
+/// Neuron table as read from a file.
 pub struct NeuronFile {
     pub path: PathBuf,
-    /// Neurons in the order of `idx` if there is one, otherwise of the rows.
+    /// Neurons in the order of `idx` if the file has it, otherwise in the order of the rows.
     pub table: NeuronTable,
     pub order: RowOrder,
-    /// Name of the column that gives the ids.
+    /// Name of the column that contains the ids.
     pub id_column: Option<String>,
-    /// Name and values of the key column if it does not contain ids.
+    /// Name and values of the key column, if it does not contain ids.
     pub text_key: Option<(String, Vec<String>)>,
     /// One line about the file.
     pub provenance: String,
 }
 
 impl NeuronFile {
-    /// Name of the file.
+    /// Returns the name of the file.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
 
-/// Reads a neuron table. Its rows are put in the order of `idx` when there is one. `key` names the column that identifies
-/// the neurons; without it, `root_id` does.
+/// Reads a neuron table. Rows are put in the order of `idx` if the file has it. `key` names the column that identifies the
+/// neurons; without a key, that is `root_id`. Fails if the key column is missing, or an id or index occurs twice.
 pub fn read(path: &Path, key: Option<&str>, watch: &ProgressFn) -> Result<NeuronFile, DataError> {
     let source = DataTable::read_at_most(path, |_, _| true, u64::from(MAX_NEURONS), watch)?;
     match key {
@@ -70,14 +70,14 @@ pub fn read(path: &Path, key: Option<&str>, watch: &ProgressFn) -> Result<Neuron
     }
 }
 
-/// Reads the table of Shiu et al.: the first column holds the root ids in model order.
+/// Reads the table of Shiu et al., whose first column contains the root ids in model order.
 pub fn read_completeness(path: &Path, watch: &ProgressFn) -> Result<NeuronFile, DataError> {
     let source = DataTable::read_at_most(path, |i, _| i == 0, u64::from(MAX_NEURONS), watch)?;
     let read = file(&source, if source.columns.is_empty() { None } else { Some(0) }, None)?;
     Ok(NeuronFile { order: RowOrder::Index, ..read })
 }
 
-/// Reads a table whose key column contains ids or text.
+/// Reads a table whose key column contains ids or text. Fails if a text key occurs twice.
 fn with_key(source: &DataTable, column: usize) -> Result<NeuronFile, DataError> {
     if source.unsigned(column).is_ok() {
         return file(source, Some(column), None);
@@ -191,7 +191,7 @@ fn is_category<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
     labels.iter().any(|t| !t.trim().is_empty() && t.trim().parse::<f64>().is_err())
 }
 
-/// Puts the rows in the order of their index, each of 0 to n-1 once.
+/// Puts the rows in the order of their index. Fails unless each index from 0 to n-1 occurs once.
 fn sort_by_index(source: &DataTable, column: usize, read: &mut NeuronFile) -> Result<(), DataError> {
     let index = source.unsigned(column)?;
     let mut row_of = vec![u32::MAX; index.len()];

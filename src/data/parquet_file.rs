@@ -1,7 +1,7 @@
 //! Reads Parquet files column by column and in batches, with errors that name the column and row group.
 //!
-//! The decoder is an external crate that checks most but not all damage, so every call into it runs under
-//! [`guarded`]: a panic in it becomes a [`DataError`] like any other damage.
+//! The decoder is an external crate that checks most but not all damage, so every call of the decoder is made in [`guarded`]: a
+//! panic of the decoder becomes a [`DataError`] like any other damage.
 
 use super::{DataError, input_file, messages, parquet_footer, parquet_pages::CheckedPages};
 use parquet::{
@@ -23,7 +23,7 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the decoder; its errors and panics become messages about the file.
+/// Calls the decoder. Errors and panics of the decoder become messages about the file.
 ///
 /// The first call installs a panic hook that is silent inside the guard and passes every other panic to the previous
 /// hook. If another hook is installed later, guarded panics are printed.
@@ -71,7 +71,7 @@ pub struct ColumnInfo {
     nullable: bool,
 }
 
-/// Open file. Not shared between threads: each opens its own.
+/// Open Parquet file. Threads do not share a value: each thread opens the file.
 pub struct ParquetFile {
     path: PathBuf,
     reader: SerializedFileReader<File>,
@@ -81,7 +81,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Opens a file and reads its footer.
+    /// Opens a file and reads its footer. Fails if the footer is damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let mut file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
         let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
@@ -102,17 +102,17 @@ impl ParquetFile {
         Ok(Self { path: path.to_owned(), reader, columns, group_rows })
     }
 
-    /// Names of all columns.
+    /// Returns the names of all columns.
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|c| c.name.clone()).collect()
     }
 
-    /// Index of the first of these names that exists; case-sensitive.
+    /// Returns the index of the first of these names that exists, case-sensitive; `None` if none does.
     pub fn find(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|n| self.columns.iter().position(|c| c.name == *n))
     }
 
-    /// Starts reading a column in a row group, `skip` rows in.
+    /// Starts reading a column in a row group after `skip` rows. Fails if the group has fewer rows.
     pub fn cursor(&self, group: usize, column: usize, skip: usize) -> Result<Cursor, DataError> {
         let reader = guarded(|| {
             let rows = self.reader.get_row_group(group)?;
@@ -180,7 +180,7 @@ impl Location {
     }
 }
 
-/// Reads one column of one row group forward.
+/// Reader of one column of one row group, forward only.
 pub struct Cursor {
     reader: ColumnReader,
     nullable: bool,
@@ -190,12 +190,12 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Error about the row `back` rows before the next one.
+    /// Returns an error about the row `back` rows before the next row.
     pub fn error(&self, back: u64, what: &str) -> DataError {
         self.location.error(Some(self.row.saturating_sub(back)), what)
     }
 
-    /// Reads exactly `n` whole numbers, widened to 64 bits. Missing values are errors.
+    /// Reads exactly `n` integers, widened to 64 bits. Missing values are errors.
     pub fn integers(&mut self, n: usize, unsigned: bool, out: &mut IntegerBatch) -> Result<(), DataError> {
         out.narrow.clear();
         out.wide.clear();
@@ -220,7 +220,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Appends exactly `n` floating point numbers; NaN where one is missing.
+    /// Appends exactly `n` floating point numbers; a missing value becomes NaN. Fails if the group has fewer rows.
     pub fn reals(&mut self, n: usize, out: &mut Vec<f64>) -> Result<(), DataError> {
         self.levels.clear();
         let mut found: Vec<f64> = Vec::new();
@@ -245,7 +245,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Reads exactly `n` texts; empty where one is missing.
+    /// Calls `each` with exactly `n` texts; a missing text is empty. Fails if the group has fewer rows or a text is not UTF-8.
     pub fn texts(&mut self, n: usize, mut each: impl FnMut(&str)) -> Result<(), DataError> {
         self.levels.clear();
         let mut found: Vec<ByteArray> = Vec::new();
@@ -273,7 +273,7 @@ impl Cursor {
     }
 }
 
-/// A batch of integers, with a decoding buffer.
+/// Batch of integers, with a decoding buffer.
 #[derive(Default)]
 pub struct IntegerBatch {
     narrow: Vec<i32>,

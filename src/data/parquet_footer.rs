@@ -1,7 +1,7 @@
-//! Checks the schema in the footer of a Parquet file before the decoder reads it.
+//! Checks the schema in the footer of a Parquet file before the decoder reads the footer.
 //!
-//! The decoder allocates as many children as a schema element claims, gigabytes for a damaged file, and a failed
-//! allocation aborts the program. So the claims are added up here first; the decoder checks the rest of the footer.
+//! The decoder allocates as many children as a schema element claims, gigabytes for a damaged file, and a failed allocation
+//! aborts the program. Therefore this module adds up the claims first; the decoder checks the rest of the footer.
 
 use std::{
     fs::File,
@@ -11,8 +11,8 @@ use std::{
 /// Maximum nesting; deeper nesting is treated as damage.
 const DEPTH: u32 = 64;
 
-/// Whether the schema's elements claim no more children than there are elements. A footer that cannot be parsed is
-/// left to the decoder to reject.
+/// Whether the schema's elements claim no more children than there are elements. Returns `true` for a footer that cannot be
+/// parsed, because the decoder rejects it.
 pub fn is_plausible(file: &mut File) -> io::Result<bool> {
     let len = file.metadata()?.len();
     let mut tail = [0; 8];
@@ -32,7 +32,8 @@ pub fn is_plausible(file: &mut File) -> io::Result<bool> {
     Ok(Walk(&bytes).children_fit().unwrap_or(true))
 }
 
-/// Thrift's compact protocol, as far as it takes to find the schema. `None` for a footer that cannot be parsed.
+/// Reader of Thrift's compact protocol, as far as needed to find the schema. Methods return `None` if the bytes cannot be
+/// parsed.
 struct Walk<'a>(&'a [u8]);
 
 const BOOL: u8 = 2;
@@ -46,7 +47,7 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
 impl Walk<'_> {
-    /// Walks to field 2 of the file's metadata, the list of schema elements, and adds up field 5 of each.
+    /// Finds field 2 of the file's metadata, the list of schema elements, and adds up field 5 of each, its number of children.
     fn children_fit(&mut self) -> Option<bool> {
         let mut id = 0;
         loop {
@@ -93,7 +94,7 @@ impl Walk<'_> {
         None
     }
 
-    /// The type of the next field, and its number; type 0 ends a struct.
+    /// Reads the type of the next field, and updates `id` to the field's number; type 0 ends a struct.
     fn field(&mut self, id: &mut u64) -> Option<u8> {
         let header = self.byte()?;
         let (delta, kind) = (header >> 4, header & 15);
@@ -103,7 +104,7 @@ impl Walk<'_> {
         Some(kind)
     }
 
-    /// Type of a list's items and their number.
+    /// Reads the type of a list's items and their number.
     fn list(&mut self) -> Option<(u8, u64)> {
         let header = self.byte()?;
         let n = if header >> 4 == 15 { self.varint()? } else { u64::from(header >> 4) };
@@ -141,8 +142,8 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Skips an item of a list or a map. A Boolean takes a byte there, and none as a field: without that, a damaged
-    /// count of Booleans would loop for ever.
+    /// Skips an item of a list or a map. A Boolean item takes a byte, while a Boolean field takes none: without this
+    /// distinction, a damaged count of Booleans would cause an endless loop.
     fn item(&mut self, kind: u8, depth: u32) -> Option<()> {
         self.skip(if kind <= BOOL { I8 } else { kind }, depth)
     }
@@ -152,7 +153,7 @@ impl Walk<'_> {
 mod tests {
     use super::*;
 
-    /// Metadata with a version, then a schema of these elements: name "a", and as many children.
+    /// Returns metadata with a version and a schema of elements with the name "a" and these numbers of children.
     fn metadata(children: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x15, 2, 0x19, (children.len() as u8) << 4 | STRUCT];
         for n in children {

@@ -5,7 +5,7 @@ use parquet::{
     errors::{ParquetError, Result},
 };
 
-/// Returns the pages of a column. A dictionary that claims more values than it has bytes is an error: the decoder
+/// Reader of the pages of a column. A dictionary that claims more values than it has bytes is an error, because the decoder
 /// allocates as many values as are claimed before it reads them, gigabytes for a damaged file.
 pub struct CheckedPages(pub Box<dyn PageReader>);
 

@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 
 /// Reads a network.
 ///
-/// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse
-/// counts) or a folder with `edges.parquet` or `edges.csv` and, when there is one, `neurons.parquet`,
-/// `neurons.csv` or `nodes.csv`, plain or as `.csv.gz`; or with the pair of Shiu et al. (2024), `Completeness_*.csv` and
-/// `Connectivity_*.parquet`. `neurons` is the path of another neuron table, joined by its key column or by root id with that
-/// of the folder; `annotations` that of the FlyWire annotations, joined by root id.
+/// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse counts) or a folder. A
+/// folder contains `edges.parquet` or `edges.csv` and, optionally, `neurons.parquet`, `neurons.csv` or `nodes.csv`, plain or as
+/// `.csv.gz`; or the pair of Shiu et al. (2024), `Completeness_*.csv` and `Connectivity_*.parquet`. `tables.neurons` is the
+/// path of another neuron table, joined by its key column or by root id with the table of the folder; `tables.annotations` is
+/// the path of FlyWire annotations, joined by root id.
 ///
-/// The number of neurons is the number of rows of the folder's table, else of the other one; without a table, the largest
-/// index decides. Rows of the same pair are added up, and a pair whose sum is zero is dropped. What the result does not say
-/// by itself (rows that match no neuron, weights that were not there) is in its notices.
+/// The number of neurons is the number of rows of the folder's table, or else of the other table; without a table, the largest
+/// index determines it. Rows of equal pairs are added up, and a pair whose sum is zero is dropped. Notices of the result list
+/// rows that match no neuron and missing weights.
 ///
 /// # Errors
-/// [`DataError::Format`] with the file and the line (text) or the column and row group (Parquet) for
-/// anything missing, of the wrong type, out of range or damaged; [`DataError::Io`] when a file cannot be
-/// opened; [`DataError::Cancelled`] when the progress function returns `false`.
+/// Returns [`DataError::Format`] with the file and the line (text) or the column and row group (Parquet) for anything missing,
+/// of the wrong type, out of range or damaged; [`DataError::Io`] if a file cannot be opened; [`DataError::Cancelled`] if the
+/// progress function returns `false`.
 pub fn read(path: &Path, tables: Tables<'_>, watch: &ProgressFn) -> Result<Connectome, DataError> {
     let found = Files::find(path)?;
     let (mut provenance, mut notices) = (Vec::new(), Vec::new());
@@ -51,12 +51,12 @@ pub fn read(path: &Path, tables: Tables<'_>, watch: &ProgressFn) -> Result<Conne
 pub struct Tables<'a> {
     /// A neuron table.
     pub neurons: Option<&'a Path>,
-    /// Column that identifies the neurons in that table, or in the table of the folder; `None`: `root_id`.
+    /// Column that identifies the neurons in the table `neurons`, or in the table of the folder; `None` means `root_id`.
     pub key: Option<&'a str>,
     pub annotations: Option<&'a Path>,
 }
 
-/// Neurons of the folder's table, of the other one, or of both joined.
+/// Reads the neurons of the folder's table, of the other table, or of both joined; `None` if there is no table.
 fn read_neurons(
     found: &Files,
     tables: Tables<'_>,
@@ -89,14 +89,15 @@ fn read_neurons(
     }
 }
 
-/// Notice that a table with ids is joined by row order, if it is.
+/// Returns the notice that a table with ids is joined by row order; `None` if it is not.
 fn row_order_notice(only: &NeuronFile, edges: &Path) -> Option<String> {
     let has_ids = only.id_column.is_some() || only.text_key.is_some();
     let why = format!("{} has no ids and the table no column idx", file_name(edges));
     (has_ids && only.order == RowOrder::Rows).then(|| neuron_join::row_order_notice(only, &why))
 }
 
-/// Notice that connections have no weights, or only positive ones in a column that is not known to be signed.
+/// Returns the notice that connections have no weights, or only positive weights in a column that is not known to be signed;
+/// `None` otherwise.
 fn weight_notice(path: &Path, source: &dyn EdgeSource, csr: &Csr) -> Option<String> {
     let name = file_name(path);
     match source.weight_column() {
@@ -114,12 +115,12 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Maps the progress of a part to that of the whole.
+/// Maps the progress of a part to the progress of the whole.
 fn part_of<'a>(watch: &'a ProgressFn<'a>, from: f32, to: f32) -> impl Fn(&str, f32) -> bool + Sync + 'a {
     move |what, part| watch(what, from + (to - from) * part)
 }
 
-/// `edges.csv: 45,922 bytes, 4,715 rows, 95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`
+/// Formats `edges.csv: 45,922 bytes, 4,715 rows, 95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`.
 fn describe_file(path: &Path, n_rows: u64, csr: &Csr) -> String {
     let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len());
     let name = file_name(path);
@@ -131,7 +132,7 @@ fn describe_file(path: &Path, n_rows: u64, csr: &Csr) -> String {
     )
 }
 
-/// `95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`
+/// Formats `95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`.
 pub fn describe_synapses(csr: &Csr) -> String {
     let census = csr.synapse_counts();
     format!(
@@ -142,11 +143,11 @@ pub fn describe_synapses(csr: &Csr) -> String {
     )
 }
 
-/// The files of a data set.
+/// Paths of the files of a data set.
 struct Files {
     edges: PathBuf,
     neurons: Option<PathBuf>,
-    /// The pair of Shiu et al.
+    /// Whether the files are the pair of Shiu et al.
     published: bool,
 }
 
@@ -166,7 +167,7 @@ impl Files {
             .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
             .collect();
         names.sort();
-        // Chooses the last release if there are several.
+        // The last release is chosen if there are several.
         let last = |start: &str, end: &str| names.iter().rfind(|n| n.starts_with(start) && n.ends_with(end));
         if let Some(edges) = last("Connectivity_", ".parquet") {
             let release = edges.trim_start_matches("Connectivity_").trim_end_matches(".parquet");

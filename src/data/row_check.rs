@@ -1,5 +1,5 @@
-//! Reader that checks the rows of delimited text before the CSV parser, which accepts some damage: an unclosed quote
-//! swallows the rest of a file, and a row may be as long as the file.
+//! Checks the rows of delimited text before the CSV parser, which accepts some damage: an unclosed quote swallows the rest of a
+//! file, and a row may be as long as the file.
 
 use super::DataError;
 use std::{
@@ -21,9 +21,9 @@ struct DamagedRow {
 /// Whether quoted cells may hold line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineBreaks {
-    /// Allowed: tables with text.
+    /// Allowed, for tables with text.
     InCells,
-    /// Not allowed: lists of numbers and ids, in which a line break in a cell means an unclosed quote.
+    /// Not allowed, for lists of numbers and ids, in which a line break in a cell means an unclosed quote.
     BetweenRows,
 }
 
@@ -36,20 +36,20 @@ enum At {
     QuoteInQuoted,
 }
 
-/// Passes text on and checks its quotes and the length of its rows.
+/// Reader that passes text on and checks its quotes and the length of its rows.
 pub struct RowCheck<R> {
     from: R,
     delimiter: u8,
     line_breaks: LineBreaks,
     at: At,
-    /// Line of the next byte, and of the last opening quote; counted from 1.
+    /// Line of the next byte, and of the last opening quote, counted from 1.
     line: u64,
     quote_line: u64,
     n_row_bytes: u64,
 }
 
 impl<R: Read> RowCheck<R> {
-    /// Checks text with this delimiter.
+    /// Creates a checker of text with this delimiter.
     pub const fn new(from: R, delimiter: u8, line_breaks: LineBreaks) -> Self {
         Self { from, delimiter, line_breaks, at: At::FieldStart, line: 1, quote_line: 1, n_row_bytes: 0 }
     }
@@ -106,7 +106,7 @@ impl<R: Read> Read for RowCheck<R> {
     }
 }
 
-/// The error about a damaged row, if this is one.
+/// Converts the error of a reader to the error about a damaged row; `None` if the error is another one.
 pub fn row_error(path: &Path, error: &io::Error) -> Option<DataError> {
     let row = error.get_ref()?.downcast_ref::<DamagedRow>()?;
     Some(DataError::at_line(path, row.line, row.what))

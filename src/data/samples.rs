@@ -11,9 +11,9 @@ use super::{
 use npyz::{DType, NpyFile, TypeChar, npz, zip::ZipArchive};
 use std::{fs::File, io, io::BufReader, path::Path};
 
-/// Maximum number of elements in X: 2 GB.
+/// Maximum number of elements in X: 2 GB as f64.
 const MAX: u64 = 1 << 28;
-/// Bytes per number of an archive during reading: as f32 or wider, and as f64.
+/// Memory per number of an archive during reading, bytes: as f32 or wider, and as f64.
 const NUMBER_BYTES: u64 = 16;
 
 /// Samples of a regression.
@@ -28,7 +28,8 @@ pub struct Samples {
     pub provenance: String,
 }
 
-/// Reads samples. In a table the column `target` is y and all others are inputs, in their order.
+/// Reads samples. In a table the column `target` is y and all other columns are inputs, in their order. Fails if a value is not
+/// finite, or there are no samples or inputs.
 pub fn read(path: &Path, target: &str, watch: &ProgressFn) -> Result<Samples, DataError> {
     let samples = if data_table::ending(path) == "npz" { archive(path, watch)? } else { table(path, target, watch)? };
     let n = samples.y.len();
@@ -70,8 +71,8 @@ fn finite(source: &DataTable, column: usize) -> Result<Vec<f64>, DataError> {
     }
 }
 
-/// Reads a square matrix with `rows` rows from the array `name` of a NumPy archive; its elements must be finite and not
-/// negative.
+/// Reads a square matrix with `rows` rows, row-major, from the array `name` of a NumPy archive. Fails if an element is negative
+/// or not finite.
 pub fn square(path: &Path, name: &str, rows: usize, watch: &ProgressFn) -> Result<Vec<f64>, DataError> {
     let (shape, values) = array(path, &mut open(path)?, name, watch)?;
     if shape != [rows as u64, rows as u64] {
@@ -83,7 +84,7 @@ pub fn square(path: &Path, name: &str, rows: usize, watch: &ProgressFn) -> Resul
     }
 }
 
-/// A NumPy archive: a zip file with one `.npy` file per array.
+/// NumPy archive: a zip file with one `.npy` file per array.
 type Archive = ZipArchive<BufReader<File>>;
 
 fn open(path: &Path) -> Result<Archive, DataError> {
@@ -91,7 +92,7 @@ fn open(path: &Path) -> Result<Archive, DataError> {
     ZipArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
 }
 
-/// Shape and values of an array. Reads it to its end, where its checksum is verified.
+/// Reads shape and values of an array, up to the end of the entry, where its checksum is verified.
 fn array(
     path: &Path,
     archive: &mut Archive,
@@ -139,7 +140,7 @@ fn numbers<R: io::Read>(
     let shape = file.shape().to_vec();
     let n_numbers = shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).filter(|n| *n <= MAX);
     let n_numbers = n_numbers.ok_or_else(|| too_large(path))?;
-    // The size of a compressed archive says little about its contents.
+    // The size of a compressed archive does not bound the size of its contents, so memory is counted by numbers.
     let n_bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
     Budget::of(n_bytes).take(path, NUMBER_BYTES.saturating_mul(n_numbers))?;
     if file.order() != npyz::Order::C && shape.len() > 1 {

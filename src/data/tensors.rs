@@ -1,4 +1,4 @@
-//! Named tensors in safetensors files: the format of the `safetensors` crate, read tensor by tensor.
+//! Named tensors in safetensors files, in the format of the `safetensors` crate, read tensor by tensor.
 
 use super::{DataError, ProgressFn, input_file, messages, report};
 use crate::num::halves;
@@ -21,12 +21,12 @@ const CHUNK: usize = 1 << 18;
 pub struct TensorFile {
     path: PathBuf,
     metadata: Metadata,
-    /// Offset of the data.
+    /// Offset of the data, bytes.
     start: u64,
 }
 
 impl TensorFile {
-    /// Reads the header.
+    /// Opens a file and checks its header. Fails if the header or the length of the file is invalid.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |e| DataError::io(path, e);
         let wrong = |what: String| DataError::format(path, format!("not a safetensors file: {what}"));
@@ -54,22 +54,23 @@ impl TensorFile {
         &self.path
     }
 
-    /// Names of the tensors in file order.
+    /// Returns the names of the tensors in file order.
     pub fn names(&self) -> Vec<String> {
         self.metadata.offset_keys()
     }
 
-    /// Whether there is a tensor of this name.
+    /// Whether the file has a tensor of this name.
     pub fn contains(&self, name: &str) -> bool {
         self.metadata.info(name).is_some()
     }
 
-    /// Extents of a tensor, slowest dimension first.
+    /// Returns the extents of a tensor, slowest dimension first; `None` if there is no such tensor.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
         Some(&self.metadata.info(name)?.shape)
     }
 
-    /// The values of a tensor of floating-point numbers as f32. Every value must be finite.
+    /// Reads a tensor of floating-point numbers as f32. Fails if a value is not finite, or the tensor is missing or of
+    /// integers.
     pub fn read(&self, name: &str, watch: &ProgressFn) -> Result<Vec<f32>, DataError> {
         let wrong = |what: String| DataError::format(&self.path, format!("tensor `{name}`: {what}"));
         let info = self.metadata.info(name).ok_or_else(|| wrong("there is none of this name".to_owned()))?;
@@ -111,14 +112,14 @@ impl TensorFile {
 pub struct TensorBytes<'a> {
     /// Name, unique in its file.
     pub name: &'a str,
-    /// Type of its elements.
+    /// Type of the elements.
     pub dtype: Dtype,
-    /// Sizes, slowest first.
+    /// Extents, slowest dimension first.
     pub shape: Vec<usize>,
     pub bytes: &'a [u8],
 }
 
-/// Writes a file: header, then the tensors, those with the widest elements first, so that all are aligned.
+/// Writes a file: the header, then the tensors, those with the widest elements first, so that all are aligned.
 pub fn write(out: &mut impl Write, tensors: &[TensorBytes], about: &[(&str, String)]) -> io::Result<()> {
     let mut sorted: Vec<&TensorBytes> = tensors.iter().collect();
     sorted.sort_by_key(|t| (std::cmp::Reverse(t.dtype), t.name));
@@ -198,7 +199,7 @@ mod tests {
                 let mut flipped = whole.clone();
                 flipped[at] ^= 1 << bit;
                 fs::write(&path, &flipped).unwrap();
-                // Some flips give another valid header; none may panic.
+                // Some flips give another valid header; no flip may cause a panic.
                 if let Ok(file) = TensorFile::open(&path) {
                     file.names().iter().for_each(|name| drop(file.read(name, &|_, _| true)));
                 }

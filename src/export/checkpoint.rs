@@ -1,5 +1,5 @@
-//! Exports the state of the last checkpoint as a safetensors file: a tensor per section with its name, type and shape.
-//! Needs memory for one copy of the state.
+//! Exports the state of the last checkpoint as a safetensors file: a tensor per section with its name, type and shape. The
+//! export needs memory for one copy of the state.
 
 use super::{Outputs, at};
 use crate::{

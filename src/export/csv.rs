@@ -76,7 +76,7 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let (mut rows, mut values) = (trial.run.read_rows(stream)?, vec![]);
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = [time_column(trial.manifest()), "step".to_owned()].into_iter().chain(lane_names(stream));
-    // Reference values become columns, so that they are plotted with the curves; empty where none holds.
+    // Reference values become columns, so that they are plotted with the curves. A cell is empty if no value holds at the step.
     let names = Level::names(&stream.levels);
     file.write_record(head.chain(names.iter().map(|name| format!("level {name}"))))?;
     while let Some(step) = rows.next_row(&mut values)? {
@@ -89,7 +89,7 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// One row per text, token or link.
+/// Writes one row per text, token or link.
 fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     match stream.shape.as_str() {
@@ -133,7 +133,7 @@ fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// One row per individual: birth, death, parents, slot, cause of death.
+/// Writes one row per individual: birth, death, parents, slot, cause of death, attributes.
 fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = ["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"];

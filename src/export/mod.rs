@@ -1,5 +1,5 @@
-//! Exports a run folder to formats of other programs. Needs only the folder; memory does not depend on the length of the
-//! run.
+//! Exports a run folder to formats of other programs. An export needs only the folder. Memory does not depend on the length of
+//! the run, except for lineages.
 
 mod checkpoint;
 mod csv;
@@ -29,7 +29,7 @@ pub enum Format {
     Npz,
     /// Apache Parquet: one row per spike, and one file per other probe.
     Parquet,
-    /// A raster of the first recorded events as an image.
+    /// Image: a raster of the first stream of events.
     Png,
     /// The state of the last checkpoint: a tensor per section.
     Safetensors,
@@ -41,7 +41,7 @@ impl Format {
     /// All formats in the order of menus and the command line.
     pub const ALL: [Self; 6] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors, Self::Newick];
 
-    /// File name extension, and name on the command line.
+    /// Returns the file name extension, which is also the name on the command line.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -53,7 +53,7 @@ impl Format {
         }
     }
 
-    /// Display name in menus.
+    /// Returns the display name in menus.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Csv => "CSV",
@@ -65,7 +65,7 @@ impl Format {
         }
     }
 
-    /// Description of the written data, for tooltips and the command line.
+    /// Returns a description of the written data, for tooltips and the command line.
     pub const fn docs(self) -> &'static str {
         match self {
             Self::Csv => "Comma-separated values: spikes, and one file per other probe",
@@ -77,7 +77,7 @@ impl Format {
         }
     }
 
-    /// Reason why a run cannot be written in this format; `None` if it can.
+    /// Returns the reason why a run cannot be written in this format; `None` if it can.
     pub fn why_not(self, trials: &[&Manifest]) -> Option<&'static str> {
         let has = |shape: &str| trials.iter().any(|m| m.streams.iter().any(|stream| stream.shape == shape));
         match self {
@@ -89,17 +89,17 @@ impl Format {
     }
 }
 
-/// Whether a format contains the data of a stream.
+/// Whether damage of a stream is reported before an export in a format.
 fn is_read(format: Format, stream: &Stream) -> bool {
     match format {
         Format::Csv | Format::Npz | Format::Parquet => true,
         Format::Png => stream.shape == "spikes",
         Format::Newick => stream.shape == "lineage",
-        Format::Safetensors => false, // a checkpoint, whose sections are verified on reading
+        Format::Safetensors => false, // reads a checkpoint, whose sections are verified on reading
     }
 }
 
-/// Reads the streams that an export would read, and describes each damaged one in a sentence.
+/// Verifies the streams of a run and its trials that concern a format, and describes each damaged stream in a sentence.
 pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Result<Vec<String>> {
     let mut out = vec![];
     for trial in run.trials()? {
@@ -115,14 +115,14 @@ pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Resu
 struct FileNames {
     /// File of all spikes, or of all probes.
     main: PathBuf,
-    /// Prefix for probes with a file of their own.
+    /// Prefix of the file names of probes that are written to separate files.
     prefix: String,
     extension: &'static str,
 }
 
 impl FileNames {
-    /// The main file is `out`; by default a file in the run folder named after its contents: `spikes.csv`,
-    /// `transformer.npz`. Probes exported with spikes have names such as `spikes.rate.csv`, otherwise `loss.csv`.
+    /// Names the main file `out`, or by default a file in the run folder after its contents: `spikes.csv`, `transformer.npz`.
+    /// Probes exported with spikes have names such as `spikes.rate.csv`, otherwise `loss.csv`.
     fn new(run: &RunFolder, trials: &[Trial], format: Format, out: Option<&Path>) -> Self {
         let has_spikes = trials.iter().any(|trial| trial.spike_stream().is_some());
         let drawn = || trials.iter().find_map(Trial::drawn_stream).map(|stream| stream.probe.clone());
@@ -142,16 +142,16 @@ impl FileNames {
         Self { main, prefix, extension }
     }
 
-    /// File of a probe: `spikes.rate.csv`, or `spikes.rate.3.csv` in a trial.
+    /// Returns the path of a probe's file: `spikes.rate.csv`, or `spikes.rate.3.csv` in a trial.
     fn of_probe(&self, trial: &Trial, stream: &Stream) -> PathBuf {
         let number = trial.run.trial.map_or_else(String::new, |k| format!(".{k}"));
         self.main.with_file_name(format!("{}{}{number}.{}", self.prefix, array_name(stream), self.extension))
     }
 }
 
-/// Writes a run; `out` is the main file ([`FileNames`]). Returns the written files. A series of trials is written as
-/// one file, with the number of the trial per spike. Files appear complete or not at all, and never replace a file of
-/// the run.
+/// Writes a run and returns the written files; `out` is the main file ([`FileNames`]). A series of trials is written as one
+/// file of spikes, with the number of the trial per spike. Each file appears complete or not at all, and never replaces a file
+/// of the run. Fails if the run has no data for the format.
 pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
     let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
     if let Some(why) = format.why_not(&trials.iter().map(Trial::manifest).collect::<Vec<_>>()) {
@@ -172,12 +172,12 @@ pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let files = outputs.commit()?;
-    // The list tells a later run in the same folder which exports belong to this one.
+    // The list identifies the exports of this run for a later run in the same folder.
     project::list_exports(&run.path, &files).ok();
     Ok(files)
 }
 
-/// Trial with its manifest and ids.
+/// Trial with its manifest and the public ids of its neurons.
 struct Trial {
     run: RunFolder,
     ids: Vec<u64>,
@@ -189,7 +189,7 @@ impl Trial {
         Ok(Self { ids: run.ids(over)?, run: run.clone() })
     }
 
-    /// Number of the trial; 0 for a single run.
+    /// Returns the number of the trial; 0 for a single run.
     fn number(&self) -> usize {
         self.run.trial.unwrap_or_default() as usize
     }
@@ -198,12 +198,12 @@ impl Trial {
         &self.run.manifest
     }
 
-    /// Stream of the spikes of neurons; `None` for kinds with other events.
+    /// Returns the stream of the spikes of neurons; `None` for kinds with other events.
     fn spike_stream(&self) -> Option<&Stream> {
         spike_stream(self.manifest())
     }
 
-    /// Stream drawn as a raster: the first recorded stream of events.
+    /// Returns the stream that is drawn as a raster: the first recorded stream of events, if any.
     fn drawn_stream(&self) -> Option<&Stream> {
         self.manifest().spikes()
     }
@@ -216,17 +216,17 @@ impl Trial {
         self.spike_stream().map_or(0, |stream| self.run.n_records(stream))
     }
 
-    /// Time of a spike, seconds.
+    /// Returns the time of a spike, seconds or counted steps.
     fn secs(&self, spike: Spike) -> f64 {
         secs(spike.step.into(), self.manifest().secs_per_step)
     }
 
-    /// Public id of a spike's neuron; its index if it has none.
+    /// Returns the public id of a spike's neuron; the neuron's index if it has no id.
     fn id(&self, spike: Spike) -> u64 {
         self.ids.get(spike.lane as usize).copied().unwrap_or(spike.lane.into())
     }
 
-    /// Number of elements that can have events.
+    /// Returns the number of elements that can have events; 1 + the largest index with an event if the set is unknown.
     fn n_lanes(&self, stream: Option<&Stream>) -> io::Result<u32> {
         match self.manifest().set(stream.map_or("", |s| s.over.as_str())) {
             Some(set) => Ok(set.len),
@@ -234,20 +234,20 @@ impl Trial {
         }
     }
 
-    /// Streams of rows: series, fields, matrices, histograms.
+    /// Iterates over the streams of rows: series, fields, matrices, histograms.
     fn row_streams(&self) -> impl Iterator<Item = &Stream> {
         let has_rows =
             |s: &&Stream| matches!(s.shape.as_str(), "series" | "field" | "matrix" | "histogram") && s.width > 0;
         self.manifest().streams.iter().filter(has_rows)
     }
 
-    /// Streams of events that are not spikes of neurons: births and deaths.
+    /// Iterates over the streams of events that are not spikes of neurons: births and deaths.
     fn event_streams(&self) -> impl Iterator<Item = &Stream> {
         let spikes = self.spike_stream().map(|stream| &stream.file);
         self.manifest().streams.iter().filter(move |s| s.shape == "spikes" && Some(&s.file) != spikes)
     }
 
-    /// Calls `each` with every birth in a lineage and the death of that individual. Deaths are held in memory.
+    /// Calls `each` with every birth in a lineage and the death of the individual, if it died. Keeps all deaths in memory.
     fn individuals(
         &self,
         stream: &Stream,
@@ -267,7 +267,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Names of the attributes of births and deaths in a lineage, and whether each is always a number.
+    /// Returns the names of the attributes of births and deaths in a lineage, and whether each is always a number.
     fn attributes(&self, stream: &Stream) -> io::Result<Vec<(String, bool)>> {
         let mut names = BTreeMap::<String, bool>::new();
         for event in self.run.read_lineage(stream)? {
@@ -282,7 +282,7 @@ impl Trial {
         Ok(names.into_iter().collect())
     }
 
-    /// Streams of texts, tokens and links.
+    /// Iterates over the streams of texts, tokens and links.
     fn line_streams(&self) -> impl Iterator<Item = &Stream> {
         self.manifest().streams.iter().filter(|s| matches!(s.shape.as_str(), "samples" | "tokens" | "links"))
     }
@@ -292,30 +292,30 @@ impl Trial {
     }
 }
 
-/// Attribute of an individual, from its birth or else from its death.
+/// Returns an attribute of an individual from its birth, or else from its death; `None` if both lack it.
 fn attribute<'a>(birth: &'a Birth, death: Option<&'a Death>, name: &str) -> Option<&'a AttributeValue> {
     birth.attributes.get(name).or_else(|| death?.attributes.get(name))
 }
 
-/// Stream of the spikes of neurons.
+/// Returns the stream of the spikes of neurons; `None` if none were recorded.
 fn spike_stream(manifest: &Manifest) -> Option<&Stream> {
     manifest.spikes().filter(|stream| stream.probe == SPIKES)
 }
 
-/// Name of a stream: its probe, with the number of a later segment.
+/// Returns the file name of a stream without its extension: the probe with its arguments, and the number of a later segment.
 fn array_name(stream: &Stream) -> &str {
     stream.file.rsplit_once('.').map_or(stream.probe.as_str(), |(stem, _)| stem)
 }
 
-/// Time of a step in seconds. A step of a decimal number of milliseconds gives exact decimals: 0.0005, not
-/// 0.0005000000001.
+/// Converts a step to seconds, or to counted steps if `secs_per_step` is 1. If a second is a whole number of steps, the result
+/// has exact decimals: 0.0005, not 0.0005000000001.
 fn secs(step: u64, secs_per_step: f64) -> f64 {
     let per_second = (1.0 / secs_per_step).round();
     let is_whole = (per_second * secs_per_step - 1.0).abs() < 1e-9;
     if is_whole { step as f64 / per_second } else { step as f64 * secs_per_step }
 }
 
-/// Unit of times in every format: `s`, or `generations` if the kind counts.
+/// Returns the unit of times in every format: `s`, or `generations` if the kind counts generations.
 fn time_unit(manifest: &Manifest) -> &'static str {
     match manifest.time_base() {
         TimeBase::Seconds { .. } => "s",
@@ -323,12 +323,13 @@ fn time_unit(manifest: &Manifest) -> &'static str {
     }
 }
 
-/// Name of the time column: `t_s`, `t_generations`.
+/// Returns the name of the time column: `t_s`, `t_generations`.
 fn time_column(manifest: &Manifest) -> String {
     format!("t_{}", time_unit(manifest))
 }
 
-/// Names of the lanes of a stream: declared names, elements or numbers, whichever exists first.
+/// Returns the names of the lanes of a stream: bins, cells of a matrix, declared names, elements, the probe or numbers,
+/// whichever exists first.
 fn lane_names(stream: &Stream) -> Vec<String> {
     let n = stream.width as usize;
     if stream.edges.len() == n + 1 {
@@ -352,7 +353,7 @@ fn lane_names(stream: &Stream) -> Vec<String> {
     }
 }
 
-/// Adds the file name to an I/O error.
+/// Adds the file name to the message of an I/O error.
 fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
     move |e| io::Error::new(e.kind(), format!("{}: {}", path.display(), io_reason(&e)))
 }

@@ -151,7 +151,7 @@ fn array<T: AutoSerialize>(
     writer.finish()
 }
 
-/// Writes an array of Unicode strings.
+/// Writes a one-dimensional array of Unicode strings.
 fn strings(archive: &mut Archive, name: &str, texts: &[String]) -> io::Result<()> {
     let longest = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
     let dtype: TypeStr = format!("<U{longest}").parse().map_err(io::Error::other)?;

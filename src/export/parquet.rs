@@ -1,8 +1,8 @@
-//! Apache Parquet, one row per spike: `t` [s], `trial`, `flywire_id` and `exp_name`, as the published analysis scripts
+//! Exports Apache Parquet, one row per spike: `t` [s], `trial`, `flywire_id` and `exp_name`, as the published analysis scripts
 //! of Shiu et al. 2024 read them, then `idx` and `step`. Neurons without ids have their index as id.
 //!
-//! Every other probe is a separate file: rows as `t, trial, step, lane, name, value` (one row per value), lineages as
-//! one row per individual.
+//! Every other probe is a separate file: events as `t, trial, idx, step`, rows as `t, trial, step, lane, name, value` (one row
+//! per value), lineages as one row per individual.
 
 use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column, time_unit};
 use crate::{
@@ -82,8 +82,8 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], names: &FileNames, output
     Ok(())
 }
 
-/// `t` is in seconds; the column of a kind that counts is `t_generations`. The metadata of the file contains the unit
-/// (`time_unit`).
+/// Creates a file with a schema. `t` is in seconds; the column of a kind that counts is `t_generations`. The metadata of the
+/// file contains the unit (`time_unit`).
 fn open(file: File, schema: &str, manifest: &Manifest) -> Result<Writer> {
     let schema = if manifest.time_base().is_count() {
         schema.replace("double t;", &format!("double {};", time_column(manifest)))
@@ -101,7 +101,7 @@ fn from_io(error: io::Error) -> ParquetError {
     ParquetError::General(error.to_string())
 }
 
-/// Collects items into groups of rows.
+/// Collects items into groups of [`GROUP`] rows and calls `write` with each group.
 fn in_groups<T>(items: impl Iterator<Item = io::Result<T>>, mut write: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
     let mut group = vec![];
     for item in items {
@@ -178,7 +178,7 @@ fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-/// Columns of individuals, followed by their attributes. Characters that a schema does not accept become `_`.
+/// Returns the schema of individuals, followed by their attributes. Characters that a schema does not accept become `_`.
 fn lineage_schema(attributes: &[(String, bool)]) -> String {
     let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let field = |(name, is_number): &(String, bool)| match is_number {
@@ -189,7 +189,7 @@ fn lineage_schema(attributes: &[(String, bool)]) -> String {
     format!("{}{fields}}}", LINEAGE.trim_end_matches('}'))
 }
 
-/// Writes one row per individual; unknown values are -1 and NaN.
+/// Writes one row per individual. Unknown numbers are -1 or NaN, unknown texts are empty.
 fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
     let attributes = trial.attributes(stream).map_err(from_io)?;
     let mut writer = open(file, &lineage_schema(&attributes), trial.manifest())?;

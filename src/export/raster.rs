@@ -1,4 +1,4 @@
-//! Image of events: time to the right, the first element at the bottom, darker for more events.
+//! Draws an image of events: time to the right, the first element at the bottom, darker for more events.
 
 use super::{Outputs, Trial, at};
 use image::{GrayImage, Luma};
@@ -38,7 +38,7 @@ fn draw(trials: &[Trial]) -> io::Result<GrayImage> {
         below += u64::from(*n);
     }
     let most = f64::from(counts.iter().copied().max().unwrap_or(0).max(1));
-    // A single event is clearly visible; the rest of the scale is logarithmic.
+    // A single event is clearly visible; the scale is logarithmic for more events.
     let shade = |n: u32| match n {
         0 => 255,
         n => (140.0 * (1.0 - f64::from(n).ln_1p() / most.ln_1p())) as u8,

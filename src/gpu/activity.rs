@@ -1,9 +1,9 @@
-//! Progress of long work that `advance` does between steps, such as a held-out evaluation.
+//! Progress of slow work that `advance` does between steps, such as a held-out evaluation.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Name and completed share of long work between two steps. Clones share it, so that the window can show it while the
-/// step count stands still.
+/// Name and completed share of slow work between two steps. Clones share the value, so that the window can show it while the
+/// step count does not change.
 #[derive(Clone, Debug, Default)]
 pub struct Activity(Arc<Mutex<Option<(&'static str, f32)>>>);
 
@@ -18,7 +18,7 @@ impl Activity {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the name and completed share of the current work; `None` between two of them.
+    /// Returns the name and completed share of the current work; `None` if no work is in progress.
     pub fn now(&self) -> Option<(&'static str, f32)> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,17 +21,17 @@ pub enum Place {
 }
 
 thread_local! {
-    /// Allocations that succeed before one fails.
+    /// Number of allocations that succeed before one fails; `None` if none fails.
     static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Fault injection for tests: the allocation of a registered buffer on this thread that follows `n` others fails, once.
-/// Returns the count that the previous fault had left: `None` if it happened.
+/// Injects a fault for tests: the allocation of a registered buffer on this thread that follows `n` others fails, once. Returns
+/// the remaining count of the previous fault: `None` if that fault has happened or there was none.
 pub fn fail_after(n: Option<u64>) -> Option<u64> {
     LEFT.replace(n)
 }
 
-/// Whether the current allocation must fail; counts it.
+/// Whether the current allocation must fail. Counts the allocation.
 pub fn fails() -> bool {
     LEFT.with(|left| {
         let n = left.get();
@@ -60,7 +60,7 @@ impl HeldBytes {
     }
 }
 
-/// Guard that counts an allocation as held until it is dropped.
+/// Guard that counts an allocation as held until the guard is dropped.
 pub(super) struct Counted {
     held: Arc<HeldBytes>,
     place: Place,

@@ -32,7 +32,7 @@ impl Any<'_> {
     /// Null device pointer.
     pub const NONE: Self = Self { ptr: 0, borrowed: PhantomData };
 
-    /// Advances the start of the memory by `byte` bytes.
+    /// Advances the start of the memory by `byte` bytes, without a check of its length.
     pub const fn from_byte(self, byte: u64) -> Self {
         Self { ptr: self.ptr + byte, borrowed: PhantomData }
     }
@@ -52,7 +52,7 @@ impl AnyMut<'_> {
         AnyMut { ptr: self.ptr, borrowed: PhantomData }
     }
 
-    /// Null device pointer, equal to [`AnyMut::NONE`].
+    /// Returns a null device pointer, equal to [`AnyMut::NONE`].
     pub const fn none() -> Self {
         Self { ptr: 0, borrowed: PhantomData }
     }

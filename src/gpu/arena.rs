@@ -1,8 +1,8 @@
 //! A workspace arena: one allocation that temporaries share.
 //!
-//! Temporaries are taken from a [`Frame`] and released together when it is dropped; frames nest like calls. The same
-//! sequence of calls returns the same addresses, so launches that use them can be captured into a graph. Kernels of one
-//! stream run in order, so released memory can be reused at once.
+//! Temporaries are taken from a [`Frame`] and released together when the frame is dropped; frames nest like calls. The same
+//! sequence of calls returns the same addresses, so launches that use them can be captured into a graph. Kernels of one stream
+//! run in order, so released memory can be reused at once.
 
 use super::{Buf, Gpu, GpuError, Shape, Slice, ViewMut, layout::CudaType};
 use std::{cell::Cell, sync::Arc};
@@ -21,7 +21,8 @@ struct Positions {
 }
 
 impl Positions {
-    /// Offset of the next `bytes`, if they fit into an arena of `all` bytes.
+    /// Takes the next `bytes` bytes, aligned to [`ALIGN`], and returns their offset; `None` if they do not fit into an arena of
+    /// `all` bytes.
     fn take(&self, bytes: u64, all: u64) -> Option<u64> {
         let start = self.top.get();
         let end = start.checked_add(bytes)?.checked_next_multiple_of(ALIGN)?;
@@ -41,28 +42,28 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Allocates an arena of `bytes`, rounded up to [`ALIGN`].
+    /// Allocates an arena of `bytes` bytes, rounded up to [`ALIGN`]. Fails if device memory is full.
     pub fn new(gpu: &Arc<Gpu>, what: &'static str, bytes: usize) -> Result<Self, GpuError> {
         let bytes = bytes.checked_next_multiple_of(ALIGN as usize).unwrap_or(bytes);
         Ok(Self { memory: Buf::zeros(gpu, what, bytes)?, positions: Positions::default() })
     }
 
-    /// Arena bytes for temporaries given as (element count, element size), taken from one frame.
+    /// Returns the arena bytes needed for temporaries given as (element count, element size) and taken from one frame.
     pub fn bytes_of(temporaries: &[(usize, usize)]) -> usize {
         temporaries.iter().map(|(n, size)| (n * size).next_multiple_of(ALIGN as usize)).sum()
     }
 
-    /// Size of the arena, bytes.
+    /// Returns the size of the arena, bytes.
     pub fn bytes(&self) -> u64 {
         self.memory.bytes()
     }
 
-    /// Peak use so far, bytes.
+    /// Returns the peak use so far, bytes.
     pub fn peak(&self) -> u64 {
         self.positions.peak.get()
     }
 
-    /// Opens a frame; its temporaries are released when it is dropped.
+    /// Opens a frame; its temporaries are released when the frame is dropped.
     pub fn frame(&mut self) -> Frame<'_> {
         Frame::new(self)
     }
@@ -82,12 +83,12 @@ impl<'a> Frame<'a> {
         Self { arena, start: arena.positions.top.get(), depth }
     }
 
-    /// Opens a nested frame, which must be dropped before this one is used again.
+    /// Opens a nested frame, which must be dropped before `self` is used again.
     pub fn frame(&self) -> Frame<'_> {
         Frame::new(self.arena)
     }
 
-    /// Takes an uninitialised temporary of this shape.
+    /// Takes an uninitialised temporary of shape `shape`. Fails if the arena is full or a nested frame is open.
     pub fn take<T: CudaType>(&self, what: &'static str, shape: impl Into<Shape>) -> Result<ViewMut<'_, T>, GpuError> {
         let (Arena { memory, positions }, shape) = (self.arena, shape.into());
         let len = shape.elements().unwrap_or(usize::MAX) as u64;
@@ -102,7 +103,8 @@ impl<'a> Frame<'a> {
         Ok(ViewMut::of(Slice::at_address(&memory.gpu, what, memory.ptr + start, shape)))
     }
 
-    /// In debug builds, fills released memory with NaN, so that a use after release is noticed.
+    /// Releases the temporaries of the frame. In debug builds, fills their memory with NaN, so that a use after release is
+    /// noticed.
     fn release(&mut self) {
         let Positions { top, depth, .. } = &self.arena.positions;
         let memory = &self.arena.memory;

@@ -20,12 +20,12 @@ pub struct Buf<T: CudaType> {
 }
 
 impl<T: CudaType> Buf<T> {
-    /// Allocates `len` zeros. The error of a failed allocation says how much was needed and how much is free.
+    /// Allocates `len` zeros. The error of a failed allocation states the needed and the free bytes.
     pub fn zeros(gpu: &Arc<Gpu>, what: &'static str, len: usize) -> Result<Self, GpuError> {
         Self::shaped(gpu, what, len)
     }
 
-    /// Allocates zeros of a shape, contiguous in row-major order.
+    /// Allocates zeros of a shape, contiguous in row-major order. Fails if device memory is full.
     pub fn shaped(gpu: &Arc<Gpu>, what: &'static str, shape: impl Into<Shape>) -> Result<Self, GpuError> {
         let shape = shape.into();
         let size = size_of::<T>().max(1);
@@ -34,7 +34,7 @@ impl<T: CudaType> Buf<T> {
         let memory = gpu.memory()?;
         let full = || GpuError::OutOfMemory { what, needed, free: memory.free, total: memory.total };
         if needed > memory.total || allocation::fails() {
-            return Err(full()); // also keeps `len * size` from overflowing below
+            return Err(full()); // this check also keeps `len * size` from overflowing below
         }
         let memory = gpu.compute.alloc_zeros(len.max(1)).map_err(|e| match e.0 {
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => full(),
@@ -45,7 +45,7 @@ impl<T: CudaType> Buf<T> {
         Ok(Self { slice: Slice::at_address(gpu, what, ptr, shape), _memory: memory, _counted: counted })
     }
 
-    /// Allocates a copy of `values`.
+    /// Allocates a copy of `values`. Fails if device memory is full.
     pub fn from_slice(gpu: &Arc<Gpu>, what: &'static str, values: &[T]) -> Result<Self, GpuError> {
         let mut buffer = Self::zeros(gpu, what, values.len())?;
         buffer.write(values)?;
@@ -66,8 +66,8 @@ impl<T: CudaType> DerefMut for Buf<T> {
     }
 }
 
-/// One device struct that kernels read through a fixed pointer and that the host rewrites between steps: a slider
-/// reaches a running simulation without a new graph capture.
+/// One device struct that kernels read through a fixed pointer and that the host rewrites between steps: a slider changes a
+/// running simulation without a new graph capture.
 pub struct Cell<T: CudaType> {
     buffer: Buf<T>,
     value: T,
@@ -79,25 +79,25 @@ impl<T: CudaType> Cell<T> {
         Ok(Self { buffer: Buf::from_slice(gpu, what, &[value])?, value })
     }
 
-    /// The value that the host wrote last.
+    /// Returns the value that the host wrote last.
     pub fn value(&self) -> T {
         self.value
     }
 
-    /// Rewrites the struct in stream order, after the kernels issued so far and before later ones, without waiting.
+    /// Rewrites the struct in stream order, after the kernels issued so far and before later kernels, without waiting.
     pub fn set(&mut self, value: T) -> Result<(), GpuError> {
         self.buffer.write(&[value])?;
         self.value = value;
         Ok(())
     }
 
-    /// Buffer for a kernel argument `In<T>`.
+    /// Returns the buffer for a kernel argument `In<T>`.
     pub fn buf(&self) -> &Buf<T> {
         &self.buffer
     }
 
-    /// Buffer for a kernel argument `InOut<T>`, such as a clock that kernels advance. [`Cell::value`] does not follow
-    /// such changes.
+    /// Returns the buffer for a kernel argument `InOut<T>`, such as a clock that kernels advance. [`Cell::value`] does not
+    /// follow such changes.
     pub fn buf_mut(&mut self) -> &mut Buf<T> {
         &mut self.buffer
     }

@@ -1,9 +1,9 @@
-//! How a module is compiled: its flags and its targets. Declared with the module, written to
-//! `kernels/gen/modules.txt` beside the generated headers, read there by `kernels/build.py`.
+//! Flags and targets with which a module is compiled. They are declared with the module, written to `kernels/gen/modules.txt`
+//! next to the generated headers, and read there by `kernels/build.py`.
 
 use std::fmt;
 
-/// Architectures every kernel is assembled for in tests: Turing to Blackwell.
+/// Architectures for which every kernel is assembled in tests: Turing to Blackwell.
 pub const DEVICES: &[u32] = &[75, 80, 86, 89, 90, 100, 120];
 
 /// Architecture for which PTX is compiled.
@@ -11,19 +11,19 @@ pub const DEVICES: &[u32] = &[75, 80, 86, 89, 90, 100, 120];
 pub struct Target {
     /// Compute capability: 75 is 7.5.
     pub capability: u32,
-    /// Whether it uses instructions of that architecture only (`compute_90a`: wgmma, TMA multicast), so that it runs on
-    /// exactly that capability instead of on every later one.
+    /// Whether the PTX uses instructions of this architecture only (`compute_90a`: wgmma, TMA multicast), so that it runs on
+    /// exactly this capability instead of on every later one.
     pub is_specific: bool,
 }
 
 impl Target {
-    /// Target such as `compute_75`, which runs on that capability and on every later one.
+    /// Returns a target such as `compute_75`, which runs on that capability and on every later one.
     pub const fn portable(capability: u32) -> Self {
         Self { capability, is_specific: false }
     }
 
-    /// Target such as `compute_90a`, which runs on that capability only. The pinned compiler supports 90; 100 and 120 need
-    /// a newer one.
+    /// Returns a target such as `compute_90a`, which runs on that capability only. The pinned compiler supports 90; 100 and 120
+    /// need a newer compiler.
     pub const fn specific(capability: u32) -> Self {
         Self { capability, is_specific: true }
     }
@@ -33,12 +33,13 @@ impl Target {
         if self.is_specific { self.capability == capability } else { self.capability <= capability }
     }
 
-    /// Best target for a device: the highest capability; of two with the same capability, the specific one.
+    /// Returns the best target for a device: the highest capability, and the specific target of two with equal capability.
+    /// `None` if no target runs on the device.
     pub fn best(of: &[Self], capability: u32) -> Option<Self> {
         of.iter().copied().filter(|t| t.runs_on(capability)).max()
     }
 
-    /// Architecture for which the assembler translates the PTX on a device: `sm_86`, `sm_90a`.
+    /// Returns the architecture for which the assembler translates the PTX on a device: `sm_86`, `sm_90a`.
     pub fn architecture(self, device: u32) -> String {
         format!("sm_{device}{}", self.suffix())
     }
@@ -58,7 +59,7 @@ impl fmt::Display for Target {
 /// Flags and targets of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compile {
-    /// Whether `a * b + c` may be fused to one operation with one rounding; `false` where the bits must match the CPU's.
+    /// Whether `a * b + c` may be fused to one operation with one rounding; `false` if the bits must match the CPU's.
     pub fuses: bool,
     /// Targets for which the module is compiled; `compute_75` alone runs everywhere. A file that branches on
     /// `__CUDA_ARCH__` lists the targets of its branches.
@@ -66,9 +67,9 @@ pub struct Compile {
 }
 
 impl Compile {
-    /// Every operation rounds as in Rust, for kernels that return the same bits as the CPU backend.
+    /// Flags with which every operation rounds as in Rust, for kernels that return the same bits as the CPU backend.
     pub const EXACT: Self = Self { fuses: false, targets: &[Target::portable(75)] };
-    /// Multiply-adds are fused, for kernels that agree with the CPU backend within a tolerance.
+    /// Flags with which multiply-adds are fused, for kernels that agree with the CPU backend within a tolerance.
     pub const FUSED: Self = Self { fuses: true, ..Self::EXACT };
 
     /// Targets of a file that branches on `__CUDA_ARCH__` for instructions of Ampere and Hopper.
@@ -77,12 +78,12 @@ impl Compile {
     /// Targets of a file that includes `nn/narrow.cuh`: Ampere and later round two floats to 16 bits in one instruction.
     pub const NARROWS: &'static [Target] = &[Target::portable(75), Target::portable(80)];
 
-    /// The same flags with other targets.
+    /// Returns the flags with other targets.
     pub const fn on(self, targets: &'static [Target]) -> Self {
         Self { targets, ..self }
     }
 
-    /// Options of NVRTC other than target, include folder and definitions of macros.
+    /// Returns the options of NVRTC other than target, include folder and definitions of macros.
     pub const fn flags(&self) -> &'static [&'static str] {
         if self.fuses { &["--std=c++17"] } else { &["--std=c++17", "--fmad=false"] }
     }

@@ -1,6 +1,6 @@
-//! Tracks modules that the driver compiles for a device. The driver caches the result on disk, so only the first run on a
-//! machine waits for it. The run bar and the command line show the progress: how many modules are left while the simulation
-//! takes no step. A simulation announces the modules that it will load by
+//! Tracks modules that the driver compiles for a device. The driver caches compiled modules on disk, so only the first run on a
+//! machine waits for compilation. The run bar and the command line show the progress while the simulation takes no step: the
+//! number of the module that is compiled, and of all modules. A simulation announces the modules that it will load by
 //! [`Gpu::expect_modules`](super::Gpu::expect_modules).
 
 use super::ModuleId;
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time within which a module loads that has been compiled before.
+/// Maximum load time of a module that the driver has in its cache.
 const COMPILED_WITHIN: Duration = Duration::from_millis(150);
 
 static LOADS: Mutex<Loads> = Mutex::new(Loads::new());
@@ -21,7 +21,7 @@ pub struct Compiling {
     pub module: ModuleId,
     /// Number of this module among those of the simulation, from 1.
     pub number: usize,
-    /// Progress over the modules of the simulation; `None`: it has announced none.
+    /// Progress over the modules of the simulation; `None` if the simulation has announced no modules.
     pub expected: Option<Expected>,
 }
 
@@ -30,38 +30,38 @@ pub struct Compiling {
 pub struct Expected {
     /// Number of modules.
     pub total: usize,
-    /// Fraction of their PTX that is loaded, 0 to 1: the driver's time grows with the length of the PTX.
+    /// Fraction of the modules' PTX that is loaded, 0 to 1: the driver's time grows with the length of the PTX.
     pub fraction: f32,
     /// Time spent on loads so far.
     pub spent: Duration,
 }
 
 impl Expected {
-    /// Estimated remaining time; `None` until 3 % of the PTX are loaded.
+    /// Estimates the remaining time; `None` until 3 % of the PTX are loaded.
     pub fn left(self) -> Option<Duration> {
         (self.fraction >= 0.03).then(|| self.spent.mul_f32((1.0 - self.fraction).max(0.0) / self.fraction))
     }
 }
 
 impl Compiling {
-    /// Progress as text: `Compiling kernels for this GPU, once: 3 of 12, nn/softmax`.
+    /// Formats the progress: `Compiling kernels for this GPU, once: 3 of 12, nn/softmax`.
     pub fn text(self) -> String {
         let of = self.expected.map_or(String::new(), |expected| format!(" of {}", expected.total));
         format!("Compiling kernels for this GPU, once: {}{of}, {}", self.number, self.module)
     }
 }
 
-/// Module that is being compiled, if its load takes longer than a load from the driver's cache.
+/// Returns the module that is being compiled; `None` if no load takes longer than a load from the driver's cache.
 pub fn compiling() -> Option<Compiling> {
     locked(|loads| loads.compiling(Instant::now()))
 }
 
-/// Announces the modules that a simulation will load, with their bytes of PTX; replaces earlier announcements.
+/// Announces the modules that a simulation will load, with their bytes of PTX. Replaces earlier announcements.
 pub(super) fn expect(modules: Vec<(ModuleId, u64)>) {
     locked(|loads| loads.expect(modules));
 }
 
-/// Guard of a load in progress, which ends when it is dropped.
+/// Guard of a load in progress. Dropping the guard ends the load.
 pub(super) struct Load(u64);
 
 /// Begins the load of a module with `bytes` bytes of PTX.
@@ -79,14 +79,14 @@ fn locked<T>(work: impl FnOnce(&mut Loads) -> T) -> T {
     work(&mut LOADS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Module of the simulation.
+/// Module that the simulation has announced or requested.
 struct Entry {
     module: ModuleId,
     bytes: u64,
     is_loaded: bool,
 }
 
-/// Loads in progress, oldest first, and the modules of the simulation: those announced, and those requested since.
+/// Loads in progress, oldest first, and the modules of the simulation: the announced ones, and those requested later.
 struct Loads {
     running: Vec<(u64, ModuleId, Instant)>,
     next: u64,

@@ -1,4 +1,4 @@
-//! Device errors. Each message names the operation and says what to do.
+//! Device errors. Each message names the operation and the remedy.
 
 use super::Shape;
 use cudarc::driver::DriverError;
@@ -16,9 +16,9 @@ pub enum GpuError {
         what: &'static str,
         /// Number of bytes requested.
         needed: u64,
-        /// Bytes free at the request.
+        /// Number of bytes free at the request.
         free: u64,
-        /// Total bytes of the device.
+        /// Total memory of the device, bytes.
         total: u64,
     },
     /// A temporary did not fit into its arena.
@@ -33,9 +33,9 @@ pub enum GpuError {
         arena: &'static str,
         /// Number of bytes requested.
         needed: u64,
-        /// Bytes free at the request.
+        /// Number of bytes free at the request.
         free: u64,
-        /// Total bytes of the arena.
+        /// Size of the arena, bytes.
         total: u64,
     },
     /// The driver found no memory for a module, a graph or page-locked memory.
@@ -53,7 +53,7 @@ pub enum GpuError {
         "{doing}: {why}. The GPU is lost to this program; the project and the recording are safe: continue on the CPU, or restart the program"
     )]
     Lost {
-        /// Operation that reported the error; an earlier one may be the cause.
+        /// Operation that reported the error; an earlier operation may be the cause.
         doing: String,
         /// Message of the driver.
         why: String,
@@ -119,7 +119,7 @@ impl GpuError {
         Self::judged(error.0 as u32, doing, explain(error))
     }
 
-    /// Error of a launch that was rejected or that detected a lost device.
+    /// Returns the error of a launch that was rejected or that detected a lost device.
     pub(super) fn launch(kernel: &'static str, threads: u32, block: u32, error: &DriverError) -> Self {
         match Self::of(format!("kernel {kernel} ({threads} threads in blocks of {block})"), error) {
             Self::Driver { why, .. } => Self::Launch { kernel, threads, block, why },
@@ -127,7 +127,7 @@ impl GpuError {
         }
     }
 
-    /// Error of a module that the driver rejected.
+    /// Returns the error of a module that the driver rejected.
     pub(super) fn module(file: &'static str, doing: String, error: &DriverError) -> Self {
         Self::module_judged(file, error.0 as u32, doing, explain(error))
     }
@@ -148,12 +148,12 @@ impl GpuError {
     }
 }
 
-/// Driver codes after which a context or its device is lost, as numbers: newer drivers have more of them than the
-/// headers of this build.
+/// Driver codes after which a context or its device is lost, as numbers: newer drivers have more codes than the headers of this
+/// build.
 const LOST: &[u32] = &[
     4,   // deinitialised
     46,  // device unavailable: in exclusive use by another program
-    100, // no device, though it was there when it was opened
+    100, // no device, though it was present when it was opened
     214, // uncorrectable ECC error
     220, // uncorrectable NVLink error
     226, // contained memory error
@@ -170,10 +170,10 @@ const LOST: &[u32] = &[
     721, // tensor memory leaked
     802, // system not ready
     806, // MPS server gone
-    999, // unknown: reported after a suspend, or when the card has left the bus
+    999, // unknown: reported after a suspend, or after the card was disconnected from the bus
 ];
 
-/// Advice for a rejected module.
+/// Returns advice for a rejected module.
 const fn module_help(code: u32) -> &'static str {
     match code {
         209 | 218 => {
@@ -186,7 +186,7 @@ const fn module_help(code: u32) -> &'static str {
     }
 }
 
-/// Advice for a device that cannot be opened.
+/// Returns advice for a device that cannot be opened.
 pub(super) const fn open_help(code: u32) -> &'static str {
     match code {
         2 => "its memory is full: close other programs that use it",
@@ -200,9 +200,9 @@ pub(super) const fn open_help(code: u32) -> &'static str {
     }
 }
 
-/// Adds the operation to the driver's result.
+/// Adds the name of the operation to the driver's error.
 pub(super) trait Doing<T> {
-    /// `doing` is a phrase such as `reading v_m (140000 × 4 B)`.
+    /// Converts a driver error to a [`GpuError`]. `doing` returns a phrase such as `reading v_m (140000 × 4 B)`.
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T, GpuError>;
 }
 
@@ -212,7 +212,7 @@ impl<T> Doing<T> for Result<T, DriverError> {
     }
 }
 
-/// The driver's message with its error code.
+/// Returns the driver's message with its error code.
 pub(super) fn explain(error: &DriverError) -> String {
     match error.error_string() {
         Ok(text) => format!("{} ({:?})", text.to_string_lossy(), error.0),

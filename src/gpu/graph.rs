@@ -23,30 +23,30 @@ pub struct Graph {
     /// Counter of work issued to the compute stream, shared with [`Gpu`].
     issued: Arc<AtomicU64>,
     kernels: u32,
-    /// Names and nodes of the launches; empty unless they can be updated.
+    /// Names and nodes of the launches; empty unless the launches can be updated.
     nodes: Vec<(&'static str, usize)>,
 }
 
-// SAFETY: a graph belongs to the context, not to a thread, and `&mut self` keeps its use in one place.
+// SAFETY: a graph belongs to the context, not to a thread, and `&mut self` allows only one user at a time.
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Captures the launches of `record` without running them. `record` may only launch kernels: copies between host
-    /// and device cannot be captured.
+    /// Captures the launches of `record` without executing them. `record` may only launch kernels: copies between host and
+    /// device cannot be captured. Fails if `record` launches no kernel.
     ///
     /// # Safety
-    /// The graph keeps the addresses of the buffers, not the buffers: they must outlive it and must not be replaced.
+    /// The graph keeps the addresses of the buffers, not the buffers: the buffers must outlive the graph and must not be
+    /// replaced.
     pub unsafe fn capture(gpu: &Gpu, record: impl FnOnce(&mut Pass) -> Result<(), GpuError>) -> Result<Self, GpuError> {
         // SAFETY: the caller guarantees it.
         unsafe { Self::capture_into(gpu, Pass::default(), record) }
     }
 
-    /// Like [`Graph::capture`], for a graph whose launches can receive other arguments: `Integrate { ..
-    /// }.update(&kernels, &mut graph, launch, grid)`, where `launch` counts the launches from 0 in the order of
-    /// `record`.
+    /// Captures launches like [`Graph::capture`], for a graph whose launches can receive other arguments: `Integrate { ..
+    /// }.update(&kernels, &mut graph, launch, grid)`, where `launch` counts the launches from 0 in the order of `record`.
     ///
     /// # Safety
-    /// As for [`Graph::capture`].
+    /// The buffers must outlive the graph and must not be replaced, as for [`Graph::capture`].
     pub unsafe fn capture_updatable(
         gpu: &Gpu,
         record: impl FnOnce(&mut Pass) -> Result<(), GpuError>,
@@ -76,7 +76,8 @@ impl Graph {
         Ok(Self { graph, stream: gpu.compute.clone(), issued: gpu.issued.clone(), kernels: pass.captured, nodes })
     }
 
-    /// Replaces grid and arguments of one launch; the kernel stays the same.
+    /// Replaces grid and arguments of the launch with index `launch`, which must be a launch of `kernel` in an updatable graph.
+    /// Otherwise returns an error.
     pub(super) fn update(
         &mut self,
         launch: usize,
@@ -108,7 +109,7 @@ impl Graph {
             ctx: null_mut(),
         };
         self.stream.context().bind_to_thread().doing(doing)?;
-        // SAFETY: the node belongs to the graph this executable graph was made from, which lives as long; the driver
+        // SAFETY: the node belongs to the graph that this executable graph was made from, which lives as long; the driver
         // copies the arguments before the call returns.
         unsafe { sys::cuGraphExecKernelNodeSetParams_v2(self.graph.cu_graph_exec(), node as _, &parameters) }
             .result()
@@ -136,15 +137,15 @@ fn abandon_capture(gpu: &Gpu) {
     }
 }
 
-/// Runs `work` in relaxed capture mode: a library loads its kernels when it first launches them, which a capture on
-/// this thread forbids otherwise.
+/// Executes `work` in relaxed capture mode. A library loads its kernels at their first launch, which a capture on this thread
+/// forbids otherwise.
 pub(super) fn relaxed<T>(work: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: both calls exchange the capture mode of this thread with the one in `mode`.
     let is_relaxed = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) }.result().is_ok();
     let out = work();
     if is_relaxed {
-        // SAFETY: as above.
+        // SAFETY: `mode` is a valid capture mode, which the first call wrote.
         let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) }.result();
     }
     out

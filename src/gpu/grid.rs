@@ -5,15 +5,15 @@ use cudarc::driver::LaunchConfig;
 /// Blocks, threads per block, and shared memory of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// At least this number of threads in one dimension, in blocks of the declared size.
+    /// Number of threads in one dimension, rounded up to blocks of the declared size.
     Threads(u32),
-    /// Blocks in up to three dimensions, of a size chosen at run time.
+    /// Blocks in up to three dimensions, with a block size chosen at run time.
     Blocks {
         /// Number of blocks in x, y, z.
         blocks: [u32; 3],
         /// Threads of each block in x, y, z; their product is at most the declared size.
         threads: [u32; 3],
-        /// Dynamic shared memory of each block: `extern __shared__`. More than 48 KiB is reserved at the first launch.
+        /// Dynamic shared memory of each block, bytes: `extern __shared__`. More than 48 KiB is reserved at the first launch.
         shared_bytes: u32,
     },
     /// Blocks that synchronise across the grid and must all be resident: see
@@ -35,13 +35,13 @@ impl From<u32> for Grid {
 }
 
 impl Grid {
-    /// Enough blocks of `threads` to cover `extent` in x, y, z, with one thread per cell.
+    /// Returns a grid with enough blocks of `threads` threads to cover `extent` cells in x, y, z, with one thread per cell.
     pub fn covering(extent: [u32; 3], threads: [u32; 3]) -> Self {
         let blocks = std::array::from_fn(|i| extent[i].div_ceil(threads[i].max(1)).max(1));
         Self::Blocks { blocks, threads, shared_bytes: 0 }
     }
 
-    /// Sets the dynamic shared memory per block; a grid given as a number of threads has none.
+    /// Sets the dynamic shared memory per block, bytes. Has no effect on [`Grid::Threads`].
     #[must_use]
     pub fn with_shared(mut self, bytes: u32) -> Self {
         if let Self::Blocks { shared_bytes, .. } | Self::Cooperative { shared_bytes, .. } = &mut self {
@@ -60,13 +60,13 @@ impl Grid {
     }
 }
 
-/// Threads per block of a launch.
+/// Returns the number of threads per block of a launch.
 pub(super) fn block_of(config: &LaunchConfig) -> u32 {
     let (x, y, z) = config.block_dim;
     x.saturating_mul(y).saturating_mul(z)
 }
 
-/// Threads of a whole launch.
+/// Returns the number of threads of a whole launch.
 pub(super) fn threads_of(config: &LaunchConfig) -> u32 {
     let (x, y, z) = config.grid_dim;
     x.saturating_mul(y).saturating_mul(z).saturating_mul(block_of(config))

@@ -14,8 +14,8 @@ use std::{
 const HEAD: &str =
     "// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.\n#pragma once\n";
 
-/// Contents of the files under `kernels/gen`, by name: one header per `.cu` file (the modules compiled from it share it)
-/// with structs, constants and prototypes, and one per definition that several headers need.
+/// Returns the contents of the files under `kernels/gen`, by name: one header per `.cu` file (the modules compiled from it
+/// share it) with structs, constants and prototypes, and one per definition that several headers need.
 pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     let of_header: BTreeMap<String, ModuleSpec> = modules.iter().map(|module| (file(module), *module)).collect();
     let (mut once, mut shared) = (BTreeSet::new(), BTreeMap::new());
@@ -35,7 +35,7 @@ pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     files
 }
 
-/// Expected contents of `kernels/gen/modules.txt`.
+/// Returns the expected contents of `kernels/gen/modules.txt`.
 pub fn list(modules: &[ModuleSpec]) -> String {
     let spaced = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
     let mut out = String::from(
@@ -51,7 +51,7 @@ pub fn list(modules: &[ModuleSpec]) -> String {
     out
 }
 
-/// Name of a module's header under `kernels/gen`.
+/// Returns the name of a module's header under `kernels/gen`.
 fn file(module: &ModuleSpec) -> String {
     module.file_stem() + ".cuh"
 }
@@ -65,7 +65,7 @@ fn definitions(module: &ModuleSpec) -> Vec<Definition> {
     constants.chain((module.structs)()).collect()
 }
 
-/// Text of a module's header; `shared` maps each definition that several headers need to its file.
+/// Returns the text of a module's header; `shared` maps each definition that several headers need to its file.
 fn text(module: &ModuleSpec, shared: &BTreeMap<String, String>) -> String {
     let definitions = definitions(module);
     let (included, own): (Vec<_>, Vec<_>) =

@@ -1,7 +1,7 @@
 //! One declaration per kernel.
 //!
-//! [`kernels!`](crate::kernels) turns a Rust-looking signature into a struct of named arguments that is launched, a C prototype
-//! the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
+//! [`kernels!`](crate::kernels) turns a Rust-like signature into a struct of named arguments with a `launch` method, a C
+//! prototype that the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
 
 pub use super::any::{InAny, InOutAny};
 use super::{
@@ -27,7 +27,7 @@ use std::{
 pub trait Arg {
     /// Type of the argument in Rust.
     type Host<'h>;
-    /// Type of the argument in the CUDA prototype.
+    /// Returns the type of the argument in the CUDA prototype.
     fn c() -> String;
     #[doc(hidden)]
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut Args<'a>);
@@ -51,12 +51,12 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Read-only memory: `&buf`, or a part of it.
+/// Argument type for read-only memory: `&buf`, or a part of a buffer.
 pub struct In<T>(PhantomData<T>);
-/// Writable memory: `&mut buf`, or a part of it.
+/// Argument type for writable memory: `&mut buf`, or a part of a buffer.
 pub struct InOut<T>(PhantomData<T>);
-/// Scalar passed by value. A captured graph fixes it, so it is for sizes; values that change between steps are read
-/// from buffers.
+/// Argument type for a scalar passed by value. A captured graph fixes the scalar, so use it for sizes; values that change
+/// between steps are read from buffers.
 pub struct Size<T>(PhantomData<T>);
 
 impl<T: CudaType> Arg for In<T> {
@@ -95,14 +95,14 @@ pub struct Kernel {
     pub spec: &'static KernelSpec,
     pub(super) gpu: Arc<Gpu>,
     pub(super) function: CudaFunction,
-    /// Grid that fills the device, computed on first use.
+    /// Grid that fills the device, computed at the first use.
     pub(super) fill: OnceLock<Fill>,
     /// Dynamic shared memory per block that has been reserved, bytes.
     reserved: AtomicU32,
 }
 
 impl Kernel {
-    /// Looks the kernel up in a loaded module and queries its registers and occupancy.
+    /// Looks up the kernel in a loaded module and queries its registers and occupancy. Fails if the module lacks the kernel.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
         let function = module.function(spec.name)?;
         let kernel =
@@ -130,11 +130,12 @@ impl Kernel {
         })
     }
 
-    /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory.
+    /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory; `false` if that exceeds the
+    /// limit of a block.
     pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
         let config = grid.config(self.spec.block);
         if self.reserve(config.shared_mem_bytes).is_err() {
-            return Ok(false); // exceeds the shared memory of a multiprocessor
+            return Ok(false); // the grid exceeds the shared memory of a multiprocessor
         }
         let (block, bytes) = (grid::block_of(&config), config.shared_mem_bytes as usize);
         let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);
@@ -156,7 +157,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Rejects an impossible launch before the driver sees it.
+    /// Rejects a launch with a wrong block size or too much shared memory before the driver receives it.
     fn check(&self, config: &LaunchConfig) -> Result<(), GpuError> {
         let (block, bytes) = (grid::block_of(config), config.shared_mem_bytes);
         let why = if block == 0 || block > self.spec.block {
@@ -169,7 +170,7 @@ impl Kernel {
         Err(GpuError::Launch { kernel: self.spec.name, threads: grid::threads_of(config), block, why })
     }
 
-    /// Launches a grid. For the macro only, which has checked the arguments.
+    /// Launches a grid. Only the macro may call this, because it has checked the arguments.
     #[doc(hidden)]
     pub fn go(&self, pass: &mut Pass, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
@@ -184,9 +185,9 @@ impl Kernel {
             Grid::Cooperative { .. } => result::launch_cooperative_kernel,
             _ => result::launch_kernel,
         };
-        // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
-        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel; they live until the call returns,
-        // by when the driver has copied them. Bounds are what the kernel's own `Size` arguments say.
+        // SAFETY: order, count and types of the arguments come from the declaration that also gives the prototype
+        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel. The arguments live until the call returns,
+        // when the driver has copied them. The kernel's `Size` arguments are the bounds of its accesses.
         unsafe {
             let (function, pointers) = (self.function.cu_function(), &mut args.pointers);
             let shared = config.shared_mem_bytes;
@@ -200,7 +201,7 @@ impl Kernel {
         graph::note_launch(pass, self.spec.name, &stream)
     }
 
-    /// Replaces the arguments of a captured launch. For the macro only, like [`Kernel::go`].
+    /// Replaces the arguments of a captured launch. Only the macro may call this, like [`Kernel::go`].
     #[doc(hidden)]
     pub fn update(&self, graph: &mut Graph, launch: usize, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
@@ -282,12 +283,13 @@ macro_rules! kernels {
                     };
             )*
 
-            /// Loads the module and finds every kernel in it.
+            /// Loads the module and finds every kernel in it. Fails if no PTX runs on the device or the module lacks a kernel.
             pub fn load(gpu: &std::sync::Arc<$crate::gpu::Gpu>) -> Result<Self, $crate::gpu::GpuError> {
                 Self::load_as(gpu, &Self::SPEC)
             }
 
-            /// Loads the kernels from one of the modules that define them.
+            /// Loads the kernels from `spec`, one of the modules that define them. Fails if no PTX runs on the device or the
+            /// module lacks a kernel.
             pub fn load_as(
                 gpu: &std::sync::Arc<$crate::gpu::Gpu>,
                 spec: &$crate::gpu::ModuleSpec,
@@ -311,7 +313,8 @@ macro_rules! kernels {
             $vis struct $Args<'a> { $( pub $arg: <$ty as $crate::gpu::kernel::Arg>::Host<'a>, )* }
 
             impl $Args<'_> {
-                /// Launches the kernel in stream order, after the work issued so far.
+                /// Launches the kernel in stream order, after the work issued so far. Fails if the block size or the shared
+                /// memory is not possible.
                 pub fn launch(
                     self,
                     kernels: &$Kernels,
@@ -323,9 +326,9 @@ macro_rules! kernels {
                     kernels.$name.go(pass, grid.into(), args)
                 }
 
-                /// Gives a captured launch of this kernel these arguments and this grid. The graph comes from
-                /// [`Graph::capture_updatable`]($crate::gpu::Graph::capture_updatable), whose rules about buffers hold
-                /// for the new arguments too.
+                /// Replaces arguments and grid of a captured launch of this kernel. The graph comes from
+                /// [`Graph::capture_updatable`]($crate::gpu::Graph::capture_updatable), whose rules about buffers hold for the
+                /// new arguments too.
                 ///
                 /// # Safety
                 /// The buffers must outlive the graph and must not be replaced.

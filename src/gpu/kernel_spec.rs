@@ -1,4 +1,4 @@
-//! A kernel as it is declared, and as it was compiled.
+//! Kernel declarations, and the resources of compiled kernels.
 
 use super::ModuleId;
 
@@ -9,7 +9,7 @@ pub struct KernelSpec {
     pub name: &'static str,
     /// Doc comment of the declaration, shown as the tooltip of the row.
     pub docs: &'static str,
-    /// Threads per block, and the limit of a launch.
+    /// Threads per block in the declaration; a launch has at most this number.
     pub block: u32,
     /// Returns the prototype in `gen/<module>.cuh`.
     pub prototype: fn() -> String,
@@ -32,14 +32,14 @@ pub struct KernelFacts {
     pub shared_bytes: u32,
     /// Local memory per thread in bytes; more than 0 means that registers spilled.
     pub local_bytes: u32,
-    /// Blocks that are resident on one multiprocessor.
+    /// Number of blocks that are resident on one multiprocessor.
     pub blocks_per_multiprocessor: u32,
     /// Share of a multiprocessor's thread slots that resident blocks fill, 0 to 1.
     pub occupancy: f32,
 }
 
 impl KernelFacts {
-    /// Module of the kernel.
+    /// Returns the id of the kernel's module.
     pub const fn module(&self) -> ModuleId {
         ModuleId { file: self.file, variant: self.variant }
     }

@@ -1,7 +1,7 @@
 //! Overhead of the events around a launch, measured on the device and subtracted from measured times.
 //!
 //! Two events enclose more than the kernel: the device ends the first event, fetches the launch, and waits for all blocks
-//! before it writes the second event. An empty kernel between two events takes that time too, so it is subtracted. The
+//! before it writes the second event. An empty kernel between two events takes the same overhead, which is subtracted. The
 //! difference is the time that a kernel takes beyond an empty one, and needs no constant per machine.
 
 use super::{Gpu, GpuError, Pass, error::Doing as _, kernel::Size};
@@ -25,18 +25,20 @@ kernels! {
     }
 }
 
-/// Launches per round.
+/// Number of launches per round.
 const LAUNCHES: usize = 64;
 /// Maximum number of rounds: a device that was idle may still be raising its clock.
 const ROUNDS: usize = 24;
-/// Nanoseconds that the device waits while a round is queued: the first value tried, and the value after which the
+/// Time that the device waits while a round is queued, nanoseconds: the first value tried, and the value after which the
 /// measurement is abandoned.
 const WAITS: (u32, u32) = (500_000, 8_000_000);
 
-/// Measured overhead by device ordinal: once per process, before any other work is issued to the device.
+/// Measured overhead by device ordinal, nanoseconds. It is measured once per process, before any other work is issued to the
+/// device.
 static MEASURED: Mutex<BTreeMap<usize, u64>> = Mutex::new(BTreeMap::new());
 
-/// Nanoseconds by which events lengthen a measured launch. 0 if that could not be measured, which is logged.
+/// Returns the time by which events lengthen a measured launch, nanoseconds. If the measurement fails, logs the reason and
+/// returns 0.
 pub(super) fn nanos_added_by_events(gpu: &Arc<Gpu>) -> u64 {
     let mut known = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
     *known.entry(gpu.ordinal).or_insert_with(|| {
@@ -52,7 +54,7 @@ pub(super) fn nanos_added_by_events(gpu: &Arc<Gpu>) -> u64 {
     })
 }
 
-/// Measures the overhead; `None` if the device never waits until a round is queued.
+/// Measures the overhead, nanoseconds; `None` if no wait is long enough to queue a round.
 fn measure(gpu: &Arc<Gpu>) -> Result<Option<u64>, GpuError> {
     let kernels = Kernels::load(gpu)?;
     let (mut wait, longest) = WAITS;
@@ -66,8 +68,8 @@ fn measure(gpu: &Arc<Gpu>) -> Result<Option<u64>, GpuError> {
     Ok(rounds.into_iter().min())
 }
 
-/// Nanoseconds between neighbouring events around empty kernels; `None` if the device did not wait until all were
-/// queued.
+/// Returns the times between neighbouring events around empty kernels, nanoseconds; `None` if the device did not wait until all
+/// launches were queued.
 fn round(gpu: &Arc<Gpu>, kernels: &Kernels, wait: u32) -> Result<Option<Vec<u64>>, GpuError> {
     let doing = || "measuring what events add to a launch".to_owned();
     let event = |_| gpu.context.new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
@@ -86,13 +88,14 @@ fn round(gpu: &Arc<Gpu>, kernels: &Kernels, wait: u32) -> Result<Option<Vec<u64>
     Ok(is_full.then_some(nanos))
 }
 
-/// Lower octile: other work of the device makes times longer, never shorter.
+/// Returns the lower octile of times, because other work of the device makes times longer, never shorter.
 fn typical(nanos: &mut [u64]) -> u64 {
     nanos.sort_unstable();
     nanos.get(nanos.len() / 8).copied().unwrap_or(0)
 }
 
-/// Whether the last two rounds were at most a thirty-second faster than the rounds before them.
+/// Whether the last two rounds were at most a thirty-second faster than the rounds before them, or [`ROUNDS`] rounds were
+/// measured.
 fn is_settled(rounds: &[u64]) -> bool {
     let Some((before, last)) = rounds.split_last_chunk::<2>() else { return false };
     let least = |rounds: &[u64]| rounds.iter().copied().min();
@@ -100,7 +103,7 @@ fn is_settled(rounds: &[u64]) -> bool {
     rounds.len() >= ROUNDS || least(before).is_some_and(is_least)
 }
 
-/// Nanoseconds of one of `repeats` launches between two events, without the overhead `added`.
+/// Returns the time of one of `repeats` launches between two events, without the overhead `added`, nanoseconds.
 pub(super) const fn without_events(nanos: u64, added: u64, repeats: u32) -> u64 {
     nanos.saturating_sub(added) / repeats as u64
 }

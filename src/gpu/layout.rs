@@ -54,7 +54,7 @@ pub struct Constants {
 /// Header item other than a prototype: a struct or a list of constants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Definition {
-    /// Stem of its own header, used where several headers include it.
+    /// Stem of the item's own header, which is written if several headers include the item.
     pub name: String,
     /// CUDA source of the item.
     pub text: String,
@@ -78,7 +78,7 @@ pub trait CudaStruct: CudaType {
     /// Doc comment of the struct.
     const DOCS: &'static str;
 
-    /// CUDA definition, with an assertion of its size.
+    /// Returns the CUDA definition, with an assertion of its size.
     fn definition() -> Definition {
         let name = Self::C;
         let mut out = comment(Self::DOCS);
@@ -127,14 +127,14 @@ constant! {
     f64 = "double", "{:?}";
 }
 
-/// CUDA definition of a constant; `path` is its path in Rust.
+/// Returns the CUDA definition of a constant; `path` is the constant's path in Rust.
 pub fn constant<T: ConstantType>(path: &str, value: T) -> String {
     let name = path.rsplit("::").next().unwrap_or(path).trim();
     format!("constexpr {} {name} = {};\n", T::C, value.text())
 }
 
-/// Lists constants that kernels see under their Rust names: `device_constants![COPIES, marks::CLOSED]`, for `kernels! {
-/// … with [LIST] … }`.
+/// Lists constants that kernels use under their Rust names: `device_constants![COPIES, marks::CLOSED]`, for `kernels! { … with
+/// [LIST] … }`.
 #[macro_export]
 macro_rules! device_constants {
     ($($path:path),* $(,)?) => {

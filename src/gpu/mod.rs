@@ -1,4 +1,4 @@
-//! The CUDA device: the only module that names `cudarc`. It depends on no simulation.
+//! The CUDA device. This module is the only one that names `cudarc`, and it depends on no simulation.
 //!
 //! [`Gpu::open`] opens a device and never panics. [`device_struct!`](crate::device_struct) and
 //! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] own memory,
@@ -127,8 +127,8 @@ pub struct Memory {
 }
 
 impl Gpu {
-    /// Nanoseconds by which the events around a launch lengthen its measured time, determined when the device was
-    /// opened. Sums of kernel times exclude them.
+    /// Returns the time by which the events around a launch lengthen its measured time, nanoseconds; 0 until it is measured.
+    /// Sums of kernel times exclude it.
     pub fn nanos_added_by_events(&self) -> u64 {
         self.added_by_events.get().copied().unwrap_or(0)
     }
@@ -158,8 +158,8 @@ impl Gpu {
         }))
     }
 
-    /// Opens a handle with its own compute and copy stream on the same device. Its work runs concurrently with that of
-    /// this handle; only [`Gpu::wait`] orders the two. Modules and the count of held bytes are shared.
+    /// Opens a handle with its own compute and copy stream on the same device. The handle's work runs concurrently with work of
+    /// `self`; only [`Gpu::wait`] orders the two. Both share modules and the count of held bytes.
     pub fn with_new_streams(&self) -> Result<Arc<Self>, GpuError> {
         let stream = || self.context.new_stream().doing(|| "making a stream".to_owned());
         Ok(Arc::new(Self {
@@ -182,47 +182,47 @@ impl Gpu {
         }))
     }
 
-    /// Free and total device memory, over all programs.
+    /// Returns free and total device memory, over all programs.
     pub fn memory(&self) -> Result<Memory, GpuError> {
         let (free, total) = self.context.mem_get_info().doing(|| "asking for free GPU memory".into())?;
         Ok(Memory { free: free as u64, total: total as u64 })
     }
 
-    /// Number of allocations so far, on the device and page-locked. A running simulation must not allocate.
+    /// Returns the number of allocations so far, on the device and page-locked. A running simulation must not allocate.
     pub fn allocations(&self) -> u64 {
         self.allocations.load(Ordering::Relaxed)
     }
 
-    /// Binds the device's context to this thread and returns the compute stream, for a copy into it.
+    /// Binds the device's context to this thread and returns the compute stream, for a copy on the stream.
     fn bound(&self, doing: impl FnOnce() -> String) -> Result<&Arc<CudaStream>, GpuError> {
         self.context.bind_to_thread().doing(doing)?;
         self.note_issued();
         Ok(&self.compute)
     }
 
-    /// Counts work on the compute stream: the event after the last launch cannot serve as the event before the next
-    /// one.
+    /// Counts work on the compute stream. After such work, the event after the last launch cannot serve as the event before the
+    /// next launch.
     fn note_issued(&self) {
         self.issued.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether launches are being captured into a graph instead of run.
+    /// Whether launches are being captured into a graph instead of executed.
     pub fn is_capturing(&self) -> bool {
         let none = CaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         self.compute.capture_status().is_ok_and(|status| status != none)
     }
 
-    /// Bytes held in buffers of this device. Excludes the driver's own memory (modules, graphs).
+    /// Returns the number of bytes held in buffers of this device. Excludes the driver's own memory (modules, graphs).
     pub fn held(&self, place: Place) -> u64 {
         self.held.get(place)
     }
 
-    /// The error that made the device unusable, if any.
+    /// Returns the error that made the device unusable; `None` if the device is usable.
     pub fn lost(&self) -> Option<GpuError> {
         self.memory().err().filter(GpuError::is_sticky)
     }
 
-    /// Waits until both streams are idle; reports errors of kernels that ran in the meantime.
+    /// Waits until both streams are idle; returns errors of kernels that ran in the meantime.
     pub fn synchronize(&self) -> Result<(), GpuError> {
         trace::host(Lane::Waits, "wait for the device", 0, || {
             self.compute.synchronize().doing(|| "waiting for the kernels".into())?;
@@ -243,7 +243,7 @@ impl Gpu {
         )
     }
 
-    /// Registers, shared memory and occupancy of every kernel loaded so far, for the timing table.
+    /// Returns registers, shared memory and occupancy of every kernel loaded so far, for the timing table.
     pub fn kernel_facts(&self) -> Vec<KernelFacts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -19,7 +19,7 @@ use std::{
 pub struct Prebuilt {
     /// Stem of the module, as in [`ModuleSpec::stem`].
     pub stem: &'static str,
-    /// Target for which it was compiled.
+    /// Target for which the PTX was compiled.
     pub target: Target,
     /// PTX text, compressed with zlib by the build script.
     pub packed: &'static [u8],
@@ -38,11 +38,12 @@ impl Prebuilt {
 
 include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
 
-/// Environment variable that names a folder with kernel sources. Modules are then compiled from it when they are loaded, by
-/// the installed NVRTC. For kernel development only.
+/// Environment variable that names a folder with kernel sources. Modules are then compiled from these sources when they are
+/// loaded, by the installed NVRTC. The variable is for kernel development only.
 pub const SOURCES_VARIABLE: &str = "NEUROPIL_KERNELS";
 
-/// Embedded PTX for a device: the highest target that it supports, architecture-specific before portable.
+/// Returns the embedded PTX for a device: the highest target that the device supports, architecture-specific before portable.
+/// `None` if there is no such target.
 pub fn choose(stem: &str, capability: u32) -> Option<&'static Prebuilt> {
     choose_among(PREBUILT, stem, capability)
 }
@@ -66,8 +67,8 @@ impl Loaded {
 }
 
 impl Gpu {
-    /// Announces the modules that a simulation will load, to show the progress of their compilation. Loads nothing. Ignores
-    /// modules that are loaded already or have no PTX for this device.
+    /// Announces the modules that a simulation will load, to show the progress of their compilation, without loading them.
+    /// Ignores modules that are already loaded or have no PTX for this device.
     pub fn expect_modules(&self, specs: &[ModuleSpec]) {
         let missing = specs.iter().filter(|spec| self.modules.get(&spec.stem()).is_none());
         let sized = missing.filter_map(|spec| Some((spec.id(), choose(&spec.stem(), self.capability)?.len as u64)));
@@ -84,13 +85,13 @@ pub struct Module {
 }
 
 impl Module {
-    /// Loads the best PTX, unless the device has loaded the module; the driver assembles it for the device once and caches
-    /// the result.
+    /// Loads the best PTX, unless the device has loaded the module. The driver assembles the PTX for the device once and caches
+    /// the result. Fails if no PTX runs on the device or the driver rejects it.
     pub fn load(gpu: &Arc<Gpu>, spec: &ModuleSpec) -> Result<Self, GpuError> {
         let failed = |why: String| GpuError::Module { file: spec.file, why };
         let stem = spec.stem();
         let ptx = match std::env::var_os(SOURCES_VARIABLE) {
-            // The sources may have changed since the module was loaded.
+            // The sources may have changed since the module was loaded, so a loaded module is not reused.
             Some(folder) => compile(Path::new(&folder), spec, gpu.capability).map_err(failed)?,
             None => {
                 if let Some(module) = gpu.modules.get(&stem) {
@@ -111,7 +112,7 @@ impl Module {
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }
 
-    /// Looks up a kernel by name.
+    /// Looks up a kernel by name. Fails if the module lacks the kernel.
     pub(super) fn function(&self, name: &str) -> Result<CudaFunction, GpuError> {
         self.module
             .load_function(name)

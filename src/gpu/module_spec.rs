@@ -1,4 +1,4 @@
-//! Declarations of modules: what the compiler receives and which kernels a module defines.
+//! Declarations of modules: the input of the compiler and the kernels that a module defines.
 
 use super::{
     Compile, KernelSpec,
@@ -6,12 +6,12 @@ use super::{
 };
 use std::fmt;
 
-/// Declaration of a module: a `.cu` file, the macros that are defined for it, and the kernels it must define.
+/// Declaration of a module: a `.cu` file, the macros that are defined for it, and the kernels that it must define.
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleSpec {
     /// Path of the file under `kernels/`.
     pub file: &'static str,
-    /// Name of the module among those compiled from the file: `bf16`; one of them may have an empty name.
+    /// Name of the module among those compiled from the file: `bf16`. One of these modules may have an empty name.
     pub variant: &'static str,
     /// Options of NVRTC that define macros of the file: `-DELEMENT=bf16`.
     pub defines: &'static [&'static str],
@@ -26,28 +26,28 @@ pub struct ModuleSpec {
 }
 
 impl ModuleSpec {
-    /// Identifies the module.
+    /// Returns the id of the module.
     pub const fn id(&self) -> ModuleId {
         ModuleId { file: self.file, variant: self.variant }
     }
 
-    /// Stem of the generated header: `spiking/step.cu` gives `spiking-step`, `common/selftest.cu` gives `selftest`.
+    /// Returns the stem of the generated header: `spiking/step.cu` gives `spiking-step`, `common/selftest.cu` gives `selftest`.
     pub fn file_stem(&self) -> String {
         self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
     }
 
-    /// Stem of the embedded PTX: `spiking-step_f64`.
+    /// Returns the stem of the embedded PTX: `spiking-step_f64`.
     pub fn stem(&self) -> String {
         self.file_stem() + &suffix(self.variant)
     }
 
-    /// Options of NVRTC other than target and include folder.
+    /// Returns the options of NVRTC other than target and include folder.
     pub fn flags(&self) -> Vec<&'static str> {
         [self.compile.flags(), self.defines].concat()
     }
 }
 
-/// Identifies a module: path of the file under `kernels/`, and name among the modules compiled from it.
+/// Id of a module: path of the file under `kernels/`, and name among the modules compiled from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleId {
     /// Path of the file under `kernels/`.

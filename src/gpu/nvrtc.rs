@@ -1,5 +1,5 @@
-//! NVIDIA's run-time compiler, if installed. It is needed to write kernels and to test that they compile, never to run
-//! the program. Any major version works, without a GPU or a driver.
+//! NVIDIA's run-time compiler, if installed. The compiler is needed to write kernels and to test that they compile, never to
+//! run the program. Any major version works, without a GPU or a driver.
 
 use super::Target;
 use libloading::Library;
@@ -29,15 +29,16 @@ pub struct Nvrtc {
     _builtins: Option<Library>,
 }
 
-/// Removes comments and empty lines from PTX: they are a fifth of a kernel of inline assembly, and the call numbers in
-/// them depend on what was compiled before. `kernels/build.py` does the same.
+/// Removes comments and empty lines from PTX, because comments enlarge kernels of inline assembly, and the call numbers in them
+/// depend on what was compiled before. `kernels/build.py` removes the same lines.
 fn without_comments(ptx: &str) -> String {
     let code = ptx.lines().map(|line| line.find("//").map_or(line, |at| &line[..at]).trim_end());
     code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }
 
 impl Nvrtc {
-    /// Loads NVRTC from `NEUROPIL_NVRTC`, by the loader's own search, or from the usual toolkit folders, newest first.
+    /// Loads NVRTC from `NEUROPIL_NVRTC`, by the loader's own search, or from the usual toolkit folders, newest first. Fails if
+    /// none can be loaded.
     pub fn find() -> Result<Self, String> {
         let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
         let named = std::env::var_os("NEUROPIL_NVRTC").map(PathBuf::from).into_iter();
@@ -51,14 +52,14 @@ impl Nvrtc {
         })
     }
 
-    /// Loads NVRTC by path or by the loader's search.
+    /// Loads NVRTC by path or by the loader's search. Fails if the library cannot be loaded.
     pub fn open(path: &Path) -> Result<Self, String> {
         // SAFETY: loading NVRTC runs its initialisers only.
         let library = unsafe { Library::new(path) }.map_err(|e| format!("{}: {e:?}", path.display()))?;
         Ok(Self { library, _builtins: load_builtins(path) })
     }
 
-    /// Highest target that this compiler supports and that does not exceed `capability`.
+    /// Returns the highest target that this compiler supports and that does not exceed `capability`; 75 if it is unknown.
     pub fn target(&self, capability: u32) -> u32 {
         let (mut count, mut known) = (0, vec![0 as c_int; 256]);
         // SAFETY: signatures of nvrtc.h; every version supports far fewer than 256 targets.
@@ -77,8 +78,8 @@ impl Nvrtc {
         known.into_iter().map(i32::unsigned_abs).filter(|k| *k <= capability).max().unwrap_or(75)
     }
 
-    /// Compiles `source` to PTX without comments, with the flags of its module; includes are resolved under `folder`.
-    /// `Err` is the compiler's log.
+    /// Compiles `source` to PTX without comments, with the flags of its module; includes are resolved under `folder`. `Err`
+    /// contains the compiler's log.
     pub fn compile(
         &self,
         name: &str,
@@ -132,7 +133,8 @@ impl Nvrtc {
     }
 }
 
-/// Loads the library of built-in headers, which a pip wheel's NVRTC finds only if it is loaded already.
+/// Loads the library of built-in headers, which the NVRTC of a pip wheel finds only if it is already loaded. `None` if there is
+/// no such library next to `path`.
 fn load_builtins(path: &Path) -> Option<Library> {
     let is_builtins = |p: &PathBuf| {
         let name = p.file_name().unwrap_or_default().to_string_lossy();

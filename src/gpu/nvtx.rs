@@ -1,9 +1,9 @@
 //! Named ranges on the time line of NVIDIA's profilers: `nsys profile neuropil run …` shows batches and kernels.
 //!
-//! NVTX 3 is header-only: a profiler names its library in `NVTX_INJECTION64_PATH`, and the program passes that library
-//! a table of slots into which it writes its functions. This module is the program's side of that protocol. Without a
-//! profiler it uses the older `libnvToolsExt.so.1`, which older toolkits install and preloading tools replace. With
-//! neither, a range costs one load and a branch.
+//! NVTX 3 is header-only: a profiler names its library in `NVTX_INJECTION64_PATH`, and the program passes that library a table
+//! of slots into which the library writes its functions. This module is the program's side of that protocol. Without a profiler
+//! the module uses the older `libnvToolsExt.so.1`, which older toolkits install and preloading tools replace. Without either
+//! library, a range costs one load and a branch.
 
 use libloading::Library;
 use std::{
@@ -32,7 +32,7 @@ struct Calls {
     pop: Pop,
 }
 
-/// Named range on this thread's time line; it ends when this is dropped. Ranges nest.
+/// Named range on this thread's time line. Dropping the value ends the range. Ranges nest.
 #[must_use = "the range ends when this is dropped"]
 pub struct Range {
     pop: Option<Pop>,
@@ -73,7 +73,7 @@ impl Drop for Range {
     }
 }
 
-/// Attaches the profiler's library if one is named, otherwise the older library.
+/// Attaches the profiler's library if the variable names one, otherwise the older library; `None` if that fails.
 fn find(injection: Option<&OsStr>, library: &str) -> Option<Calls> {
     match injection.filter(|path| !path.is_empty()) {
         Some(path) => inject(path),
@@ -87,7 +87,7 @@ fn exported(library: &str) -> Option<Calls> {
         let library = Library::new(library).ok()?;
         let push = *library.get::<Push>(b"nvtxRangePushA\0").ok()?;
         let pop = *library.get::<Pop>(b"nvtxRangePop\0").ok()?;
-        std::mem::forget(library); // its functions are called until the program ends
+        std::mem::forget(library); // the library's functions are called until the program ends
         Some(Calls { push, pop })
     }
 }
@@ -110,9 +110,9 @@ type Initialise = unsafe extern "C" fn(GetTable) -> c_int;
 /// Address of a function pointer that a profiler fills.
 type Slot = AtomicPtr<c_void>;
 
-/// Number of functions per module; slot 0 of each is unused. A profiler fills those it supports.
+/// Number of slots per module, of which slot 0 is unused. A profiler fills the slots of functions that it supports.
 const SIZES: [usize; 7] = [0, 16, 9, 15, 7, 16, 7];
-/// Number of the NVTX module with range functions, and their indices in it.
+/// Number of the NVTX module with range functions, and the slots of the functions in the module.
 const CORE: usize = 1;
 const RANGE_PUSH_A: usize = 9;
 const RANGE_POP: usize = 11;
@@ -158,7 +158,7 @@ static CALLBACKS: Callbacks = Callbacks { size: size_of::<Callbacks>(), table_of
 static VERSION: Version = Version { size: size_of::<Version>(), version: 3, reserved: 0, set_version_of_tool };
 
 /// # Safety
-/// A profiler calls it: both pointers are writable or null.
+/// Only a profiler may call this function, with pointers that are writable or null.
 unsafe extern "C" fn table_of_module(module: c_uint, table: *mut *const Table, size: *mut c_uint) -> c_int {
     let module = module as usize;
     let Some(n) = SIZES.get(module).filter(|n| **n > 0) else { return 0 };
@@ -184,7 +184,8 @@ const unsafe extern "C" fn export_table(id: u32) -> *const c_void {
     }
 }
 
-/// Lets a profiler write its functions into the slots, and reads the required ones.
+/// Lets a profiler write its functions into the slots, and reads the required functions; `None` if the profiler refuses or
+/// lacks them.
 ///
 /// # Safety
 /// `initialise` must be the profiler's `InitializeInjectionNvtx2`, and its library must stay loaded.
@@ -222,7 +223,7 @@ mod tests {
         0
     }
 
-    /// Mock profiler: requests the callbacks, then the table of the core module.
+    /// Acts as a profiler: requests the callbacks, then the table of the core module.
     unsafe extern "C" fn tool(get: GetTable) -> c_int {
         // SAFETY: the accesses are those that the protocol allows a profiler.
         unsafe {

@@ -1,9 +1,9 @@
 //! Launch grids of kernels that allow any block size, chosen from occupancy and problem size.
 //!
-//! The occupancy API says how many blocks of a size are resident on a multiprocessor. Among the sizes with the highest
-//! occupancy the smallest is chosen, because more blocks leave fewer threads idle at the end. Problems too small to
-//! give every multiprocessor a block get smaller blocks. [`BlockSize::Threads`] overrides the choice; results stay
-//! equal within the rounding of their sums.
+//! The occupancy API returns how many blocks of a size are resident on a multiprocessor. Among the sizes with the highest
+//! occupancy the smallest is chosen, because smaller blocks leave fewer threads idle at the end. Problems too small to give
+//! every multiprocessor a block get smaller blocks. [`BlockSize::Threads`] overrides the choice; results stay equal within the
+//! rounding of their sums.
 //!
 //! Kernels whose blocks share no work get one block per part of the problem, because the device balances them better than a
 //! persistent grid does.
@@ -13,7 +13,7 @@ use super::{GpuError, Grid, Kernel, error::Doing as _};
 /// Threads per block of a kernel that allows any number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockSize {
-    /// Chosen from occupancy and problem size.
+    /// Block size chosen from occupancy and problem size.
     #[default]
     Automatic,
     /// Fixed number, rounded up to whole warps and limited to the kernel's maximum.
@@ -22,7 +22,7 @@ pub enum BlockSize {
 
 /// Threads per warp.
 const WARP: u32 = 32;
-/// Up to this number of rows per multiprocessor, a row gets one thread per pack.
+/// Maximum number of rows per multiprocessor at which a row gets one thread per pack.
 const FEW: u64 = 4;
 /// Block sizes among which occupancy chooses.
 const SIZES: [u32; 4] = [128, 256, 512, 1024];
@@ -41,20 +41,20 @@ pub struct Fill {
 }
 
 impl From<u32> for BlockSize {
-    /// 0 means automatic, as in parameters.
+    /// Converts a parameter, of which 0 means automatic.
     fn from(threads: u32) -> Self {
         if threads == 0 { Self::Automatic } else { Self::Threads(threads) }
     }
 }
 
 impl Fill {
-    /// Grid with one thread per item.
+    /// Returns a grid with one thread per item.
     fn items(self, items: u64, size: BlockSize) -> Grid {
         let block = self.block_of_items(items, size);
         Self::grid(items.div_ceil(block.into()).max(1), [block, 1, 1])
     }
 
-    /// Persistent grid: at most the resident blocks, whose threads loop over items.
+    /// Returns a persistent grid: at most the resident blocks, whose threads loop over items.
     fn turns(self, items: u64, size: BlockSize) -> Grid {
         let block = self.block_of_items(items, size);
         let resident = u64::from(self.blocks) * u64::from(self.block) / u64::from(block);
@@ -76,8 +76,9 @@ impl Fill {
         }
     }
 
-    /// One warp per row while a thread handles at most `kept` packs, with several rows per block; otherwise one block per
-    /// row. If there are few rows, which leave most of the device idle, a thread handles one pack.
+    /// Returns a grid with one warp per row and several rows per block if a warp suffices for a row, where a thread handles at
+    /// most `kept` packs; otherwise a grid with one block per row. If there are few rows, which leave most of the device idle,
+    /// a thread handles one pack.
     fn rows(self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Grid {
         let threads = match size {
             BlockSize::Threads(threads) => [self.allowed(threads), 1, 1],
@@ -85,7 +86,7 @@ impl Fill {
                 let kept = if rows <= u64::from(self.multiprocessors) * FEW { 1 } else { u64::from(kept) };
                 let wanted = packs.div_ceil(kept).next_multiple_of(WARP.into()).min(self.most.into()) as u32;
                 if wanted <= WARP {
-                    // Fewer rows per block while there are not enough rows for all multiprocessors.
+                    // A block has fewer rows if there are not enough rows for all multiprocessors.
                     let mut side = self.block / WARP;
                     while side > 1 && rows.div_ceil(side.into()) < self.multiprocessors.into() {
                         side /= 2;
@@ -109,7 +110,7 @@ impl Fill {
 }
 
 impl Kernel {
-    /// Grid that fills the device, without dynamic shared memory; computed once.
+    /// Returns the grid that fills the device, without dynamic shared memory; computed once.
     pub fn fill(&self) -> Result<Fill, GpuError> {
         if let Some(fill) = self.fill.get() {
             return Ok(*fill);
@@ -127,17 +128,17 @@ impl Kernel {
         Ok(*self.fill.get_or_init(|| fill))
     }
 
-    /// Grid for a kernel with one thread per item.
+    /// Returns a grid for a kernel with one thread per item.
     pub fn grid_of_items(&self, items: u64, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.items(items, size))
     }
 
-    /// Persistent grid for a kernel whose blocks do work besides their items: the resident blocks loop over items.
+    /// Returns a persistent grid for a kernel whose blocks do work besides their items: the resident blocks loop over items.
     pub fn grid_of_turns(&self, items: u64, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.turns(items, size))
     }
 
-    /// Grid for a kernel with `blockDim.x` threads per row and `blockDim.y` rows per block. A row has `packs` vector
+    /// Returns a grid for a kernel with `blockDim.x` threads per row and `blockDim.y` rows per block. A row has `packs` vector
     /// accesses, of which a thread keeps `kept` in registers.
     pub fn grid_of_rows(&self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.rows(rows, packs, kept, size))

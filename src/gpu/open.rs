@@ -1,11 +1,12 @@
-//! Opening a device.
+//! Opens devices of the driver.
 
 use super::{Gpu, OpenError, launch_cost, present, probe};
 use cudarc::driver::CudaContext;
 use std::{sync::Arc, time::Instant};
 
 impl Gpu {
-    /// Opens device `ordinal`. Never panics: a missing driver, a stub and an outdated driver are each an [`OpenError`].
+    /// Opens device `ordinal`. Never panics: a missing driver, a stub, an outdated driver, an unknown ordinal and an old device
+    /// are each an [`OpenError`].
     pub fn open(ordinal: usize) -> Result<Arc<Self>, OpenError> {
         let (driver, begin) = (probe::probe()?, Instant::now());
         let refused = |e| OpenError::driver(&e);

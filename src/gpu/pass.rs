@@ -14,27 +14,27 @@ use std::{sync::Arc, time::Instant};
 mod launches;
 mod work;
 
-/// One batch in this number is measured, or fewer if measuring costs much.
+/// Number of batches of which one is measured; larger if measuring costs much.
 pub const PROFILE_EVERY: u64 = 32;
 
-/// Collects measurements of a batch. Most batches are not measured, so that measuring costs almost nothing.
+/// Collects measurements of a batch. Most batches are not measured, to keep the cost of measurements low.
 #[derive(Default)]
 pub struct Pass {
     /// Whether this batch is measured.
     pub profiled: bool,
     /// Requests an early return.
     pub stop: StopFlag,
-    /// Progress of long work between steps.
+    /// Progress of slow work between steps.
     pub activity: Activity,
     /// Asks `advance` to return early, after a step that changed the schema.
     pub ends_at_changes: bool,
     /// Lets `advance` return while measurements run concurrently with later steps; the caller collects them afterwards.
     pub defers_measurements: bool,
-    /// Whether the readings are only shown on screen, where they may lag and refer to the text before the newest one.
+    /// Whether the readings are only shown on screen, where they may lag and refer to the text before the newest text.
     pub is_for_screen: bool,
-    /// Timings since they were last taken.
+    /// Timings collected since they were last taken.
     pub timings: Vec<Timing>,
-    /// Batches since they were last taken, if profiling is on.
+    /// Batches measured since they were last taken, if profiling is on.
     pub batches: Vec<Batch>,
     /// Launches of measured batches that the device has not finished, oldest first.
     pending: Vec<Pending>,
@@ -49,11 +49,11 @@ pub struct Pass {
     pub(super) captured: u32,
     /// Names and nodes of captured launches, for an updatable graph.
     pub(super) nodes: Option<Vec<(&'static str, usize)>>,
-    /// Stream that receives launches; `None`: the compute stream.
+    /// Stream that receives launches; `None` for the compute stream.
     stream: Option<Arc<CudaStream>>,
     /// Event that neighbouring launches share.
     last_event: Option<launches::LastEvent>,
-    /// Steps measured per batch; 0: all.
+    /// Number of steps measured per batch; 0 for all.
     measured_steps: u32,
 }
 
@@ -67,7 +67,8 @@ pub struct Follow {
 /// Measured batch with unfinished launches.
 struct Open {
     batch: Batch,
-    /// Device start, host call and span of each launch, placed on the timeline when all are finished.
+    /// Device start, host call time and span of each launch. [`Open::whole`] places them on the timeline when all launches are
+    /// finished.
     placed: Vec<(i64, u64, Span)>,
     is_over: bool,
 }
@@ -78,14 +79,14 @@ struct Pending {
     batch: u64,
     /// Whether the work counts in the sums; copies and captured steps are shown on the timeline only.
     counts: bool,
-    /// Number of launches it represents.
+    /// Number of launches that the work stands for.
     repeats: u32,
-    /// Overhead of its events, nanoseconds.
+    /// Overhead of the work's events, nanoseconds.
     added: u64,
 }
 
 impl Pass {
-    /// Creates a pass that measures.
+    /// Creates a pass that measures every launch.
     pub fn measuring() -> Self {
         Self { profiled: true, ..Self::default() }
     }
@@ -95,7 +96,7 @@ impl Pass {
         self.stop.is_raised()
     }
 
-    /// Begins a batch. With `looked_at` the batch is kept for the profile; with `profiled` it also keeps its spans.
+    /// Begins a batch. With `looked_at`, the batch is kept for the profile; with `profiled` as well, its spans are kept too.
     pub fn begin(&mut self, number: u64, step: u64, profiled: bool, looked_at: bool) {
         (self.profiled, self.number, self.measured_steps) = (profiled, number, 0);
         if !looked_at {
@@ -112,7 +113,7 @@ impl Pass {
         self.open.push(Open { batch, placed: vec![], is_over: false });
     }
 
-    /// Ends the batch, with its number of steps and its wall time.
+    /// Ends the batch after `steps` steps and `nanos` nanoseconds of wall time.
     pub fn end(&mut self, steps: u32, nanos: u64) -> Result<(), GpuError> {
         if let Some(batch) = self.batches.last_mut().filter(|b| b.number == self.number && b.measured.is_none()) {
             (batch.steps, batch.nanos) = (steps, nanos);
@@ -130,19 +131,19 @@ impl Pass {
         if self.open.is_empty() { Ok(()) } else { self.collect() }
     }
 
-    /// Begins a step whose launches are measured one by one instead of as one captured graph. Only the first step of a
-    /// batch is measured, so that measuring costs little.
+    /// Begins a step whose launches are measured one by one instead of as one captured graph. Only the first step of a batch is
+    /// measured, to keep the cost of measurements low.
     pub fn begin_step(&mut self) {
         self.profiled &= self.measured_steps == 0;
         self.measured_steps += u32::from(self.profiled);
     }
 
-    /// Sets the number of steps that are profiled in this batch; without a call, all are.
+    /// Adds to the number of steps that are profiled in this batch. Without a call, all steps are profiled.
     pub fn measures_steps(&mut self, steps: u32) {
         self.measured_steps += steps;
     }
 
-    /// Discards the batch after a failure: it is not shown.
+    /// Discards the batch after a failure, so that no view shows the batch.
     pub fn abandon(&mut self) {
         trace::close();
         self.log = None;
@@ -162,12 +163,12 @@ impl Pass {
         }
     }
 
-    /// Settings with which another thread measures for this batch.
+    /// Returns the settings with which another thread measures for this batch.
     pub fn follow(&self) -> Follow {
         Follow { profiled: self.profiled, origin: self.log.as_ref().map(|log| log.origin) }
     }
 
-    /// Makes a worker thread's pass measure like the batch that it belongs to.
+    /// Makes a worker thread's pass measure like the batch of `follow`, on the timeline lane of the thread.
     pub fn measure_as(&mut self, follow: Follow, thread: usize) {
         self.profiled = follow.profiled;
         if self.log.as_ref().map(|log| log.origin) != follow.origin {
@@ -190,7 +191,7 @@ impl Pass {
         }
     }
 
-    /// Runs `work` and measures it under a kernel's name.
+    /// Executes `work` and measures it under a kernel's name.
     pub fn span<T>(&mut self, name: &'static str, items: u64, work: impl FnOnce() -> T) -> T {
         if !self.profiled {
             return work();
@@ -215,12 +216,12 @@ impl Pass {
         }
     }
 
-    /// Adds a measurement made elsewhere.
+    /// Adds a measurement that was made outside the pass.
     pub fn note(&mut self, timing: &Timing) {
         self.rows(timing.name, self.number, |row| row.add(timing));
     }
 
-    /// Sets the work of a kernel that is known only after the launch.
+    /// Adds items and bytes of a kernel that are known only after the launch.
     pub fn work(&mut self, name: &'static str, items: u64, bytes: u64) {
         self.rows(name, self.number, |row| {
             row.items += items;
@@ -228,7 +229,7 @@ impl Pass {
         });
     }
 
-    /// Sets the deviation of a row's result from a reference.
+    /// Records the deviation of a row's result from a reference. The row keeps the largest deviation of measured batches.
     pub fn off(&mut self, name: &'static str, off: f64) {
         if self.profiled {
             self.rows(name, self.number, |row| row.err(Some(off)));
@@ -248,7 +249,7 @@ impl Pass {
         thread_log.trace
     }
 
-    /// Converts finished launches to timings; unfinished ones wait for the next call, so that the host never waits.
+    /// Converts finished launches to timings. Unfinished launches wait for the next call, so that the host never waits.
     pub fn collect(&mut self) -> Result<(), GpuError> {
         let doing = || "reading kernel times".to_owned();
         let mut finished = 0;
@@ -282,7 +283,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Publishes batches without pending launches.
+    /// Moves finished batches without pending launches to `batches`.
     fn hand_over(&mut self) {
         let Self { open, pending, batches, .. } = self;
         open.retain_mut(|open| {

@@ -9,7 +9,7 @@ use super::{
 };
 use cudarc::driver::{CudaEvent, PinnedHostSlice};
 
-/// Position in a stream: all work issued so far.
+/// Position in a stream, after all work issued so far.
 pub struct Mark(pub(super) CudaEvent);
 
 impl Mark {
@@ -18,14 +18,14 @@ impl Mark {
         gpu.compute.record_event(None).map(Self).doing(|| "marking a moment on the GPU".to_owned())
     }
 
-    /// Waits until the work before the mark has finished; reports errors of kernels that ran in the meantime.
+    /// Waits until the work before the mark has finished; returns errors of kernels that ran in the meantime.
     pub fn wait(&self) -> Result<(), GpuError> {
         let wait = || self.0.synchronize().doing(|| "waiting for the kernels".to_owned());
         trace::host(Lane::Waits, "wait for kernels", 0, wait)
     }
 }
 
-/// Page-locked host memory: the fast target of [`Slice::download`](super::Slice::download).
+/// Page-locked host memory, the fast target of [`Slice::download`](super::Slice::download).
 pub struct Pinned<T: CudaType> {
     pub(super) slice: PinnedHostSlice<T>,
     pub(super) copied: CudaEvent,
@@ -39,7 +39,7 @@ impl<T: CudaType> Drop for Pinned<T> {
 }
 
 impl<T: CudaType> Pinned<T> {
-    /// Allocates `len` zeros, cached for reading by the CPU.
+    /// Allocates `len` zeros, at least one, cached for reading by the CPU. Fails if host memory cannot be page-locked.
     pub fn zeros(gpu: &Gpu, len: usize) -> Result<Self, GpuError> {
         let doing = || format!("page-locking {len} × {} B of main memory", size_of::<T>());
         if allocation::fails() {
@@ -53,29 +53,29 @@ impl<T: CudaType> Pinned<T> {
         Ok(Self { slice, copied, _counted: counted })
     }
 
-    /// Number of elements; at least 1.
+    /// Returns the number of elements, at least 1.
     pub fn len(&self) -> usize {
         self.slice.len()
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         (self.len() * size_of::<T>()) as u64
     }
 
-    /// Always false, because an empty buffer holds one element.
+    /// Returns false, because an empty buffer holds one element.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Waits for the last copy into the memory, not for kernels after that copy, and returns it.
+    /// Waits for the last copy into the memory, but not for kernels after that copy, and returns the memory.
     pub fn get(&self) -> Result<&[T], GpuError> {
         let doing = || "waiting for a copy from the GPU".to_owned();
         trace::host(Lane::Waits, "wait for a copy", 0, || self.copied.synchronize().doing(doing))?;
         self.slice.as_slice().doing(doing)
     }
 
-    /// Makes later kernels wait for the last copy into the memory, so that they may overwrite its source.
+    /// Makes later kernels wait for the last copy into the memory, so that they may overwrite the source of the copy.
     pub fn hold_kernels(&self, gpu: &Gpu) -> Result<(), GpuError> {
         gpu.note_issued();
         gpu.compute.wait(&self.copied).doing(|| "ordering kernels after a copy".to_owned())

@@ -16,7 +16,8 @@ pub struct Present {
     pub memory: u64,
 }
 
-/// Lists all devices in the order of the driver. Never panics; without devices the list is empty.
+/// Lists all devices in the order of the driver. Never panics; without devices the list is empty. Fails if the driver is
+/// missing, too old or returns an error.
 pub fn present() -> Result<Vec<Present>, OpenError> {
     probe::probe()?;
     let count = match result::init().and_then(|()| result::device::get_count()) {

@@ -7,7 +7,7 @@ use super::{
 use libloading::Library;
 use std::ffi::c_int;
 
-/// Reason why no device could be opened. Each message says what to do.
+/// Reason why no device could be opened. Each message states the remedy.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OpenError {
     /// The driver library is missing or is a stub.
@@ -51,10 +51,10 @@ pub enum OpenError {
     },
 }
 
-/// Oldest driver the embedded kernels (PTX 8.0) load on, as `cuDriverGetVersion` counts.
+/// Oldest driver that can load the embedded kernels (PTX 8.0), in the units of `cuDriverGetVersion`.
 pub const OLDEST_DRIVER: i32 = 12_000;
 
-/// Lowest compute capability the embedded kernels are made for: 75 is 7.5.
+/// Lowest compute capability that the embedded kernels are compiled for: 75 is 7.5.
 pub const OLDEST_DEVICE: u32 = 75;
 
 /// Lists devices: `cuda:0 NVIDIA H100, cuda:1 NVIDIA L4`.
@@ -75,7 +75,8 @@ impl OpenError {
 
 const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 
-/// Loads the driver library permanently and returns the CUDA version that it supports (12020 means 12.2). Never panics.
+/// Loads the driver library permanently and returns the CUDA version that the driver supports (12020 means 12.2). Never panics;
+/// fails if the driver is missing or too old.
 pub fn probe() -> Result<i32, OpenError> {
     probe_among(LIBRARIES)
 }
@@ -94,11 +95,11 @@ fn probe_among(names: &[&str]) -> Result<i32, OpenError> {
 }
 
 fn version_of(name: &str) -> Result<i32, String> {
-    // SAFETY: loading the driver runs its initialisers, which is what every CUDA program does.
+    // SAFETY: loading the driver runs its initialisers, as in every CUDA program.
     let library = unsafe { Library::new(name) }.map_err(|e| root_cause(&e))?;
     let mut version: c_int = 0;
-    // SAFETY: both signatures are those of cuda.h; `version` outlives the call. cuInit is only looked
-    // up: a stub library has neither.
+    // SAFETY: both signatures are those of cuda.h; `version` outlives the call. cuInit is only looked up: a stub library has
+    // neither function.
     let code = unsafe {
         library.get::<unsafe extern "C" fn(u32) -> c_int>(b"cuInit\0").map_err(|_| format!("{name} is a stub"))?;
         let get = library
@@ -110,7 +111,7 @@ fn version_of(name: &str) -> Result<i32, String> {
     if code == 0 { Ok(version) } else { Err(format!("{name}: cuDriverGetVersion answered {code}")) }
 }
 
-/// Returns the loader's own message, which `libloading` keeps one level down.
+/// Returns the message of the innermost error, because `libloading` wraps the loader's message.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

@@ -87,7 +87,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether all words are equal.
+    /// Whether every check compared words and all words are equal.
     pub fn passed(&self) -> bool {
         self.checks.iter().all(|c| c.words > 0 && c.differing == 0)
     }
@@ -123,11 +123,11 @@ const LANES: u32 = 250_000;
 const WORDS: usize = 4 * LANES as usize;
 const SUMS: usize = 1_000;
 const GRAPH_STEPS: u64 = 50;
-/// Start step beyond 32 bits, so that both halves of the step matter.
+/// Start step beyond 32 bits, so that the draws depend on both halves of the step.
 const START: Clock = Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: Purpose::Noise as u32, pad: 0 };
 
-/// Runs all checks once. `Err` is a failed device; a device with different results gives a
-/// [`Report`] that has not [`passed`](Report::passed).
+/// Runs all checks once. `Err` means that the device failed; a device with different results gives a [`Report`] that has not
+/// [`passed`](Report::passed).
 pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
     let kernels = Kernels::load(gpu)?;
     let mut pass = Pass::measuring();
@@ -225,7 +225,7 @@ fn check_elements(
     Ok(compare("f16, bf16, fp8", &found, &expected))
 }
 
-/// Stacked matrices, transposed by a three-dimensional grid with more shared memory than the default limit.
+/// Transposes stacked matrices by a three-dimensional grid with more shared memory than the default limit.
 fn check_grid(
     gpu: &Arc<Gpu>,
     kernels: &Kernels,
@@ -237,7 +237,7 @@ fn check_grid(
     let shape = [layers, rows, columns].map(|n| n as usize);
     let len: usize = shape.iter().product();
     let mut to = Buf::shaped(gpu, "transposed", [shape[0], shape[2], shape[1]])?;
-    let spare = 12_500; // words: beyond 48 KiB
+    let spare = 12_500; // in words; together with the tile more than 48 KiB
     let blocks = [columns.div_ceil(x), rows.div_ceil(y), layers];
     let grid = Grid::Blocks { blocks, threads: [x, y, 1], shared_bytes: 4 * (spare + y * (x + 1)) };
     TransposeStack { rows, columns, spare, from: &*words.part(0..len)?, to: &mut to }.launch(kernels, pass, grid)?;
@@ -252,7 +252,7 @@ fn check_grid(
     Ok(compare("3-D grid, shared memory", &found, &expected))
 }
 
-/// Captures a graph of one step and replays it, then resets the clock under the same graph.
+/// Captures a graph of one step and replays it, then resets the clock and replays the graph again.
 fn check_graph(
     gpu: &Arc<Gpu>,
     kernels: &Kernels,
@@ -289,7 +289,7 @@ fn signed_unit(word: u32) -> f32 {
     2.0 * exact::unit(word) - 1.0
 }
 
-/// Normal, ln, exp and Q16 of one word, mapped into their domains as `apply_twins` does.
+/// Returns normal, ln, exp and Q16 of one word, mapped into their domains as by the kernel `apply_twins`.
 pub fn twins_of(word: u32) -> [u32; 4] {
     let positive = f32::from_bits(0x0080_0000 + word % 0x7f00_0000);
     [

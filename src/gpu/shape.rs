@@ -13,39 +13,39 @@ impl Shape {
     /// Maximum number of dimensions.
     pub const MAX_RANK: usize = 6;
 
-    /// Shape of at most [`Shape::MAX_RANK`] extents; `None` if there are more.
+    /// Creates a shape of at most [`Shape::MAX_RANK`] extents; `None` if there are more.
     pub fn new(extents: &[usize]) -> Option<Self> {
         let mut all = [1; Self::MAX_RANK];
         all.get_mut(..extents.len())?.copy_from_slice(extents);
         Some(Self { extents: all, rank: extents.len() as u8 })
     }
 
-    /// Extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(&self) -> &[usize] {
         &self.extents[..usize::from(self.rank)]
     }
 
-    /// Number of dimensions; 0 is a single element.
+    /// Returns the number of dimensions; 0 for a single element.
     pub const fn rank(&self) -> usize {
         self.rank as usize
     }
 
-    /// Number of elements; `None` if the product exceeds `usize`.
+    /// Returns the number of elements; `None` if the product exceeds `usize`.
     pub fn elements(&self) -> Option<usize> {
         self.extents().iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent))
     }
 
-    /// Extent of the outermost dimension; 1 for a single element.
+    /// Returns the extent of the outermost dimension; 1 for a single element.
     pub fn outer(&self) -> usize {
         self.extents().first().copied().unwrap_or(1)
     }
 
-    /// Shape of one element of the outermost dimension.
+    /// Returns the shape of one element of the outermost dimension.
     pub fn inner(&self) -> Self {
         self.extents().get(1..).and_then(Self::new).unwrap_or(*self)
     }
 
-    /// Copy of the shape with another outermost extent.
+    /// Returns a copy of the shape with another outermost extent; an unchanged copy if the shape is a single element.
     pub fn with_outer(mut self, outer: usize) -> Self {
         if self.rank > 0 {
             self.extents[0] = outer;

@@ -13,8 +13,8 @@ use std::{
     sync::Arc,
 };
 
-/// Device memory that a [`Buf`](super::Buf) owns or a [`View`] borrows. Kernels and the copies below run in the order in
-/// which they are issued.
+/// Device memory that a [`Buf`](super::Buf) owns or a [`View`] borrows. Kernels and copies run in the order in which they are
+/// issued.
 pub struct Slice<T: CudaType> {
     /// Name of the contents, for errors and the memory report.
     pub what: &'static str,
@@ -26,13 +26,13 @@ pub struct Slice<T: CudaType> {
 }
 
 impl<T: CudaType> Slice<T> {
-    /// Slice at a device address, which must live as long as the owner of the slice.
+    /// Returns a slice at a device address, which must stay valid as long as the owner of the slice.
     pub(super) fn at_address(gpu: &Arc<Gpu>, what: &'static str, ptr: CUdeviceptr, shape: Shape) -> Self {
         let len = shape.elements().unwrap_or(0);
         Self { what, gpu: gpu.clone(), ptr, len, shape, element: PhantomData }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -42,12 +42,12 @@ impl<T: CudaType> Slice<T> {
         self.len == 0
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
     }
 
-    /// Extents; a buffer without a shape has one dimension.
+    /// Returns the extents; a buffer without a shape has one dimension.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -56,31 +56,33 @@ impl<T: CudaType> Slice<T> {
         self.ptr + (index * size_of::<T>()) as CUdeviceptr
     }
 
-    /// Range of the outermost dimension. Kernels with 16-byte accesses need it to begin at a multiple of 16 bytes.
+    /// Returns a range of the outermost dimension. Kernels with 16-byte accesses need a range that begins at a multiple of 16
+    /// bytes. Fails if the range is out of bounds.
     pub fn part(&self, range: Range<usize>) -> Result<View<'_, T>, GpuError> {
         Ok(View { slice: self.borrowed(range)?, owner: PhantomData })
     }
 
-    /// Writable range of the outermost dimension.
+    /// Returns a writable range of the outermost dimension. Fails if the range is out of bounds.
     pub fn part_mut(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T>, GpuError> {
         Ok(ViewMut { slice: self.borrowed(range)?, owner: PhantomData })
     }
 
-    /// Element `index` of the outermost dimension, for example a matrix of a stack.
+    /// Returns element `index` of the outermost dimension, for example a matrix of a stack. Fails if `index` is out of bounds.
     pub fn at(&self, index: usize) -> Result<View<'_, T>, GpuError> {
         let mut view = self.part(index..index + 1)?;
         view.slice.shape = self.shape.inner();
         Ok(view)
     }
 
-    /// Two disjoint writable parts of the outermost dimension: before `index`, and from it on.
+    /// Returns two disjoint writable parts of the outermost dimension: before `index`, and from `index` on. Fails if `index` is
+    /// out of bounds.
     pub fn split_at_mut(&mut self, index: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>), GpuError> {
         let parts = [self.borrowed(0..index)?, self.borrowed(index..self.shape.outer())?];
         let [first, second] = parts.map(|slice| ViewMut { slice, owner: PhantomData });
         Ok((first, second))
     }
 
-    /// Disjoint writable parts of the outermost dimension; `ranges` ascend.
+    /// Returns disjoint writable parts of the outermost dimension. Fails unless `ranges` ascend and are in bounds.
     pub fn parts_mut<const N: usize>(&mut self, ranges: [Range<usize>; N]) -> Result<[ViewMut<'_, T>; N], GpuError> {
         let refused = |ranges: &[Range<usize>]| GpuError::Shape {
             what: self.what,
@@ -95,7 +97,7 @@ impl<T: CudaType> Slice<T> {
         parts.try_into().map_err(|_| refused(&ranges))
     }
 
-    /// View of the same elements in another shape.
+    /// Returns a view of the same elements in another shape. Fails if the number of elements differs.
     pub fn reshaped(&self, shape: impl Into<Shape>) -> Result<View<'_, T>, GpuError> {
         let shape = shape.into();
         if shape.elements() != Some(self.len) {
@@ -105,7 +107,7 @@ impl<T: CudaType> Slice<T> {
         Ok(View { slice, owner: PhantomData })
     }
 
-    /// Creates a slice that the caller ties to a borrow of this one.
+    /// Creates a slice that the caller ties to a borrow of `self`. Fails if the range is out of bounds.
     fn borrowed(&self, range: Range<usize>) -> Result<Self, GpuError> {
         if range.start > range.end || range.end > self.shape.outer() {
             let asked = format!("part {}..{}", range.start, range.end);
@@ -124,7 +126,8 @@ impl<T: CudaType> Slice<T> {
         Ok(())
     }
 
-    /// Replaces the contents; `values` must have the same length. The host memory can be reused on return.
+    /// Replaces the contents; `values` must have the length of the slice. The host memory can be reused on return. Fails if the
+    /// lengths differ.
     pub fn write(&mut self, values: &[T]) -> Result<(), GpuError> {
         if values.len() != self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: values.len() });
@@ -132,7 +135,8 @@ impl<T: CudaType> Slice<T> {
         self.write_at(0, values)
     }
 
-    /// Replaces `values.len()` elements from `start` on. The host memory can be reused on return.
+    /// Replaces `values.len()` elements from `start` on. The host memory can be reused on return. Fails if the range is out of
+    /// bounds.
     pub fn write_at(&mut self, start: usize, values: &[T]) -> Result<(), GpuError> {
         self.check(&(start..start.saturating_add(values.len())))?;
         if values.is_empty() {
@@ -148,7 +152,7 @@ impl<T: CudaType> Slice<T> {
         })
     }
 
-    /// Copies another slice of the same length within the device.
+    /// Copies another slice of equal length within the device. Fails if the lengths differ.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), GpuError> {
         if other.len != self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: other.len });
@@ -163,7 +167,7 @@ impl<T: CudaType> Slice<T> {
         unsafe { result::memcpy_dtod_async(self.ptr, other.ptr, bytes, stream.cu_stream()) }.doing(doing)
     }
 
-    /// Sets every byte of a range of elements; nothing else may access that memory meanwhile.
+    /// Sets every byte of a range of elements to `byte`. No other code may access the range meanwhile.
     pub(super) fn fill_bytes(&self, range: Range<usize>, byte: u8) -> Result<(), GpuError> {
         self.check(&range)?;
         if range.is_empty() {
@@ -181,18 +185,18 @@ impl<T: CudaType> Slice<T> {
         self.clear_range(0..self.len)
     }
 
-    /// Sets a range of elements to zero.
+    /// Sets a range of elements to zero. Fails if the range is out of bounds.
     pub fn clear_range(&mut self, range: Range<usize>) -> Result<(), GpuError> {
         self.fill_bytes(range, 0)
     }
 
-    /// Waits for the kernels issued so far and reads all elements. For saving and tests; a running simulation uses
-    /// [`Slice::download`].
+    /// Waits for the kernels issued so far and reads all elements. Use this for saving and tests; a running simulation uses
+    /// [`Slice::download`], which does not wait.
     pub fn read(&self) -> Result<Vec<T>, GpuError> {
         self.read_range(0..self.len)
     }
 
-    /// Waits for the kernels issued so far and reads a range of elements.
+    /// Waits for the kernels issued so far and reads a range of elements. Fails if the range is out of bounds.
     pub fn read_range(&self, range: Range<usize>) -> Result<Vec<T>, GpuError> {
         self.check(&range)?;
         let mut values = vec![T::zeroed(); range.len()];
@@ -200,7 +204,8 @@ impl<T: CudaType> Slice<T> {
         Ok(values)
     }
 
-    /// Waits for the kernels issued so far and reads `values.len()` elements from `start` on into host memory.
+    /// Waits for the kernels issued so far and reads `values.len()` elements from `start` on into host memory. Fails if the
+    /// range is out of bounds.
     pub fn read_into(&self, start: usize, values: &mut [T]) -> Result<(), GpuError> {
         self.check(&(start..start.saturating_add(values.len())))?;
         if values.is_empty() {
@@ -216,8 +221,8 @@ impl<T: CudaType> Slice<T> {
         })
     }
 
-    /// Starts an asynchronous copy of `range` to the start of page-locked memory on the copy stream, in order with the
-    /// compute stream. [`Pinned::get`] waits for it.
+    /// Starts an asynchronous copy of `range` to the start of page-locked memory on the copy stream, in order with the compute
+    /// stream. [`Pinned::get`] waits for the copy. Fails if `range` is out of bounds or longer than `into`.
     pub fn download(&self, range: Range<usize>, into: &mut Pinned<T>) -> Result<(), GpuError> {
         let (what, len) = (self.what, range.len());
         if range.end > self.len || len > into.len() {
@@ -229,14 +234,14 @@ impl<T: CudaType> Slice<T> {
         let (compute, doing) = (&self.gpu.compute, || format!("reading {what}"));
         let after = compute.record_event(None).doing(doing)?;
         self.copy_out(range, into, 0, &after)?;
-        // Later kernels wait for the copy, so they cannot change the source before it.
+        // Later kernels wait for the copy, so they cannot change the source before the copy ends.
         self.gpu.note_issued();
         compute.wait(&into.copied).doing(doing)
     }
 
-    /// Starts an asynchronous copy of `range` to `into[to..]` on the copy stream after the work before `after`,
-    /// concurrent with kernels issued since. The caller guarantees that those do not write the range until
-    /// [`Pinned::get`].
+    /// Starts an asynchronous copy of `range` to `into[to..]` on the copy stream, after the work before the mark `after` and
+    /// concurrent with later kernels. The caller guarantees that those kernels do not write the range until [`Pinned::get`] has
+    /// returned. Fails if `range` or `into[to..]` is out of bounds.
     pub fn download_concurrent(
         &self,
         range: Range<usize>,
@@ -268,9 +273,9 @@ impl<T: CudaType> Slice<T> {
         copy.wait(after).doing(doing)?;
         let mut start = || -> Result<(), DriverError> {
             let target = &mut into.slice.as_mut_slice()?[to..to + len];
-            // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy
-            // before it shows or frees it. The caller guarantees that no kernel writes the range meanwhile; one
-            // that does corrupts values, not memory.
+            // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy before it
+            // shows or frees the memory. The caller guarantees that no kernel writes the range meanwhile; a kernel that does so
+            // corrupts values, not memory.
             unsafe { result::memcpy_dtoh_async(target, self.element(range.start), copy.cu_stream()) }
         };
         let span = Span { name: self.what, lane: Lane::Copies, bytes, ..Span::default() };

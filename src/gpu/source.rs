@@ -15,7 +15,7 @@ pub struct Source {
     pub head: &'static str,
 }
 
-/// Finds a kernel in its module's file or in the files that it includes.
+/// Finds a kernel in its module's file or in the files that the file includes; `None` if it is in none of them.
 pub fn of_kernel(module: &str, kernel: &str) -> Option<Source> {
     let mut files = vec![named(module)?];
     let mut at = 0;
@@ -39,7 +39,7 @@ fn named(file: &str) -> Option<(&'static str, &'static str)> {
     SOURCES.iter().find(|(name, _)| *name == file).copied()
 }
 
-/// Range from the comments before the definition to its closing brace.
+/// Returns the range from the comments before the definition to its closing brace; `None` if `text` does not define the kernel.
 fn function(text: &'static str, kernel: &str) -> Option<std::ops::Range<usize>> {
     let call = format!("{kernel}(");
     let definition = |at: &usize| {
@@ -64,7 +64,7 @@ fn function(text: &'static str, kernel: &str) -> Option<std::ops::Range<usize>> 
     Some(start..end)
 }
 
-/// Comment lines at the start of a file.
+/// Returns the comment lines at the start of a file.
 fn head_of(text: &'static str) -> &'static str {
     let len: usize = text.split_inclusive('\n').take_while(|l| l.starts_with("//")).map(str::len).sum();
     text[..len].trim_end()

@@ -1,16 +1,16 @@
 //! Finds PTX builds that do not match the kernel sources: for the build script, which warns, and for a test.
 //!
-//! A row of `prebuilt/SOURCES` holds the checksum of a build's inputs, the checksum of its text, and its name. The
-//! inputs are the target, the flags, the source and all its includes. After a merge of two sets of builds made from
-//! different changes of the sources, builds that both changes affect are stale, however the text was merged.
-//! `kernels/build.py` writes the rows and rebuilds what is stale.
+//! A row of `prebuilt/SOURCES` holds the checksum of a build's inputs, the checksum of its text, and its name. The inputs are
+//! the target, the flags, the source and all its includes. If two sets of builds made from different changes of the sources are
+//! merged, builds that both changes affect are stale, however the text was merged. `kernels/build.py` writes the rows and
+//! rebuilds stale builds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads a file under `kernels`; a missing file is empty.
+/// Reads a file under `kernels`; returns no bytes for a missing file.
 type Read<'a> = &'a dyn Fn(&str) -> Vec<u8>;
 
-/// Names in `prebuilt` of builds that are missing, have other inputs, or were changed since.
+/// Returns the names in `prebuilt` of builds that are missing, have other inputs, were changed, or are no longer declared.
 pub fn translations(read: Read<'_>) -> Vec<String> {
     let text = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
     let (modules, rows) = (text("gen/modules.txt"), text("prebuilt/SOURCES"));
@@ -39,7 +39,7 @@ fn record(row: &str) -> Option<(&str, &str)> {
     is_sums.then_some((name, sums))
 }
 
-/// Parses a row of `gen/modules.txt` into stem, file, targets and flags.
+/// Parses a row of `gen/modules.txt` into stem, file, targets and flags; `None` for comments and incomplete rows.
 fn module(row: &str) -> Option<(&str, &str, &str, &str)> {
     let mut parts = row.split(" | ").filter(|_| !row.starts_with('#'));
     Some((parts.next()?, parts.next()?, parts.next()?, parts.next()?))
@@ -52,7 +52,7 @@ struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Checksum of a build's inputs, as `sum_of_inputs` in `kernels/build.py`.
+    /// Returns the checksum of a build's inputs, computed as by `sum_of_inputs` in `kernels/build.py`.
     fn sum_of_inputs(&mut self, file: &str, target: &str, flags: &str) -> String {
         let (mut found, mut left) = (BTreeSet::new(), vec![file.to_owned()]);
         while let Some(file) = left.pop() {
@@ -74,7 +74,7 @@ impl Sources<'_> {
     }
 }
 
-/// CRC-32, as zlib and `kernels/build.py` compute it.
+/// Returns the CRC-32, computed as by zlib and `kernels/build.py`.
 fn checksum(bytes: &[u8]) -> String {
     let mut crc = !0_u32;
     for byte in bytes {
@@ -83,7 +83,7 @@ fn checksum(bytes: &[u8]) -> String {
     format!("{:08x}", !crc)
 }
 
-/// Remainder of every byte value: PTX builds are tens of MB, and build scripts are not optimised.
+/// CRC-32 of every byte value. The table saves time, because PTX builds are tens of MB and build scripts are not optimised.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut i = 0;
@@ -119,7 +119,7 @@ mod tests {
         folder
     }
 
-    /// Rows of `SOURCES` for the present contents of the folder.
+    /// Returns the rows of `SOURCES` for the present contents of the folder.
     fn rows(folder: &Folder) -> String {
         let read = reader(folder);
         let mut sources = Sources { read: &read, known: BTreeMap::new() };
@@ -131,7 +131,7 @@ mod tests {
         format!("# A comment.\n{}", ["scan", "step"].map(row).concat())
     }
 
-    /// Folder whose builds are fresh.
+    /// Returns a folder whose builds are fresh.
     fn fresh() -> Folder {
         let folder = changed(
             &Folder::new(),
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// One side changed a header, the other two sources; both built their PTX, and git merged the text.
+    /// One side changed a header, the other side two sources; both built their PTX, and git merged the text.
     #[test]
     fn two_sets_that_were_merged_are_stale() {
         let ours = changed(&fresh(), &[("narrow.cuh", "ours"), ("prebuilt/scan.compute_75.ptx", "translation by us")]);

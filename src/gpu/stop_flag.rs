@@ -5,17 +5,17 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// Asks a simulation inside `advance` to return soon. Clones share the request.
+/// Request to a simulation inside `advance` to return soon. Clones share the request.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicU32>);
 
 impl StopFlag {
-    /// Adds a request to stop, until [`StopFlag::lower`] takes it back.
+    /// Adds a request to stop, until [`StopFlag::lower`] removes it.
     pub fn raise(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes back one request, if any.
+    /// Removes one request, if any.
     pub fn lower(&self) {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).ok();
     }

@@ -4,7 +4,7 @@ use super::{Gpu, GpuError, Mark, error::Doing as _};
 use cudarc::driver::CudaStream;
 use std::sync::Arc;
 
-/// Additional stream: [`Pass::on`](super::Pass::on) launches into it. Only [`Stream::wait`] and [`Gpu::wait`] order it
+/// Additional stream, into which [`Pass::on`](super::Pass::on) launches. Only [`Stream::wait`] and [`Gpu::wait`] order its work
 /// with other streams.
 pub struct Stream(pub(super) Arc<CudaStream>);
 

@@ -9,7 +9,7 @@ use super::{
 use cudarc::driver::sys;
 use std::{ffi::c_void, marker::PhantomData};
 
-/// Tensor map of the driver: opaque, read by the hardware.
+/// Tensor map of the driver, which only the hardware reads.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct TensorMap {
@@ -31,14 +31,14 @@ impl CudaStruct for TensorMap {
     const DOCS: &'static str = " A tensor that is copied box by box.";
 }
 
-/// Geometry of a stack of 16-bit matrices with two batch dimensions; strides in elements.
+/// Geometry of a stack of 16-bit matrices with two batch dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boxes {
     /// Whether elements are bfloat16 rather than IEEE binary16.
     pub is_bf16: bool,
     /// Extents: columns, rows, inner batch, outer batch.
     pub sizes: [usize; 4],
-    /// Strides of rows, inner batch and outer batch: multiples of 8. A batch dimension with stride 0 has extent 1.
+    /// Strides of rows, inner batch and outer batch, in elements: multiples of 8. A batch dimension with stride 0 has extent 1.
     pub strides: [usize; 3],
     /// Columns and rows of a box: 64 columns, whose 16-byte chunks are swizzled (chunk XOR row) in shared memory, and
     /// at most 256 rows.
@@ -59,12 +59,13 @@ impl<'h> BoxesOf<'h> {
     /// Null descriptor, for a kernel whose other arguments disable box copies.
     pub const NONE: Self = Self { map: TensorMap { words: [0; 16] }, borrowed: PhantomData };
 
-    /// Descriptor of a matrix that the kernel writes; its memory is an argument of the same launch.
+    /// Returns the descriptor of a matrix that the kernel writes and whose memory is an argument of the same launch.
     pub fn of_written(matrix: &AnyMut<'h>, boxes: &Boxes) -> Result<Self, GpuError> {
         Self::new(Any::at(matrix.ptr), boxes)
     }
 
-    /// Descriptor of a matrix whose address is a multiple of 16 bytes. Elements outside the extents read as zero.
+    /// Returns the descriptor of a matrix whose address is a multiple of 16 bytes. Elements outside the extents read as zero.
+    /// Fails if the driver rejects the geometry.
     pub fn new(matrix: Any<'h>, boxes: &Boxes) -> Result<Self, GpuError> {
         use sys::{CUtensorMapDataType_enum as Type, CUtensorMapSwizzle_enum as Swizzle};
         let [adjacent, lines, inner, outer] = boxes.sizes.map(|n| n as u64);

@@ -21,17 +21,17 @@ pub struct Timing {
     pub ops: u64,
     /// Distribution of launch times.
     pub spread: Spread,
-    /// Largest error against a reference, where the row is one of several methods for the same result.
+    /// Largest error against a reference, if the row is one of several methods for the same result.
     pub off: Option<f64>,
 }
 
 impl Timing {
-    /// Empty row of a kernel.
+    /// Returns the empty row of a kernel.
     pub fn of(name: &'static str) -> Self {
         Self { name, ..Self::default() }
     }
 
-    /// Sums times and counts.
+    /// Adds the times and counts of `other`, and keeps the larger error.
     pub fn add(&mut self, other: &Self) {
         self.launches += other.launches;
         self.nanos += other.nanos;
@@ -43,12 +43,12 @@ impl Timing {
         self.err(other.off);
     }
 
-    /// Keeps the largest error.
+    /// Keeps the larger of the current error and `off`.
     pub fn err(&mut self, off: Option<f64>) {
         self.off = self.off.into_iter().chain(off).reduce(f64::max);
     }
 
-    /// Adds one launch of this duration.
+    /// Adds one launch of `nanos` nanoseconds.
     pub fn launch(&mut self, nanos: u64) {
         self.launches += 1;
         self.nanos += nanos;
@@ -56,17 +56,18 @@ impl Timing {
         self.spread.count(nanos, 1);
     }
 
-    /// Mean launch time, nanoseconds.
+    /// Returns the mean launch time, nanoseconds.
     pub fn mean_nanos(&self) -> f64 {
         self.nanos as f64 / f64::from(self.launches.max(1))
     }
 
-    /// Median launch time, nanoseconds, within 6 %.
+    /// Returns the median launch time, nanoseconds, within 6 %.
     pub fn p50_nanos(&self) -> u64 {
         self.spread.quantile(0.5).min(self.max_nanos)
     }
 
-    /// 95th percentile of the launch time, nanoseconds, within 6 %; of fewer than twenty launches, the longest.
+    /// Returns the 95th percentile of the launch time, nanoseconds, within 6 %; the longest launch time if there are fewer than
+    /// twenty launches.
     pub fn p95_nanos(&self) -> u64 {
         if self.launches < 20 {
             return self.max_nanos;
@@ -74,14 +75,14 @@ impl Timing {
         self.spread.quantile(0.95).min(self.max_nanos)
     }
 
-    /// Rate of a quantity per second of kernel time; `None` if the quantity is unknown.
+    /// Returns the rate of a quantity per second of kernel time; `None` if the quantity or the time is 0.
     pub fn per_sec(&self, quantity: u64) -> Option<f64> {
         (quantity > 0 && self.nanos > 0).then(|| quantity as f64 / (self.nanos as f64 * 1e-9))
     }
 }
 
-/// Mergeable histogram of times: eight buckets of equal width per octave, so that a quantile is right within 6 % (half
-/// a bucket). Only non-empty buckets are stored.
+/// Mergeable histogram of times: eight buckets of equal width per octave, so that a quantile is correct within 6 % (half a
+/// bucket). Only non-empty buckets are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread(Vec<(u16, u32)>);
 
@@ -89,7 +90,7 @@ pub struct Spread(Vec<(u16, u32)>);
 const FINE: u32 = 3;
 
 impl Spread {
-    /// Adds `launches` launches of `nanos` each.
+    /// Adds `launches` launches of `nanos` nanoseconds each.
     pub fn count(&mut self, nanos: u64, launches: u32) {
         self.fill(bucket_of(nanos), launches);
     }
@@ -105,12 +106,12 @@ impl Spread {
         other.0.iter().for_each(|(bucket, launches)| self.fill(*bucket, *launches));
     }
 
-    /// Non-empty buckets, shortest first: start, end (exclusive), launches.
+    /// Iterates over non-empty buckets, shortest first: start and end (exclusive), nanoseconds, and number of launches.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
         self.0.iter().map(|(bucket, launches)| (low_of(*bucket), low_of(bucket + 1), *launches))
     }
 
-    /// Midpoint of the bucket that contains the quantile; 0 when empty.
+    /// Returns the midpoint of the bucket that contains the quantile, nanoseconds; 0 when empty.
     pub fn quantile(&self, q: f64) -> u64 {
         let all: u64 = self.0.iter().map(|b| u64::from(b.1)).sum();
         let rank = (q * all as f64).ceil().max(1.0) as u64;
@@ -123,7 +124,8 @@ impl Spread {
     }
 }
 
-/// Times below 8 ns have one bucket per nanosecond; above, the three bits after the leading one select the bucket.
+/// Returns the bucket of a time. Times below 8 ns have one bucket per nanosecond; for longer times, the three bits after the
+/// leading one select the bucket within the octave.
 const fn bucket_of(nanos: u64) -> u16 {
     let octave = (nanos | 1).ilog2().saturating_sub(FINE);
     ((octave << FINE) as u64 + (nanos >> octave)) as u16
@@ -173,7 +175,7 @@ pub struct Row {
     pub occupancy: Option<f32>,
 }
 
-/// Timing table with the resources of the kernels, largest share first.
+/// Returns the timing table with the resources of the kernels, largest share first.
 pub fn report(timings: &[Timing], kernels: &[KernelFacts]) -> Vec<Row> {
     let total = timings.iter().map(|t| t.nanos).sum::<u64>().max(1) as f64;
     let mut rows: Vec<Row> = timings.iter().map(|t| row(t, total, kernels.iter().find(|k| k.name == t.name))).collect();

@@ -1,8 +1,8 @@
 //! Timeline of a measured batch: spans of time on lanes.
 //!
-//! A [`Pass`](super::Pass) records kernels and loops; device work issued without one (copies, waits, captured steps) is
-//! recorded by the issuing thread, in a log that exists only while a batch is profiled in detail. Without profiling a
-//! span costs one check of a thread-local flag.
+//! A [`Pass`](super::Pass) records kernels and loops. Device work issued without a pass (copies, waits, captured steps) is
+//! recorded by the issuing thread, in a log that exists only while a batch is profiled in detail. Without profiling a span
+//! costs one check of a thread-local flag.
 
 use super::{GpuError, Timing, error::Doing as _};
 use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
@@ -18,7 +18,7 @@ pub enum Lane {
     Thread(u16),
     /// Driver calls: launches, copies, graphs.
     Calls,
-    /// Waits for the device, in a lane of their own so that they hide no kernel.
+    /// Waits for the device, in a separate lane so that they hide no kernel.
     Waits,
     /// Kernels of the compute stream.
     Compute,
@@ -33,7 +33,7 @@ pub struct Span {
     pub name: &'static str,
     /// Row of the timeline.
     pub lane: Lane,
-    /// Nanoseconds since the batch began.
+    /// Start of the span, nanoseconds since the batch began.
     pub start: u64,
     /// Duration of the span, nanoseconds.
     pub nanos: u64,
@@ -43,14 +43,14 @@ pub struct Span {
     pub bytes: u64,
     /// Floating-point operations; 0 if the launcher does not report them.
     pub ops: u64,
-    /// Number of kernels in the replayed graph; 0 for single launches.
+    /// Number of kernels in a replayed graph; 0 for single launches.
     pub kernels: u32,
-    /// Nanoseconds between the issuing call and the start on the device.
+    /// Time between the issuing call and the start on the device, nanoseconds.
     pub queued: u64,
 }
 
 impl Span {
-    /// End of the span, nanoseconds since the batch began.
+    /// Returns the end of the span, nanoseconds since the batch began.
     pub const fn end(&self) -> u64 {
         self.start + self.nanos
     }
@@ -72,7 +72,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Wall time per step, nanoseconds.
+    /// Returns the wall time per step, nanoseconds.
     pub fn step_nanos(&self) -> f64 {
         self.nanos as f64 / f64::from(self.steps.max(1))
     }
@@ -81,22 +81,22 @@ impl Batch {
 /// Measurements of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Number of measured steps; the others ran without events between their kernels.
+    /// Number of measured steps; other steps ran without events between their kernels.
     pub steps: u32,
     /// Sums by kernel.
     pub timings: Vec<Timing>,
-    /// Spans in the order they ended, per lane.
+    /// Spans sorted by lane and start.
     pub spans: Vec<Span>,
-    /// Number of spans beyond [`MAX_SPANS_IN_ALL`], which count in the sums only.
+    /// Number of spans beyond [`MAX_SPANS`] per thread or [`MAX_SPANS_IN_ALL`] in all, which count in the sums only.
     pub left_out: u32,
 }
 
-/// Spans that a thread keeps before they are collected; later ones are dropped.
+/// Maximum number of spans that a thread keeps before they are collected; later spans are dropped.
 pub const MAX_SPANS: usize = 4096;
-/// Spans kept per batch.
+/// Maximum number of spans kept per batch.
 pub const MAX_SPANS_IN_ALL: usize = 4 * MAX_SPANS;
 
-/// Spans of one thread since an origin.
+/// Spans of one thread, with times since `origin`.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     pub origin: Instant,
@@ -117,7 +117,7 @@ impl Log {
         }
     }
 
-    /// Nanoseconds from the origin to an instant.
+    /// Returns the time from the origin to an instant, nanoseconds; 0 for an earlier instant.
     pub fn at(&self, instant: Instant) -> u64 {
         instant.saturating_duration_since(self.origin).as_nanos() as u64
     }
@@ -157,7 +157,7 @@ pub(super) fn open(origin: Instant) {
     LOG.with_borrow_mut(|slot| *slot = Some(log));
 }
 
-/// Ends the recording and returns its spans.
+/// Ends the recording and returns its log; `None` if nothing was recorded since [`open`].
 pub(super) fn close() -> Option<ThreadLog> {
     LOG.with_borrow_mut(Option::take)
 }
@@ -166,7 +166,7 @@ pub(super) fn is_on() -> bool {
     LOG.with_borrow(Option::is_some)
 }
 
-/// Runs a driver call and records its duration on this thread.
+/// Executes a driver call and records its duration on this thread.
 pub(super) fn host<T>(lane: Lane, name: &'static str, bytes: u64, work: impl FnOnce() -> T) -> T {
     if !is_on() {
         return work();
@@ -182,7 +182,7 @@ pub(super) fn note(start: Instant, span: Span) {
     LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.trace.since(start, span.clone())));
 }
 
-/// Runs a driver call and records both its duration on this thread and its time on the device, between two events.
+/// Executes a driver call and records both its duration on this thread and its time on the device, between two events.
 pub(super) fn device<T>(
     stream: &Arc<CudaStream>,
     span: Span,
@@ -206,7 +206,7 @@ pub(super) fn device<T>(
     Ok(out)
 }
 
-/// Event at the origin of this batch's device times, on the first stream in use.
+/// Returns the event at the origin of this batch's device times, on the first stream in use; `None` if profiling is off.
 pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<CudaEvent>>, GpuError> {
     let known = LOG.with_borrow(|log| log.as_ref().map(|log| log.base.clone()));
     match known {
@@ -224,9 +224,9 @@ fn event(stream: &Arc<CudaStream>) -> Result<CudaEvent, GpuError> {
     stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| "timing the GPU".to_owned())
 }
 
-/// Maps device times to the host clock. `spans` hold the start on the device clock and the issue time on the host
-/// clock. The device clock is shifted by the least amount for which nothing starts before it was issued, so at least
-/// one launch shows no delay.
+/// Maps device times to the host clock. `spans` hold the start on the device clock and the issue time on the host clock,
+/// nanoseconds. The device clock is shifted by the least amount for which no span starts before its issue time, so at
+/// least one launch shows no delay.
 pub(super) fn align(spans: &mut [(i64, u64, Span)]) {
     let offset = spans.iter().map(|(start, called, _)| *called as i64 - start).max().unwrap_or(0);
     for (start, called, span) in spans {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn no_kernel_starts_before_it_was_asked_for() {
         let span = |nanos| Span { nanos, ..Span::default() };
-        // Device times 0, 40, 90; issued at 100, 120, 250 on the host clock.
+        // The device times are 0, 40 and 90; the launches were issued at 100, 120 and 250 on the host clock.
         let mut spans = [(0, 100, span(30)), (40, 120, span(50)), (90, 250, span(10))];
         align(&mut spans);
         let placed: Vec<(u64, u64)> = spans.iter().map(|(_, _, s)| (s.start, s.queued)).collect();

@@ -9,12 +9,12 @@ pub fn wrap(angle: f64) -> f64 {
     (turns - turns.floor() - 0.5) * TAU
 }
 
-/// Signed shortest rotation from `b` to `a`, in [-π, π).
+/// Returns the signed shortest rotation from `b` to `a`, in [-π, π).
 pub fn difference(a: f64, b: f64) -> f64 {
     wrap(a - b)
 }
 
-/// The sum of e^{iφ} over angles.
+/// Sum of e^{iφ} over angles φ.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CircularSum {
     /// Sum of cos φ.
@@ -31,12 +31,12 @@ impl CircularSum {
         (self.cos, self.sin, self.n) = (self.cos + cos, self.sin + sin, self.n + 1);
     }
 
-    /// The mean direction; 0 without angles.
+    /// Returns the mean direction; 0 without angles.
     pub fn mean(&self) -> f64 {
         self.sin.atan2(self.cos)
     }
 
-    /// The resultant length R: 1 when all angles are equal, near 0 when they are spread; 0 without angles.
+    /// Returns the resultant length R: 1 if all angles are equal, near 0 if they are spread; 0 without angles.
     pub fn resultant(&self) -> f64 {
         self.cos.hypot(self.sin) / self.n.max(1) as f64
     }
@@ -50,7 +50,7 @@ impl FromIterator<f64> for CircularSum {
     }
 }
 
-/// Quantiles of the deviations from the mean direction, as angles; `None` without angles. The quantile 0.5 is the
+/// Returns quantiles of the deviations from the mean direction, as angles; `None` without angles. The quantile 0.5 is the
 /// circular median.
 pub fn quantiles<const N: usize>(angles: &[f32], at: [f64; N]) -> Option<[f64; N]> {
     let mean = angles.iter().map(|a| f64::from(*a)).collect::<CircularSum>().mean();

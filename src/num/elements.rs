@@ -1,5 +1,5 @@
-//! Narrow floating-point formats as element types of tensors: 16 bits (IEEE binary16, bfloat16) and 8 bits (OCP FP8
-//! E4M3 and E5M2). All round to nearest, ties to even. `kernels/common/elements.cuh` has the same types for CUDA.
+//! Narrow floating-point formats as element types of tensors: 16 bits (IEEE binary16, bfloat16) and 8 bits (OCP FP8 E4M3 and
+//! E5M2). Conversions round to nearest, ties to even. `kernels/common/elements.cuh` has the CUDA twins of the types.
 
 use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use std::fmt;
@@ -53,7 +53,7 @@ macro_rules! bits {
 }
 
 bits! {
-    /// IEEE binary16: 11 significant bits, up to 65,504; beyond, infinite.
+    /// IEEE binary16: 11 significant bits; values beyond 65,504 become infinite.
     F16(u16)
 }
 bits! {
@@ -61,11 +61,11 @@ bits! {
     Bf16(u16)
 }
 bits! {
-    /// FP8 E4M3: 4 significant bits, up to ±448; beyond, clipped. NaN, no infinities.
+    /// FP8 E4M3: 4 significant bits; values beyond ±448 are clipped. The format has NaN but no infinities.
     E4m3(u8)
 }
 bits! {
-    /// FP8 E5M2: 3 significant bits, up to ±57,344; beyond, clipped. NaN; infinities are read, never written.
+    /// FP8 E5M2: 3 significant bits; values beyond ±57,344 are clipped. The format has NaN; infinities are read, never written.
     E5m2(u8)
 }
 
@@ -97,8 +97,8 @@ sixteen_bits! {
     Bf16 = half::bf16, "bf16";
 }
 
-/// Encodes eight bits with `mantissa` stored significant bits, the smallest exponent of normal numbers, the largest
-/// value and the bit pattern of NaN. Equals CUDA's `cvt.rn.satfinite`.
+/// Encodes a value in eight bits with `mantissa` stored significant bits. `least` is the smallest exponent of normal numbers,
+/// `largest` the largest value, `nan` the bit pattern of NaN. Equals CUDA's `cvt.rn.satfinite`.
 fn eight_bits(x: f32, mantissa: u32, least: i32, largest: f32, nan: u8) -> u8 {
     let sign = if x.is_sign_negative() { 0x80 } else { 0 };
     if x.is_nan() {
@@ -106,7 +106,7 @@ fn eight_bits(x: f32, mantissa: u32, least: i32, largest: f32, nan: u8) -> u8 {
     }
     let size = x.abs().min(largest);
     let exponent = ((size.to_bits() >> 23) as i32 - 127).max(least);
-    // Distance between neighbours: a power of two, so the division is exact.
+    // The quantum is the distance between neighbours: a power of two, so the division is exact.
     let quantum = f32::from_bits(((exponent - mantissa as i32 + 127) as u32) << 23);
     let units = (size / quantum).round_ties_even() as i32;
     sign | (((exponent - least) << mantissa) + units) as u8
@@ -147,7 +147,7 @@ mod tests {
         for x in &finite {
             assert_eq!(T::from_f32(x.to_f32()), *x, "{}: {x:?}", T::NAME);
         }
-        // Values between two neighbours round to the nearer one, ties to the even one.
+        // Values between two neighbours round to the nearer neighbour, ties to the even one.
         finite.retain(|x| x.to_f32() >= 0.0);
         finite.sort_by(|a, b| a.to_f32().total_cmp(&b.to_f32()));
         for (i, pair) in finite.windows(2).enumerate().skip(1) {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_value_of_eight_bits_survives() {
-        // Zero has two patterns, of which the negative one is omitted.
+        // Zero has two patterns; the negative zero is left out.
         round_trip((0..=255).filter(|b| *b != 0x80).map(E4m3));
         round_trip((0..=255).filter(|b| *b != 0x80).map(E5m2));
     }

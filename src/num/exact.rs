@@ -1,12 +1,12 @@
-//! Functions composed of IEEE additions, products, quotients, roots and integer operations only, so that the CUDA twins
-//! in `kernels/common/philox.cuh`, compiled with `--fmad=false`, return the same bits.
+//! Functions composed of IEEE additions, products, quotients, roots and integer operations only. The CUDA twins in
+//! `kernels/common/philox.cuh`, compiled with `--fmad=false`, therefore return equal bits.
 
-/// Uniform in `(0, 1)` with 23 bits, both ends excluded.
+/// Maps a word to a uniform number in `(0, 1)` with 23 bits, both ends excluded.
 pub fn unit(word: u32) -> f32 {
     ((word >> 9) as f32 + 0.5) * (1.0 / 8_388_608.0)
 }
 
-/// Natural logarithm for normal positive `x` (Cephes `logf`).
+/// Returns the natural logarithm of a normal positive `x` (Cephes `logf`).
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
 pub fn ln(x: f32) -> f32 {
     let bits = x.to_bits() as i32;
@@ -39,7 +39,7 @@ pub fn ln(x: f32) -> f32 {
     (m + y) + 0.693_359_375 * f
 }
 
-/// Standard normal value from one word by the inverse error function (Giles 2012, single precision).
+/// Maps a word to a standard normal value by the inverse error function (Giles 2012, single precision).
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
 pub fn normal(word: u32) -> f32 {
     let x = 2.0 * unit(word) - 1.0;
@@ -79,7 +79,7 @@ pub fn normal(word: u32) -> f32 {
     std::f32::consts::SQRT_2 * (p * x)
 }
 
-/// Exponential function (Cephes `expf`). Saturates to 0 below -87 and to infinity above 88.
+/// Returns the exponential function (Cephes `expf`): 0 below -87, infinite above 88.
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
 pub fn exp(x: f32) -> f32 {
     if x > 88.0 {

@@ -1,25 +1,25 @@
-//! Order-free sums. Integer addition is associative, so a sum over spikes is the same for
-//! every order of threads, blocks and backends.
+//! Order-free sums. Integer addition is associative, so a sum over spikes is equal for every order of threads, blocks and
+//! backends.
 
-/// Q16.16: sixteen integer bits, sixteen fraction bits.
+/// Number in Q16.16: sixteen integer bits and sixteen fraction bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Q16(pub i32);
 
 impl Q16 {
-    /// Largest and smallest representable value: 32,767.99998 and -32,768.
+    /// Largest representable value, 32,767.99998.
     pub const MAX: Self = Self(i32::MAX);
 
-    /// Nearest representable number; saturates.
+    /// Returns the nearest representable number; saturates. NaN becomes 0.
     pub fn from_f64(x: f64) -> Self {
         Self((x * 65_536.0).round() as i32)
     }
 
-    /// Sum that wraps like integer atomics of the hardware; check [`Q16::headroom`] beforehand.
+    /// Adds two numbers; wraps like integer atomics of the hardware. Check [`Q16::headroom`] beforehand.
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// Number of terms of size `largest` that can be added before a sum may wrap.
+    /// Returns the number of terms of size `largest` that can be added before a sum may wrap.
     pub fn headroom(largest: Self) -> u32 {
         i32::MAX.unsigned_abs() / largest.0.unsigned_abs().max(1)
     }

@@ -1,11 +1,11 @@
-//! Instruction sets for which loops on the CPU are compiled. All give equal bits.
+//! Instruction sets for which loops on the CPU are compiled. All sets give equal bits.
 
 use std::sync::OnceLock;
 
 /// Instruction sets with specialised code, slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// Target of the compiled program; slow without a fused multiply-add instruction.
+    /// Target of the compiled program; slow, because it may lack a fused multiply-add instruction.
     Portable,
     /// AVX2 with FMA and f16 conversion.
     Avx2,
@@ -22,12 +22,12 @@ impl Isa {
     /// All instruction sets, slowest first.
     const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Vnni];
 
-    /// Instruction sets that the processor has and [`CAP_VARIABLE`] allows, slowest first.
+    /// Returns the instruction sets that the processor has and [`CAP_VARIABLE`] allows, slowest first.
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|isa| *isa <= Self::best()).collect()
     }
 
-    /// Fastest of [`available`](Self::available).
+    /// Returns the fastest of the [`available`](Self::available) instruction sets; determined once.
     pub fn best() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -40,13 +40,13 @@ impl Isa {
         })
     }
 
-    /// Fastest that this processor has, at most `cap`. Each instruction set includes the slower ones.
+    /// Returns the fastest instruction set of this processor, at most `cap`. Each instruction set includes the slower ones.
     fn best_up_to(cap: Option<Self>) -> Self {
         let is_allowed = |isa: &Self| cap.is_none_or(|cap| *isa <= cap) && isa.is_here();
         Self::ALL.into_iter().rev().find(is_allowed).unwrap_or(Self::Portable)
     }
 
-    /// Parses a name in the form of [`CAP_VARIABLE`].
+    /// Parses a name in the form of [`CAP_VARIABLE`]; an unknown name is an error.
     fn named(name: &str) -> Result<Self, String> {
         let names = Self::ALL.map(|isa| format!("{isa:?}").to_lowercase());
         let place = names.iter().position(|n| *n == name.trim().to_lowercase());
@@ -55,7 +55,8 @@ impl Isa {
         })
     }
 
-    /// Whether the processor has it. Functions compiled for an instruction set may enable exactly these features.
+    /// Whether the processor has the instruction set. Functions compiled for an instruction set may enable exactly the features
+    /// that this function checks.
     fn is_here(self) -> bool {
         match self {
             Self::Portable => true,

@@ -1,12 +1,12 @@
-//! Normal distribution in double precision, composed of IEEE additions, products, quotients and roots only: equal bits
-//! on every platform and for every number of threads.
+//! Normal distribution in double precision, composed of IEEE additions, products, quotients and roots only: bits are equal on
+//! every platform and for every number of threads.
 
 #![expect(clippy::excessive_precision, reason = "published coefficients")]
 
 use super::{quantile, rng::Draw};
 
 impl Draw {
-    /// Uniform in `(0, 1)` from the first 53 bits, both ends excluded.
+    /// Returns a uniform number in `(0, 1)` from the first 53 bits of the draw, both ends excluded.
     pub const fn unit(self) -> f64 {
         let [high, low, ..] = self.words();
         let bits = ((high as u64) << 32 | low as u64) >> 11;
@@ -14,8 +14,8 @@ impl Draw {
     }
 }
 
-/// Probability that a standard normal variable is at most `x`: Cody's rational approximations (1969), relative error below
-/// 7e-16 where `x` is negative. It is 0 below -37.
+/// Returns the probability that a standard normal variable is at most `x`, by Cody's rational approximations (1969), with a
+/// relative error below 7e-16 for negative `x`. The probability is 0 below -37.
 pub fn cdf(x: f64) -> f64 {
     let y = x.abs();
     if y <= 0.674_489_75 {
@@ -31,20 +31,20 @@ pub fn cdf(x: f64) -> f64 {
         let s = 1.0 / (x * x);
         (INVERSE_ROOT_2_PI - s * horner(s, &FAR_TOP) / horner(s, &FAR_BOTTOM)) / y
     };
-    // The square of the leading digits is exact.
+    // The product of the leading digits with themselves is exact.
     let leading = (y * 16.0).trunc() / 16.0;
     let tail = exp(-leading * leading * 0.5) * exp(-(y - leading) * (y + leading) * 0.5) * ratio;
     if x > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// Quantile of the standard normal distribution, from the logarithm of this module, with a relative error of about
-/// 1e-16. Infinite at 0 and 1.
+/// Returns the quantile of the standard normal distribution, from the logarithm of this module, with a relative error of about
+/// 1e-16. The quantile is infinite at 0 and 1.
 pub fn quantile(p: f64) -> f64 {
     quantile::normal_with(p, ln)
 }
 
-/// Quantile `u` of a standard normal distribution truncated to `low..high` (Devroye 1986, section II.2.2). Both tails
-/// keep their relative precision. Where no probability is left, beyond 37, it is the end nearest to 0.
+/// Returns the quantile `u` of a standard normal distribution truncated to `low..high` (Devroye 1986, section II.2.2). Both
+/// tails keep their relative precision. If the range has no probability left, beyond 37, the quantile is the end nearest to 0.
 pub fn truncated_quantile(u: f64, low: f64, high: f64) -> f64 {
     let below = cdf(low) + u * (cdf(high) - cdf(low));
     let above = cdf(-high) + (1.0 - u) * (cdf(-low) - cdf(-high));
@@ -58,7 +58,7 @@ fn horner(x: f64, coefficients: &[f64]) -> f64 {
     coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c)
 }
 
-/// Natural logarithm of a positive normal number (fdlibm `e_log.c`, error below 1 ulp).
+/// Returns the natural logarithm of a positive normal number (fdlibm `e_log.c`, error below 1 ulp).
 pub fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut e = ((bits >> 52) & 0x7ff) as i64 - 1023;
@@ -87,7 +87,7 @@ pub fn ln(x: f64) -> f64 {
     e * LN2_HIGH - ((half - (s * (half + r) + e * LN2_LOW)) - f)
 }
 
-/// Exponential function (fdlibm `e_exp.c`, error below 1 ulp). 0 below -708, infinite above 709.
+/// Returns the exponential function (fdlibm `e_exp.c`, error below 1 ulp): 0 below -708, infinite above 709.
 pub fn exp(x: f64) -> f64 {
     if x > 709.0 {
         return f64::INFINITY;
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((ln(1.0), exp(0.0), exp(-800.0), exp(800.0)), (0.0, 1.0, 0.0, f64::INFINITY));
     }
 
-    /// Reference values: 40 digits with mpmath, `ncdf` and `erfinv`.
+    /// Reference values were computed with mpmath to 40 digits, by `ncdf` and `erfinv`.
     #[test]
     fn values_of_the_normal_distribution() {
         for (x, p) in REFERENCE {

@@ -1,6 +1,6 @@
 //! Prefetch hint for the processor's cache.
 
-/// Prefetches the cache line of an element. Does nothing beyond the end, or on processors without the instruction.
+/// Prefetches the cache line of an element. Has no effect beyond the end of the slice, and on processors other than x86-64.
 #[inline(always)]
 pub fn read<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

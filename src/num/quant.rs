@@ -3,12 +3,13 @@
 /// Largest level. −128 is unused, so that a weight and its negative are equally exact.
 pub const TOP: f32 = 127.0;
 
-/// Scale of a row with this largest absolute weight: the value of one level.
+/// Returns the scale of a row whose largest absolute weight is `largest`: the value of one level. The scale is 1 if `largest`
+/// is zero or not finite.
 pub fn scale_for(largest: f32) -> f32 {
     if largest > 0.0 && largest.is_finite() { largest / TOP } else { 1.0 }
 }
 
-/// Level of a weight: nearest, ties away from zero, clipped at both ends.
+/// Returns the level of a weight: the nearest, ties away from zero, clipped at both ends.
 pub fn level(weight: f32, scale: f32) -> i8 {
     (weight / scale).round().clamp(-TOP, TOP) as i8
 }
@@ -21,13 +22,13 @@ pub fn weight(level: i8, scale: f32) -> f32 {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
     pub n: u64,
-    /// Uses of each level, −127 first.
+    /// Number of uses of each level, −127 first.
     pub levels: Vec<u64>,
     /// Number of nonzero weights that became zero.
     pub zeros_made: u64,
     /// Number of clipped weights.
     pub clipped: u64,
-    /// Largest relative error of nonzero weights.
+    /// Largest relative error among nonzero weights.
     pub worst_relative: f64,
     /// Sum of squared errors.
     pub squared_error: f64,
@@ -43,7 +44,7 @@ impl Default for Loss {
 }
 
 impl Loss {
-    /// Quantises and dequantises a weight; returns the result.
+    /// Quantises and dequantises a weight, and adds its error to the statistics. Returns the dequantised weight.
     pub fn add(&mut self, before: f32, scale: f32) -> f32 {
         let level = level(before, scale);
         let after = weight(level, scale);
@@ -72,12 +73,12 @@ impl Loss {
         self.squared += other.squared;
     }
 
-    /// Number of levels used at least once, of 255.
+    /// Returns the number of levels used at least once, of 255.
     pub fn levels_used(&self) -> usize {
         self.levels.iter().filter(|n| **n > 0).count()
     }
 
-    /// Root mean squared error relative to the root mean square of the weights.
+    /// Returns the root mean squared error relative to the root mean square of the weights; 0 if all weights are 0.
     pub fn relative_rms(&self) -> f64 {
         if self.squared > 0.0 { (self.squared_error / self.squared).sqrt() } else { 0.0 }
     }

@@ -1,11 +1,13 @@
 //! Quantiles of the standard normal distribution.
 
-/// Quantile of probability `p`, within about 1e-15, from the platform's logarithm. Infinite at 0 and 1.
+/// Returns the quantile of probability `p`, with a relative error of about 1e-15, from the platform's logarithm. The quantile
+/// is infinite at 0 and 1.
 pub fn normal(p: f64) -> f64 {
     normal_with(p, f64::ln)
 }
 
-/// Quantile from a given natural logarithm (Wichura, *Appl. Statist.* 37:477, 1988, AS 241, PPND16).
+/// Returns the quantile of probability `p`, computed with a given natural logarithm (Wichura, *Appl. Statist.* 37:477, 1988, AS
+/// 241, PPND16).
 pub(super) fn normal_with(p: f64, ln: fn(f64) -> f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -20,7 +22,7 @@ pub(super) fn normal_with(p: f64, ln: fn(f64) -> f64) -> f64 {
     x.copysign(q)
 }
 
-/// Numerator and denominator, lowest power first.
+/// Coefficients of numerator and denominator, lowest power first.
 type Ratio = [[f64; 8]; 2];
 
 fn ratio(x: f64, of: Ratio) -> f64 {
@@ -104,7 +106,7 @@ const TAIL: Ratio = [
 mod tests {
     use super::*;
 
-    /// Tabulated values in the three ranges.
+    /// Quantiles in the three ranges equal tabulated values.
     #[test]
     fn known_quantiles() {
         for (p, want) in [

@@ -1,8 +1,7 @@
-//! Counter-based random numbers: a draw is a pure function of its address, independent of the
-//! number of earlier draws. The CUDA twin is
-//! `kernels/common/philox.cuh`.
+//! Counter-based random numbers: a draw is a pure function of its address, independent of the number of earlier draws. The CUDA
+//! twin is `kernels/common/philox.cuh`.
 
-/// Philox 4×32, 10 rounds (Salmon et al., SC'11).
+/// Returns four random words by Philox 4×32 with 10 rounds (Salmon et al., SC'11).
 pub const fn philox4x32(mut ctr: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     let mut round = 0;
     while round < 10 {
@@ -15,7 +14,7 @@ pub const fn philox4x32(mut ctr: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     ctr
 }
 
-/// Purpose of a draw. The discriminant is part of the counter, so two purposes never collide.
+/// Purpose of a draw. The discriminant is part of the counter, so draws of two purposes never collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
@@ -26,7 +25,7 @@ pub enum Purpose {
     Start = 4,
     /// Random choice of elements (`random 21`).
     Choice = 5,
-    /// Mask of dropout. The upper bytes of the word contain more of the address: see `nn::dropout`.
+    /// Mask of dropout. The upper bytes of the counter's purpose word contain more of the address: see `nn::dropout`.
     Dropout = 6,
     /// Sampling of tokens.
     Sampling = 7,
@@ -58,12 +57,12 @@ pub struct Draw {
     pub seed: u64,
     pub purpose: Purpose,
     pub step: u64,
-    /// Neuron, synapse or population member.
+    /// Index of a neuron, synapse or population member.
     pub lane: u32,
 }
 
 impl Draw {
-    /// Four random words at this address.
+    /// Returns the four random words at this address.
     pub const fn words(self) -> [u32; 4] {
         philox4x32(
             [self.lane, self.purpose as u32, self.step as u32, (self.step >> 32) as u32],
@@ -73,8 +72,8 @@ impl Draw {
 }
 
 impl Draw {
-    /// Random word of a neuron at a step: one Philox call at `step / 4` serves four consecutive steps of a lane, of
-    /// which it takes the word `step % 4`.
+    /// Returns the random word of a neuron at a step. One Philox call at `step / 4` serves four consecutive steps of a lane;
+    /// step `step` takes the word `step % 4`.
     pub const fn of_step(seed: u64, purpose: Purpose, step: u64, lane: u32) -> u32 {
         Self { seed, purpose, step: step >> 2, lane }.words()[(step & 3) as usize]
     }
@@ -84,7 +83,7 @@ impl Draw {
 mod tests {
     use super::*;
 
-    /// Known answers from the Random123 distribution (kat_vectors, philox 4x32 10).
+    /// Known answers are from the Random123 distribution (kat_vectors, philox 4x32 10).
     #[test]
     fn known_answers() {
         assert_eq!(philox4x32([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);

@@ -1,9 +1,9 @@
 //! Statistics of spike trains, defined as in Elephant (Denker et al. 2018, *elephant.statistics*,
-//! *elephant.spike_train_correlation*): variances divide by n, not by n − 1.
+//! *elephant.spike_train_correlation*): variances are divided by n, not by n − 1.
 
-/// Mean and variance (divided by n); `None` without values.
+/// Returns mean and variance (divided by n); `None` without values.
 pub fn mean_and_variance(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    // Welford's method: one pass, no cancellation when the mean is large.
+    // Welford's method needs one pass and has no cancellation if the mean is large.
     let (mut n, mut mean, mut sum) = (0.0, 0.0, 0.0);
     for v in values {
         n += 1.0;
@@ -14,19 +14,20 @@ pub fn mean_and_variance(values: impl Iterator<Item = f64>) -> Option<(f64, f64)
     (n > 0.0).then(|| (mean, sum / n))
 }
 
-/// Intervals between the spikes of a train, in its unit of time.
+/// Iterates over the intervals between the spikes of a sorted train, in the train's unit of time.
 pub fn intervals(train: &[u32]) -> impl Iterator<Item = u32> + '_ {
     train.windows(2).map(|w| w[1] - w[0])
 }
 
-/// Mean interval, and the coefficient of variation (standard deviation over mean), which needs two intervals.
+/// Returns the mean interval, `None` without intervals, and the coefficient of variation (standard deviation over mean), `None`
+/// with fewer than two intervals or the mean 0.
 pub fn interval_stats(train: &[u32]) -> (Option<f64>, Option<f64>) {
     let Some((mean, variance)) = mean_and_variance(intervals(train).map(f64::from)) else { return (None, None) };
     let cv = (train.len() >= 3 && mean > 0.0).then(|| variance.sqrt() / mean);
     (Some(mean), cv)
 }
 
-/// Spike counts in consecutive windows of equal length starting at `from`; an incomplete last window is dropped.
+/// Counts spikes in consecutive windows of `window` steps from `from` to `to`; an incomplete last window is dropped.
 pub fn counts(train: &[u32], from: u32, to: u32, window: u32) -> Vec<u32> {
     let window = window.max(1);
     let mut out = vec![0; (to.saturating_sub(from) / window) as usize];
@@ -38,14 +39,14 @@ pub fn counts(train: &[u32], from: u32, to: u32, window: u32) -> Vec<u32> {
     out
 }
 
-/// The Fano factor of counts: variance over mean. Needs two windows and at least one spike.
+/// Returns the Fano factor of counts: variance over mean. `None` with fewer than two windows or without spikes.
 pub fn fano(counts: &[u32]) -> Option<f64> {
     let (mean, variance) = mean_and_variance(counts.iter().map(|c| f64::from(*c)))?;
     (counts.len() >= 2 && mean > 0.0).then(|| variance / mean)
 }
 
-/// Fano factor of a sorted train's counts in windows from `from`, equal to [`fano`] of [`counts`]; its cost grows with
-/// the number of spikes, not of windows.
+/// Returns the Fano factor of a sorted train's counts in windows from `from`, equal to [`fano`] of [`counts`]. Its cost grows
+/// with the number of spikes, not of windows. `None` under the conditions of [`fano`].
 pub fn fano_of_train(train: &[u32], from: u32, to: u32, window: u32) -> Option<f64> {
     let window = window.max(1);
     let n_windows = u64::from(to.saturating_sub(from) / window);
@@ -66,7 +67,7 @@ pub fn fano_of_train(train: &[u32], from: u32, to: u32, window: u32) -> Option<f
     Some((squares as f64 - n * n / k) / n)
 }
 
-/// Pearson's correlation of two rows of counts; `None` when one of them is constant.
+/// Returns Pearson's correlation of two rows of counts of equal length; `None` if a row is empty or constant.
 pub fn correlation(a: &[u32], b: &[u32]) -> Option<f64> {
     let (mean_a, var_a) = mean_and_variance(a.iter().map(|x| f64::from(*x)))?;
     let (mean_b, var_b) = mean_and_variance(b.iter().map(|x| f64::from(*x)))?;
@@ -107,7 +108,7 @@ mod tests {
         assert!(counts(&train, 50, 45, 10).is_empty());
     }
 
-    /// Computed manually: 0, 1, 2 against 0, 2, 1 is 0.5.
+    /// Computed manually: the correlation of 0, 1, 2 with 0, 2, 1 is 0.5.
     #[test]
     fn correlations_by_hand() {
         near(correlation(&[0, 1, 2], &[0, 2, 1]), 0.5);

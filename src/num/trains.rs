@@ -1,10 +1,9 @@
 //! Bernoulli trains: each lane has an event in each step with the same probability, independently.
 //!
-//! Time is cut into blocks of 64 steps. One random word gives the number of events of a block (inverse binomial
-//! distribution), further words give their steps: a uniform choice without replacement (R. W. Floyd, in Bentley, CACM
-//! 30, 1987). This is the same process as one draw per step, with a tenth of the random numbers if events are rare.
-//! Words are addressed by lane and block, so results do not depend on earlier calls. The CUDA twin is
-//! `kernels/common/trains.cuh`.
+//! Time is cut into blocks of 64 steps. One random word gives the number of events of a block (inverse binomial distribution),
+//! further words give the steps of the events: a uniform choice without replacement (R. W. Floyd, in Bentley, CACM 30, 1987).
+//! The process equals one draw per step, but needs far fewer random numbers if events are rare. Words are addressed by lane and
+//! block, so results do not depend on earlier calls. The CUDA twin is `kernels/common/trains.cuh`.
 
 use super::{
     isa::Isa,
@@ -15,23 +14,23 @@ use std::{array, sync::Arc};
 /// Number of steps per block.
 pub const TRAIN_STEPS: usize = 64;
 
-/// Address word of a train: its purpose, and its stream among several over the same lanes. Stream 0 is the plain
+/// Returns the address word of a train: its purpose, and its stream among several over the same lanes. Stream 0 is the plain
 /// [`Purpose`].
 pub const fn address(purpose: Purpose, stream: u32) -> u32 {
     purpose as u32 | stream << 8
 }
 
-/// Distribution of the number of events per block: entry k is the probability of at most k events, times 2³². A word
-/// not below it means more than k events.
+/// Distribution of the number of events per block: entry k is the probability of at most k events, times 2³². A random word of
+/// at least entry k means more than k events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chances(pub Arc<[u64; TRAIN_STEPS]>);
 
 impl Chances {
-    /// Distribution for events with probability `p` per step.
+    /// Computes the distribution for events with probability `p` per step.
     pub fn new(p: f64) -> Self {
         let p = p.clamp(0.0, 1.0);
         let q = 1.0 - p;
-        // Products and sums only, in a fixed order: the same bits on every machine.
+        // Only products and sums are used, in a fixed order: the bits are equal on every machine.
         let mut powers_of_q = [1.0; TRAIN_STEPS + 1];
         (1..=TRAIN_STEPS).for_each(|k| powers_of_q[k] = powers_of_q[k - 1] * q);
         let (mut choices, mut power_of_p, mut at_most) = (1.0, 1.0, 0.0);
@@ -61,7 +60,7 @@ pub struct Train {
     pub chances: Chances,
 }
 
-/// Four words of a lane in a block; `call` counts the Philox calls.
+/// Returns four words of a lane in a block; `call` counts the Philox calls.
 fn call(seed: u64, address: u32, block: u64, call: u32, lane: u32) -> [u32; 4] {
     let key = [seed as u32, (seed >> 32) as u32];
     philox4x32([lane, address, block as u32, (block >> 32) as u32 | call << 26], key)
@@ -73,16 +72,16 @@ impl Train {
         self.events(step >> 6, lane) >> (step & 63) & 1 == 1
     }
 
-    /// Events of the steps `64 block .. 64 block + 64`, one bit each.
+    /// Returns the events of the steps `64 block .. 64 block + 64`, one bit each, the first step in the lowest bit.
     pub fn events(&self, block: u64, lane: u32) -> u64 {
         self.place(block, lane, call(self.seed, self.address, block, 0, lane))
     }
 
-    /// Events of a lane, from the words of its first call.
+    /// Returns the events of a lane as bits, from the words of the lane's first call.
     #[inline]
     fn place(&self, block: u64, lane: u32, mut words: [u32; 4]) -> u64 {
         let n = self.chances.0.iter().take_while(|at_most| u64::from(words[0]) >= **at_most).count() as u32;
-        // With many events, the steps without one are chosen.
+        // With many events, the steps without an event are chosen.
         let picks = n.min(TRAIN_STEPS as u32 - n);
         let mut bits = 0_u64;
         let mut rest = 0_u32;
@@ -104,7 +103,7 @@ impl Train {
         if n == picks { bits } else { !bits }
     }
 
-    /// Lanes with an event in each of the steps `64 block .. 64 block + 64`, in the given order. Clears `out` first.
+    /// Lists the lanes with an event in each of the steps `64 block .. 64 block + 64`, in the given order. Clears `out` first.
     pub fn events_of_block(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         out.iter_mut().for_each(Vec::clear);
         if self.chances.is_never() {
@@ -114,7 +113,7 @@ impl Train {
         match Isa::best() {
             // SAFETY: the processor supports the feature.
             Isa::Avx512 | Isa::Avx512Vnni => return unsafe { self.events_avx512(block, lanes, out) },
-            // SAFETY: as above.
+            // SAFETY: the processor supports the feature.
             Isa::Avx2 => return unsafe { self.events_avx2(block, lanes, out) },
             Isa::Portable => {}
         }
@@ -133,7 +132,8 @@ impl Train {
         self.gather(block, lanes, out);
     }
 
-    /// Compiled once per instruction set.
+    /// Lists the lanes with an event. The function is inlined, so that each caller compiles it for the instruction set of the
+    /// caller.
     #[inline(always)]
     fn gather(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         for some in lanes.chunks(BLOCK) {
@@ -154,11 +154,11 @@ impl Train {
     }
 }
 
-/// Lanes evaluated together.
+/// Number of lanes evaluated together.
 pub(super) const BLOCK: usize = 32;
 
-/// The four words of each lane, in the low halves of 64-bit lanes, because Philox needs the vector product of the
-/// low halves. The high halves are undefined.
+/// Returns the four words of each lane, in the low halves of 64-bit lanes, because Philox needs the vector product of the low
+/// halves. The high halves are undefined.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "four arrays side by side, one vector each")]
 pub(super) fn words(seed: u64, address: u32, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
@@ -179,7 +179,7 @@ pub(super) fn words(seed: u64, address: u32, group: u64, ids: &[u32; BLOCK]) -> 
     c
 }
 
-/// One word per lane.
+/// One random word per lane, in the low half of 64 bits.
 pub(super) type Words = [u64; BLOCK];
 
 const LOW: u64 = 0xffff_ffff;

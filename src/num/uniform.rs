@@ -1,4 +1,4 @@
-//! Uniform noise of many adjacent lanes at once: four steps per Philox call, addressed like [`word_of_step`].
+//! Uniform noise of many adjacent lanes at once: a Philox call gives four steps, addressed as by [`word_of_step`].
 
 use super::{
     isa::Isa,
@@ -6,34 +6,34 @@ use super::{
     trains::{BLOCK, words},
 };
 
-/// Word of a lane at a step: call at `step / 4`, word `step % 4`.
+/// Returns the word of a lane at a step: word `step % 4` of the call at `step / 4`.
 pub const fn word_of_step(seed: u64, address: u32, step: u64, lane: u32) -> u32 {
     let group = step >> 2;
     let key = [seed as u32, (seed >> 32) as u32];
     philox4x32([lane, address, group as u32, (group >> 32) as u32], key)[(step & 3) as usize]
 }
 
-/// Uniform in [-1, 1): the 24 high bits of a word, on a grid of 2⁻²³. Every operation is exact, so all
-/// backends give the same bits.
+/// Maps the 24 high bits of a word to a uniform number in [-1, 1), on a grid of 2⁻²³. Every operation is exact, so all backends
+/// give equal bits.
 #[inline(always)]
 pub const fn signed_unit(word: u32) -> f32 {
     (word >> 8) as i32 as f32 * (1.0 / 8_388_608.0) - 1.0
 }
 
-/// Uniform in [0, 1): the 24 high bits of a word, on a grid of 2⁻²⁴. Exact.
+/// Maps the 24 high bits of a word to a uniform number in [0, 1), on a grid of 2⁻²⁴. The result is exact.
 #[inline(always)]
 pub const fn unit_from_zero(word: u32) -> f32 {
     (word >> 8) as i32 as f32 * (1.0 / 16_777_216.0)
 }
 
-/// [`signed_unit`] of the lanes `first ..` in the steps `4 group .. 4 group + 4`, one slice per step, all of the same
+/// Writes [`signed_unit`] of the lanes `first ..` in the steps `4 group .. 4 group + 4`, one vector per step, all of equal
 /// length.
 pub fn signed_units(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
     #[cfg(target_arch = "x86_64")]
     match Isa::best() {
         // SAFETY: the processor supports the feature.
         Isa::Avx512 | Isa::Avx512Vnni => return unsafe { fill_avx512(seed, address, group, first, out) },
-        // SAFETY: as above.
+        // SAFETY: the processor supports the feature.
         Isa::Avx2 => return unsafe { fill_avx2(seed, address, group, first, out) },
         Isa::Portable => {}
     }
@@ -46,7 +46,7 @@ fn fill_avx2(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32
     fill(seed, address, group, first, 0, out);
 }
 
-/// Fills lanes from `first + at` on. Written with indices and arrays in memory, so that the compiler vectorises it.
+/// Fills lanes from `first + at` on. Uses indices and arrays in memory, so that the compiler vectorises the loops.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
 fn fill(seed: u64, address: u32, group: u64, first: u32, at: usize, out: &mut [Vec<f32>; 4]) {
@@ -72,8 +72,8 @@ fn fill(seed: u64, address: u32, group: u64, first: u32, at: usize, out: &mut [V
 #[cfg(target_arch = "x86_64")]
 const ABREAST: usize = BLOCK / 8;
 
-/// Fills whole blocks with intrinsics, 1.8 times as fast as the compiler's [`fill`] (62 µs per step for 138,639 lanes
-/// on one core of a 2023 server processor); the rest by [`fill`].
+/// Fills whole blocks with intrinsics, 1.8 times as fast as the compiler's [`fill`] (62 µs per step for 138,639 lanes on one
+/// core of a 2023 server processor), and the remaining lanes by [`fill`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
@@ -100,7 +100,7 @@ fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f
     fill(seed, address, group, first, whole, out);
 }
 
-/// [`philox4x32`](super::rng::philox4x32) of many lanes, one per 64 bits; the high halves of the words are undefined.
+/// Computes [`philox4x32`](super::rng::philox4x32) of many lanes, one per 64 bits; the high halves of the words are undefined.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 #[inline]

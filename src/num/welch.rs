@@ -86,7 +86,7 @@ fn frequencies(rate_hz: f64, segment: usize) -> Vec<f64> {
     (0..=segment / 2).map(|i| i as f64 * rate_hz / segment as f64).collect()
 }
 
-/// Calls back with the one-sided density of every segment.
+/// Calls `take` with the one-sided density of every segment.
 fn periodograms(signal: &[f64], rate_hz: f64, segment: usize, mut take: impl FnMut(&[f64])) {
     let window: Vec<f64> = (0..segment).map(|i| 0.5 - 0.5 * (TAU * i as f64 / segment as f64).cos()).collect();
     let scale = 1.0 / (rate_hz * window.iter().map(|w| w * w).sum::<f64>());
@@ -104,7 +104,7 @@ fn periodograms(signal: &[f64], rate_hz: f64, segment: usize, mut take: impl FnM
     }
 }
 
-/// The discrete Fourier transform in place; the length is a power of two.
+/// Computes the discrete Fourier transform in place; the length is a power of two, at least 2.
 fn transform(x: &mut [Complex]) {
     let n = x.len();
     let bits = n.trailing_zeros();
@@ -134,7 +134,7 @@ fn transform(x: &mut [Complex]) {
 mod tests {
     use super::*;
 
-    /// The transform equals its definition.
+    /// The transform equals its definition as a sum.
     #[test]
     fn the_transform_is_the_sum_it_stands_for() {
         let x: Vec<Complex> = (0..16).map(|i| ((i * i % 7) as f64, (i % 3) as f64)).collect();

@@ -20,7 +20,7 @@ pub(super) struct AppendFile {
 }
 
 impl AppendFile {
-    /// Creates a file that must not exist, with its first bytes.
+    /// Creates a file with its first bytes. Fails if the file exists.
     pub fn create(folder: &Path, name: &str, head: &[u8]) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let file = run_file::create_new(&path)?;
@@ -31,7 +31,8 @@ impl AppendFile {
         Ok(appended)
     }
 
-    /// Opens a file to continue at a length with a known hash. Bytes beyond it are kept until [`Self::cut_rest`].
+    /// Opens a file to continue at a length with a known hash. Bytes beyond that length are kept until [`Self::cut_rest`].
+    /// Fails if the file cannot be opened for writing.
     pub fn reopen(folder: &Path, name: &str, n_bytes: u64, hash: Hash) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let mut options = OpenOptions::new();
@@ -50,8 +51,8 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Appends a block and writes it to the operating system, so that it survives a crash of the program. A block that
-    /// does not fit on the disk is removed as a whole.
+    /// Appends a block and passes it to the operating system, so that the block survives a crash of the program. A block that
+    /// does not fit on the disk is removed as a whole. Fails if the block cannot be written.
     pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(block) {
             self.cut(self.n_bytes);
@@ -62,7 +63,7 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Cuts the file to a length.
+    /// Cuts the file to a length. Errors are ignored.
     pub fn cut(&mut self, n_bytes: u64) {
         self.file.set_len(n_bytes).ok();
         self.file.seek(SeekFrom::Start(n_bytes)).ok();
@@ -86,7 +87,7 @@ pub(super) mod stop {
         static FILES_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
     }
 
-    /// On this thread, creating or cutting a file fails after `n_files` successful calls; `None`: never.
+    /// Makes creating or cutting a file on this thread fail after `n_files` successful calls; `None`: never.
     pub fn after(n_files: Option<u32>) {
         FILES_LEFT.set(n_files);
     }

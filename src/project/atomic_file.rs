@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. On any
-/// failure the old file is unchanged. With `backup` the old content is kept as `NAME.bak`.
+/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. If writing or renaming fails, the
+/// old file is unchanged. With `backup` the old content is kept as `NAME.bak`.
 pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
-    // Resolves a link, so that its target is replaced and the link kept.
+    // A link is resolved, so that its target is replaced and the link kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     write(path, content, backup)
 }
@@ -37,7 +37,7 @@ fn write(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Name of the temporary file in which a process writes the new content.
+/// Returns the name of the temporary file in which a process writes the new content.
 pub(super) fn temporary_name(name: &str, process: u32) -> String {
     format!("{name}.{process}.tmp")
 }
@@ -76,7 +76,7 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Adds the path and a note that the existing file is unchanged.
+/// Adds the path, and for an existing file a note that it is unchanged.
 fn explain(error: io::Error, path: &Path) -> io::Error {
     let intact = if path.exists() { "; the existing file is unchanged" } else { "" };
     io::Error::new(error.kind(), format!("cannot write {}: {}{intact}", path.display(), io_reason(&error)))

@@ -1,5 +1,5 @@
-//! A recording that continues the safety recording of the same simulation, so that the run contains all steps since its
-//! first one.
+//! Continues the safety recording of the same simulation in a new recording, so that the run contains all steps since the first
+//! step of the safety recording.
 
 use super::{
     RunFolder, RunWriter, Status,
@@ -25,7 +25,7 @@ use std::{
 const COPY_BLOCK: usize = 1 << 20;
 
 impl RunWriter {
-    /// Continues the data in this folder if they end at the start of the recording. The folder is removed then.
+    /// Continues the data in `folder` if they end at the start of the recording, and then removes the folder.
     #[must_use]
     pub fn with_beginning(mut self, folder: Option<PathBuf>) -> Self {
         self.beginning = folder;
@@ -39,7 +39,7 @@ impl RunWriter {
         );
     }
 
-    /// The safety recording, if its data end at the start of this recording.
+    /// Returns the safety recording if its data end at step `step`; otherwise `None`.
     pub(super) fn take_beginning(&mut self, step: u64) -> Option<RunFolder> {
         let run = RunFolder::open(&self.beginning.take()?).ok()?;
         let m = &run.manifest;
@@ -47,7 +47,8 @@ impl RunWriter {
         fits.then_some(run)
     }
 
-    /// Copies the data of the beginning and continues its streams. Taps that it lacks begin now.
+    /// Copies the data of the beginning and continues its streams. Taps that the beginning lacks start at the present step.
+    /// Fails if a file cannot be copied.
     pub(super) fn begin_with(&mut self, beginning: &RunFolder, start: &RecordingStart) -> io::Result<()> {
         let m = &beginning.manifest;
         self.write_history(&start.history)?;
@@ -97,7 +98,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Copies a file of the beginning, which may then be appended to.
+    /// Copies a file of the beginning, to which the recording may append.
     fn copy(&mut self, beginning: &RunFolder, name: &str) -> io::Result<AppendFile> {
         let from = run_file::inside(&beginning.path, name)?;
         let (mut source, mut to) = (run_file::open_regular(&from)?, self.create_file(name, b"")?);
@@ -110,7 +111,7 @@ impl RunWriter {
         }
     }
 
-    /// Size of all files except checkpoints, bytes.
+    /// Returns the size of all files except checkpoints, bytes.
     pub(super) fn n_bytes(&self) -> u64 {
         let growing: u64 = self.growing().map(|file| file.n_bytes).sum();
         growing + self.written.iter().map(|file| file.n_bytes).sum::<u64>()
@@ -120,7 +121,7 @@ impl RunWriter {
 /// Moves a safety recording to the runs of its project under the next number.
 ///
 /// # Errors
-/// If it can be neither moved nor copied; it is unchanged then.
+/// Returns an error if the recording can be neither moved nor copied. A failed copy leaves the recording unchanged.
 pub fn move_run(folder: &Path, runs: &Path, name: &str) -> io::Result<PathBuf> {
     let to = super::run::next_folder(runs, name)?;
     // A rename replaces an empty folder.

@@ -16,8 +16,8 @@ pub enum Finding {
     Intact,
     /// The manifest has no hash, because the run was not closed or an older version wrote it.
     NoHash,
-    /// The run was not closed. The content is as recorded up to this length, at the checkpoint of this step; the rest
-    /// has no hash.
+    /// The run was not closed. The content is as recorded up to `n_bytes`, at the checkpoint of `step`; later content has no
+    /// hash.
     IntactUntil {
         /// Number of verified bytes.
         n_bytes: u64,
@@ -40,7 +40,7 @@ pub enum Finding {
 /// Check of one file of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCheck {
-    /// File name; for a trial with its folder.
+    /// File name; for a trial with the trial's folder.
     pub name: String,
     /// Recorded probe; empty for other files.
     pub probe: String,
@@ -80,7 +80,8 @@ impl fmt::Display for FileCheck {
     }
 }
 
-/// Checks every file of a run and its trials by reading it.
+/// Reads and checks every file of a run and its trials. Fails if `progress` cancels or a manifest names a file outside its
+/// folder.
 pub fn check(run: &RunFolder, progress: &Progress) -> io::Result<Vec<FileCheck>> {
     let mut out = check_one(run, "", progress)?;
     if run.manifest.trials > 0 {
@@ -140,7 +141,7 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
     Ok(out)
 }
 
-/// Checks the manifest itself; `None` if it has no hash.
+/// Checks the manifest against its own hash; `None` if it has no hash.
 fn check_manifest(run: &RunFolder, prefix: &str) -> Option<FileCheck> {
     let finding = if run.manifest_matches? { Finding::Intact } else { Finding::Changed };
     let n_bytes = run_file::size_of(&run.path.join(MANIFEST)).unwrap_or(0);
@@ -183,8 +184,8 @@ fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress
     }
 }
 
-/// Reads the file of a stream and describes its damage, if any. An unclosed run has no hashes, so only readability is
-/// checked.
+/// Describes the damage of a stream's file, if any. Reads the file of a closed run and compares its hash; without a hash in the
+/// manifest, the file must only exist. An unclosed run is not checked.
 pub fn damage_of(run: &RunFolder, stream: &Stream, progress: &Progress) -> io::Result<Option<String>> {
     let name = &stream.file;
     let is_closed = !matches!(run.manifest.status, Status::Running | Status::Unclosed);

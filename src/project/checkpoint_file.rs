@@ -7,7 +7,7 @@
 //! trailer                    offset, length and XXH64 of the directory, 8 bytes each, and `NPCKPEND`
 //! ```
 //!
-//! It is written in one pass from the memory of the snapshot. A file that was cut off has no trailer and is refused.
+//! A checkpoint is written in one pass from the memory of the snapshot. A file that was cut off has no trailer and is refused.
 
 use super::{
     file,
@@ -57,7 +57,7 @@ pub struct SectionInfo {
 pub struct Directory {
     /// Version of this format.
     pub format: u32,
-    /// Program and version that wrote it.
+    /// Program and version that wrote the checkpoint.
     pub app: String,
     /// Model of the state.
     pub model: String,
@@ -80,17 +80,17 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Length of a file of the run; `None` if it did not exist yet.
+    /// Returns the length of a file of the run at the state; `None` if the file did not exist yet.
     pub fn length(&self, name: &str) -> Option<u64> {
         self.files.iter().find(|(known, _)| known == name).map(|(_, n)| *n)
     }
 
-    /// Whether it contains hashes of the run's files.
+    /// Whether the directory contains hashes of the run's files.
     pub const fn has_hashes(&self) -> bool {
         !self.hashes.is_empty()
     }
 
-    /// XXH64 of a file of the run up to its length; `None` if unknown.
+    /// Returns the XXH64 of a file of the run up to its length; `None` if unknown.
     pub fn hash(&self, name: &str) -> Option<&str> {
         let at = self.files.iter().position(|(known, _)| known == name)?;
         self.hashes.get(at).map(String::as_str)
@@ -113,13 +113,13 @@ pub struct CheckpointInfo {
     pub file: String,
     /// Step of the state.
     pub step: u64,
-    /// Size of the file.
+    /// Size of the file, bytes.
     pub n_bytes: u64,
-    /// XXH64 of its directory, which holds the hashes of the sections.
+    /// XXH64 of the file's directory, which holds the hashes of the sections.
     pub hash: String,
 }
 
-/// File name of the checkpoint at a step.
+/// Returns the file name of the checkpoint at a step.
 pub(super) fn file_name(step: u64) -> String {
     format!("checkpoint-{step:09}.state")
 }
@@ -130,7 +130,7 @@ pub(super) fn is_file_name(name: &str) -> bool {
     step.and_then(|step| step.parse().ok()).is_some_and(|step| file_name(step) == name)
 }
 
-/// Writes a checkpoint atomically.
+/// Writes a checkpoint to a temporary file and renames it. Removes the temporary file if that fails.
 pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<CheckpointInfo> {
     let name = file_name(checkpoint.clock.step);
     let path = folder.join(&name);
@@ -151,7 +151,7 @@ pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil)
     }
 }
 
-/// Writes the contents; returns their length and the hash of the directory.
+/// Writes the contents of a checkpoint; returns their length and the hash of the directory.
 fn fill(file: &File, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<(u64, String)> {
     let Checkpoint { snapshot, clock, digest, n_logged, .. } = checkpoint;
     let mut out = BufWriter::new(file);
@@ -207,12 +207,13 @@ pub struct CheckpointFile {
     pub directory: Directory,
     /// XXH64 of the directory.
     pub hash: String,
-    /// Offsets of the start and end of the directory.
+    /// Offsets of the start and end of the directory, bytes.
     directory_range: (u64, u64),
 }
 
 impl CheckpointFile {
-    /// Reads and verifies the directory.
+    /// Opens a checkpoint, and reads and verifies its directory. Fails if the file is incomplete, damaged or of a newer
+    /// version.
     pub fn open(path: &Path) -> io::Result<Self> {
         let broken = |what: &str| invalid(path, what);
         let mut file = run_file::open_regular(path)?;
@@ -258,13 +259,13 @@ impl CheckpointFile {
         }
     }
 
-    /// Step and time base of the state.
+    /// Returns step and time base of the state. The time base is seconds even if the run counts steps.
     pub const fn clock(&self) -> Clock {
         Clock::seconds(self.directory.step, self.directory.secs_per_step)
     }
 
-    /// Reads all sections and verifies their hashes: one copy in memory. `report` receives the bytes read since its last
-    /// call and returns `false` to cancel.
+    /// Reads all sections into one copy in memory and verifies their hashes. `report` receives the number of bytes read since
+    /// its last call and returns `false` to cancel. Fails if a section is damaged.
     pub fn read(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<Snapshot> {
         let mut file = run_file::open_regular(&self.path)?;
         let mut snapshot = Snapshot::new(&self.directory.model);
@@ -290,7 +291,7 @@ impl CheckpointFile {
         Ok(snapshot)
     }
 
-    /// Verifies all sections and the padding between them without keeping them.
+    /// Verifies all sections and the padding between them without keeping them in memory.
     pub fn verify(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
         let mut file = run_file::open_regular(&self.path)?;
         let mut buffer = vec![0; 1 << 20];
@@ -317,7 +318,8 @@ impl CheckpointFile {
         self.verify_space(&mut file, self.directory_range.1, len - TRAILER)
     }
 
-    /// Verifies that only spaces fill the range, and leaves the file position at its end.
+    /// Verifies that the last 64 bytes of the range `from..to`, or all of a shorter range, are spaces. Leaves the file
+    /// position at `to`.
     fn verify_space(&self, file: &mut File, from: u64, to: u64) -> io::Result<()> {
         let mut space = vec![0; to.saturating_sub(from).min(ALIGN) as usize];
         let read = file.seek(SeekFrom::Start(to - space.len() as u64)).and_then(|_| file.read_exact(&mut space));
@@ -352,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Any damage is detected before data are used.
+    /// Any flipped bit and any truncation of the file is refused before data are used.
     #[test]
     fn every_flipped_bit_and_every_truncation_is_refused() {
         let folder = TempFolder::new("checkpoint");

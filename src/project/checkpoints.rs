@@ -15,35 +15,35 @@ use std::{io, thread::JoinHandle, time::Duration};
 /// Checkpoints of a run that is being written.
 #[derive(Default)]
 pub(super) struct Checkpoints {
-    /// Conditions on which they are taken.
+    /// Conditions on which checkpoints are taken.
     pub plan: CheckpointPlan,
-    /// Number of checkpoints to keep; 0: all.
+    /// Number of checkpoints to keep; 0 keeps all.
     keep: usize,
     /// Thread that writes a checkpoint.
     writing: Option<JoinHandle<io::Result<CheckpointInfo>>>,
-    /// Checkpoints beyond the number to keep, removed once no manifest lists them.
+    /// Checkpoints beyond the number to keep, which are removed once no manifest lists them.
     obsolete: Vec<CheckpointInfo>,
-    /// Step of the last saved state, and the data written up to it.
+    /// Step of the last saved state, and the data written up to that step.
     pub marked: Option<(u64, RecordedUntil)>,
     /// Step at which the run continues an earlier recording.
     pub resumed_at: Option<u64>,
 }
 
 impl Checkpoints {
-    /// Creates the plan of a project; none are taken for a series of trials.
+    /// Creates the checkpoints of a project's plan; a series of trials takes none.
     pub fn of(project: &Project, has_trials: bool) -> Self {
         let plan = if has_trials { CheckpointPlan::default() } else { project.checkpoint_plan() };
         Self { plan, keep: project.run.keep_checkpoints as usize, ..Self::default() }
     }
 
-    /// Plan of a run that continues at a step.
+    /// Marks the checkpoints as those of a run that continues at a step.
     pub fn resumed_at(self, step: u64) -> Self {
         Self { resumed_at: Some(step), ..self }
     }
 }
 
 impl RunWriter {
-    /// Starts a thread that writes a checkpoint during the recording. The data before it reach the disk first.
+    /// Starts a thread that writes a checkpoint during the recording. The data before the checkpoint are synced to disk first.
     pub(super) fn start_checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         self.collect_checkpoint(true)?;
         for file in self.growing() {
@@ -56,20 +56,21 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Files that are appended to.
+    /// Iterates over the files that are appended to.
     pub(super) fn growing(&self) -> impl Iterator<Item = &AppendFile> {
         let streams = self.files.iter().chain(&self.segments).map(|stream| &stream.file);
         streams.chain([&self.commands, &self.timings])
     }
 
-    /// Lengths and hashes of the data written so far. Hashes cover appended bytes; no file is read.
+    /// Returns lengths and hashes of the data written so far. Hashes cover appended bytes; no file is read.
     pub(super) fn recorded_until(&self) -> io::Result<RecordedUntil> {
         let files = self.growing().map(AppendFile::info).chain(self.written.iter().cloned()).collect();
         let project = file::write(&self.project).map_err(io::Error::other)?;
         Ok(RecordedUntil { files, project })
     }
 
-    /// Writes the state of the last mark. A failure is only logged, because the run has failed anyway.
+    /// Writes the state of the last mark if `checkpoint` has the step of the mark. A failure is only logged, because the run
+    /// has failed anyway.
     pub(super) fn write_rescue(&mut self, checkpoint: &Checkpoint) {
         let Some((step, recorded)) = self.checkpoints.marked.take() else { return };
         if step != checkpoint.clock.step {
@@ -81,7 +82,8 @@ impl RunWriter {
         }
     }
 
-    /// Lists a checkpoint that was written. During the run, the oldest ones beyond the number to keep are removed.
+    /// Lists a checkpoint that was written. During the run, removes the oldest checkpoints beyond the number to keep. With
+    /// `wait`, waits for the writing thread. Fails if the checkpoint was not written.
     pub(super) fn collect_checkpoint(&mut self, wait: bool) -> io::Result<()> {
         if !wait && self.checkpoints.writing.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());

@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 /// Maximum length of a list after pasting.
 const MAX_ITEMS: usize = 10_000;
 
-/// The parameters selected by `wanted`, as text.
+/// Formats the parameters selected by `wanted` as text.
 pub fn copy(params: &dyn Params, kind: &str, wanted: impl Fn(ParamId) -> bool) -> String {
     let mut out = format!("/* Parameters of {kind}, Neuropil {} */\n{{\n", env!("CARGO_PKG_VERSION"));
     for id in params.ids().into_iter().filter(|id| wanted(*id)) {
-        // A sum type is copied as its chosen group with parameters.
+        // A sum type is copied as its chosen group with the group's parameters.
         if let Some(spec) = params.spec(id).filter(|spec| spec.part.is_none()) {
             let _ = writeln!(out, "    {:?}: {:?},", params.path(id), path::show(spec, &params.get(id)));
         }
@@ -20,8 +20,8 @@ pub fn copy(params: &dyn Params, kind: &str, wanted: impl Fn(ParamId) -> bool) -
     out + "}\n"
 }
 
-/// Applies the text of [`copy`]. Returns the number of parameters set, and a message per rejected one. Any other text
-/// is an error.
+/// Applies the text of [`copy`]. Returns the number of parameters set, and a message per rejected parameter. Any other text is
+/// an error.
 pub fn paste(params: &mut dyn Params, text: &str) -> Result<(usize, Vec<String>), String> {
     let pairs = from_ron::<Pairs>(text).map_err(|e| format!("not a list of parameters: {e}"))?.0;
     let (mut set, mut rejected) = (0, vec![]);
@@ -44,12 +44,13 @@ fn add_items(params: &mut dyn Params, name: &str) {
     while params.len(group as u8) <= item.min(MAX_ITEMS - 1) && params.push(group as u8) {}
 }
 
-/// Formats one parameter with its unit, as `Ctrl+C` on a row copies it: `20 ms`.
+/// Formats one parameter with its unit, as `Ctrl+C` on a row copies it: `20 ms`. The text is empty if the parameter does not
+/// exist.
 pub fn copy_one(params: &dyn Params, id: ParamId) -> String {
     params.spec(id).map(|spec| path::show(spec, &params.get(id))).unwrap_or_default()
 }
 
-/// Parses the change that `Ctrl+V` on a row makes; the error says why the text is rejected.
+/// Parses the change that `Ctrl+V` on a row makes; the error states why the text is rejected.
 pub fn paste_one(params: &dyn Params, id: ParamId, text: &str) -> Result<Change, String> {
     let spec = params.spec(id).ok_or("this row accepts no text")?;
     let text =
@@ -58,7 +59,7 @@ pub fn paste_one(params: &dyn Params, id: ParamId, text: &str) -> Result<Change,
     spec.refusal(&value).map_or(Ok(Change { id, value }), Err)
 }
 
-/// RON map that keeps the order of the file.
+/// RON map of strings that keeps the order of the text.
 struct Pairs(Vec<(String, String)>);
 
 impl<'de> serde::Deserialize<'de> for Pairs {

@@ -1,5 +1,5 @@
-//! Lines of `commands.ron`: one `(step, command)` each, by name. Logs of format 1 address parameters, choices and
-//! arguments by index; `log_order.ron` freezes the order that was valid then.
+//! Lines of `commands.ron`: one `(step, command)` each, by name. Logs of format 1 address parameters, choices and arguments by
+//! index; `log_order.ron` contains the order that was valid for that format.
 
 use super::file;
 use crate::{
@@ -37,7 +37,7 @@ enum Line {
         /// Version of the set that the elements belong to, from 1; 0 for the first.
         #[serde(default, skip_serializing_if = "is_first")]
         version: u32,
-        /// Indices of the elements otherwise.
+        /// Indices of the elements, if the line has neither `individuals` nor `ids`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         elements: Vec<u32>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,15 +59,16 @@ pub(super) struct Declarations<'a> {
     pub params: &'a dyn Params,
     /// Actions of the kind.
     pub actions: &'a [ActionSpec],
-    /// Public ids of the elements in a version of a set; empty if they have none.
+    /// Public ids of the elements in a version of a set; empty if the elements have none.
     pub ids: &'a dyn Fn(&str, u32) -> Vec<u64>,
-    /// Present version of a set, from 1, for lines to write.
+    /// Present version of a set, from 1, for lines that are written.
     pub version: &'a dyn Fn(&str) -> u32,
     /// Order that indices of the log follow; `None` for a log of names.
     pub order: Option<Order>,
 }
 
-/// Reads a line of a log without its run, so elements have no ids.
+/// Reads a line of a log without its run, so that public ids cannot be resolved. Fails if the kind is unknown or the line is
+/// invalid.
 pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedCommand), String> {
     let model = Model::by_name(kind).ok_or_else(|| format!("no kind `{kind}`"))?;
     let order = order_of(format, kind)?;
@@ -75,7 +76,8 @@ pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedComm
         .read(line)
 }
 
-/// Order of declarations for logs of this format and kind; `None` if they contain names.
+/// Returns the order of declarations for logs of a format and kind; `None` if the logs contain names. Fails if logs of the
+/// format have no commands of the kind.
 pub(super) fn order_of(format: u32, kind: &str) -> Result<Option<Order>, String> {
     if format < NAMED_SINCE { unnamed::order_in(include_str!("log_order.ron"), kind).map(Some) } else { Ok(None) }
 }
@@ -85,7 +87,7 @@ impl Declarations<'_> {
         self.actions.iter().find(|a| a.name == name)
     }
 
-    /// Formats a command as a line of the present format without line end.
+    /// Formats a command as a line of the present format, without line end. Fails if a parameter or argument is not declared.
     pub fn write(&self, step: u64, command: &LoggedCommand) -> Result<String, String> {
         let line = match command {
             LoggedCommand::Rewind => Line::Rewind,
@@ -107,7 +109,7 @@ impl Declarations<'_> {
         let spec = self.action(&action.name)?;
         let arguments = spec.params.iter().zip(&action.values);
         let version = (self.version)(spec.over);
-        // A replay looks the slots of individuals up again.
+        // A replay looks up the slots of individuals again.
         let elements = if action.individuals.is_empty() { &action.elements[..] } else { &[] };
         let known = if elements.is_empty() { vec![] } else { (self.ids)(spec.over, version) };
         let ids = elements.iter().map(|e| known.get(*e as usize).copied()).collect::<Option<Vec<u64>>>();
@@ -123,7 +125,7 @@ impl Declarations<'_> {
         })
     }
 
-    /// Parses a line of the log.
+    /// Parses a line of the log. Fails if the line has a syntax error, an unknown name or an unknown id.
     pub fn read(&self, line: &str) -> Result<(u64, LoggedCommand), String> {
         let (step, line) = if let Some(order) = &self.order {
             let (step, old) = file::from_ron::<(u64, unnamed::Command)>(line).map_err(|e| e.what)?;
@@ -189,7 +191,7 @@ mod unnamed {
     #[derive(Clone, Debug, Deserialize)]
     struct Field(String, Vec<String>);
 
-    /// Frozen order of a kind.
+    /// Returns the frozen order of a kind; an error if the kind has none.
     pub fn order_in(text: &str, kind: &str) -> Result<Order, String> {
         let mut orders = super::file::from_ron::<BTreeMap<String, Order>>(text).map_err(|e| e.to_string())?;
         orders.remove(kind).ok_or_else(|| format!("logs of format 1 have no commands of kind `{kind}`"))
@@ -248,7 +250,7 @@ mod unnamed {
         }
     }
 
-    /// Converts values in the order of these fields to named values; later fields have their defaults.
+    /// Converts values in the order of these fields to named values; later fields keep their defaults.
     fn row(values: Vec<Value>, fields: &[Field]) -> Result<Vec<(String, NamedValue)>, String> {
         if values.len() > fields.len() {
             return Err(format!("{} values for {} fields", values.len(), fields.len()));
@@ -257,7 +259,7 @@ mod unnamed {
     }
 
     impl Command {
-        /// Converts the command to names.
+        /// Converts the command to names. Fails if an index is out of range.
         pub fn named(self, order: &Order) -> Result<Line, String> {
             Ok(match self {
                 Self::Rewind => Line::Rewind,

@@ -21,7 +21,7 @@ pub(super) struct Comparison {
     range: (Option<u64>, u64),
     /// Number of records, lines or bytes compared.
     n: u64,
-    /// Whether the file must contain everything that the replay produces.
+    /// Whether data missing in the file are an error.
     is_whole: bool,
     /// Largest accepted difference relative to the larger of 1 and the recorded value; 0 for equal bits.
     tolerance: f32,
@@ -60,8 +60,7 @@ impl Comparison {
         })
     }
 
-    /// Whether a frame at this step belongs to this segment of the probe's data. Lanes change after the frame of a
-    /// step.
+    /// Whether a frame at step `step` belongs to this segment of the probe's data. Lanes change after the frame of a step.
     pub fn is_at(&self, step: u64) -> bool {
         self.range.0.is_none_or(|from| step > from) && step <= self.range.1
     }
@@ -81,12 +80,13 @@ impl Comparison {
         matches!(self.stream.shape.as_str(), "field" | "matrix" | "tokens" | "links")
     }
 
-    /// Step after which this segment begins, if that is later than `step`: a frame never spans it.
+    /// Returns the step after which this segment begins, if it is later than `step`: a frame never spans a border.
     pub fn next_border(&self, step: u64) -> Option<u64> {
         self.range.0.filter(|from| *from > step)
     }
 
-    /// Step of the next recorded state: states are compared at the recorded steps.
+    /// Returns the step of the next recorded state, at which the replay is compared; `None` if the stream has no states or no
+    /// further one at or after `step`.
     pub fn next_state(&mut self, step: u64) -> io::Result<Option<u64>> {
         if !self.is_state() {
             return Ok(None);
@@ -114,7 +114,8 @@ impl Comparison {
         Ok(next.filter(|next| *next >= step))
     }
 
-    /// Compares one reading; returns the first difference as text.
+    /// Compares one reading with the file; returns the first difference as text, `None` if there is none. Fails if the file
+    /// cannot be read.
     pub fn compare(&mut self, reading: &Reading, clock: Clock) -> io::Result<Option<String>> {
         match (reading, &mut self.source) {
             (Reading::Lineage(events), Source::Lines(..)) => {
@@ -202,7 +203,8 @@ impl Comparison {
         encode(reading, clock, &self.stream, &mut self.bytes)
     }
 
-    /// Compares `bytes` with the next bytes of the file in records of `size`.
+    /// Compares `bytes` with the next bytes of the file in records of `size` bytes. Returns the first difference as text.
+    /// `state` is the step of a field or matrix.
     fn compare_bytes(&mut self, size: usize, state: Option<u64>) -> io::Result<Option<String>> {
         let size = size.max(1);
         let Source::Records(file, _) = &mut self.source else { return Ok(None) };
@@ -229,13 +231,13 @@ impl Comparison {
         Ok(None)
     }
 
-    /// Offset of the values in a record; `None` if records are not rows of values.
+    /// Returns the offset of the values in a record, bytes; `None` if records are not rows of values.
     fn values_at(&self, state: Option<u64>) -> Option<usize> {
         let is_row = matches!(self.stream.shape.as_str(), "series" | "field" | "matrix");
         is_row.then_some(if state.is_some() { 0 } else { 8 })
     }
 
-    /// Compares lines with the next lines of the file; `fit` removes what the recorded line cannot contain.
+    /// Compares lines with the next lines of the file. `fit(recorded, replayed)` removes what the recorded line cannot contain.
     fn compare_lines<'a, T: Clone + serde::Serialize + serde::de::DeserializeOwned + 'a>(
         &mut self,
         lines: impl Iterator<Item = &'a T>,
@@ -258,7 +260,7 @@ impl Comparison {
         Ok(None)
     }
 
-    /// Describes the data in the file after the end of the replay, if any.
+    /// Describes the data in the file after the end of the replay; `None` if there are none or they are allowed.
     pub fn rest(&mut self) -> io::Result<Option<String>> {
         let size = record_bytes(&self.stream).unwrap_or(1);
         let more = match &mut self.source {
@@ -273,7 +275,7 @@ impl Comparison {
         Ok((more && self.is_exact).then(|| self.differs(format!("{} has more than the replay", self.stream.file))))
     }
 
-    /// Describes a difference with its place.
+    /// Returns a message about a difference at the current record.
     fn differs(&self, what: String) -> String {
         let unit = match self.stream.shape.as_str() {
             "spikes" | "lineage" => "event",
@@ -284,7 +286,7 @@ impl Comparison {
     }
 }
 
-/// Index of the first record of `size` bytes that differs: in any bit, or in a value by more than the tolerance.
+/// Returns the index of the first record of `size` bytes that differs: in any bit, or in a value by more than the tolerance.
 fn first_difference(a: &[u8], b: &[u8], size: usize, values_at: Option<usize>, tolerance: f32) -> Option<usize> {
     if a == b {
         return None;
@@ -303,7 +305,7 @@ fn first_difference(a: &[u8], b: &[u8], size: usize, values_at: Option<usize>, t
     a.chunks_exact(size).zip(b.chunks_exact(size)).position(|rows| !is_equal(rows))
 }
 
-/// Describes two records that differ.
+/// Describes two records that differ. `state` is the step of a field or matrix.
 fn describe(stream: &Stream, recorded: &[u8], replayed: &[u8], state: Option<u64>) -> String {
     let values = |bytes: &[u8]| -> Vec<f32> {
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()

@@ -23,7 +23,7 @@ use std::{
 pub struct Continuation {
     /// Project at the beginning of the run.
     pub project: Project,
-    /// Commands since the beginning.
+    /// Commands between the beginning and the checkpoint.
     pub history: CommandHistory,
     /// Project with the parameters in effect at the checkpoint.
     pub now: Project,
@@ -33,7 +33,7 @@ pub struct Continuation {
     pub info: CheckpointInfo,
     /// State of the simulation.
     pub snapshot: Arc<Snapshot>,
-    /// Difference between the project in the folder and the recorded one, if any.
+    /// Difference between the project in the folder and the recorded project, if any.
     pub edited: Option<String>,
     /// Reasons for which newer checkpoints are not used.
     pub notes: Vec<String>,
@@ -47,7 +47,7 @@ impl Continuation {
     }
 }
 
-/// Tap of a stream, if the kind has its probe.
+/// Returns the tap of a stream; `None` if the kind has no such probe or the arguments are invalid.
 pub(super) fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
     let probe = probes.iter().position(|p| p.name == stream.probe)?;
     let args = TapArgs::parse(&stream.args, probes[probe].args).ok()?;
@@ -55,7 +55,7 @@ pub(super) fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
 }
 
 impl RunFolder {
-    /// Recorded taps, with elements as numbered at a step.
+    /// Returns the recorded taps, with elements as numbered at a step.
     pub fn taps(&self, probes: &[ProbeSpec], step: u64) -> Vec<Tap> {
         let mut taps: Vec<Tap> = vec![];
         for stream in self.manifest.streams.iter().filter(|stream| stream.from_step <= step) {
@@ -68,7 +68,7 @@ impl RunFolder {
         taps
     }
 
-    /// Opens a checkpoint of the run and verifies its directory.
+    /// Opens a checkpoint of the run and verifies its directory. Fails if the directory is not the one in the manifest.
     pub fn checkpoint(&self, info: &CheckpointInfo) -> io::Result<CheckpointFile> {
         let path = run_file::inside(&self.path, &info.file)?;
         let file = CheckpointFile::open(&path)?;
@@ -79,8 +79,8 @@ impl RunFolder {
         Err(io::Error::new(ErrorKind::InvalidData, what))
     }
 
-    /// Reads the last checkpoint, or the last one at or before a step. All hashes are verified; damaged checkpoints are
-    /// skipped with a note.
+    /// Reads the last checkpoint, or the last one at or before step `up_to`. All hashes are verified; damaged checkpoints are
+    /// skipped with a note. Fails if no checkpoint is usable.
     pub fn continuation(&self, up_to: Option<u64>, progress: &Progress) -> Result<Continuation, SimError> {
         let all = &self.manifest.checkpoints;
         let mut damaged = vec![];
@@ -109,7 +109,7 @@ impl RunFolder {
         Ok((file, snapshot))
     }
 
-    /// State of the run at a checkpoint that was read.
+    /// Returns the state of the run at a checkpoint whose snapshot was read.
     fn continue_at(
         &self,
         info: &CheckpointInfo,
@@ -138,8 +138,8 @@ impl RunFolder {
         Ok(Continuation { project, history, now, file, info, snapshot, edited, notes })
     }
 
-    /// Recorded project, and its difference from the project in the folder, where comments and layout may differ.
-    /// Checkpoints of older versions contain no project, so the one in the folder is used.
+    /// Returns the recorded project, and its difference from the project in the folder, where comments and layout may differ.
+    /// Checkpoints of older versions contain no project; for them the project in the folder is used.
     fn recorded_project(&self, directory: &Directory) -> Result<(Project, Option<String>), SimError> {
         let (path, found) = (self.path.join(PROJECT), self.project());
         let mut project = match directory.project.as_str() {
@@ -193,7 +193,8 @@ fn input(error: io::Error) -> SimError {
     }
 }
 
-/// Reads the state of a checkpoint of `n_bytes`.
+/// Reads the state of a checkpoint file of `n_bytes` bytes and reports progress. Fails if the file is damaged or `progress`
+/// cancels.
 pub(super) fn read(file: &CheckpointFile, n_bytes: u64, progress: &Progress) -> Result<Snapshot, SimError> {
     let mut n_read = 0;
     let mut report = |n: u64| {

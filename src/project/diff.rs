@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Difference {
     /// Path of a parameter, or a short description.
     pub what: String,
-    /// Old value; `None` if it was added.
+    /// Old value; `None` if the new project added it.
     pub old: Option<String>,
-    /// New value; `None` if it was removed.
+    /// New value; `None` if the new project removed it.
     pub new: Option<String>,
 }
 
@@ -30,7 +30,7 @@ fn behind(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-/// All differences, in the order of the file. The layout of the window is not compared.
+/// Returns all differences, in the order of the file. The layout of the window is not compared.
 pub fn diff(old: &Project, new: &Project) -> Vec<Difference> {
     let mut out = vec![];
     let mut add = |what: &str, old: String, new: String| {
@@ -77,7 +77,7 @@ fn params(old: &dyn Params, new: &dyn Params, out: &mut Vec<Difference>) {
     }
 }
 
-/// Compares one group or list item: old item, new item.
+/// Compares one group or list item. `at` holds the indices of the group, the old item and the new item.
 fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &str, out: &mut Vec<Difference>) {
     let (g, i, j) = at;
     let params = new.groups()[g].params;
@@ -91,7 +91,7 @@ fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &
     }
 }
 
-/// Matches items by name, or by index without names.
+/// Matches items by unique name, or else by index, and compares them.
 fn items(old: &dyn Params, new: &dyn Params, g: usize, out: &mut Vec<Difference>) {
     let list = new.groups()[g].name;
     let keys = |p: &dyn Params| (0..p.len(g as u8)).map(|i| key(p, g, i)).collect::<Vec<_>>();
@@ -118,7 +118,7 @@ fn key(params: &dyn Params, g: usize, item: usize) -> String {
     }
 }
 
-/// Displayed values of an item without its name.
+/// Returns the first displayed values of an item, without its name.
 fn summary(params: &dyn Params, g: usize, item: usize) -> String {
     let fields = params.groups()[g].fields().iter().enumerate().map(|(f, spec)| {
         let id = ParamId { item: item as u16, ..ParamId::of(g, f) };
@@ -131,7 +131,7 @@ fn summary(params: &dyn Params, g: usize, item: usize) -> String {
     words.join(", ")
 }
 
-/// Shortens long texts and makes empty ones visible.
+/// Shortens long texts and marks empty ones.
 fn quoted(text: &str) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match flat.chars().count() {

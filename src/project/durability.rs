@@ -1,4 +1,4 @@
-//! Times at which written files reach the disk: each at once, or all files of a series together.
+//! Determines when written files reach the disk: each at once, or all files of a series together.
 
 use std::{
     fs::File,
@@ -10,20 +10,20 @@ use std::{
 /// Number of series in progress.
 static DEFERRED: AtomicU32 = AtomicU32::new(0);
 
-/// While this exists, run files are not synced one by one, because with short trials fsync takes most of the time. A
-/// crash of the system may then lose trials of the series; a crash of the program loses nothing.
+/// Guard of a series of runs. While it exists, run files are not synced one by one, because with short trials fsync takes most
+/// of the time. A crash of the system may then lose trials of the series; a crash of the program loses nothing.
 pub struct DeferredSync {
     folder: PathBuf,
 }
 
 impl DeferredSync {
-    /// Defers syncing of the run folders below `folder`.
+    /// Defers syncing of all run files until the guard is dropped. [`Self::finish`] syncs `folder`.
     pub fn new(folder: &Path) -> Self {
         DEFERRED.fetch_add(1, Ordering::SeqCst);
         Self { folder: folder.to_owned() }
     }
 
-    /// Syncs all files written since the start.
+    /// Syncs all files written since the guard was created.
     pub fn finish(self) -> io::Result<()> {
         sync_file_system(&self.folder)
     }
@@ -54,7 +54,7 @@ fn sync_file_system(folder: &Path) -> io::Result<()> {
     if unsafe { libc::syncfs(folder.as_raw_fd()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Syncs every file in a folder and below.
+/// Syncs every file in a folder and its subfolders.
 #[cfg(not(target_os = "linux"))]
 fn sync_file_system(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
@@ -71,7 +71,7 @@ mod tests {
     use neuropil_test_support::temp::TempFolder;
 
     thread_local! {
-        /// Calls of fsync by this thread.
+        /// Number of calls of fsync by this thread.
         pub(super) static SYNCS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
     }
 

@@ -4,7 +4,7 @@ use super::Stream;
 use crate::sim::{Clock, Link, Matrix, Reading, Spike};
 use std::io;
 
-/// Appends a reading to `out`.
+/// Appends a reading to `out`. Fails if a series, field or matrix has another width than its stream.
 pub(super) fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -> io::Result<()> {
     match reading {
         Reading::Spikes(spikes) => encode_spikes(spikes, out),

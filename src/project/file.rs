@@ -55,7 +55,7 @@ impl ReadError {
         }
     }
 
-    /// Adds the file name.
+    /// Adds the name of the file to the error.
     pub fn in_file(self, path: &Path) -> Self {
         Self { file: path.display().to_string(), ..self }
     }
@@ -81,7 +81,7 @@ impl From<SpannedError> for ReadError {
     }
 }
 
-/// RON dialect in which `workspace: "…"` is read like `workspace: Some("…")`.
+/// Returns the RON dialect in which `workspace: "…"` is read like `workspace: Some("…")`.
 pub(super) fn options() -> Options {
     Options::default().with_default_extension(Extensions::IMPLICIT_SOME)
 }
@@ -90,29 +90,29 @@ fn pretty() -> PrettyConfig {
     PrettyConfig::new().indentor("    ").new_line("\n").escape_strings(false)
 }
 
-/// Formats any value as readable RON, for settings and the like.
+/// Formats any value as readable RON, for settings and the like. Fails if RON cannot represent the value.
 pub fn to_ron<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     let text = options().to_string_pretty(value, pretty()).map_err(|e| ReadError::plain(e.to_string()))?;
     Ok(text + "\n")
 }
 
-/// Formats any value as RON on one line, for logs.
+/// Formats any value as RON on one line, for logs. Fails if RON cannot represent the value.
 pub fn to_line<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     options().to_string(value).map_err(|e| ReadError::plain(e.to_string()))
 }
 
-/// Parses the text of [`to_ron`] and [`to_line`].
+/// Parses text of [`to_ron`] or [`to_line`]. The error has the position of the mistake.
 pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     Ok(options().from_str(text)?)
 }
 
-/// Opens a project file.
+/// Opens a project file. Fails if it cannot be read or parsed, or is of a newer version; all other mistakes are warnings.
 pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
     let bytes = input_file::read(path).map_err(|e| ReadError::plain(missing(path, &e)).in_file(path))?;
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 
-/// Message for a missing project file, with a suggestion.
+/// Returns the message for a project file that cannot be read, with a hint if its folder is missing.
 fn missing(path: &Path, error: &std::io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match error.kind() {
@@ -122,7 +122,7 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// Reads a project from bytes.
+/// Reads a project from bytes, which must be UTF-8. Fails if they cannot be parsed or their version is newer.
 pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => read(text),
@@ -142,8 +142,8 @@ pub(super) fn read_recorded(bytes: &[u8]) -> Result<(Project, Vec<Warning>), Rea
     Ok((read(&text)?.0, warnings))
 }
 
-/// Reads a project: its version first, then the rest by that version's rules. Missing fields take their
-/// defaults; unknown fields and values out of range are warned about.
+/// Reads the version of a project, then the other fields by the rules of that version. Missing fields take their defaults;
+/// unknown fields and values out of range cause warnings. Fails if the text cannot be parsed or its version is newer.
 pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let version = migrate::version_of(text).map_err(|error| match error.code {
@@ -173,7 +173,7 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     Ok((project, warnings))
 }
 
-/// Serde ignores unknown fields; a mistyped name becomes a warning.
+/// Adds a warning for each field that serde ignores because its name is unknown.
 fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>) {
     let depth = path.len();
     // `Some(…)` and struct names add no step, a variant does.
@@ -212,7 +212,7 @@ fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>
     path.truncate(depth);
 }
 
-/// Clamps values out of range, with a warning each.
+/// Clamps values out of range and adds a warning for each.
 fn into_range(project: &mut Project, tree: &Node, warnings: &mut Vec<Warning>) {
     let mut plan = PlanTree { run: project.run.clone() };
     clamp(&mut plan, tree, &[], warnings);
@@ -226,7 +226,7 @@ fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut V
         let Some(accepted) = nearest_accepted(spec, &value) else { continue };
         let path = params.path(id);
         let steps: Vec<&str> = prefix.iter().copied().chain(path.split('.')).collect();
-        // A field under an older name is not found, but its group is.
+        // A field under an older name is not found, but the field's group is.
         let line = (1..=steps.len()).rev().find_map(|n| tree.at(&steps[..n])).map_or(1, |n| n.line);
         let show = |value| crate::params::path::show(spec, value);
         let why = match (&value, spec.refusal(&value)) {
@@ -239,7 +239,7 @@ fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut V
     }
 }
 
-/// Nearest accepted value; `None` if the value is accepted.
+/// Returns the nearest accepted value; `None` if the value is accepted or has no nearest one.
 fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     if spec.admits(value) {
         return None;
@@ -289,7 +289,7 @@ fn units(params: &dyn Params, tree: &Node, prefix: &[&str], notes: &mut Vec<(usi
     }
 }
 
-/// Saves a project: the file is either the old or the new one, and the old one stays as `NAME.bak`.
+/// Saves a project. The file has either the former or the new content, and a copy of the former stays as `NAME.bak`.
 pub fn save(project: &Project, path: &Path) -> std::io::Result<()> {
     let text = write(project).map_err(std::io::Error::other)?;
     atomic_file::write_atomic(path, text.as_bytes(), true)

@@ -36,13 +36,13 @@ pub struct RunFolder {
     pub path: PathBuf,
     /// Manifest of the run. A run without an end is [`Status::Running`] or [`Status::Unclosed`].
     pub manifest: Manifest,
-    /// Messages about its condition: not closed, disk full, damaged.
+    /// Messages about the condition of the run: not closed, disk full, damaged.
     pub notes: Vec<String>,
     /// Number of the trial within a series of trials.
     pub trial: Option<u32>,
-    /// Whether the manifest matches its own hash; `None`: it has none.
+    /// Whether the manifest matches its own hash; `None` if the manifest has no hash.
     pub(super) manifest_matches: Option<bool>,
-    /// Number of valid bytes in each stream's file.
+    /// Number of valid bytes in the file of each stream of the manifest.
     extents: Vec<u64>,
 }
 
@@ -58,13 +58,13 @@ pub struct Rows {
 }
 
 impl RunFolder {
-    /// Opens a run. An unclosed run is opened with a note. Reads the manifest and, for an unclosed run without a lock
-    /// file, the ends of its streams.
+    /// Opens a run; an unclosed run gets a note. Reads the manifest and, for an unclosed run without a lock file, the ends of
+    /// its streams. Fails if the folder has no manifest, or the manifest is invalid or of a newer format.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_with(path, || lock::is_locked(path))
     }
 
-    /// Opens a run whose lock this process holds, before it writes to the run.
+    /// Opens a run whose lock this process holds, without checking whether a process writes to the run.
     pub(super) fn open_locked(path: &Path) -> io::Result<Self> {
         Self::open_with(path, || false)
     }
@@ -117,8 +117,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Determines the valid data of an unclosed run: from its lock file, or in runs of older versions from the ends of
-    /// the streams.
+    /// Determines status and valid data of an unclosed run: from its lock file, or else from the ends of its streams.
     fn examine_unclosed(&mut self, is_running: bool) -> io::Result<()> {
         let progress = lock::read(&self.path).filter(|p| p.id == self.manifest.id);
         self.manifest.status = if is_running { Status::Running } else { Status::Unclosed };
@@ -148,7 +147,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Describes damage of a closed run's stream: its file is missing or has another length than was written.
+    /// Describes a missing file or a wrong length of a closed run's stream; `None` without damage and for other runs.
     pub(super) fn damage(&self, stream: &Stream) -> Option<String> {
         if matches!(self.manifest.status, Status::Running | Status::Unclosed) {
             return None;
@@ -164,7 +163,7 @@ impl RunFolder {
     /// Reads the input data of a logged change again, with the parameters `now` in effect.
     ///
     /// # Errors
-    /// If the content of the file differs from what the run read.
+    /// Returns an error if the content of the file differs from what the run read.
     pub fn load_logged_data(
         &self,
         project: &Project,
@@ -180,12 +179,12 @@ impl RunFolder {
         load_logged_data(&model, &context, logged, progress)
     }
 
-    /// Build context of its simulation: folder and seed of its project, and the recorded kernel choices.
+    /// Returns the build context of the run's simulation: folder and seed of its project, and the recorded kernel choices.
     pub fn build_context(&self, project: &Project) -> BuildContext {
         BuildContext { kernels: self.manifest.execution.kernels.clone(), ..project.build_context(&self.base()) }
     }
 
-    /// Base folder of relative paths in its project.
+    /// Returns the base folder of relative paths in the run's project; the run folder if the manifest has none.
     pub fn base(&self) -> PathBuf {
         let base = &self.manifest.base;
         if base.as_os_str().is_empty() { self.path.clone() } else { base.clone() }
@@ -214,23 +213,23 @@ impl RunFolder {
             && path.file_name().and_then(|n| n.to_str()).is_some_and(|name| names.into_iter().any(|n| n == name))
     }
 
-    /// Number of valid bytes in a stream's file, without damage and incomplete records.
+    /// Returns the number of valid bytes in a stream's file, without damage and incomplete records; 0 for an unknown stream.
     pub fn n_bytes(&self, stream: &Stream) -> u64 {
         let at = self.manifest.streams.iter().position(|s| s.file == stream.file);
         at.and_then(|at| self.extents.get(at)).copied().unwrap_or(0)
     }
 
-    /// Number of records in a stream; 0 for lines and text.
+    /// Returns the number of records in a stream; 0 for lines and text.
     pub fn n_records(&self, stream: &Stream) -> u64 {
         record_bytes(stream).map_or(0, |n| self.n_bytes(stream) / n)
     }
 
-    /// Project at step 0, to compute with.
+    /// Reads the project at step 0, to compute with. Fails if the file cannot be parsed.
     pub fn project(&self) -> Result<Project, ReadError> {
         self.read_project(file::read_bytes).map(|(project, _)| project)
     }
 
-    /// Project at step 0, to display the run with: choices that are no longer offered are replaced, with a message each.
+    /// Reads the project at step 0 for display: choices that are no longer offered are replaced, with a message each.
     pub fn displayed_project(&self) -> Result<(Project, Vec<String>), ReadError> {
         let (project, warnings) = self.read_project(file::read_recorded)?;
         Ok((project, warnings.iter().map(|warning| format!("{PROJECT}, {warning}")).collect()))
@@ -244,12 +243,13 @@ impl RunFolder {
         read_bytes(&bytes).map_err(|e| e.in_file(&path))
     }
 
-    /// Command log without an incomplete last line. Elements of actions are indices into the run's sets.
+    /// Reads the command log by [`Self::commands_with`]. Elements of actions are indices into the run's sets.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         self.commands_with(&|set| self.ids(set).unwrap_or_default())
     }
 
-    /// Command log, with elements of actions as indices into sets with these ids.
+    /// Reads the command log without an incomplete last line. Elements of actions are indices into sets whose public ids `ids`
+    /// returns by name. Fails if a line is invalid or the kind is unknown.
     pub fn commands_with(&self, ids: &dyn Fn(&str) -> Vec<u64>) -> io::Result<Vec<(u64, LoggedCommand)>> {
         let path = self.path.join(COMMANDS);
         let text = run_file::read_text(&path, MAX_TEXT)?;
@@ -286,17 +286,17 @@ impl RunFolder {
         lines.into_iter().map(read).collect()
     }
 
-    /// All recorded spikes in order; empty if none were recorded. For runs that fit into memory.
+    /// Reads all recorded spikes in order; empty if none were recorded. The run must fit into memory.
     pub fn spikes(&self) -> io::Result<Vec<Spike>> {
         self.manifest.spikes().map_or_else(|| Ok(vec![]), |stream| self.read_spikes(stream)?.collect())
     }
 
-    /// All events of a lineage. For runs that fit into memory.
+    /// Reads all events of a lineage. The run must fit into memory.
     pub fn lineage(&self, stream: &Stream) -> io::Result<Vec<LifeEvent>> {
         self.read_lineage(stream)?.collect()
     }
 
-    /// All rows of a series, a field or a matrix. For runs that fit into memory.
+    /// Reads all rows of a series, a field or a matrix. The run must fit into memory.
     pub fn rows(&self, stream: &Stream) -> io::Result<Rows> {
         let mut reader = self.read_rows(stream)?;
         let (mut rows, mut values) = (Rows { width: stream.width as usize, ..Rows::default() }, vec![]);
@@ -307,22 +307,22 @@ impl RunFolder {
         Ok(rows)
     }
 
-    /// Reads spikes one by one.
+    /// Returns a reader of single spikes.
     pub fn read_spikes(&self, stream: &Stream) -> io::Result<SpikeReader> {
         Ok(SpikeReader::new(self.stream_file(stream)?))
     }
 
-    /// Reads rows one by one.
+    /// Returns a reader of single rows.
     pub fn read_rows(&self, stream: &Stream) -> io::Result<RowReader> {
         Ok(RowReader::new(self.stream_file(stream)?, stream.width as usize))
     }
 
-    /// Reads the lines of a stream one by one: texts, tokens.
+    /// Returns a reader of single lines of a stream, e.g. texts or tokens.
     pub fn read_lines<T: serde::de::DeserializeOwned>(&self, stream: &Stream) -> io::Result<LineReader<T>> {
         Ok(LineReader::new(self.stream_file(stream)?))
     }
 
-    /// Text of a log stream. For logs that fit into memory.
+    /// Reads the text of a log stream; empty if its file is missing. The log must fit into memory.
     pub fn read_text(&self, stream: &Stream) -> io::Result<String> {
         let Some(mut file) = self.stream_file(stream)? else { return Ok(String::new()) };
         let mut bytes = vec![0; file.left().min(MAX_TEXT) as usize];
@@ -330,12 +330,12 @@ impl RunFolder {
         Ok(if is_read { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() })
     }
 
-    /// Reads a lineage event by event.
+    /// Returns a reader of the single events of a lineage.
     pub fn read_lineage(&self, stream: &Stream) -> io::Result<LineageReader> {
         Ok(LineageReader::new(self.stream_file(stream)?))
     }
 
-    /// Valid part of a stream's file; `None` if it is missing.
+    /// Opens the valid part of a stream's file; `None` if the file is missing. Fails if the file cannot be opened.
     pub(super) fn stream_file(&self, stream: &Stream) -> io::Result<Option<StreamFile>> {
         match StreamFile::open(&self.path, &stream.file, self.n_bytes(stream)) {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -343,12 +343,12 @@ impl RunFolder {
         }
     }
 
-    /// Public ids in the first version of a set; empty if its elements have none.
+    /// Reads the public ids in the first version of a set; empty if the set is unknown or its elements have no ids.
     pub fn ids(&self, set: &str) -> io::Result<Vec<u64>> {
         self.manifest.set(set).map_or(Ok(vec![]), |info| self.ids_of(info))
     }
 
-    /// Stored version of a set: ids and names, and for a set that changed during the run also positions and categories.
+    /// Reads ids and names of a version of a set, and positions and categories of a later version. Unreadable ones stay empty.
     pub fn stored_set(&self, name: &'static str, info: &SetInfo) -> ElementSet {
         let ids = self.ids_of(info).unwrap_or_default();
         let mut set = ElementSet { name, len: info.len, ids, names: info.names.clone(), ..ElementSet::default() };
@@ -359,7 +359,7 @@ impl RunFolder {
         set
     }
 
-    /// Public ids of a set; empty if its elements have none.
+    /// Reads the public ids of a version of a set; empty if it has none. Fails if the file does not have `info.len` ids.
     pub fn ids_of(&self, info: &SetInfo) -> io::Result<Vec<u64>> {
         if info.ids.is_empty() {
             return Ok(vec![]);
@@ -379,8 +379,8 @@ impl RunFolder {
         Ok(bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).collect())
     }
 
-    /// Existing trials of this run, sorted by number; the run itself if it is not a series. An interrupted series has
-    /// gaps.
+    /// Opens the existing trials of this run, sorted by number; returns the run itself if it is not a series. An interrupted
+    /// series has gaps. Fails if no trial exists.
     pub fn trials(&self) -> io::Result<Vec<Self>> {
         if self.manifest.trials == 0 {
             return Ok(vec![self.clone()]);
@@ -401,12 +401,12 @@ impl RunFolder {
     }
 }
 
-/// Folder of one trial.
+/// Returns the folder of one trial of a run.
 pub fn trial_folder(run: &Path, trial: u32) -> PathBuf {
     run.join(TRIALS).join(format!("{trial:04}"))
 }
 
-/// Checks a manifest from an untrusted source: file names in the folder, and sizes that memory can hold.
+/// Checks a manifest from an untrusted source: file names without folders, and sizes that memory can hold.
 fn is_plausible(manifest: &Manifest) -> Result<(), String> {
     for stream in &manifest.streams {
         if !run_file::is_plain_name(&stream.file) {
@@ -436,7 +436,7 @@ fn whole_records(stream: &Stream, n_bytes: u64) -> u64 {
     record_bytes(stream).map_or(n_bytes, |n| n_bytes / n * n)
 }
 
-/// Formats an amount: `8160 events of spikes`.
+/// Formats the amount of a stream's data: `8160 events of spikes`.
 fn amount(stream: &Stream, n_bytes: u64) -> String {
     match record_bytes(stream) {
         Some(n) => format!("{} {} of {}", n_bytes / n, if n == 8 { "events" } else { "rows" }, stream.probe),

@@ -13,10 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Reads the file that a parameter change names. `model` has the parameters in effect. Runs on the loader thread.
+/// Reads the file that a parameter change names, on the loader thread. `model` has the parameters in effect.
 ///
 /// # Errors
-/// The message of the kind, with file and position.
+/// Returns the message of the kind, with file and position, or an error if the file changed while it was read.
 pub fn load_data(
     model: &Model,
     context: &BuildContext,
@@ -48,7 +48,7 @@ pub fn load_data(
 /// Reads the file of a logged change.
 ///
 /// # Errors
-/// Also if the content of the file differs from what the recording read.
+/// Returns an error also if the content of the file differs from what the recording read.
 pub fn load_logged_data(
     model: &Model,
     context: &BuildContext,
@@ -79,7 +79,7 @@ pub(super) fn verify(
     Err(SimError::Input(format!("{name}: {place} has changed since the run read it: its hash was {hash} and is {now}")))
 }
 
-/// File of a change; `None` if the change removes it.
+/// Returns the file of a change; `None` if the change removes the file.
 fn path_of(context: &BuildContext, change: &Change) -> Option<PathBuf> {
     match &change.value {
         Value::Text(text) if !text.trim().is_empty() => Some(context.resolve(text.trim())),
@@ -90,7 +90,7 @@ fn path_of(context: &BuildContext, change: &Change) -> Option<PathBuf> {
 /// Maximum nesting of folders.
 const MAX_DEPTH: usize = 16;
 
-/// Hash of a file's content, or of the names and contents of all files in a folder.
+/// Returns the hash of a file's content, or of the names and contents of all files in a folder.
 fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
     let mut hash = Hash::default();
     if !path.is_dir() {

@@ -1,5 +1,5 @@
-//! The lock file of a run folder. The process that writes a run holds an advisory lock on it; the system releases the
-//! lock when the process ends, however it ends, so a stale lock does not exist.
+//! Lock file of a run folder. The process that writes a run holds an advisory lock on the file. The system releases the
+//! lock when the process ends, however it ends, so that no lock remains of an ended process.
 //!
 //! ```text
 //! neuropil run 4f1c02d97ab3e655     id of the run, as in its manifest
@@ -26,7 +26,7 @@ use std::{
 const RESERVE: usize = 32 << 10;
 /// Maximum size of a lock file, bytes.
 const LIMIT: u64 = 16 << 20;
-/// Attempts to lock, because a reader that tests the lock holds it briefly.
+/// Maximum number of attempts to lock, because a reader that tests the lock holds it briefly.
 const ATTEMPTS: u32 = 20;
 
 /// Lock that this process holds.
@@ -45,7 +45,7 @@ pub(super) struct RunLock {
 pub(super) struct Progress {
     /// Id of the run in the folder.
     pub id: String,
-    /// Id of the process that writes it.
+    /// Id of the process that writes the run.
     pub process: u32,
     /// Last step whose data are written; `None` before the recording begins.
     pub step: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) struct Progress {
 }
 
 impl RunLock {
-    /// Locks a folder for a new run; the error names the process that writes to it.
+    /// Locks a folder for a new run. The error names the process that is writing to the folder.
     pub fn acquire(folder: &Path) -> io::Result<Self> {
         let path = folder.join(LOCK);
         let mut options = OpenOptions::new();
@@ -69,7 +69,7 @@ impl RunLock {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => std::thread::sleep(Duration::from_millis(2)),
                 Err(TryLockError::WouldBlock) => return Err(busy(folder)),
-                // On a file system without locks, two writers go unnoticed.
+                // On a file system without locks, a second writer remains undetected.
                 Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => break,
                 Err(TryLockError::Error(e)) => return Err(at(&path, &e)),
             }
@@ -78,13 +78,13 @@ impl RunLock {
         Ok(Self { file, path, id, text: String::new(), unlisted: vec![] })
     }
 
-    /// Writes the lock file and reserves space.
+    /// Writes the lock file without data and reserves space.
     pub fn begin(&mut self) -> io::Result<()> {
         self.update(None, std::iter::empty::<(&str, u64)>())?;
         self.reserve()
     }
 
-    /// Reserves space after the text.
+    /// Reserves space for the last manifest after the text.
     fn reserve(&mut self) -> io::Result<()> {
         let reserve = vec![b'\n'; RESERVE];
         self.file.write_all(&reserve).map_err(|e| at(&self.path, &e))
@@ -97,7 +97,7 @@ impl RunLock {
         read.map(|_| content).map_err(|e| at(&self.path, &e))
     }
 
-    /// Writes an earlier content again, after a failure.
+    /// Writes earlier content again, after a failure.
     pub fn restore(&mut self, content: &[u8]) {
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(content));
         if let Err(error) = written.and_then(|()| self.file.set_len(content.len() as u64)) {
@@ -105,7 +105,7 @@ impl RunLock {
         }
     }
 
-    /// Writes the lock file of a run that continues: the written data up to this step, and files that will be removed.
+    /// Writes the lock file of a run that continues: the data written up to `step`, and files that will be removed.
     pub fn begin_again(&mut self, step: u64, files: &[(String, u64)], removed: &[String]) -> io::Result<()> {
         self.unlisted = removed.to_vec();
         self.update(Some(step), files.iter().map(|(name, n)| (name.as_str(), *n)))?;
@@ -128,8 +128,8 @@ impl RunLock {
         self.write()
     }
 
-    /// Adds a file that will be created, until the manifest lists it ([`Self::all_are_listed`]). If the process ends
-    /// between the two, the lock file proves that the file belongs to this run.
+    /// Adds a file that will be created, until the manifest lists the file ([`Self::all_are_listed`]). If the process ends in
+    /// between, the lock file proves that the file belongs to this run.
     pub fn announce(&mut self, name: &str) -> io::Result<()> {
         self.unlisted.push(name.to_owned());
         let end = self.text.rfind("end ").unwrap_or(0);
@@ -143,7 +143,7 @@ impl RunLock {
         self.unlisted.clear();
     }
 
-    /// Appends its hash to the text and overwrites the lock file.
+    /// Appends the hash of the text to the text and overwrites the lock file.
     fn write(&mut self) -> io::Result<()> {
         let mut hash = Hash::default();
         hash.add(self.text.as_bytes());
@@ -172,7 +172,7 @@ pub(super) fn is_locked(folder: &Path) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Reads the lock file; `None` when there is none or it is incomplete.
+/// Reads the lock file; `None` if there is none or it is incomplete.
 pub(super) fn read(folder: &Path) -> Option<Progress> {
     let text = run_file::read_text(&folder.join(LOCK), LIMIT).ok()?;
     let (lines, end) = text.split_once("\nend ")?;

@@ -15,19 +15,19 @@ pub enum Status {
     Running,
     /// The run reached its end or was stopped by the user.
     Complete,
-    /// A signal or a closed window ended the run before its planned end. Its data are valid up to this step.
+    /// A signal or a closed window ended the run before its planned end. Its data are valid up to `step`.
     Interrupted {
         /// Last recorded step.
         step: u64,
     },
-    /// Disk or device failed. Data up to the last step of the manifest are valid.
+    /// Disk or device failed, with the reason. Data up to the last step of the manifest are valid.
     Failed(String),
     /// The process ended without closing the run. Never in a manifest: a `Running` run that no process writes.
     Unclosed,
 }
 
 impl Status {
-    /// Word for tables.
+    /// Returns a word for tables.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -72,7 +72,7 @@ pub struct Stream {
     pub levels: Vec<Level>,
     /// Elements of the lanes, for a series over selected elements.
     pub elements: Vec<u32>,
-    /// Public ids of these elements, if they have any.
+    /// Public ids of `elements`, if they have any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub element_ids: Vec<u64>,
     /// Set whose elements are the lanes.
@@ -102,12 +102,12 @@ const fn is_zero(value: &u64) -> bool {
 }
 
 impl Stream {
-    /// Whether both are segments of the same tap's data.
+    /// Whether both streams are segments of the same tap's data.
     pub fn is_of_tap(&self, other: &Self) -> bool {
         self.probe == other.probe && self.args == other.args
     }
 
-    /// Describes the shape and labels of a matrix.
+    /// Sets width, labels and record type of the stream to those of a matrix.
     pub(super) fn describe_matrix(&mut self, matrix: &Matrix) {
         let (rows, columns) = (matrix.rows.len, matrix.columns.len);
         (self.width, self.n_columns) = (rows * columns, columns);
@@ -123,7 +123,7 @@ impl Stream {
             && self.columns == *matrix.columns.labels
     }
 
-    /// Describes the bins of a histogram.
+    /// Sets width, edges and record type of the stream to those of a histogram.
     pub(super) fn describe_bins(&mut self, edges: &[f32]) {
         self.width = edges.len().saturating_sub(1) as u32;
         self.edges = edges.to_vec();
@@ -152,8 +152,8 @@ pub struct Parent {
     pub run: PathBuf,
     /// Checkpoint at which the branch begins.
     pub checkpoint: CheckpointInfo,
-    /// File name of its copy in this run's folder; empty in branches of older versions, which read it from the other
-    /// run.
+    /// File name of the checkpoint's copy in this run's folder; empty in branches of older versions, which read the checkpoint
+    /// from the other run.
     pub copy: String,
 }
 
@@ -189,10 +189,10 @@ impl From<TimeBase> for RecordedTimeBase {
 pub struct Manifest {
     /// Version of the format.
     pub format: u32,
-    /// Random number of this run, also in its lock file, which identifies the files of its writer. Empty in older
+    /// Random number of this run, also in its lock file, which identifies the files of its writer. The id is empty in older
     /// versions.
     pub id: String,
-    /// Program, version and commit that wrote it.
+    /// Program, version and commit that wrote the run.
     pub app: String,
     /// Kind of the simulation.
     pub kind: String,
@@ -228,8 +228,8 @@ pub struct Manifest {
     pub stopped: String,
     /// Wall time of the recording including pauses, seconds.
     pub wall_s: f64,
-    /// Computing time of the recorded steps in seconds, without pauses and waits for speed limit or disk. 0 in older
-    /// versions.
+    /// Computing time of the recorded steps in seconds, without pauses and waits for speed limit or disk. The time is 0 in
+    /// older versions.
     pub computed_s: f64,
     /// Hash and totals of the simulation at the end.
     pub digest: Digest,
@@ -254,8 +254,8 @@ pub struct Manifest {
     pub checkpoints: Vec<CheckpointInfo>,
     /// Steps at which the run continued from a checkpoint, with the time, UTC.
     pub resumed: Vec<(u64, String)>,
-    /// Step before which data were not verified when the run was continued, because the checkpoint of an older version
-    /// contains no hashes. 0: all data were verified.
+    /// Step before which data were not verified when the run was continued, because the checkpoint of an older version contains
+    /// no hashes. The step is 0 if all data were verified.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_verified_before: u64,
     /// Checkpoint of another run at which this run began; project and log begin there.
@@ -263,12 +263,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Stream of recorded spikes, if any.
+    /// Returns the first stream of spikes, if any.
     pub fn spikes(&self) -> Option<&Stream> {
         self.streams.iter().find(|s| s.shape == "spikes")
     }
 
-    /// Time base of a step. A count uses the nouns that the kind declares now.
+    /// Returns the time base of a step. A count uses the nouns that the kind declares now.
     pub fn time_base(&self) -> TimeBase {
         let is_count = match self.time_base {
             RecordedTimeBase::Unknown => self.secs_per_step >= 1.0,
@@ -282,9 +282,10 @@ impl Manifest {
         declared.filter(|base| base.is_count()).unwrap_or(TimeBase::STEPS)
     }
 
-    /// XXH64 over the recorded histories: names, arguments and hashes of their files. Equal for every repetition if the
-    /// kind declares that. Excludes states (fields, matrices, tokens, links), which are recorded at the ends of
-    /// batches, and wall-clock times. `None` before the run is closed, and without histories.
+    /// Returns the XXH64 over the recorded histories: names, arguments and hashes of their files. The hash is equal for every
+    /// repetition if the kind declares exact repetition. Excludes states (fields, matrices, tokens, links), which are recorded
+    /// at the ends of batches, and wall-clock times. `None` before the run is closed, without histories, and for an unknown
+    /// kind.
     pub fn data_hash(&self) -> Option<String> {
         let model = Model::by_name(&self.kind)?;
         let is_history = |s: &&Stream| {
@@ -303,23 +304,23 @@ impl Manifest {
         Some(hash.hex())
     }
 
-    /// Last step of a segment of a probe's data, where the next segment begins.
+    /// Returns the last step of a segment of a probe's data, where the next segment begins; `u64::MAX` for the last segment.
     pub fn last_step_of(&self, stream: &Stream) -> u64 {
         let later = self.streams.iter().skip_while(|s| s.file != stream.file).skip(1);
         later.filter(|s| s.is_of_tap(stream)).map(|s| s.from_step).next().unwrap_or(u64::MAX)
     }
 
-    /// First version of a named set.
+    /// Returns the first version of a named set; `None` if the run has no such set.
     pub fn set(&self, name: &str) -> Option<&SetInfo> {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// Version of a named set in the samples of this step.
+    /// Returns the version of a named set in the samples of step `step`; `None` if the run has no such set.
     pub fn set_at(&self, name: &str, step: u64) -> Option<&SetInfo> {
         self.sets.iter().rfind(|s| s.name == name && (s.from_step == 0 || s.from_step < step))
     }
 
-    /// Steps after which sets, lanes or labels change, ascending.
+    /// Returns the steps after which sets, lanes or labels change, ascending.
     pub fn borders(&self) -> Vec<u64> {
         let of_sets = self.sets.iter().map(|s| s.from_step);
         let mut all: Vec<u64> = self.streams.iter().map(|s| s.from_step).chain(of_sets).filter(|s| *s > 0).collect();
@@ -329,7 +330,7 @@ impl Manifest {
     }
 }
 
-/// Size of a record in bytes; `None` for lines and text, and for a stream without values.
+/// Returns the size of a record in bytes; `None` for lines and text, and for a stream without values.
 pub(super) fn record_bytes(stream: &Stream) -> Option<u64> {
     match stream.shape.as_str() {
         "spikes" => Some(8),
@@ -352,7 +353,7 @@ pub(super) const EXTENSIONS: [(&str, &str); 10] = [
     ("text", "txt"),
 ];
 
-/// File name of a stream's first segment; `None` for an unknown shape.
+/// Returns the file name of a stream's first segment; `None` for an unknown shape.
 pub(super) fn file_name(stream: &Stream) -> Option<String> {
     let (_, extension) = EXTENSIONS.iter().find(|(shape, _)| *shape == stream.shape)?;
     Some(format!("{}.{extension}", stem(&stream.probe, &stream.args)))
@@ -361,7 +362,7 @@ pub(super) fn file_name(stream: &Stream) -> Option<String> {
 /// Minimum simulated time between two recorded states of a field or matrix, seconds.
 const STATE_EVERY_S: f64 = 0.01;
 
-/// Stream in which a probe is recorded.
+/// Returns the description of the stream in which a tap of a probe is recorded. `lanes` are the names of fixed lanes.
 pub(super) fn stream_of(
     probe: &ProbeSpec,
     tap: &Tap,
@@ -418,7 +419,7 @@ pub(super) fn stream_of(
 /// Maximum length of arguments in a file name; longer ones are replaced by a hash.
 const MAX_ARGS: usize = 100;
 
-/// Stem of a stream's file: the probe, and its arguments after `@`.
+/// Returns the stem of a stream's file name: the probe, and the arguments after `@`.
 fn stem(probe: &str, args: &str) -> String {
     match args.len() {
         0 => probe.to_owned(),

@@ -138,19 +138,19 @@ impl Default for Project {
     }
 }
 
-/// The project that opens by default.
+/// Reads the embedded fly project, which opens by default; an empty project if the file is invalid.
 pub fn default_project() -> Project {
     read(include_str!("../../projects/fly.ron")).map_or_else(|_| Project::default(), |(project, _)| project)
 }
 
 impl Project {
-    /// Build context of the model. `base` is the folder of the project file, which relative paths start from.
+    /// Returns the build context of the model. Relative paths start from `base`, the folder of the project file.
     pub fn build_context(&self, base: &Path) -> BuildContext {
         let cache = peak_performance::cache_folder();
         BuildContext { base: base.to_owned(), seed: self.seed, cache, ..BuildContext::default() }
     }
 
-    /// Conditions on which its recordings take checkpoints.
+    /// Returns the conditions on which recordings of the project take checkpoints.
     pub fn checkpoint_plan(&self) -> CheckpointPlan {
         CheckpointPlan {
             every: Duration::from_secs_f64(self.run.checkpoint_every_s.clamp(0.0, 1e9)),
@@ -163,18 +163,19 @@ impl Project {
         }
     }
 
-    /// Number of steps in the planned duration; `None` if it is unlimited.
+    /// Returns the number of steps in the planned duration; `None` if the duration is unlimited.
     pub fn planned_steps(&self) -> Option<u64> {
         self.run.planned_steps(self.model.time_base())
     }
 
-    /// Number of steps after which *Run* in the window pauses; `None` if it continues until paused.
+    /// Returns the number of steps after which *Run* in the window pauses; `None` if the run continues until paused.
     pub fn steps_per_run(&self) -> Option<u64> {
         self.run.steps_per_run(self.model.time_base())
     }
 
-    /// Applies one `path=value` of the command line: a parameter of the kind, `run.…`, `seed`
-    /// or `name`. Relative paths in it start from `here`.
+    /// Applies one `path=value` of the command line: a parameter of the kind, `run.…`, `seed` or `name`. Relative paths in the
+    /// value start from `here`. Fails for an unknown path, an invalid value, a linked parameter, and the duration that the
+    /// kind's time base does not use.
     pub fn set(&mut self, text: &str, here: &Path) -> Result<(), PathError> {
         let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
         match path.trim() {
@@ -219,7 +220,7 @@ impl Project {
         if self.links.is_empty() { vec![] } else { link::follow(self.model.params_mut(), &self.links) }
     }
 
-    /// Resolves a relative path of the command line against the working directory instead of the project's folder.
+    /// Resolves a relative path in the value of a path parameter against `here`, the working directory.
     fn make_absolute(&self, change: &mut Change, here: &Path) {
         let is_path = self.model.params().spec(change.id).is_some_and(|s| s.kind == ValueType::Path);
         if let (true, Value::Text(text)) = (is_path, &mut change.value)
@@ -229,7 +230,7 @@ impl Project {
         }
     }
 
-    /// Path parameters that are set, with their values.
+    /// Returns the path parameters that are not empty, with their values.
     pub fn paths(&self) -> Vec<(ParamId, PathText)> {
         let params = self.model.params();
         let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
@@ -244,12 +245,12 @@ impl Project {
             .collect()
     }
 
-    /// Taps that a run records, and a message per invalid entry. A project without entries records spikes.
+    /// Returns the taps that a run records, and a message per invalid entry. A project without entries records spikes.
     pub fn taps(&self) -> (Vec<Tap>, Vec<String>) {
         self.taps_in(&Elements::default())
     }
 
-    /// Taps that a run records, with ids and selections looked up among the elements of a simulation.
+    /// Returns the taps that a run records and a message per invalid entry; looks up ids and selections in `elements`.
     pub fn taps_in(&self, elements: &Elements<'_>) -> (Vec<Tap>, Vec<String>) {
         let probes = self.model.probes();
         let (mut taps, mut problems) = (Vec::<Tap>::new(), vec![]);

@@ -1,9 +1,9 @@
-//! New projects: small, driven, and recording events or curves, so that something is seen within a second.
+//! New projects: small, driven, and recording events or curves, so that results are visible within a second.
 
 use super::{Project, read};
 use crate::kinds::Model;
 
-/// New project of a kind: its template, or the kind's defaults; `None` for an unknown kind.
+/// Returns a new project of a kind: the kind's template, or its defaults; `None` for an unknown kind.
 pub fn new_project(kind: &str) -> Option<Project> {
     let model = Model::by_name(kind)?;
     let template = Some(model.template()).filter(|file| !file.is_empty()).and_then(|file| read(file).ok());

@@ -1,4 +1,4 @@
-//! Files outside its own folder that a project names. A received project must not read them without consent.
+//! Lists files outside a project's folder that the project names. A received project must not read them without consent.
 
 use super::{Project, RunFolder};
 use crate::{
@@ -18,19 +18,19 @@ const MAX_DEPTH: usize = 16;
 /// File outside the folder of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsidePath {
-    /// Path of the parameter that names it, as for `--set`.
+    /// Path of the parameter that names the file, as for `--set`.
     pub parameter: String,
     /// File as named in the project; for a symbolic link, the file that is read.
     pub path: String,
 }
 
-/// Files outside `base`, the folder of the project file, that the project reads: files named in parameters and in
+/// Returns the files outside `base`, the folder of the project file, that the project reads: files named in parameters and in
 /// queries (`file = …`), and targets of links in named folders.
 pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
     outside_of(named_files(project), base)
 }
 
-/// Files outside a folder that these paths lead to, without duplicates.
+/// Returns the files outside a folder that these paths lead to, without duplicates.
 fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
     let mut all: Vec<OutsidePath> = vec![];
     for OutsidePath { parameter, path } in named.into_iter().filter(|file| !file.path.is_empty()) {
@@ -49,7 +49,7 @@ fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
     all
 }
 
-/// Path as typed, or the target of a link, because consent is for the file and the link may change.
+/// Returns a path as typed, or the target of a link, because consent is for the file and the link may change.
 fn behind_links(typed: &str, base: &Path) -> String {
     let (Ok(real), Ok(base)) = (base.join(typed).canonicalize(), base.canonicalize()) else { return typed.to_owned() };
     let mut plain = PathBuf::new();
@@ -63,8 +63,8 @@ fn behind_links(typed: &str, base: &Path) -> String {
     if plain == real { typed.to_owned() } else { real.display().to_string() }
 }
 
-/// Files outside both folders to which links in `folder` lead; the folder itself if it has too many entries to search.
-/// No reader follows links to folders.
+/// Returns the files outside `folder` and `inside` to which links in `folder` lead; the folder itself if it has too many
+/// entries to search. Links to folders are left out, because no reader follows them.
 fn links_of_folder(folder: &Path, inside: &Path) -> Vec<PathBuf> {
     let (Ok(real), Ok(inside)) = (folder.canonicalize(), inside.canonicalize()) else { return vec![] };
     if !real.is_dir() {
@@ -79,7 +79,7 @@ fn links_of_folder(folder: &Path, inside: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Targets of the links in a folder and its subfolders; `None` if it has too many entries.
+/// Returns the targets of the links in a folder and its subfolders; `None` if there are too many entries.
 fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     let (mut open, mut n, mut found) = (vec![(folder.to_owned(), 0)], 0, vec![]);
     while let Some((folder, depth)) = open.pop() {
@@ -93,7 +93,7 @@ fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
             if kind.is_dir() && depth < MAX_DEPTH {
                 open.push((entry.path(), depth + 1));
             } else if kind.is_symlink() {
-                // Dangling links are not read.
+                // Dangling links are left out.
                 found.extend(entry.path().canonicalize());
             }
         }
@@ -102,8 +102,8 @@ fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     Ok(Some(found))
 }
 
-/// Files outside a run that rebuilding its project reads: outside the run folder and, for a run in the default place,
-/// outside the folder of its project. Returns the paths that are read.
+/// Returns the paths outside a run that rebuilding its project reads: outside the run folder and, for a run in the default
+/// place, outside the folder of its project.
 pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePath> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (base, folder) = (absolute(&run.base()), absolute(&run.path));
@@ -113,7 +113,7 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
     let inside = if is_at_default_place { &base } else { &folder };
     let read = |file: OutsidePath| OutsidePath { path: base.join(&file.path).display().to_string(), ..file };
     let mut named = named_files(project);
-    // Files that the command log sets are read too.
+    // Files that the command log sets are also read.
     let mut then = project.clone();
     for (_, command) in run.commands().unwrap_or_default() {
         let Some(change) =
@@ -129,7 +129,7 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
     outside_of(named.map(read).collect(), inside)
 }
 
-/// All files that a project names.
+/// Returns all files that a project names, with their parameters.
 fn named_files(project: &Project) -> Vec<OutsidePath> {
     let params = project.model.params();
     let mut out = vec![];
@@ -158,7 +158,7 @@ fn is_outside(typed: &str, base: &Path) -> bool {
     if let (Ok(real), Ok(base)) = (path.canonicalize(), base.canonicalize()) {
         return !real.starts_with(base);
     }
-    // A file that does not exist is judged by its path components.
+    // A file that does not exist is classified by its path components.
     let inside = path.strip_prefix(base).unwrap_or(Path::new(".."));
     let mut depth = 0_i32;
     inside.components().any(|part| {
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(outside(&network("network")), one("network.path", "keys.csv"));
         assert_eq!(outside(&network("link.csv")), one("network.path", "later.txt"));
         assert_eq!(outside(&network("../other")), [("network.path".to_owned(), "../other".to_owned())]);
-        // A folder outside, with a link that leaves it again.
+        // The folder outside contains a link that leaves it again.
         symlink("/etc/passwd", other.join("passwd.csv")).unwrap();
         let twice =
             [("network.path".to_owned(), "../other".to_owned()), ("network.path".to_owned(), "/etc/passwd".to_owned())];

@@ -7,7 +7,7 @@ use crate::{
     sim::TimeBase,
 };
 
-/// Maximum number of values of a parameter that are listed: a dragged slider logs one per frame.
+/// Maximum number of values of a parameter that are listed: a dragged slider logs one value per frame.
 const MAX_WRITTEN: usize = 4;
 
 /// Parameters in effect from the first to the last recorded step.
@@ -26,14 +26,14 @@ impl ParamHistory {
     /// Reads project and command log of a run folder.
     ///
     /// # Errors
-    /// If its project or its command log cannot be read.
+    /// Returns an error if the project or the command log of the run cannot be read.
     pub fn read(run: &RunFolder) -> Result<Self, String> {
         let (project, _) = run.displayed_project().map_err(|e| e.to_string())?;
         let log = run.commands().map_err(|e| e.to_string())?;
         Ok(Self::new(project, &log, run.manifest.first_step, run.manifest.time_base()))
     }
 
-    /// Applies a command log to the project at step 0, from `first_step` on.
+    /// Applies a command log to the project at step 0. Changes after `first_step` are kept with their steps.
     pub fn new(mut first: Project, log: &[(u64, LoggedCommand)], first_step: u64, base: TimeBase) -> Self {
         let changes = log.iter().filter_map(|(step, command)| Some((*step, command.change()?.clone())));
         let (before, changes): (Vec<_>, Vec<_>) = changes.partition(|(step, _)| *step <= first_step);
@@ -43,19 +43,19 @@ impl ParamHistory {
         Self { first, last, changes, base }
     }
 
-    /// Parameters that changed, or that differ from those of another project at some step.
+    /// Returns the parameters that changed, or that differ from those of another project at some step.
     pub fn ids_that_differ(&self, from: &Project) -> Vec<ParamId> {
         let of = |project: &Project| project.model.params().changes_since(from.model.params());
         let differing = of(&self.first).into_iter().chain(of(&self.last)).map(|change| change.id);
         sorted(differing.chain(self.edited_ids()).collect())
     }
 
-    /// Parameters that changed after the first step.
+    /// Returns the parameters that changed after the first step.
     pub fn edited_ids(&self) -> Vec<ParamId> {
         sorted(self.changes.iter().map(|(_, change)| change.id).collect())
     }
 
-    /// Values of a parameter as text: `0.006 → 0.02 (step 1200)`.
+    /// Formats the values of a parameter: `0.006 → 0.02 (step 1200)`.
     pub fn text(&self, id: ParamId) -> String {
         let values = self.values(id);
         let since = |step: u64| match self.base {
@@ -78,14 +78,14 @@ impl ParamHistory {
         }
     }
 
-    /// Values of a parameter in order, with the steps at which they took effect.
+    /// Returns the values of a parameter in order, with the steps at which they took effect.
     fn values(&self, id: ParamId) -> Vec<(u64, String)> {
         let mut project = self.first.clone();
         let mut values = vec![(0, shown(&project, id))];
         let of_list = |at: ParamId| at.group == id.group && (at.field == ParamId::WHOLE || id.field == ParamId::WHOLE);
         for (step, change) in self.changes.iter().filter(|(_, change)| change.id == id || of_list(change.id)) {
             project.model.params_mut().set(change);
-            // Of several changes between two steps, only the last took effect.
+            // If several changes were made between two steps, only the last took effect.
             values.pop_if(|(at, _)| *at == *step);
             let now = shown(&project, id);
             if values.last().is_none_or(|(_, before)| *before != now) {
@@ -108,7 +108,7 @@ fn apply(changes: &[(u64, Change)], project: &mut Project) {
     }
 }
 
-/// Displayed value of a parameter; for a list, its number of items; empty if the parameter does not exist.
+/// Returns the displayed value of a parameter; for a list, its number of items; empty if the parameter does not exist.
 fn shown(project: &Project, id: ParamId) -> String {
     let params = project.model.params();
     match params.spec(id) {
@@ -132,7 +132,7 @@ mod tests {
         project
     }
 
-    /// History of a learning rate with edits at these steps.
+    /// Returns the history of a learning rate with edits at these steps.
     fn history(began: f64, edits: &[(u64, f64)], first_step: u64) -> ParamHistory {
         let change = |rate: f64| project(rate).model.params().changes_since(project(9.0).model.params()).remove(0);
         let log: Vec<_> = edits.iter().map(|(step, rate)| (*step, LoggedCommand::Set(change(*rate)))).collect();

@@ -1,5 +1,5 @@
-//! Checkpoint of another run at which a branch begins. The branch keeps a copy, so that it can be replayed without the
-//! other run; branches of older versions read it from the other run.
+//! Checkpoint of another run at which a branch begins. The branch keeps a copy, so that it can be replayed without the other
+//! run; branches of older versions read the checkpoint from the other run.
 
 use super::{
     CheckpointFile, CheckpointInfo, RunFolder, RunWriter, continuation, durability, manifest::Parent, run::at, run_file,
@@ -11,14 +11,14 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// File name of the copy.
+/// File name of the copied checkpoint.
 pub const PARENT_STATE: &str = "parent.state";
-/// File name of the copy while it is written.
+/// File name of the copied checkpoint while it is written.
 pub(super) const PARENT_PART: &str = "parent.state.part";
 
 impl RunWriter {
-    /// Makes this a run that begins at a checkpoint of another run, which is copied to its folder. If the copy fails,
-    /// the run is closed as failed.
+    /// Makes this a run that begins at a checkpoint of another run, which is copied to the folder of this run. If the copy
+    /// fails, the run is closed as failed.
     pub fn branch_of(mut self, run: &Path, checkpoint: CheckpointInfo) -> io::Result<Self> {
         if let Err(error) = self.copy_parent(run, &checkpoint) {
             fs::remove_file(self.folder.join(PARENT_PART)).ok();
@@ -31,7 +31,7 @@ impl RunWriter {
         Ok(self)
     }
 
-    /// Copies a checkpoint and verifies the copy.
+    /// Copies a checkpoint and verifies the copy. Fails if the other run's checkpoint has changed.
     fn copy_parent(&mut self, run: &Path, checkpoint: &CheckpointInfo) -> io::Result<()> {
         let (from, part) = (run_file::inside(run, &checkpoint.file)?, self.folder.join(PARENT_PART));
         let mut source = run_file::open_regular(&from)?;
@@ -51,7 +51,8 @@ impl RunWriter {
 }
 
 impl RunFolder {
-    /// State at which a branch begins; `None` for a run that begins at step 0.
+    /// Reads the state at which a branch begins; `None` for a run that begins at step 0. Fails if the checkpoint is missing or
+    /// damaged.
     pub fn parent_state(&self, progress: &Progress) -> Result<Option<Snapshot>, SimError> {
         let Some(parent) = &self.manifest.parent else { return Ok(None) };
         let missing = |why: &str| {
@@ -62,7 +63,7 @@ impl RunFolder {
         continuation::read(&file, parent.checkpoint.n_bytes, progress).map(Some)
     }
 
-    /// Opens the checkpoint at which a branch begins and verifies its directory.
+    /// Opens the checkpoint at which a branch begins and verifies its directory. Fails if the file is another checkpoint.
     pub(super) fn parent_file(&self, parent: &Parent) -> io::Result<CheckpointFile> {
         let path = match parent.copy.as_str() {
             "" => run_file::inside(&self.path.join(&parent.run), &parent.checkpoint.file)?,
@@ -77,13 +78,13 @@ impl RunFolder {
     }
 }
 
-/// Whether two folders are equal or nested after links are resolved. They need not exist.
+/// Whether two folders are equal or nested after links are resolved. The folders need not exist.
 pub fn overlap(a: &Path, b: &Path) -> bool {
     let (a, b) = (resolved(a), resolved(b));
     a.starts_with(&b) || b.starts_with(&a)
 }
 
-/// Absolute path without links of a folder that need not exist.
+/// Returns the absolute path, without links, of a folder that need not exist.
 fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut out = PathBuf::new();
@@ -97,7 +98,7 @@ fn resolved(path: &Path) -> PathBuf {
     out
 }
 
-/// Relative path from one folder to another; absolute if one of them has no absolute path.
+/// Returns the relative path from one folder to another; `to` unchanged if one of them does not exist.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let (Ok(from), Ok(to)) = (fs::canonicalize(from), fs::canonicalize(to)) else { return to.to_owned() };
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();

@@ -1,11 +1,11 @@
-//! Measured peak performance of devices (the ceilings of the roofline): one small file per device in the user's cache
-//! folder.
+//! Stores the measured peak performance of devices (the ceilings of the roofline): one small file per device in the user's
+//! cache folder.
 
 use super::{atomic_file, from_ron, run::now_utc, to_ron};
 use crate::{data::io_reason, gpu::ceilings::Ceilings};
 use std::path::{Path, PathBuf};
 
-/// File of a device's measurements in a cache folder.
+/// Returns the path of a device's measurements in a cache folder.
 pub fn path(cache: &Path, device: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = device.chars().map(plain).collect();
@@ -13,7 +13,7 @@ pub fn path(cache: &Path, device: &str) -> PathBuf {
     cache.join("ceilings").join(parts.join("-")).with_extension("ron")
 }
 
-/// Loads the measurements of a device, if any.
+/// Loads the measurements of a device; `None` if there are none or the file is invalid.
 pub fn load(cache: &Path, device: &str) -> Option<Ceilings> {
     let text = std::fs::read_to_string(path(cache, device)).ok()?;
     from_ron::<Ceilings>(&text).ok().filter(|c| c.device == device)
@@ -30,7 +30,7 @@ pub fn save(cache: &Path, ceilings: &mut Ceilings) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Cache folder of the program.
+/// Returns the cache folder of the program; `None` if the user has no home folder.
 pub fn cache_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
     etcetera::choose_base_strategy().ok().map(|d| d.cache_dir().join("neuropil"))

@@ -87,7 +87,7 @@ param_tree! {
 }
 
 impl RunPlan {
-    /// Number of steps in the planned duration; `None` if it is unlimited.
+    /// Returns the number of steps in the planned duration; `None` if the duration is unlimited.
     pub fn planned_steps(&self, base: TimeBase) -> Option<u64> {
         match base {
             TimeBase::Count { .. } => (self.steps > 0).then_some(self.steps),
@@ -98,18 +98,18 @@ impl RunPlan {
         }
     }
 
-    /// Number of steps after which *Run* in the window pauses; `None` if it continues until paused.
+    /// Returns the number of steps after which *Run* in the window pauses; `None` if the run continues until paused.
     pub fn steps_per_run(&self, base: TimeBase) -> Option<u64> {
         if self.continuous { None } else { self.planned_steps(base) }
     }
 
-    /// Name of the setting that does not apply with this time base.
+    /// Returns the name of the setting that does not apply with this time base.
     pub const fn unused(base: TimeBase) -> &'static str {
         if base.is_count() { "duration_ms" } else { "steps" }
     }
 
-    /// Converts a file of an older version, which stored the length of every run as a time: a counted step was a
-    /// second.
+    /// Converts the duration of a file of an older version, which stored the length of every run as a time: a counted step was
+    /// a second.
     pub(super) fn count_steps(&mut self, base: TimeBase) {
         if base.is_count() && self.duration_ms > 0.0 {
             self.steps = ((self.duration_ms * 1e-3).round() as u64).max(1);

@@ -21,7 +21,7 @@ const FIELD_EVERY_SECS: f64 = 0.05;
 /// Stream that is read.
 struct Source {
     key: TapKey,
-    /// Whether the tap's data have further segments.
+    /// Whether the tap's data have several segments.
     is_segment: bool,
     records: Records,
 }
@@ -30,9 +30,9 @@ enum Records {
     /// Spikes, with the first spike after the last slice, whose step is not modulo 2³².
     Spikes(SpikeReader, Option<(u64, u32)>),
     Series(RowReader, Box<Stream>),
-    /// Fields, with the step of the last one read.
+    /// Fields, with the step of the last field read.
     Field(RowReader, Option<u64>),
-    /// Matrices, with the step of the last one read.
+    /// Matrices, with the step of the last matrix read.
     Matrix(RowReader, Option<u64>, [Axis; 2]),
     Histogram(RowReader, Arc<Vec<f32>>),
     Lineage(Lines<LifeEvent>),
@@ -43,11 +43,11 @@ enum Records {
     Text(Option<String>),
 }
 
-/// Lines of a stream, with the first one after the last slice.
+/// Lines of a stream, with the first line after the last slice.
 struct Lines<T>(LineReader<T>, Option<T>);
 
 impl<T: StepLine> Lines<T> {
-    /// Takes the lines before a step.
+    /// Takes the lines before the step `until`.
     fn until(&mut self, until: u64) -> io::Result<Vec<T>> {
         let mut lines = vec![];
         while let Some(line) = self.1.take().map_or_else(|| self.0.next_event(), |line| Ok(Some(line)))? {
@@ -69,12 +69,12 @@ pub struct PlaybackReader {
     step: u64,
     end: u64,
     steps_per_slice: u64,
-    /// Last steps of segments, where the schema changes: a slice never spans one.
+    /// Last steps of segments, where the schema changes: a slice never spans a border.
     borders: Vec<u64>,
 }
 
 impl PlaybackReader {
-    /// Opens the streams of a run that belong to these probes.
+    /// Opens the streams of a run that belong to `probes`; other streams are skipped.
     pub fn open(run: &RunFolder, probes: &[ProbeSpec]) -> io::Result<Self> {
         let manifest = &run.manifest;
         let (mut sources, mut n_bytes) = (vec![], 0);
@@ -113,12 +113,12 @@ impl PlaybackReader {
         })
     }
 
-    /// Fraction read so far, 0 to 1.
+    /// Returns the fraction read so far, 0 to 1.
     pub fn fraction(&self) -> f32 {
         (self.step - self.first) as f32 / (self.end - self.first).max(1) as f32
     }
 
-    /// Reads the next slice; `None` after the last.
+    /// Reads the next slice; `None` after the last slice. Fails if a line cannot be parsed.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         if self.step >= self.end {
             return Ok(None);
@@ -133,7 +133,7 @@ impl PlaybackReader {
         let mut frame = Frame { clock, generation, ..Frame::default() };
         for source in &mut self.sources {
             match source.read(until, self.first, every)? {
-                // Another segment of the same probe contains the data of this slice.
+                // Another segment of the tap contains the data of this slice.
                 Some(Reading::Series(series)) if series.steps.is_empty() && source.is_segment => {}
                 Some(Reading::Histogram(new)) if new.steps.is_empty() && source.is_segment => {}
                 Some(reading) => frame.push(&source.key, reading),
@@ -207,14 +207,14 @@ fn histogram(reader: &mut RowReader, edges: &Arc<Vec<f32>>, until: u64) -> io::R
     Ok(Reading::Histogram(all))
 }
 
-/// Rows and columns of a recorded matrix.
+/// Returns the rows and columns of a recorded matrix.
 fn axes(stream: &Stream) -> [Axis; 2] {
     let columns = stream.n_columns.max(1);
     let axis = |len, labels: &Vec<String>| Axis { len, labels: Arc::new(labels.clone()) };
     [axis(stream.width / columns, &stream.rows), axis(columns, &stream.columns)]
 }
 
-/// Newest row of the slice that is at least `every` steps after the previous one.
+/// Reads the newest row of the slice that is at least `every` steps after the previously read row; `None` if there is none.
 fn newest_row(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every: u64) -> io::Result<Option<Vec<f32>>> {
     let (mut values, mut is_new) = (vec![], false);
     while let Some(step) = reader.peek()?.filter(|step| *step < until) {

@@ -19,7 +19,8 @@ pub struct DataFile {
     pub path: PathBuf,
     /// Size of the file, bytes.
     pub n_bytes: u64,
-    /// Hash of the content (64-bit FNV-1a over little-endian words); empty for a file above the size limit.
+    /// 64-bit hash of the content (the variant of FNV-1a in [`StreamHash`], over little-endian words); empty for a file above
+    /// the size limit.
     pub hash: String,
 }
 
@@ -28,7 +29,7 @@ const MAX_HASHED: u64 = 1 << 30;
 /// Maximum number of files listed per folder.
 const MAX_LISTED: usize = 64;
 
-/// Files that the path parameters of a project name; for a folder, the files directly in it.
+/// Returns the files that the path parameters of a project name; for a folder, the first `MAX_LISTED` files directly in it.
 pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
     let context = project.build_context(base);
     let mut out = vec![];
@@ -76,7 +77,7 @@ fn hash_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Message per file that has changed or is missing.
+/// Returns a message per file that has changed or is missing.
 pub fn changed(files: &[DataFile]) -> Vec<String> {
     let message = |file: &DataFile| match file.path.is_file() {
         true => difference(file),
@@ -85,7 +86,7 @@ pub fn changed(files: &[DataFile]) -> Vec<String> {
     files.iter().filter_map(message).collect()
 }
 
-/// Describes how a file differs from the one that the run read; `None` if it is equal or missing.
+/// Describes how a file differs from the file that the run read; `None` if both are equal or the file is missing.
 pub(super) fn difference(file: &DataFile) -> Option<String> {
     let place = file.path.display();
     let now = describe(&file.parameter, file.path.clone())?;

@@ -32,13 +32,13 @@ pub struct Elements<'a> {
     pub base: Option<&'a Path>,
 }
 
-/// Taps of all probes of spikes.
+/// Returns the taps of all probes of spikes.
 pub fn spike_taps(probes: &[ProbeSpec]) -> impl Iterator<Item = Tap> + '_ {
     let is_spikes = |p: &ProbeSpec| matches!(p.shape, Shape::Spikes { .. });
     probes.iter().enumerate().filter(move |(_, p)| is_spikes(p)).map(|(i, _)| Tap::of(i as u16))
 }
 
-/// Entry that records a probe for these elements, by public ids if they have any.
+/// Returns an entry that records a probe for these elements, by public ids if they have any.
 pub fn record_entry(probe: &str, set: Option<&ElementSet>, elements: &[u32]) -> String {
     let ids: Option<Vec<u64>> = elements.iter().map(|e| set?.ids.get(*e as usize).copied()).collect();
     let list = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(", ");
@@ -48,12 +48,12 @@ pub fn record_entry(probe: &str, set: Option<&ElementSet>, elements: &[u32]) -> 
     }
 }
 
-/// Entry that records a probe for the elements of a selection.
+/// Returns an entry that records a probe for the elements of a selection.
 pub fn record_selection(probe: &str, selection: &str) -> String {
     format!("{probe}[in {}]", query::quote(selection))
 }
 
-/// Query of an entry whose elements are given by one.
+/// Returns the query of an entry; `None` if a query does not give the entry's elements.
 pub fn query_of(entry: &str) -> Option<&str> {
     match split(entry).1 {
         List::Query(query) => Some(query),
@@ -61,12 +61,12 @@ pub fn query_of(entry: &str) -> Option<&str> {
     }
 }
 
-/// Replaces the query of an entry.
+/// Returns an entry with another query and the same probe and arguments.
 pub fn with_query(entry: &str, query: &str) -> String {
     format!("{}[{query}]", split(entry).0)
 }
 
-/// Name of the probe of an entry.
+/// Returns the name of the probe of an entry.
 pub fn probe_of(entry: &str) -> &str {
     let name = split(entry).0;
     name.split_once(':').map_or(name, |(name, _)| name.trim_end())
@@ -99,13 +99,13 @@ fn split(entry: &str) -> (&str, List<'_>) {
     (name.trim(), list)
 }
 
-/// Parses the numbers of a list.
+/// Parses the numbers of a list; `what` names a number in the error, such as `index`.
 fn numbers<T: std::str::FromStr>(list: &str, entry: &str, what: &str) -> Result<Vec<T>, String> {
     let items = list.split(',').map(str::trim).filter(|s| !s.is_empty());
     items.map(|item| item.parse().map_err(|_| format!("`record`: `{item}` in `{entry}` is not an {what}"))).collect()
 }
 
-/// Indices of elements with these ids; empty if the sets are not known.
+/// Returns the indices of elements with these ids; empty if the set is not in `sets`. An unknown id is an error.
 fn indices_of(ids: &[u64], of: &str, sets: &[Arc<ElementSet>]) -> Result<Vec<u32>, String> {
     let Some(set) = sets.iter().find(|set| set.name == of) else { return Ok(vec![]) };
     let places: HashMap<u64, u32> = set.ids.iter().copied().zip(0..).collect();
@@ -114,7 +114,7 @@ fn indices_of(ids: &[u64], of: &str, sets: &[Arc<ElementSet>]) -> Result<Vec<u32
 }
 
 impl Project {
-    /// Tap of an entry of `record`. The error is a sentence.
+    /// Returns the tap of an entry of `record`. The error is a sentence.
     pub(super) fn tap_of(&self, entry: &str, elements: &Elements<'_>) -> Result<Tap, String> {
         let probes = self.model.probes();
         let (name, list) = split(entry);
@@ -145,8 +145,8 @@ impl Project {
         Ok(Tap { probe: probe as u16, elements: found, args })
     }
 
-    /// Elements of a set that a query selects; empty if the sets are not known, in which case only the grammar is
-    /// checked.
+    /// Returns the elements of the set `of` that a query selects. The list is empty if the set is unknown; then only the
+    /// grammar is checked.
     fn select(&self, query: &str, of: &str, elements: &Elements<'_>) -> Result<Vec<u32>, String> {
         query::parse(query).map_err(|wrong| wrong.of(query))?;
         let Some((at, set)) = elements.sets.iter().enumerate().find(|(_, set)| set.name == of) else {
@@ -190,7 +190,7 @@ mod tests {
             let (found, problems) = taps(&entry, &sets);
             assert_eq!((&found[0].elements, problems.len()), (&elements, 0), "{entry}");
         }
-        // After a reordering of the elements, ids still match while indices keep their old meaning.
+        // After the elements were reordered, ids still match while indices keep their old meaning.
         let turned = set(known.ids.iter().rev().copied().collect());
         assert_eq!(taps("v[ids 720575940000000007]", &[Arc::new(turned)]).0[0].elements, [0]);
         assert_eq!(taps("v[ids 5]", &sets).1, ["`record`: none of the neurons has id 5"]);

@@ -13,7 +13,7 @@ use std::{
     path::Path,
 };
 
-/// Length of a file with the hash of its content up to there.
+/// Length of a file with the hash of its content up to that length.
 struct Mark {
     n_bytes: u64,
     /// XXH64; empty if unknown.
@@ -26,29 +26,30 @@ struct Mark {
 pub(super) struct RecordedFiles(Vec<Directory>);
 
 impl RecordedFiles {
-    /// Checkpoints up to one that contains hashes; earlier ones if they are readable.
+    /// Returns the checkpoints up to `directory`, which contains hashes; earlier checkpoints only if they are readable.
     pub fn until(run: &RunFolder, directory: &Directory) -> Self {
         let earlier = run.manifest.checkpoints.iter().filter(|info| info.step < directory.step);
         let read = earlier.filter_map(|info| run.checkpoint(info).ok()).map(|file| file.directory);
         Self(read.filter(Directory::has_hashes).chain([directory.clone()]).collect())
     }
 
-    /// Checkpoints up to the newest, if that is readable and contains hashes.
+    /// Returns the checkpoints up to the newest readable checkpoint; `None` if that contains no hashes or no checkpoint is
+    /// readable.
     pub fn newest(run: &RunFolder) -> Option<Self> {
         let read = |info| run.checkpoint(info).ok().map(|file| file.directory);
         let newest = run.manifest.checkpoints.iter().rev().find_map(read)?;
         newest.has_hashes().then(|| Self::until(run, &newest))
     }
 
-    /// Newest of these checkpoints.
+    /// Returns the newest of these checkpoints; `None` if there are none.
     pub fn last(&self) -> Option<&Directory> {
         self.0.last()
     }
 
-    /// Verifies a file up to the last of these checkpoints that lists it, and returns its hash there.
+    /// Verifies a file up to the last of these checkpoints that lists it, and returns the file's hash at that checkpoint.
     ///
     /// # Errors
-    /// If the content differs; names the checkpoints between which it does.
+    /// Returns an error that names the checkpoints between which the content differs.
     pub fn verify(&self, folder: &Path, name: &str, progress: &Progress) -> io::Result<Hash> {
         let mark = |directory: &Directory| {
             let (n_bytes, hash) = directory.length(name).zip(directory.hash(name))?;
@@ -61,11 +62,11 @@ impl RecordedFiles {
     }
 }
 
-/// Verifies the files of a run up to a checkpoint and returns their hashes there, in the order of its directory. The
-/// project is compared by value instead.
+/// Verifies the files of a run up to a checkpoint and returns their hashes there, in the order of the checkpoint's directory.
+/// The project is left out, because it is compared by value.
 ///
 /// # Errors
-/// The first file that differs, with the position.
+/// Returns the first file that differs as an error, with the position.
 pub(super) fn verify_until(
     run: &RunFolder,
     directory: &Directory,
@@ -83,8 +84,8 @@ pub(super) fn verify_until(
     Ok(out)
 }
 
-/// Verifies a whole file against the hash in the manifest, if there is one; returns the hash up to a checkpoint of an
-/// older version, which contains none.
+/// Verifies a whole file against the hash in the manifest, if there is one; returns the hash up to a checkpoint of an older
+/// version, which contains no hashes.
 fn verify_whole(
     run: &RunFolder,
     directory: &Directory,
@@ -105,8 +106,8 @@ fn verify_whole(
     Ok(verify_marks(&path, &marks, progress)?.swap_remove(0))
 }
 
-/// Length and hash of a file in the manifest, if it contains a valid hash: those of growing files are out of date while
-/// a run is written and after it was killed.
+/// Returns length and hash of a file in the manifest; `None` if it has no valid hash. Values of growing files are outdated
+/// while a run is written and after its process was killed.
 pub(super) fn recorded_info(run: &RunFolder, name: &str) -> Option<FileInfo> {
     let is_open = matches!(run.manifest.status, Status::Running | Status::Unclosed);
     if is_open && [COMMANDS, TIMINGS].contains(&name) {
@@ -118,7 +119,7 @@ pub(super) fn recorded_info(run: &RunFolder, name: &str) -> Option<FileInfo> {
     all.find(|file| file.name == name && !file.hash.is_empty())
 }
 
-/// Reads a file up to its last mark; returns its hash at each mark.
+/// Reads a file up to its last mark; returns its hash at each mark. Fails if the file is too short or a hash differs.
 fn verify_marks(path: &Path, marks: &[Mark], progress: &Progress) -> io::Result<Vec<Hash>> {
     let invalid = |what: String| io::Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display()));
     let total = marks.iter().map(|mark| mark.n_bytes).max().unwrap_or(0);

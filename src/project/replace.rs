@@ -1,5 +1,5 @@
-//! Prepares a folder for a new run. Only an older run in it is removed: a file is deleted only if its name is one that
-//! the writer uses and either the lock file proves the run's origin or the kind of the run has such a probe.
+//! Prepares a folder for a new run. Only an older run in the folder is removed: a file is deleted only if the writer uses such
+//! a name and either the lock file proves the run's origin or the kind of the run has such a probe.
 
 use super::{
     Manifest, RunFolder, Stream, atomic_file,
@@ -20,7 +20,7 @@ use std::{
     path::Path,
 };
 
-/// Locks a folder for a run: a new or empty folder, or one with an older run, which is removed.
+/// Locks a folder for a run: a new or empty folder, or one with an older run, which is removed. Fails for any other folder.
 pub(super) fn prepare_folder(folder: &Path) -> io::Result<RunLock> {
     fs::create_dir_all(folder).map_err(|e| at(folder, &e))?;
     if !is_usable(folder)? {
@@ -44,12 +44,13 @@ fn is_usable(folder: &Path) -> io::Result<bool> {
     Ok(names.all(is_ours) || RunFolder::open(folder).is_ok())
 }
 
-/// File that becomes the first manifest of the run in the lock file.
+/// Returns the name of the temporary file that becomes the first manifest of the run in the lock file; `None` without a valid
+/// lock file.
 fn first_manifest(folder: &Path) -> Option<String> {
     lock::read(folder).map(|lock| atomic_file::temporary_name(MANIFEST, lock.process))
 }
 
-/// Removes the files of a run.
+/// Removes the files of a run, the manifest last.
 fn clear(run: &RunFolder) -> io::Result<()> {
     let folder = &run.path;
     clear_trials(folder)?;
@@ -70,7 +71,7 @@ fn clear(run: &RunFolder) -> io::Result<()> {
             }
         }
     }
-    remove_unlisted(folder, &run.manifest, probes, |_| false)?; // and every checkpoint
+    remove_unlisted(folder, &run.manifest, probes, |_| false)?; // also removes every checkpoint
     if run.manifest.parent.as_ref().is_some_and(|parent| parent.copy == PARENT_STATE) {
         remove(folder, PARENT_STATE)?;
     }
@@ -78,13 +79,13 @@ fn clear(run: &RunFolder) -> io::Result<()> {
     [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))
 }
 
-/// Matches `rate.f32`, and `rate-2.f32` for a later segment of the same tap.
+/// Whether a stream's file has its regular name: `rate.f32`, or `rate-2.f32` for a later segment of the tap.
 fn is_stream_file(stream: &Stream) -> bool {
     let mark = if stream.args.is_empty() { '-' } else { '@' };
     file_name(stream).is_some_and(|expected| is_segment_of(&expected, mark, &stream.file))
 }
 
-/// Whether a name is the expected one, possibly with a mark and a number before its extension.
+/// Whether a name is the expected one, or differs from it by a mark and a number before the extension.
 fn is_segment_of(expected: &str, mark: char, name: &str) -> bool {
     let segment = || {
         let (stem, extension) = expected.rsplit_once('.')?;
@@ -99,7 +100,7 @@ fn is_signed(folder: &Path, manifest: &Manifest) -> bool {
     !manifest.id.is_empty() && lock::read(folder).is_some_and(|lock| lock.id == manifest.id)
 }
 
-/// Lists existing folders only, because a manifest may claim any number.
+/// Removes the trials of a run. Lists existing folders only, because a manifest may claim any number.
 fn clear_trials(folder: &Path) -> io::Result<()> {
     let trials = folder.join(TRIALS);
     if !fs::symlink_metadata(&trials).is_ok_and(|m| m.is_dir()) {
@@ -137,13 +138,13 @@ fn clear_exports(folder: &Path) -> io::Result<()> {
     remove(folder, EXPORTS)
 }
 
-/// Exports listed in a run folder.
+/// Returns the exports listed in a run folder; empty if there is no valid list.
 pub fn exports(folder: &Path) -> Vec<FileInfo> {
     let text = run_file::read_text(&folder.join(EXPORTS), 1 << 20).unwrap_or_default();
     super::from_ron(&text).unwrap_or_default()
 }
 
-/// Adds exports with their hashes to the list in a run folder.
+/// Adds exports with their hashes to the list in a run folder. Files outside the folder are left out.
 pub fn list_exports(folder: &Path, files: &[std::path::PathBuf]) -> io::Result<()> {
     let mut list = exports(folder);
     for path in files.iter().filter(|path| path.parent() == Some(folder)) {

@@ -23,7 +23,7 @@ pub enum ReplayResult {
         /// Hash and totals of the replay.
         digest: Digest,
     },
-    /// Data differ; describes the first difference.
+    /// Data differ; contains a description of the first difference.
     Differs(String),
 }
 
@@ -34,12 +34,12 @@ pub struct Compared {
     pub probe: String,
     /// Number of records, lines or bytes.
     pub n: u64,
-    /// Unit of the number: `spikes`, `samples`, `events`, `bytes`.
+    /// Unit of `n`: `spikes`, `samples`, `events`, `texts` or `bytes`.
     pub unit: &'static str,
 }
 
 impl ReplayResult {
-    /// Number of spikes compared.
+    /// Returns the number of spikes compared.
     pub fn n_spikes(&self) -> u64 {
         match self {
             Self::Identical { compared, .. } => compared.iter().filter(|c| c.unit == "spikes").map(|c| c.n).sum(),
@@ -83,8 +83,9 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
     replay_on(run, sim, &run.manifest.device, progress)
 }
 
-/// Replays a run with a simulation that was just built from the run's project on `device`. If that is not the device of
-/// the recording, streams are compared as far as their declared [`Exactness`] allows.
+/// Replays a run with a simulation that was just built from the run's project on `device`. If `device` is not the device of the
+/// recording, streams are compared as far as their declared [`Exactness`] allows. Fails if the run is being written or nothing
+/// can be compared.
 pub fn replay_on(
     run: &RunFolder,
     sim: &mut dyn Simulation,
@@ -169,7 +170,8 @@ struct Streams {
     compares_digest: bool,
 }
 
-/// Difference from the recording that may change bits: the device, or the kernel choices.
+/// Returns the difference from the recording that may change bits: the device, or the kernel choices. `None` without
+/// difference.
 fn difference(run: &RunFolder, device: &str, sim: &dyn Simulation) -> Option<String> {
     let recorded = &run.manifest.device;
     if !is_same_device(recorded, device) {
@@ -178,8 +180,8 @@ fn difference(run: &RunFolder, device: &str, sim: &dyn Simulation) -> Option<Str
     sim.execution().kernels.difference_from(&run.manifest.execution.kernels)
 }
 
-/// Whether a simulation has equal bits on both devices regardless of its backends: GPUs of the same model, or CPUs,
-/// whose results depend neither on the model nor on the number of threads.
+/// Whether a simulation has equal bits on both devices regardless of its backends: GPUs of one model, or CPUs, whose results
+/// depend neither on the model nor on the number of threads.
 fn is_same_device(recorded: &str, now: &str) -> bool {
     let model = |name: &str| name.split([',', '(']).next().unwrap_or_default().trim().to_owned();
     recorded.is_empty() || model(recorded) == model(now)

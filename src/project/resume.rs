@@ -38,7 +38,7 @@ impl LockedRun {
     /// Locks a run, then reads it.
     ///
     /// # Errors
-    /// Also if a process is writing it.
+    /// Returns an error if the folder holds no readable run, or a process is writing the run.
     pub fn open(folder: &Path) -> io::Result<Self> {
         RunFolder::open(folder)?; // no lock file is created in a folder without a run
         let lock = RunLock::acquire(folder).map_err(|e| match e.kind() {
@@ -54,7 +54,7 @@ impl LockedRun {
     /// Reads the last usable checkpoint and verifies every file up to it.
     ///
     /// # Errors
-    /// The first difference in recorded files, project or input files.
+    /// Returns the first difference in recorded files, project or input files as an error.
     pub fn verify(self, progress: &Progress) -> Result<VerifiedRun, SimError> {
         let Self { run, lock } = self;
         if run.manifest_matches == Some(false) {
@@ -102,7 +102,7 @@ pub struct VerifiedRun {
 }
 
 impl VerifiedRun {
-    /// Opens a file at its length at the checkpoint.
+    /// Opens a file for appending at its length at the checkpoint. Fails if the checkpoint does not list the file.
     fn reopen(&self, name: &str) -> io::Result<AppendFile> {
         let Some((info, hash)) = self.files.iter().find(|(info, _)| info.name == name) else {
             let what = format!("the checkpoint of step {} does not know {name}", self.from.info.step);
@@ -113,8 +113,8 @@ impl VerifiedRun {
 }
 
 impl RunWriter {
-    /// Continues a run from its checkpoint by cutting its files to their lengths there. `start` provides sets, device
-    /// and command; project and probes are those of the run. Everything else that can fail has been done before.
+    /// Continues a run from its checkpoint by cutting its files to their lengths there. `start` provides sets, device and
+    /// command; project and probes are those of the run. Fails if a file cannot be written; the run can then be resumed again.
     pub fn resume(verified: VerifiedRun, start: &RunStart<'_>) -> io::Result<Self> {
         let (run, directory) = (&verified.run, &verified.from.file.directory);
         let folder = run.path.clone();
@@ -180,7 +180,7 @@ impl RunWriter {
         self.write_progress(step)
     }
 
-    /// Begins the recording of a run that continues.
+    /// Begins the recording of a run that continues. Fails if the simulation is not at the checkpoint.
     pub(super) fn begin_again(&mut self, clock: Clock) -> io::Result<()> {
         if self.checkpoints.resumed_at != Some(clock.step) {
             return Err(io::Error::other(format!("the simulation is at step {}, not at the checkpoint", clock.step)));
@@ -190,7 +190,7 @@ impl RunWriter {
     }
 }
 
-/// Manifest of a run that continues at a checkpoint, without later data.
+/// Returns the manifest of a run that continues at a checkpoint, without later data.
 fn running_manifest(run: &RunFolder, directory: &Directory, start: &RunStart<'_>) -> Manifest {
     let mut manifest = run.manifest.clone();
     manifest.streams.retain(|stream| directory.length(&stream.file).is_some());
@@ -212,7 +212,7 @@ fn running_manifest(run: &RunFolder, directory: &Directory, start: &RunStart<'_>
     manifest
 }
 
-/// Opens the streams of a manifest: growing files and complete segments.
+/// Opens the streams of a manifest at the checkpoint. Returns the growing files and the complete segments.
 fn reopen_streams(
     verified: &VerifiedRun,
     manifest: &mut Manifest,
@@ -234,7 +234,7 @@ fn reopen_streams(
     Ok((files, segments))
 }
 
-/// Hashes of the files that no longer change: project and sets.
+/// Returns the hashes of the files that no longer change: project and sets.
 fn unchanging_files(folder: &Path, manifest: &Manifest) -> io::Result<Vec<FileInfo>> {
     let of_sets = manifest.sets.iter().flat_map(set_files).cloned();
     let hashed = |name: String| {
@@ -248,7 +248,7 @@ fn set_files(set: &SetInfo) -> impl Iterator<Item = &String> {
     [&set.ids, &set.table].into_iter().filter(|name| !name.is_empty())
 }
 
-/// File names of streams, sets and checkpoints.
+/// Iterates over the file names of streams, sets and checkpoints.
 fn names(manifest: &Manifest) -> impl Iterator<Item = &String> {
     let streams = manifest.streams.iter().map(|stream| &stream.file);
     let checkpoints = manifest.checkpoints.iter().map(|info| &info.file);
@@ -259,12 +259,12 @@ fn lists(manifest: &Manifest, name: &str) -> bool {
     names(manifest).any(|known| known == name)
 }
 
-/// Files that the earlier manifest lists and the continuing one does not.
+/// Returns the files that the earlier manifest lists and the continuing manifest does not.
 fn later_files(before: &Manifest, now: &Manifest) -> Vec<String> {
     names(before).filter(|name| !lists(now, name)).cloned().collect()
 }
 
-/// Step of the last record in a stream of states.
+/// Reads the step of the last record in a stream of fields or matrices; `None` for other shapes and an empty file.
 fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
     let is_state = matches!(stream.shape.as_str(), "field" | "matrix");
     let record = record_bytes(stream).filter(|n| is_state && file.n_bytes >= *n);

@@ -10,7 +10,8 @@ use crate::{
     params::{ChoiceSpec, RetiredChoice},
 };
 
-/// Choice of earlier versions with this name, of the parameter at a path of group and field, and the choice in its place.
+/// Finds a choice of earlier versions by name, for the parameter at a path of group and field. Returns the choice that replaces
+/// it and the retired choice; `None` if the name is not retired.
 pub(super) fn at(path: &[String], name: &str) -> Option<(&'static ChoiceSpec, &'static RetiredChoice)> {
     let [group, .., field] = path else { return None };
     let groups = Model::all().into_iter().flat_map(|model| model.params().groups());
@@ -18,7 +19,7 @@ pub(super) fn at(path: &[String], name: &str) -> Option<(&'static ChoiceSpec, &'
     specs.filter(|spec| spec.is_called(field)).find_map(|spec| spec.kind.retired(name))
 }
 
-/// Replaces the choices of earlier versions in the text of a project, with a warning each.
+/// Replaces the choices of earlier versions in the text of a project; returns the new text and a warning per replaced choice.
 pub(super) fn replace(text: &str) -> (String, Vec<Warning>) {
     let tree = ron_tree::scan(text);
     let mut leaves = vec![];
@@ -44,7 +45,7 @@ pub(super) fn replace(text: &str) -> (String, Vec<Warning>) {
     (out, warnings)
 }
 
-/// Adds the values without parts, in the order of the text.
+/// Adds the values without parts to `to`, in the order of the text.
 fn add_leaves<'a>(node: &'a Node, to: &mut Vec<&'a Node>) {
     match &node.body {
         Body::Leaf => to.push(node),

@@ -3,10 +3,11 @@
 use super::{file::ReadError, retired, ron_tree};
 use ron::error::{Error, Position, SpannedError};
 
-/// Error with the path of the parameter whose value does not fit, in the form of the window and `--set`.
+/// Converts an error of the parser, with the path of the parameter whose value does not fit, in the form of the window and
+/// `--set`.
 pub(super) fn with_parameter(error: SpannedError, text: &str) -> ReadError {
     let at = byte_at(text, error.span.end);
-    // For a number with a fraction, the parser of whole numbers stops at the decimal point.
+    // For a number with a fraction, the parser of integers stops at the decimal point.
     let is_fraction = text[at..].starts_with('.') && text[..at].ends_with(|c: char| c.is_ascii_digit());
     let is_value = matches!(
         error.code,
@@ -35,7 +36,7 @@ pub(super) fn with_parameter(error: SpannedError, text: &str) -> ReadError {
     }
 }
 
-/// Byte offset of a line and column, both from 1.
+/// Returns the byte offset of a line and column, both from 1.
 fn byte_at(text: &str, at: Position) -> usize {
     let line: usize = text.split_inclusive('\n').take(at.line.saturating_sub(1)).map(str::len).sum();
     let rest = text.get(line..).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Tree of the values in a RON text with line numbers. Serde drops unknown fields and positions, so warnings need this
-//! second pass. It accepts texts that the parser accepted; for any other text the tree is incomplete.
+//! Tree of the values in a RON text with line numbers, for warnings, because serde drops unknown fields and positions. The
+//! scanner accepts texts that the parser accepted; for any other text the tree is incomplete.
 
 /// Value with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
-    /// Line of its first character, from 1.
+    /// Line of the value's first character, from 1.
     pub line: u32,
-    /// Byte offset after its last character.
+    /// Byte offset after the value's last character.
     pub end: usize,
     /// Name before the parentheses: a variant, a struct or `Some`.
     pub name: String,
@@ -26,7 +26,8 @@ pub(super) enum Body {
 }
 
 impl Node {
-    /// Value at a path of field names and item numbers. Newtype wrappers (`Spiking((…))`) are transparent.
+    /// Returns the value at a path of field names and item numbers; `None` if there is none. Newtype wrappers (`Spiking((…))`)
+    /// are transparent.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         match (path, &self.body) {
             (_, Body::Items(items)) if !self.name.is_empty() && items.len() == 1 => items[0].at(path),
@@ -39,7 +40,7 @@ impl Node {
 }
 
 impl Node {
-    /// Names and numbers of the fields that lead to the value around a byte.
+    /// Returns the names and numbers of the fields that lead to the value around a byte; empty if no value contains the byte.
     pub fn path_to(&self, byte: usize) -> Vec<String> {
         let (step, next) = match &self.body {
             Body::Leaf => return vec![],
@@ -60,7 +61,7 @@ impl Node {
 /// Maximum nesting, larger than the parser's own limit.
 const MAX_DEPTH: u32 = 140;
 
-/// Scans a RON text.
+/// Scans a RON text into a tree.
 pub(super) fn scan(text: &str) -> Node {
     let mut scanner = Scanner { text: text.as_bytes(), at: 0, line: 1 };
     scanner.skip();
@@ -144,7 +145,7 @@ impl Scanner<'_> {
         String::from_utf8_lossy(&self.text[start..self.at]).into_owned()
     }
 
-    /// Reads a name before a colon; does not move otherwise.
+    /// Reads a name before a colon; otherwise returns `None` without moving.
     fn field_name(&mut self) -> Option<(String, u32)> {
         let (at, line) = (self.at, self.line);
         let name = self.ident();

@@ -8,15 +8,15 @@
 //!   run.lock         locked by the process that writes the run; lists how much of each stream is written
 //!   spikes.u32       np.fromfile("spikes.u32", "<u4").reshape(-1, 2): step, lane
 //!   rate.f32         one record per sample: see `dtype` of its stream in run.ron
-//!   neurons.u64      public ids of the elements, when they have any
+//!   neurons.u64      public ids of the elements, if they have any
 //!   timings.csv      kernel times
 //!   checkpoint-000012000.state   the state at a step, if the project plans checkpoints
 //!   parent.state     in a branch: the checkpoint of the other run at which it begins
 //!   note.txt         the user's note, if there is one
 //! ```
 //!
-//! Every file but run.ron, run.lock, parent.state and note.txt only ever grows, in whole blocks, so a run is readable
-//! while it is written and after a crash.
+//! Streams, commands.ron and timings.csv only grow, in whole blocks, so a run is readable while it is written and after a
+//! crash.
 
 use crate::{data::io_reason, params::Value};
 use std::{
@@ -26,7 +26,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Version of the run folder's format. Since 2, the command log names parameters, choices and elements.
+/// Version of the run folder's format. Since version 2, the command log names parameters, choices and elements.
 pub const FORMAT: u32 = 2;
 /// File name of the manifest.
 pub const MANIFEST: &str = "run.ron";
@@ -47,7 +47,7 @@ pub const TIMINGS: &str = "timings.csv";
 /// Folder of a run's trials, each a run folder.
 pub const TRIALS: &str = "trials";
 
-/// Creates the next numbered run folder in `runs`, e.g. `0007-sugar`.
+/// Creates the next numbered run folder in `runs`, e.g. `0007-sugar`. Fails if folders cannot be created in `runs`.
 pub fn next_folder(runs: &Path, name: &str) -> io::Result<PathBuf> {
     let wrong = |e: io::Error| at(runs, &e);
     fs::create_dir_all(runs).map_err(wrong)?;
@@ -76,12 +76,12 @@ pub fn slug(name: &str) -> String {
     if out.is_empty() { "run".into() } else { out }
 }
 
-/// Adds the path to an I/O error.
+/// Adds the path to the message of an I/O error.
 pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {}", path.display(), io_reason(error)))
 }
 
-/// Program, version and, if the build knows it, the commit.
+/// Returns program, version and, if the build knows it, the commit.
 pub fn app_version() -> String {
     let commit = option_env!("NEUROPIL_GIT").map_or(String::new(), |c| format!(" ({c})"));
     format!("neuropil {}{commit}", env!("CARGO_PKG_VERSION"))
@@ -92,7 +92,7 @@ pub(super) fn host() -> String {
     format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Current time, UTC, as `2026-03-01T12:34:56Z`.
+/// Returns the current time, UTC, as `2026-03-01T12:34:56Z`.
 pub fn now_utc() -> String {
     let secs = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let (year, month, day) = civil(secs / 86_400);
@@ -100,7 +100,7 @@ pub fn now_utc() -> String {
     format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}Z")
 }
 
-/// Converts days since 1970 to a date by subtracting years and months.
+/// Converts days since 1970-01-01 to year, month and day.
 fn civil(mut days: u64) -> (u64, u64, u64) {
     let is_leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
     let mut year = 1970;

@@ -16,7 +16,7 @@ pub(super) fn is_plain_name(name: &str) -> bool {
     matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(part)), None) if part == name)
 }
 
-/// The path of a file in a run folder, if its name is plain.
+/// Returns the path of a file in a run folder. Fails if the name is not plain.
 pub(super) fn inside(folder: &Path, name: &str) -> io::Result<PathBuf> {
     if is_plain_name(name) {
         return Ok(folder.join(name));
@@ -25,7 +25,7 @@ pub(super) fn inside(folder: &Path, name: &str) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::InvalidData, what))
 }
 
-/// Opens a regular file for reading.
+/// Opens a regular file for reading. Links, pipes and devices are errors.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -38,7 +38,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata().map_err(|e| at(path, &e))?.is_file() { Ok(file) } else { Err(not_regular(path)) }
 }
 
-/// Creates a file that must not exist.
+/// Creates a file. Fails if it exists.
 pub(super) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => not_of_the_run(path),
@@ -46,7 +46,7 @@ pub(super) fn create_new(path: &Path) -> io::Result<File> {
     })
 }
 
-/// Fails if the name exists in any form.
+/// Fails if a file, folder or link of this name exists.
 pub(super) fn is_free(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(not_of_the_run(path)),
@@ -59,7 +59,7 @@ fn not_of_the_run(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::AlreadyExists, what)
 }
 
-/// Options that neither wait for the other end of a pipe nor open the target of a link.
+/// Sets options that neither wait for the other end of a pipe nor open the target of a link.
 #[cfg(unix)]
 pub(super) fn no_follow(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -74,7 +74,7 @@ fn not_regular(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-/// Reads a text file of at most `limit` bytes.
+/// Reads a text file. Fails if it has more than `limit` bytes.
 pub(super) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let file = open_regular(path)?;
     let mut text = String::new();
@@ -86,13 +86,13 @@ pub(super) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Size of a regular file in bytes; `None` if it does not exist.
+/// Returns the size of a regular file in bytes; `None` if there is no regular file.
 pub(super) fn size_of(path: &Path) -> Option<u64> {
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
 }
 
-/// Size in bytes and hash of a file. `report` receives the bytes read since its last call and returns `false` to
-/// cancel.
+/// Returns size in bytes and hash of a file. `report` receives the number of bytes read since its last call and returns `false`
+/// to cancel. Fails if the file is not regular or the hashing is cancelled.
 pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io::Result<(u64, String)> {
     let (mut file, mut hash, mut n_bytes) = (open_regular(path)?, Hash::default(), 0);
     let mut buffer = vec![0; 1 << 18];
@@ -124,7 +124,7 @@ impl Hash {
         self.0.write(bytes);
     }
 
-    /// Hash of these bytes.
+    /// Returns the hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         let mut hash = Self::default();
         hash.add(bytes);

@@ -1,6 +1,6 @@
-//! Safety recording on disk: a run folder that the program writes automatically for a run that the user does not
-//! record. It contains compact histories and the last state, up to a size limit. A recording may continue it; otherwise
-//! it is removed.
+//! Safety recording on disk: a run folder that the program writes automatically for a run that the user does not record. The
+//! recording contains compact histories and the last state, up to a size limit. A recording of the user may continue it;
+//! otherwise it is removed.
 
 use super::{CheckpointInfo, Project, RunStart, RunWriter};
 use crate::{
@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-/// Taps of a safety recording among those of a recording: scalars and sampled texts.
+/// Returns those of `taps` that a safety recording has: scalars and sampled texts.
 pub fn safety_taps(taps: Vec<Tap>, probes: &[ProbeSpec]) -> Vec<Tap> {
     let shape = |tap: &Tap| probes.get(usize::from(tap.probe)).map(|probe| probe.shape);
     let is_light = |tap: &Tap| matches!(shape(tap), Some(Shape::Series { of: "" } | Shape::Samples));
@@ -41,7 +41,7 @@ pub struct OwnedRunStart {
 }
 
 impl OwnedRunStart {
-    /// Creates the run folder.
+    /// Creates the run folder, as a branch if the simulation has an origin.
     pub fn create(&self, folder: &Path) -> io::Result<RunWriter> {
         let start = RunStart {
             project: &self.project,
@@ -71,7 +71,7 @@ pub struct SafetyWriter {
 }
 
 impl SafetyWriter {
-    /// Creates a recording into this folder, which must be new, with a size limit.
+    /// Creates a safety recording of at most `limit_bytes` bytes. `folder` must be new.
     pub const fn new(folder: PathBuf, start: OwnedRunStart, limit_bytes: u64) -> Self {
         Self { folder, start, limit_bytes, writer: None }
     }

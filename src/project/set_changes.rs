@@ -1,4 +1,4 @@
-//! How a run that is being written follows changes of its element sets.
+//! Follows changes of element sets in a run that is being written.
 
 use super::{
     RunWriter, file,
@@ -12,7 +12,7 @@ use crate::{
 use std::{io, sync::Arc};
 
 impl RunWriter {
-    /// Adds the new versions of sets that changed after a step; streams over them continue in further files.
+    /// Adds the new versions of sets that changed after step `step`; streams over these sets continue in further files.
     pub(super) fn follow_sets(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let mut now = self.sets.clone();
         for set in sets {

@@ -19,14 +19,14 @@ pub(super) struct StreamFile {
 }
 
 impl StreamFile {
-    /// Opens the first `n_bytes` of a file.
+    /// Opens the first `n_bytes` bytes of a file. Fails if the name is not plain or the file is not regular.
     pub fn open(folder: &Path, name: &str, n_bytes: u64) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let file = run_file::open_regular(&path)?;
         Ok(Self { file: BufReader::with_capacity(BUFFER, file).take(n_bytes), path })
     }
 
-    /// Fills a buffer; `false` at the end or at an incomplete record.
+    /// Fills a buffer; returns `false` at the end or at an incomplete record.
     pub fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
         if self.file.limit() < bytes.len() as u64 {
             return Ok(false);
@@ -38,7 +38,7 @@ impl StreamFile {
         }
     }
 
-    /// Skips `n_bytes` bytes.
+    /// Skips `n_bytes` bytes, at most those left.
     pub fn skip(&mut self, n_bytes: u64) -> io::Result<()> {
         let n = n_bytes.min(self.file.limit());
         let left = self.file.limit() - n;
@@ -48,14 +48,14 @@ impl StreamFile {
         Ok(())
     }
 
-    /// Reads the next complete line without its end; `None` after the last.
+    /// Reads the next complete line without its end; `None` after the last line.
     pub fn line<'a>(&mut self, line: &'a mut String) -> io::Result<Option<&'a str>> {
         line.clear();
         self.file.read_line(line).map_err(|e| at(&self.path, &e))?;
         Ok(line.strip_suffix('\n'))
     }
 
-    /// Number of bytes left.
+    /// Returns the number of bytes left.
     pub fn left(&self) -> u64 {
         self.file.limit()
     }
@@ -71,12 +71,12 @@ impl SpikeReader {
         Self { file }
     }
 
-    /// Reader without spikes.
+    /// Returns a reader without spikes.
     pub fn empty() -> Self {
         Self { file: None }
     }
 
-    /// Reads the next spike; `None` after the last.
+    /// Reads the next spike; `None` after the last spike.
     pub fn next_spike(&mut self) -> io::Result<Option<Spike>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let mut record = [0; 8];
@@ -105,7 +105,7 @@ impl RowReader {
         Self { file: file.filter(|_| width > 0), width, step: None, bytes: vec![] }
     }
 
-    /// Step of the next row; `None` after the last.
+    /// Returns the step of the next row; `None` after the last row.
     pub fn peek(&mut self) -> io::Result<Option<u64>> {
         let row_bytes = self.width as u64 * 4;
         if let (None, Some(file)) = (self.step, &mut self.file)
@@ -117,7 +117,7 @@ impl RowReader {
         Ok(self.step)
     }
 
-    /// Replaces `values` by those of the next row and returns its step; `None` after the last row.
+    /// Replaces `values` by those of the next row and returns the row's step; `None` after the last row.
     pub fn next_row(&mut self, values: &mut Vec<f32>) -> io::Result<Option<u64>> {
         values.clear();
         let Some(step) = self.peek()? else { return Ok(None) };
@@ -145,7 +145,7 @@ impl RowReader {
 
 /// Line of a file that contains its step.
 pub(super) trait StepLine: serde::de::DeserializeOwned {
-    /// Step of the line.
+    /// Returns the step of the line.
     fn step(&self) -> u64;
 }
 
@@ -188,7 +188,7 @@ impl<T: serde::de::DeserializeOwned> LineReader<T> {
         Self { file, line: String::new(), lines: PhantomData }
     }
 
-    /// Reads the next line; `None` after the last complete one.
+    /// Reads and parses the next line; `None` after the last complete line. Fails if the line cannot be parsed.
     pub fn next_event(&mut self) -> io::Result<Option<T>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let Some(line) = file.line(&mut self.line)? else { return Ok(None) };
@@ -196,7 +196,7 @@ impl<T: serde::de::DeserializeOwned> LineReader<T> {
         serde_json::from_str(line).map(Some).map_err(wrong)
     }
 
-    /// Reads the next line as text.
+    /// Reads the next line as text; `None` after the last complete line.
     pub(super) fn next_line(&mut self) -> io::Result<Option<&str>> {
         match &mut self.file {
             Some(file) => file.line(&mut self.line),
@@ -220,18 +220,19 @@ pub(super) fn spike(record: &[u8; 8]) -> Spike {
 
 /// Bytes at the end of a file that are searched for its last valid record.
 const TAIL: u64 = 256 << 10;
-/// Maximum plausible gap between two records in steps, and maximum ratio to the largest earlier gap.
+/// Maximum plausible gap between two records in steps; longer gaps are plausible up to `PLAUSIBLE_RATIO` times the largest
+/// earlier gap.
 const PLAUSIBLE_GAP: u64 = 1 << 20;
 const PLAUSIBLE_RATIO: u64 = 1000;
 
-/// Number of valid bytes in an unclosed stream without a lock file, and the step of its last record: whole records
+/// Returns the number of valid bytes in an unclosed stream without a lock file, and the step of its last record: whole records
 /// whose steps neither decrease nor jump. Only the end of the file is read, because a crash damages nothing else.
 pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) -> io::Result<(u64, Option<u64>)> {
     let path = run_file::inside(folder, &stream.file)?;
     let Some(n_bytes) = run_file::size_of(&path) else { return Ok((0, None)) };
     let Some(record) = record_bytes(stream) else { return Ok((n_bytes, None)) };
     let n_records = before_zeros(&path, n_bytes / record, record)?;
-    // At least two rows of any length.
+    // The tail has at least two rows of any length.
     let n_tail = n_records.min((TAIL / record).max(2));
     let start = (n_records - n_tail) * record;
     let mut file = run_file::open_regular(&path)?;
@@ -260,8 +261,9 @@ pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) 
     Ok((start + valid * record, last))
 }
 
-/// Number of records before zeros at the end of a file: on power loss a file system can leave a file longer than its
-/// written data. Steps never decrease and only the first record can have step 0, so binary search finds the boundary.
+/// Returns the number of records before zeros at the end of a file: on power loss a file system can leave a file longer than
+/// its written data. Steps never decrease and only the first record can begin with 8 zero bytes, so binary search finds the
+/// boundary.
 fn before_zeros(path: &Path, n_records: u64, record: u64) -> io::Result<u64> {
     let mut file = run_file::open_regular(path)?;
     let mut is_zero = |k: u64| -> io::Result<bool> {

@@ -1,6 +1,6 @@
-//! Files of a run that its manifest does not list, because its process ended between their creation and the next
-//! manifest. The lock file names them before they are created, so that continuing or replacing the run removes them;
-//! otherwise they would be mistaken for foreign files.
+//! Files of a run that its manifest does not list, because its process ended between their creation and the next manifest. The
+//! lock file names the files before they are created, so that continuing or replacing the run removes them; otherwise they
+//! would be mistaken for foreign files.
 
 use super::{
     Manifest,
@@ -17,7 +17,7 @@ use crate::sim::ProbeSpec;
 use std::{fs, io, path::Path};
 
 impl RunWriter {
-    /// Creates a file that the manifest does not list yet.
+    /// Creates a file that the manifest does not list yet, with the content `head`. Fails if a file of this name exists.
     pub(super) fn create_file(&mut self, name: &str, head: &[u8]) -> io::Result<AppendFile> {
         // The lock file must name files of this run only.
         run_file::is_free(&run_file::inside(&self.folder, name)?)?;
@@ -52,7 +52,7 @@ pub(super) fn remove_unlisted(
     unlisted.try_for_each(|name| remove(folder, &name))
 }
 
-/// Removes a regular file, if there is one.
+/// Removes a regular file if the folder has it.
 pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     let path = run_file::inside(folder, name)?;
     match run_file::size_of(&path) {
@@ -61,8 +61,8 @@ pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Whether the writer uses such a file name: `rate-2.f32`, `map@head=3.f32` of probes, `experts-2.u64` and
-/// `experts-2.elements.ron` of sets, `parent.state` of a branch.
+/// Whether the writer uses such a file name: `rate-2.f32`, `map@head=3.f32` for probes, `experts-2.u64` and
+/// `experts-2.elements.ron` for sets, `parent.state` for a branch.
 fn is_of_writer(name: &str, probes: &[ProbeSpec]) -> bool {
     let is_of_set = [".u64", TABLE].iter().filter_map(|end| name.strip_suffix(end)).any(|stem| {
         stem.rsplit_once('-').is_some_and(|(set, number)| !set.is_empty() && number.parse::<u32>().is_ok())
@@ -89,7 +89,7 @@ pub(super) mod tests {
     use neuropil_test_support::temp::TempFolder;
     use std::{collections::BTreeSet, sync::Arc};
 
-    /// Project of a kind with fields over a set.
+    /// Returns a project of a kind with fields over a set, three taps of fields, and the name of the set.
     fn project() -> (Project, Vec<Tap>, &'static str) {
         let project = Project { model: Model::by_name("nuclei").unwrap(), ..Project::default() };
         let fields = project.model.probes().iter().enumerate().filter_map(|(i, probe)| match probe.shape {
@@ -100,7 +100,7 @@ pub(super) mod tests {
         (project, taps, over[0])
     }
 
-    /// Set with ids and with positions in a file of its own.
+    /// Returns a set with ids, and with positions, which are written to a separate file.
     fn set(name: &'static str, len: u32) -> Vec<Arc<ElementSet>> {
         let ids = (0..u64::from(len)).collect();
         vec![Arc::new(ElementSet { name, len, ids, positions: vec![[0.0; 3]; len as usize], ..ElementSet::default() })]

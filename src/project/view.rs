@@ -17,7 +17,7 @@ impl ViewState {
         self.colors.is_empty()
     }
 
-    /// Sets the colour of a selection, or removes it.
+    /// Sets the colour of a selection; `None` removes it.
     pub fn set_color(&mut self, selection: &str, color: Option<u8>) {
         match color {
             Some(color) => self.colors.insert(selection.to_owned(), color),
@@ -25,7 +25,7 @@ impl ViewState {
         };
     }
 
-    /// Moves the colour of a selection that is renamed.
+    /// Moves the colour of a renamed selection to its new name.
     pub fn rename(&mut self, old: &str, new: &str) {
         if let Some(color) = self.colors.remove(old) {
             self.colors.insert(new.to_owned(), color);

@@ -45,7 +45,7 @@ pub struct RunStart<'a> {
     pub threads: u32,
     /// Command line; empty in the window.
     pub command: String,
-    /// For a trial, its seed and the path from its folder to the folder with the ids.
+    /// Seed of a trial, and the path from the trial's folder to the folder with the ids; `None` for other runs.
     pub trial: Option<(u64, &'a str)>,
     /// Number of trials in this run; 0 for an ordinary run.
     pub trials: u32,
@@ -63,7 +63,7 @@ pub struct RunWriter {
     pub(super) files: Vec<StreamFile>,
     /// Segments of streams that are complete because their lanes changed.
     pub(super) segments: Vec<StreamFile>,
-    /// Files that no longer change.
+    /// Names, lengths and hashes of the files that no longer change.
     pub(super) written: Vec<FileInfo>,
     pub(super) commands: AppendFile,
     pub(super) timings: AppendFile,
@@ -74,7 +74,7 @@ pub struct RunWriter {
     pub(super) earlier_computed_s: f64,
     /// Computing time of the simulation at the start of the recording.
     pub(super) computed_at_start: Duration,
-    /// Folder of the safety recording that it continues.
+    /// Folder of the safety recording that this recording continues.
     pub(super) beginning: Option<PathBuf>,
     pub(super) buffer: Vec<u8>,
     pub(super) checkpoints: Checkpoints,
@@ -88,8 +88,8 @@ pub(super) struct StreamFile {
 }
 
 impl RunWriter {
-    /// Prepares the folder and writes all data known before the first step. A folder that is not empty is used only if
-    /// it contains an older run, which is replaced.
+    /// Prepares the folder and writes all data known before the first step. Fails if the folder contains anything but an older
+    /// run, which is replaced.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {
         let mut lock = replace::prepare_folder(folder)?;
         let project = start.project;
@@ -155,13 +155,13 @@ impl RunWriter {
         self
     }
 
-    /// Closes a failed run with the reason in its manifest.
+    /// Closes a failed run with the reason `why` in its manifest.
     pub fn fail(mut self, why: &str) -> io::Result<()> {
         self.manifest.status = Status::Failed(why.to_owned());
         self.close()
     }
 
-    /// Closes a run that was interrupted at this step.
+    /// Closes a run that was interrupted at step `step`.
     pub fn interrupt(mut self, step: u64) -> io::Result<()> {
         self.manifest.status = Status::Interrupted { step };
         self.close()
@@ -186,12 +186,12 @@ impl RunWriter {
         self.remove_obsolete().and(synced).and(checkpoints)
     }
 
-    /// Path of the run folder.
+    /// Returns the path of the run folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes the project with its parameters at step 0, and the commands applied since.
+    /// Writes the project with its parameters at step 0, and the commands applied since step 0.
     pub(super) fn write_history(&mut self, history: &CommandHistory) -> io::Result<()> {
         let built = self.project.clone();
         for change in &history.params {
@@ -317,7 +317,7 @@ impl Sink for RunWriter {
             Ok(()) => self.manifest.last_step = block.clock.step,
             Err(error) => {
                 self.manifest.status = Status::Failed(error.to_string());
-                // A block is written to all streams or to none.
+                // The data of a block are written to all streams or to none.
                 for (stream, n_bytes, hash) in before {
                     let mut files = self.files.iter_mut().chain(&mut self.segments);
                     let Some(target) = files.find(|f| f.stream == stream) else { continue };
@@ -383,7 +383,7 @@ impl Sink for RunWriter {
     }
 }
 
-/// Writes the manifest atomically.
+/// Writes the manifest by atomic replacement of its file.
 pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     let text = file::to_ron(manifest).map_err(io::Error::other)?;
     let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).";
@@ -400,7 +400,7 @@ fn hash_of_lines(head: &str, rest: &str) -> String {
     hash.hex()
 }
 
-/// Whether a manifest matches its own hash; `None` if it has none, as in older versions.
+/// Whether a manifest matches its own hash; `None` if it contains no hash, as in older versions.
 pub(super) fn manifest_matches(text: &str) -> Option<bool> {
     let (head, lines) = text.split_once('\n')?;
     if !lines.starts_with("//") && !head.contains(HASH_LINE.trim_end()) {

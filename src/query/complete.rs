@@ -11,14 +11,14 @@ const MOST: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Byte range that it replaces.
+    /// Byte range of the query that the completion replaces.
     pub at: Range<usize>,
     pub text: String,
     /// Description of the completion.
     pub hint: String,
 }
 
-/// Completions at the cursor in a query, best first.
+/// Returns at most `MOST` completions at the cursor in a query, best first; `cursor` is a byte offset.
 pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion> {
     let Some(head) = text.get(..cursor) else { return vec![] };
     let Ok(all) = tokens(head) else { return vec![] };
@@ -35,7 +35,7 @@ pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion>
             (!begins, Completion { at: at.clone(), text, hint })
         })
         .collect();
-    found.sort_by_key(|(later, _)| *later); // stable sort, which keeps the proposed order otherwise
+    found.sort_by_key(|(later, _)| *later); // a stable sort, which keeps the proposed order otherwise
     found.into_iter().take(MOST).map(|(_, c)| c).collect()
 }
 
@@ -97,7 +97,7 @@ fn signs(column: &str, known: &Known<'_>) -> Option<Vec<(String, String)>> {
     Some(ops.iter().map(|op| (op.sign().to_owned(), String::new())).collect())
 }
 
-/// Categories of the column whose values are being typed.
+/// Returns the categories of the column whose values are being typed, most frequent first.
 fn values(before: &[Token], known: &Known<'_>) -> Vec<(String, String)> {
     let Some(op) = before.iter().rposition(|t| matches!(t.piece, Piece::Op(_))) else { return vec![] };
     let Some(column) = op.checked_sub(1).and_then(|i| known.set.column(&before[i].word.text)) else { return vec![] };

@@ -18,14 +18,14 @@ const MAX_CHAIN: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Named {
     pub name: String,
-    /// Query that selects its elements.
+    /// Query that selects the set's elements.
     pub query: String,
-    /// Element set that it selects from; empty for the first set of a model.
+    /// Element set that the query selects from; empty for the first set of a model.
     pub set: String,
 }
 
 impl Named {
-    /// Whether it selects from an element set; `is_first`: that set is the first of the model.
+    /// Whether the query selects from the element set `set`; `is_first`: that set is the first of the model.
     pub fn is_over(&self, set: &str, is_first: bool) -> bool {
         let own = self.set.trim();
         own == set || own.is_empty() && is_first
@@ -41,7 +41,7 @@ impl From<Selection> for Named {
 /// Live field with a value per element.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
-    /// Name of the field; a trailing `_field` need not be typed.
+    /// Name of the field; a trailing `_field` may be omitted in queries.
     pub name: &'a str,
     /// Unit of the values.
     pub unit: &'a str,
@@ -50,7 +50,7 @@ pub struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Name in the form in which it is typed.
+    /// Returns the name without a trailing `_field`, as users type it.
     pub fn short(&self) -> &str {
         self.name.strip_suffix("_field").unwrap_or(self.name)
     }
@@ -83,7 +83,7 @@ pub struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Elements selected by a query or the name of a set, ascending.
+    /// Returns the elements selected by a query or the name of a set, ascending. Fails if the query is invalid.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, Mistake> {
         let chosen = self.ask(query, &mut Lookup::default())?;
         Ok((0..self.set.len).filter(|i| chosen[*i as usize]).collect())
@@ -96,7 +96,8 @@ impl Known<'_> {
         }
     }
 
-    /// Members of a named set, evaluated once per query.
+    /// Returns the membership of each element in a named set, evaluated once per query. Fails if sets refer to each other in a
+    /// circle or a long chain.
     fn members(&self, set: &Named, lookup: &mut Lookup) -> Result<Vec<bool>, String> {
         if let Some(known) = lookup.known.get(&set.name) {
             return Ok(known.clone());
@@ -176,7 +177,7 @@ impl Known<'_> {
         whole.or_else(|| self.fields.iter().find(|f| f.short().eq_ignore_ascii_case(name)))
     }
 
-    /// Chooses the first elements, or those with the smallest random words.
+    /// Chooses the first `count` members, or those with the smallest random words. Fails if there are fewer members.
     fn choose(&self, count: &Word, is_random: bool, of: &[bool]) -> Result<Vec<bool>, Mistake> {
         let n: usize = count.text.parse().unwrap_or(usize::MAX);
         let mut members: Vec<u32> = (0..of.len() as u32).filter(|i| of[*i as usize]).collect();
@@ -241,18 +242,19 @@ impl Known<'_> {
         unknown(&column.at, "column", &column.text, &known)
     }
 
-    /// Strings that `name ~` searches: the element's name and its finest category, by which it is commonly called.
+    /// Returns the strings that `name ~` searches: the element's name and its finest category, by which it is commonly called.
     fn texts(&self, element: usize) -> impl Iterator<Item = &str> {
         let finest = self.set.columns.iter().max_by_key(|c| c.labels.len()).filter(|c| c.labels.len() > 50);
         let name = self.set.names.get(element).map(String::as_str);
         name.into_iter().chain(finest.map(|c| c.label(element as u32)))
     }
 
-    /// Marks the elements with these ids. Individuals that have ended are skipped.
+    /// Marks the elements with these ids. Individuals that have ended are skipped; an unknown id of another element is an
+    /// error.
     fn mark_ids(&self, values: &[Word], out: &mut [bool]) -> Result<(), Mistake> {
         let ids = if self.set.are_slots { self.individuals } else { &self.set.ids };
         let ids = ids.iter().enumerate().take(out.len());
-        // A search is faster for a few ids, a map for the thousands in a saved selection.
+        // A search is faster for a few ids, a map for the thousands of ids in a saved selection.
         let map: HashMap<u64, usize> =
             if values.len() > 8 { ids.clone().rev().map(|(i, id)| (*id, i)).collect() } else { HashMap::new() };
         for value in values {
@@ -280,7 +282,7 @@ impl Known<'_> {
     }
 }
 
-/// The single value of a numeric comparison.
+/// Returns the single value of a numeric comparison.
 fn one(values: &[Word]) -> Result<&Word, Mistake> {
     match values {
         [one] => Ok(one),
@@ -293,7 +295,7 @@ fn number(value: &Word, unit: Unit) -> Result<f64, Mistake> {
     unit.parse(&value.text).map_err(|why| Mistake::new(&value.at, why))
 }
 
-/// Unit with this suffix; dimensionless if there is none.
+/// Returns the unit with a suffix; dimensionless if there is none.
 fn unit_of(suffix: &str) -> Unit {
     let all = [Unit::Ms, Unit::Mv, Unit::Hz, Unit::Pa, Unit::Um, Unit::Steps, Unit::Bytes];
     all.into_iter().find(|u| u.suffix() == suffix).unwrap_or(Unit::One)
@@ -370,7 +372,8 @@ fn mark_range(value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Elements with at least `at_least` synapses from the given elements, or onto them; signs are ignored.
+/// Returns for each element whether it has at least `at_least` synapses from the elements `of`, or onto them; signs are
+/// ignored.
 fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_least: f64) -> Vec<bool> {
     let mut sums = vec![0.0_f64; of.len()];
     let mut row = Vec::new();
@@ -387,7 +390,7 @@ fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_lea
     sums.into_iter().map(|sum| sum >= at_least).collect()
 }
 
-/// Message "there is no X `y`; did you mean `z`?", or with the known names if none is similar.
+/// Returns the message "there is no X `y`; did you mean `z`?", with the known names instead if none is similar.
 fn unknown(at: &std::ops::Range<usize>, what: &str, name: &str, known: &[&str]) -> Mistake {
     let near = known.iter().map(|k| (levenshtein(k, name), k)).min().filter(|(d, _)| *d <= 1 + name.len() / 3);
     let hint = match near {

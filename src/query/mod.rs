@@ -44,7 +44,7 @@ impl Mistake {
         Self { at: at.clone(), what: what.into() }
     }
 
-    /// Formats the error with its position: `` `clas = optic`, at `clas`: there is no column … ``.
+    /// Formats the error with the query and its position: `` `clas = optic`, at `clas`: there is no column … ``.
     pub fn of(&self, query: &str) -> String {
         let place = query.get(self.at.clone()).map_or("", str::trim);
         let (place, whole) = (shortened(place), shortened(query.trim()));
@@ -129,7 +129,7 @@ pub enum Query {
     And(Vec<Query>),
     /// Union of two or more queries.
     Or(Vec<Query>),
-    /// A number of elements: the first, or a random choice.
+    /// Members of a query: the first ones, or a random choice.
     Choose {
         count: Word,
         /// Whether the choice is random.
@@ -137,7 +137,7 @@ pub enum Query {
         /// Query to choose from.
         of: Box<Query>,
     },
-    /// Elements with at least a number of synapses from or onto those of a query.
+    /// Elements with a minimum number of synapses from or onto the elements of a query.
     Linked {
         /// Keyword: `downstream` or `upstream`.
         word: Word,
@@ -145,14 +145,14 @@ pub enum Query {
         is_downstream: bool,
         /// Query of the connected elements.
         of: Box<Query>,
-        /// Minimum number of synapses; 1 if missing.
+        /// Minimum number of synapses; `None` means 1.
         at_least: Option<Word>,
     },
 }
 
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "all", "of", "downstream", "upstream"];
 
-/// Quotes a text for a query unless it is a single plain word.
+/// Quotes a text for a query unless it is a single plain word other than a keyword.
 pub fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/');
     let is_keyword = KEYWORDS.iter().any(|k| k.eq_ignore_ascii_case(text));
@@ -194,8 +194,8 @@ impl fmt::Display for Query {
     }
 }
 
-/// Query for these elements by public id if they have ids, `root_id = 70, 71`, which stays valid when elements are
-/// reordered; otherwise [`of_elements`].
+/// Returns a query for elements by public id, `root_id = 70, 71`, which stays valid when elements are reordered; if an element
+/// has no id, the query of [`of_elements`].
 pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
     let named = elements.iter().map(|e| ids.get(*e as usize).map(u64::to_string)).collect::<Option<Vec<_>>>();
     named
@@ -203,7 +203,8 @@ pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
         .map_or_else(|| of_elements(elements), |ids| format!("root_id = {}", ids.join(", ")))
 }
 
-/// Query for these elements by the ids of their individuals if known, otherwise [`of_elements_by_id`].
+/// Returns a query for elements by the ids of their individuals if there is one per element, otherwise the query of
+/// [`of_elements_by_id`].
 pub fn of_individuals(individuals: &[u64], set: Option<&ElementSet>, elements: &[u32]) -> String {
     if !individuals.is_empty() && individuals.len() == elements.len() {
         return format!("id = {}", individuals.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
@@ -211,7 +212,7 @@ pub fn of_individuals(individuals: &[u64], set: Option<&ElementSet>, elements: &
     of_elements_by_id(set.map_or(&[][..], |set| &set.ids), elements)
 }
 
-/// Query for these elements by index: `idx = 1, 2, 5..9`. Three or more neighbours are written as a range that includes
+/// Returns a query for elements by index: `idx = 1, 2, 5..9`. Three or more neighbours are written as a range that includes
 /// both ends.
 pub fn of_elements(elements: &[u32]) -> String {
     let mut parts = Vec::new();

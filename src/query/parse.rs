@@ -43,7 +43,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Error at the next token, or at the end.
+    /// Returns an error at the next token, or at the end of the query.
     fn wrong(&self, what: &str) -> Mistake {
         let at = self.peek().map_or(self.end..self.end, |t| t.word.at.clone());
         Mistake::new(&at, what)
@@ -181,7 +181,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the values of a comparison: separated by commas; adjacent unquoted words are one value.
+    /// Parses the values of a comparison, separated by commas; adjacent words are one value.
     fn values(&mut self) -> Result<Vec<Word>, Mistake> {
         let mut out = Vec::new();
         loop {
@@ -202,7 +202,7 @@ impl Parser<'_> {
     }
 }
 
-/// Joins queries; a single one stays as it is.
+/// Joins queries; returns a single query unchanged.
 fn joined(mut all: Vec<Query>, join: fn(Vec<Query>) -> Query) -> Query {
     match all.len() {
         1 => all.remove(0),
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// A text with both `"` and `'` cannot be quoted; such texts do not occur above.
+    /// A text with both `"` and `'` cannot be quoted; the random queries contain no such text.
     #[test]
     fn a_printed_query_parses_to_itself() {
         let mut dice = Dice(7);

@@ -20,12 +20,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether it is this keyword or mark.
+    /// Whether the token is this keyword or mark.
     pub fn is(&self, word: &str) -> bool {
         matches!(self.piece, Piece::Word | Piece::Mark) && self.word.text.eq_ignore_ascii_case(word)
     }
 
-    /// Whether it ends a value.
+    /// Whether the token ends a value.
     pub fn ends_value(&self) -> bool {
         matches!(self.piece, Piece::Op(_) | Piece::Mark) || self.is("and") || self.is("or")
     }
@@ -62,7 +62,7 @@ fn next(query: &str, at: usize, first: char) -> Result<(Piece, String, Range<usi
     let ends = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '=' | '<' | '>' | '~' | '\'' | '"');
     let behind = &rest[first.len_utf8()..];
     let mut end = behind.find(ends).map_or(rest.len(), |e| e + first.len_utf8());
-    // `a!=b` is a test, `a!` a word.
+    // The text `a!=b` is a test, `a!` is a word.
     if rest[..end].ends_with('!') && end > 1 && rest[end..].starts_with(['=', '~']) {
         end -= 1;
     }

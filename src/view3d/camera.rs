@@ -5,7 +5,7 @@ use glam::{Mat4, Vec2, Vec3, camera::rh};
 /// A camera that looks at a target from a distance. At yaw 0 and pitch 0 it looks along −z: x right, y up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Camera {
-    /// The point it orbits, world units.
+    /// Point that the camera orbits, world units.
     pub target: Vec3,
     /// Rotation around the vertical axis, radians.
     pub yaw: f32,
@@ -15,9 +15,9 @@ pub struct Camera {
     pub distance: f32,
     /// Vertical field of view, radians.
     pub fov_y: f32,
-    /// Orthographic instead of perspective projection; the target plane keeps its size.
+    /// Whether the projection is orthographic instead of perspective; the target plane keeps its size.
     pub orthographic: bool,
-    /// Radius of the bounding sphere around [`Camera::centre`], world units: sets the depth range.
+    /// Radius of the bounding sphere around [`Camera::centre`], world units, which determines the depth range.
     pub radius: f32,
     /// Centre of the bounding sphere.
     pub centre: Vec3,
@@ -26,21 +26,21 @@ pub struct Camera {
 /// Fixed view directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// From the viewer's side, along −z.
+    /// View from the front, along −z.
     Front,
-    /// From the opposite side.
+    /// View from the back, along +z.
     Back,
-    /// From the left, along +x.
+    /// View from the left, along +x.
     Left,
-    /// From above, along −y.
+    /// View from above, along −y.
     Top,
 }
 
 impl Preset {
-    /// In the order of keys 1 to 4.
+    /// All presets in the order of keys 1 to 4.
     pub const ALL: [Self; 4] = [Self::Front, Self::Back, Self::Left, Self::Top];
 
-    /// Label of its button.
+    /// Returns the label of the preset's button.
     pub fn label(self) -> &'static str {
         match self {
             Self::Front => "Front",
@@ -67,27 +67,27 @@ impl Default for Camera {
 }
 
 impl Camera {
-    /// Direction from the target to the eye, unit length.
+    /// Returns the direction from the target to the eye, unit length.
     pub fn backward(&self) -> Vec3 {
         Vec3::new(self.yaw.sin() * self.pitch.cos(), self.pitch.sin(), self.yaw.cos() * self.pitch.cos())
     }
 
-    /// Right direction of the image, unit length.
+    /// Returns the right direction of the image, unit length.
     pub fn right(&self) -> Vec3 {
         Vec3::new(self.yaw.cos(), 0.0, -self.yaw.sin())
     }
 
-    /// Up direction of the image, unit length.
+    /// Returns the up direction of the image, unit length.
     pub fn up(&self) -> Vec3 {
         self.backward().cross(self.right())
     }
 
-    /// Position of the eye.
+    /// Returns the position of the eye, world units.
     pub fn eye(&self) -> Vec3 {
         self.target + self.backward() * self.distance
     }
 
-    /// Distances of the near and the far plane from the eye.
+    /// Returns the distances of the near and the far plane from the eye, world units.
     pub fn depth_range(&self) -> (f32, f32) {
         let to_centre = (self.eye() - self.centre).dot(self.backward());
         let reach = self.radius * 1.05 + 1e-3;
@@ -98,7 +98,7 @@ impl Camera {
         ((to_centre - reach).max(far * 1e-3), far)
     }
 
-    /// World to clip space (depth 0 to 1) for an image of this aspect ratio.
+    /// Returns the matrix from world to clip space (depth 0 to 1) for an image with aspect ratio `aspect`.
     pub fn clip_from_world(&self, aspect: f32) -> Mat4 {
         let view = rh::view::look_to_mat4(self.eye(), -self.backward(), self.up());
         let (near, far) = self.depth_range();
@@ -112,31 +112,31 @@ impl Camera {
         projection * view
     }
 
-    /// Half the height of the target plane's visible part, world units.
+    /// Returns half the height of the target plane's visible part, world units.
     pub fn half_height(&self) -> f32 {
         self.distance * (self.fov_y * 0.5).tan()
     }
 
-    /// Size of a pixel in the target plane, world units, in an image of this height in pixels.
+    /// Returns the size of a pixel in the target plane, world units, in an image of `height_px` pixels.
     pub fn world_per_pixel(&self, height_px: f32) -> f32 {
         2.0 * self.half_height() / height_px.max(1.0)
     }
 
-    /// Orbits the target by a drag, pixels.
+    /// Orbits the target by a drag in pixels, in an image of `height_px` pixels.
     pub fn orbit(&mut self, drag_px: Vec2, height_px: f32) {
         let radians = std::f32::consts::PI / height_px.max(1.0);
         self.yaw = (self.yaw - drag_px.x * radians).rem_euclid(std::f32::consts::TAU);
         self.pitch = (self.pitch + drag_px.y * radians).clamp(-1.55, 1.55);
     }
 
-    /// Moves the target with the pointer, pixels.
+    /// Moves the target by a drag in pixels, so that it follows the pointer.
     pub fn pan(&mut self, drag_px: Vec2, height_px: f32) {
         let scale = self.world_per_pixel(height_px);
         self.target += (self.up() * drag_px.y - self.right() * drag_px.x) * scale;
     }
 
-    /// Moves nearer (`factor` < 1) or farther, keeping the point under the pointer fixed. The pointer is in pixels from
-    /// the image's centre, y down.
+    /// Moves the camera nearer (`factor` < 1) or farther, keeping the point under the pointer fixed. The pointer is given in
+    /// pixels from the image's centre, y down.
     pub fn zoom_at(&mut self, factor: f32, from_centre_px: Vec2, height_px: f32) {
         let before = self.distance;
         self.distance = (self.distance * factor).clamp(self.radius * 1e-3, self.radius * 20.0);
@@ -145,7 +145,7 @@ impl Camera {
         self.target += (self.right() * from_centre_px.x - self.up() * from_centre_px.y) * scale * shift;
     }
 
-    /// Fits a box into the view, keeping the direction.
+    /// Fits a box into the view without changing the direction.
     pub fn fit(&mut self, min: Vec3, max: Vec3, aspect: f32) {
         self.target = (min + max) * 0.5;
         let half = ((max - min) * 0.5).max(Vec3::splat(1e-3));
@@ -160,7 +160,7 @@ impl Camera {
         self.distance = needed.fold(1e-3, f32::max);
     }
 
-    /// Sets the bounding sphere and with it the depth range.
+    /// Sets the bounding sphere, and with it the depth range, to enclose a box.
     pub fn enclose(&mut self, min: Vec3, max: Vec3) {
         self.centre = (min + max) * 0.5;
         self.radius = ((max - min) * 0.5).length().max(1e-3);

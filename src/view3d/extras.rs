@@ -1,9 +1,9 @@
-//! Geometry drawn besides points: a transparent surface, and lines between points.
+//! Geometry drawn in addition to points: a transparent surface, and lines between points.
 
 use super::{EXTRAS_WGSL, POINTS_WGSL, pipelines::Shader, shell::Mesh};
 use wgpu::util::DeviceExt as _;
 
-/// A vertex of a line list; two consecutive ones form a line.
+/// A vertex of a line list; two consecutive vertices form a line.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct End {
@@ -53,7 +53,7 @@ impl Extras {
         self.ends.is_some()
     }
 
-    /// Draws them into a pass after the points.
+    /// Draws surface and lines into a pass, after the points.
     pub fn record(&self, pass: &mut wgpu::RenderPass<'_>, bind: &wgpu::BindGroup, has_shell: bool) {
         let mesh = self.mesh.as_ref().filter(|_| has_shell);
         for (pipeline, drawn) in [(&self.shell, mesh), (&self.line, self.ends.as_ref())] {
@@ -76,7 +76,7 @@ fn buffer(device: &wgpu::Device, usage: wgpu::BufferUsages, contents: &[u8]) -> 
     device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("extras"), contents, usage })
 }
 
-/// Pipelines of the surface and the lines. Neither writes depth.
+/// Creates the pipelines of the surface and the lines. Neither pipeline writes depth.
 fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 2] {
     let shader = Shader::new(device, layout, "extras.wgsl", [POINTS_WGSL, EXTRAS_WGSL].concat().into());
     let corner = wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3];

@@ -1,4 +1,4 @@
-//! Highlighted points drawn on top: glowing points, ringed points. Selected on the CPU, so that a software renderer
+//! Highlighted points drawn on top: glowing points and ringed points. They are selected on the CPU, so that a software renderer
 //! does not process every point to draw a few.
 
 use super::Look;
@@ -13,14 +13,14 @@ pub(super) struct Light {
     pub size: f32,
 }
 
-/// Bytes of a light.
+/// Size of a light, bytes.
 pub(super) const LIGHT: u64 = size_of::<Light>() as u64;
 
 /// Bit of a code that marks selected points.
 pub(super) const SELECTED: u32 = 1 << 16;
 /// Bit of a code that marks the point under the pointer.
 const HOVERED: u32 = 1 << 17;
-/// A glow is drawn until it has decayed to 2 %: this many decay times.
+/// Number of decay times after which a glow has decayed to 2 % and is no longer drawn.
 const SEEN: f32 = 3.92;
 
 /// Data of the points on the CPU.
@@ -38,8 +38,8 @@ impl PointData {
         Some(Light { position, code, value: *self.values.get(index)?, size: *self.sizes.get(index)? })
     }
 
-    /// Writes glowing points to the beginning of `out`, then ringed ones, each in order; returns the number of glowing
-    /// points and of both. Later entries of `out` are stale: truncating would write them again.
+    /// Writes glowing points to the beginning of `out`, then ringed points, each in order; returns the number of glowing points
+    /// and of both. Later entries of `out` are stale, because truncating would require writing them again.
     pub fn lights(&self, look: &Look, out: &mut Vec<Light>) -> (usize, usize) {
         let (n_glowing, rings) = (self.glowing(look, out), self.ringed(look));
         let n = n_glowing + rings.len();
@@ -50,8 +50,8 @@ impl PointData {
         (n_glowing, n)
     }
 
-    /// Writes glowing points to the beginning of `out`, in order; returns their number. Every point is written and
-    /// overwritten by the next unless it glows: branchless, because mispredictions cost more than the writes.
+    /// Writes glowing points to the beginning of `out`, in order; returns their number. Every point is written and overwritten
+    /// by the next unless it glows, because mispredicted branches cost more than the writes.
     fn glowing(&self, look: &Look, out: &mut Vec<Light>) -> usize {
         if look.flags[0] != 2 {
             return 0;
@@ -69,7 +69,7 @@ impl PointData {
         n
     }
 
-    /// Ringed points: selected ones when rings are on, and the hovered one.
+    /// Returns the ringed points: selected points if rings are on, and the hovered point.
     fn ringed(&self, look: &Look) -> Vec<Light> {
         let mut rings = vec![];
         if look.flags[1] == 1 {

@@ -25,9 +25,9 @@ pub fn is_software(adapter: &wgpu::Adapter) -> bool {
     adapter.get_info().device_type == wgpu::DeviceType::Cpu
 }
 
-/// The shader of the points.
+/// Shader of the points.
 pub const POINTS_WGSL: &str = include_str!("points.wgsl");
-/// The shader of surface and lines; appended to the one of the points.
+/// Shader of surface and lines, which is appended to the shader of the points.
 pub const EXTRAS_WGSL: &str = include_str!("extras.wgsl");
-/// The shader that copies the finished image into the window.
+/// Shader that copies the finished image into the window.
 pub const BLIT_WGSL: &str = include_str!("blit.wgsl");

@@ -1,9 +1,9 @@
-//! Picking: the point under the pointer, or the points inside a lasso. On the CPU: 1 ms for 140,000 points.
+//! Picking on the CPU: finds the point under the pointer, or the points inside a lasso.
 
 use super::Camera;
 use glam::{Mat4, Vec2, Vec3};
 
-/// World to pixels for one camera and one image size.
+/// Projection from world to pixels for one camera and one image size.
 #[derive(Clone, Copy, Debug)]
 pub struct Projector {
     clip_from_world: Mat4,
@@ -13,14 +13,15 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// Projector for this camera and an image of this size in pixels.
+    /// Creates a projector for a camera and an image of `size_px` pixels.
     pub fn new(camera: &Camera, size_px: Vec2) -> Self {
         let size_px = size_px.max(Vec2::ONE);
         let clip_from_world = camera.clip_from_world(size_px.x / size_px.y);
         Self { clip_from_world, size_px, orthographic: camera.orthographic }
     }
 
-    /// Projects a point: pixels from the top left, and depth; `None` behind the eye.
+    /// Projects a point: pixels from the top left, and depth (0 to 1 if orthographic, otherwise the distance, world units).
+    /// `None` for a point before the near plane.
     pub fn project(&self, point: [f32; 3]) -> Option<(Vec2, f32)> {
         let clip = self.clip_from_world * Vec3::from(point).extend(1.0);
         if clip.w <= 1e-6 || clip.z < 0.0 {
@@ -30,8 +31,9 @@ impl Projector {
         Some((at, if self.orthographic { clip.z } else { clip.w }))
     }
 
-    /// The nearest visible point whose disc of `radius_px` pixels covers the pointer; otherwise the one with
-    /// the closest centre within `slack_px`.
+    /// Returns the nearest visible point whose disc covers the pointer, or else the visible point with the closest centre
+    /// within `slack_px` pixels. `disc_px` returns the radius of a disc at a depth. Points more than 64 pixels from the pointer
+    /// are ignored.
     pub fn pick(
         &self,
         points: &[[f32; 3]],
@@ -59,7 +61,7 @@ impl Projector {
         hit.or(near).map(|(_, i)| i)
     }
 
-    /// All visible points inside a polygon in pixels, through depth, in ascending order.
+    /// Returns all visible points inside a polygon in pixels, ascending, including points behind others.
     pub fn inside(&self, points: &[[f32; 3]], visible: impl Fn(usize) -> bool, polygon: &[Vec2]) -> Vec<u32> {
         let (mut min, mut max) = (Vec2::MAX, Vec2::MIN);
         for corner in polygon {

@@ -54,7 +54,7 @@ pub(super) fn bind(
     })
 }
 
-/// Body, glow and halo.
+/// Creates the pipelines of body, glow and halo.
 pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 3] {
     let shader = Shader::new(device, layout, "points.wgsl", POINTS_WGSL.into());
     let attribute = |array_stride, attributes| {
@@ -73,7 +73,7 @@ pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -
         .map(|(name, buffers, depth)| shader.pipeline(device, name, strip, buffers, depth))
 }
 
-/// A shader with entry points `…_vertex` and `…_fragment`.
+/// A shader with entry points `NAME_vertex` and `NAME_fragment`.
 pub(super) struct Shader {
     module: wgpu::ShaderModule,
     layout: wgpu::PipelineLayout,
@@ -91,8 +91,8 @@ impl Shader {
         Self { module, layout }
     }
 
-    /// A pipeline with alpha blending. `depth`: the comparison and whether depth is written; `None` for a pass without
-    /// a depth buffer.
+    /// Creates a pipeline with alpha blending. `depth` holds the comparison and whether depth is written; `None` for a pass
+    /// without a depth buffer.
     pub fn pipeline(
         &self,
         device: &wgpu::Device,

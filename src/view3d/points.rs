@@ -1,8 +1,8 @@
-//! The points on the device, and the rendered image.
+//! Points on the device, and the rendered image.
 //!
-//! Positions are uploaded once and when they change; classes when the colouring or the selection changes; values when
-//! they colour the points. The base image (all points in their colours) is drawn only when it changed; glow is drawn
-//! on a copy of it.
+//! Positions are uploaded once and when they change; classes when the colouring or the selection changes; values when they
+//! colour the points. The base image (all points in their colours) is drawn only when it changed; glow is drawn on a copy of
+//! the base image.
 
 use super::{
     Camera,
@@ -21,13 +21,13 @@ use wgpu::util::DeviceExt as _;
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Look {
     pub clip_from_world: [f32; 16],
-    /// Background, RGB in display space; brightness of a glow, 0 to 1, less when many points glow.
+    /// Background, RGB in display space; brightness of a glow, 0 to 1, which is less if many points glow.
     pub background: [f32; 4],
     /// Colour of the rings around selected points.
     pub accent: [f32; 4],
-    /// Width, height; radius of a point in world units × pixels per unit; smallest radius. Pixels.
+    /// Image width and height, pixels; radius of a point in world units × pixels per unit; smallest radius, pixels.
     pub size: [f32; 4],
-    /// Depth where fading to the background begins, ends; its amount, 0 to 1; 1 when the projection is orthographic.
+    /// Depths where fading to the background begins and ends; amount of fading, 0 to 1; 1 if the projection is orthographic.
     pub fog: [f32; 4],
     /// Lowest and highest value of the colormap; decay of the glow in units of the value; brightness of points that do
     /// not glow.
@@ -41,7 +41,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// A plain image by class: camera, size in pixels, radius of a point in world units, smallest in pixels.
+    /// Creates a plain image by class. `radius` of a point is in world units, the smallest radius in pixels.
     pub fn new(camera: &Camera, size_px: Vec2, radius: f32, min_radius_px: f32) -> Self {
         let scale = if camera.orthographic { camera.half_height() } else { (camera.fov_y * 0.5).tan() };
         let (near, far) = camera.depth_range();
@@ -60,12 +60,12 @@ impl Look {
         }
     }
 
-    /// Radius in pixels of a point at a depth given by [`Projector::project`](super::Projector::project).
+    /// Returns the radius in pixels of a point at a depth given by [`Projector::project`](super::Projector::project).
     pub fn radius_px(&self, depth: f32) -> f32 {
         (self.size[2] / if self.fog[3] > 0.5 { 1.0 } else { depth.max(1e-6) }).max(self.size[3])
     }
 
-    /// Fields that determine the base image, without the highlights on top.
+    /// Returns the fields that determine the base image, with the fields of the highlights set to 0.
     fn of_ground(&self) -> Self {
         let mut look = Self { accent: [0.0; 4], ..*self };
         (look.background[3], look.range[2], look.flags[3]) = (0.0, 0.0, 0);
@@ -73,19 +73,19 @@ impl Look {
     }
 }
 
-/// A coordinate outside every view: no shader draws it. Must match `is_nowhere` in points.wgsl.
+/// Coordinate outside every view, at which no shader draws a point. Must match `is_nowhere` in points.wgsl.
 const NOWHERE: f32 = 1e30;
 
 fn place(p: &[f32; 3]) -> [f32; 3] {
     if p.iter().all(|x| x.is_finite()) { *p } else { [NOWHERE; 3] }
 }
 
-/// A class code with the bit of selected points.
+/// Adds the bit of selected points to a class code.
 pub fn selected(code: u16, is_selected: bool) -> u32 {
     u32::from(code) | if is_selected { SELECTED } else { 0 }
 }
 
-/// The points and the image.
+/// Points and their image on the device.
 pub struct Scene {
     blit: Blit,
     body: wgpu::RenderPipeline,
@@ -101,9 +101,9 @@ pub struct Scene {
     targets: Option<Targets>,
     drawn: Option<Look>,
     grounded: Option<Look>,
-    /// Whether values or positions changed since the image was drawn.
+    /// Whether values or positions have changed since the image was drawn.
     owes: bool,
-    /// Whether positions changed since the last upload.
+    /// Whether positions have changed since the last upload.
     moved: bool,
     drawn_at: Instant,
     rest: Duration,
@@ -123,7 +123,7 @@ struct Points {
 }
 
 impl Scene {
-    /// An empty scene for a window of this format.
+    /// Creates an empty scene for a window of this format.
     pub fn new(device: &wgpu::Device, window_format: wgpu::TextureFormat) -> Self {
         let layout = bind_layout(device);
         let [body, glow, halo] = pipelines(device, &layout);
@@ -193,7 +193,7 @@ impl Scene {
         }
     }
 
-    /// Radii of the points, relative to the others; other lengths are ignored.
+    /// Sets the radii of the points, relative to [`Look::size`]; another number of radii is ignored.
     pub fn set_sizes(&mut self, queue: &wgpu::Queue, sizes: &[f32]) {
         if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == sizes.len()) {
             queue.write_buffer(&points.sizes, 0, bytemuck::cast_slice(sizes));
@@ -202,18 +202,18 @@ impl Scene {
         }
     }
 
-    /// Marks the whole image as out of date.
+    /// Marks the whole image as outdated.
     fn start_over(&mut self) {
         (self.drawn, self.grounded) = (None, None);
     }
 
-    /// The surface around the points; drawn while the opacity in [`Look::shell`] is above 0.
+    /// Sets the surface around the points, which is drawn while the opacity in [`Look::shell`] is above 0.
     pub fn set_shell(&mut self, device: &wgpu::Device, mesh: &Mesh) {
         self.extras.set_shell(device, mesh);
         self.start_over();
     }
 
-    /// Lines between points: two vertices each.
+    /// Sets lines between points: two vertices each.
     pub fn set_lines(&mut self, device: &wgpu::Device, ends: &[End]) {
         if !ends.is_empty() || self.extras.has_lines() {
             self.extras.set_lines(device, ends);
@@ -221,7 +221,7 @@ impl Scene {
         }
     }
 
-    /// One [`selected`] code per point; other lengths are ignored.
+    /// Sets one [`selected`] code per point; another number of codes is ignored.
     pub fn set_codes(&mut self, queue: &wgpu::Queue, codes: &[u32]) {
         if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == codes.len()) {
             queue.write_buffer(&points.codes, 0, bytemuck::cast_slice(codes));
@@ -230,7 +230,7 @@ impl Scene {
         }
     }
 
-    /// One value per point; other lengths are ignored.
+    /// Sets one value per point; another number of values is ignored.
     pub fn set_values(&mut self, values: &[f32]) {
         if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == values.len()) {
             points.given.values.copy_from_slice(values);
@@ -238,7 +238,7 @@ impl Scene {
         }
     }
 
-    /// The colour of each class; with alpha 0 the class is not drawn.
+    /// Sets the colour of each class. A class whose alpha is 0 is not drawn.
     pub fn set_palette(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, colors: &[[u8; 4]]) {
         let rows = colors.len().div_ceil(256).max(1) as u32;
         if self.palette.height() != rows {
@@ -251,18 +251,18 @@ impl Scene {
         self.start_over();
     }
 
-    /// The colormap of values, from low to high; the first and the last colour are for values beyond the range.
+    /// Sets the colormap of values, from low to high; the first and the last colour are for values beyond the range.
     pub fn set_ramp(&mut self, queue: &wgpu::Queue, colors: &[[u8; 4]; 256]) {
         write(queue, &self.ramp, colors);
         self.start_over();
     }
 
-    /// Number of times the image was drawn.
+    /// Returns the number of times that the image was drawn.
     pub fn redraws(&self) -> u64 {
         self.redraws
     }
 
-    /// Updates the image. Does nothing when nothing changed.
+    /// Draws the image if it has changed; changed values wait for the time of [`Scene::set_rest`].
     pub fn draw(
         &mut self,
         device: &wgpu::Device,
@@ -275,7 +275,7 @@ impl Scene {
             self.targets = Some(self.blit.targets(device, size_px));
             self.start_over();
         }
-        // Exposure depends on the values: its change alone does not redraw.
+        // The brightness of a glow depends on the values: its change alone does not redraw the image.
         let same = |drawn: Look| {
             let mut now = *look;
             now.background[3] = drawn.background[3];
@@ -285,7 +285,7 @@ impl Scene {
             return;
         }
         queue.write_buffer(&self.look, 0, bytemuck::bytes_of(look));
-        // With a colormap of values the base image itself changes.
+        // With a colormap of values, new values change the base image.
         let is_map = look.flags[0] == 1;
         if self.grounded != Some(look.of_ground()) || ((is_map || self.moved) && self.owes) {
             if let Some(points) = self.points.as_ref().filter(|_| std::mem::take(&mut self.moved)) {
@@ -304,13 +304,13 @@ impl Scene {
         self.redraws += 1;
     }
 
-    /// Minimum time between images when only values changed: on a software renderer this image costs more than the rest
-    /// of the window, which must stay responsive.
+    /// Sets the minimum time between images if only values changed: on a software renderer an image costs more than all other
+    /// drawing of the window, which must stay responsive.
     pub fn set_rest(&mut self, rest: Duration) {
         self.rest = rest;
     }
 
-    /// Remaining time until pending values are drawn.
+    /// Returns the remaining time until changed values are drawn; `None` if nothing is pending.
     pub fn owed_in(&self) -> Option<Duration> {
         self.owes.then(|| self.rest.saturating_sub(self.drawn_at.elapsed()))
     }
@@ -333,7 +333,7 @@ impl Scene {
         self.extras.record(&mut pass, &self.bind, look.shell[3] > 0.0);
     }
 
-    /// The base image, and the highlights on it.
+    /// Copies the base image and draws the highlights on the copy.
     fn record_lights(
         &mut self,
         device: &wgpu::Device,
@@ -369,7 +369,7 @@ impl Scene {
         }
     }
 
-    /// Copies the image into the window's pass, filling its viewport.
+    /// Copies the image into the window's pass so that it fills the viewport.
     pub fn blit(&self, pass: &mut wgpu::RenderPass<'_>) {
         if let Some(targets) = &self.targets {
             self.blit.paint(targets, pass);
@@ -398,7 +398,7 @@ fn begin<'a>(
     })
 }
 
-/// 256 colours per row.
+/// Creates a texture with 256 colours per row.
 fn strip(device: &wgpu::Device, rows: u32) -> wgpu::Texture {
     device.create_texture(&wgpu::TextureDescriptor {
         label: Some("colours"),

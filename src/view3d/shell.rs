@@ -7,16 +7,16 @@ use glam::{IVec3, Vec3};
 
 /// Maximum and minimum number of cells along the longest side.
 const RESOLUTION: (f32, f32) = (56.0, 14.0);
-/// With few points cells are larger, so that sampling noise does not wrinkle the surface: cells per point along a
-/// side.
+/// Number of cells per point along a side. With few points cells are larger, so that sampling noise does not wrinkle the
+/// surface.
 const PER_POINT: f32 = 1.15;
-/// Empty cells around the points.
+/// Number of empty cells around the points.
 const MARGIN: i32 = 5;
 /// Radius of one blur in cells, and the number of blurs.
 const BLUR: (i32, usize) = (1, 3);
-/// Inside is where the density exceeds this fraction of its mean over occupied cells.
+/// Fraction of the mean density at the points above which a cell is inside.
 const SHARE: f32 = 0.12;
-/// Smoothing passes over the vertices.
+/// Number of smoothing passes over the vertices.
 const SMOOTHING: usize = 4;
 /// Minimum number of points for a surface.
 const FEWEST: usize = 200;
@@ -30,7 +30,7 @@ pub struct Mesh {
     pub triangles: Vec<[u32; 3]>,
 }
 
-/// The surface around points; empty when there are few, or all in one plane.
+/// Returns the surface around points; empty if there are fewer than `FEWEST` points, or all are in one plane.
 pub fn shell(points: &[[f32; 3]]) -> Mesh {
     let finite: Vec<Vec3> = points.iter().map(|p| Vec3::from(*p)).filter(|p| p.is_finite()).collect();
     if finite.len() < FEWEST {
@@ -83,7 +83,7 @@ impl Grid {
         self.values[index] += 1.0;
     }
 
-    /// The mean over neighbours, along one axis after the other.
+    /// Replaces each value by the mean over its neighbours, along one axis after the other.
     fn blur(&mut self, radius: i32) {
         for axis in [IVec3::X, IVec3::Y, IVec3::Z] {
             let last = (self.size - 1).dot(axis);
@@ -103,7 +103,8 @@ impl Grid {
         (0..size.x * size.y * size.z).map(move |i| (place(i), i as usize))
     }
 
-    /// Subtracts the level, so that outside is negative; fills cavities that are not reachable from outside.
+    /// Subtracts `level` from the densities, so that they are negative outside, and fills cavities that are not reachable from
+    /// outside.
     fn settle(&mut self, level: f32) {
         self.values.iter_mut().for_each(|v| *v -= level);
         let mut is_outside = vec![false; self.values.len()];
@@ -129,7 +130,7 @@ impl Grid {
         }
     }
 
-    /// A vertex in every cube crossed by the surface, a quad across every crossed edge.
+    /// Extracts the surface: a vertex in every cube crossed by the surface, and a quad across every crossed edge.
     fn surface(&self) -> Mesh {
         let mut corner_of = vec![u32::MAX; self.values.len()];
         let mut places: Vec<Vec3> = vec![];
@@ -162,7 +163,7 @@ impl Grid {
         Mesh { corners, triangles }
     }
 
-    /// The mean of the crossings of a cube's edges, in cells.
+    /// Returns the mean of the crossings of a cube's edges, in cells; `None` if the surface does not cross the cube.
     fn crossing(&self, at: IVec3) -> Option<Vec3> {
         let corner = |i: i32| IVec3::new(i & 1, i >> 1 & 1, i >> 2);
         let (mut sum, mut n) = (Vec3::ZERO, 0);

@@ -1,4 +1,4 @@
-//! The render targets of the points, and the copy into the window.
+//! Render targets of the points, and the copy into the window.
 
 use super::BLIT_WGSL;
 
@@ -7,7 +7,7 @@ pub const COLOR_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 /// Format of the depth buffer.
 pub const DEPTH_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Depth32Float;
 
-/// Colour and depth of one size.
+/// Colour and depth targets of one size.
 pub(super) struct Targets {
     pub size_px: [u32; 2],
     /// The finished image.

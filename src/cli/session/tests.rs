@@ -1,4 +1,4 @@
-//! Failing runs, and the times of runs.
+//! Tests of failing runs, and of the times of runs.
 
 use super::*;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use neuropil_test_support::temp::TempFolder;
 use std::sync::Arc;
 
-/// A simulation that emits one spike per step.
+/// Simulation that emits one spike per step.
 struct Ticking {
     read: u64,
     sets: Vec<Arc<ElementSet>>,

@@ -1,4 +1,4 @@
-//! A sparse random network of excitatory and inhibitory neurons.
+//! Generates a sparse random network of excitatory and inhibitory neurons.
 
 use crate::{
     data::{
@@ -15,10 +15,11 @@ use std::path::Path;
 /// Radius of the ball of neurons, µm.
 const RADIUS_UM: f32 = 100.0;
 
-/// A random network whose connections have the same number of synapses each, see [`balanced_with`].
+/// Generates a random network by [`balanced_with`], with one number of synapses for excitatory connections and one for
+/// inhibitory ones.
 ///
 /// # Errors
-/// Those of [`balanced_with`].
+/// Returns the errors of [`balanced_with`].
 pub fn balanced(
     n: u32,
     in_degree: u32,
@@ -43,19 +44,19 @@ pub struct RandomConnection {
 }
 
 impl RandomConnection {
-    /// Address of the connection's draw.
+    /// Returns the address of the connection's draw.
     pub const fn draw(self, seed: u64) -> Draw {
         Draw { seed, purpose: Purpose::Connectivity, step: (2 << 40) + self.pre as u64, lane: self.post }
     }
 }
 
-/// A random network: every neuron receives connections from exactly `in_degree` different others (from all
-/// others in a smaller network), drawn without preference; `count` gives the number of synapses of each. Excitatory neurons come first; `super_class` is
-/// `excitatory` or `inhibitory`. Positions fill a ball of 100 µm radius, µm.
+/// Generates a random network: every neuron receives connections from exactly `in_degree` different other neurons (from all
+/// others in a smaller network), drawn uniformly; `count` returns the number of synapses of each connection. Excitatory neurons
+/// come first; the category `super_class` is `excitatory` or `inhibitory`. Positions fill a ball of 100 µm radius.
 ///
 /// # Errors
-/// [`DataError::Format`] when `n` is 0 or beyond [`MAX_NEURONS`], or there would be 2^32 connections;
-/// [`DataError::Cancelled`] when the watcher cancels.
+/// Returns [`DataError::Format`] if `n` is 0 or beyond [`MAX_NEURONS`], or 32 bits cannot count the connections, and
+/// [`DataError::Cancelled`] if `watch` cancels.
 pub fn balanced_with(
     n: u32,
     in_degree: u32,
@@ -100,7 +101,7 @@ fn clamped(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// The presynaptic partners of every neuron, sorted, `in_degree` for each.
+/// Draws the presynaptic partners of every neuron, sorted, `in_degree` for each.
 fn sources(n: u32, in_degree: u32, seed: u64, watch: &ProgressFn) -> Result<Vec<u32>, DataError> {
     const STRETCH: usize = 256;
     let mut sources = vec![0_u32; n as usize * in_degree as usize];
@@ -117,10 +118,10 @@ fn sources(n: u32, in_degree: u32, seed: u64, watch: &ProgressFn) -> Result<Vec<
     Ok(sources)
 }
 
-/// Fills a row with different neurons other than `post`: Floyd's sampling, one draw per entry.
+/// Fills a row with different neurons other than `post` by Floyd's sampling, one draw per entry.
 fn draw_row(row: &mut [u32], n: u32, post: u32, seed: u64) {
     let m = row.len() as u32;
-    // Chooses among the n-1 other neurons, numbered without the gap at `post`.
+    // The draw is among the n-1 other neurons, numbered without the gap at `post`.
     let others = n - 1;
     let mut drawn: Vec<u32> = Vec::with_capacity(row.len());
     let mut seen = std::collections::HashSet::with_capacity(row.len());
@@ -135,12 +136,12 @@ fn draw_row(row: &mut [u32], n: u32, post: u32, seed: u64) {
     row.copy_from_slice(&drawn);
 }
 
-/// Maps a word to a number below `n`.
+/// Maps a word to a number from 0 to n-1.
 fn below(word: u32, n: u32) -> u32 {
     ((u64::from(word) * u64::from(n)) >> 32) as u32
 }
 
-/// Transposes rows by postsynaptic neuron to rows by presynaptic neuron; targets come out sorted.
+/// Transposes rows by postsynaptic neuron to rows by presynaptic neuron, whose targets are sorted.
 fn transposed(
     n: u32,
     in_degree: u32,
@@ -182,7 +183,7 @@ fn transposed(
     Ok(Csr { rows, words, target_bits, overflow })
 }
 
-/// A point in the ball, by rejection from the cube around it.
+/// Draws a point in the ball, by rejection from the cube around the ball, µm.
 fn in_ball(seed: u64, lane: u32) -> [f32; 3] {
     for attempt in 0..64 {
         let words = Draw { seed, purpose: Purpose::Connectivity, step: (1 << 40) + attempt, lane }.words();

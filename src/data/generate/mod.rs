@@ -1,4 +1,4 @@
-//! Networks that need no file: the same bits from the same seed, on any number of threads.
+//! Generates networks that need no file. Bits are equal for equal seeds, on any number of threads.
 
 mod balanced;
 mod fly;

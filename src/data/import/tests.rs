@@ -111,7 +111,7 @@ fn memory_is_limited() {
     assert!(read(needed - 1).unwrap_err().to_string().contains("of memory, the limit for its size"));
 }
 
-/// An unrecognised weight would count each row once; the convention of the signs is written to the report.
+/// An unrecognised weight column would count each row once. The convention of the signs is written to the report.
 #[test]
 fn weights_are_recognised_and_conventions_written() {
     let columns = |weight: &str| ["pre", "post", weight, "nt_type"].map(str::to_owned);

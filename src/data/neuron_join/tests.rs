@@ -1,11 +1,11 @@
 use crate::data::{Connectome, Tables, read};
 use neuropil_test_support::temp::TempFolder;
 
-/// Three neurons with ids, in another order than that of their ids, and another table in the order of ids.
+/// Three neurons with ids, not in the order of their ids, and another table in the order of ids.
 const EDGES: &str = "pre,post,w\n0,1,5\n1,2,-3\n";
 const OWN: &str = "idx,root_id\n0,30\n1,10\n2,20\n";
 
-/// Reads a network with `own` as its table in the folder and `other` as the other one.
+/// Reads a network with `own` as its table in the folder and `other` as the additional table.
 fn network(edges: &str, own: Option<&str>, other: Option<&str>, key: Option<&str>) -> Result<Connectome, String> {
     let folder = TempFolder::new("neuron-join");
     std::fs::create_dir(folder.join("network")).unwrap();
@@ -65,7 +65,7 @@ fn the_key_column_may_hold_ids_or_names() {
     let names = joined(own, "label,class\nLC4,visual\nDNg1,descending\nMN9,motor\n", Some("Label"));
     assert_eq!(names.neurons.categories[0].texts, ["motor", "visual", "descending"]);
     assert_eq!(names.neurons.names, ["MN9", "LC4", "DNg1"]);
-    // Without a key the names of both are compared.
+    // Without a key, the names of both tables are compared.
     let names = joined(own, "name,class\nLC4,visual\nDNg1,descending\nMN9,motor\n", None);
     assert_eq!(names.neurons.categories[0].texts, ["motor", "visual", "descending"]);
     let error = |key| network(EDGES, Some(OWN), Some("root_id,label\n10,b\n20,b\n30,c\n"), Some(key)).unwrap_err();
@@ -80,12 +80,12 @@ fn the_key_column_may_hold_ids_or_names() {
 
 #[test]
 fn rows_are_taken_in_their_order_only_without_ids_or_with_a_notice() {
-    // A table without an id column, as long as the network.
+    // This table has no id column and is as long as the network.
     let c = joined(OWN, "name\na\nb\nc\n", None);
     assert_eq!((c.neurons.names.join(" "), c.neurons.ids, c.notices.len()), ("a b c".into(), vec![30, 10, 20], 0));
     let error = network(EDGES, Some(OWN), Some("name\na\nb\n"), None).unwrap_err();
     assert!(error.contains("2 rows and the network 3 neurons (neurons.csv), and they have no ids or names"), "{error}");
-    // A table with ids, where the connections have none.
+    // This table has ids, but the connections have none.
     let notice = |c: Result<Connectome, String>| c.expect("readable").notices.join("\n");
     let table = "root_id,name\n30,a\n10,b\n20,c\n";
     let alone = notice(network(EDGES, Some(table), None, None));

@@ -1,4 +1,4 @@
-//! Sequences of a corpus: a training batch is a function of its address, without state.
+//! Sequences of a corpus. A training batch is a function of its address, without state.
 
 use super::Corpus;
 use crate::num::rng::{Draw, Purpose};
@@ -17,9 +17,9 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// First token of sequence `sequence` of a micro-batch: the high word of w · n, where w is the 64-bit word of the draw
-    /// (seed, Batch, step, lane) and n the number of places; lane = micro-batch · B + sequence, so k micro-batches of B
-    /// sequences are the same sequences as one batch of k B.
+    /// Returns the first token of sequence `sequence` of a micro-batch: the high word of w · n, where w is the 64-bit word of
+    /// the draw (seed, Batch, step, lane) and n the number of places. The lane is micro-batch · B + sequence, so the sequences
+    /// of k micro-batches of B sequences equal those of one batch of k B.
     pub fn offset(&self, corpus: &Corpus, step: u64, micro_batch: usize, sequence: usize) -> usize {
         let lane = (micro_batch * self.sequences + sequence) as u32;
         let [low, high, ..] = Draw { seed: self.seed, purpose: Purpose::Batch, step, lane }.words();
@@ -38,7 +38,7 @@ impl Batches {
     }
 }
 
-/// Tokens from `offset` on, and the token after each.
+/// Copies tokens from `offset` on to `inputs`, and the token after each to `targets`.
 fn pair(corpus: &Corpus, offset: usize, inputs: &mut [u32], targets: &mut [i32]) {
     corpus.copy(offset, inputs);
     let (Some(last), Some(first)) = (targets.last_mut(), inputs.get(1..)) else { return };
@@ -48,8 +48,8 @@ fn pair(corpus: &Corpus, offset: usize, inputs: &mut [u32], targets: &mut [i32])
     targets.iter_mut().zip(first).for_each(|(target, token)| *target = *token as i32);
 }
 
-/// Windows of the held-out part: every held-out token is the target in exactly one of them. The first input is the last
-/// training token.
+/// Windows of the held-out part. Every held-out token is the target in exactly one window. The first input is the last training
+/// token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldOut {
     /// Number of tokens per window (T).
@@ -57,13 +57,13 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
-    /// Number of windows.
+    /// Returns the number of windows.
     pub fn n_windows(&self, corpus: &Corpus) -> usize {
         corpus.held_out().len().div_ceil(self.length.max(1))
     }
 
-    /// Fills windows from `first` on up to the capacity of the slices: inputs and targets `[B, T]`. Positions after the
-    /// end have input 0 and target [`IGNORE`]. Returns the number of counted targets.
+    /// Fills windows from `first` on, up to the capacity of the slices: inputs and targets `[B, T]`. Positions after the end of
+    /// the text have input 0 and target [`IGNORE`]. Returns the number of counted targets.
     pub fn fill(&self, corpus: &Corpus, first: usize, inputs: &mut [u32], targets: &mut [i32]) -> usize {
         inputs.fill(0);
         targets.fill(IGNORE);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(targets[..31], inputs[1..].iter().map(|t| *t as i32).collect::<Vec<_>>()[..]);
     }
 
-    /// The addresses of draws are part of every run and must not change.
+    /// Offsets must not change, because the addresses of draws are part of every run.
     #[test]
     fn offsets_stay_as_they_are() {
         let corpus = corpus();

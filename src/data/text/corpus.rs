@@ -1,4 +1,4 @@
-//! A tokenized text: training part and held-out part.
+//! A tokenized text, with a training part and a held-out part.
 
 use super::{
     Text, TokenError, Tokenizer,
@@ -12,7 +12,7 @@ use crate::{
 use rayon::prelude::*;
 use std::{ops::Range, sync::Arc};
 
-/// Tokenized text. The first 90 % of its tokens are for training, the rest is held out.
+/// Tokenized text. The first 90 % of its tokens are for training; the other tokens are held out.
 pub struct Corpus {
     /// Tokenizer of the text.
     pub tokenizer: Arc<Tokenizer>,
@@ -36,7 +36,7 @@ enum Tokens {
 }
 
 impl Corpus {
-    /// Encodes a text; `name` is its source, for messages.
+    /// Encodes a text; `name` is the text's source, for messages. Fails if the text has fewer than 20 tokens.
     pub(super) fn new(
         name: &str,
         text: &Text,
@@ -65,18 +65,18 @@ impl Corpus {
         Ok(Self { tokens, n_bytes, floor, yardsticks, hash: hash.0, provenance: text.provenance.clone(), tokenizer })
     }
 
-    /// A short generated text of bytes, for tests of kinds.
+    /// Makes a corpus of a short generated text with bytes as tokens, for tests of kinds.
     pub fn small(style: Style, n_bytes: u64, seed: u64) -> Result<Self, DataError> {
         let source = super::Source::Grammar { style, n_bytes, seed, languages: 0..1 };
         super::prepare(&source, &super::TokenUnit::Byte, &|_, _| true)
     }
 
-    /// Number of tokens of the vocabulary.
+    /// Returns the number of tokens of the vocabulary.
     pub fn n_vocab(&self) -> usize {
         self.tokenizer.n_vocab()
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens of the text.
     pub fn len(&self) -> usize {
         match &self.tokens {
             Tokens::Narrow(tokens) => tokens.len(),
@@ -84,22 +84,22 @@ impl Corpus {
         }
     }
 
-    /// Always false: a corpus has at least 20 tokens.
+    /// Returns false, because a corpus has at least 20 tokens.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Range of the training part.
+    /// Returns the range of the training part.
     pub fn train(&self) -> Range<usize> {
         0..train_len(self.len())
     }
 
-    /// Range of the held-out part.
+    /// Returns the range of the held-out part.
     pub fn held_out(&self) -> Range<usize> {
         train_len(self.len())..self.len()
     }
 
-    /// Copies tokens from `start` on.
+    /// Copies tokens from `start` on to `to`.
     pub fn copy(&self, start: usize, to: &mut [u32]) {
         let range = start..start + to.len();
         match &self.tokens {
@@ -108,19 +108,19 @@ impl Corpus {
         }
     }
 
-    /// Text of a range of tokens.
+    /// Returns the text of a range of tokens.
     pub fn text(&self, range: Range<usize>) -> String {
         let mut tokens = vec![0; range.len()];
         self.copy(range.start, &mut tokens);
         self.tokenizer.decode(&tokens)
     }
 
-    /// Host memory of the tokens.
+    /// Returns the host memory of the tokens, bytes.
     pub fn n_resident_bytes(&self) -> u64 {
         self.len() as u64 * if matches!(self.tokens, Tokens::Narrow(_)) { 2 } else { 4 }
     }
 
-    /// Reference values of a loss: names and nats per token, highest first.
+    /// Returns reference values of a loss: names and nats per token, from the shortest context to the longest, then the floor.
     pub fn levels(&self) -> Vec<(&'static str, f64)> {
         let y = &self.yardsticks;
         let mut levels =
@@ -129,7 +129,7 @@ impl Corpus {
         levels
     }
 
-    /// Fails unless sequences of `length` tokens fit into both parts.
+    /// Fails unless a sequence of `length` tokens and its last target fit into the training part.
     pub fn check_length(&self, length: usize) -> Result<(), String> {
         let n = self.train().len();
         if length < n {
@@ -139,7 +139,7 @@ impl Corpus {
     }
 }
 
-/// Number of training tokens in a corpus of `n` tokens.
+/// Returns the number of training tokens in a corpus of `n` tokens.
 fn train_len(n: usize) -> usize {
     n - n / 10
 }
@@ -172,8 +172,8 @@ fn encode(name: &str, text: &Text, tokenizer: &Tokenizer, watch: &ProgressFn) ->
     Ok(tokens)
 }
 
-/// Number of next parts to encode concurrently: one if a part is long or the tokenizer may lengthen it; otherwise as
-/// allowed by the memory for a text of this size and the number of tokens per byte so far.
+/// Returns the number of next parts to encode concurrently: one if a part is long or the tokenizer may lengthen it; otherwise
+/// the number that fits into the memory for a text of this size, at the number of tokens per byte so far.
 fn n_parallel(parts: &[&str], tokenizer: &Tokenizer, (n_read, n_tokens): (usize, usize), n_bytes: usize) -> usize {
     let next = &parts[..parts.len().min(PARALLEL)];
     if next.iter().any(|part| part.len() > 2 * PART || !tokenizer.is_parallel(part.len())) {
@@ -187,8 +187,8 @@ fn n_parallel(parts: &[&str], tokenizer: &Tokenizer, (n_read, n_tokens): (usize,
 }
 
 /// Divides a text into parts of about [`PART`] bytes. A part ends after a line break between two non-blank lines, where
-/// tokenizers that split at white space also split. A part that would exceed `longest` ends before a space between two
-/// words; without one, it is an error.
+/// tokenizers that split at white space also split. A part that would exceed `longest` bytes ends before a space between two
+/// words; without such a space, an error is returned.
 fn parts(mut text: &str, longest: usize) -> Result<Vec<&str>, String> {
     let mut parts = vec![];
     while text.len() > PART {
@@ -263,7 +263,7 @@ mod tests {
         assert!(error.starts_with("the text has 2 MB without a space"), "{error}");
     }
 
-    /// Expected values for the Shakespeare corpus.
+    /// The Shakespeare corpus gives the expected values. The test is skipped without the file.
     #[test]
     fn shakespeare_when_it_is_present() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/text/shakespeare.txt");

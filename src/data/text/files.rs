@@ -1,4 +1,4 @@
-//! Texts of the user: a UTF-8 file, lines of JSON with a field `text`, or a folder of them.
+//! Reads texts of the user: a UTF-8 file, lines of JSON with a field `text`, or a folder of such files.
 
 use super::{MAX_BYTES, Text};
 use crate::data::{
@@ -18,10 +18,10 @@ use std::{
 const MAX_FILES: usize = 100_000;
 /// Maximum nesting of folders.
 const MAX_DEPTH: usize = 16;
-/// Extensions of the files that are read in a folder; a single file may have any name.
+/// Extensions of the files that are read in a folder. A single file may have any extension.
 const ENDINGS: &[&str] = &["txt", "text", "md", "jsonl"];
 
-/// Reads a file or a folder.
+/// Reads a file, or the text files of a folder. Fails if there is no text.
 pub(super) fn read(path: &Path, watch: &ProgressFn) -> Result<Text, DataError> {
     let about = fs::metadata(path).map_err(|e| DataError::io(path, e))?;
     let mut files = vec![];
@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path, watch: &ProgressFn) -> Result<Text, DataError> {
     Ok(all)
 }
 
-/// The text files of a folder and of its folders, sorted by path. Links to folders are not followed.
+/// Lists the text files of a folder and its subfolders, sorted by path. Links to folders and hidden entries are left out.
 fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let failed = |e| DataError::io(folder, e);
     let mut entries: Vec<PathBuf> =
@@ -79,7 +79,7 @@ fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> Result<(), DataEr
     Ok(())
 }
 
-/// Reads a whole file as text without a byte order mark.
+/// Reads a whole file as text without a byte order mark. Fails if the text is longer than `limit` bytes or not UTF-8.
 fn read_text(path: &Path, limit: u64, watch: &ProgressFn) -> Result<String, DataError> {
     let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
     let about = file.metadata().map_err(|e| DataError::io(path, e))?;
@@ -103,7 +103,7 @@ fn read_text(path: &Path, limit: u64, watch: &ProgressFn) -> Result<String, Data
     Ok(text)
 }
 
-/// Appends a document.
+/// Appends a document, after a line break.
 fn append(document: &str, to: &mut Text) {
     if !to.text.is_empty() && !to.text.ends_with('\n') {
         to.text.push('\n');
@@ -112,14 +112,14 @@ fn append(document: &str, to: &mut Text) {
     to.text.push_str(document);
 }
 
-/// A line of a `.jsonl` file.
+/// Record on a line of a `.jsonl` file.
 #[derive(serde::Deserialize)]
 struct Record<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
 }
 
-/// Appends the field `text` of every line.
+/// Appends the field `text` of every line as a document.
 fn append_records(path: &Path, lines: &str, to: &mut Text, watch: &ProgressFn) -> Result<(), DataError> {
     let mut n_read = 0;
     for (i, line) in lines.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Text from a probabilistic context-free grammar whose entropy rate is known exactly.
+//! Generates text from a probabilistic context-free grammar whose entropy rate is known exactly.
 //!
 //! # Entropy rate
 //!
@@ -24,7 +24,7 @@
 //! numerator and denominator (renewal reward theorem; Cover and Thomas, *Elements of Information Theory*, chapters 2 and
 //! 4). Unambiguity is tested: the probability of a tale summed over all derivations equals that of the one that made it.
 //!
-//! No predictor has a lower expected loss per byte, whatever its context; one with a limited context has a higher one.
+//! No predictor has a lower expected loss per byte, whatever its context; a predictor with a limited context has a higher loss.
 
 use crate::num::rng::{Draw, Purpose};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -69,7 +69,7 @@ impl Rule {
         self.alternatives.iter().map(|a| self.p(a) * a.parts.iter().map(bytes).sum::<f64>()).sum()
     }
 
-    /// Alternative chosen by a random word; the bias of the weights is below 2⁻²⁰.
+    /// Chooses an alternative by a random word; the bias of the weights is below 2⁻²⁰.
     fn choose(&self, word: u32) -> &Alternative {
         let mut rest = ((u64::from(word) * u64::from(self.total)) >> 32) as u32;
         for alternative in &self.alternatives {
@@ -83,9 +83,9 @@ impl Rule {
 }
 
 impl Grammar {
-    /// Reads rules, one per line: `name: weight text {rule} text | …`, or `name ~ …` with weights that decrease like
-    /// those of words (120 / (rank + 3)). A missing weight is 1, `¶` is a line break. A line with `@` is read once per
-    /// topic, with the topic in its place; the start rule chooses `{tale-TOPIC}`.
+    /// Parses rules, one per line: `name: weight text {rule} text | …`, or `name ~ …` with weights that decrease like those of
+    /// words (120 / (rank + 3)). A missing weight is 1, and `¶` is a line break. A line with `@` is read once per topic, with
+    /// the topic in place of `@`; the start rule chooses `{tale-TOPIC}`. Fails for repeated and unknown rules.
     pub fn parse(topics: &[&str], text: &str) -> Result<Self, String> {
         let start = topics.iter().map(|topic| format!("{{tale-{topic}}}")).collect::<Vec<_>>().join(" | ");
         let mut lines = vec![format!("start ~ {start}")];
@@ -108,11 +108,11 @@ impl Grammar {
         Ok(Self { rules })
     }
 
-    /// Replaces words of the rules; words without a replacement stay.
+    /// Replaces words of the rules; words without a replacement are unchanged.
     pub fn with_words(mut self, words: &BTreeMap<String, String>) -> Self {
         let parts = self.rules.iter_mut().flat_map(|r| &mut r.alternatives).flat_map(|a| &mut a.parts);
         for text in parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None }) {
-            // Whole words: runs of letters with their separators.
+            // A run consists of the letters of a word and the separators after it.
             let runs = text.split_inclusive(|c: char| !c.is_alphabetic());
             let other = |run: &str| {
                 let word = run.trim_end_matches(|c: char| !c.is_alphabetic());
@@ -123,7 +123,7 @@ impl Grammar {
         self
     }
 
-    /// Expected visits of every rule in one tale: (I - Mᵀ) n = e_start by Gaussian elimination with pivots.
+    /// Returns the expected visits of every rule in one tale: solves (I - Mᵀ) n = e_start by Gaussian elimination with pivots.
     fn visits(&self) -> Vec<f64> {
         let n = self.rules.len();
         let mut rows = vec![vec![0.0; n + 1]; n];
@@ -150,20 +150,20 @@ impl Grammar {
         (0..n).map(|r| rows[r][n] / rows[r][r]).collect()
     }
 
-    /// Entropy of a tale in nats, and its expected bytes.
+    /// Returns the entropy of a tale in nats, and its expected bytes.
     pub fn entropy_and_bytes(&self) -> (f64, f64) {
         let visits = self.visits();
         let sum = |f: fn(&Rule) -> f64| self.rules.iter().zip(&visits).map(|(rule, n)| n * f(rule)).sum();
         (sum(Rule::entropy), sum(Rule::expected_bytes))
     }
 
-    /// Entropy rate, nats per byte.
+    /// Returns the entropy rate, nats per byte.
     pub fn entropy_rate(&self) -> f64 {
         let (nats, bytes) = self.entropy_and_bytes();
         nats / bytes
     }
 
-    /// Appends tale `number`; returns the negative log probability of its derivation.
+    /// Appends tale `number` to `to`. Returns the negative log probability of the tale's derivation, nats.
     pub fn append_tale(&self, seed: u64, number: u64, to: &mut String) -> f64 {
         let start = Part::Rule(0);
         let (mut open, mut lane, mut words, mut nats) = (vec![&start], 0_u32, [0; 4], 0.0);
@@ -187,7 +187,7 @@ impl Grammar {
         nats
     }
 
-    /// All words that the grammar can produce.
+    /// Returns all words that the grammar can produce.
     pub fn lexicon(&self) -> BTreeSet<String> {
         let parts = self.rules.iter().flat_map(|r| &r.alternatives).flat_map(|a| &a.parts);
         let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::data::text::styles::Style;
 
-    /// Computes the probability of a text summed over all derivations: ends and probabilities of a rule at a position.
+    /// Computes the probability of a text summed over all derivations, from the ends and probabilities of a rule at a position.
     struct Inside<'a> {
         grammar: &'a Grammar,
         text: &'a str,
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Other words of the same lengths: the same entropy rate, whatever the language.
+    /// With other words of equal lengths, the entropy rate is unchanged, whatever the language.
     #[test]
     fn a_language_has_the_entropy_rate_of_its_grammar() {
         for style in Style::ALL {
@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// One rule with two alternatives, computed manually: H = 2 visits of ln 2, L = 1 + 2.
+    /// Computed manually, for one rule with two alternatives: H = 2 visits of ln 2, L = 1 + 2.
     #[test]
     fn visits_of_a_recursive_rule_are_counted() {
         let grammar = Grammar::parse(&["x"], "tale-@: a{tale-@} | ¶").unwrap();

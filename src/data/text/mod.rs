@@ -1,4 +1,4 @@
-//! Texts as sequences of tokens: the data of every kind that learns language.
+//! Converts texts to sequences of tokens: the data of every kind that learns language.
 //!
 //! [`prepare`] makes a [`Corpus`] of a generated text or of files: `.jsonl` with a field `text` per line, any other file as
 //! UTF-8 text, or a folder of them. The first 90 % of the tokens are for training; the last 10 % are held out.
@@ -33,7 +33,7 @@ use super::{DataError, ProgressFn, report};
 use crate::num::rng::{Draw, Purpose};
 use std::{ops::Range, path::PathBuf, sync::Arc};
 
-/// Source of a text.
+/// Source of the text of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Generated text: whole tales, up to a minimum size.
@@ -47,22 +47,22 @@ pub enum Source {
         /// Languages of the tales, one per tale: 0 has the words of the grammar, the others have invented words.
         languages: Range<u32>,
     },
-    /// A file or a folder.
+    /// A file or a folder of the user.
     File(PathBuf),
 }
 
 /// Unit of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenUnit {
-    /// Bytes: 256 tokens.
+    /// Bytes as tokens: 256 tokens.
     Byte,
-    /// Characters: the distinct characters of the text, sorted.
+    /// Characters as tokens: the distinct characters of the text, sorted.
     Character,
     /// Tokens of this `tokenizer.json`.
     Bpe(PathBuf),
 }
 
-/// A text and where its documents start.
+/// A text, with the offsets at which its documents start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Text {
     /// All documents in sequence, with a line break between them.
@@ -75,20 +75,21 @@ pub(crate) struct Text {
     pub provenance: String,
 }
 
-/// Makes a corpus.
+/// Makes a corpus of a source.
 ///
 /// # Errors
-/// With file and line or character for anything that cannot be read; [`DataError::Cancelled`].
+/// Returns an error with file and line or character for anything that cannot be read, and [`DataError::Cancelled`] if `watch`
+/// cancels.
 pub fn prepare(source: &Source, unit: &TokenUnit, watch: &ProgressFn) -> Result<Corpus, DataError> {
     let text = read(source, watch)?;
     let tokenizer = Arc::new(tokenizer(unit, &source.name(), &[&text], watch)?);
     Corpus::new(&source.name(), &text, tokenizer, watch)
 }
 
-/// Makes a corpus of each source; all have the same tokens.
+/// Makes a corpus of each source. All corpora have one vocabulary.
 ///
 /// # Errors
-/// Those of [`prepare`].
+/// Returns the errors of [`prepare`].
 pub fn prepare_all(sources: &[Source], unit: &TokenUnit, watch: &ProgressFn) -> Result<Vec<Corpus>, DataError> {
     let texts: Vec<Text> = sources.iter().map(|source| read(source, watch)).collect::<Result<_, _>>()?;
     let name = sources.first().map(Source::name).unwrap_or_default();
@@ -141,13 +142,13 @@ fn generate(
         (first, 1) => format!("{style:?} grammar, seed {seed}, language {first}: {bytes} bytes"),
         (first, n) => format!("{style:?} grammar, seed {seed}, {n} languages from {first}: {bytes} bytes"),
     };
-    // The words of a tale determine its language, and nothing before the tale does.
+    // The words of a tale determine its language, which is independent of the tales before it.
     let (nats, mean_bytes) = grammars[0].entropy_and_bytes();
     Ok(Text { text, starts: vec![0], entropy_rate: Some((nats + (n as f64).ln()) / mean_bytes), provenance })
 }
 
 impl Source {
-    /// Name for messages.
+    /// Returns the name of the source for messages.
     fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -156,7 +157,7 @@ impl Source {
     }
 }
 
-/// Words of a text: runs of letters.
+/// Iterates over the words of a text, which are runs of letters.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Reference losses of n-gram models with n = 1, 2 and 3.
+//! Computes reference losses of n-gram models with n = 1, 2 and 3.
 //!
 //! ```text
 //! p₁(c)     = (n(c) + 1) / (N + V)
@@ -6,9 +6,9 @@
 //! p₃(c|ab)  = (n(abc) + α₃ p₂(c|b)) / (n(ab) + α₃)
 //! ```
 //!
-//! Counts are of the training part. Each concentration α is the one of a few powers of two with the highest
-//! leave-one-out likelihood of the training part: a token's own count is removed from all n before it is predicted
-//! (MacKay and Peto 1995 give the Dirichlet form). The losses are over the held-out part.
+//! Counts are of the training part. Each concentration α is the power of two, among a few, with the highest leave-one-out
+//! likelihood of the training part: a token's own count is removed from all n before the token is predicted (MacKay and Peto
+//! 1995 give the Dirichlet form). The losses are over the held-out part.
 
 use crate::data::{DataError, ProgressFn, report};
 use std::collections::HashMap;
@@ -26,13 +26,13 @@ pub struct Yardsticks {
     pub trigram: f64,
 }
 
-/// Maximum number of training tokens that are counted; the last ones.
+/// Maximum number of training tokens that are counted; the last tokens are used.
 const MAX_TRAIN: usize = 1 << 22;
-/// Maximum number of held-out tokens that are predicted; the first ones.
+/// Maximum number of held-out tokens that are predicted; the first tokens are used.
 const MAX_HELD_OUT: usize = 1 << 20;
 /// Maximum number of training tokens for fitting concentrations.
 const MAX_FIT: usize = 1 << 15;
-/// Maximum size of a dense table of counts.
+/// Maximum number of entries in a dense table of counts.
 const MAX_DENSE: u64 = 1 << 25;
 
 /// Counts by key.
@@ -61,10 +61,11 @@ impl Counts {
     }
 }
 
-/// Counts of tokens, pairs and triples. `own` is 1 to exclude the predicted token's own count, otherwise 0.
+/// Counts of tokens, pairs and triples. Its methods return probabilities; their argument `own` is 1 to exclude the predicted
+/// token's own count, otherwise 0.
 struct Model {
     n_vocab: f64,
-    /// Number of distinct tokens: the base of the keys.
+    /// Number of distinct tokens that occur, which is the base of the keys.
     base: u64,
     n: f64,
     counts: [Counts; 3],
@@ -89,7 +90,7 @@ impl Model {
     }
 }
 
-/// Losses on the held-out part, which must follow the training part.
+/// Computes the losses on the held-out part, which must follow the training part. Fails if `watch` cancels.
 pub fn yardsticks(
     train: &[u32],
     held_out: &[u32],
@@ -98,7 +99,7 @@ pub fn yardsticks(
 ) -> Result<Yardsticks, DataError> {
     let train = &train[train.len().saturating_sub(MAX_TRAIN)..];
     let held_out = &held_out[..held_out.len().min(MAX_HELD_OUT)];
-    // Consecutive numbers for the tokens that occur.
+    // The tokens that occur get consecutive numbers.
     let mut ids = vec![u32::MAX; n_vocab];
     let mut base = 0;
     let all: Vec<u64> = train
@@ -145,7 +146,7 @@ pub fn yardsticks(
     })
 }
 
-/// Chooses the concentrations.
+/// Chooses the concentrations that maximise the leave-one-out likelihood.
 fn fit(model: &mut Model, train: &[u64], watch: &ProgressFn) -> Result<(), DataError> {
     let stride = train.len().div_ceil(MAX_FIT).max(1);
     for order in [0, 1] {
@@ -173,8 +174,8 @@ mod tests {
     use super::*;
     use crate::num::rng::{Draw, Purpose};
 
-    /// Chain in which a token follows from the two before it except in one of eight cases, in two ranges of tokens:
-    /// with tables and with maps.
+    /// Chain in which a token follows from the two tokens before it except in one of eight cases. Two ranges of tokens test
+    /// tables and maps.
     #[test]
     fn a_chain_of_order_two_needs_triples() {
         for (n_vocab, spread) in [(16_u32, 1), (1 << 16, 4000)] {

@@ -8,7 +8,7 @@ pub enum Style {
     /// Tales of animals.
     #[default]
     Animals,
-    /// Logs of a harbour: other words, other sentences.
+    /// Logs of a harbour, with other words and sentences than the tales.
     Harbour,
 }
 
@@ -23,7 +23,8 @@ impl Style {
         Grammar::parse(topics, rules).expect("the tests parse it")
     }
 
-    /// Rules with the words of a language: 0 has those of the grammar, the others have invented words.
+    /// Returns the rules with the words of a language: language 0 has the words of the grammar, other languages have invented
+    /// words.
     pub fn in_language(self, seed: u64, language: u32) -> Grammar {
         let own = self.grammar();
         if language == 0 {
@@ -34,11 +35,11 @@ impl Style {
     }
 }
 
-/// The animal of a tale recurs in its later sentences, so that a model can learn it only from the context.
+/// Animals of the tales. The animal recurs in later sentences of its tale, so a model can learn it only from the context.
 const ANIMALS: &[&str] =
     &["fox", "hare", "bear", "wolf", "crow", "frog", "mouse", "horse", "duck", "goat", "lamb", "hen"];
 
-/// Nouns and verbs agree in number; adjectives begin with a consonant, so that the article is `a`.
+/// Rules of the tales. Nouns and verbs agree in number; adjectives begin with a consonant, so that the article is `a`.
 const TALES: &str = "
     tale-@: 3 once a {adjective} @ lived {place}.{more-@} | 2 there was a {adjective} @ {place}.{more-@}
     more-@: 4  {sentence-@}.{more-@} | 1 ¶

@@ -12,20 +12,20 @@ use std::{
 pub const MAX_VOCABULARY: usize = 1 << 20;
 /// Maximum size of a `tokenizer.json`, bytes.
 const MAX_FILE: u64 = 1 << 28;
-/// Names of a token between documents, in the order they are looked for.
+/// Names of a token between documents, in the order in which they are searched.
 const END_OF_TEXT: &[&str] = &["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"];
 
 #[derive(Clone)]
 pub enum Tokenizer {
     /// Bytes as tokens.
     Bytes,
-    /// These characters as tokens, sorted.
+    /// Characters as tokens, sorted.
     Chars(Vec<char>),
     /// Tokens of a `tokenizer.json`.
     Bpe(Box<Bpe>),
 }
 
-/// A tokenizer from a file.
+/// Tokenizer that was loaded from a file.
 #[derive(Clone)]
 pub struct Bpe {
     tokenizer: tokenizers::Tokenizer,
@@ -39,7 +39,7 @@ pub struct Bpe {
 /// Reason why a text cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// A character that the training text does not have.
+    /// The text contains a character that the training text does not.
     #[error("the character `{}` is not in the vocabulary of {n} characters", .c.escape_debug())]
     Unknown {
         c: char,
@@ -54,7 +54,7 @@ pub enum TokenError {
 }
 
 impl Tokenizer {
-    /// The distinct characters of texts.
+    /// Makes a tokenizer of the distinct characters of texts. Fails if there are too many.
     pub fn chars_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, TokenError> {
         let chars: Vec<char> = texts.into_iter().flat_map(str::chars).collect::<BTreeSet<char>>().into_iter().collect();
         if chars.len() > MAX_VOCABULARY { Err(TokenError::TooMany) } else { Ok(Self::Chars(chars)) }
@@ -63,15 +63,15 @@ impl Tokenizer {
     /// Reads a `tokenizer.json` of the `tokenizers` library. Truncation, padding and dropout in the file are ignored.
     ///
     /// # Errors
-    /// [`DataError::Format`] with the library's message; nothing is downloaded.
+    /// Returns [`DataError::Format`] with the library's message if the file is invalid. Nothing is downloaded.
     pub fn read(path: &Path, watch: &ProgressFn) -> Result<Self, DataError> {
         let bytes = read_at_most(path, MAX_FILE, watch)?;
         Self::from_json(&bytes).map_err(|e| DataError::format(path, e.to_string()))
     }
 
-    /// Loads the contents of a `tokenizer.json`.
+    /// Loads the contents of a `tokenizer.json`. Fails if they are invalid or would need too much memory.
     pub fn from_json(bytes: &[u8]) -> Result<Self, TokenError> {
-        // The library panics on some texts that are not JSON.
+        // The file is parsed first, because the library panics on some texts that are not JSON.
         let TokenizerFile { growth, dropout } = TokenizerFile::check(bytes)?;
         let mut tokenizer = guarded(|| tokenizers::Tokenizer::from_bytes(bytes))?;
         guarded(|| tokenizer.with_truncation(None).map(|_| ()))?;
@@ -91,7 +91,7 @@ impl Tokenizer {
         }
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens in the vocabulary.
     pub fn n_vocab(&self) -> usize {
         match self {
             Self::Bytes => 256,
@@ -100,7 +100,7 @@ impl Tokenizer {
         }
     }
 
-    /// Ignored settings of the file, one sentence each.
+    /// Returns the ignored settings of the file, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let dropout = if let Self::Bpe(bpe) = self { bpe.dropout } else { None };
         let notice =
@@ -108,7 +108,7 @@ impl Tokenizer {
         dropout.map(notice).into_iter().collect()
     }
 
-    /// Maximum length of a text in one call, bytes.
+    /// Returns the maximum length of a text in one call, bytes.
     pub fn longest_text(&self) -> usize {
         match self {
             Self::Bpe(bpe) if bpe.growth.is_none() => MAX_NORMALIZED,
@@ -117,7 +117,7 @@ impl Tokenizer {
         }
     }
 
-    /// Memory per byte of text during encoding in bytes, given the tokens per byte; measured with the library.
+    /// Returns an estimate of the memory per byte of text during encoding, bytes, given the tokens per byte.
     pub const fn encoding_bytes(&self, tokens_per_byte: f64) -> f64 {
         if let Self::Bpe(_) = self { 80.0 + 160.0 * tokens_per_byte } else { size_of::<u32>() as f64 }
     }
@@ -128,12 +128,13 @@ impl Tokenizer {
         if let Self::Bpe(bpe) = self { !bpe.growth.needs_measure(n_bytes) } else { true }
     }
 
-    /// The token between documents, if there is one.
+    /// Returns the token between documents; `None` if the vocabulary has none.
     pub fn end_of_text(&self) -> Option<u32> {
         if let Self::Bpe(bpe) = self { bpe.end_of_text } else { None }
     }
 
-    /// The tokens of a text.
+    /// Encodes a text. Fails for characters that are not in the vocabulary, texts that grow too long, and errors of the
+    /// library.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenError> {
         match self {
             Self::Bytes => Ok(text.bytes().map(u32::from).collect()),
@@ -168,7 +169,7 @@ impl Tokenizer {
         }
     }
 
-    /// Display text of a token; for a part of a character, its number or its name in the vocabulary.
+    /// Returns the display text of a token; for a part of a character, the token's number or its name in the vocabulary.
     pub fn name(&self, token: u32) -> String {
         let text = self.decode(&[token]);
         if !text.is_empty() && !text.contains(char::REPLACEMENT_CHARACTER) && !text.contains('\0') {
@@ -181,7 +182,7 @@ impl Tokenizer {
         }
     }
 
-    /// The names of all tokens.
+    /// Returns the names of all tokens.
     pub fn names(&self) -> Vec<String> {
         (0..self.n_vocab() as u32).map(|token| self.name(token)).collect()
     }

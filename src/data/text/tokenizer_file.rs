@@ -1,8 +1,8 @@
-//! Checks of a `tokenizer.json` before the library loads it: memory needs, and the reproducibility of runs.
+//! Checks a `tokenizer.json` before the library loads it: memory needs, and the reproducibility of runs.
 //!
-//! A normalizer replaces parts of a text by longer ones, repeatedly: a file of a few hundred bytes can require any
-//! amount of memory. [`Growth`] bounds the length of a normalized text without computing it; where the bound is too
-//! loose, as for tables of Unicode normalization, it applies the steps to small pieces of the text and measures them.
+//! A normalizer replaces parts of a text by longer ones, repeatedly: a file of a few hundred bytes can require any amount of
+//! memory. [`Growth`] bounds the length of a normalized text without computing it. If the bound is too loose, as for tables of
+//! Unicode normalization, [`Growth`] applies the steps to small pieces of the text and measures their lengths.
 
 use super::{TokenError, tokenizer::MAX_VOCABULARY};
 use crate::data::messages::group_digits;
@@ -20,20 +20,20 @@ const MAX_MERGES: usize = 2 * MAX_VOCABULARY;
 const MAX_TOKEN: usize = 1 << 12;
 /// Maximum number of steps of a normalizer.
 const MAX_STEPS: usize = 64;
-/// Maximum length of a text in one call after normalization, bytes: the library needs about 100 bytes of memory for
-/// each.
+/// Maximum length of a text in one call after normalization, bytes. The library needs about 100 bytes of memory per byte of
+/// text.
 pub const MAX_NORMALIZED: usize = 4 << 20;
 /// Maximum number of decoded bytes per byte of a token.
 const MAX_DECODED: f64 = 64.0;
 /// Size of the pieces that are normalized to measure their growth, bytes.
 const WINDOW: usize = 1 << 14;
 
-/// Properties of a tokenizer file.
+/// Properties of a tokenizer file that was checked.
 #[derive(Debug, Default)]
 pub struct TokenizerFile {
     /// Bound on the growth of a text by the normalizer.
     pub growth: Growth,
-    /// Dropout of merges if above 0.
+    /// Dropout of merges; `None` if it is 0.
     pub dropout: Option<f64>,
 }
 
@@ -66,7 +66,7 @@ impl TokenizerFile {
     /// Checks the contents of a `tokenizer.json`.
     ///
     /// # Errors
-    /// It is not JSON, or loading or using it would take unbounded memory.
+    /// Returns an error if the contents are not JSON, or loading or using them would take unbounded memory.
     pub fn check(bytes: &[u8]) -> Result<Self, TokenError> {
         let parts: Parts = serde_json::from_slice(bytes).map_err(|e| TokenError::Failed(e.to_string()))?;
         let model = &parts.model;
@@ -100,7 +100,7 @@ impl TokenizerFile {
     }
 }
 
-/// Number of entries in a list or a map and length of the longest name; the entries are not kept.
+/// Number of entries in a list or a map, and length of the longest name, bytes. The entries are not kept.
 #[derive(Default)]
 struct Entries {
     n: usize,
@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for Entries {
                 let mut entries = Entries::default();
                 while let Some(item) = list.next_element::<Value>()? {
                     entries.n += 1;
-                    // A token with its score, or two tokens that are merged.
+                    // An item is a token with its score, or two tokens that are merged.
                     let texts = item.as_array().map_or(std::slice::from_ref(&item), Vec::as_slice).iter();
                     let longest = texts.filter_map(Value::as_str).map(str::len).max().unwrap_or(0);
                     entries.longest = entries.longest.max(longest);
@@ -163,7 +163,7 @@ impl Step {
     }
 }
 
-/// Adds the steps of a normalizer or decoder, those of a sequence one by one.
+/// Adds the steps of a normalizer or decoder to `to`, those of a sequence one by one. Fails if there are too many.
 fn add_steps(declared: &Value, inner: &str, to: &mut Vec<Step>) -> Result<(), TokenError> {
     let text = |name: &str| declared.get(name).and_then(Value::as_str).unwrap_or_default();
     if text("type") == "Sequence" {
@@ -187,7 +187,7 @@ fn add_steps(declared: &Value, inner: &str, to: &mut Vec<Step>) -> Result<(), To
         }
         "Prepend" => (1.0, text("prepend").len(), true),
         "Precompiled" => (longest_replacement(text("precompiled_charsmap")).max(1) as f64, 0, true),
-        // U+FDFA has 3 bytes and becomes 18 characters of 33 bytes.
+        // The character U+FDFA has 3 bytes and becomes 18 characters of 33 bytes.
         "NFKC" | "NFKD" => (11.0, 0, true),
         "NFC" | "NFD" | "ByteFallback" | "ByteLevel" => (3.0, 0, true),
         "BertNormalizer" => (6.0, 0, true),
@@ -198,8 +198,8 @@ fn add_steps(declared: &Value, inner: &str, to: &mut Vec<Step>) -> Result<(), To
     Ok(())
 }
 
-/// Length of the longest replacement in a table of the SentencePiece library: a trie, which begins with its size, and
-/// replacements that end with a zero byte. 0 if the base 64 is invalid: `tokenizers` rejects such a file.
+/// Returns the length of the longest replacement in a table of the SentencePiece library: a trie, which begins with its size,
+/// and replacements that end with a zero byte. Returns 0 if the base 64 is invalid, because `tokenizers` rejects such a file.
 fn longest_replacement(text: &str) -> usize {
     let table = base64::decode(text).unwrap_or_default();
     let n_trie_bytes = table.first_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size) as usize);
@@ -246,7 +246,7 @@ impl Growth {
     }
 }
 
-/// Upper bound in bytes for a normalized piece of text.
+/// Returns an upper bound for the length of a normalized piece of text, bytes. Fails if the piece grows too long.
 fn measure(window: &str, normalizers: &[(NormalizerWrapper, &Step)]) -> Result<f64, TokenError> {
     let (mut normalized, mut scale) = (NormalizedString::from(window), 1.0);
     for (normalizer, step) in normalizers {
@@ -270,7 +270,7 @@ fn too_long(n_bytes: usize) -> TokenError {
     ))
 }
 
-/// Divides a text into pieces.
+/// Iterates over the pieces of a text, of at most [`WINDOW`] bytes.
 fn windows(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let end = text.floor_char_boundary(WINDOW.min(text.len()));

@@ -1,4 +1,4 @@
-//! Invented words: the sentences of a grammar in another language.
+//! Invents words, to express the sentences of a grammar in another language.
 //!
 //! Each word of the lexicon is mapped to a different word of the same length. Distinct texts of the grammar therefore
 //! stay distinct and keep a single derivation, so the entropy rate is unchanged and known as exactly as that of the
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
 const VOWELS: &[u8] = b"aeiou";
 
-/// Maps each word of a lexicon to an invented word. `language` counts from 1.
+/// Maps each word of a lexicon to an invented word of equal length. `language` counts from 1.
 pub fn invented(lexicon: &BTreeSet<String>, seed: u64, language: u32) -> BTreeMap<String, String> {
     let (mut words, mut used) = (BTreeMap::new(), BTreeSet::new());
     for (i, word) in (0_u32..).zip(lexicon) {
@@ -27,7 +27,8 @@ pub fn invented(lexicon: &BTreeSet<String>, seed: u64, language: u32) -> BTreeMa
     words
 }
 
-/// Alternating consonants and vowels: one byte of the draw per letter; the first byte also chooses which comes first.
+/// Draws a word of alternating consonants and vowels: one byte of the draw per letter. The first byte also chooses whether a
+/// consonant or a vowel comes first.
 fn draw(len: usize, seed: u64, language: u32, first_lane: u32) -> String {
     let byte = |i: usize| {
         let lane = first_lane + (i / 16) as u32;
@@ -39,7 +40,7 @@ fn draw(len: usize, seed: u64, language: u32, first_lane: u32) -> String {
     (0..len).map(|i| if (i + first) % 2 == 0 { of(CONSONANTS, byte(i)) } else { of(VOWELS, byte(i)) }).collect()
 }
 
-/// Seed for the text of a language: 0 is the grammar with its own words.
+/// Returns the seed for the text of a language. Language 0, the grammar with its own words, has the seed `seed`.
 pub fn text_seed(seed: u64, language: u32) -> u64 {
     if language == 0 {
         return seed;

@@ -1,4 +1,4 @@
-//! Converts the individuals of trees to births and deaths in the order of time.
+//! Converts the individuals of trees to births and deaths sorted by step.
 
 use super::Trees;
 use crate::{
@@ -13,27 +13,27 @@ use std::{
 
 /// Number of individuals between two progress reports.
 const REPORT_EVERY: usize = 4096;
-/// Steps per unit of length if lengths are not whole.
+/// Number of steps per unit of length if lengths are not whole.
 const FINE: f64 = 1000.0;
 /// Largest step that f64 represents exactly.
 const MOST_STEPS: f64 = 9e15;
 
-/// Individual during reading. Times are in units of length.
+/// Individual during reading. Times are in units of branch length.
 #[derive(Debug)]
 pub(super) struct NewickIndividual {
     pub name: String,
-    /// Time of birth; `None` for a label of which only references were read.
+    /// Time of birth; `None` for a label of which only references have been read.
     pub born: Option<f64>,
     pub end: f64,
-    /// Whether its offspring replace it.
+    /// Whether the individual's offspring replace it.
     pub splits: bool,
-    /// Whether it ends even in the last step.
+    /// Whether the individual ends even if that is in the last step.
     pub ended: bool,
-    /// Parents; the parent in its own tree comes first.
+    /// Parents; the parent in the tree of the individual's node comes first.
     pub parents: Vec<usize>,
 }
 
-/// Births and deaths, parents before their children.
+/// Converts individuals to births and deaths by step. Fails if branches are too long or an individual is its own ancestor.
 pub(super) fn events(mut all: Vec<NewickIndividual>, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let times = all.iter().flat_map(|one| [one.born.unwrap_or(0.0), one.end]);
     let (mut is_whole, mut most) = (true, 0.0_f64);
@@ -43,7 +43,7 @@ pub(super) fn events(mut all: Vec<NewickIndividual>, path: &Path, watch: &Progre
         return Err(DataError::format(path, "branches are too long"));
     }
     let step = |time: f64| (time * scale).round() as u64;
-    // Labels with references alone begin where their parents are.
+    // An individual whose label occurs only in references begins where its last parent ends.
     for i in 0..all.len() {
         if all[i].born.is_none() {
             let begins = all[i].parents.iter().map(|p| all[*p].end).fold(0.0, f64::max);
@@ -58,7 +58,7 @@ pub(super) fn events(mut all: Vec<NewickIndividual>, path: &Path, watch: &Progre
     let born = |one: &NewickIndividual| step(one.born.unwrap_or(0.0));
     let children = Children::of(&all);
     let mut missing: Vec<u32> = all.iter().map(|one| one.parents.len() as u32).collect();
-    // Sorts by time of birth, parents first.
+    // The queue sorts individuals by time of birth, parents first.
     let mut ready: BinaryHeap<Reverse<(u64, usize)>> =
         (0..all.len()).filter(|i| missing[*i] == 0).map(|i| Reverse((born(&all[i]), i))).collect();
     let (mut ids, mut events, mut next) = (vec![0_u64; all.len()], vec![], 0);
@@ -107,7 +107,7 @@ pub(super) fn events(mut all: Vec<NewickIndividual>, path: &Path, watch: &Progre
     Ok(Trees { events, last, scale })
 }
 
-/// Children of each individual in one list.
+/// Children of each individual, in one list.
 struct Children {
     /// End of each individual's children, which begin at the previous end.
     ends: Vec<u32>,
@@ -119,7 +119,7 @@ impl Children {
         let mut ends = vec![0_u32; individuals.len()];
         individuals.iter().flat_map(|one| &one.parents).for_each(|parent| ends[*parent] += 1);
         let mut n = 0;
-        // Turns counts into the position of each individual's next child.
+        // The loop turns counts into the position of each individual's next child.
         for count in &mut ends {
             n += std::mem::replace(count, n);
         }

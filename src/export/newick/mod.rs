@@ -1,11 +1,11 @@
-//! Lineages as trees in the Newick format: one tree per founder, one line each.
+//! Exports lineages as trees in the Newick format: one tree per founder, one line each.
 //!
-//! Branch lengths are steps. An individual that has offspring and stays alive is a chain of nodes, one per birth, that
-//! ends in a leaf with its name. A merged individual has several parents: it is a child of the first one, with the
-//! label `#H` and its id, and a leaf with that label under each of the others (extended Newick: Cardona, Rosselló &
-//! Valiente 2008). Two properties that the format cannot express are written as comments, which other programs skip:
-//! `[&born=120]` before the tree of a founder that was not born at step 0, and `[&ended]` after the length of an
-//! individual that ends in the last step and would otherwise be read as living. [`read`] reads both.
+//! Branch lengths are steps. An individual that has offspring and stays alive is a chain of nodes, one per birth, that ends in
+//! a leaf with the individual's name. A merged individual has several parents: it is a child of the first parent, with the
+//! label `#H` and its id, and each other parent has a leaf with that label (extended Newick: Cardona, Rosselló & Valiente
+//! 2008). Two properties that the format cannot express are written as comments, which other programs skip: `[&born=120]`
+//! before the tree of a founder that was not born at step 0, and `[&ended]` after the length of an individual that ends in the
+//! last step and would otherwise be read as living. [`read`] reads both comments.
 
 mod events;
 mod reader;
@@ -37,16 +37,16 @@ pub(super) fn write(trials: &[Trial], names: &FileNames, outputs: &mut Outputs) 
 struct Individual {
     label: String,
     born: u64,
-    /// Step of death, or the last step of the lineage.
+    /// Step of death; `u64::MAX` if the individual lives.
     end: u64,
     parents: Vec<u64>,
-    /// Births of its children in order: step, child.
+    /// Births of the individual's children in order: step, child.
     births: Vec<(u64, u64)>,
 }
 
-/// Element of the stack of a tree that is written.
+/// Element of the stack with which a tree is written.
 enum Item {
-    /// Individual from its k-th birth on, on a branch that began at a step.
+    /// Individual from its k-th birth on, on a branch that began at step `from`.
     Branch {
         id: u64,
         k: usize,
@@ -66,7 +66,7 @@ struct Forest {
 impl Forest {
     fn add(&mut self, birth: &Birth, end: Option<u64>) {
         let Birth { step, born, child, parents, .. } = birth;
-        // Parents that are missing from the lineage lived before it began.
+        // Parents that are missing from the lineage lived before it began, and are left out.
         let parents: Vec<u64> = parents.iter().copied().filter(|parent| self.all.contains_key(parent)).collect();
         for parent in &parents {
             self.all.entry(*parent).or_default().births.push((*step, *child));
@@ -76,7 +76,7 @@ impl Forest {
         self.order.push(*child);
     }
 
-    /// Writes the trees; `last` is the last step of the lineage.
+    /// Writes the trees, one per line; `last` is the last step of the lineage.
     fn write(&self, last: u64, to: &mut impl Write) -> io::Result<()> {
         for root in self.order.iter().filter(|id| self.all[id].parents.is_empty()) {
             let born = self.all[root].born;
@@ -107,10 +107,10 @@ fn write_forest(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// Pushes the parts of a branch in reverse order.
+/// Pushes the parts of an individual's branch in reverse order; `last` is the last step of the lineage.
 fn branch(all: &HashMap<u64, Individual>, (id, k, from): (u64, usize, u64), last: u64, items: &mut Vec<Item>) {
     let one = &all[&id];
-    // The other parents of a merged individual refer to its first node.
+    // The other parents of a merged individual refer to the individual's first node.
     let hybrid = if k == 0 && one.parents.len() > 1 { format!("#H{id}") } else { String::new() };
     let length = |to: u64| to.saturating_sub(from);
     let Some((step, child)) = one.births.get(k).copied() else {
@@ -127,7 +127,7 @@ fn branch(all: &HashMap<u64, Individual>, (id, k, from): (u64, usize, u64), last
     items.push(Item::Text("(".to_owned()));
 }
 
-/// Quoted name, or the id.
+/// Returns the quoted name of an individual, or its id if it has no name.
 fn label(birth: &Birth) -> String {
     match birth.name.is_empty() {
         true => birth.child.to_string(),
@@ -158,7 +158,7 @@ mod tests {
         );
     }
 
-    /// Random lineages survive writing and reading: births, parents, ends and names.
+    /// Births, parents, ends and names of random lineages are equal after writing and reading.
     #[test]
     fn what_is_written_is_read_back() {
         for seed in 0..30_u64 {

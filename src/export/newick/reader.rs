@@ -1,14 +1,14 @@
 //! Reads trees in the Newick format as births and deaths of a lineage.
 //!
-//! A branch is an individual, or a part of its life. A node without a name continues the individual of its branch in
-//! its first child and is the birth of the others: exported lineages have this form. A node with a name ends its
-//! individual, and all children are born there: most other programs write this form. The root of a tree is a founder;
-//! it begins at 0, or at the step in a comment `[&born=120]` before the tree. Nodes with equal labels `#…` are one
-//! individual with several parents (extended Newick: Cardona, Rosselló & Valiente 2008).
+//! A branch is an individual, or a part of its life. A node without a name continues the individual of its branch in its first
+//! child and is the birth of the other children: exported lineages have this form. A node with a name ends its individual, and
+//! all children are born there: most other programs write this form. The root of a tree is a founder; it begins at 0, or at the
+//! step in a comment `[&born=120]` before the tree. Nodes with equal labels `#…` are one individual with several parents
+//! (extended Newick: Cardona, Rosselló & Valiente 2008).
 //!
-//! An individual that reaches the last step of all trees lives, unless followed by `[&ended]`. An individual that ends
-//! where it becomes a parent of one with several parents has merged; a named one with children has split; others died.
-//! Lengths that are not whole are counted in thousandths.
+//! An individual that reaches the last step of all trees lives, unless followed by `[&ended]`. An individual that ends where it
+//! becomes a parent of an individual with several parents has merged; a named individual with children has split; others died.
+//! If any length is not whole, a step is a thousandth of a unit of length.
 
 use super::{
     Trees,
@@ -24,16 +24,17 @@ use std::{collections::HashMap, path::Path};
 const MOST_BYTES: u64 = 1 << 30;
 /// Number of nodes between two progress reports.
 const REPORT_EVERY: usize = 4096;
-/// Bytes per individual: in the trees, as a birth and a death, and as both again in the lineage view.
+/// Memory per individual, bytes: in the trees, as a birth and a death, and again as a birth and a death in the lineage view.
 const INDIVIDUAL_BYTES: u64 = (size_of::<NewickIndividual>() + 4 * size_of::<LifeEvent>() + 128) as u64;
 
-/// Reads a tree file.
+/// Reads a tree file of at most `MOST_BYTES` bytes. `watch` receives the progress and returns `false` to cancel. Fails if the
+/// file is too large or not a tree file.
 pub fn read(path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let text = read_text_at_most(path, MOST_BYTES, &|what, part| watch(what, part / 3.0))?;
     parse(&text, path, &|what, part| watch(what, (1.0 + 2.0 * part) / 3.0))
 }
 
-/// Parses the trees of a file; the error contains the position and the mistake.
+/// Parses the trees of a file; an error states the line and the mistake.
 pub fn parse(text: &str, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let mut reader = Reader {
         text: text.as_bytes(),
@@ -58,7 +59,7 @@ pub fn parse(text: &str, path: &Path, watch: &ProgressFn) -> Result<Trees, DataE
     events(all, path, watch)
 }
 
-/// Node of the tree that is read: name, `#label`, length of the branch above, and position in the tree.
+/// Node of the tree that is read.
 #[derive(Debug, Default)]
 struct Node {
     name: String,
@@ -70,7 +71,7 @@ struct Node {
     has_children: bool,
     is_named: bool,
     ended: bool,
-    /// Individual of the node, and time at its branch's end.
+    /// Individual of the node, and time at the end of the node's branch.
     one: usize,
     end: f64,
 }
@@ -80,7 +81,7 @@ struct Reader<'a> {
     path: &'a Path,
     watch: &'a ProgressFn<'a>,
     at: usize,
-    /// Nodes of the tree, parents before their children, and children in their order.
+    /// Nodes of the tree that is read, parents before their children, and children in their order.
     nodes: Vec<Node>,
     all: Vec<NewickIndividual>,
     /// Individuals by `#label`.
@@ -98,7 +99,7 @@ impl Reader<'_> {
         DataError::format(self.path, format!("line {line}: {what}"))
     }
 
-    /// Skips blanks and comments; returns whether text is left.
+    /// Skips blanks and comments, and keeps the last comment; returns whether text is left.
     fn skip(&mut self) -> Result<bool, DataError> {
         while let Some(byte) = self.text.get(self.at) {
             match byte {
@@ -116,7 +117,7 @@ impl Reader<'_> {
         Ok(false)
     }
 
-    /// Step in a comment `[&born=…]` before the tree.
+    /// Returns the step in a comment `[&born=…]` before the tree; 0 without a valid comment.
     fn born(&mut self) -> f64 {
         let comment = &self.comment;
         comment
@@ -133,7 +134,7 @@ impl Reader<'_> {
     /// Reads a tree up to its semicolon into `nodes`.
     fn tree(&mut self) -> Result<(), DataError> {
         self.nodes.clear();
-        // Stack of nodes whose children are being read.
+        // The stack holds the nodes whose children are being read.
         let mut open: Vec<u32> = vec![];
         loop {
             let has_children = self.peek()? == Some(b'(');
@@ -171,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a node below another one.
+    /// Adds a node below `parent` and returns its index. Fails if reading is cancelled or memory is exhausted.
     fn add_node(&mut self, parent: Option<u32>) -> Result<u32, DataError> {
         let at = self.nodes.len();
         if at.is_multiple_of(REPORT_EVERY) && !(self.watch)("reading trees", self.at as f32 / self.text.len() as f32) {
@@ -235,7 +236,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Text up to the next delimiter.
+    /// Reads text up to the next delimiter, blank or byte of `also`.
     fn word(&mut self, also: &[u8]) -> String {
         let from = self.at;
         let is_mark = |byte: &u8| b"(),:;[".contains(byte) || byte.is_ascii_whitespace() || also.contains(byte);
@@ -261,13 +262,13 @@ impl Reader<'_> {
         Ok(index)
     }
 
-    /// Adds the individuals of the tree whose root begins at a step.
+    /// Adds the individuals of the tree in `nodes`, whose root begins at the step `born`.
     fn place(&mut self, born: f64) -> Result<(), DataError> {
         for at in 0..self.nodes.len() {
             let mut node = std::mem::take(&mut self.nodes[at]);
             let above = node.parent.map(|parent| &self.nodes[parent as usize]);
             let from = above.map_or(born, |above| above.end);
-            // The first child of a node without a name continues its individual.
+            // The first child of a node without a name continues the node's individual.
             let goes_on = node.is_first_child && above.is_some_and(|above| !above.is_named);
             let (parent, continued) = match above.map(|above| above.one) {
                 Some(one) if goes_on => (None, Some(one)),
@@ -275,7 +276,7 @@ impl Reader<'_> {
             };
             let is_reference = !node.label.is_empty() && !node.is_named && !node.has_children;
             let one = match continued {
-                // The individual continues; a label here belongs to an individual that it becomes.
+                // The individual continues; a label here belongs to the individual that it becomes.
                 Some(one) if node.label.is_empty() => one,
                 _ => self.individual(&node.label)?,
             };
@@ -317,7 +318,7 @@ mod tests {
         super::parse(text, Path::new("t.nwk"), &|_, _| true)
     }
 
-    /// Name, birth, parents, end and cause of every individual, by id.
+    /// Returns name, birth, parents, end and cause of every individual, by id.
     fn lines(text: &str) -> Vec<String> {
         let trees = parse(text).expect("trees");
         let mut all: Vec<String> = vec![];
@@ -332,7 +333,7 @@ mod tests {
 
     #[test]
     fn exported_trees_are_the_lineage_again() {
-        // 0 splits into 2 at step 10; 1 and 2 merge into 3 at step 20; the last step is 30.
+        // Individual 0 splits into 2 at step 10; 1 and 2 merge into 3 at step 20; the last step is 30.
         let text = "('a':20,(2:0,#H3:0):10):10;\n('it''s':0,'d'#H3:10):20;\n";
         assert_eq!(lines(text), ["a 0 []", "it's 0 [] 20 merged", "2 10 [0] 20 merged", "d 20 [1, 2]"]);
         let all = parse(text).expect("trees").summary();
@@ -376,7 +377,7 @@ mod tests {
         }
     }
 
-    /// Nodes of one byte, so that a file of a few megabytes would need gigabytes of individuals.
+    /// Nodes may have one byte each: a file of a few megabytes would need gigabytes of individuals.
     #[test]
     fn trees_beyond_the_memory_limit_are_refused() {
         let text = format!("({}a)r;", "a,".repeat(4 << 20));

@@ -1,4 +1,4 @@
-//! Lineage that was read from trees, with its counts.
+//! The lineage that was read from trees, with its counts.
 
 use crate::sim::LifeEvent;
 
@@ -9,11 +9,11 @@ pub struct Trees {
     pub events: Vec<LifeEvent>,
     /// Last step of the lineage.
     pub last: u64,
-    /// Steps per unit of length: 1, or 1000 if lengths are not whole.
+    /// Number of steps per unit of length: 1, or 1000 if lengths are not whole.
     pub scale: f64,
 }
 
-/// Numbers of individuals and births in [`Trees`], and its first and last step.
+/// Numbers of individuals and births in [`Trees`], with the first and last step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
     /// Number of individuals.

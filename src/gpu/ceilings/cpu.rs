@@ -1,5 +1,5 @@
-//! Peak performance of the processor: streaming, scattered additions, multiply-adds. All threads run, and the figures
-//! are per thread, since a timing row sums the time of all threads.
+//! Peak performance of the processor: streaming, scattered additions, multiply-adds. All threads run, and the figures are per
+//! thread, because a timing row sums the time of all threads.
 
 use super::{Ceiling, Ceilings, Limit, median};
 use crate::num::isa::Isa;
@@ -20,7 +20,7 @@ const WIDE: usize = 96;
 const WIDEST: usize = 192;
 const REPEATS: usize = 5;
 
-/// Name of the processor with its thread count: the key of the stored measurements.
+/// Returns the name of the processor with its thread count: the key of the stored measurements.
 pub fn name(threads: usize) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
@@ -57,7 +57,8 @@ pub fn measure(threads: usize) -> Ceilings {
     Ceilings::of(name(threads), list)
 }
 
-/// f32 additions and multiplications per second and thread, with all threads busy and vectors of at most `lanes`.
+/// Returns f32 additions and multiplications per second and thread, with all threads busy and vectors of at most `lanes` lanes.
+/// The rate is NaN if there is no such loop.
 pub fn multiply_adds(threads: usize, lanes: usize) -> f64 {
     let best = VECTORS.iter().find(|vectors| vectors.lanes <= lanes && vectors.isa <= Isa::best());
     best.map_or(f64::NAN, |vectors| measure_vectors(threads.max(1), vectors))
@@ -67,8 +68,8 @@ fn measure_vectors(threads: usize, vectors: &Vectors) -> f64 {
     (2 * vectors.sums * ROUNDS) as f64 / each(threads, || [0.5_f32; WIDEST], vectors.run)
 }
 
-/// Median time of `work` on all threads at once, each with its own data, without the first run and the start of
-/// threads.
+/// Returns the median time of `work` on all threads at once, seconds, each with its own data. Excludes the first run and the
+/// start of threads.
 fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sync) -> f64 {
     let mut materials: Vec<T> = (0..threads).map(|_| new()).collect();
     let once = |materials: &mut [T]| {
@@ -178,7 +179,7 @@ fn rounds(sums: &mut [f32; WIDE], step: impl Fn(f32, f32, f32) -> f32) {
     *sums = std::hint::black_box(local);
 }
 
-/// Writes the loop as a macro, because a closure would not be compiled for the instruction set.
+/// Defines the loop in a macro, because a closure would not be compiled for the instruction set.
 #[cfg(target_arch = "x86_64")]
 macro_rules! fused {
     ($name:ident, $features:literal, $wide:ident) => {

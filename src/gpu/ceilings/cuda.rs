@@ -36,12 +36,12 @@ kernels! {
     }
 }
 
-/// Bytes streamed: much larger than any cache, and at most a fraction of the free memory.
+/// Number of bytes streamed: much more than any cache; less if a quarter of the free memory is smaller.
 const STREAMED: u64 = 1 << 30;
 /// Targets of scattered additions: the number of neurons of the fly connectome.
 const TARGETS: u32 = 138_639;
 const ROUNDS: u32 = 256;
-/// Threads per multiprocessor.
+/// Number of threads per multiprocessor.
 const THREADS: u32 = 2048;
 const REPEATS: usize = 7;
 /// Number of consecutive launches.
@@ -56,7 +56,7 @@ pub fn measure(gpu: &Arc<Gpu>) -> Result<Ceilings, GpuError> {
     Ok(Ceilings::of(gpu.name.clone(), list))
 }
 
-/// Median device time of a launch in seconds, without the first launch.
+/// Returns the median device time of a launch, seconds, without the first launch.
 fn timed(gpu: &Gpu, mut launch: impl FnMut(&mut Pass) -> Result<(), GpuError>) -> Result<f64, GpuError> {
     launch(&mut Pass::default())?;
     let mut secs = vec![];
@@ -97,7 +97,7 @@ fn arithmetic(gpu: &Arc<Gpu>, kernels: &Kernels) -> Result<Vec<Ceiling>, GpuErro
     let tiles =
         timed(gpu, |pass| MultiplyTiles { rounds: 4 * ROUNDS, sums: &mut sums }.launch(kernels, pass, threads))?;
     let (threads, rounds) = (f64::from(threads), f64::from(ROUNDS));
-    // Eight accumulators, two operations each; four tiles of 16 × 16 × 8 multiply-adds per warp of 32.
+    // The factors are eight accumulators with two operations each, and four tiles of 16 × 16 × 8 multiply-adds per warp of 32.
     let (fma_ops, tile_ops) = (threads * 16.0 * rounds * 16.0, threads / 32.0 * 4.0 * rounds * 4.0 * 4096.0);
     Ok(vec![
         Ceiling::new(

@@ -30,7 +30,7 @@ pub struct Ceiling {
     pub how: String,
     /// Quantity that is limited.
     pub limit: Limit,
-    /// Measured rate per second; for launches, seconds.
+    /// Measured rate per second; for launches, the duration in seconds.
     pub value: f64,
 }
 
@@ -59,18 +59,18 @@ impl Ceilings {
         Self { device, measured: String::new(), debug_build: cfg!(debug_assertions), list }
     }
 
-    /// Highest measured limit of a quantity.
+    /// Returns the highest measured limit of a quantity; `None` if it was not measured.
     pub fn best(&self, limit: Limit) -> Option<&Ceiling> {
         self.all(limit).max_by(|a, b| a.value.total_cmp(&b.value))
     }
 
-    /// All limits of a quantity, in the order they were measured.
+    /// Iterates over all limits of a quantity, in the order they were measured.
     pub fn all(&self, limit: Limit) -> impl Iterator<Item = &Ceiling> {
         self.list.iter().filter(move |c| c.limit == limit)
     }
 }
 
-/// Median of a non-empty list of measurements.
+/// Returns the median of measurements; NaN for an empty list.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

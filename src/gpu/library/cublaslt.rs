@@ -1,7 +1,7 @@
 //! cuBLASLt, NVIDIA's library of matrix multiplication, with algorithms chosen by its heuristics. Signatures and the
 //! numbers of attributes and types are those of cublasLt.h, equal in versions 12 and 13.
 //!
-//! A multiplication gives the same bits every time, whatever else the device computes. The heuristics depend on the
+//! A repeated multiplication gives equal bits, whatever else the device computes. The heuristics depend on the
 //! version, the device and the fields of [`Matmul`]. Split-K algorithms are limited to those that reduce partial sums from
 //! the workspace in a fixed order, in a second kernel; in-place reduction, whose order depends on when blocks end, is
 //! excluded. A failed call is not a rejection: see [`LibraryError::Call`].
@@ -32,10 +32,10 @@ pub const CUBLASLT: Wanted = Wanted {
 
 /// Size of the library's workspace in bytes, as its documentation recommends for Hopper.
 pub const WORKSPACE: usize = 32 << 20;
-/// Largest number of multiplications whose plans are kept.
+/// Maximum number of multiplications whose plans are kept.
 const KEPT: usize = 4096;
 
-/// Multiplication, and the alignments of the three addresses in bytes.
+/// Multiplication, and the alignments of the addresses of A, B and the others, bytes.
 type PlanKey = (Matmul, [u32; 3]);
 
 /// The loaded library with its workspace, for one device.
@@ -43,14 +43,14 @@ pub struct CublasLt {
     loaded: Arc<Loaded>,
     gpu: Arc<Gpu>,
     workspace: Buf<u8>,
-    /// Plans by multiplication and alignment; `None`: the library has no algorithm.
+    /// Plans by multiplication and alignment; `None` if the library has no algorithm.
     plans: Mutex<HashMap<PlanKey, Option<Arc<Plan>>>>,
 }
 
-// SAFETY: plans are behind a lock and constant after creation, except for the address of the bias, which is set under the
-// lock; everything is issued to one stream.
+// SAFETY: plans are behind a lock and constant after creation, except for the address of the bias, which is set under the lock;
+// all work is issued to one stream.
 unsafe impl Send for CublasLt {}
-// SAFETY: as above.
+// SAFETY: plans are used under a lock only, as for `Send`.
 unsafe impl Sync for CublasLt {}
 
 /// Descriptors of a multiplication, and its algorithm.
@@ -63,7 +63,7 @@ struct Plan {
 
 impl Drop for Plan {
     fn drop(&mut self) {
-        // SAFETY: each handle was created by the matching function and is destroyed once; null ones were not created.
+        // SAFETY: each handle was created by the matching function and is destroyed once; null handles were not created.
         unsafe {
             if !self.matmul.is_null() {
                 (self.free.0)(self.matmul);
@@ -74,30 +74,30 @@ impl Drop for Plan {
 }
 
 impl CublasLt {
-    /// Finds and loads the library, which takes some milliseconds the first time.
+    /// Finds and loads the library, which takes some milliseconds the first time. Fails if the library is missing or unusable.
     pub fn open(gpu: &Arc<Gpu>) -> Result<Self, LibraryError> {
         let loaded = Loaded::on(gpu)?;
         let workspace = Buf::zeros(gpu, "cuBLASLt workspace", WORKSPACE)?;
         Ok(Self { loaded, gpu: gpu.clone(), workspace, plans: Mutex::default() })
     }
 
-    /// Name, version and path: `cuBLASLt 13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)`.
+    /// Returns name, version and path: `cuBLASLt 13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)`.
     pub fn describe(&self) -> String {
         format!("{} ({})", self.name(), self.loaded.found.path.display())
     }
 
-    /// Name and version: `cuBLASLt 13.1.0`. Algorithms, and therefore bits, depend on the version.
+    /// Returns name and version: `cuBLASLt 13.1.0`. Algorithms, and therefore bits, depend on the version.
     pub fn name(&self) -> String {
         let v = self.loaded.version;
-        // Versions up to 12 are encoded as 1000 major + 100 minor + patch, 13 as 10000 major + 100 minor + patch.
+        // Versions up to 12 are encoded as 1000 major + 100 minor + patch, version 13 as 10000 major + 100 minor + patch.
         let (major, minor, patch) =
             if v >= 100_000 { (v / 10_000, v / 100 % 100, v % 100) } else { (v / 1000, v / 100 % 10, v % 100) };
         format!("cuBLASLt {major}.{minor}.{patch}")
     }
 
-    /// Issues a multiplication after all earlier work. `added` replaces C as the matrix that beta scales; scales are (f32,
-    /// integer) pairs, of which integer sums use the second. `fused` holds bias and aux if [`Matmul::fused`] needs them;
-    /// aux is an output unless the epilogue reads it.
+    /// Issues a multiplication after all earlier work. `added` replaces C as the matrix that beta scales. Scales are (f32,
+    /// integer) pairs, of which integer sums use the second. `fused` holds bias and aux if [`Matmul::fused`] needs them; aux is
+    /// an output unless the epilogue reads it. Fails with [`LibraryError::Unsupported`] if the library has no algorithm.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the library's one function")]
     pub fn multiply(
         &self,
@@ -209,7 +209,7 @@ impl CublasLt {
         Ok(layout)
     }
 
-    /// Creates the descriptors, and selects the algorithm that the heuristics rank first.
+    /// Creates the descriptors of a multiplication, and selects the algorithm that the heuristics rank first.
     fn plan(&self, m: &Matmul, alignment: [u32; 3], fused: (u64, u64)) -> Result<Plan, LibraryError> {
         let (compute, scale) = match m.operands {
             Scalar::S8 => (72, Scalar::S32),
@@ -276,7 +276,8 @@ const AUX_STRIDE: c_int = 13;
 /// Attributes `CUBLASLT_MATRIX_LAYOUT_…` of a matrix.
 const BATCH: c_int = 5;
 const STRIDE: c_int = 6;
-/// Attributes `CUBLASLT_MATMUL_PREF_…` of the preference: the last is the alignment of A; those of B, C and D follow.
+/// Attributes `CUBLASLT_MATMUL_PREF_…` of the preference. `PREFER_ALIGNMENT` is the alignment of A; the alignments of B, C and
+/// D have the next numbers.
 const PREFER_WORKSPACE: c_int = 1;
 const PREFER_REDUCTIONS: c_int = 3;
 const PREFER_ALIGNMENT: c_int = 5;

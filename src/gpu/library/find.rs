@@ -1,4 +1,4 @@
-//! Finds the file of a library. Reads folders, loads nothing.
+//! Finds the file of a library by reading folders, without loading the library.
 
 use super::{LibraryError, VARIABLE};
 use std::{
@@ -7,14 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Names of a library by which it is searched.
+/// Names under which a library is searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Display name, such as `cuBLASLt`.
     pub name: &'static str,
     /// File names, newest first.
     pub sonames: &'static [&'static str],
-    /// Folder of its wheel under `site-packages/nvidia`, for CUDA 12; newer wheels share `cu13`.
+    /// Folder of the library's wheel under `site-packages/nvidia`, for CUDA 12; newer wheels share `cu13`.
     pub wheel: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Found {
 }
 
 impl Wanted {
-    /// Finds the first file in the search order that the [module](super) describes.
+    /// Finds the first file in the search order that the [module](super) describes. Fails if there is none.
     pub fn find(&self) -> Result<Found, LibraryError> {
         let places = self.places(&|name| env::var_os(name).map(PathBuf::from));
         self.find_among(&places).ok_or(LibraryError::NotFound(self.name))
@@ -55,7 +55,7 @@ impl Wanted {
         places.iter().find_map(in_place).map(|path| Found { version: version_in_name(&path), path })
     }
 
-    /// Folders to search, in order; `variable` reads the environment.
+    /// Returns the folders to search, in order; `variable` reads the environment.
     fn places(&self, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
         let list = |name: &str| variable(name).map_or(vec![], |value| env::split_paths(&value).collect());
         let mut places: Vec<PathBuf> = list(VARIABLE);
@@ -64,7 +64,7 @@ impl Wanted {
         places.extend(toolkits.flat_map(|root: PathBuf| [root.join("lib64"), root.join("lib")]));
         let mut environments: Vec<PathBuf> =
             ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| variable(name)).collect();
-        // The python3 of a virtual environment is a link; the wheels are next to the link, not to its target.
+        // The python3 of a virtual environment is a link; the wheels are next to the link, not to the link's target.
         let pythons = list("PATH").into_iter().filter(|folder| folder.join("python3").exists());
         environments.extend(pythons.filter_map(|bin| bin.parent().map(Path::to_owned)));
         environments.extend(variable("HOME").map(|home| home.join(".local")));
@@ -78,7 +78,7 @@ impl Wanted {
         places
     }
 
-    /// Wheel folders of a Python environment.
+    /// Returns the wheel folders of a Python environment, newest Python first.
     fn wheels(&self, environment: &Path) -> Vec<PathBuf> {
         let entries = environment.join("lib").read_dir().into_iter().flatten().flatten();
         let mut pythons: Vec<PathBuf> = entries.map(|e| e.path()).collect();
@@ -89,7 +89,7 @@ impl Wanted {
     }
 }
 
-/// Version after `.so.` in the file name, with links resolved.
+/// Returns the version after `.so.` in the file name, with links resolved; `None` without a version.
 fn version_in_name(path: &Path) -> Option<String> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = target.file_name()?.to_string_lossy().into_owned();

@@ -26,17 +26,17 @@ pub(super) struct Loaded {
     pub version: usize,
     pub api: Api,
     pub handle: Handle,
-    /// Keeps the context of the handle alive, which must outlive every [`Gpu`] on it.
+    /// Context of the handle, which must outlive every [`Gpu`] on it.
     _context: Arc<CudaContext>,
 }
 
 // SAFETY: several threads may use a handle.
 unsafe impl Send for Loaded {}
-// SAFETY: as above.
+// SAFETY: several threads may use a handle.
 unsafe impl Sync for Loaded {}
 
 impl Loaded {
-    /// Handle of the device, created at the first call. A failure is not cached: the next call tries again.
+    /// Returns the handle of the device, created at the first call. A failure is not cached: the next call tries again.
     pub fn on(gpu: &Gpu) -> Result<Arc<Self>, LibraryError> {
         let mut all = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = all.get(&gpu.ordinal) {
@@ -50,7 +50,7 @@ impl Loaded {
     fn load(gpu: &Gpu) -> Result<Self, LibraryError> {
         let (found, library) = open_library()?;
         let api = Api::load(&library).map_err(|why| unusable(&found, why))?;
-        std::mem::forget(library); // its functions are in use until the program ends
+        std::mem::forget(library); // the library's functions are in use until the program ends
         gpu.bound(|| "opening cuBLASLt".to_owned())?;
         let mut handle = null_mut();
         // SAFETY: the device's context is current.
@@ -72,7 +72,7 @@ fn open_library() -> Result<(Found, Library), LibraryError> {
         }
         Err(absent) => {
             let open = |soname: &&str| {
-                // SAFETY: as above.
+                // SAFETY: loading the library runs its initialisers only.
                 let library = unsafe { Library::new(*soname) }.ok()?;
                 Some((Found { path: PathBuf::from(soname), version: None }, library))
             };
@@ -133,7 +133,7 @@ pub(super) struct Choice {
     pub reserved: [c_int; 4],
 }
 
-/// Functions in use; valid as long as the library, which is never unloaded.
+/// Functions in use, valid as long as the library, which is never unloaded.
 pub(super) struct Api {
     pub create: Create,
     pub version: unsafe extern "C" fn() -> usize,

@@ -22,18 +22,18 @@ pub enum Scalar {
 pub struct Matrix {
     /// Whether the transpose is multiplied.
     pub is_transposed: bool,
-    /// Leading dimension: elements from one column to the next.
+    /// Leading dimension: number of elements from one column to the next.
     pub ld: i64,
-    /// Elements from one matrix of the batch to the next.
+    /// Number of elements from one matrix of the batch to the next.
     pub stride: i64,
 }
 
-/// `C = alpha · A B + beta · C`, column-major, without its data.
+/// Multiplication `C = alpha · A B + beta · C`, column-major, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Matmul {
-    /// Rows of C.
+    /// Number of rows of C.
     pub rows: u64,
-    /// Columns of C.
+    /// Number of columns of C.
     pub columns: u64,
     /// Size of the dimension that is summed over.
     pub k: u64,

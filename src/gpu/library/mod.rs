@@ -1,9 +1,8 @@
-//! NVIDIA's libraries, loaded at run time. All are optional: own kernels replace a missing one.
+//! NVIDIA's libraries, loaded at run time. All are optional: the program's own kernels replace a missing library.
 //!
 //! A library is searched by soname, newest first: in `NEUROPIL_CUDA_LIBS` (folders or files, separated like `PATH`), in
-//! toolkits (`CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`, `/opt/cuda`), in the wheels of Python environments
-//! (`VIRTUAL_ENV`, `CONDA_PREFIX`, that of every `python3` on the `PATH`), in system folders, and last by the search of the
-//! loader.
+//! toolkits (`CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`, `/opt/cuda`), in the wheels of Python environments (`VIRTUAL_ENV`,
+//! `CONDA_PREFIX`, the environment of every `python3` on the `PATH`), in system folders, and last by the search of the loader.
 
 mod cublaslt;
 mod find;
@@ -38,7 +37,8 @@ pub enum LibraryError {
     /// The library has no algorithm for this multiplication.
     #[error("the library has no algorithm for these sizes, layouts and types")]
     Unsupported,
-    /// A call failed that may succeed another time. Own kernels must not replace it, because their results have other bits.
+    /// A call failed that may succeed another time. The program's own kernels must not replace it, because their results have
+    /// other bits.
     #[error("{call}: status {status}")]
     Call {
         /// Name of the function.

@@ -1,9 +1,9 @@
 //! Launch times, from events recorded before and after each launch.
 //!
-//! Neighbours on the compute stream share an event: the event after a launch is also the event before the next one,
-//! unless unmeasured work was issued in between (a copy, a graph) or the host paused long enough for the device to
-//! become idle. Sums and kernel tables exclude the overhead of events, see [`launch_cost`](crate::gpu::launch_cost);
-//! the timeline shows the times between events unchanged.
+//! Neighbouring launches on the compute stream share an event: the event after a launch is also the event before the next
+//! launch, unless unmeasured work was issued in between (a copy, a graph) or the host paused long enough for the device to
+//! become idle. Sums and kernel tables exclude the overhead of events, see [`launch_cost`](crate::gpu::launch_cost); the
+//! timeline shows the times between events unchanged.
 
 use super::{Pass, Pending};
 use crate::gpu::{
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_micros(5);
 /// Event after the last measured launch on the compute stream.
 pub(super) struct LastEvent {
     event: Arc<CudaEvent>,
-    /// Count of issued work at that event: [`Gpu::issued`].
+    /// Count of issued work when the event was recorded: [`Gpu::issued`].
     issued: u64,
     recorded: Instant,
 }
@@ -38,7 +38,7 @@ pub(in crate::gpu) struct Begun {
 }
 
 impl Pass {
-    /// Runs `work`, which issues device work other than our kernels (a copy, a library call), between two events.
+    /// Executes `work`, which issues device work other than our kernels (a copy, a library call), between two events.
     pub fn device_span<T>(
         &mut self,
         gpu: &Gpu,
@@ -57,7 +57,7 @@ impl Pass {
         Ok(out)
     }
 
-    /// Runs `work` with launches redirected to another stream, concurrent with the compute stream; see [`Stream`].
+    /// Executes `work` with launches redirected to another stream, concurrent with the compute stream; see [`Stream`].
     pub fn on<T>(&mut self, stream: &Stream, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.stream.replace(stream.0.clone());
         let out = work(self);
@@ -65,12 +65,12 @@ impl Pass {
         out
     }
 
-    /// Stream that receives launches.
+    /// Returns the stream that receives launches.
     pub(in crate::gpu) fn stream<'a>(&'a self, gpu: &'a Gpu) -> &'a Arc<CudaStream> {
         self.stream.as_ref().unwrap_or(&gpu.compute)
     }
 
-    /// Returns the event before a measured launch: the event after the previous launch if they can share it.
+    /// Returns the event before a measured launch: the event after the previous launch if both can share it.
     pub(in crate::gpu) fn event_before(
         &self,
         gpu: &Gpu,

@@ -45,7 +45,7 @@ param_tree! {
 }
 
 actions! {
-    /// One action with an inserted argument after which the old one comes.
+    /// One action with an argument that was inserted before an older argument.
     const ACTIONS;
     /// Pushes all given cells.
     fn push(over "cells") {
@@ -109,7 +109,7 @@ fn a_log_of_indices_survives_an_inserted_group_field_choice_and_argument() {
     assert_eq!(write(&tree, &commands[3]), r#"(7,Set("items.1.mode",Choice("One")))"#);
 }
 
-/// Ids that a set has since lost or moved are looked up in the version of the set that the line names.
+/// Ids that a set has lost or moved since are looked up in the version of the set that the line names.
 #[test]
 fn actions_on_a_set_that_changed_name_its_version() {
     let tree = Tree::default();

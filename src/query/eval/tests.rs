@@ -129,7 +129,7 @@ fn mistakes_are_explained() {
     }
 }
 
-/// Every set refers to the previous one twice, so each must be evaluated only once.
+/// Every set refers to the previous set twice, so each must be evaluated only once.
 #[test]
 fn chains_of_sets_are_followed_and_limited() {
     let set = ElementSet { name: "neurons", len: 3, ..ElementSet::default() };

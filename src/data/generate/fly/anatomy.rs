@@ -1,45 +1,45 @@
-//! Positions of neurons: the rinds of the lobes of the brain, as in images of cell bodies. Micrometres,
-//! x to the right, y up, z towards the viewer who faces the fly; the whole is about 740 × 330 × 300 µm.
+//! Positions of neurons in the rinds of the lobes of the brain, as in images of cell bodies. Positions are in micrometres, with
+//! x to the right, y up, and z towards the viewer who faces the fly; the brain is about 740 × 330 × 300 µm.
 //!
-//! A group's neurons follow a Hilbert curve over the surface of its lobe, so neurons with near numbers sit
-//! near each other, and wiring that is local in numbers is local in space. Only additions, products,
-//! quotients and roots: the same bits everywhere.
+//! A group's neurons follow a Hilbert curve over the surface of its lobe, so neurons with near numbers are near each other, and
+//! connections that are local in numbers are local in space. The code uses additions, products, quotients and roots only, so
+//! bits are equal on every platform.
 
-/// The region of a population. Written for the side at positive x.
+/// Region of a population. Geometry is given for the side at positive x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 pub enum Region {
     /// Photoreceptors: the outermost sheet of the optic lobe.
     Retina,
-    /// Layer under the retina.
+    /// Lamina: layer under the retina.
     Lamina,
-    /// Dome over the medulla.
+    /// Medulla: dome over the medulla.
     MedullaCortex,
-    /// Around the lobula.
+    /// Lobula: shell around the lobula.
     LobulaCortex,
-    /// Behind the lobula plate.
+    /// Lobula plate: shell behind the lobula plate.
     PlateCortex,
-    /// Between optic lobe and central brain.
+    /// Stalk between optic lobe and central brain.
     Stalk,
-    /// In front, where the antennal nerve enters.
+    /// Antennal nerve, at its entry in front.
     AntennalNerve,
-    /// Around the antennal lobe.
+    /// Shell around the antennal lobe.
     AntennalLobe,
-    /// Where the nerve of Johnston's organ enters.
+    /// Nerve of Johnston's organ, at its entry.
     JohnstonNerve,
     /// Antennal mechanosensory centre and wedge.
     Wedge,
-    /// Where the labial nerve enters, at the bottom in front.
+    /// Labial nerve, at its entry at the bottom in front.
     LabialNerve,
-    /// Top of the head between the eyes; in the middle.
+    /// Ocelli: top of the head between the eyes, at the midline.
     Ocelli,
-    /// Where the neck enters, at the bottom behind.
+    /// Neck, at its entry at the bottom behind.
     Neck,
     /// Cell bodies of the mushroom body, above and behind.
     Calyx,
-    /// Around the lobes of the mushroom body.
+    /// Shell around the lobes of the mushroom body.
     MushroomLobe,
     LateralHorn,
-    /// Central complex, in the middle.
+    /// Central complex, near the midline.
     CentralBody,
     /// Front of the gnathal ganglion.
     GnathalFront,
@@ -51,9 +51,9 @@ pub enum Region {
     Ventrolateral,
     /// Descending neurons: lower front and the gnathal shell.
     DescendingRind,
-    /// Between the halves, on top.
+    /// Pars intercerebralis: between the halves, on top.
     Intercerebral,
-    /// Motor neurons: lowest, in the middle.
+    /// Motor neurons: lowest, near the midline.
     MotorRind,
 }
 
@@ -108,7 +108,7 @@ impl Region {
         !matches!(self, Self::Ocelli)
     }
 
-    /// Low-frequency bumps of the surface, different for every region.
+    /// Returns low-frequency bumps of the surface, different for every region, as a fraction of the radius.
     fn lump(self, direction: [f32; 3]) -> f32 {
         let [x, y, z] = direction;
         let own = self as u32 as f32 * 0.37;
@@ -116,12 +116,12 @@ impl Region {
         0.045 * waves.iter().map(|w| sine_of_turn(*w)).sum::<f32>()
     }
 
-    /// A point, from the position `u` on the group's map and four random numbers in (0, 1).
+    /// Returns a point, µm, from the position `u` on the group's map (0 to 1) and four random numbers in (0, 1).
     pub fn point(self, u: f32, uniforms: [f32; 4], right: bool) -> [f32; 3] {
         let shell = self.shell();
         let [a, b] = hilbert(u);
         let [c0, c1, c2, c3] = uniforms;
-        // Blurred by about a hundredth of the map, so that no grid shows; the rim of a dome frays.
+        // The position is blurred by about a hundredth of the map, so that no grid is visible; the rim of a dome is frayed.
         let a = a + (c0 - 0.5) * 0.03;
         let b = (b + (c1 - 0.5) * 0.03).min(1.0);
         let frayed = 0.4 * (1.0 - b) * c0 * c1 * c2;
@@ -145,8 +145,8 @@ impl Region {
 }
 
 impl Shell {
-    /// Distance from the centre, 1 at the surface: a shell is dense outside and thins out inwards, a bundle
-    /// (depth near 1) is dense inside.
+    /// Returns the distance from the centre, 1 at the surface. A shell is dense outside and thins out inwards; a bundle (depth
+    /// near 1) is dense inside.
     fn radius(&self, c2: f32, c3: f32) -> f32 {
         if self.depth >= 0.8 {
             return c2.sqrt() * (0.35 + 0.85 * c3 * c3);
@@ -156,7 +156,7 @@ impl Shell {
     }
 }
 
-/// Deviation of cell bodies from the ideal surface, µm.
+/// Largest deviation of cell bodies from the ideal surface along an axis, µm.
 const BLUR_UM: f32 = 5.0;
 
 /// Tilts the optic lobes: tops towards the midline, outer rims to the back.
@@ -166,7 +166,7 @@ fn sweep(at: &mut [f32; 3]) {
     at[2] -= 0.000_7 * out * out;
 }
 
-/// The oesophagus runs from front to back through the middle and contains no neurons.
+/// Moves a point out of the oesophagus, which runs from front to back through the middle and contains no neurons.
 fn around_the_oesophagus(at: &mut [f32; 3]) {
     const CENTRE_Y: f32 = -46.0;
     const RADII: [f32; 2] = [19.0, 23.0];
@@ -179,7 +179,7 @@ fn around_the_oesophagus(at: &mut [f32; 3]) {
     }
 }
 
-/// Position on the unit square at fraction `u` of a Hilbert curve with 2^16 cells.
+/// Returns the position on the unit square at fraction `u` of a Hilbert curve with 2^16 cells.
 fn hilbert(u: f32) -> [f32; 2] {
     const ORDER: u32 = 8;
     let mut t = (u.clamp(0.0, 0.999_999) * (1_u32 << (2 * ORDER)) as f32) as u32;
@@ -204,10 +204,10 @@ fn hilbert(u: f32) -> [f32; 2] {
     [(x as f32 + 0.5) / cells, (y as f32 + 0.5) / cells]
 }
 
-/// Sine of `turn` full turns, to about 1e-4, from products and sums only.
+/// Returns the sine of `turn` full turns, with an error of about 1e-4, from products and sums only.
 fn sine_of_turn(turn: f32) -> f32 {
     let t = turn - (turn + 0.5).floor();
-    // Folds the angle to a quarter turn on either side of zero, then uses Taylor's series.
+    // The angle is folded to a quarter turn on either side of zero, before Taylor's series is used.
     let t = if t > 0.25 {
         0.5 - t
     } else if t < -0.25 {

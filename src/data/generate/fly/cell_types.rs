@@ -1,4 +1,4 @@
-//! The cell type table: groups, signs, transmitters, sides, types and names.
+//! Cell type table: groups, signs, transmitters, sides, types and names.
 
 use super::{
     N_NEURONS,
@@ -14,17 +14,17 @@ use crate::{
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// First step address of draws per neuron (draws per connection have smaller ones).
+/// First step address of draws per neuron; draws per connection have smaller step addresses.
 const OF_NEURON: u64 = 1 << 48;
-/// Photoreceptors without connections; with motor and endocrine neurons 634 neurons have no output.
+/// Number of photoreceptors without outgoing connections.
 const N_MUTE_RECEPTORS: u32 = 448;
-/// Photoreceptors without input.
+/// Number of photoreceptors without inputs.
 const N_UNREACHED: u32 = 1_549;
 
 /// Neurons of one population on one side, numbered without gaps.
 pub struct Group {
     pub population: &'static Population,
-    /// Numbers of the neurons.
+    /// Indices of the neurons.
     pub neurons: Range<u32>,
     /// `left`, `right` or `center`.
     pub side: &'static str,
@@ -70,19 +70,19 @@ impl CellTypeTable {
         Self { seed, groups, group_of, inhibits, first_group }
     }
 
-    /// The group of a neuron.
+    /// Returns the group of a neuron.
     pub fn group(&self, neuron: u32) -> &Group {
         &self.groups[usize::from(self.group_of[neuron as usize])]
     }
 
-    /// Group of a population on the side of `group`, or on the other one.
+    /// Returns the index of a population's group on the side of `group`, or on the other side if `crossed`.
     pub fn group_at(&self, population: P, group: &Group, crossed: bool) -> usize {
         let first = self.first_group[population as usize];
         let sides = usize::from(populations::all()[population as usize].region.has_sides());
         first + usize::from((group.side == "right") != crossed) * sides
     }
 
-    /// Position of a neuron on its group's map, 0 to 1.
+    /// Returns the position of a neuron on its group's map, 0 to 1.
     pub fn place(&self, neuron: u32) -> f32 {
         let range = &self.group(neuron).neurons;
         ((neuron - range.start) as f32 + 0.5) / range.len() as f32
@@ -102,7 +102,7 @@ impl CellTypeTable {
         populations::all()[P::Photoreceptor as usize].count
     }
 
-    /// The neuron table.
+    /// Returns the neuron table of the network.
     pub fn neuron_table(&self) -> NeuronTable {
         let texts = |name: &str, text: &(dyn Fn(u32) -> &'static str + Sync)| Category {
             name: name.to_owned(),
@@ -125,7 +125,7 @@ impl CellTypeTable {
 
     fn position(&self, neuron: u32) -> [f32; 3] {
         let group = self.group(neuron);
-        // The fly's left is on the right of a viewer who faces it.
+        // The fly's left is on the right of a viewer who faces the fly.
         group.population.region.point(self.place(neuron), uniforms(self.seed, neuron, 1), group.side == "right")
     }
 
@@ -141,7 +141,7 @@ impl CellTypeTable {
         ""
     }
 
-    /// Transmitters in the proportions published for each sign.
+    /// Draws a transmitter in the proportions published for the neuron's sign.
     fn transmitter(&self, neuron: u32) -> &'static str {
         let c = uniforms(self.seed, neuron, 0)[1];
         let group = self.group(neuron);
@@ -158,7 +158,7 @@ impl CellTypeTable {
         }
     }
 
-    /// Types of at most two neurons a side are known by name.
+    /// Returns the name of a neuron: cell types of one or two neurons per side have names, others an empty one.
     fn name(&self, neuron: u32) -> String {
         let group = self.group(neuron);
         let cell_type = self.cell_type(neuron);
@@ -167,12 +167,12 @@ impl CellTypeTable {
     }
 }
 
-/// Four numbers in (0, 1) at a neuron's address.
+/// Returns four numbers in (0, 1) at a neuron's address.
 pub fn uniforms(seed: u64, neuron: u32, which: u64) -> [f32; 4] {
     Draw { seed, purpose: Purpose::Connectivity, step: OF_NEURON + which, lane: neuron }.words().map(unit)
 }
 
-/// Nearly normal deviate of variance 1: the sum of three logistic deviates, which has variance π², scaled.
+/// Returns a nearly normal deviate of variance 1: the scaled sum of three logistic deviates, which has variance π².
 pub fn normal(c: [f32; 4]) -> f32 {
     (0..3).map(|k| ln(c[k] / (1.0 - c[k]))).sum::<f32>() / std::f32::consts::PI
 }

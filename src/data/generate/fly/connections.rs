@@ -1,8 +1,8 @@
-//! Connections and their synapse counts.
+//! Draws connections and their synapse counts.
 //!
-//! A connection is drawn by choosing one of the population's links, a position on the target's map near the
-//! corresponding one, and the neuron there; neurons with many inputs occupy more of their map. Every draw
-//! has an address (neuron, attempt), so rows can be made in any order, on any thread.
+//! A connection is drawn by choosing one of the population's links, a position on the target's map near the corresponding
+//! position, and the neuron at that position; neurons with many inputs occupy more of their map. Every draw has an address
+//! (neuron, attempt), so rows can be drawn in any order, on any thread.
 
 use super::{
     N_NEURONS,
@@ -21,7 +21,7 @@ use rayon::prelude::*;
 /// Number of rows between two progress reports.
 const STRETCH: usize = 512;
 
-/// Makes all connections.
+/// Draws all connections. Fails if `watch` cancels.
 pub fn connect(table: &CellTypeTable, out_degrees: &[u32], watch: &ProgressFn) -> Result<Csr, DataError> {
     let maps: Vec<Vec<u32>> = table.groups.par_iter().map(|g| map(table, g)).collect();
     let routes: Vec<Vec<Route>> = table.groups.iter().map(|g| routes(table, g)).collect();
@@ -64,12 +64,12 @@ pub fn connect(table: &CellTypeTable, out_degrees: &[u32], watch: &ProgressFn) -
     Ok(Csr { rows, words, target_bits, overflow: Vec::new() })
 }
 
-/// Link with the bounds of its draw.
+/// Link with the data of its draw.
 struct Route {
     link: &'static Link,
-    /// Upper bound of this link on the scale of 2^32.
+    /// Upper bound of this link's random words, on the scale of 2^32.
     bound: u64,
-    /// The target's group on the same side and on the other.
+    /// Index of the target's group on the same side, and on the other side.
     groups: [usize; 2],
 }
 
@@ -84,7 +84,7 @@ fn routes(table: &CellTypeTable, group: &Group) -> Vec<Route> {
     group.population.links.iter().map(route).collect()
 }
 
-/// A group's map: its neurons in order, each repeated in proportion to its in-degree.
+/// Returns a group's map: its neurons in order, each repeated in proportion to its in-degree.
 fn map(table: &CellTypeTable, group: &Group) -> Vec<u32> {
     const MEAN: f32 = 16.0;
     let mut slots = Vec::with_capacity(group.neurons.len() * 24);
@@ -121,7 +121,7 @@ impl Scratch {
         let mut attempt = 0;
         while self.row.len() < degree {
             let words = Draw { seed: table.seed, purpose: Purpose::Connectivity, step: attempt, lane: neuron }.words();
-            // Neurons that are connected to all near targets draw from a growing distance, finally from anywhere.
+            // A neuron that is connected to all near targets draws from a growing distance, finally from all neurons.
             let wider = if attempt < patience { 1.0 + 3.0 * attempt as f32 / degree as f32 } else { f32::INFINITY };
             attempt += 1;
             let route = &routes[routes.partition_point(|r| r.bound <= u64::from(words[0])).min(routes.len() - 1)];
@@ -141,18 +141,18 @@ impl Scratch {
     }
 }
 
-/// The neuron at the drawn position; `u32::MAX` if there is none.
+/// Returns the neuron at the drawn position; `u32::MAX` if there is none.
 fn target(route: &Route, maps: &[Vec<u32>], place: f32, wider: f32, words: [u32; 4]) -> u32 {
     let map = &maps[route.groups[usize::from(unit(words[2] << 16) < route.link.crossed)]];
     let spread = route.link.spread * wider;
     let x = 2.0 * unit(words[1]) - 1.0;
-    // Near positions are more probable than far ones.
+    // Near positions are more probable than far positions.
     let at = if spread >= 1.0 { 0.5 + 0.5 * x } else { place + spread * x * (0.3 + 0.7 * x * x) };
     let at = at - at.floor();
     map.get((at * map.len() as f32) as usize).copied().unwrap_or(u32::MAX)
 }
 
-/// Number of synapses of a connection: mostly one to three, in a few cases hundreds, at most about 2,000.
+/// Draws the number of synapses of a connection: mostly one to three, in a few cases hundreds, at most about 2,000.
 fn count(link: &Link, word: u32) -> i32 {
     let q = unit(word);
     if let Some((least, most)) = link.strong {

@@ -1,4 +1,4 @@
-//! Out-degrees of neurons: heavy-tailed, with exactly the published totals of excitatory and inhibitory connections.
+//! Draws out-degrees of neurons: heavy-tailed, with exactly the published totals of excitatory and inhibitory connections.
 
 use super::{
     N_EXCITATORY, N_INHIBITORY, N_NEURONS,
@@ -9,7 +9,7 @@ use crate::num::exact::exp;
 /// Largest published out-degree.
 const LARGEST: u32 = 9_783;
 
-/// Out-degree of every neuron.
+/// Returns the out-degree of every neuron.
 pub fn out_degrees(table: &CellTypeTable) -> Vec<u32> {
     let out_degree: Vec<f32> = (0..N_NEURONS).map(|i| out_degree(table, i)).collect();
     let mut degrees = vec![0; N_NEURONS as usize];
@@ -21,7 +21,7 @@ pub fn out_degrees(table: &CellTypeTable) -> Vec<u32> {
     degrees
 }
 
-/// Out-degree before scaling: log-normal, with a tail that grows heavier.
+/// Returns the out-degree before scaling: log-normal, with a tail that grows heavier.
 fn out_degree(table: &CellTypeTable, neuron: u32) -> f32 {
     if table.has_no_outputs(neuron) {
         return 0.0;
@@ -35,7 +35,7 @@ fn out_degree(table: &CellTypeTable, neuron: u32) -> f32 {
     group.population.out_degree * exp(z * (0.66 + 0.05 * z.abs())) * wide
 }
 
-/// Scales out-degrees so that those of the members add up to `total` exactly.
+/// Scales out-degrees so that those of the members add up to exactly `total`.
 fn scale(members: &[usize], out_degree: &[f32], total: u32, degrees: &mut [u32]) {
     let degree = |i: usize, factor: f64| ((f64::from(out_degree[i]) * factor) as u32).clamp(1, LARGEST);
     let sum = |factor: f64| members.iter().map(|i| u64::from(degree(*i, factor))).sum::<u64>();
@@ -45,7 +45,7 @@ fn scale(members: &[usize], out_degree: &[f32], total: u32, degrees: &mut [u32])
         if sum(middle) <= u64::from(total) { low = middle } else { high = middle }
     }
     members.iter().for_each(|i| degrees[*i] = degree(*i, low));
-    // Distributes the remainder of rounding, one connection each.
+    // The remainder of rounding is distributed, one connection each.
     let mut missing = u64::from(total).saturating_sub(sum(low));
     for i in members.iter().cycle().take(members.len() * 64) {
         if missing == 0 {

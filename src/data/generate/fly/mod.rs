@@ -1,6 +1,6 @@
-//! A synthetic network with the size, signs, degrees, classes, sides and brain shape of the FlyWire v783
-//! connectome, generated from a seed. Connections are random within and between regions, so it serves for
-//! experiments and benchmarks, not for biology.
+//! A synthetic network with the size, signs, degrees, classes, sides and brain shape of the FlyWire v783 connectome, generated
+//! from a seed. Connections are random within and between regions, so use the network for experiments and benchmarks, not for
+//! biology.
 
 mod anatomy;
 mod cell_types;
@@ -18,15 +18,15 @@ pub const N_EXCITATORY: u32 = 9_059_302;
 /// Number of inhibitory connections.
 pub const N_INHIBITORY: u32 = 6_032_681;
 
-/// Numbers of neurons and connections.
+/// Numbers of neurons and connections of the network.
 pub const SIZE: (u32, u32) = (N_NEURONS, N_EXCITATORY + N_INHIBITORY);
 
-/// A network of 138,639 neurons and 15,091,983 connections in the shape of a fly brain. Positions are µm with x
-/// to the right, y up and z towards the viewer who faces the fly, so its left side is at positive x. Neurons
-/// of one class and side are adjacent, in the order of [`populations`]; the first are the sensory ones.
+/// Generates a network of 138,639 neurons and 15,091,983 connections in the shape of a fly brain. Positions are µm with x to
+/// the right, y up and z towards the viewer who faces the fly, so the fly's left side is at positive x. Neurons of one class
+/// and side are adjacent, in the order of [`populations`]; sensory neurons come first.
 ///
 /// # Errors
-/// [`DataError::Cancelled`] when the watcher cancels.
+/// Returns [`DataError::Cancelled`] if `watch` cancels.
 pub fn fly_stand_in(seed: u64, watch: &ProgressFn) -> Result<Connectome, DataError> {
     report(watch, "Placing neurons", 0.0)?;
     let table = CellTypeTable::new(seed);

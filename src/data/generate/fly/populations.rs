@@ -81,7 +81,7 @@ pub enum P {
     Motor,
 }
 
-/// All populations, in the order of the neurons.
+/// Returns all populations, in the order of the neurons.
 pub fn all() -> &'static [Population] {
     static ALL: LazyLock<Vec<Population>> = LazyLock::new(|| {
         let links = include_str!("../../../../assets/fly/links.csv");
@@ -149,7 +149,7 @@ fn parse(populations: &str, links: &str) -> Result<Vec<Population>, String> {
     Ok(all)
 }
 
-/// A name and its number of neurons, 0 if none is given.
+/// Parses a cell type and its number of neurons, 0 if the text has none. Fails if the number is invalid.
 fn cell_type(text: &str) -> Result<(String, u32), String> {
     let Some((name, count)) = text.split_once(':') else { return Ok((text.to_owned(), 0)) };
     let count = count.parse().map_err(|_| format!("`{count}` is not a number of neurons of {name}"))?;

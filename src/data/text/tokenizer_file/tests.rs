@@ -2,7 +2,7 @@ use super::*;
 use crate::data::text::{Tokenizer, tokenizer};
 use serde_json::json;
 
-/// A tokenizer of two characters with this normalizer and decoder.
+/// Returns a tokenizer of two characters with this normalizer and decoder.
 fn file(normalizer: &Value, decoder: &Value) -> Vec<u8> {
     let model = json!({"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []});
     json!({"version": "1.0", "added_tokens": [], "normalizer": normalizer, "decoder": decoder, "model": model})
@@ -35,7 +35,7 @@ fn a_normalizer_that_multiplies_a_text_is_refused() {
         replace(&json!({"String": "a"}), &"a".repeat(1 << 20)),
         sequence("normalizers", vec![json!({"type": "Prepend", "prepend": "a".repeat(1 << 22)}); 2]),
         regex("a"),
-        // A match in every place, which a small piece of the text does not show.
+        // This pattern matches in every place, which a small piece of the text does not show.
         regex("(?=[a]{9000})"),
     ];
     for normalizer in &hostile {
@@ -47,7 +47,7 @@ fn a_normalizer_that_multiplies_a_text_is_refused() {
     assert!(encode(&long, &text).unwrap_err().contains("more than 64 steps"));
 }
 
-/// Bounds of tables are far above what they do: such texts are measured, and taken.
+/// Bounds of tables are far above their real growth: such texts are measured and accepted.
 #[test]
 fn common_normalizers_are_used() {
     let steps = vec![
@@ -61,7 +61,7 @@ fn common_normalizers_are_used() {
     assert_eq!(encode(&sequence("normalizers", steps), &"Ab ".repeat(1 << 18)), Ok(3 << 18));
 }
 
-/// Table with one replacement of 5 bytes after a trie of 4.
+/// The table has one replacement of 5 bytes after a trie of 4 bytes.
 #[test]
 fn the_longest_replacement_of_a_table_is_found() {
     assert_eq!(longest_replacement("BAAAAAECAwRhYgBhYmNkZQA="), 5);
