@@ -16,6 +16,7 @@ mod priority;
 mod recorder;
 pub mod replay;
 mod safety;
+mod states_rate;
 mod unfinished;
 mod worker;
 

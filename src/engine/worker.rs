@@ -7,6 +7,7 @@ use super::{
     pace,
     recorder::{Recorder, RecorderThread},
     safety::SafetyRecorder,
+    states_rate::StatesRate,
 };
 use crate::{
     gpu::{Pass, StopFlag, nvtx},
@@ -22,12 +23,6 @@ use std::{
 /// Minimum time between two frames for the screen; histories in between are merged. Shorter than the target duration of
 /// a batch: merging a batch that ended slightly early copies its spikes while the device waits.
 const FRAME_EVERY: Duration = Duration::from_millis(6);
-/// Minimum time between two readings of states (fields, matrices) during a run: no screen shows them faster.
-const STATES_EVERY: Duration = Duration::from_millis(16);
-/// Maximum time between two readings of states, however long they take.
-const STATES_AT_LEAST_EVERY: Duration = Duration::from_millis(100);
-/// Reciprocal of the share of time that readings of states for the screen may take.
-const STATES_SHARE: u32 = 50;
 /// Maximum bytes of a log that a batch sends to the screen: more than a second of reading.
 const TEXT_LIMIT: usize = 16 << 10;
 /// Minimum time between two readings of the memory in use during a run.
@@ -83,10 +78,8 @@ pub(super) struct Worker<W> {
     pub epoch: u64,
     pub last_frame: Instant,
     pub run_time: pace::Stopwatch,
-    /// Time of the last reading of states.
-    pub last_states: Option<Instant>,
-    /// Duration of the last reading of states, with the histories of its batch.
-    pub states_took: Duration,
+    /// When states are read for the screen.
+    pub states_rate: StatesRate,
     /// Time of the last reading of the memory in use; `None` before the first batch.
     pub last_memory: Option<Instant>,
     /// Whether steps were taken since states were last read.
@@ -130,8 +123,7 @@ impl<W: Fn()> Worker<W> {
             epoch: 0,
             last_frame: Instant::now(),
             run_time: pace::Stopwatch::default(),
-            last_states: None,
-            states_took: Duration::ZERO,
+            states_rate: StatesRate::default(),
             last_memory: None,
             states_are_stale: false,
             unpublished: None,
@@ -267,7 +259,7 @@ impl<W: Fn()> Worker<W> {
             frame.individuals = sim.sets().iter().filter_map(of).collect();
         }
         if states {
-            self.last_states = Some(Instant::now());
+            self.states_rate.read();
         }
         self.states_are_stale = !states || may_lag;
         if let Some(recorder) = &self.recorder
@@ -312,12 +304,11 @@ impl<W: Fn()> Worker<W> {
         // A recording gets the exact states of every batch.
         let exact = self.records(Shape::is_state);
         // The screen gets states at intervals that keep the time for reading them a small share.
-        let interval = (self.states_took * STATES_SHARE).clamp(STATES_EVERY, STATES_AT_LEAST_EVERY);
-        let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= interval);
+        let due = exact || self.states_rate.is_due();
         let began = Instant::now();
         self.sample(due, !exact)?;
         if due {
-            self.states_took = began.elapsed();
+            self.states_rate.took(began.elapsed());
         }
         Ok(())
     }

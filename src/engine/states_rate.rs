@@ -1,0 +1,57 @@
+//! Rate at which states are read for the screen.
+
+use std::time::{Duration, Instant};
+
+/// Minimum time between two readings of states (fields, matrices) during a run: no screen shows them faster.
+const SHORTEST: Duration = Duration::from_millis(16);
+/// Maximum time between two readings, however long they take.
+const LONGEST: Duration = Duration::from_millis(100);
+/// Reciprocal of the share of time that readings may take.
+const SHARE: u32 = 50;
+
+/// Decides when states are read again, so that reading them takes a small share of the time.
+#[derive(Default)]
+pub(super) struct StatesRate {
+    /// Time of the last reading.
+    last: Option<Instant>,
+    /// Duration of the last reading, with the histories of its batch.
+    took: Duration,
+}
+
+impl StatesRate {
+    /// Records that states were read now.
+    pub fn read(&mut self) {
+        self.last = Some(Instant::now());
+    }
+
+    /// Sets the duration of the last reading.
+    pub fn took(&mut self, time: Duration) {
+        self.took = time;
+    }
+
+    /// Returns whether states are to be read again.
+    pub fn is_due(&self) -> bool {
+        self.last.is_none_or(|last| last.elapsed() >= interval(self.took))
+    }
+}
+
+/// Returns the time from a reading of this duration to the next one.
+fn interval(took: Duration) -> Duration {
+    (took * SHARE).clamp(SHORTEST, LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_take_a_fiftieth_of_the_time_between_60_and_10_hz() {
+        let cases = [(0, 16_000), (100, 16_000), (1_000, 50_000), (2_000, 100_000), (500_000, 100_000)];
+        for (took, between) in
+            cases.map(|(took, between)| (Duration::from_micros(took), Duration::from_micros(between)))
+        {
+            assert_eq!(interval(took), between, "{took:?}");
+        }
+        assert!(StatesRate::default().is_due(), "states that were never read");
+    }
+}
