@@ -11,6 +11,10 @@ const APART: (&str, &str) = ("views", "host");
 /// Largest numbers of files in circles, largest first; there are no larger ones.
 const CIRCLES: &[usize] = &[];
 
+/// Largest number of fields of a struct.
+const MOST_FIELDS: usize = 30;
+/// Serialised file types, whose fields are those of the file.
+const FILE_TYPES: [&str; 1] = ["Manifest"];
 /// Fields of `App`.
 const FIELDS_OF_APP: usize = 8;
 /// Files of `src` that name `App`, re-exports excepted. Goal: 3.
@@ -84,4 +88,45 @@ fn few_files_name_app() {
     let naming: Vec<&str> = files.iter().map(|file| file.path.as_str()).filter(|path| names_app(path)).collect();
     let (n, most) = (naming.len(), FILES_NAMING_APP);
     assert!(n <= most, "{n} files name App, at most {most}: {}", naming.join(" "));
+}
+
+/// Name and number of fields of the struct whose declaration begins at a token; `None` without named fields.
+fn fields(tokens: &[String], start: usize) -> Option<(&str, usize)> {
+    let name = tokens.get(start + 1).filter(|name| name.starts_with(char::is_uppercase))?;
+    let open = start + tokens[start..].iter().position(|t| matches!(t.as_str(), "{" | "(" | ";"))?;
+    let (mut depth, mut inner, mut n) = (0_i32, 0_i32, 0);
+    for (i, token) in tokens.iter().enumerate().skip(open).take_while(|_| tokens[open] == "{") {
+        match token.as_str() {
+            "{" => depth += 1,
+            "}" if depth == 1 => return Some((name, n)),
+            "}" => depth -= 1,
+            "(" | "[" | "<" => inner += 1,
+            ")" | "]" => inner -= 1,
+            ">" if tokens[i - 1] != "-" => inner -= 1,
+            ":" if depth == 1 && inner == 0 => n += 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[test]
+fn structs_have_few_fields() {
+    let mut found = vec![];
+    for file in files() {
+        let tokens = tokens_of(&file.path);
+        let structs = (0..tokens.len()).filter(|i| tokens[*i] == "struct").filter_map(|i| fields(&tokens, i));
+        let large = structs.filter(|(name, n)| *n > MOST_FIELDS && !FILE_TYPES.contains(name));
+        found.extend(large.map(|(name, n)| format!("{name} in src/{}: {n} fields", file.path)));
+    }
+    assert_eq!(found, [""; 0], "at most {MOST_FIELDS} fields");
+}
+
+#[test]
+fn fields_of_a_struct_are_counted() {
+    let text = "struct A { pub a: B<C>, b: fn(x: D) -> E, c: [u8; 2] } struct T(u8); struct G<K: L> { k: M::N }";
+    let tokens = tokens(text);
+    let structs = (0..tokens.len()).filter(|i| tokens[*i] == "struct");
+    let found: Vec<_> = structs.filter_map(|i| fields(&tokens, i)).collect();
+    assert_eq!(found, [("A", 3), ("G", 1)]);
 }

@@ -11,11 +11,13 @@ mod rerun;
 mod run_length;
 mod safety;
 mod subscriptions;
+mod versions;
 
 pub use acks::{EditAcks, Rejection};
 pub use ends::{Origin, StopReason, Target};
 use input_data::DataLoading;
 pub use safety::{Safety, SafetyFolder, Unrecorded};
+use versions::{Requested, Versions};
 
 use super::{
     checkpoints::Checkpoints,
@@ -25,12 +27,12 @@ use super::{
 use crate::{
     app::kit::level::Level,
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SchemaChanges, SimSchema, Sink},
-    params::{Change, ParamId},
+    params::Change,
     project::Project,
     sim::{Action, Answer, BuildContext, Clock, Frame, Individuals, Progress, Request, Snapshot, StepCount, Tap},
 };
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::VecDeque,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
@@ -107,30 +109,10 @@ pub struct Live {
     wake: egui::Context,
     loading: Option<Loading>,
     data_loading: Option<DataLoading>,
-    /// Project whose parameters were sent to the simulation: the built document and all edits sent since.
-    sent: Option<Project>,
-    /// Project whose parameters the engine has confirmed: the built document and all edits that the engine has applied.
-    accepted: Option<Project>,
-    /// Number of simulations sent to the engine that it has not loaded yet. Answers until then belong to the simulation before.
-    n_loads_pending: u32,
-    /// Document from which the simulation was built.
-    built: Option<Project>,
-    /// The run since step 0, for recordings.
-    run_log: Option<RunLog>,
-    /// Parameters that need a rebuild for this simulation, although they are declared live.
-    rebuild_only: HashSet<ParamId>,
-    play_when_loaded: bool,
-    /// Whether the simulation starts when the views have subscribed, because a short run would otherwise end unseen.
-    starts_when_subscribed: bool,
-    subscribed: Vec<Tap>,
-    /// Whether the engine was asked for individuals.
-    follows_individuals: bool,
-    profiled: Option<u32>,
-    speed_sent: Option<f64>,
-    /// Number of steps after which a run pauses; `None`: it continues until paused.
-    steps_per_run: Option<u64>,
-    /// Whether the steps in progress were started by *Run*, so that a new duration applies to them.
-    is_playing: bool,
+    /// Documents that the simulation was built from and that the engine has.
+    versions: Versions,
+    /// What the engine was last asked for.
+    requested: Requested,
     /// Sets and probes of the simulation.
     pub schema: SimSchema,
     /// Schemas of frames that are not handled yet.
@@ -191,20 +173,8 @@ impl Live {
             wake,
             loading: None,
             data_loading: None,
-            sent: None,
-            accepted: None,
-            n_loads_pending: 0,
-            built: None,
-            run_log: None,
-            rebuild_only: HashSet::new(),
-            play_when_loaded: false,
-            starts_when_subscribed: false,
-            subscribed: vec![],
-            follows_individuals: false,
-            profiled: None,
-            speed_sent: None,
-            steps_per_run: None,
-            is_playing: false,
+            versions: Versions::default(),
+            requested: Requested::default(),
             schema: SimSchema::default(),
             next_schemas: VecDeque::new(),
             individuals: vec![],
@@ -306,16 +276,16 @@ impl Live {
         self.data_loading = None;
         self.pause();
         self.send(Command::DiscardSafety);
-        (self.sent, self.accepted) = (None, None);
+        (self.versions.sent, self.versions.accepted) = (None, None);
         self.acks = EditAcks::default();
         self.playback = None;
-        self.run_log = None;
+        self.versions.run_log = None;
         self.schema = SimSchema::default();
         self.clock = Clock::default();
         self.ran_secs = 0.0;
         (self.error, self.stop_reason) = (None, None);
         self.checkpoints.forget();
-        self.subscribed.clear();
+        self.requested.subscribed.clear();
         self.individuals.clear();
     }
 
@@ -331,7 +301,7 @@ impl Live {
 
     /// Whether there is a simulation to run or a finished run to show.
     pub fn is_loaded(&self) -> bool {
-        self.sent.is_some() || self.playback.is_some()
+        self.versions.sent.is_some() || self.playback.is_some()
     }
 
     /// Formats the measured speed: `7.8×` real time, or `232 generations/s` for counted steps. `None` before enough steps.
@@ -370,14 +340,14 @@ impl Live {
         if let Some(loading) = &mut self.loading {
             loading.play = false;
         }
-        (self.is_playing, self.starts_when_subscribed) = (false, false);
+        (self.requested.is_playing, self.requested.starts_when_subscribed) = (false, false);
         self.send(Command::Pause);
     }
 
     /// Takes this many steps.
     pub fn step(&mut self, steps: u64) {
         let from = self.clock.step;
-        self.is_playing = false;
+        self.requested.is_playing = false;
         if self.send(Command::Step(steps)) {
             self.target = Some(Target { from, to: from.saturating_add(steps), since: Instant::now() });
         }
@@ -385,7 +355,7 @@ impl Live {
 
     /// Runs up to a step.
     pub fn run_to(&mut self, step: u64) {
-        self.is_playing = false;
+        self.requested.is_playing = false;
         if self.send(Command::RunTo(step)) {
             self.target = Some(Target { from: self.clock.step, to: step, since: Instant::now() });
         }
@@ -402,11 +372,11 @@ impl Live {
         self.pace.forget();
         if self.send(Command::Rewind) {
             self.safety.n_rewinds_pending += 1;
-            if let Some(project) = self.accepted.clone() {
+            if let Some(project) = self.versions.accepted.clone() {
                 self.start_safety_recording(&project);
             }
         }
-        if self.running && self.is_playing {
+        if self.running && self.requested.is_playing {
             self.start_run(); // the end of the run is counted from step 0
         }
     }
@@ -432,11 +402,11 @@ impl Live {
 
     /// Model as it was built; `None` without a simulation.
     pub fn built_model(&self) -> Option<&crate::kinds::Model> {
-        self.built.as_ref().map(|project| &project.model)
+        self.versions.built.as_ref().map(|project| &project.model)
     }
 
     /// The run since step 0, for recordings; `None` without a simulation.
     pub fn run_log(&self) -> Option<&RunLog> {
-        self.run_log.as_ref()
+        self.versions.run_log.as_ref()
     }
 }

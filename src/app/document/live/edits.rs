@@ -17,7 +17,7 @@ impl Live {
     pub fn reconcile(&mut self, project: &Project, folder: &Path, is_typing: bool) {
         let model = &project.model;
         let is_lost = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
-        let Some(sent) = self.sent.as_ref().filter(|_| self.loading.is_none() && !is_lost) else { return };
+        let Some(sent) = self.versions.sent.as_ref().filter(|_| self.loading.is_none() && !is_lost) else { return };
         if sent.model.name() != model.name() {
             return;
         }
@@ -38,7 +38,7 @@ impl Live {
                 break; // the rest is sent with the next frame
             }
             self.latency.sent(change.id);
-            if let Some(sent) = &mut self.sent {
+            if let Some(sent) = &mut self.versions.sent {
                 sent.model.params_mut().set(&change);
             }
             self.acks.sent(change);
@@ -46,13 +46,13 @@ impl Live {
     }
 
     fn changes(&self, model: &Model) -> Vec<Change> {
-        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
+        let sent = self.versions.sent.as_ref().filter(|sent| sent.model.name() == model.name());
         sent.map(|sent| ordered_changes(model.params(), sent.model.params())).unwrap_or_default()
     }
 
     /// Updates the sent model after an answer of the engine: the applied edits, then the unanswered ones.
     pub(super) fn update_sent(&mut self) {
-        if let (Some(sent), Some(accepted)) = (&mut self.sent, &self.accepted) {
+        if let (Some(sent), Some(accepted)) = (&mut self.versions.sent, &self.versions.accepted) {
             sent.model = accepted.model.clone();
             for change in self.acks.pending() {
                 sent.model.params_mut().set(change);
@@ -62,7 +62,7 @@ impl Live {
 
     /// Model with the parameters that the engine has confirmed; `None` without a simulation. Drawn stimuli and recordings use it.
     pub fn accepted_model(&self) -> Option<&Model> {
-        self.accepted.as_ref().map(|project| &project.model)
+        self.versions.accepted.as_ref().map(|project| &project.model)
     }
 
     /// Whether edits were sent that the engine has not answered yet.
@@ -115,7 +115,7 @@ impl Live {
     /// Whether an edit of this parameter waits for a rebuild.
     pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
         use crate::params::Apply;
-        self.rebuild_only.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
+        self.versions.rebuild_only.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
     }
 
     /// Lists the parameters whose edits wait for a rebuild.
@@ -126,7 +126,7 @@ impl Live {
     /// Lists the changed parameters that take effect at a rewind.
     pub fn waiting_for_rewind(&self, model: &Model) -> Vec<ParamId> {
         use crate::params::Apply;
-        let began = self.run_log.as_ref().filter(|since| since.project.model.name() == model.name());
+        let began = self.versions.run_log.as_ref().filter(|since| since.project.model.name() == model.name());
         let changes = began.map(|since| model.params().changes_since(since.project.model.params())).unwrap_or_default();
         let is_of_start = |id: &ParamId| model.params().spec(*id).is_some_and(|spec| spec.apply == Apply::Rewind);
         changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
@@ -134,7 +134,7 @@ impl Live {
 
     /// Lists other fields of the document that wait for a rebuild, by name.
     pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
-        let Some(sent) = &self.sent else { return vec![] };
+        let Some(sent) = &self.versions.sent else { return vec![] };
         let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
         let all = [
             (sent.model.name() != project.model.name(), "model"),

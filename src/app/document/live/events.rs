@@ -92,7 +92,7 @@ impl Live {
         let Some(loading) = self.loading.take() else { return };
         match outcome {
             Ok(sim) => {
-                self.play_when_loaded = loading.play || self.running;
+                self.requested.play_when_loaded = loading.play || self.running;
                 let is_checkpoint = |step: u64| step == sim.clock().step;
                 if loading.resume.as_ref().is_some_and(|(step, _)| !is_checkpoint(*step)) {
                     let why = "The checkpoint does not fit; the simulation starts from step 0";
@@ -115,20 +115,20 @@ impl Live {
                     self.build_time = Some(loading.loader.since.elapsed());
                     self.acks = EditAcks::default();
                     let new_log = || RunLog { project: loading.project.clone(), log: vec![] };
-                    self.run_log = Some(resumed.unwrap_or_else(new_log));
-                    self.n_loads_pending += 1;
-                    self.accepted = Some(loading.project.clone());
-                    self.built = Some(loading.project.clone());
-                    self.sent = Some(loading.project);
-                    self.rebuild_only.clear();
-                    self.speed_sent = None;
+                    self.versions.run_log = Some(resumed.unwrap_or_else(new_log));
+                    self.versions.n_loads_pending += 1;
+                    self.versions.accepted = Some(loading.project.clone());
+                    self.versions.built = Some(loading.project.clone());
+                    self.versions.sent = Some(loading.project);
+                    self.versions.rebuild_only.clear();
+                    self.requested.speed_sent = None;
                 } else {
                     events.push(LiveEvent::Message(Level::Error, "The engine is busy. Rebuild again".into()));
                 }
             }
             Err(SimError::Cancelled) => events.push(LiveEvent::Message(Level::Info, "Loading cancelled".into())),
             Err(error) => {
-                if self.sent.is_none() {
+                if self.versions.sent.is_none() {
                     self.error = Some(error.to_string());
                 }
                 let of_device = matches!(error, SimError::Device(_) | SimError::NoDevice(_));
@@ -147,24 +147,24 @@ impl Live {
         // Answers to edits of a simulation that was replaced are ignored.
         let is_answer =
             matches!(event, Event::Applied(..) | Event::Scheduled(_) | Event::NeedsRebuild(_) | Event::Rejected { .. });
-        if is_answer && self.n_loads_pending > 0 {
+        if is_answer && self.versions.n_loads_pending > 0 {
             return;
         }
         match event {
             Event::Loaded(schema) => {
-                self.n_loads_pending = self.n_loads_pending.saturating_sub(1);
+                self.versions.n_loads_pending = self.versions.n_loads_pending.saturating_sub(1);
                 self.schema = schema;
                 self.next_schemas.clear();
                 (self.playback, self.stop_reason) = (None, None);
                 self.checkpoints.forget();
-                self.subscribed.clear();
+                self.requested.subscribed.clear();
                 self.individuals.clear();
-                self.follows_individuals = false;
+                self.requested.follows_individuals = false;
                 self.latency.forget();
                 self.safety.n_rewinds_pending = 0;
                 self.restart_recorded(self.schema.since_step);
                 self.restart_safety_recording();
-                self.starts_when_subscribed = std::mem::take(&mut self.play_when_loaded);
+                self.requested.starts_when_subscribed = std::mem::take(&mut self.requested.play_when_loaded);
                 events.push(LiveEvent::Loaded);
             }
             Event::Running(running, clock) => {
@@ -179,7 +179,7 @@ impl Live {
                 self.pace.forget();
                 if !running {
                     self.target = None;
-                    if std::mem::take(&mut self.is_playing) && self.has_ended() {
+                    if std::mem::take(&mut self.requested.is_playing) && self.has_ended() {
                         events.push(LiveEvent::Ended);
                     }
                 }
@@ -187,8 +187,8 @@ impl Live {
             Event::Applied(_, LoggedCommand::Rewind) => {
                 self.safety.n_rewinds_pending = self.safety.n_rewinds_pending.saturating_sub(1);
                 self.recorded_up_to(Duration::ZERO, 0);
-                let run = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
-                self.run_log = run;
+                let run = self.versions.accepted.clone().map(|project| RunLog { project, log: vec![] });
+                self.versions.run_log = run;
                 self.checkpoints.forget_states();
                 self.origin = None;
                 self.stop_reason = None;
@@ -199,25 +199,25 @@ impl Live {
                     LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {
                         self.latency.applied(change.id, step);
                         self.acks.applied(change, step);
-                        if let Some(accepted) = &mut self.accepted {
+                        if let Some(accepted) = &mut self.versions.accepted {
                             accepted.model.params_mut().set(change);
                         }
                     }
                     LoggedCommand::Act(action) => message(Level::Info, format!("{} at step {step}", action.name)),
                     LoggedCommand::Rewind | LoggedCommand::Former(..) => {}
                 }
-                if let Some(since) = &mut self.run_log {
+                if let Some(since) = &mut self.versions.run_log {
                     since.log.push((step, what));
                 }
             }
             Event::Scheduled(change) => {
-                if let Some(sent) = &mut self.sent {
+                if let Some(sent) = &mut self.versions.sent {
                     sent.model.params_mut().set(&change);
                 }
                 events.push(LiveEvent::Repeated(change));
             }
             Event::NeedsRebuild(change) => {
-                self.rebuild_only.insert(change.id);
+                self.versions.rebuild_only.insert(change.id);
                 self.acks.needs_rebuild(&change);
                 self.update_sent();
             }
@@ -259,7 +259,7 @@ impl Live {
                     let took = computed.saturating_sub(done.computed);
                     events.push(LiveEvent::Recorded(done.folder, took));
                 }
-                if self.n_loads_pending == 0 && self.safety.n_rewinds_pending == 0 {
+                if self.versions.n_loads_pending == 0 && self.safety.n_rewinds_pending == 0 {
                     self.restart_safety_recording();
                 }
             }
@@ -274,7 +274,7 @@ impl Live {
                 self.recording = None;
                 let why = format!("Recording failed: {error}. The data up to step {} are valid", end.clock.step);
                 events.push(LiveEvent::RecordingFailed(why));
-                if self.n_loads_pending == 0 && self.safety.n_rewinds_pending == 0 {
+                if self.versions.n_loads_pending == 0 && self.safety.n_rewinds_pending == 0 {
                     self.restart_safety_recording();
                 }
             }
@@ -285,7 +285,7 @@ impl Live {
             Event::SafetyClosed(_) => {}
             Event::CheckpointFailed(error) => message(Level::Error, error.to_string()),
             Event::Saved(state) => {
-                if let Some(project) = &self.accepted {
+                if let Some(project) = &self.versions.accepted {
                     let kept = Checkpoint { state, project: project.clone() };
                     self.checkpoints.saved(kept, Instant::now());
                 }

@@ -41,7 +41,7 @@ impl Live {
         let job = move |progress: &Progress| load_data(&model, &context, &wanted, progress);
         let wake = self.wake.clone();
         let parameter = project.model.params().path(change.id);
-        if let Some(sent) = &mut self.sent {
+        if let Some(sent) = &mut self.versions.sent {
             sent.model.params_mut().set(&change);
         }
         self.acks.sent(change.clone());

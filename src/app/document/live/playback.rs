@@ -20,7 +20,7 @@ impl Live {
         let wake = self.wake.clone();
         let playback = Playback::read(&opened, move || wake.request_repaint())?;
         self.clock = Clock { step: playback.first, base: opened.run.manifest.time_base() };
-        self.run_log = Some(RunLog { project: opened.project, log: opened.log });
+        self.versions.run_log = Some(RunLog { project: opened.project, log: opened.log });
         self.schema = opened.schema;
         self.next_schemas = opened.later.into();
         self.playback = Some(playback);

@@ -46,7 +46,7 @@ impl Live {
     /// The device setting of the document is kept.
     pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
         let play = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.play);
-        let checkpoint = self.checkpoints.recovery_point().cloned().zip(self.run_log.clone());
+        let checkpoint = self.checkpoints.recovery_point().cloned().zip(self.versions.run_log.clone());
         let (project, state, resume) = match checkpoint {
             Some((at, mut since)) => {
                 since.log.truncate(at.state.n_logged as usize);

@@ -7,14 +7,14 @@ use std::time::Instant;
 impl Live {
     /// Whether a simulation was sent to the engine, which has not answered with its schema.
     pub const fn is_load_pending(&self) -> bool {
-        self.n_loads_pending > 0
+        self.versions.n_loads_pending > 0
     }
 
     /// Sets the number of steps after which a run pauses, also for the run in progress; `None`: runs continue until paused.
     pub fn limit_steps(&mut self, steps: Option<u64>) {
-        if self.steps_per_run != steps {
-            self.steps_per_run = steps;
-            if self.is_playing {
+        if self.requested.steps_per_run != steps {
+            self.requested.steps_per_run = steps;
+            if self.requested.is_playing {
                 self.start_run();
             }
         }
@@ -23,29 +23,32 @@ impl Live {
     /// Runs to the end of the duration, or until paused. A run beyond the duration ends at the next multiple of the duration.
     pub fn play(&mut self) {
         match self.loading.as_mut() {
-            Some(loading) if self.sent.is_none() => loading.play = true,
+            Some(loading) if self.versions.sent.is_none() => loading.play = true,
             _ => self.start_run(),
         }
     }
 
     pub(super) fn start_run(&mut self) {
-        let command = self.steps_per_run.map_or(Command::Play, Command::RunToMultiple);
+        let command = self.requested.steps_per_run.map_or(Command::Play, Command::RunToMultiple);
         if !self.send(command) {
             return;
         }
-        self.is_playing = true;
+        self.requested.is_playing = true;
         let from = self.clock.step;
         self.target = self.next_end(from).map(|to| Target { from, to, since: Instant::now() });
     }
 
     /// Returns the step at which *Run* pauses if it continues from `step`; `None`: it continues until paused.
     pub fn next_end(&self, step: u64) -> Option<u64> {
-        self.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
+        self.requested.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
     }
 
     /// Whether the simulation is at the end of a run.
     pub fn has_ended(&self) -> bool {
         let is_end = |steps: u64| self.clock.step > 0 && self.clock.step.is_multiple_of(steps.max(1));
-        self.playback.is_none() && self.sent.is_some() && !self.running && self.steps_per_run.is_some_and(is_end)
+        self.playback.is_none()
+            && self.versions.sent.is_some()
+            && !self.running
+            && self.requested.steps_per_run.is_some_and(is_end)
     }
 }

@@ -113,9 +113,9 @@ impl Live {
 
     /// Starts a safety recording after a recording ends, because later steps are unrecorded.
     pub(super) fn restart_safety_recording(&mut self) {
-        if let Some(run) = self.run_log.take() {
+        if let Some(run) = self.versions.run_log.take() {
             self.start_safety_recording(&run.project);
-            self.run_log = Some(run);
+            self.versions.run_log = Some(run);
         }
     }
 
@@ -144,7 +144,7 @@ impl Live {
 
     /// Returns the data that would be lost with the simulation; `None` if there are none or they can be computed again quickly.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
-        let is_shown = self.sent.is_some() && self.playback.is_none() && self.n_loads_pending == 0;
+        let is_shown = self.versions.sent.is_some() && self.playback.is_none() && self.versions.n_loads_pending == 0;
         if !is_shown || self.recording.is_some() || self.safety.n_rewinds_pending > 0 {
             return None;
         }

@@ -7,32 +7,38 @@ use crate::{engine::Command, sim::Tap};
 impl Live {
     /// Sets the speed limit if it has changed; `None`: unlimited.
     pub fn limit_speed(&mut self, speed: Option<f64>) {
-        if self.speed_sent != speed && self.send(Command::Speed(speed)) {
-            self.speed_sent = speed;
+        if self.requested.speed_sent != speed && self.send(Command::Speed(speed)) {
+            self.requested.speed_sent = speed;
             self.pace.forget();
         }
     }
 
     /// Subscribes to the taps of the visible views if they have changed. Starts a loaded simulation that waits for the views.
     pub fn subscribe(&mut self, taps: Vec<Tap>) {
-        if self.sent.is_some() && self.subscribed != taps && self.send(Command::Subscribe(taps.clone())) {
-            self.subscribed = taps;
+        if self.versions.sent.is_some()
+            && self.requested.subscribed != taps
+            && self.send(Command::Subscribe(taps.clone()))
+        {
+            self.requested.subscribed = taps;
         }
-        if self.sent.is_some() && std::mem::take(&mut self.starts_when_subscribed) {
+        if self.versions.sent.is_some() && std::mem::take(&mut self.requested.starts_when_subscribed) {
             self.start_run();
         }
     }
 
     /// Taps that the engine samples for the window.
     pub fn subscriptions(&self) -> &[Tap] {
-        &self.subscribed
+        &self.requested.subscribed
     }
 
     /// Requests the individuals in sets of slots, or cancels the request, if `wanted` has changed.
     pub fn follow_individuals(&mut self, wanted: bool) {
         let wanted = wanted && self.playback.is_none();
-        if self.sent.is_some() && self.follows_individuals != wanted && self.send(Command::Individuals(wanted)) {
-            self.follows_individuals = wanted;
+        if self.versions.sent.is_some()
+            && self.requested.follows_individuals != wanted
+            && self.send(Command::Individuals(wanted))
+        {
+            self.requested.follows_individuals = wanted;
             if !wanted {
                 self.individuals.clear();
             }
@@ -41,13 +47,13 @@ impl Live {
 
     /// Makes the next call of [`Live::subscribe`] subscribe again, which samples a paused simulation.
     pub fn sample_again(&mut self) {
-        self.subscribed.clear();
+        self.requested.subscribed.clear();
     }
 
     /// Turns profiling on (one measured batch out of `every`; 0: the engine chooses) or off, if it has changed.
     pub fn profile(&mut self, every: Option<u32>) {
-        if self.sent.is_some() && self.profiled != every && self.send(Command::Profile(every)) {
-            self.profiled = every;
+        if self.versions.sent.is_some() && self.requested.profiled != every && self.send(Command::Profile(every)) {
+            self.requested.profiled = every;
         }
     }
 }

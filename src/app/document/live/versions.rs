@@ -1,0 +1,40 @@
+//! Parts of [`Live`](super::Live): versions of the document, and requests to the engine.
+
+use super::RunLog;
+use crate::{params::ParamId, project::Project, sim::Tap};
+use std::collections::HashSet;
+
+/// Versions of the document that belong to the simulation.
+#[derive(Default)]
+pub(super) struct Versions {
+    /// Project whose parameters were sent to the simulation: the built document and all edits sent since.
+    pub sent: Option<Project>,
+    /// Project whose parameters the engine has confirmed: the built document and all edits that the engine has applied.
+    pub accepted: Option<Project>,
+    /// Number of simulations sent to the engine that it has not loaded yet. Answers until then belong to the simulation before.
+    pub n_loads_pending: u32,
+    /// Document from which the simulation was built.
+    pub built: Option<Project>,
+    /// The run since step 0, for recordings.
+    pub run_log: Option<RunLog>,
+    /// Parameters that need a rebuild for this simulation, although they are declared live.
+    pub rebuild_only: HashSet<ParamId>,
+}
+
+/// What the engine was last asked for, so that only changes are sent.
+#[derive(Default)]
+pub(super) struct Requested {
+    /// Whether the simulation is started once it is loaded.
+    pub play_when_loaded: bool,
+    /// Whether the simulation starts when the views have subscribed, because a short run would otherwise end unseen.
+    pub starts_when_subscribed: bool,
+    pub subscribed: Vec<Tap>,
+    /// Whether the engine was asked for individuals.
+    pub follows_individuals: bool,
+    pub profiled: Option<u32>,
+    pub speed_sent: Option<f64>,
+    /// Number of steps after which a run pauses; `None`: it continues until paused.
+    pub steps_per_run: Option<u64>,
+    /// Whether the steps in progress were started by *Run*, so that a new duration applies to them.
+    pub is_playing: bool,
+}
