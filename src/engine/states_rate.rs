@@ -1,13 +1,12 @@
 //! Rate at which states are read for the screen.
 
+use crate::sim::reading_cost::SHARE;
 use std::time::{Duration, Instant};
 
 /// Minimum time between two readings of states (fields, matrices) during a run: no screen shows them faster.
 const SHORTEST: Duration = Duration::from_millis(16);
 /// Maximum time between two readings, however long they take.
 const LONGEST: Duration = Duration::from_millis(100);
-/// Reciprocal of the share of time that readings may take.
-const SHARE: u32 = 50;
 
 /// Decides when states are read again, so that reading them takes a small share of the time.
 #[derive(Default)]

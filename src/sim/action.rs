@@ -19,7 +19,7 @@ pub struct ActionSpec {
 }
 
 impl ActionSpec {
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
@@ -35,7 +35,7 @@ pub struct Action {
     /// Ids of the individuals that the action applies to, if elements are slots. Their slots are looked up when the action is
     /// performed.
     pub individuals: Vec<u64>,
-    /// Step at which the elements were selected: individuals that occupied their slots later are excluded.
+    /// Step at which the elements were selected: individuals that occupied their slots later are excluded. `None`: none is excluded.
     pub seen: Option<u64>,
     /// One value per declared argument.
     pub values: Vec<Value>,
@@ -60,7 +60,7 @@ impl Action {
             return Ok(Self { seen: None, ..self.clone() });
         };
         if self.elements.iter().any(|slot| *slot as usize >= now.ids.len()) {
-            sim.act(self)?; // names the slot
+            sim.act(self)?; // The kind's error names the slot that is out of range.
         }
         let found = if self.individuals.is_empty() {
             let seen = self.seen.unwrap_or(u64::MAX);
@@ -80,7 +80,7 @@ impl Action {
         Ok(resolved)
     }
 
-    /// Number of elements that the action applies to.
+    /// Returns the number of elements or individuals given, including individuals that ended.
     pub fn n_elements(&self) -> usize {
         self.elements.len().max(self.individuals.len())
     }

@@ -20,7 +20,7 @@ mod memory;
 pub mod non_finite;
 pub mod probe;
 pub mod reading;
-mod reading_cost;
+pub mod reading_cost;
 pub mod request;
 pub mod scripted;
 mod shortest_path;

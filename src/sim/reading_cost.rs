@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Reciprocal of the share of time that costly readings may take.
-const SHARE: u32 = 50;
+pub const SHARE: u32 = 50;
 /// Age at which a reading is repeated regardless of its cost.
 const OLDEST: Duration = Duration::from_secs(1);
 
