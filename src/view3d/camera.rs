@@ -129,7 +129,7 @@ impl Camera {
         self.pitch = (self.pitch + drag_px.y * radians).clamp(-1.55, 1.55);
     }
 
-    /// Moves the target by a drag in pixels, so that it follows the pointer.
+    /// Moves the camera and its target against a drag in pixels, so that the scene follows the pointer.
     pub fn pan(&mut self, drag_px: Vec2, height_px: f32) {
         let scale = self.world_per_pixel(height_px);
         self.target += (self.up() * drag_px.y - self.right() * drag_px.x) * scale;

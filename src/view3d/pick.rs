@@ -20,7 +20,8 @@ impl Projector {
         Self { clip_from_world, size_px, orthographic: camera.orthographic }
     }
 
-    /// Projects a point: pixels from the top left, and depth (0 to 1 if orthographic, otherwise the distance, world units).
+    /// Projects a point: pixels from the top left, and depth (0 to 1 if orthographic, otherwise the distance from the eye along the view
+    /// direction, world units).
     /// `None` for a point before the near plane.
     pub fn project(&self, point: [f32; 3]) -> Option<(Vec2, f32)> {
         let clip = self.clip_from_world * Vec3::from(point).extend(1.0);
@@ -31,9 +32,9 @@ impl Projector {
         Some((at, if self.orthographic { clip.z } else { clip.w }))
     }
 
-    /// Returns the nearest visible point whose disc covers the pointer, or else the visible point with the closest centre
+    /// Returns the index of the nearest visible point whose disc covers the pointer, or else the visible point with the closest centre
     /// within `slack_px` pixels. `disc_px` returns the radius of a disc at a depth. Points more than 64 pixels from the pointer
-    /// are ignored.
+    /// are ignored; `None` if no point is left.
     pub fn pick(
         &self,
         points: &[[f32; 3]],

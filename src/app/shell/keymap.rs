@@ -13,7 +13,7 @@ use std::{
 /// Name of the file in the settings folder.
 pub const FILE: &str = "keymap.ron";
 
-/// Keys that fields and lists use; they cannot be shortcuts without a modifier.
+/// Keys that fields and lists use. Without a modifier, each can only be the shortcut of a command whose default it is.
 const RESERVED: [Key; 3] = [Key::Tab, Key::Enter, Key::Escape];
 
 /// Keyboard shortcuts in use.
@@ -76,8 +76,8 @@ impl Keymap {
         !self.changed.is_empty()
     }
 
-    /// Sets or removes the shortcut of a command, and saves the changes. Fails if another command has the shortcut, or if fields
-    /// and lists use the key.
+    /// Sets or removes the shortcut of a command, and saves the changes. Fails if another command has the shortcut, or if it is
+    /// a key of `RESERVED` without a modifier and not the command's default.
     pub fn set(
         &mut self,
         all: &[UiCommand],

@@ -26,11 +26,11 @@ pub enum Limit {
 pub struct Ceiling {
     /// Display name: `copy`, `f32 multiply-add`.
     pub name: String,
-    /// Method of measurement, as a sentence.
+    /// Short description of the measurement.
     pub how: String,
     /// Quantity that is limited.
     pub limit: Limit,
-    /// Measured rate per second; for launches, the duration in seconds.
+    /// Measured rate per second (of one thread on a CPU); for launches, the duration in seconds.
     pub value: f64,
 }
 

@@ -3,12 +3,12 @@
 use super::{params::Params, probes, real::Real, state::State};
 use crate::sim::ProbeId;
 
-/// Current values of a field after `step` generations. NaN in free slots, except for properties of the slots.
+/// Returns the values of a field in all slots after `step` generations. NaN in free slots, except for properties of the slots.
 pub fn field<T: Real>(probe: ProbeId, state: &State<T>, params: &Params, step: u64) -> Vec<f32> {
     (0..state.capacity as u32).map(|slot| value(probe, slot, state, params, step)).collect()
 }
 
-/// Value of a field in one slot after `step` generations.
+/// Returns the value of a field in one slot after `step` generations; NaN as in [`field`].
 pub fn value<T: Real>(probe: ProbeId, slot: u32, state: &State<T>, params: &Params, step: u64) -> f32 {
     let i = slot as usize;
     match probe {

@@ -77,7 +77,7 @@ impl Plugin for SoftwarePainter {
     }
 }
 
-/// Triangles of a frame. Meshes are copied unchanged to the device, all into one buffer.
+/// Triangles of a frame. Meshes are copied unchanged to the device, into one vertex buffer and one index buffer.
 #[derive(Default)]
 struct FrameMesh {
     meshes: Vec<Mesh>,
@@ -128,7 +128,7 @@ fn is_solid(vertices: &[Vertex], corners: &[u32]) -> bool {
     (ab.x * ac.y - ab.y * ac.x).abs() * 0.5 > SOLID_FROM
 }
 
-/// Draws between two callbacks of egui.
+/// Range of a frame's draws between two callbacks of egui, painted by one callback.
 struct Part {
     frame_mesh: Arc<FrameMesh>,
     draws: Range<usize>,

@@ -12,7 +12,8 @@ use crate::{
     sim::{Buffers as _, SimError, buffers::Host},
 };
 
-/// Horizon of the calendar in steps, a power of two. A neuron that can cross later is checked once in between.
+/// Horizon of the calendar in steps, a power of two. A neuron that can reach the threshold only later is
+/// checked every `AHEAD - 1` steps until then.
 const AHEAD: u32 = 64;
 
 /// Number of steps that stands for "no check is due": beyond the calendar, exact in single precision.
@@ -28,19 +29,19 @@ buffers! {
         plain {
             /// Current into each neuron, mV; empty if there is none.
             pub currents: Vec<T> = vec![];
-            /// Neurons to be checked in a step, in bucket `step % AHEAD`. An entry is valid if the neuron's `check` equals the
-            /// step.
+            /// Neurons to be checked in a step, in bucket `step % AHEAD`. An entry is valid if the neuron has the flag
+            /// `SCHEDULED` and its `check` equals the step.
             calendar: Vec<Vec<u32>> = vec![vec![]; AHEAD as usize];
             /// Neurons that spiked in this step, ascending.
             pub spiked: Vec<u32> = vec![];
-            /// First neuron with a non-finite state, and the step after which it is non-finite, modulo 2³².
+            /// Step, modulo 2³², after which a state is first non-finite, and the neuron; `None` if all states are finite.
             pub non_finite: Option<(u32, u32)> = None;
         }
     }
 }
 
 impl<T: Real> NeuronStore<T> {
-    /// Creates `n` neurons at rest.
+    /// Creates `n` neurons at rest. Fails if memory is exhausted.
     pub fn new(n: usize) -> Result<Self, SimError> {
         Self::allocate(&Host, &n)
     }
@@ -56,7 +57,8 @@ impl<T: Real> NeuronStore<T> {
         prefetch::read(&self.neurons, i as usize);
     }
 
-    /// 1 and 2: evaluates the neurons that may cross in this step, and applies the strict threshold. Returns their number.
+    /// Evaluates the neurons that may cross the threshold in this step, and lists those that spike. Returns the number of
+    /// evaluated neurons.
     pub fn threshold(&mut self, step: u32, constants: &Constants<T>) -> u32 {
         self.spiked.clear();
         let mut due = std::mem::take(&mut self.calendar[(step % AHEAD) as usize]);
@@ -114,7 +116,7 @@ impl<T: Real> NeuronStore<T> {
         }
     }
 
-    /// Re-anchors a neuron at the end of this step and adds its input.
+    /// Re-anchors a neuron at the end of this step and adds its input. Has no effect on a refractory or silenced neuron.
     #[inline(always)]
     pub fn integrate_input<const CURRENTS: bool>(
         &mut self,
@@ -138,7 +140,7 @@ impl<T: Real> NeuronStore<T> {
         self.schedule(i, step, u, g, current, constants);
     }
 
-    /// 4: resets the spiking neurons, which discards their input in this step.
+    /// Resets the spiking neurons, which discards their input in this step.
     pub fn reset(&mut self, step: u32, constants: &Constants<T>) {
         for at in 0..self.spiked.len() {
             let i = self.spiked[at];
@@ -154,7 +156,7 @@ impl<T: Real> NeuronStore<T> {
         }
     }
 
-    /// u and g of one neuron after `completed` steps.
+    /// Returns u and g of a neuron after `completed` steps.
     pub fn state_of(&self, i: usize, completed: u32, constants: &Constants<T>) -> (T, T) {
         let mut neuron = self.neurons[i];
         neuron.state_at(completed, self.current(i), constants)
@@ -185,7 +187,7 @@ impl<T: Real> NeuronStore<T> {
         if stimuli.currents.is_empty() {
             self.currents = vec![];
         }
-        self.non_finite = None; // reported in the next step, as by backends that only check in steps
+        self.non_finite = None; // The next step reports it, because other backends check only in steps.
     }
 
     /// Re-anchors all neurons, then shifts u by `shift` mV, so that v stays constant if the resting potential changes.
@@ -229,7 +231,7 @@ impl<T: Real> NeuronStore<T> {
         self.non_finite = None;
     }
 
-    /// Memory of the calendar, bytes.
+    /// Returns the memory of the calendar's buckets, bytes.
     pub fn list_bytes(&self) -> u64 {
         self.calendar.iter().map(|bucket| bucket.capacity() as u64 * 4).sum()
     }

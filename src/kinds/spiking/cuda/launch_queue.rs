@@ -83,7 +83,7 @@ impl HostBuffers {
         Ok(())
     }
 
-    /// Starts copying the spikes of the windows that ran. Returns their number.
+    /// Starts copying the spikes of the windows that ran. Returns the number of spikes.
     fn fetch_spikes(
         &mut self,
         memory: &DeviceBuffers,
@@ -110,7 +110,7 @@ pub struct Reading {
     pub step: u64,
     /// Whether all windows of the graph ran.
     pub whole: bool,
-    /// First neuron with a non-finite state.
+    /// First neuron with a non-finite state; `None` if all states are finite.
     pub non_finite: Option<NonFinite>,
 }
 
@@ -162,14 +162,14 @@ impl LaunchQueue {
         self.host_buffers.iter().for_each(|buffers| buffers.report(to));
     }
 
-    /// Page-locked memory at the start.
+    /// Returns the page-locked memory of a new queue.
     pub fn predict() -> MemoryReport {
         let mut report = MemoryReport::default();
         (0..DEPTH).for_each(|_| report += HostBuffers::predict(&()));
         report
     }
 
-    /// First step that is not launched yet, given that `completed` steps were read.
+    /// Returns the first step that is not launched yet, given that `completed` steps were read.
     pub fn next_step(&self, completed: u64) -> u64 {
         let last = self.launches.back().and_then(|f| f.plan.last());
         last.map_or(completed, |w| w.step + u64::from(w.steps))
@@ -185,7 +185,7 @@ impl LaunchQueue {
         !self.launches.is_empty()
     }
 
-    /// Whether a launched graph is being profiled.
+    /// Whether a launched graph is profiled, or the next one will be.
     pub fn is_measured(&self) -> bool {
         self.is_measured || self.launches.iter().any(|f| f.is_measured)
     }
@@ -195,13 +195,13 @@ impl LaunchQueue {
         self.is_measured = true;
     }
 
-    /// Range of counters that the next graph uses: one half of the buffer.
+    /// Returns the range of counters that the next graph uses: one half of the buffer.
     pub fn counters(&self) -> Range<usize> {
         let from = self.next_buffers * MAX_GRAPH_WINDOWS as usize * COUNTERS;
         from..from + MAX_GRAPH_WINDOWS as usize * COUNTERS
     }
 
-    /// Plans up to `n` windows from `step` to `end`. `kicks` are the steps of the listed kicks, ascending.
+    /// Plans `n` windows of at most `window` steps from `step`; windows after `end` have 0 steps. `kicks` are the steps of the listed kicks, ascending.
     pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64]) -> Vec<Window> {
         let mut sent = self.sent.clone();
         let mut plan = vec![];
@@ -319,7 +319,7 @@ impl LaunchQueue {
         Ok(())
     }
 
-    /// Clears all launches. The only spikes in transit are those of segment 1, sent in `steps`, if any; segment 0 is empty.
+    /// Clears all launches. The only spikes in transit are those of segment 1, fired in the steps `sent`, if any; segment 0 is empty.
     pub fn restart(&mut self, sent: Option<Range<u64>>) {
         self.launches.clear();
         self.sent.clear();
@@ -335,12 +335,12 @@ impl LaunchQueue {
         self.next_segment = self.last_run + 1;
     }
 
-    /// Segment and first step of the last window, if its spikes may still be in transit.
+    /// Returns segment and first step of the last window; `None` if no spikes may still be in transit.
     pub fn last(&self) -> Option<(u32, u64)> {
         self.sent.back().map(|s| (s.segment & self.segment_mask, s.step))
     }
 
-    /// Segments whose spikes may still be in transit.
+    /// Iterates over the segments whose spikes may still be in transit.
     pub fn in_flight(&self) -> impl Iterator<Item = u32> + '_ {
         self.sent.iter().map(|s| s.segment)
     }
@@ -353,7 +353,7 @@ struct Samples<'a> {
     n: usize,
 }
 
-/// First neuron of a window with a non-finite state.
+/// Returns the first neuron whose state became non-finite in a window; `None` if all are finite.
 fn first_non_finite(window: &Window, counters: &[u32]) -> Option<NonFinite> {
     let key = !counters[NON_FINITE];
     let non_finite =
@@ -377,7 +377,7 @@ fn record_window(
     for i in 0..window.steps {
         let step = window.step + u64::from(i);
         if window.steps == 1 {
-            measurements.spikes(step, keys); // keys are lanes, with the step 0 of the window above them
+            measurements.spikes(step, keys); // A key equals its lane, because its step bits are 0.
         } else {
             let n = keys[at..].partition_point(|key| key >> LANE_BITS == i);
             lanes.clear();

@@ -1,6 +1,6 @@
 //! Health of experts: load relative to the fair one, times energy.
 
-/// `min(1, rho / 2) energy`, 0..=1, for each slot; 0 for empty ones. `rho = fatigue A / k` is the average load relative to
+/// Returns the health of each slot, `min(1, rho / 2) energy` in 0..=1; 0 for empty slots. `rho = fatigue A / k` is the average load relative to
 /// the fair one among A living experts: fatigue is the average share of the tokens that an expert serves.
 pub fn health(fatigue: &[f32], energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
     let n_alive = alive.iter().filter(|a| **a != 0).count();
@@ -10,7 +10,7 @@ pub fn health(fatigue: &[f32], energy: &[f32], alive: &[u8], top_k: usize) -> Ve
     fatigue.iter().zip(energy).zip(alive).map(of).collect()
 }
 
-/// Health of one living expert among `n_alive`.
+/// Returns the health of a living expert among `n_alive`.
 pub fn of_one(fatigue: f32, energy: f32, n_alive: usize, top_k: usize) -> f64 {
     let fair = top_k as f64 / n_alive.max(1) as f64;
     let load = (f64::from(fatigue) / fair / 2.0).clamp(0.0, 1.0);
