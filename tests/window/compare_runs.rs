@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use window::{Window, open, start, until};
+use window::{Window, is_built, open, start, until};
 
 /// A small project in a folder of its own.
 fn project(name: &str) -> (TempFolder, PathBuf) {
@@ -85,6 +85,11 @@ fn marked_runs_are_drawn_with_what_differs() {
     assert!(says(&w, &format!("lif.tau_m {EDITED}")), "the list of runs says the same");
 }
 
+/// Waits for a text: what was typed is checked on a thread.
+fn shows(w: &mut Window, text: &str) {
+    until(w, text, |w| says(w, text));
+}
+
 /// The values of an edited parameter in a run, with the time of the edit.
 const EDITED: &str = "31 ms → 25 ms (30 ms)";
 
@@ -92,7 +97,7 @@ const EDITED: &str = "31 ms → 25 ms (30 ms)";
 fn sweep_dialog(file: &Path, program: PathBuf) -> Window {
     let mut w = open(Start { path: Some(file.to_owned()), project: None, program: Some(program), ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is built", is_built);
     ask_sweep(&mut w);
     w
 }
@@ -121,12 +126,12 @@ fn a_sweep_records_a_run_per_value_and_compares_them() {
         w.key_press(egui::Key::Backspace);
     }
     w.run_steps(3);
-    assert!(says(&w, "2 runs of 60 ms, one after another: 20 ms, 30 ms"));
+    shows(&mut w, "2 runs of 60 ms, one after another: 20 ms, 30 ms");
     w.get_by_label("Run 2").click();
     ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 2 runs"]);
     until(&mut w, "both are points", |w| says(w, "against 2 values of lif.tau_m"));
-    assert!(says(&w, "2 values of lif.tau_m  |  2 runs"));
+    shows(&mut w, "2 values of lif.tau_m  |  2 runs");
     w.get_by_label("Compare runs").click();
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
     w.get_by_role_and_label(Role::Label, "lif.tau_m");
@@ -146,7 +151,7 @@ fn a_sweep_over_seeds_has_a_spread() {
     w.run_steps(3);
     w.get_by_role_and_label(Role::TextInput, "Seeds").type_text("..2");
     w.run_steps(3);
-    assert!(says(&w, "4 runs of 60 ms, one after another: 20 ms, 25 ms, each with 2 seeds"));
+    shows(&mut w, "4 runs of 60 ms, one after another: 20 ms, 25 ms, each with 2 seeds");
     w.get_by_label("Run 4").click();
     ended(&mut w);
     until(&mut w, "all are points", |w| says(w, "4 runs  |  mean ± standard deviation over seeds"));
@@ -192,15 +197,16 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     w.run_steps(3);
     w.get_by_role_and_label(Role::Button, "lif.v_threshold  Spike threshold").click();
     w.run_steps(3);
-    assert!(says(&w, "Type at least two values of v_threshold") && says(&w, "1 value: -45 mV"));
+    shows(&mut w, "Type at least two values of v_threshold");
+    shows(&mut w, "1 value: -45 mV");
     w.get_by_label("Values of the second parameter").type_text("-48..-46/500");
     w.run_steps(3);
-    assert!(says(&w, "1,002 runs (2 values of tau_m × 501 of v_threshold); at most 1,000"));
+    shows(&mut w, "1,002 runs (2 values of tau_m × 501 of v_threshold); at most 1,000");
     (0..3).for_each(|_| w.key_press(egui::Key::Backspace));
     w.get_by_label("Values of the second parameter").type_text("2");
     w.run_steps(3);
-    assert!(says(&w, "6 runs of 60 ms, one after another: 2 values of tau_m × 3 of v_threshold"));
-    assert!(says(&w, "Duration unknown: no run of this length is recorded yet"));
+    shows(&mut w, "6 runs of 60 ms, one after another: 2 values of tau_m × 3 of v_threshold");
+    shows(&mut w, "Duration unknown: no run of this length is recorded yet");
     w.get_by_label("Run 6").click();
     ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 6 runs"]);
@@ -234,7 +240,7 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     let at = plot(&w).shrink(12.0).right_bottom();
     w.hover_at(at);
     w.run_steps(40);
-    assert!(says(&w, "lif.tau_m 25 ms, lif.v_threshold -48 mV: no run"));
+    shows(&mut w, "lif.tau_m 25 ms, lif.v_threshold -48 mV: no run");
     choose(&mut w, "Second", "none");
     assert!(says(&w, "2 values of lif.tau_m  |  4 runs") && !says(&w, "combinations"), "curves of one parameter");
     ask_sweep(&mut w);

@@ -8,7 +8,7 @@ use neuropil::{
 };
 use neuropil_test_support::temp::TempFolder;
 use std::path::PathBuf;
-use window::{Window, open, start, until};
+use window::{Window, is_built, open, start, until};
 
 fn command(w: &mut Window, command: UiCommand) {
     let ctx = w.ctx.clone();
@@ -26,7 +26,7 @@ fn recorded(folder: &TempFolder, run: RunPlan) -> (Window, PathBuf) {
     let project = Project { name: "Kept".into(), record: vec!["spikes".into()], run, ..Project::default() };
     project::save(&project, &file).expect("saved");
     let mut w = open(Start { path: Some(file), project: None, ..start(true) });
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     command(&mut w, UiCommand::Record);
     until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
     command(&mut w, UiCommand::Step);

@@ -3,7 +3,7 @@
 
 use crate::support::{
     harness::{Window, can_draw},
-    window::until,
+    window::{is_built, until},
 };
 use egui_kittest::{Harness, kittest::Queryable as _};
 use neuropil::{
@@ -61,11 +61,7 @@ fn a_wrong_argument_of_a_probe_is_refused_before_there_is_a_run_folder() {
         builder: Some(Arc::new(build)),
         ..Start::default()
     });
-    let is_ready = |w: &crate::support::window::Window| {
-        let live = &w.state().session().live;
-        live.is_loaded() && !live.is_load_pending()
-    };
-    until(&mut w, "it is loaded", is_ready);
+    until(&mut w, "it is loaded", is_built);
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Record);
     until(&mut w, "it is refused", |w| w.state().messages().iter().any(|m| m.starts_with("Could not record")));
@@ -89,7 +85,7 @@ fn the_window_follows_a_kind_that_grows() {
     let mut w = open(egui::Theme::Dark);
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::RunPause);
-    until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
+    until(&mut w, "the simulation is ready", is_built);
     let offered = views::suggest(&w.state().session().live.schema);
     for view in ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table", "links", "brain"] {
         assert!(offered.contains(&view), "{view} is not offered: {offered:?}");
@@ -212,7 +208,7 @@ fn requests_are_opened_from_the_palette_and_asked() {
     let mut w = open(egui::Theme::Dark);
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Rebuild);
-    until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
+    until(&mut w, "the simulation is ready", is_built);
     // Asked for twice, the window stays open; the keyboard is at the request.
     for (query, field) in [("sample…", "sample.prompt"), ("score…", "score.text"), ("score…", "score.text")] {
         w.state_mut().command(&ctx, UiCommand::Palette);

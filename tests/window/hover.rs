@@ -3,7 +3,7 @@
 use crate::support::window;
 use egui_kittest::kittest::Queryable;
 use neuropil::app::document::command::UiCommand;
-use window::{open, start, until};
+use window::{is_built, open, start, until};
 
 #[test]
 fn a_mark_ends_when_the_pointer_leaves_the_panel() {
@@ -11,7 +11,7 @@ fn a_mark_ends_when_the_pointer_leaves_the_panel() {
     w.run();
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Rebuild);
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     w.state_mut().command(&ctx, UiCommand::ShowView("table"));
     w.run_steps(3);
     let name = w.state().session().live.schema.sets[0].label(0);

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use window::{Window, open, start, until};
+use window::{Window, is_built, open, start, until};
 
 /// An example of its own folder, small enough for a test.
 fn example() -> (TempFolder, PathBuf) {
@@ -69,7 +69,7 @@ fn the_first_ten_minutes() {
     let (folder, file) = example();
     let mut w = open(Start { path: Some(file.clone()), builder: None, ..start(true) });
     until(&mut w, "the example is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is built", is_built);
     // The run bar's; panels that are empty offer one as well.
     w.query_all_by_label("Run").next().expect("a button").click_accesskit();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);

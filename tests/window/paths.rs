@@ -4,7 +4,7 @@ use crate::support::{fake, window};
 use egui_kittest::kittest::{NodeT, Queryable};
 use neuropil::app::{Start, document::command::UiCommand, views::connectivity::element_name};
 use std::sync::Arc;
-use window::{Window, open, start, until};
+use window::{Window, is_built, open, start, until};
 
 const FROM: u32 = 3210;
 
@@ -36,7 +36,7 @@ fn a_path_leads_from_here_to_there_and_back() {
     w.run();
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Rebuild);
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     until(&mut w, "it has connections", |w| w.state().session().live.schema.connectivity.is_some());
     let wiring = w.state().session().live.schema.connectivity.clone().expect("wired");
     let mut out = vec![];

@@ -6,7 +6,7 @@ use device_profile::{PREDICTED, WORK, batches, ceilings, on_device};
 use egui::{Modifiers, pos2, vec2};
 use egui_kittest::Harness;
 use fake_fly::schema;
-use harness::{Window, until};
+use harness::{Window, is_built, until};
 use neuropil::{
     app::{
         Start, create,
@@ -160,7 +160,7 @@ fn run_and_shoot(project: &str, size: [f32; 2], picture: &str) {
     let Some(()) = graphics() else { return };
     let mut w = window(project, size);
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", |w| !w.state().session().live.schema.probes.is_empty());
+    until(&mut w, "it is built", is_built);
     workspace(&mut w, "Simulate");
     w.state_mut().session_mut().live.play();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 20);

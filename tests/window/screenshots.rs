@@ -3,7 +3,7 @@
 
 use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
-use harness::{Window, until};
+use harness::{Window, is_built, until};
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use neuropil::app::{
     Start, create,
@@ -91,7 +91,7 @@ fn unrecorded_runs_and_playbacks() {
     let folder = TempFolder::new("screens-unrecorded");
     let mut w = window("nuclei.ron", [1440.0, 900.0]);
     let ctx = w.ctx.clone();
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     let live = &mut w.state_mut().session_mut().live;
     (live.safety.folder, live.safety.limit_bytes, live.safety.recomputable) =
         (Some(folder.join("state")), 256_000_000, Duration::ZERO);

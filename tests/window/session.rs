@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
-use window::{Window, open, start, until};
+use window::{Window, is_built, open, start, until};
 
 /// A simulation whose applied changes are mirrored: the parameters of the engine.
 struct Mirrored {
@@ -165,7 +165,7 @@ fn walk(kind: &'static str, seed: u32, rounds: usize) -> usize {
         Ok(Box::new(Mirrored { sim, model: mirror.clone() }) as Box<dyn Simulation>)
     };
     let mut w = open(Start { path: Some(file), project: None, builder: Some(Arc::new(builder)), ..start(true) });
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     let ctx = w.ctx.clone();
     let (mut dice, mut n_rejected) = (Dice(seed, 0), 0);
     for round in 0..rounds {

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
-use window::{Window, assign, open, set, start, until, value};
+use window::{Window, assign, is_built, open, set, start, until, value};
 
 /// A project file of the fake simulation in a folder of its own.
 fn saved(name: &str) -> (TempFolder, PathBuf) {
@@ -37,7 +37,7 @@ fn record(file: &Path) -> Window {
 /// The same with other probes than those of the file.
 fn record_probes(file: &Path, probes: &[&str]) -> Window {
     let mut w = open(Start { path: Some(file.to_owned()), project: None, ..start(true) });
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     w.state_mut().session_mut().project.record = probes.iter().map(|p| (*p).to_owned()).collect();
     command(&mut w, UiCommand::Record);
     until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
@@ -124,7 +124,7 @@ fn what_a_run_did_not_record_is_called_so() {
 fn a_value_that_the_engine_rejected_is_no_unsaved_change() {
     let (_folder, file) = saved("rejected");
     let mut w = open(Start { path: Some(file.clone()), project: None, ..start(true) });
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     assert!(!w.state().session().is_dirty());
     set(&mut w, "measure.group_by=refused");
     until(&mut w, "it is rejected", |w| !w.state().session().live.acks.rejections().is_empty());
@@ -137,7 +137,7 @@ fn a_value_that_the_engine_rejected_is_no_unsaved_change() {
 fn saving_writes_what_the_engine_accepted_and_says_what_it_left_out() {
     let (_folder, file) = saved("left-out");
     let mut w = open(Start { path: Some(file.clone()), project: None, ..start(true) });
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     let before = value(&w, "measure.group_by");
     set(&mut w, "lif.tau_m=31");
     set(&mut w, "measure.group_by=refused");
@@ -184,7 +184,7 @@ fn a_rebuild_that_fails_keeps_the_project_the_frame_and_the_recording() {
     };
     let start = Start { path: Some(file), project: None, builder: Some(Arc::new(builder)), ..start(true) };
     let mut w = open(start);
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     command(&mut w, UiCommand::Record);
     until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
     command(&mut w, UiCommand::Step);
@@ -253,7 +253,7 @@ fn problems_are_what_is_wrong_now() {
     assert_eq!(w.state().problems().len(), 1, "{:?}", w.state().problems());
     *failing.lock().expect("lock") = false;
     command(&mut w, UiCommand::Rebuild);
-    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    until(&mut w, "it is loaded", is_built);
     w.run_steps(2);
     assert_eq!(w.state().problems(), [], "mended");
     assert!(!w.state().messages().iter().any(|m| m.contains("Could not build")), "{:?}", w.state().messages());
@@ -285,7 +285,7 @@ fn a_warning_about_a_parameter_is_a_problem_until_it_is_mended() {
 fn the_visible_times_belong_to_their_project() {
     let mut w = open(start(true));
     command(&mut w, UiCommand::Rebuild);
-    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    until(&mut w, "it is loaded", is_built);
     let span = |w: &Window| w.state().time().axis.line.span;
     let usual = span(&w);
     w.state_mut().zoom_time(20.0);

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-use window::{Window, assign, open, start, until};
+use window::{Window, assign, is_built, open, start, until};
 
 /// A window with an open project that has run some steps and is paused. `is_long`: its steps count as much computing.
 fn paused(folder: &TempFolder, is_long: bool) -> Window {
@@ -23,7 +23,7 @@ fn paused(folder: &TempFolder, is_long: bool) -> Window {
     project::save(&Project { name: "Kept".into(), run, ..Project::default() }, &file).expect("saved");
     let state_dir = Some(folder.join("state"));
     let mut w = open(Start { path: Some(file), project: None, state_dir, ..start(true) });
-    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    until(&mut w, "it is loaded", is_built);
     if is_long {
         w.state_mut().session_mut().live.safety.recomputable = Duration::ZERO;
         command(&mut w, UiCommand::Rewind); // from here on it counts

@@ -299,9 +299,9 @@ impl Live {
         Some((compiling.text(), fraction, since))
     }
 
-    /// Whether there is a simulation to run or a finished run to show.
+    /// Whether there is a simulation to run, whose schema the engine has sent, or a finished run to show.
     pub fn is_loaded(&self) -> bool {
-        self.versions.sent.is_some() || self.playback.is_some()
+        self.versions.sent.is_some() && !self.schema.probes.is_empty() || self.playback.is_some()
     }
 
     /// Formats the measured speed: `7.8×` real time, or `232 generations/s` for counted steps. `None` before enough steps.

@@ -298,7 +298,7 @@ fn run_pause(document: &mut Document, workspace: &mut Workspaces) {
         document.toggle_playback();
     } else if live.running {
         live.pause();
-    } else if live.is_loaded() || live.progress().is_some() {
+    } else if live.is_loaded() || live.is_load_pending() || live.progress().is_some() {
         if runs_again {
             live.rewind();
         }

@@ -31,6 +31,12 @@ pub fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool)
     }
 }
 
+/// Whether the simulation of the document is loaded, and no other one is being built to replace it.
+pub fn is_built(w: &Window) -> bool {
+    let live = &w.state().session().live;
+    live.is_loaded() && !live.is_load_pending() && live.progress().is_none()
+}
+
 /// Whether there is a Vulkan driver; without one, tests that draw are skipped.
 #[track_caller]
 pub fn can_draw() -> bool {

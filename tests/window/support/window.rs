@@ -1,7 +1,7 @@
 //! The window without a screen, for tests that drive it by the names of things.
 
 use super::fake;
-pub use super::harness::{Window, open, until};
+pub use super::harness::{Window, is_built, open, until};
 use neuropil::{
     app::Start,
     params::path,

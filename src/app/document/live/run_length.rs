@@ -5,7 +5,7 @@ use crate::engine::Command;
 use std::time::Instant;
 
 impl Live {
-    /// Whether a simulation was sent to the engine, which has not answered with its schema.
+    /// Whether a simulation was sent to the engine, which has not answered with its schema. Another one may still be loaded.
     pub const fn is_load_pending(&self) -> bool {
         self.versions.n_loads_pending > 0
     }

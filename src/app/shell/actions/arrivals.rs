@@ -28,7 +28,8 @@ pub fn take(parts: &mut ActionParts<'_>, ignores_layout: bool) -> Option<Intent>
         }
     }
     let document = &mut *parts.document;
-    if document.session.live.progress().is_none() && !document.session.live.is_loaded() {
+    let live = &document.session.live;
+    if live.progress().is_none() && !live.is_load_pending() && !live.is_loaded() {
         parts.flow.resuming = None; // the simulation of the run could not be built
     }
     document.time.past.update();
