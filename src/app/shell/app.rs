@@ -4,6 +4,7 @@
 use super::{
     commands::{Around, CommandState},
     flow::Flow,
+    frame_times::Part,
     host::Host,
     messages::Messages,
     overlays::Overlays,
@@ -68,6 +69,16 @@ impl App {
     /// Returns the profile that was measured while a Profile view was open.
     pub fn profile(&self) -> &Profile {
         &self.document.profile
+    }
+
+    /// Returns the name of each part of the window, with median and 99th percentile of its layout time, ms.
+    pub fn panels_ms(&self) -> Vec<(&'static str, [f32; 2])> {
+        let parts = Part::ALL.into_iter();
+        parts
+            .filter_map(|part| {
+                self.host.frames.part(part).quantiles().map(|[median, _, p99, _]| (part.name(), [median, p99]))
+            })
+            .collect()
     }
 
     /// Sets the number of steps that the time axis shows; only tests use it.

@@ -1,6 +1,6 @@
 //! Developer statistics: frame times, edit latency and engine counters.
 
-use super::frame_times::FrameTimes;
+use super::frame_times::{FrameTimes, Part};
 use crate::{
     app::{
         document::{live::Live, run_stats::Samples},
@@ -22,6 +22,8 @@ pub fn ui(ctx: &egui::Context, open: &mut bool, frames: &FrameTimes, live: &Live
             &frames.own,
             "logic, layout, tessellation, upload and command recording of one frame, without presentation",
         );
+        Grid::new("parts").num_columns(3).spacing([24.0, 2.0]).show(ui, |ui| parts_ui(ui, frames));
+        ui.add_space(4.0);
         quantiles_ui(
             ui,
             "Frame time with window system",
@@ -61,6 +63,17 @@ fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
         ui.label(widgets::sub(ui, "ms").small());
     });
     ui.add_space(4.0);
+}
+
+/// Draws rows with the layout times of the parts of the window.
+fn parts_ui(ui: &mut Ui, frames: &FrameTimes) {
+    for part in Part::ALL {
+        let Some([median, _, p99, _]) = frames.part(part).quantiles() else { continue };
+        ui.label(widgets::sub(ui, part.name()).small());
+        ui.label(RichText::new(format!("{median:.2}")).monospace());
+        ui.label(widgets::sub(ui, format!("ms, p99 {p99:.2} ms")).small());
+        ui.end_row();
+    }
 }
 
 fn sparkline_ui(ui: &mut Ui, samples: &Samples, top: f32) {

@@ -9,6 +9,7 @@ use super::{
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
     execute, figure,
     flow::Flow,
+    frame_times::Part,
     layout,
     pages::home,
     palette::{self, Sources},
@@ -21,7 +22,7 @@ use crate::app::{
     host::store,
     kit::level::Level,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl App {
     /// Executes a command; only tests use it.
@@ -65,7 +66,9 @@ impl eframe::App for App {
             layout::panels_ui(self, ui, &mut queue);
             figure::dialog::ui(&ctx, &mut self.overlays.figures, self.host.render_state.as_ref());
         }
+        let since = Instant::now();
         overlays_ui(self, &ctx, &mut queue);
+        self.host.frames.laid_out(Part::Overlays, since);
         apply_settings(self, &ctx);
         self.host.frames.mark_last(&ctx);
         do_queued(self, &ctx, queue);

@@ -36,6 +36,38 @@ impl FrameInProgress {
     }
 }
 
+/// Part of the window whose layout is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Menus, tabs, run bar, status bar and log.
+    Bars,
+    TimePanel,
+    ProjectTree,
+    Inspector,
+    /// The views, or the page shown instead of them.
+    Centre,
+    /// Palette, dialogs and messages.
+    Overlays,
+}
+
+impl Part {
+    /// All parts, in the order in which they are laid out.
+    pub const ALL: [Self; 6] =
+        [Self::Bars, Self::TimePanel, Self::ProjectTree, Self::Inspector, Self::Centre, Self::Overlays];
+
+    /// Returns the name of the part for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bars => "bars",
+            Self::TimePanel => "time panel",
+            Self::ProjectTree => "project tree",
+            Self::Inspector => "inspector",
+            Self::Centre => "views",
+            Self::Overlays => "overlays",
+        }
+    }
+}
+
 /// Frame times of a window.
 pub struct FrameTimes {
     frame: Arc<Mutex<FrameInProgress>>,
@@ -43,11 +75,15 @@ pub struct FrameTimes {
     pub own: Samples,
     /// Time that eframe measures, ms.
     pub with_window_system: Samples,
+    /// Layout times of each [`Part`], ms; frames without the part do not count.
+    parts: [Samples; Part::ALL.len()],
 }
 
 impl Default for FrameTimes {
     fn default() -> Self {
-        Self { frame: Arc::default(), own: Samples::keeping(600), with_window_system: Samples::keeping(600) }
+        let samples = || Samples::keeping(600);
+        let parts = std::array::from_fn(|_| samples());
+        Self { frame: Arc::default(), own: samples(), with_window_system: samples(), parts }
     }
 }
 
@@ -59,6 +95,16 @@ impl FrameTimes {
         if let Some(done) = before.done {
             self.own.push(done.as_secs_f32() * 1e3);
         }
+    }
+
+    /// Records the layout time of a part, which began at `since` and has ended.
+    pub fn laid_out(&mut self, part: Part, since: Instant) {
+        self.parts[part as usize].push(since.elapsed().as_secs_f32() * 1e3);
+    }
+
+    /// Returns the layout times of a part, ms.
+    pub fn part(&self, part: Part) -> &Samples {
+        &self.parts[part as usize]
     }
 
     /// Adds a time mark before all shapes of this frame.

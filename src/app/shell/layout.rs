@@ -3,6 +3,7 @@
 use super::{
     App,
     commands::Around,
+    frame_times::Part,
     log, pacing,
     pages::{home, opening, welcome},
     panels::{
@@ -18,6 +19,7 @@ use crate::app::{
     views::{self, ViewRequest},
 };
 use egui::{CentralPanel, Frame, Ui};
+use std::time::Instant;
 
 /// Draws the window.
 pub fn panels_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
@@ -35,7 +37,9 @@ pub fn panels_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
     let centre = ui.available_rect_before_wrap();
     app.panels.centre = side::uncovered(centre, &app.panels.open, app.workspace.is_home);
     let frame = Frame::new().fill(Tokens::of(ui.ctx()).canvas);
+    let since = Instant::now();
     CentralPanel::default().frame(frame).show(ui, |ui| centre_ui(app, ui, queue));
+    app.host.frames.laid_out(Part::Centre, since);
     drawers_ui(app, ui, centre, queue);
     subscribe(app);
 }
@@ -46,6 +50,7 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
     let has_item = panels.has_item(document.session.project.model.params());
     let (recent, keymap) = (&host.recent, &preferences.keymap);
     let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let mut since = Instant::now();
     topbar::ui(ui, &around.with(document), &panels.open, queue);
     let renamed = tabs::ui(ui, rename, &around.with(document), queue);
     runbar::ui(ui, document, &mut panels.pacing, around, queue);
@@ -60,13 +65,24 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
     };
     status::ui(ui, document, facts, queue);
     log::panel::ui(ui, &mut messages.log, &mut panels.open.log, document, queue);
+    host.frames.laid_out(Part::Bars, since);
     if document.session.live.is_loaded() && !workspace.is_home {
+        since = Instant::now();
         time_panel::ui(ui, document, &mut panels.time, around, queue);
+        host.frames.laid_out(Part::TimePanel, since);
     }
     let are_hidden = workspace.is_home || flow.opening.is_some();
-    side::docked_ui(ui, &mut panels.open, are_hidden, |ui, side| match side {
-        Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
-        Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
+    side::docked_ui(ui, &mut panels.open, are_hidden, |ui, side| {
+        let since = Instant::now();
+        match side {
+            Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
+            Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
+        }
+        let part = match side {
+            Side::Tree => Part::ProjectTree,
+            Side::Inspector => Part::Inspector,
+        };
+        host.frames.laid_out(part, since);
     });
     time_panel::banner_ui(ui, &around.with(document), queue);
     renamed

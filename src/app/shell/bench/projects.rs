@@ -56,6 +56,8 @@ pub struct ProjectRow {
     /// Median and 99th percentile of the CPU time of the UI thread per frame, ms, which excludes time that other
     /// threads take on a busy machine. 0 if the system does not report it.
     pub ui_cpu_ms: [f64; 2],
+    /// Median and 99th percentile of the layout time of each part of the window, ms, of the last repetition.
+    pub panels_ms: Vec<(&'static str, [f32; 2])>,
     /// Names of the probes that the window subscribes to.
     pub subscribed: Vec<&'static str>,
 }
@@ -65,6 +67,7 @@ struct InWindow {
     steps_per_s: f64,
     frames_ms: Vec<[f64; 3]>,
     cpu_ms: Vec<f64>,
+    panels_ms: Vec<(&'static str, [f32; 2])>,
     subscribed: Vec<&'static str>,
     taps: Vec<Tap>,
 }
@@ -109,7 +112,8 @@ pub fn report(rows: &[ProjectRow], json: bool) -> Vec<String> {
 
 fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, String> {
     let devices = Arc::new(Devices::default());
-    let (mut rates, mut frames_ms, mut cpu_ms, mut subscribed) = (vec![], vec![], vec![], vec![]);
+    let (mut rates, mut frames_ms, mut cpu_ms) = (vec![], vec![], vec![]);
+    let (mut panels_ms, mut subscribed) = (vec![], vec![]);
     for _ in 0..repeats.max(1) {
         let headless = without_window(case, &devices, length, vec![])?;
         let window = in_window(case, &devices, length)?;
@@ -117,7 +121,7 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         rates.push([headless, window.steps_per_s, with_readings]);
         frames_ms.extend(window.frames_ms);
         cpu_ms.extend(window.cpu_ms);
-        subscribed = window.subscribed;
+        (panels_ms, subscribed) = (window.panels_ms, window.subscribed);
     }
     let quantiles = |of: &dyn Fn(&[f64; 3]) -> f64| {
         let mut all: Vec<f64> = frames_ms.iter().map(of).collect();
@@ -143,6 +147,7 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         ui_p99_ms,
         parts_ms: [0, 1, 2].map(|part| quantiles(&|parts: &[f64; 3]| parts[part])),
         ui_cpu_ms: [0.5, 0.99].map(|q| quantile(&cpu_ms, q)),
+        panels_ms,
         subscribed,
     })
 }
@@ -203,7 +208,8 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
     let taps = app.session().live.subscriptions().to_vec();
     let name = |tap: &Tap| Some(schema.probes.get(usize::from(tap.probe))?.name);
     let subscribed = taps.iter().filter_map(name).collect();
-    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app.session().live)), frames_ms, cpu_ms, subscribed, taps })
+    let steps_per_s = clock.steps_per_s(step_of(&app.session().live));
+    Ok(InWindow { steps_per_s, frames_ms, cpu_ms, panels_ms: app.panels_ms(), subscribed, taps })
 }
 
 /// Returns the step that the engine of a window has reached.
