@@ -38,7 +38,7 @@ impl Activation {
     /// All activation functions, in the order of declaration.
     pub const ALL: [Self; 5] = [Self::GeluTanh, Self::GeluErf, Self::Relu, Self::ReluSquared, Self::SwiGlu];
 
-    /// Number of input columns per output column.
+    /// Returns the number of input columns per output column.
     pub const fn inputs(self) -> usize {
         if let Self::SwiGlu = self { 2 } else { 1 }
     }

@@ -72,7 +72,7 @@ fn row(name: String, g: &Gemm, secs: f64, ops: f64, bytes_per_s: f64, bytes: f64
     BenchRow { name, size: (g.m, g.n, g.k), ms: secs * 1e3, tflops: work / secs * 1e-12, roofline }
 }
 
-/// Values between -1 and 1 with varied bits: power draw, and with it the clock, depends on the operands.
+/// Returns values between -1 and 1 with varied bits: power draw, and with it the clock, depends on the operands.
 fn operand(len: usize) -> impl Iterator<Item = f32> {
     (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0)
 }
@@ -241,7 +241,7 @@ impl Bench<'_> {
         Ok(true)
     }
 
-    /// Arithmetic ceiling of a format and backend, operations per second.
+    /// Returns the arithmetic ceiling of a format and backend, operations per second.
     fn ops(&self, format: &str, backend: Backend) -> f64 {
         let named = |start: &str| {
             let found = self.ceilings.all(Limit::Ops).find(|c| c.name.starts_with(start));
@@ -256,7 +256,8 @@ impl Bench<'_> {
     }
 }
 
-/// Median device time per multiplication, seconds; each measurement runs calls for at least [`MIN_S`] between two events.
+/// Measures the median device time per multiplication, seconds. Each measurement runs calls for at least [`MIN_S`] between two
+/// events.
 fn timed(
     gpu: &Arc<Gpu>,
     repeats: u32,

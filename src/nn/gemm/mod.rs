@@ -16,8 +16,8 @@
 //! | `dz = (dy W) f′(z)` | the same with [`Epilogue::Gradient`] |
 //! | `dW += dyᵀ x` | `Gemm::new(out, in, tokens).transposed_a().scaled(1, 1)`, 16-bit operands into f32 |
 //! | scores of all heads of a sequence | a batch of heads: [`Layout::stride`] is the size of a head, `ld` the length of a token's queries, keys and values |
-//! | of all sequences | batches of heads: [`Layout::outer`] is the size of a sequence |
-//! | their sums of values | the same; C holds the heads side by side |
+//! | scores of all heads of all sequences | batches of heads: [`Layout::outer`] is the size of a sequence |
+//! | sums of values, weighted by scores | a batch of heads; C holds the heads side by side |
 //!
 //! [`cpu::gemm`] is the definition; its documentation states the order of every sum. [`cuda::CudaGemm`] is the implementation on
 //! a GPU, with operands of f32, f16, bf16 and s8.
@@ -97,17 +97,17 @@ impl<S: cpu::Sum> Gemm<S> {
         self
     }
 
-    /// Number of multiplications and additions.
+    /// Returns the number of multiplications and additions.
     pub const fn ops(&self) -> u64 {
         2 * self.outer as u64 * self.batch as u64 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Number of batches, and of multiplications per batch.
+    /// Returns the number of batches, and of multiplications per batch.
     pub const fn batches(&self) -> (usize, usize) {
         (self.outer, self.batch)
     }
 
-    /// Offset of matrix `matrix`, counted over all batches, in its buffer.
+    /// Returns the offset of matrix `matrix`, counted over all batches, in its buffer.
     const fn first(&self, layout: &Layout, matrix: usize) -> usize {
         matrix / self.batch * layout.outer + matrix % self.batch * layout.stride
     }

@@ -111,7 +111,7 @@ impl CudaNorm {
         Self { block, ..self }
     }
 
-    /// `y = norm(x)`; also writes the statistics of each row, `[rows, 2]`.
+    /// Computes `y = norm(x)`; also writes the statistics of each row, `[rows, 2]`.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -126,7 +126,7 @@ impl CudaNorm {
         self.launch_forward(pass, op, (x, None, None), weight, bias, y, stats)
     }
 
-    /// `sum = x + residual`, `y = norm(sum)`, in one pass. The norm is that of the rounded sum.
+    /// Computes `sum = x + residual`, `y = norm(sum)`, in one pass. The norm is that of the rounded sum.
     pub fn add_forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -169,7 +169,7 @@ impl CudaNorm {
         Ok(())
     }
 
-    /// Temporaries of [`CudaNorm::backward`], as number of elements and bytes per element: see
+    /// Returns the temporaries of [`CudaNorm::backward`], as number of elements and bytes per element: see
     /// [`Arena::bytes_of`](crate::gpu::Arena::bytes_of).
     pub fn temporaries(op: &Norm) -> [(usize, usize); 2] {
         let n_parts = parts(op.rows).1.max(parts_of_narrow(op.rows).1);

@@ -25,13 +25,13 @@ pub struct Buffers<'a, R> {
     pub v: &'a mut [R],
 }
 
-/// Sum of squares in f64.
+/// Computes the sum of squares in f64.
 pub fn sum_of_squares<R: Real>(g: &[R]) -> f64 {
     let run = |run: &[R]| run.iter().map(|g| g.f64() * g.f64()).sum::<f64>();
     g.par_chunks(RUN).map(run).collect::<Vec<f64>>().into_iter().sum()
 }
 
-/// Norm of the gradient over all parameters that are not frozen; NaN or infinite if an element is.
+/// Computes the norm of the gradient over all parameters that are not frozen; NaN or infinite if an element is.
 pub fn norm<R: Real>(map: &ParameterMap, groups: &ParameterGroups, g: &[R]) -> f64 {
     let views = groups.views(map).filter(|(_, rule)| rule.mode() != Mode::Frozen);
     views.map(|(view, _)| sum_of_squares(&g[view.range()])).sum::<f64>().sqrt()

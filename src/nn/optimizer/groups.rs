@@ -33,12 +33,12 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// AdamW rule that applies `decay` to matrices and no decay to vectors.
+    /// Returns an AdamW rule that applies `decay` to matrices and no decay to vectors.
     pub fn adamw(view: &View, decay: f64) -> Self {
         Self { decay: if view.shape.len() >= 2 { decay } else { 0.0 }, ..Self::default() }
     }
 
-    /// Mode of the update of each element.
+    /// Returns the mode of the update of each element.
     pub fn mode(&self) -> Mode {
         match (self.is_frozen, self.method) {
             (true, _) => Mode::Frozen,
@@ -108,12 +108,12 @@ impl ParameterGroups {
         Ok(Self { groups, of_view })
     }
 
-    /// All groups, by index.
+    /// Returns all groups, by index.
     pub fn groups(&self) -> &[ParameterGroup] {
         &self.groups
     }
 
-    /// Rule of one view.
+    /// Returns the rule of one view.
     pub fn rule(&self, view: ViewId) -> &Rule {
         &self.groups[usize::from(self.of_view[view.0])].rule
     }
@@ -123,7 +123,7 @@ impl ParameterGroups {
         map.views().enumerate().map(|(i, view)| (view, self.rule(ViewId(i))))
     }
 
-    /// Group of every run of [`ALIGN`] elements in the buffer, the lookup table of the kernels.
+    /// Returns the group of every run of [`ALIGN`] elements in the buffer, the lookup table of the kernels.
     pub fn table(&self, map: &ParameterMap) -> Vec<u16> {
         let mut table = vec![0; map.len() / ALIGN];
         for (view, group) in map.views().zip(&self.of_view) {

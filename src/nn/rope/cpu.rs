@@ -70,7 +70,7 @@ mod tests {
         a.iter().zip(b).map(|(a, b)| a.f64() * b.f64()).sum()
     }
 
-    /// `x` rotated to position m, in f32.
+    /// Returns `x` rotated to position m, in f32.
     fn at(table: &RopeTable, layout: RopeLayout, m: usize, x: &[f64]) -> Vec<f32> {
         let mut x: Vec<f32> = x.iter().map(|x| *x as f32).collect();
         apply(&Rope::new(1, 1, x.len(), 1, layout).offset(m), table, None, &mut x, false).expect("it fits");

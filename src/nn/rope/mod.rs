@@ -28,7 +28,7 @@ pub enum RopeLayout {
 }
 
 impl RopeLayout {
-    /// Indices of the elements of pair `i` in a head of `2 half` elements.
+    /// Returns the indices of the elements of pair `i` in a head of `2 half` elements.
     #[inline(always)]
     pub const fn pair(self, i: usize, half: usize) -> (usize, usize) {
         match self {
@@ -128,7 +128,7 @@ impl<R: Real> RopeTable<R> {
 /// Reason why nothing was rotated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RopeError {
-    /// The head dimension is odd, or the table has another one.
+    /// The head dimension is odd, or differs from that of the table.
     #[error("heads of {head_dim} elements cannot be rotated by a table for {table}")]
     HeadDim {
         /// Head dimension of the declaration.

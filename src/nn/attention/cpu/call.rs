@@ -87,17 +87,17 @@ impl<'a, R: Real> Call<'a, R> {
         of("v", &self.op.v, k, kv_heads, given.v)
     }
 
-    /// All pairs of sequence and head, for `heads` heads each.
+    /// Returns all pairs of sequence and head, for `heads` heads each.
     pub fn tasks(&self, heads: usize) -> Vec<(usize, usize)> {
         (0..self.op.batch).flat_map(|b| (0..heads).map(move |h| (b, h))).collect()
     }
 
-    /// Index of the first row of a head in `lse`.
+    /// Returns the index of the first row of a head in `lse`.
     pub const fn row(&self, b: usize, head: usize) -> usize {
         (b * self.op.heads + head) * self.op.q_len
     }
 
-    /// Tiles with visible keys, in order.
+    /// Returns the tiles with visible keys, in order.
     pub fn tiles(&self, s: Sequence) -> impl Iterator<Item = Tile> + use<'_, 'a, R> {
         let Sequence { lq, lk, .. } = s;
         (0..lq).step_by(ROWS).flat_map(move |row| {
@@ -107,12 +107,12 @@ impl<'a, R: Real> Call<'a, R> {
         })
     }
 
-    /// Offset of a query's head in its buffer.
+    /// Returns the offset of a query's head in its buffer.
     pub const fn query(&self, layout: &HeadLayout, s: &Sequence, i: usize, head: usize) -> usize {
         layout.offset + s.batch * layout.batch + (s.first[0] + i) * layout.token + head * layout.head
     }
 
-    /// Index of a query's token in the batch.
+    /// Returns the index of a query's token in the batch.
     fn token(&self, b: usize, i: usize) -> usize {
         let s = &self.sequences[b];
         s.batch * self.op.q_len + s.first[0] + i
@@ -128,7 +128,7 @@ impl<'a, R: Real> Call<'a, R> {
         }
     }
 
-    /// Offset of a key's head in its buffer.
+    /// Returns the offset of a key's head in its buffer.
     pub const fn key(&self, layout: &HeadLayout, s: &Sequence, j: usize, head: usize) -> usize {
         layout.offset + s.batch * layout.batch + (s.first[1] + j) * layout.token + head * layout.head
     }
@@ -155,7 +155,7 @@ impl<'a, R: Real> Call<'a, R> {
         }
     }
 
-    /// Offset of a bias in its buffer.
+    /// Returns the offset of a bias in its buffer.
     pub fn bias(&self, b: usize, head: usize, i: usize, j: usize) -> usize {
         let layout = self.op.bias.unwrap_or_default();
         b * layout.batch + head * layout.head + i * layout.query + j * layout.key
@@ -172,7 +172,7 @@ impl<'a, R: Real> Call<'a, R> {
     }
 }
 
-/// First token and number of tokens of a sequence.
+/// Returns the first token and number of tokens of a sequence.
 fn tokens(
     op: &Attention,
     what: &'static str,

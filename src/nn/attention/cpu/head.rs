@@ -25,7 +25,7 @@ pub struct OfKeys<R> {
     pub dv: Vec<R>,
 }
 
-/// Matrix product `c = alpha · a b + beta · c`.
+/// Computes the matrix product `c = alpha · a b + beta · c`.
 fn multiply<R: Real>(g: &Gemm<R>, a: &[R], b: &[R], c: &mut [R]) {
     gemm(g, a, b, c, Epilogue::None).expect("the declaration was checked");
 }
@@ -104,17 +104,17 @@ impl<R: Real> Call<'_, R> {
         R::of(self.op.scale.into())
     }
 
-    /// Layout of a tensor's rows: one head of consecutive tokens.
+    /// Returns the layout of a tensor's rows: one head of consecutive tokens.
     fn rows(&self, layout: &HeadLayout) -> Layout {
         Layout::rows(layout.token.max(self.op.head_dim))
     }
 
-    /// Elements of the queries from the tile's first one on.
+    /// Returns the elements of the queries from the tile's first one on.
     fn queries<'x>(&self, x: &'x [R], layout: &HeadLayout, s: &Sequence, t: &Tile, head: usize) -> &'x [R] {
         &x[self.query(layout, s, t.rows.start, head)..]
     }
 
-    /// Elements of the keys from the tile's first one on, in the head that query head `head` reads.
+    /// Returns the elements of the keys from the tile's first one on, in the head that query head `head` reads.
     fn keys<'x>(&self, x: &'x [R], layout: &HeadLayout, s: &Sequence, t: &Tile, head: usize) -> &'x [R] {
         &x[self.key(layout, s, t.keys.start, head / self.op.group())..]
     }
@@ -244,7 +244,7 @@ impl<R: Real> Call<'_, R> {
         out
     }
 
-    /// Probabilities of one head, `[q_len, k_len]`.
+    /// Computes the probabilities of one head, `[q_len, k_len]`.
     pub fn map(&self, b: usize, head: usize, lse: &[R], out: &mut [R]) {
         let s = self.sequences[b];
         let mut tile = vec![R::zero(); ROWS.min(s.lq) * KEYS.min(s.lk)];

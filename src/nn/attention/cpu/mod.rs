@@ -81,7 +81,8 @@ pub fn backward<R: Real>(
     Ok(())
 }
 
-/// Probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`forward`]; 0 outside.
+/// Computes the probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`forward`]; 0 outside the
+/// sequence.
 pub fn map<R: Real>(
     op: &Attention,
     inputs: &HostInputs<'_, R>,

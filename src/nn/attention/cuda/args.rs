@@ -45,7 +45,7 @@ pub struct Call<'a> {
     drops: bool,
 }
 
-/// Number of tokens that a buffer of `given` elements can hold.
+/// Returns the number of tokens that a buffer of `given` elements can hold.
 fn tokens(layout: &HeadLayout, heads: usize, head_dim: usize, given: usize) -> usize {
     let one = layout.offset + heads.saturating_sub(1) * layout.head + head_dim;
     given.checked_sub(one).map_or(0, |rest| rest / layout.token.max(1) + 1).min(LONGEST)
@@ -211,7 +211,7 @@ impl<'a> Call<'a> {
         self.head_dim <= 64
     }
 
-    /// TMA descriptors of queries, keys and values, for boxes of `queries` and of `keys` tokens.
+    /// Returns the TMA descriptors of queries, keys and values, for boxes of `queries` and of `keys` tokens.
     pub fn copied(&self, (queries, keys): (usize, usize)) -> Result<[BoxesOf<'a>; 3], GpuError> {
         let a = &self.args;
         let of_keys = |tensor, at| self.boxes(tensor, at, a.heads / a.group, (a.k_len, a.k_tokens), keys);
@@ -219,7 +219,7 @@ impl<'a> Call<'a> {
         Ok([queries, of_keys(self.k, &a.k)?, of_keys(self.v, &a.v)?])
     }
 
-    /// TMA descriptor of the gradients of results, for boxes of `queries` tokens.
+    /// Returns the TMA descriptor of the gradients of results, for boxes of `queries` tokens.
     pub fn copied_gradients<'b>(&self, d_o: Any<'b>, queries: usize) -> Result<BoxesOf<'b>, GpuError> {
         let a = &self.args;
         self.boxes(d_o, &a.o, a.heads, (a.q_len, a.q_tokens), queries)
@@ -246,20 +246,20 @@ impl<'a> Call<'a> {
         BoxesOf::new(tensor.from_byte(2 * at.offset), &boxes)
     }
 
-    /// One-dimensional grid of `blocks` blocks; an error if there are more than a grid allows.
+    /// Returns a one-dimensional grid of `blocks` blocks. Fails if a grid cannot have so large a number of blocks.
     pub fn blocks(&self, blocks: usize, threads: u32, shared_bytes: u32) -> Result<Grid, CudaAttentionError> {
         let why = "more blocks than a grid has";
         let blocks = i32::try_from(blocks).map_err(|_| CudaAttentionError::Unable { variant: Variant::Naive, why })?;
         Ok(Grid::Blocks { blocks: [blocks.unsigned_abs(), 1, 1], threads: [threads, 1, 1], shared_bytes })
     }
 
-    /// Grid with one block per tile of tokens, head and sequence.
+    /// Returns a grid with one block per tile of tokens, head and sequence.
     pub fn grid(&self, heads: usize, len: usize, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
-    /// Persistent grid: one block per SM loops over tiles of tokens. With dropout, each tile has its own block. With variable
-    /// lengths, there are 16 blocks per SM, which balances unequal tiles better (measured on an H200).
+    /// Returns a persistent grid: one block per SM loops over tiles of tokens. With dropout, each tile has its own block. With
+    /// variable lengths, there are 16 blocks per SM, which balances unequal tiles better.
     pub fn turns(&self, heads: u32, len: u32, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         let most = match (self.drops, self.varies()) {
             (true, _) => usize::MAX,
@@ -281,8 +281,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Grid of the naive kernels for longer heads, with `tensors` tiles of tokens and `weights` tiles of weights in shared
-    /// memory.
+    /// Returns the grid of the naive kernels for longer heads, with `tensors` tiles of tokens and `weights` tiles of weights in
+    /// shared memory.
     pub fn naive_grid(
         &self,
         heads: usize,

@@ -152,7 +152,7 @@ impl CudaAttention {
         loaded(&self.hopper[place], || HopperKernels::load_as(&self.gpu, &modules::HOPPER[place]))
     }
 
-    /// Number of splits over keys. It depends on sizes alone, so that a captured launch stays valid.
+    /// Returns the number of splits over keys, which depends on sizes alone, so that a captured launch stays valid.
     fn splits(&self, op: &Attention) -> usize {
         let rows = op.lse_len().max(1);
         let wanted = (4 * self.gpu.multiprocessors as usize).div_ceil(rows);
@@ -163,7 +163,7 @@ impl CudaAttention {
         op.lse_len() * self.splits(op) * (op.head_dim + 2)
     }
 
-    /// Maximum number of bytes that a call takes from its frame.
+    /// Returns the maximum number of bytes that a call takes from its frame.
     pub fn scratch_bytes(&self, op: &Attention) -> usize {
         let forward = if op.q_len <= DECODE_QUERIES { self.decode_scratch(op) } else { 0 };
         let sums = if self.fast_nondeterministic { sums_of(op) } else { 0 };
@@ -366,7 +366,8 @@ impl CudaAttention {
         Ok(variant)
     }
 
-    /// Probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`CudaAttention::forward`]; 0 outside.
+    /// Computes the probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of
+    /// [`CudaAttention::forward`]; 0 outside the sequence.
     pub fn map<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -408,7 +409,7 @@ fn sums_of(op: &Attention) -> usize {
     sums_of_queries(op.batch, op.heads, op.q_len, op.head_dim)
 }
 
-/// Buffers of the gradients of keys and values; a packed buffer is the first, and the second is absent.
+/// Returns the buffers of the gradients of keys and values; a packed buffer is the first, and the second is absent.
 fn keys_and_values<'a, T: Storage>(gradients: &'a mut Gradients<'_, Slice<T>>) -> (AnyMut<'a>, AnyMut<'a>) {
     match gradients {
         Gradients::Packed(all) => (AnyMut::from(&mut **all), AnyMut::NONE),

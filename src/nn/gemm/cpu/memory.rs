@@ -42,12 +42,12 @@ impl<T: Pod> Piece<T> {
         Self { lines, len, element: PhantomData }
     }
 
-    /// All elements of the buffer.
+    /// Returns all elements of the buffer.
     pub fn all(&self) -> &[T] {
         &bytemuck::cast_slice(&self.lines)[..self.len]
     }
 
-    /// All elements of the buffer, mutable.
+    /// Returns all elements of the buffer, mutable.
     pub fn all_mut(&mut self) -> &mut [T] {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
     }

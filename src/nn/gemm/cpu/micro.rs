@@ -27,7 +27,7 @@ pub struct Micro<S: 'static> {
 }
 
 impl<S> Micro<S> {
-    /// Maximum number of rows.
+    /// Returns the maximum number of rows.
     pub const fn mr(&self) -> usize {
         self.runs.len()
     }
@@ -41,11 +41,11 @@ pub trait Sum: bytemuck::Pod + Default + PartialEq + Send + Sync {
     const ONE: Self;
     /// Whether the type is an integer.
     const IS_INTEGER: bool;
-    /// Fused multiply-add `a · b + c`, rounded once.
+    /// Computes the fused multiply-add `a · b + c`, rounded once.
     fn fma(a: Self, b: Self, c: Self) -> Self;
-    /// Product `self · b`.
+    /// Computes the product `self · b`.
     fn times(self, b: Self) -> Self;
-    /// Sum `self + b`.
+    /// Computes the sum `self + b`.
     fn plus(self, b: Self) -> Self;
     /// Applies the activation: `x = f(x)`.
     fn activate(f: Activation, x: &mut [Self]);
@@ -123,7 +123,7 @@ impl Sum for i32 {
     fn times_gradient(_: Activation, _: &[Self], _: &mut [Self]) {
         unreachable!("refused by Parts::check")
     }
-    /// Sum of two products of 16-bit halves, plus `c`.
+    /// Computes the sum of two products of 16-bit halves, plus `c`.
     #[inline(always)]
     fn packed_fma(a: Self, b: Self, c: Self) -> Self {
         let halves = |x: Self| (Self::from(x as i16), x >> 16);

@@ -102,12 +102,12 @@ pub fn gemm_with<E: Element>(
     Ok(())
 }
 
-/// Elements of an operand from `first` on; empty if k = 0, where operands end before their first element.
+/// Returns the elements of an operand from `first` on; empty if k = 0, where operands end before their first element.
 fn elements_from<E>(all: &[E], first: usize) -> &[E] {
     &all[first.min(all.len())..]
 }
 
-/// Cost in elements read or 32 operations.
+/// Returns the cost in elements read or 32 operations.
 fn cost<S: Sum>(gemm: &Gemm<S>, batch: usize) -> usize {
     let Gemm { m, n, k, .. } = *gemm;
     let matrix = m.saturating_mul(n).saturating_mul(k) / 16;
@@ -122,7 +122,7 @@ unsafe impl<S: Send> Sync for Out<S> {}
 unsafe impl<S: Send> Send for Out<S> {}
 
 impl<S: Copy> Out<S> {
-    /// Pointer to element `first`.
+    /// Returns the pointer to element `first`.
     const fn after(&self, first: usize) -> Self {
         Self(self.0.wrapping_add(first))
     }
@@ -170,13 +170,13 @@ struct Block {
 }
 
 impl Block {
-    /// Range of this block for `lines`.
+    /// Returns the range of this block for `lines`.
     const fn of(self, lines: (usize, usize)) -> Range {
         Range { lines, k: (self.first, self.depth) }
     }
 }
 
-/// Blocks of a non-empty sum.
+/// Returns the blocks of a non-empty sum.
 fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
     (0..k).step_by(K_BLOCK).map(move |first| Block {
         first,
@@ -185,7 +185,7 @@ fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
     })
 }
 
-/// Range `i` of `count` nearly equal parts of `0..len`, as first index and length.
+/// Returns range `i` of `count` nearly equal parts of `0..len`, as first index and length.
 const fn share(len: usize, i: usize, count: usize) -> (usize, usize) {
     (len * i / count, len * (i + 1) / count)
 }

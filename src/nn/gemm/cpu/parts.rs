@@ -10,7 +10,7 @@ use crate::{
 /// Approximate number of operations per thread between two checks of the stop flag: 10 to 50 ms.
 const PART_OPS: usize = 1_000_000_000;
 
-/// Number of operations per part.
+/// Returns the number of operations per part.
 fn part_ops() -> usize {
     PART_OPS * rayon::current_num_threads()
 }

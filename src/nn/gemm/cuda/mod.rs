@@ -101,7 +101,7 @@ impl Implementation {
     pub const ALL: [Self; 6] =
         [Self::CublasLt, Self::Wgmma, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt];
 
-    /// Backend of the implementation.
+    /// Returns the backend of the implementation.
     pub const fn backend(self) -> Backend {
         match self {
             Self::CublasLt => Backend::CublasLt,
@@ -125,7 +125,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options that require `backend`, so that `run` fails if it cannot compute the call.
+    /// Returns options that require `backend`, so that `run` fails if the backend cannot compute the call.
     pub const fn only(backend: Backend) -> Self {
         Self { backend: Some(backend), is_required: true, tf32: false }
     }
@@ -180,23 +180,23 @@ impl CudaGemm {
         self.own.reserve()
     }
 
-    /// Library handle, or why there is none.
+    /// Returns the library handle, or the reason why there is none.
     pub fn library(&self) -> Result<&Arc<CublasLt>, &LibraryError> {
         self.library.as_ref()
     }
 
-    /// Allocated device memory in bytes: the workspace of the library, and the turn counters if allocated.
+    /// Returns the allocated device memory in bytes: the workspace of the library, and the turn counters if allocated.
     pub fn bytes(&self) -> u64 {
         let library = if self.library.is_ok() { WORKSPACE as u64 } else { 0 };
         library + self.own.bytes()
     }
 
-    /// Device memory in bytes after [`Self::reserve`].
+    /// Returns the device memory in bytes after [`Self::reserve`].
     pub fn predicted_bytes() -> u64 {
         TURNS_BYTES + if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
     }
 
-    /// Message if the wanted backend is unavailable, so that another one is used.
+    /// Returns a message if the wanted backend is unavailable, so that another one is used; otherwise `None`.
     pub fn notice(&self, wanted: Option<Backend>) -> Option<String> {
         match (wanted?, &self.library) {
             (Backend::CublasLt, Err(why)) => Some(why.to_string()),
@@ -218,7 +218,7 @@ impl CudaGemm {
         }
     }
 
-    /// The project's backends that this device supports, fastest first, for manifests.
+    /// Returns the project's backends that this device supports, fastest first, for manifests.
     pub fn own_implementations(&self) -> &'static str {
         match (self.own.have_wgmma(), self.own.have_tensor_cores()) {
             (true, _) => "wgmma, mma.sync, SIMT",

@@ -163,7 +163,7 @@ impl Tuning {
 }
 
 impl CudaGemm {
-    /// All choices, for a manifest: (`gemm 8192x768x3072 …`, `mma_large`).
+    /// Returns all choices, for a manifest: (`gemm 8192x768x3072 …`, `mma_large`).
     pub fn choices(&self) -> Vec<(String, String)> {
         self.tuning.all().into_iter().map(|(key, by)| (format!("{NAME}{key}"), by.to_string())).collect()
     }
@@ -291,7 +291,7 @@ impl CudaGemm {
         Ok(by)
     }
 
-    /// Median time of a launch, ns.
+    /// Measures the median time of a launch, ns.
     fn time<S: Scale>(&self, call: &mut Call<'_, S>, by: Implementation) -> Result<u64, CudaGemmError> {
         for _ in 0..LAUNCHES.0 {
             self.run_by(&mut Pass::default(), call, by)?;
@@ -310,7 +310,7 @@ impl CudaGemm {
     }
 }
 
-/// Prefix of a device's lines in the file: GPU and driver.
+/// Returns the prefix of a device's lines in the file: GPU and driver.
 fn device(gpu: &Gpu) -> String {
     format!("{}{COLUMN}{}{COLUMN}", gpu.name, gpu.driver)
 }
