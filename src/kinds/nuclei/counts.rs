@@ -8,7 +8,7 @@ use super::{
 };
 use crate::sim::StepCount;
 
-/// Number of coupling sums per generation: those of the integrator, and one with the final phases.
+/// Returns the number of coupling sums per generation: those of the integrator, and one with the final phases.
 fn sums(phases: &Phases) -> u32 {
     let stages = match (phases.dynamics, phases.integrator) {
         (Dynamics::Still, _) => 0,

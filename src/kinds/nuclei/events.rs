@@ -48,7 +48,7 @@ impl Events {
         self.fused.is_empty() && self.decayed.is_empty() && self.died.is_empty()
     }
 
-    /// Memory of the events of up to `most` nuclei, bytes.
+    /// Returns the memory of the events of at most `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * 24) as u64
     }

@@ -49,7 +49,7 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// Host state at step 0 with `founders` nuclei.
+    /// Creates the host state at step 0 with `founders` nuclei.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, founders: u64) -> Self {
         let capacity = params.population.capacity;
         let ledger = Ledger { founders, ..Ledger::default() };
@@ -75,8 +75,8 @@ impl HostState {
         Ok(edit)
     }
 
-    /// Parameters and setup after input files were replaced; `None` if a rebuild is needed because inputs or coupling matrix
-    /// differ.
+    /// Returns the parameters and setup after input files were replaced; `None` if a rebuild is needed because inputs or
+    /// coupling matrix differ.
     pub fn replaced(&self, data: &InputData) -> Result<Option<(Params, Arc<Setup>)>, SimError> {
         let (setup, mut params) = (data.setup::<Setup>()?, self.params.clone());
         if !params.set(&data.change) {
@@ -178,7 +178,7 @@ impl CheckedAction {
     }
 }
 
-/// Error for `values` that became NaN or infinite.
+/// Returns the error for `values` that became NaN or infinite.
 pub fn non_finite(values: &str, step: u64) -> SimError {
     SimError::non_finite(values, step, "lower task.learning_rate or population.sigma")
 }

@@ -113,7 +113,7 @@ impl Lineage {
         }
     }
 
-    /// Ids for a saved state.
+    /// Returns the ids for a saved state.
     pub fn save(&self, living: &[u32]) -> SavedIds {
         let (slots, next) = self.now();
         let of = |value: fn(&Occupant) -> u64| living.iter().map(|slot| value(&slots[*slot as usize])).collect();
@@ -142,7 +142,7 @@ impl Lineage {
         (Cow::Owned(slots), next)
     }
 
-    /// Current nuclei, by slot. `living` lists the occupied slots and is called only if a new copy is made.
+    /// Returns the current nuclei, by slot. `living` lists the occupied slots and is called only if a new copy is made.
     pub fn individuals(&self, living: impl FnOnce() -> Option<Vec<u32>>) -> Option<Arc<Individuals>> {
         if let Some(shared) = self.shared.get() {
             return Some(shared.clone());
@@ -254,7 +254,7 @@ impl Lineage {
         std::mem::replace(&mut self.pending, next)
     }
 
-    /// Memory of the ids of a table of `capacity` slots, bytes.
+    /// Returns the memory of the ids of a table of `capacity` slots, bytes.
     pub const fn bytes_of(capacity: usize) -> u64 {
         capacity as u64 * 16
     }
@@ -270,7 +270,7 @@ impl Lineage {
 mod tests {
     use super::*;
 
-    /// Event attributes in the format of the files.
+    /// Returns the event attributes in the format of the files.
     fn attributes(events: &[LifeEvent]) -> Vec<String> {
         events.iter().map(|event| serde_json::to_string(event.attributes()).unwrap()).collect()
     }

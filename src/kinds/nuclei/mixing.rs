@@ -24,12 +24,12 @@ pub const MAX_FIELDS: usize = 8;
 /// Dimensions of the embedding vector of a field, for [`Mixing::Embedded`].
 const EMBEDDING_DIM: usize = 16;
 
-/// Number of phase fields, at least one.
+/// Returns the number of phase fields, at least one.
 pub fn fields(params: &Params) -> usize {
     (params.coupling.fields as usize).clamp(1, MAX_FIELDS)
 }
 
-/// Symmetric matrix G, `[F × F]` row by row.
+/// Returns the symmetric matrix G, `[F × F]` row by row.
 pub fn matrix(coupling: &Coupling, fields: usize, seed: u64) -> Vec<f64> {
     match coupling.mixing {
         Mixing::Even => even(fields, coupling.between),
@@ -43,8 +43,8 @@ fn even(fields: usize, between: f64) -> Vec<f64> {
     (0..fields * fields).map(|i| if i / fields == i % fields { own } else { others }).collect()
 }
 
-/// softmax over b of ((cos_ab + 1) / 2) / τ of embedding vectors drawn from the seed, symmetrised and divided by the largest
-/// row sum.
+/// Computes the softmax over b of ((cos_ab + 1) / 2) / τ of embedding vectors drawn from the seed, symmetrised and divided by
+/// the largest row sum.
 fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
     let draw = RandomAddress { seed, stream: RandomStream::FieldPosition, generation: 0 };
     let mut vectors = vec![[0.0; EMBEDDING_DIM]; fields];

@@ -26,7 +26,7 @@ const SERIES_PROBES: [ProbeId; 9] = [
     probes::FITNESS_OF,
 ];
 
-/// Names of the lanes of a series with `fields` phase fields.
+/// Returns the names of the lanes of a series with `fields` phase fields.
 pub fn lanes(probe: ProbeId, fields: usize) -> Vec<String> {
     let names: &[&str] = match probe {
         probes::ORDER => {

@@ -48,12 +48,12 @@ pub struct Setup {
 }
 
 impl Problem {
-    /// Number of samples, B.
+    /// Returns the number of samples, B.
     pub const fn samples(&self) -> usize {
         self.y.len()
     }
 
-    /// QR compression by Householder reflections, in double precision.
+    /// Computes the QR compression by Householder reflections, in double precision.
     pub fn compressed(&self) -> Option<Compressed> {
         let (rows, columns) = (self.samples(), self.inputs);
         if rows <= columns {
@@ -91,7 +91,7 @@ fn reflect(a: &mut [f64], y: &mut [f64], columns: usize, k: usize) {
 }
 
 impl Setup {
-    /// Setup of the given samples, with their compression.
+    /// Creates a setup from the given samples, with their compression.
     pub fn new(problem: Problem, provenance: String) -> Self {
         let (compressed, dim) = (problem.compressed(), problem.inputs);
         Self { compressed, dim, problem: Some(problem), matrix: None, provenance }
@@ -138,7 +138,7 @@ fn read_error(error: DataError) -> SimError {
     }
 }
 
-/// y = X w + noise, with w drawn such that the variance of the targets is about 1.
+/// Draws y = X w + noise, with w such that the variance of the targets is about 1.
 fn generate(task: &Task, seed: u64) -> Problem {
     let (samples, inputs) = (task.n_samples as usize, task.n_inputs as usize);
     let draw = |stream| RandomAddress { seed, stream, generation: 0 };

@@ -72,12 +72,12 @@ fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec
     ids.into_iter().filter_map(|id| Some((id, new.spec(id)?, new.get(id)))).collect()
 }
 
-/// Parameter declarations of a group.
+/// Returns the parameter declarations of a group.
 fn fields(params: &dyn Params, group: u8) -> &'static [ParamSpec] {
     params.groups().get(usize::from(group)).map_or(&[], |spec| spec.fields())
 }
 
-/// Message about a change that does not match the parameters.
+/// Formats the message about a change that does not match the parameters.
 fn misfit(params: &dyn Params, change: &Change) -> String {
     let Some(group) = params.groups().get(usize::from(change.id.group)) else {
         return "there is no such group of parameters".to_owned();

@@ -60,7 +60,7 @@ impl Table {
         self.header.iter().position(|h| h.eq_ignore_ascii_case(column))
     }
 
-    /// Line numbers and cells, without the header and empty lines.
+    /// Returns the line numbers and cells, without the header and empty lines.
     fn rows(&self) -> impl Iterator<Item = (usize, Vec<&str>)> {
         self.text
             .lines()

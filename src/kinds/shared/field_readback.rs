@@ -17,10 +17,10 @@ pub struct FieldReadback {
 
 /// A simulation on a device whose fields are read asynchronously.
 pub trait ReadsFields {
-    /// Readback state of the simulation.
+    /// Returns the readback state of the simulation.
     fn readback(&mut self) -> &mut FieldReadback;
 
-    /// Number of completed steps.
+    /// Returns the number of completed steps.
     fn completed(&self) -> u64;
 
     /// Starts copying the data of these fields, after the previous steps and before the next ones.

@@ -18,21 +18,21 @@ pub trait Host {
     const ACTIONS: &'static [ActionSpec];
     /// Probes declared by the kind.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Names of the lanes of a series.
+    /// Returns the names of the lanes of a series.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
-    /// Element sets of the simulation.
+    /// Returns the element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Connections among the elements.
+    /// Returns the connections among the elements.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
     fn clock(&self) -> Clock;
     fn params(&self) -> &dyn Params;
-    /// Tapped probes, in the order of their declaration.
+    /// Returns the tapped probes, in the order of their declaration.
     fn taps(&self) -> Vec<ProbeId>;
     /// Takes the samples of a tapped probe, other than a field, since the last call; `None` if it has none.
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading>;
-    /// Hash and totals since the start.
+    /// Returns the hash and totals since the start.
     fn digest(&self) -> Digest;
 }
 
@@ -41,9 +41,9 @@ pub trait Host {
 pub trait HostSim: Send {
     /// Type of the state that the backends share.
     type Host: Host;
-    /// State that the backends share.
+    /// Returns the state that the backends share.
     fn host(&self) -> &Self::Host;
-    /// State that the backends share, mutable.
+    /// Returns the state that the backends share, mutable.
     fn host_mut(&mut self) -> &mut Self::Host;
     /// Applies a parameter change.
     fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError>;
@@ -59,7 +59,7 @@ pub trait HostSim: Send {
     fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
     /// Reads these fields; with `may_lag`, those of the last call may be returned. Also called without fields.
     fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError>;
-    /// Individuals in the slots of a set.
+    /// Returns the individuals in the slots of a set.
     fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
         let _ = set;
         None
@@ -70,7 +70,7 @@ pub trait HostSim: Send {
     fn write_state(&mut self) -> Result<Snapshot, SimError>;
     /// Loads a state.
     fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError>;
-    /// Predicted bytes of a saved state; 0 if it is small.
+    /// Returns the predicted bytes of a saved state; 0 if it is small.
     fn state_bytes(&self) -> u64 {
         0
     }
@@ -85,11 +85,11 @@ pub trait HostSim: Send {
     fn step_counts(&self) -> Vec<StepCount> {
         vec![]
     }
-    /// Device, and the implementations chosen on it.
+    /// Returns the device, and the implementations chosen on it.
     fn executes_on(&self) -> Execution {
         Execution::cpu()
     }
-    /// Allocated memory, by buffer.
+    /// Returns the allocated memory, by buffer.
     fn held_memory(&self) -> MemoryReport;
     /// Resources of the kernels.
     fn kernel_facts(&self) -> Vec<KernelFacts> {

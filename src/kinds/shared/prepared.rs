@@ -13,11 +13,11 @@ pub trait Prepared: Send + Sync {
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
     /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
-    /// Predicted memory on a device, by owner; empty if unknown.
+    /// Returns the predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
     /// Notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
-    /// Setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
+    /// Returns the setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
 }
 

@@ -159,7 +159,8 @@ fn schema(sim: &dyn Simulation) -> Vec<ProbeSchema> {
     (0..sim.probes().len() as ProbeId).map(|id| (sim.lanes(id), sim.choices(id), sim.levels(id))).collect()
 }
 
-/// Values that are active in a step, each parameter once with the index of its setting, and the next step at which they change.
+/// Returns the values that are active in a step, each parameter once with the index of its setting, and the next step at which
+/// they change.
 fn wanted(settings: &[Setting], step: u64) -> (Vec<(Change, usize)>, u64) {
     let (mut wanted, mut until) = (Vec::<(Change, usize)>::new(), u64::MAX);
     for (i, setting) in settings.iter().enumerate() {

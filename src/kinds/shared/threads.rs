@@ -24,7 +24,7 @@ impl Threads {
         Self { n: n.max(1), pool: Arc::default() }
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     pub const fn number(&self) -> usize {
         self.n
     }

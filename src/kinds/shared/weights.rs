@@ -22,7 +22,7 @@ pub struct TensorSource {
 }
 
 impl TensorSource {
-    /// Source with the name and shape of the view.
+    /// Returns a source with the name and shape of the view.
     pub fn same(view: &View) -> Self {
         Self { name: view.name.clone(), is_transposed: false, rows: None }
     }

@@ -25,7 +25,7 @@ use std::{path::Path, sync::Arc, time::Instant};
 /// Number of warm-up steps before timing.
 const UNTIMED_STEPS: u32 = 400;
 
-/// Number of steps per call of `advance`, similar to the engine's choice for batches of 8 ms.
+/// Returns the number of steps per call of `advance`, similar to the engine's choice for batches of 8 ms.
 fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     match device {
         Device::Cpu { .. } => 1000,
@@ -70,7 +70,7 @@ pub struct CaseRow {
 }
 
 impl CaseRow {
-    /// Row of a case that could not be measured.
+    /// Returns the row of a case that could not be measured.
     fn missing(name: &str, device: &str, why: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -288,7 +288,7 @@ fn profile(sim: &mut dyn Simulation, batch: u32) -> Result<Vec<Row>, SimError> {
     Ok(timing::report(&pass.timings, &sim.kernels()))
 }
 
-/// Target of the stimulus: a list of neurons in the folder of the network, or a query.
+/// Returns the target of the stimulus: a list of neurons in the folder of the network, or a query.
 fn target(case: &Case, network: Option<&Path>) -> String {
     let list = network.map(|folder| folder.join(format!("stim_{}.csv", case.name))).filter(|p| p.exists());
     list.map_or_else(|| case.query.to_owned(), |p| format!("file = '{}'", p.display()))

@@ -181,7 +181,7 @@ pub fn check_finite(lost: impl Iterator<Item = NonFinite>, neurons: &ElementSet)
     Err(SimError::non_finite(&whose, step, "lower the weights of synapses and stimuli, or undo the last change"))
 }
 
-/// Constants of the neuron model; for leaky units only the delay (one step) and the step length.
+/// Returns the constants of the neuron model; for leaky units only the delay (one step) and the step length.
 fn derive<T: Real>(params: &Params) -> Constants<T> {
     let constants = params.lif.derive();
     if params.network.model == NeuronModel::NoisyLeaky {

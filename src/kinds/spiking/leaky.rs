@@ -84,7 +84,7 @@ impl Leaky {
     }
 }
 
-/// Mean number of synapses per connection; 0 without connections.
+/// Computes the mean number of synapses per connection; 0 without connections.
 pub fn mean_count(connectivity: &Csr) -> f64 {
     if connectivity.is_empty() {
         0.0
@@ -93,13 +93,14 @@ pub fn mean_count(connectivity: &Csr) -> f64 {
     }
 }
 
-/// Potential v of a neuron before step 0.
+/// Returns the potential v of a neuron before step 0.
 pub const fn start(seed: u64, neuron: u32) -> f32 {
     unit_from_zero(Draw { seed, purpose: Purpose::Start, step: 0, lane: neuron }.words()[0]) * HIGHEST_START
 }
 
 impl Constants {
-    /// Potential v after a step and before the threshold. `drive` is `current + kicks`, `unit` the noise of amplitude 1.
+    /// Returns the potential v after a step and before the threshold. `drive` is `current + kicks`, `unit` the noise of
+    /// amplitude 1.
     #[inline(always)]
     pub fn step(&self, v: f32, sum: i32, drive: f32, unit: f32) -> f32 {
         let c = self.w_unit * sum as f32;

@@ -161,7 +161,7 @@ impl Measurements {
         self.set.columns.get(self.grouped_by?)
     }
 
-    /// Names of the lanes of `class_rates`.
+    /// Returns the names of the lanes of `class_rates`.
     pub fn class_names(&self) -> Vec<String> {
         let name = |l: &String| if l.is_empty() { "unknown".to_owned() } else { l.clone() };
         self.column().map_or_else(|| vec!["all".to_owned()], |c| c.labels.iter().map(name).collect())
@@ -217,7 +217,7 @@ impl Measurements {
         self.bin = Bin { since: step, classes: vec![0; self.n_classes()], ..Bin::default() };
     }
 
-    /// Number of counted classes: 0 unless class rates are tapped.
+    /// Returns the number of counted classes: 0 unless class rates are tapped.
     fn n_classes(&self) -> usize {
         if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 }
     }
@@ -251,12 +251,13 @@ impl Measurements {
         }
     }
 
-    /// Increment of a running rate per spike, Hz.
+    /// Returns the increment of a running rate per spike, Hz.
     pub fn gain(&self) -> f32 {
         (1000.0 / (self.tau_steps * self.dt_ms)) as f32
     }
 
-    /// Decay tables of a running rate: after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as far as it is above 0.
+    /// Returns the decay tables of a running rate: after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as far as it is above
+    /// 0.
     pub fn fade_tables(&self) -> (&[f32], &[f32]) {
         (&self.fade.fine, &self.fade.coarse)
     }
@@ -343,7 +344,7 @@ impl Measurements {
         std::mem::replace(&mut self.waiting, spare)
     }
 
-    /// Running rates after `completed` steps, Hz.
+    /// Returns the running rates after `completed` steps, Hz.
     pub fn running_rates(&self, completed: u64) -> Vec<f32> {
         let decayed = |r: &RunningRate| r.hz * self.fade.after((completed as u32).wrapping_sub(r.step));
         self.running.iter().map(decayed).collect()
@@ -354,7 +355,7 @@ impl Measurements {
         (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
     }
 
-    /// Hash of all spikes, and event totals.
+    /// Returns the hash of all spikes, and event totals.
     pub fn digest(&self) -> Digest {
         let totals = [("spikes", self.spikes), ("synaptic_events", self.events)];
         Digest { hash: self.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).to_vec() }

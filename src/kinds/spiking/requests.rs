@@ -63,7 +63,7 @@ pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress)
     Ok(Answer::Table(CONNECTIONS, rows?.into_iter().map(row).collect()))
 }
 
-/// Public id of a neuron, or else its index.
+/// Returns the public id of a neuron, or else its index.
 fn name(setup: &Setup, neuron: u32) -> String {
     setup.neurons.ids.get(neuron as usize).map_or_else(|| neuron.to_string(), u64::to_string)
 }

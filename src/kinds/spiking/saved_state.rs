@@ -110,7 +110,7 @@ pub fn read_kicks<T: Real>(from: &Snapshot, n: u32) -> Result<Vec<(u32, T)>, Sim
     Ok(neurons.into_iter().zip(weights).collect())
 }
 
-/// Error for contents that no simulation writes.
+/// Returns the error for contents that no simulation writes.
 pub fn inconsistent() -> SimError {
     misfit("its contents are inconsistent")
 }

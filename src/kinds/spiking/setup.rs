@@ -72,12 +72,12 @@ impl Setup {
         Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices })
     }
 
-    /// Connectivity for views; shared, not copied.
+    /// Returns the connectivity for views; shared, not copied.
     pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
         Connectivity { over: self.neurons.name, unit: "synapses", delay_secs, connections: self.clone() }
     }
 
-    /// Number of neurons.
+    /// Returns the number of neurons.
     pub fn n(&self) -> u32 {
         self.neurons.len
     }
@@ -117,7 +117,7 @@ fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     }
 }
 
-/// Column with the sign of the sum of all outgoing synapses of each neuron: excitatory or inhibitory.
+/// Returns a column with the sign of the sum of all outgoing synapses of each neuron: excitatory or inhibitory.
 fn signs(connectivity: &Csr) -> Column {
     let codes = (0..connectivity.n()).map(|pre| {
         let total: i64 = connectivity.row(pre).iter().map(|w| i64::from(connectivity.count(*w))).sum();
@@ -144,7 +144,7 @@ mod tests {
         prepare(&params, &BuildContext::default(), &Progress::default()).expect("a network").connectivity
     }
 
-    /// Synapse counts of the excitatory connections.
+    /// Returns the synapse counts of the excitatory connections.
     fn counts(csr: &Csr) -> Vec<f64> {
         (0..800).flat_map(|pre| csr.connections(pre)).map(|(_, count)| f64::from(count)).collect()
     }

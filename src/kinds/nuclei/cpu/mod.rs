@@ -127,7 +127,7 @@ impl<T: Real> CpuSim<T> {
         &self.state
     }
 
-    /// The backend-independent state.
+    /// Returns the backend-independent state.
     pub const fn host(&self) -> &HostState {
         &self.host
     }
@@ -251,7 +251,7 @@ impl<T: Real> CpuSim<T> {
         }
     }
 
-    /// Step 3: computes order parameters and statistics of the population.
+    /// Computes order parameters and statistics of the population (step 3).
     fn compute_stats(&mut self) -> PopulationStats {
         let with_details = self.host.sampler.needs_details(self.host.step + 1);
         let scratch = &mut self.scratch;
@@ -273,7 +273,7 @@ impl<T: Real> CpuSim<T> {
     }
 }
 
-/// Coupling algorithm of the parameters; J = 1 if all nuclei are equal.
+/// Returns the coupling algorithm of the parameters; J = 1 if all nuclei are equal.
 fn method(params: &Params) -> CouplingMethod {
     match (params.coupling.method, params.task.source) {
         (CouplingMethod::Auto, TaskSource::Nothing) => CouplingMethod::MeanField,

@@ -95,7 +95,7 @@ impl<T: Real> Oscillators<T> {
         (&self.cos[field * n..][..n], &self.sin[field * n..][..n])
     }
 
-    /// Memory for `n` nuclei, bytes.
+    /// Returns the memory for `n` nuclei, bytes.
     pub const fn bytes_of(fields: usize, n: usize) -> u64 {
         (fields * n * 10 * T::BYTES) as u64 + Mixer::<T>::bytes_of(fields, n)
     }
@@ -193,7 +193,7 @@ impl<T: Real> Drift<'_, T> {
         advance(&mut oscillators.phi, Some(&oscillators.start), &oscillators.total, dt / T::of(6.0));
     }
 
-    /// Stochastic Heun step, with the same noise in the prediction and in the correction.
+    /// Takes a stochastic Heun step, with the same noise in the prediction and in the correction.
     fn heun(&self, oscillators: &mut Oscillators<T>, coupling: &mut Coupling<T>, dt: T, is_noisy: bool) {
         oscillators.start.copy_from_slice(&oscillators.phi);
         self.slope(oscillators, coupling);

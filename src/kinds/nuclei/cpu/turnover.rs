@@ -75,7 +75,7 @@ impl<T: Real> Turnover<T> {
         }
     }
 
-    /// Memory for a table of this size, bytes.
+    /// Returns the memory for a table of this size, bytes.
     pub const fn bytes_of(capacity: usize) -> u64 {
         (capacity * (16 + 4 + 8 + 4 + 1 + 1)) as u64
     }
@@ -139,7 +139,7 @@ impl<T: Real> Turnover<T> {
         self.finish(target);
     }
 
-    /// Slots of the k fittest nuclei.
+    /// Returns the slots of the k fittest nuclei.
     pub fn fittest(&mut self, state: &State<T>, k: usize) -> &[u32] {
         self.worst.clear();
         let values = state.idx.iter().map(|slot| (-state.f[*slot as usize].wide(), *slot));
@@ -167,7 +167,7 @@ impl<T: Real> Turnover<T> {
         self.best = state.idx.iter().copied().min_by(|a, b| f(*a).total_cmp(&f(*b))).unwrap_or_default();
     }
 
-    /// Step 5: draws which nuclei decay, and whether the fusion occurs.
+    /// Draws which nuclei decay, and whether the fusion occurs (step 5).
     fn draw(&mut self, params: &Params, draw: RandomAddress, now: &PopulationStats, state: &State<T>) -> bool {
         let (population, tunnelling) = (&params.population, &params.tunnelling);
         let decay = RandomAddress { stream: RandomStream::Decay, ..draw };

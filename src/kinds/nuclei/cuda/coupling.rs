@@ -44,18 +44,19 @@ impl Algorithm {
         ("matrix", Self::Matrix),
     ];
 
-    /// Name of the algorithm in a manifest.
+    /// Returns the name of the algorithm in a manifest.
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
     }
 
-    /// Exact algorithm for any J with this name.
+    /// Returns the algorithm with this name; `None` if there is none or it is not exact for any J.
     pub fn exact(name: &str) -> Option<Self> {
         let of_name = Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
         of_name.filter(|algorithm| matches!(algorithm, Self::Naive | Self::Tiled | Self::Fast))
     }
 
-    /// Fastest exact algorithm for a table of this size. It depends only on the size, because rounding differs.
+    /// Returns the fastest exact algorithm for a table of this size. The choice depends only on the size, because rounding
+    /// differs.
     pub const fn fastest(capacity: u32) -> Self {
         if capacity >= FAST_FROM { Self::Fast } else { Self::Tiled }
     }
@@ -311,7 +312,7 @@ impl Coupling {
         ReduceOrder { population, params: kernel_params, parts: &self.parts, stats }.launch(&self.kernels, pass, 1)
     }
 
-    /// Number of levels of the O(N log N) algorithm.
+    /// Returns the number of levels of the O(N log N) algorithm.
     pub fn levels(&self) -> u32 {
         self.sorted.as_ref().map_or(0, |s| s.sizes.levels)
     }

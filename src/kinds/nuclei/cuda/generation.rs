@@ -43,7 +43,7 @@ pub enum Tile {
 }
 
 impl Tile {
-    /// Tile size that fills a device.
+    /// Returns the tile size that fills a device.
     pub const fn of(capacity: u32) -> Self {
         match capacity {
             0..=16_384 => Self::Small,

@@ -48,7 +48,7 @@ pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Coupling algorithm of the parameters; `preferred` if they do not select one.
+/// Returns the coupling algorithm of the parameters; `preferred` if they do not select one.
 pub fn algorithm(params: &Params, preferred: Option<Algorithm>) -> Algorithm {
     let has_matrix = !params.coupling.matrix.0.trim().is_empty();
     match (params.coupling.method, params.task.source) {
@@ -61,7 +61,7 @@ pub fn algorithm(params: &Params, preferred: Option<Algorithm>) -> Algorithm {
     }
 }
 
-/// The parameters as read by the kernels.
+/// Returns the parameters as read by the kernels.
 pub fn kernel_params(params: &Params, seed: u64, dim: usize) -> KernelParams {
     let (population, tunnelling, phases) = (&params.population, &params.tunnelling, &params.phases);
     KernelParams {

@@ -19,7 +19,7 @@ pub struct PartInProgress {
 }
 
 impl PartInProgress {
-    /// Step at the end of the part, given that `completed` steps precede it.
+    /// Returns the step at the end of the part, given that `completed` steps precede it.
     pub fn end_step(&self, completed: u64) -> u64 {
         completed + self.entries.len() as u64
     }

@@ -94,22 +94,22 @@ impl TableSizes {
         Self { n_slots, dim, phase_fields: phase_fields_of(kernel_params) }
     }
 
-    /// Number of blocks of 1024 slots.
+    /// Returns the number of blocks of 1024 slots.
     const fn blocks(&self) -> usize {
         self.n_slots.div_ceil(1024)
     }
 
-    /// Maximum number of words in the log of one generation: selected nuclei, births as pairs, deaths.
+    /// Returns the maximum number of words in the log of one generation: selected nuclei, births as pairs, deaths.
     const fn words_per_generation(&self) -> usize {
         4 * MAX_SELECTED as usize + 3 * self.n_slots
     }
 
-    /// Maximum number of words in a part that is read while the next one is computed.
+    /// Returns the maximum number of words in a part that is read while the next one is computed.
     fn copied_words(&self) -> usize {
         (self.entries() * self.words_per_generation()).min(COPIED_WORDS)
     }
 
-    /// Number of generations that fit into the log.
+    /// Returns the number of generations that fit into the log.
     fn entries(&self) -> usize {
         (LOG_WORDS / self.words_per_generation()).clamp(1, MAX_ENTRIES)
     }
@@ -142,7 +142,7 @@ buffers! {
     }
 }
 
-/// Number of phase fields.
+/// Returns the number of phase fields.
 pub fn phase_fields_of(kernel_params: &KernelParams) -> usize {
     (kernel_params.phase_fields as usize).max(1)
 }

@@ -52,7 +52,7 @@ impl Mixer {
         self.mixing.write(&g.iter().map(|g| *g as f32).collect::<Vec<_>>())
     }
 
-    /// Number of phase fields.
+    /// Returns the number of phase fields.
     pub const fn fields(&self) -> u32 {
         self.fields
     }

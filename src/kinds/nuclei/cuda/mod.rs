@@ -191,12 +191,12 @@ impl CudaSim {
         self.pipeline.task.as_ref().is_some_and(|task| task.split.is_some())
     }
 
-    /// Steps 0 and 1 of a generation: gradient step, fitness and entropy.
+    /// Runs steps 0 and 1 of a generation: gradient step, fitness and entropy.
     pub fn measure(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         Ok(self.pipeline.measure(self.host.params.task.learning_rate > 0.0, pass)?)
     }
 
-    /// The backend-independent state.
+    /// Returns the backend-independent state.
     pub const fn host(&self) -> &HostState {
         &self.host
     }
@@ -332,7 +332,7 @@ impl Pipeline {
     }
 }
 
-/// Modules that a simulation loads; [`FastKernels`](couple_kernels::FastKernels) only if they are used.
+/// Returns the modules that a simulation loads; [`FastKernels`](couple_kernels::FastKernels) only if they are used.
 pub fn loaded_modules(params: &Params) -> Vec<ModuleSpec> {
     let is_fast = kernel_params::algorithm(params, None) == Algorithm::Fast || params.measure.variants;
     let is_loaded = |module: &&ModuleSpec| is_fast || module.id() != couple_kernels::FastKernels::SPEC.id();
@@ -344,7 +344,7 @@ fn coupling_sizes(params: &Params, tuning: &Tuning) -> CouplingSizes {
     CouplingSizes { n_slots, algorithm: kernel_params::algorithm(params, tuning.coupling), blocks: tuning.pair_blocks }
 }
 
-/// Events of a log entry. `errors` are at the positions of the slots in `words`, or empty.
+/// Converts a log entry to events. `errors` are at the positions of the slots in `words`, or empty.
 fn events_of(e: &LogEntry, words: &[u32], errors: &[f32]) -> super::events::Events {
     let (ended, deaths) = ((e.fused + e.decayed) as usize, (e.fused + e.decayed + 2 * e.born) as usize);
     let parts = [errors.get(..ended), errors.get(deaths..deaths + e.died as usize)];

@@ -145,7 +145,7 @@ fn tensor_cores_pay(storage: Storage, equations: usize, dim: usize) -> bool {
     storage != Storage::Full && TENSOR_CORE_SIZES.0.contains(&dim) && equations >= TENSOR_CORE_SIZES.1
 }
 
-/// Power of two that scales the largest input to about 1000, so that f16 rounding errors are normal numbers.
+/// Returns the power of two that scales the largest input to about 1000, so that f16 rounding errors are normal numbers.
 fn scale_of(x: &[f64]) -> f64 {
     let top = x.iter().map(|x| x.abs()).fold(0.0, f64::max);
     if top > 0.0 && top.is_finite() { (10.0 - top.log2().ceil()).clamp(-100.0, 100.0).exp2() } else { 1.0 }

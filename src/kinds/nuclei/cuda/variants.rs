@@ -86,7 +86,7 @@ fn add(coupling: MemoryReport, to: &mut MemoryReport) {
     coupling.iter().for_each(|held| to.add(OWNER, held.name, held.place, held.bytes));
 }
 
-/// Maximum difference of S and d, relative to the largest d.
+/// Returns the maximum difference of S and d, relative to the largest d.
 fn error(sums: &[f32], reference: &[f32]) -> f64 {
     let off = |(a, b): (&[f32], &[f32])| (0..3).map(|c| (f64::from(a[c]) - f64::from(b[c])).abs()).fold(0.0, f64::max);
     let most = reference.chunks_exact(4).map(|sum| f64::from(sum[2])).fold(f64::MIN_POSITIVE, f64::max);

@@ -26,7 +26,7 @@ impl KickGenerator {
         self.drawn.clear();
     }
 
-    /// Number of random draws per step.
+    /// Returns the number of random draws per step.
     pub fn work<T>(stimuli: &ActiveStimuli<T>) -> u64 {
         let lanes =
             |s: &StimulusSource<T>| if let StimulusSource::Train { lanes, .. } = s { lanes.len() as u64 } else { 0 };

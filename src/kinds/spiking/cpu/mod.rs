@@ -199,12 +199,12 @@ impl<T: Real> CpuSim<T> {
     }
 }
 
-/// Number of steps per window.
+/// Returns the number of steps per window.
 fn window<T>(constants: &Constants<T>) -> u64 {
     u64::from(constants.delay).min(WINDOW)
 }
 
-/// Number of steps in the ring buffers.
+/// Returns the number of steps in the ring buffers.
 pub(super) fn ring_buffer_len<T>(constants: &Constants<T>) -> usize {
     (u64::from(constants.delay) + 2 * window(constants)) as usize
 }

@@ -45,7 +45,8 @@ impl<T: Real> Neuron<T> {
         self.anchor.wrapping_sub(step) as i32 > 0 || self.is(CLOSED)
     }
 
-    /// u and g after `completed` steps. If the anchor is more than one table behind, it is first moved by whole tables.
+    /// Returns u and g after `completed` steps. If the anchor is more than one table behind, the anchor is first moved by whole
+    /// tables.
     #[inline]
     pub fn state_at(&mut self, completed: u32, current: T, constants: &Constants<T>) -> (T, T) {
         let k = completed.wrapping_sub(self.anchor);

@@ -68,7 +68,7 @@ impl<T: Real> Partition<T> {
         })
     }
 
-    /// Range of neurons of the partition.
+    /// Returns the range of neurons of the partition.
     pub fn range(&self) -> Range<u32> {
         self.range.clone()
     }
@@ -105,7 +105,7 @@ impl<T: Real> Partition<T> {
         self.kick_generator.kicks(step, shared.stimuli, self.range.clone(), manual_kicks, &mut self.kicks);
     }
 
-    /// 3b: sums the spikes of one delay ago per target. Returns the number of synaptic events.
+    /// Sums the spikes of one delay ago per target (step 3b). Returns the number of synaptic events.
     fn deliver(&mut self, step: u64, shared: &Shared<'_, T>) -> u32 {
         let Some(sent) = step.checked_sub(shared.constants.delay.into()) else { return 0 };
         let mut events = 0;
@@ -132,7 +132,7 @@ impl<T: Real> Partition<T> {
         events
     }
 
-    /// 3c: neurons with a kick or a non-zero sum integrate it, unless refractory.
+    /// Integrates neurons with a kick or a non-zero sum, unless they are refractory (step 3c).
     fn integrate(&mut self, step: u32, constants: &Constants<T>) -> u32 {
         // Compiled twice: the common case without currents is a fifth cheaper.
         if self.store.currents.is_empty() {

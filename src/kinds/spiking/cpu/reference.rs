@@ -40,7 +40,7 @@ impl<'a, T: Real> Reference<'a, T> {
         Self { connectivity, plan, constants, table, store: vec![cell; connectivity.n() as usize], spikes: vec![] }
     }
 
-    /// u and g of a neuron after `t` steps.
+    /// Returns u and g of a neuron after `t` steps.
     fn at(&self, cell: &Cell<T>, t: u64) -> (T, T) {
         if t <= cell.anchor {
             return (cell.u0, cell.g0);
@@ -137,12 +137,12 @@ impl<'a, T: Real> Reference<'a, T> {
         kicks
     }
 
-    /// Spikes of all steps so far, by step.
+    /// Returns the spikes of all steps so far, by step.
     pub fn spikes(&self) -> &[Vec<u32>] {
         &self.spikes
     }
 
-    /// Current u and g of every neuron.
+    /// Returns the current u and g of every neuron.
     pub fn states(&self) -> Vec<(f64, f64)> {
         let t = self.spikes.len() as u64;
         self.store.iter().map(|c| self.at(c, t)).map(|(u, g)| (u.wide(), g.wide())).collect()

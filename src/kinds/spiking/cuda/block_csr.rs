@@ -35,14 +35,14 @@ pub struct BlockCsr {
 }
 
 impl BlockCsr {
-    /// Maximum memory of a connectivity that is partitioned over `blocks` blocks, bytes.
+    /// Returns the maximum memory of a connectivity that is partitioned over `blocks` blocks, bytes.
     pub const fn most_bytes(n: u64, connections: u64, blocks: u64) -> u64 {
         // At worst, two connections per quad, and a quad with the number of quads per 124 connections.
         4 * (n * blocks + 2 * connections + connections / 31 + (QUAD as u64 + 1) * blocks + 1)
     }
 
-    /// Expected bytes of heads, tails and starts if the connections of a neuron are randomly distributed over the blocks, so that
-    /// their number per block is Poisson distributed.
+    /// Returns the expected bytes of heads, tails and starts if the connections of a neuron are randomly distributed over the
+    /// blocks, so that their number per block is Poisson distributed.
     pub fn expected_bytes(n: u64, connections: u64, blocks: u64) -> [u64; 3] {
         let heads = n * blocks;
         let mean = connections as f64 / heads.max(1) as f64;
@@ -128,7 +128,7 @@ impl Stretch {
     }
 }
 
-/// The first quad is unused, so that the head of a long list is never 0.
+/// Creates a list of tails with one unused quad, so that the head of a long list is never 0.
 fn first_tails() -> Vec<u32> {
     vec![0; QUAD]
 }
@@ -142,7 +142,7 @@ fn moved(head: u32, quads: u32) -> Option<u32> {
     Some(place << PLACE_SHIFT | head & ((1 << PLACE_SHIFT) - 1))
 }
 
-/// Head of some connections; several are appended to the tails. Returns `None` if the position does not fit.
+/// Returns the head of some connections; several are appended to the tails. Returns `None` if the position does not fit.
 fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     if row.len() <= 1 {
         return Some(row.first().copied().unwrap_or(0));
@@ -158,7 +158,7 @@ fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     Some(place << PLACE_SHIFT | stored << 1)
 }
 
-/// Number of words among the tails for the connections of a neuron to a block.
+/// Returns the number of words among the tails for the connections of a neuron to a block.
 const fn tail_words(connections: usize) -> usize {
     let quads = connections.div_ceil(QUAD);
     match connections {

@@ -413,7 +413,7 @@ fn upload_block_csr(
     }
 }
 
-/// Kernel module of a precision.
+/// Returns the kernel module of a precision.
 fn module<T: Real>() -> ModuleSpec {
     if T::BYTES == 8 { Kernels::SPEC } else { Kernels::SINGLE }
 }

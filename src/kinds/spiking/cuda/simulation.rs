@@ -186,7 +186,7 @@ impl<T: Real> CudaSim<T> {
         Ok(self.memory.finish_rates(&mut self.host.measurements.running)?)
     }
 
-    /// Time from each neuron's last spike to the end of `completed` steps, ms; -1 for never.
+    /// Returns the time from each neuron's last spike to the end of `completed` steps, ms; -1 for never.
     fn last_spikes(&self, completed: u64) -> Vec<f32> {
         let now = (completed as u32).wrapping_sub(1);
         let dt = self.host.params.dt_ms();

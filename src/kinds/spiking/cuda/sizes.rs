@@ -161,19 +161,19 @@ impl BufferSizes {
         })
     }
 
-    /// Maximum number of spikes in the ring before a window of `steps` steps in which all neurons may fire; -1 if the window can
-    /// never fit.
+    /// Returns the maximum number of spikes in the ring before a window of `steps` steps in which all neurons may fire; -1 if
+    /// the window can never fit.
     pub fn most_spikes(&self, steps: u32) -> i32 {
         left(self.spike_ring, self.n, steps)
     }
 
-    /// Maximum number of chunks in the ring before a window of `steps` steps in which all neurons may fire; -1 if the window can
-    /// never fit.
+    /// Returns the maximum number of chunks in the ring before a window of `steps` steps in which all neurons may fire; -1 if
+    /// the window can never fit.
     pub fn most_chunks(&self, steps: u32) -> i32 {
         left(self.chunk_ring, self.row_chunks, steps)
     }
 
-    /// Window of `steps` steps from `step` on. The plan adds its segments and kicks.
+    /// Returns the window of `steps` steps from `step` on. The plan adds its segments and kicks.
     pub fn window_from(&self, step: u64, steps: u32) -> Window {
         Window {
             step,
@@ -185,33 +185,33 @@ impl BufferSizes {
         }
     }
 
-    /// Number of warps of neurons.
+    /// Returns the number of warps of neurons.
     pub const fn warps(&self) -> u32 {
         self.n.div_ceil(32)
     }
 
-    /// Number of neurons, rounded up to whole blocks of `step_lif`: the length of every per-neuron array.
+    /// Returns the number of neurons, rounded up to whole blocks of `step_lif`: the length of every per-neuron array.
     pub const fn stride(&self) -> u32 {
         self.n.next_multiple_of(NEURONS_PER_BLOCK)
     }
 
-    /// Number of elements in a per-neuron array.
+    /// Returns the number of elements in a per-neuron array.
     pub const fn lanes(&self) -> usize {
         self.stride() as usize
     }
 
-    /// Number of 32-bit words per state value.
+    /// Returns the number of 32-bit words per state value.
     pub const fn real_words(&self) -> usize {
         (self.real_bytes / 4) as usize
     }
 
-    /// Number of elements in the table of arrivals.
+    /// Returns the number of elements in the table of arrivals.
     pub const fn arrivals(&self) -> usize {
         // Batched loads may read beyond the end of a window.
         self.window as usize * self.stride() as usize + MAX_WINDOW_STEPS as usize * 32
     }
 
-    /// Grid of `step_lif_persistent` on a device with `multiprocessors` SMs; `None` if the neurons do not fit.
+    /// Returns the grid of `step_lif_persistent` on a device with `multiprocessors` SMs; `None` if the neurons do not fit.
     pub fn persistent(&self, persistent: PersistentMode, multiprocessors: u32, is_leaky: bool) -> Option<Grid> {
         let groups = self.stride() / 32;
         let blocks = match persistent {
@@ -230,13 +230,14 @@ impl BufferSizes {
         fits.then_some(Grid::Cooperative { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
     }
 
-    /// Number of words in the mailboxes of `blocks` blocks: two mailboxes each, with a count and a key per possible spike.
+    /// Returns the number of words in the mailboxes of `blocks` blocks: two mailboxes each, with a count and a key per possible
+    /// spike.
     pub const fn mailbox_words(&self, blocks: u32) -> usize {
         let span = (self.stride() / 32).div_ceil(blocks) * 32;
         2 * blocks as usize * (span as usize * self.window as usize + 16)
     }
 
-    /// Memory of the rings, bytes.
+    /// Returns the memory of the rings, bytes.
     pub const fn ring_bytes(&self) -> u64 {
         self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
     }
@@ -247,8 +248,8 @@ fn left(ring: u32, per_step: u32, steps: u32) -> i32 {
     left.clamp(-1, i32::MAX.into()) as i32
 }
 
-/// Bytes of `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per neuron its state,
-/// drawn kicks, a rate, five words, an order and flags; chances, counts, bounds, the kick source.
+/// Returns the bytes of `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per
+/// neuron its state, drawn kicks, a rate, five words, an order and flags; chances, counts, bounds, the kick source.
 const fn ensemble_bytes(real: u32) -> u32 {
     let words = 8 + 2 * MAX_BLOCKS + MAX_BLOCKS / 32 + 4 + 1 + MAX_TRACED;
     let turns = MAX_PENDING_QUADS * 8

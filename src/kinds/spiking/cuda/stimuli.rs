@@ -114,7 +114,7 @@ impl DeviceStimuli {
         !bounded.all(|is_bounded| is_bounded)
     }
 
-    /// Steps of all listed kicks, for planning.
+    /// Returns the steps of all listed kicks, for planning.
     pub fn kick_steps(&self) -> Vec<u64> {
         self.kicks.iter().map(|k| k.step).collect()
     }

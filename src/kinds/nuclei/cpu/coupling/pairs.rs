@@ -85,7 +85,7 @@ fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
     total
 }
 
-/// Mean-field limit J = 1: all sums are equal.
+/// Computes the mean-field limit J = 1: all sums are equal.
 pub fn mean_field<T: Real>(cos: &[T], sin: &[T], out: &mut Sums<T>) {
     let total = |of: &[T]| of.chunks(CHUNK).map(|run| run.iter().map(|x| x.wide()).sum::<f64>()).sum::<f64>();
     let (re, im) = (T::of(total(cos)), T::of(total(sin)));

@@ -100,7 +100,7 @@ impl Sorted {
         (self.order.capacity() * 4 + self.carried.capacity() * 24) as u64
     }
 
-    /// Memory for up to `most` nuclei, bytes.
+    /// Returns the memory for at most `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * (4 + 24)) as u64
     }

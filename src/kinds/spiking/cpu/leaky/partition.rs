@@ -99,7 +99,7 @@ impl Partition {
         partition
     }
 
-    /// Range of units of the partition.
+    /// Returns the range of units of the partition.
     pub fn range(&self) -> Range<u32> {
         self.range.clone()
     }
@@ -253,7 +253,7 @@ impl Partition {
         self.kick_generator.forget();
     }
 
-    /// Memory in bytes of the units, and of arrivals and noise.
+    /// Returns the memory in bytes of the units, and of arrivals and noise.
     pub fn n_bytes(&self) -> (u64, u64) {
         let units = self.v.len() * 4 + self.last_spike.len() * 8 + self.inputs.len() * 4;
         (units as u64, (self.sums.of.len() * 4 + self.v.len() * 16) as u64)
