@@ -132,7 +132,7 @@ impl Lineage {
         self.waiting.steps.clear();
     }
 
-    /// Occupants of all slots, and the next id.
+    /// Returns the occupants of all slots, and the next id.
     fn now(&self) -> (Cow<'_, [Occupant]>, u64) {
         if self.waiting.slots.is_empty() {
             return (Cow::Borrowed(&self.slots), self.next);

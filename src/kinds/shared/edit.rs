@@ -15,7 +15,8 @@ pub enum Edit<P> {
     Live(Box<P>),
 }
 
-/// Checks a change against its declaration; a change of a whole list against the declarations of all its items.
+/// Checks a change against its declaration, or a change of a whole list against the declarations of all its items. Fails if the
+/// parameter does not exist, or the value has another type or is out of range.
 pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) -> Result<Edit<P>, SimError> {
     let mut new = Box::new(params.clone());
     if !new.set(change) {
@@ -58,7 +59,7 @@ fn needs_rebuild(spec: &ParamSpec, old: &Value, new: &Value) -> bool {
     }
 }
 
-/// Fields that a change sets, with their new values.
+/// Returns the fields that a change sets, with their new values.
 fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec, Value)> {
     let group = usize::from(change.id.group);
     let Some(spec) = new.groups().get(group) else { return vec![] };

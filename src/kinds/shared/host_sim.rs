@@ -16,13 +16,13 @@ use std::sync::Arc;
 pub trait Host {
     /// Actions declared by the kind.
     const ACTIONS: &'static [ActionSpec];
-    /// Probes declared by the kind.
+    /// Returns the probes declared by the kind.
     fn probes(&self) -> &'static [ProbeSpec];
     /// Returns the names of the lanes of a series.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
     /// Returns the element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Returns the connections among the elements.
+    /// Returns the connections among the elements; `None` if there are none.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
@@ -30,7 +30,7 @@ pub trait Host {
     fn params(&self) -> &dyn Params;
     /// Returns the tapped probes, in the order of their declaration.
     fn taps(&self) -> Vec<ProbeId>;
-    /// Takes the samples of a tapped probe, other than a field, since the last call; `None` if it has none.
+    /// Takes the samples of a tapped probe, other than a field, since the last call; `None` if the probe has no samples.
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading>;
     /// Returns the hash and totals since the start.
     fn digest(&self) -> Digest;
@@ -57,9 +57,10 @@ pub trait HostSim: Send {
     /// Selects the tapped probes.
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError>;
     fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
-    /// Reads these fields; with `may_lag`, those of the last call may be returned. Also called without fields.
+    /// Reads these fields; with `may_lag`, may return the fields of the previous call. Every reading calls this function, even
+    /// without fields.
     fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError>;
-    /// Returns the individuals in the slots of a set.
+    /// Returns the individuals in the slots of a set; `None` if the elements are not individuals.
     fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
         let _ = set;
         None
@@ -81,7 +82,7 @@ pub trait HostSim: Send {
         let _ = seed;
         Ok(false)
     }
-    /// Counts of the work in the last step.
+    /// Returns the counts of the work in the last step.
     fn step_counts(&self) -> Vec<StepCount> {
         vec![]
     }
@@ -91,7 +92,7 @@ pub trait HostSim: Send {
     }
     /// Returns the allocated memory, by buffer.
     fn held_memory(&self) -> MemoryReport;
-    /// Resources of the kernels.
+    /// Returns the resources of the kernels.
     fn kernel_facts(&self) -> Vec<KernelFacts> {
         vec![]
     }

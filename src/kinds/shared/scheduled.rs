@@ -25,7 +25,7 @@ pub(super) struct Setting {
     change: Change,
 }
 
-/// Interventions that set a parameter, in the order of the list.
+/// Returns the enabled interventions that set a parameter, in the order of the list. Fails if a schedule or a value is invalid.
 pub(super) fn settings(params: &dyn Params, base: TimeBase) -> Result<Vec<Setting>, SimError> {
     let sets = |v: &Intervention<'_>| v.is_enabled() && v.role() == Role::SetsParameter;
     let setting = |v: Intervention<'_>| {
@@ -113,7 +113,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         Ok(())
     }
 
-    /// Sets a value in the inner simulation unless it has that value.
+    /// Sets a value in the inner simulation unless the simulation has this value. Fails if the change needs a rebuild.
     fn give(&mut self, change: &Change) -> Result<(), SimError> {
         let now = self.active.iter().find(|c| c.id == change.id);
         if now.map_or_else(|| self.params.get(change.id), |now| now.value.clone()) == change.value {
@@ -154,7 +154,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
 /// Lanes, choices and levels of a probe: the parts of the schema that depend on parameters.
 type ProbeSchema = (Vec<String>, Vec<Vec<String>>, Vec<Level>);
 
-/// Parts of the schema that depend on parameters, for each probe.
+/// Returns the parts of the schema that depend on parameters, for each probe.
 fn schema(sim: &dyn Simulation) -> Vec<ProbeSchema> {
     (0..sim.probes().len() as ProbeId).map(|id| (sim.lanes(id), sim.choices(id), sim.levels(id))).collect()
 }
@@ -182,7 +182,7 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         }
         let mut new = self.params.clone();
         if !new.set(change) {
-            return self.sim.set(change); // says what does not fit
+            return self.sim.set(change); // returns an error that says what does not fit
         }
         let Clock { step, base } = self.sim.clock();
         let settings = settings(&new, base)?;

@@ -55,7 +55,7 @@ impl TensorSource {
 /// weights.
 ///
 /// # Errors
-/// One message with all names that are missing, unknown or of another shape; errors of the file.
+/// Returns one message with all names that are missing, unknown or of another shape, or an error of the file.
 pub fn read(
     file: &TensorFile,
     map: &Arc<ParameterMap>,

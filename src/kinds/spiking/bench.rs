@@ -135,7 +135,7 @@ const CASES: &[Case] = &[
 /// Number of neurons and of connections in the synthetic network for which `Case::expected` was measured.
 const REFERENCE_SIZE: (u32, usize) = (138_639, 15_091_983);
 
-/// Runs the selected cases.
+/// Runs the selected cases. Fails if no case is selected or the simulated time is not positive.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
 }

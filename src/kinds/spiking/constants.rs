@@ -34,7 +34,7 @@ pub struct Constants<T> {
     pub u_reset: T,
     /// Increment of g per synapse, mV.
     pub w_syn: T,
-    /// `dt / τ_m`: u rises by at most this times `I + g - u` per step.
+    /// `dt / τ_m`: u rises per step by at most `dt / τ_m` times `I + g - u`.
     pub dt_per_tau_m: T,
     /// Maximum over time of the contribution of g = 1 to u.
     pub b_peak: T,

@@ -59,7 +59,7 @@ pub enum Edit<T> {
 }
 
 impl<T: Real> HostState<T> {
-    /// Creates the host state at step 0.
+    /// Creates the host state at step 0. Fails if a stimulus is invalid.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
         Ok(Self {
             constants: derive(params),
@@ -75,7 +75,7 @@ impl<T: Real> HostState<T> {
         })
     }
 
-    /// Applies a parameter change between two steps.
+    /// Applies a parameter change between two steps. Fails if a value or a stimulus is invalid, or a column does not exist.
     pub fn edit(&mut self, change: &Change) -> Result<Edit<T>, SimError> {
         let new = match edit::check_change(&self.params, change)? {
             edit::Edit::Same => return Ok(Edit::Applied),

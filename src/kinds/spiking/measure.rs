@@ -1,4 +1,4 @@
-//! Measurements of the spike stream, step by step. Backends feed it; it does not affect the simulation.
+//! Measurements of the spike stream, step by step. Backends feed [`Measurements`], which does not affect the simulation.
 
 use super::{
     bin::{Bin, Run, runs_of},
@@ -58,7 +58,7 @@ pub struct Measurements {
     group_by: String,
     /// Index of the column `group_by`.
     grouped_by: Option<usize>,
-    /// Runs of equal classes in that column.
+    /// Runs of equal classes in the column `group_by`.
     runs: Vec<Run>,
     /// Number of steps between traces.
     pub trace_every: u64,
@@ -167,7 +167,7 @@ impl Measurements {
         self.column().map_or_else(|| vec!["all".to_owned()], |c| c.labels.iter().map(name).collect())
     }
 
-    /// Sets the taps. Series that were tapped before continue without a gap.
+    /// Sets the taps. Series that were tapped before continue without a gap. Fails if a probe or a neuron does not exist.
     pub fn tap(&mut self, taps: &[Tap], step: u64) -> Result<(), SimError> {
         let n = self.set.len;
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
@@ -197,7 +197,7 @@ impl Measurements {
         }
         traced.sort_unstable();
         traced.dedup();
-        let column = |e: &u32| traced.binary_search(e).unwrap_or(usize::MAX); // of a series that is not tapped
+        let column = |e: &u32| traced.binary_search(e).unwrap_or(usize::MAX); // `usize::MAX` for a series that is not tapped
         self.trace_columns = TRACES.map(|(_, series, _)| self.series[series].elements.iter().map(column).collect());
         self.traced = traced;
         if !self.is_tapped(probes::SPIKES) {
@@ -256,8 +256,8 @@ impl Measurements {
         (1000.0 / (self.tau_steps * self.dt_ms)) as f32
     }
 
-    /// Returns the decay tables of a running rate: after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as far as it is above
-    /// 0.
+    /// Returns the decay tables of a running rate: factors after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as long as the
+    /// factor is above 0.
     pub fn fade_tables(&self) -> (&[f32], &[f32]) {
         (&self.fade.fine, &self.fade.coarse)
     }
@@ -333,8 +333,8 @@ impl Measurements {
         Some(Series { lanes: lanes as u32, ..std::mem::replace(series, next) })
     }
 
-    /// Takes the spikes since the last call. The next batch is written to `spare`, which is enlarged for longer batches, because
-    /// writing spikes to new memory is ten times slower.
+    /// Takes the spikes since the last call. The next batch is written to `spare`, which is enlarged for longer batches,
+    /// because writing spikes to new memory is slower.
     pub fn take_spikes(&mut self, mut spare: Vec<Spike>) -> Vec<Spike> {
         spare.clear();
         let n = self.waiting.len();

@@ -25,7 +25,7 @@ pub struct NetworkSize {
 }
 
 impl NetworkSize {
-    /// Sizes of a prepared network.
+    /// Returns the sizes of a prepared network.
     pub fn of(setup: &Setup) -> Self {
         Self {
             neurons: setup.n().into(),
@@ -35,7 +35,7 @@ impl NetworkSize {
         }
     }
 
-    /// Sizes that follow from the parameters; `None` for files.
+    /// Returns the sizes that follow from the parameters; `None` for a network from files.
     pub fn from_params(params: &Params) -> Option<Self> {
         /// Size of a position, bytes.
         const PLACE: u64 = 12;

@@ -23,7 +23,7 @@ pub struct Setup {
     pub notices: Vec<String>,
 }
 
-/// Reads or generates the network of the parameters.
+/// Reads or generates the network of the parameters. Fails if files are invalid or `progress` cancels.
 pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
     let network = &params.network;
@@ -59,7 +59,7 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
 }
 
 impl Setup {
-    /// Creates a setup from a network in memory.
+    /// Creates a setup from a network in memory. Fails if the network has no neurons, or another number of neurons than rows.
     pub fn new(connectome: Connectome) -> Result<Self, SimError> {
         let Connectome { neurons, synapses, provenance, notices } = connectome;
         if neurons.len == 0 || neurons.len != synapses.n() {
@@ -102,7 +102,7 @@ impl ConnectionSource for Setup {
     }
 }
 
-/// Converts category texts to codes.
+/// Creates the element set of the neurons: converts category texts to codes, and adds the column `ei`.
 fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     let mut columns: Vec<Column> = table.categories.iter().map(|c| Column::from_texts(&c.name, &c.texts)).collect();
     columns.push(ei);

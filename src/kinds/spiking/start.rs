@@ -68,7 +68,8 @@ one_of! {
 }
 
 impl StartPotentials {
-    /// Returns the distribution of u = v - v_rest, mV; `None` if all neurons are at rest.
+    /// Returns a distribution, and the value to subtract from its draws to obtain u = v - v_rest, mV; `None` if all neurons are
+    /// at rest.
     fn of_u(&self, v_rest: f64) -> Option<(Distribution, f64)> {
         match self {
             Self::AtRest(_) => None,

@@ -25,7 +25,7 @@ pub struct Gain {
     pub silent: bool,
     /// Factor of the count.
     pub factor: f64,
-    /// Sign that replaces that of the count; 0 keeps it.
+    /// Sign that replaces the sign of the count; 0 keeps the sign of the count.
     pub sign: i32,
 }
 
@@ -136,7 +136,7 @@ impl<T> ActiveStimuli<T> {
 }
 
 impl StimulusPlan {
-    /// Resolves all queries and reads all files.
+    /// Resolves all queries and reads all files. Fails if a query, a file or a schedule is invalid.
     pub fn new(params: &Params, setup: &Setup, context: &BuildContext) -> Result<Self, SimError> {
         let selector = Selector::new(setup, &params.selections, context);
         let mut draft = PlanBuilder { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };

@@ -3,8 +3,8 @@
 use super::{Gemm, GemmError, cpu::Sum};
 use crate::nn::activation::Activation;
 
-/// Operation on `x = alpha · A B + beta · C` before it is written to C. `P` is a backend's view of a buffer that is read, `M` of
-/// one that is written. Matrices have the layout of C.
+/// Operation on `x = alpha · A B + beta · C` before it is written to C. `P` is a backend's view of a buffer that is read, `M`
+/// its view of a buffer that is written. Matrices have the layout of C.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Epilogue<P = (), M = ()> {
     /// Writes `x` unchanged.

@@ -23,7 +23,7 @@ pub enum Split {
     Depth,
 }
 
-/// Scales of integer sums: `x = float(sum) · rows[row] · columns[column]`, then alpha, beta and the epilogue. Those of the
+/// Scales of integer sums: `x = float(sum) · rows[row] · columns[column]`, then alpha, beta and the epilogue. The scales of the
 /// matrices of a batch follow each other; an absent scale is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scales<P> {

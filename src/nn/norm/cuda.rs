@@ -80,7 +80,7 @@ const SPECS: [ModuleSpec; 3] = [NormKernels::SPEC, NormKernels::F16, NormKernels
 /// Kernel modules of norms, one per storage format.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
-/// 16-byte packs per lane for narrow rows, and rows per block at a time, as in kernels/nn/norm.cuh.
+/// Maximum number of 16-byte packs per lane for narrow rows, and rows per block at a time, as in kernels/nn/norm.cuh.
 const NARROW: (u64, u32) = (3, 8);
 /// Maximum number of row ranges with a partial sum each: about two blocks per SM of a large GPU.
 const MAX_PARTS: usize = 256;
@@ -176,7 +176,7 @@ impl CudaNorm {
         [(op.rows, 4), (n_parts * 2 * op.columns, 4)]
     }
 
-    /// Adds the gradients of input, weight and bias.
+    /// Adds the gradients of input, weight and bias to `dx`, `dweight` and `dbias`.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,

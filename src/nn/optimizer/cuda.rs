@@ -27,7 +27,7 @@ use std::{ops::Range, sync::Arc};
 /// Kernel modules of the optimisers.
 pub const MODULES: &[ModuleSpec] = &[OptimizerKernels::SPEC];
 
-/// Rules of the groups in the format of the kernels, in the order of [`ParameterGroups::groups`].
+/// Converts the rules of the groups to the format of the kernels, in the order of [`ParameterGroups::groups`].
 pub fn rules(groups: &ParameterGroups) -> Vec<OptimizerRule> {
     let rule = |rule: &super::Rule| OptimizerRule {
         lr_factor: rule.lr_factor,
@@ -197,8 +197,8 @@ impl CudaOptimizer {
         Ok(())
     }
 
-    /// Updates matrices by Muon unless the update is skipped; `gemm` multiplies them with the given options. A matrix that is not
-    /// `used` keeps its momentum.
+    /// Updates matrices by Muon unless the update is skipped; `gemm` multiplies the matrices with the given options. A matrix
+    /// that is not `used` keeps its momentum.
     pub fn muon(
         &self,
         pass: &mut Pass,

@@ -89,7 +89,8 @@ pub enum GroupError {
 }
 
 impl ParameterGroups {
-    /// Assigns a rule to every view; views with equal rules share a group.
+    /// Assigns a rule to every view; views with equal rules share a group. Fails if Muon is requested for a view that is not a
+    /// matrix, or if there are too many rules.
     pub fn new(map: &ParameterMap, rule: impl Fn(&View) -> Rule) -> Result<Self, GroupError> {
         let (mut groups, mut of_view) = (Vec::<ParameterGroup>::new(), vec![]);
         for (i, view) in map.views().enumerate() {
@@ -133,8 +134,8 @@ impl ParameterGroups {
         table
     }
 
-    /// Matrices updated by Muon, without frozen ones; a view `[n, rows, columns]` has n. `parts` gives the row counts of the
-    /// parts of a packed view, and is empty for other views.
+    /// Returns the matrices updated by Muon, without frozen ones; a view `[n, rows, columns]` is n matrices. `parts` gives the
+    /// row counts of the parts of a packed view, and is empty for other views.
     pub fn matrices(&self, map: &ParameterMap, parts: impl Fn(&View) -> Vec<usize>) -> Vec<(Matrix, Rule)> {
         let mut matrices = vec![];
         for (view, rule) in self.views(map).filter(|(_, rule)| rule.mode() == Mode::Muon) {

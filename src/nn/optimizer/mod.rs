@@ -63,7 +63,7 @@ impl Default for AdamW {
 }
 
 impl AdamW {
-    /// Bias corrections `1 - β₁ᵗ` and `1 - β₂ᵗ` of update t.
+    /// Returns the bias corrections `1 - β₁ᵗ` and `1 - β₂ᵗ` of update t.
     pub fn bias_corrections(&self, t: u64) -> (f64, f64) {
         (1.0 - power(self.beta1, t), 1.0 - power(self.beta2, t))
     }

@@ -1,5 +1,4 @@
-//! CPU definition of [`Softmax`]: scores, exponentials and sums in f64, in the order of [`sums`]; results are rounded once, `y`
-//! twice.
+//! CPU definition of [`Softmax`]: scores, exponentials and sums in f64, in the order of [`sums`]; results are rounded once.
 
 use super::{Mask, Softmax};
 use crate::nn::{

@@ -70,12 +70,12 @@ pub struct EquationForms<T> {
 }
 
 impl<T: Real> EquationForms<T> {
-    /// Equations of the prepared task.
+    /// Creates the equations of the prepared task.
     pub fn new(setup: &Setup) -> Self {
         Self { direct: setup.problem.as_ref().map(Equations::direct), compressed: Equations::compressed(setup) }
     }
 
-    /// Equations selected by the parameters; `None` if all nuclei are equal.
+    /// Returns the equations selected by the parameters; `None` if all nuclei are equal.
     pub fn for_task(&self, task: &Task) -> Option<&Equations<T>> {
         let can = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
         self.compressed.as_ref().filter(|_| can).or(self.direct.as_ref())

@@ -89,7 +89,7 @@ impl<T: Real> Oscillators<T> {
         }
     }
 
-    /// Cosines and sines of one field.
+    /// Returns the cosines and sines of one field.
     pub fn phasors(&self, field: usize) -> (&[T], &[T]) {
         let n = self.phi.len() / self.fields;
         (&self.cos[field * n..][..n], &self.sin[field * n..][..n])

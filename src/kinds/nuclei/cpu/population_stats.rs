@@ -26,7 +26,8 @@ pub fn order<T: Real>(cos: &[T], sin: &[T]) -> (f64, f64) {
     (re.hypot(im), im.atan2(re))
 }
 
-/// Statistics of all nuclei after an evaluation of the coupling sums. The median error is computed only `with_details`.
+/// Computes the statistics of all nuclei after an evaluation of the coupling sums. The median error is computed only
+/// `with_details`.
 pub fn of<T: Real>(
     params: &Params,
     state: &State<T>,

@@ -142,7 +142,7 @@ pub struct FastSizes {
 }
 
 impl FastSizes {
-    /// Sizes for up to `capacity` sites.
+    /// Computes the sizes for up to `capacity` sites.
     pub fn new(capacity: u32) -> Self {
         let room = capacity.next_power_of_two().max(1024);
         Self { room, levels: room.ilog2() - 8 }

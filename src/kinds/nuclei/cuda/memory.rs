@@ -88,7 +88,7 @@ pub struct TableSizes {
 }
 
 impl TableSizes {
-    /// Sizes of the population of these parameters.
+    /// Returns the sizes of the population of these parameters.
     pub fn of(kernel_params: &KernelParams) -> Self {
         let (n_slots, dim) = (kernel_params.n_slots as usize, kernel_params.dim as usize);
         Self { n_slots, dim, phase_fields: phase_fields_of(kernel_params) }
@@ -147,7 +147,7 @@ pub fn phase_fields_of(kernel_params: &KernelParams) -> usize {
     (kernel_params.phase_fields as usize).max(1)
 }
 
-/// Arrays of a state in the order of [`column`].
+/// Returns the arrays of a state in the order of [`column`].
 fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
     [phi, amp, omega, spike, f, h, s_re, s_im, d, r_local]

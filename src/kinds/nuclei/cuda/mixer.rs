@@ -21,7 +21,7 @@ pub struct MixerSizes {
 }
 
 impl MixerSizes {
-    /// Sizes for `fields` phase fields; `None` for one.
+    /// Returns the sizes for `fields` phase fields; `None` for one field.
     pub fn of(fields: usize, n_slots: usize) -> Option<Self> {
         (fields > 1).then_some(Self { fields, n_slots })
     }

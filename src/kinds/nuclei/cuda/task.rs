@@ -35,7 +35,7 @@ pub struct SplitSizes {
 }
 
 impl TaskSizes {
-    /// Sizes for this number of samples and weights; `None` if all nuclei are equal.
+    /// Returns the sizes for this number of samples and weights; `None` if all nuclei are equal.
     pub fn of(params: &Params, samples: usize, dim: usize, has_tensor_cores: bool) -> Option<Self> {
         let task = &params.task;
         let is_linear = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
@@ -47,7 +47,7 @@ impl TaskSizes {
         (samples > 0).then(|| Self { rows, columns: dim.next_multiple_of(16), is_compressed, split })
     }
 
-    /// Sizes for a prepared task on this device. `plain`: without tensor cores.
+    /// Returns the sizes for a prepared task on this device; `None` if there is no task. `plain`: without tensor cores.
     pub fn on(gpu: &Gpu, params: &Params, setup: &Setup, plain: bool) -> Option<Self> {
         let has_tensor_cores = !plain && gpu.capability >= MIN_CAPABILITY;
         Self::of(params, setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim, has_tensor_cores)

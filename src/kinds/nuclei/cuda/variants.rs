@@ -74,7 +74,7 @@ impl Variants {
     }
 }
 
-/// Sizes of the algorithms; empty unless the parameters request the comparison.
+/// Returns the sizes of the algorithms; empty unless the parameters request the comparison.
 fn sizes(params: &Params) -> impl Iterator<Item = CouplingSizes> {
     let n_slots = params.population.capacity as usize;
     let algorithms = ALGORITHMS.into_iter().filter(|_| params.measure.variants);

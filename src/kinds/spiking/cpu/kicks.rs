@@ -20,7 +20,7 @@ pub struct KickGenerator {
 type Events = [Vec<u32>; TRAIN_STEPS];
 
 impl KickGenerator {
-    /// Discards the drawn events. Call it after the sources changed.
+    /// Discards the drawn events. Must be called after the sources changed.
     pub fn forget(&mut self) {
         self.block = None;
         self.drawn.clear();

@@ -8,7 +8,7 @@ pub const SCHEDULED: u32 = 16;
 
 /// State of a neuron: half a cache line in double precision, so that an arrival accesses one line.
 ///
-/// `u` and `g` hold after `anchor` completed steps. Before that (the neuron is refractory) they are constant; after it they
+/// `u` and `g` hold after `anchor` completed steps. Before `anchor` (the neuron is refractory) they are constant; later they
 /// follow the propagators. Steps are counted modulo 2³².
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -14,7 +14,7 @@ struct Cell<T> {
     /// u and g at the anchor.
     u0: T,
     g0: T,
-    /// Number of completed steps at which they hold.
+    /// Number of completed steps at which `u0` and `g0` hold.
     anchor: u64,
     /// First step in which the neuron integrates again after its last spike.
     free_from: u64,

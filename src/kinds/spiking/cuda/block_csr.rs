@@ -3,8 +3,8 @@
 //! Groups of 32 neurons are assigned to the blocks in turn. A *head* per neuron and block is 0 without connections, the
 //! connection itself if there is one, and otherwise the position of several connections among the block's *tails*, in quads that
 //! one vector load reads. A block thus usually finds the connections of a spike to its own neurons by one load, and sums them in
-//! shared memory, without atomics between SMs. The cost is four bytes per neuron and block, 73 MB for a fly on 132 blocks, plus a
-//! similar amount for the tails.
+//! shared memory, without atomics between SMs. The cost is four bytes per neuron and block, plus a similar amount for the
+//! tails.
 
 use crate::data::Csr;
 use rayon::prelude::*;
@@ -47,7 +47,7 @@ impl BlockCsr {
         let heads = n * blocks;
         let mean = connections as f64 / heads.max(1) as f64;
         let most = (mean + 10.0 * mean.sqrt() + 10.0) as u64;
-        let mut log_share = -mean; // of neurons with k connections to a block, as a logarithm
+        let mut log_share = -mean; // logarithm of the share of neurons with k connections to a block
         let mut words = 0.0;
         for k in 1..=most {
             log_share += mean.ln() - (k as f64).ln();
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Sums that `receive` of mailboxes.cuh adds for a spike of `pre`, by block and member.
+    /// Returns the sums that `receive` of mailboxes.cuh adds for a spike of `pre`, by block and member.
     fn found(block_csr: &BlockCsr, blocks: u32, pre: u32) -> BTreeMap<(u32, u32), i32> {
         let mut all = BTreeMap::new();
         for block in 0..blocks {

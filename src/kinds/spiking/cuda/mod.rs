@@ -140,7 +140,7 @@ struct GraphCache {
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Creates a simulation at step 0, with the implementation selected in `context.kernels`.
+    /// Creates a simulation at step 0, with the implementation selected in `context.kernels`. Fails as [`CudaSim::tuned`].
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let persistent = match context.kernels.get("step") {
             Some(WINDOWS) => PersistentMode::Off,
@@ -149,7 +149,8 @@ impl<T: Real> CudaSim<T> {
         Self::tuned(params, context, setup, gpu, Tuning { persistent, ..Tuning::default() })
     }
 
-    /// Creates a simulation at step 0 with other launch parameters, which must not change a bit.
+    /// Creates a simulation at step 0 with other launch parameters, which must not change a bit. Fails if a stimulus is
+    /// invalid, the network exceeds a limit of the backend, or device memory is full.
     pub fn tuned(
         params: &Params,
         context: &BuildContext,
@@ -252,7 +253,7 @@ impl<T: Real> CudaSim<T> {
                 self.collect(pass)?;
             }
         }
-        // Only after a non-finite state: the clock must match the state of the neurons.
+        // This loop runs only after a non-finite state, because the clock must match the state of the neurons.
         while self.queue.has_launches() {
             self.collect(pass)?;
         }
@@ -393,7 +394,8 @@ impl<T: Real> CudaSim<T> {
     }
 }
 
-/// Uploads the connectivity for persistent blocks if it fits and leaves half of the free memory.
+/// Uploads the connectivity for persistent blocks if it fits and leaves half of the free memory. Returns whether it was
+/// uploaded.
 fn upload_block_csr(
     gpu: &Gpu,
     memory: &mut DeviceBuffers,

@@ -108,14 +108,14 @@ pub struct BufferSizes {
 }
 
 impl BufferSizes {
-    /// Sizes for this connectivity and delay.
+    /// Computes the sizes for this connectivity and delay.
     pub fn new(connectivity: &Csr, delay: u32, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
         let row_chunks: u64 = connectivity.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
         let counts = (connectivity.len() as u64, connectivity.overflow.len() as u64, row_chunks);
         Self::of(connectivity.n(), counts, delay, real_bytes, tuning)
     }
 
-    /// Sizes for a network with these numbers of neurons and connections.
+    /// Computes the sizes for a network with these numbers of neurons and connections.
     pub fn estimate(n: u64, connections: u64, overflow: u64, delay: u32, real_bytes: u64) -> Result<Self, SimError> {
         let counts = (connections, overflow, connections / u64::from(CHUNK) + n);
         Self::of(n.min(u32::MAX.into()) as u32, counts, delay, real_bytes, &Tuning::default())

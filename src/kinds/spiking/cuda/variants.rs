@@ -150,7 +150,7 @@ impl DeliveryVariants {
         Ok(())
     }
 
-    /// Arrivals computed by a variant, averaged over its launches.
+    /// Reads the arrivals computed by a variant, averaged over its launches.
     fn read(&self, variant: usize) -> Result<Vec<f64>, GpuError> {
         let mean = |sum: f64| sum / f64::from(REPEATS);
         Ok(match variant {

@@ -28,7 +28,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Keys that query `i` sees, relative to the first key of this tile.
+    /// Returns the keys that query `i` sees, relative to the first key of this tile.
     pub fn seen(&self, op: &Attention, i: usize, s: &Sequence) -> Range<usize> {
         let seen = op.visible(i, s.lq, s.lk);
         let inside = |key: usize| key.clamp(self.keys.start, self.keys.end) - self.keys.start;
@@ -161,7 +161,7 @@ impl<'a, R: Real> Call<'a, R> {
         b * layout.batch + head * layout.head + i * layout.query + j * layout.key
     }
 
-    /// Adds gradients of logits `[lq, lk]` to those of the bias.
+    /// Adds gradients of logits `[lq, lk]` to the gradients of the bias.
     pub fn add_bias(&self, b: usize, head: usize, ds: &[R], dbias: &mut [R]) {
         let lk = self.sequences[b].lk;
         for (i, row) in ds.chunks_exact(lk.max(1)).enumerate() {

@@ -183,7 +183,7 @@ impl<'a> Call<'a> {
         Ok(call.within(op, (given.q, given.k, given.v)))
     }
 
-    /// Limits packed sequences to the tokens that buffers of these lengths hold, too.
+    /// Limits packed sequences to the tokens that all buffers hold, including buffers of these lengths.
     pub fn within(mut self, op: &Attention, (q, k, v): (usize, usize, usize)) -> Self {
         let of = |layout: &HeadLayout, heads: usize, given: usize| tokens(layout, heads, op.head_dim, given);
         let queries = of(&op.q, op.heads, q.min(self.given.q)).min(of(&op.o, op.heads, self.given.o));
@@ -192,7 +192,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Returns the required variant or why it is not possible; otherwise the first possible one of `preferred`, or the naive one.
+    /// Returns the required variant, or an error if it is not possible. Without a requirement, returns the first possible
+    /// variant of `preferred`, or else the naive variant.
     pub fn choose(&self, required: Option<Variant>, preferred: &[Variant]) -> Result<Variant, CudaAttentionError> {
         let obstacle = |variant| match variant {
             Variant::Hopper => self.no_hopper,
@@ -270,7 +271,7 @@ impl<'a> Call<'a> {
         self.blocks(pieces.min(most), threads, shared)
     }
 
-    /// Whether lengths may differ between sequences; packed ones that fill the maximum length are all equal.
+    /// Whether lengths may differ between sequences. Packed sequences that fill the maximum length are all equal.
     fn varies(&self) -> bool {
         let a = &self.args;
         let is_full = |tokens: u32, len: u32| u64::from(tokens) >= u64::from(a.batch) * u64::from(len);

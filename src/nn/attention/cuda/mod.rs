@@ -69,7 +69,7 @@ pub enum CudaAttentionError {
     Unable {
         /// Variant that was required.
         variant: Variant,
-        /// Reason why it cannot.
+        /// Reason why the variant cannot compute the call.
         why: &'static str,
     },
 }
@@ -105,8 +105,9 @@ impl CudaAttention {
         }
     }
 
-    /// Allows [`Variant::Hopper`] to add the gradients of queries by f32 atomics, in one kernel with those of keys and values: 5
-    /// products instead of 7, with 4 bytes more per query and element while it runs. Their last bits then differ from run to run.
+    /// Allows [`Variant::Hopper`] to add the gradients of queries by f32 atomics, in one kernel with the gradients of keys and
+    /// values: 5 products instead of 7, with 4 more bytes per query and element during the call. The last bits of the gradients
+    /// of queries then differ from run to run.
     pub const fn with_fast_nondeterministic(mut self, is_wanted: bool) -> Self {
         self.fast_nondeterministic = is_wanted;
         self
@@ -246,8 +247,9 @@ impl CudaAttention {
         Ok(variant)
     }
 
-    /// Computes the gradients of queries, keys and values from that of the result, in the layouts of their tensors, and adds to
-    /// `dbias` for a bias with an element for every pair. `o` and `lse` are those of [`CudaAttention::forward`].
+    /// Computes the gradients of queries, keys and values from `d_o`, the gradient of the result, in the layouts of their
+    /// tensors, and adds to `dbias` for a bias with an element for every pair. `o` and `lse` are those of
+    /// [`CudaAttention::forward`].
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,

@@ -127,12 +127,12 @@ fn dropping() -> Attention {
     Attention { dropout: Some(AttentionDropout { drop, step: 0, first_token: 0, keys: T }), ..gpt2() }
 }
 
-/// Sizes for comparison with FlashAttention.
+/// Returns an attention with sizes for comparison with FlashAttention.
 fn long() -> Attention {
     Attention::packed_qkv(2, 8192, 16, 16, 128)
 }
 
-/// Sizes for comparison with a causal mask, which skips half of the tiles.
+/// Returns an attention with sizes for comparison with a causal mask, which skips half of the tiles.
 fn square() -> Attention {
     Attention::packed_qkv(4, 4096, HEADS, HEADS, C / HEADS)
 }

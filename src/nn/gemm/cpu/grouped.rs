@@ -61,7 +61,7 @@ pub(super) fn groups_with<E: Element>(
     Ok(())
 }
 
-/// Products of 8-bit integers, summed exactly and scaled: see [`Scales`].
+/// Multiplies 8-bit integers, with exact sums that are scaled: see [`Scales`].
 pub fn scaled(
     gemm: &Gemm<f32>,
     scales: Scales<&[f32]>,

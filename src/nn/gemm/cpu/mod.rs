@@ -6,7 +6,7 @@
 //!
 //! 1. k runs in blocks of [`K_BLOCK`]. The sum of a block starts at 0 and takes `fma(a[k], b[k], sum)` in ascending k,
 //!    rounded once per k.
-//! 2. The sum of the first block is the total; those of the others are added to it in ascending order.
+//! 2. The sum of the first block is the total; the sums of the other blocks are added to the total in ascending order.
 //! 3. `x = alpha · total`, and if beta is not 0, `x = fma(beta, c, x)`. Then the epilogue, one rounding per operation;
 //!    activations are those of [`activation`](crate::nn::activation).
 //!
@@ -23,7 +23,7 @@
 //! element of B is used once or twice: a task packs a block of one strip, which stays in the first-level cache, or reads B in
 //! place. Vectors run over columns, so that lanes are never added to each other.
 //!
-//! `bench gemm` measures it against the peak of the processor.
+//! `bench gemm` measures this implementation against the peak of the processor.
 
 mod activation;
 mod element;
@@ -45,17 +45,17 @@ use micro::{Micro, Rows};
 use pack::{Lines, Range};
 use rayon::prelude::*;
 
-/// Number of addends per block of a sum. Part of the definition: another value gives other bits.
+/// Number of addends per block of a sum. The number is part of the definition, because it decides the bits of the result.
 pub const K_BLOCK: usize = 256;
 /// Rows per task, in microkernels.
 const TASK_PANELS: usize = 13;
-/// Columns per task: its totals, its rows of A and a block of its strips of B fit in a second-level cache of 2 MB.
+/// Columns per task. The totals of a task, its rows of A and a block of its strips of B fit in a second-level cache of 2 MB.
 const TASK_COLUMNS: usize = 1024;
 /// Number of elements of B packed at a time.
 const PACKED: usize = 4 << 20;
 /// Number of columns packed together: a row of B is read in pieces of this length.
 const PACK_COLUMNS: usize = 256;
-/// Maximum number of row tiles for which the task that uses B packs it.
+/// Maximum number of row tiles for which the task that uses a strip of B packs the strip.
 const FEW_PANELS: usize = 2;
 /// Columns of the widest microkernel.
 const MAX_COLUMNS: usize = 32;

@@ -30,7 +30,7 @@ pub struct Available {
 }
 
 impl Available {
-    /// Properties of `gpu`, with a search for cuBLASLt.
+    /// Queries the properties of `gpu`, and searches for cuBLASLt.
     pub fn on(gpu: &Gpu) -> Self {
         Self { capability: gpu.capability, has_library: CUBLASLT.find().is_ok() }
     }

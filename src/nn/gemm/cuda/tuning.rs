@@ -168,7 +168,7 @@ impl CudaGemm {
         self.tuning.all().into_iter().map(|(key, by)| (format!("{NAME}{key}"), by.to_string())).collect()
     }
 
-    /// Choices of the multiplications that were run.
+    /// Returns the choices of the multiplications that were run.
     pub fn used_choices(&self) -> Vec<(String, String)> {
         let table = self.tuning.table.lock().unwrap_or_else(PoisonError::into_inner);
         let used = table.known.iter().filter_map(|(key, by)| Some((format!("{NAME}{key}"), by.as_ref()?.to_string())));
@@ -323,7 +323,7 @@ fn lines_of(text: &str, device: &str) -> Vec<(String, Implementation)> {
     text.lines().filter_map(choice).collect()
 }
 
-/// Operands with varied bits: the clock, and with it the time, depends on them.
+/// Returns operands with varied bits: the clock, and with it the time, depends on the operands.
 fn numbers<T: bytemuck::Pod>(len: usize) -> Vec<T> {
     let one = |i: u32| {
         let bits = i.wrapping_mul(2_654_435_761) ^ i >> 7;

@@ -27,7 +27,7 @@ impl Sorted {
         self.order.sort_unstable_by_key(|i| (x[*i as usize].ordered(), *i));
     }
 
-    /// Sums without entropy by two linear recurrences, upwards and downwards, in double precision.
+    /// Computes sums without entropy by two linear recurrences, upwards and downwards, in double precision.
     pub fn scan<T: Real>(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         self.carried.resize(cos.len(), [0.0; 3]);
         let own = |i: usize| [cos[i].wide(), sin[i].wide(), 1.0];

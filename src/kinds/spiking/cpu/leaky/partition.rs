@@ -104,7 +104,7 @@ impl Partition {
         self.range.clone()
     }
 
-    /// Potentials of the units, without padding.
+    /// Returns the potentials of the units, without padding.
     pub fn potentials(&self) -> &[f32] {
         &self.v[..self.range.len()]
     }
