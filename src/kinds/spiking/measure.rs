@@ -320,7 +320,7 @@ impl Measurements {
         }
     }
 
-    /// Takes the samples of a series since the last call.
+    /// Takes the samples of a series since the last call; `None` if the probe is not a series.
     pub fn take_series(&mut self, probe: ProbeId) -> Option<Series> {
         let i = SERIES_PROBES.iter().position(|p| *p == probe)?;
         let lanes = match probe {

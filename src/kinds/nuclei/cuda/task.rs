@@ -47,7 +47,8 @@ impl TaskSizes {
         (samples > 0).then(|| Self { rows, columns: dim.next_multiple_of(16), is_compressed, split })
     }
 
-    /// Returns the sizes for a prepared task on this device; `None` if there is no task. `plain`: without tensor cores.
+    /// Returns the sizes for a prepared task on this device; `None` if all nuclei are equal or the task is empty. `plain`:
+    /// without tensor cores.
     pub fn on(gpu: &Gpu, params: &Params, setup: &Setup, plain: bool) -> Option<Self> {
         let has_tensor_cores = !plain && gpu.capability >= MIN_CAPABILITY;
         Self::of(params, setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim, has_tensor_cores)

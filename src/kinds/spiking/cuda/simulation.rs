@@ -40,7 +40,7 @@ impl<T: Real> HostSim for CudaSim<T> {
         match self.host.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Applied => {}
-            Edit::Neurons { .. } if self.memory.leaky.is_some() => {} // of the other model
+            Edit::Neurons { .. } if self.memory.leaky.is_some() => {} // The edit changes parameters of the other model.
             Edit::Neurons { shift, .. } => {
                 // The device still holds the old constants.
                 self.memory.reanchor_neurons(&self.kernels, self.host.step as u32, shift.wide())?;

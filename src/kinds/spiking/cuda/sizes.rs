@@ -53,7 +53,7 @@ pub struct Tuning {
     /// Number of warps of `deliver_spikes` per SM: each has one or two chunks in a busy network.
     pub deliver_warps: u32,
     /// Minimum number of chunks in a window for evaluating all warps. Tracking the reached warps costs a store per event,
-    /// evaluating all about 2 µs.
+    /// evaluating all warps a fixed time.
     pub dense_chunks: u32,
     /// Maximum number of entries in a ring, above the number of neurons.
     pub ring: u32,
@@ -64,11 +64,11 @@ pub struct Tuning {
 /// Whether neurons stay in shared memory for many windows per launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistentMode {
-    /// Never: two launches per window.
+    /// Persistent kernels are not used: two launches per window.
     Off,
-    /// If all neurons fit into shared memory.
+    /// Persistent kernels are used if all neurons fit into shared memory.
     Auto,
-    /// With the given number of blocks, or not at all if the neurons do not fit.
+    /// Persistent kernels are used with the given number of blocks, if the neurons fit into shared memory.
     Blocks(u32),
 }
 
@@ -108,14 +108,15 @@ pub struct BufferSizes {
 }
 
 impl BufferSizes {
-    /// Computes the sizes for this connectivity and delay.
+    /// Computes the sizes for this connectivity and delay. Fails if the network exceeds a limit of the backend.
     pub fn new(connectivity: &Csr, delay: u32, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
         let row_chunks: u64 = connectivity.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
         let counts = (connectivity.len() as u64, connectivity.overflow.len() as u64, row_chunks);
         Self::of(connectivity.n(), counts, delay, real_bytes, tuning)
     }
 
-    /// Computes the sizes for a network with these numbers of neurons and connections.
+    /// Computes the sizes for a network with these numbers of neurons and connections. Fails if the network exceeds a limit of
+    /// the backend.
     pub fn estimate(n: u64, connections: u64, overflow: u64, delay: u32, real_bytes: u64) -> Result<Self, SimError> {
         let counts = (connections, overflow, connections / u64::from(CHUNK) + n);
         Self::of(n.min(u32::MAX.into()) as u32, counts, delay, real_bytes, &Tuning::default())

@@ -103,7 +103,7 @@ impl DeliveryVariants {
     ) -> Result<(), GpuError> {
         let (model, spikes, words) = (memory.model.buf(), &memory.spikes, &memory.words);
         match variant {
-            // as within a graph
+            // The arguments are those of a launch within a graph.
             0 => DeliverSpikes {
                 layout: memory.model.value().layout,
                 windows: &self.windows,
@@ -162,7 +162,7 @@ impl DeliveryVariants {
 
 impl<T: Real> CudaSim<T> {
     /// Times each variant on the spikes of the last window, with packed weights, and reports its error relative to the first.
-    /// Only in profiled batches with `measure.variants`.
+    /// Has no effect outside profiled batches or without `measure.variants`.
     pub(super) fn time_variants(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         if !self.host.params.measure.variants {
             self.variants = None;

@@ -45,7 +45,7 @@ pub struct Shared<'a> {
     pub manual_kicks: (u64, &'a [(u32, f32)]),
     /// Number of steps between samples of traced neurons.
     pub trace_every: u64,
-    /// Whether and how to time.
+    /// Timing settings of the batch.
     pub measure: Follow,
 }
 
@@ -69,7 +69,7 @@ pub struct Partition {
     group: Option<u64>,
     kick_generator: KickGenerator,
     kicks: Vec<(u32, f32)>,
-    /// First unit with a non-finite potential.
+    /// First unit with a non-finite potential; `None` if all potentials are finite.
     pub non_finite: Option<NonFinite>,
     /// Timings of this thread since they were last collected.
     pub pass: Pass,
