@@ -111,7 +111,7 @@ fn cases(on: &Device) -> Vec<Case> {
     cases
 }
 
-/// Runs the selected cases.
+/// Runs the selected cases. Fails if no case is selected.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
 }

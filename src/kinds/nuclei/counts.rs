@@ -1,4 +1,4 @@
-//! Work per generation. It depends on the population, so the counts are those of the last generation.
+//! Work per generation. The work depends on the population, so the counts are those of the last generation.
 
 use super::{
     choices::{Dynamics, Integrator},

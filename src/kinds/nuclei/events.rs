@@ -21,7 +21,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Allocates capacity for the events of up to `most` nuclei.
+    /// Allocates capacity for the events of at most `most` nuclei.
     pub fn with_capacity(most: usize) -> Self {
         Self {
             fused: Vec::with_capacity(most),

@@ -11,7 +11,7 @@ use super::{
 use crate::{num::quantile, sim::SimError};
 use std::f64::consts::{PI, TAU};
 
-/// Creates the founders, with weights, phases and frequencies drawn from the seed.
+/// Creates the founders, with weights, phases and frequencies drawn from the seed. Fails if memory is exhausted.
 pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> Result<State<T>, SimError> {
     let population = &params.population;
     let capacity = population.capacity as usize;

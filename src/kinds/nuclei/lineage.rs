@@ -26,8 +26,8 @@ pub struct Lineage {
 /// batches have few.
 const MAX_RESERVED: usize = 1 << 12;
 
-/// Births without an assigned id. Assigning one writes to a random slot, which is a cache miss for a large table, so it is done
-/// while the GPU computes.
+/// Births without an assigned id. Assigning an id writes to a random slot, which is a cache miss in a large table, so ids are
+/// assigned while the GPU computes.
 #[derive(Default)]
 struct WaitingBirths {
     /// Slots of the births, in order.
@@ -125,7 +125,7 @@ impl Lineage {
         self.is_deferred = true;
     }
 
-    /// Assigns the ids of deferred births. A backend calls it while the device computes.
+    /// Assigns the ids of deferred births. A backend calls this function while the device computes.
     pub fn catch_up(&mut self) {
         self.next = self.waiting.assign(&mut self.slots, self.next);
         self.waiting.slots.clear();
@@ -142,7 +142,8 @@ impl Lineage {
         (Cow::Owned(slots), next)
     }
 
-    /// Returns the current nuclei, by slot. `living` lists the occupied slots and is called only if a new copy is made.
+    /// Returns the current nuclei, by slot. `living` lists the occupied slots and is called only if a new copy is made; `None`
+    /// if it returns `None`.
     pub fn individuals(&self, living: impl FnOnce() -> Option<Vec<u32>>) -> Option<Arc<Individuals>> {
         if let Some(shared) = self.shared.get() {
             return Some(shared.clone());

@@ -55,7 +55,7 @@ fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
     let similarity = |a: usize, b: usize| {
         let cos =
             dot(&vectors[a], &vectors[b]) / (dot(&vectors[a], &vectors[a]) * dot(&vectors[b], &vectors[b])).sqrt();
-        // The largest value is 1 (a = b): subtracting it keeps exponents at or below 0.
+        // The largest value is 1 (a = b). It is subtracted, so that exponents are at most 0.
         ((0.5 * (cos + 1.0) - 1.0) / sharpness).exp()
     };
     let total: Vec<f64> = (0..fields).map(|a| (0..fields).map(|b| similarity(a, b)).sum()).collect();
@@ -70,7 +70,7 @@ fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
     g
 }
 
-/// Checks that the parameters support several phase fields.
+/// Returns an error if the phase dynamics do not support several phase fields.
 pub fn check(params: &Params) -> Result<(), SimError> {
     let is_map = matches!(params.phases.dynamics, Dynamics::QkmCovariant | Dynamics::QkmCompat);
     if fields(params) > 1 && is_map {

@@ -84,7 +84,7 @@ impl ProbeSampler {
     }
 
     /// Sets the tapped probes. Probes that were tapped before continue without a gap; `living` are the slots of the living
-    /// nuclei, with which a lineage begins.
+    /// nuclei, with which a lineage begins. Fails if a probe or a slot does not exist.
     pub fn tap(&mut self, taps: &[Tap], step: u64, living: &[u32]) -> Result<(), SimError> {
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
             return Err(SimError::Input(format!("there is no probe {}", tap.probe)));

@@ -83,12 +83,12 @@ buffers! {
 }
 
 impl<T: Real> State<T> {
-    /// Allocates an empty table with one phase field.
+    /// Allocates an empty table with one phase field. Fails if memory is exhausted.
     pub fn empty(capacity: usize, dim: usize) -> Result<Self, SimError> {
         Self::with_fields(capacity, dim, 1)
     }
 
-    /// Allocates an empty table with `fields` phase fields.
+    /// Allocates an empty table with `fields` phase fields. Fails if memory is exhausted.
     pub fn with_fields(capacity: usize, dim: usize, fields: usize) -> Result<Self, SimError> {
         let mut state = Self::allocate(&Host, &StateSizes { capacity, dim, fields })?;
         state.parent.fill(FOUNDER);

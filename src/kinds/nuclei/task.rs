@@ -53,7 +53,8 @@ impl Problem {
         self.y.len()
     }
 
-    /// Computes the QR compression by Householder reflections, in double precision.
+    /// Computes the QR compression by Householder reflections, in double precision; `None` unless there are more samples than
+    /// inputs.
     pub fn compressed(&self) -> Option<Compressed> {
         let (rows, columns) = (self.samples(), self.inputs);
         if rows <= columns {
@@ -101,7 +102,8 @@ impl Setup {
 /// Maximum number of weights of a population: 8 GB in double precision.
 const MAX_WEIGHTS: u64 = 1 << 30;
 
-/// Reads or generates the task, and reads the coupling matrix.
+/// Reads or generates the task, and reads the coupling matrix. Fails if a parameter or a file is invalid, or `progress`
+/// cancels.
 pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let (task, population) = (&params.task, &params.population);
     if population.n_start > population.capacity {

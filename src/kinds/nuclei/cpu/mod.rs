@@ -87,7 +87,7 @@ struct Scratch<T> {
 }
 
 impl<T: Real> CpuSim<T> {
-    /// Creates a simulation at step 0.
+    /// Creates a simulation at step 0. Fails if the parameters are not supported or memory is exhausted.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let (capacity, dim) = (params.population.capacity as usize, setup.dim);
         check(params)?;

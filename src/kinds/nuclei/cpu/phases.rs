@@ -208,7 +208,7 @@ impl<T: Real> Drift<'_, T> {
     }
 }
 
-/// phi = start + slope · dt; phi += slope · dt without a start.
+/// Computes `phi = start + slope · dt`; without a start, `phi += slope · dt`.
 fn advance<T: Real>(phi: &mut [T], start: Option<&[T]>, slope: &[T], dt: T) {
     if let Some(start) = start {
         phi.copy_from_slice(start);

@@ -14,7 +14,8 @@
 //!
 //! # Coupling
 //!
-//! All pairs below [`coupling::FAST_FROM`] slots, otherwise O(N log N); see `kernels/nuclei/fast.cu`.
+//! Sums run over all pairs below [`coupling::FAST_FROM`] slots; larger tables use the O(N log N) algorithm of
+//! `kernels/nuclei/fast.cu`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -122,7 +123,7 @@ pub struct CudaSim {
 }
 
 impl CudaSim {
-    /// Creates a simulation at step 0, with the implementations selected in `context.kernels`.
+    /// Creates a simulation at step 0, with the implementations selected in `context.kernels`. Fails as [`CudaSim::tuned`].
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let tuning = Tuning {
             coupling: context.kernels.get("coupling").and_then(Algorithm::exact),
@@ -132,7 +133,7 @@ impl CudaSim {
         Self::tuned(params, context, setup, gpu, tuning)
     }
 
-    /// Creates a simulation at step 0 with a launch configuration.
+    /// Creates a simulation at step 0 with a launch configuration. Fails if the parameters are not supported or memory is full.
     pub fn tuned(
         params: &Params,
         context: &BuildContext,
@@ -201,7 +202,8 @@ impl CudaSim {
         &self.host
     }
 
-    /// Launches generations in parts, and processes each part while the next one is computed. Returns after all are processed.
+    /// Launches generations in parts, and processes each part while the next one is computed. Returns after all parts are
+    /// processed.
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let (mut left, mut in_progress) = (steps, None::<PartInProgress>);
         while left > 0 || in_progress.is_some() {
@@ -214,7 +216,7 @@ impl CudaSim {
                 in_progress = Some(self.launch_part(entries, first_step, measured)?);
             }
             if before.is_some() || left == 0 {
-                self.convert_fields()?; // with two parts to compute meanwhile, unless there is only one
+                self.convert_fields()?; // The device has two parts to compute during the conversion, unless there is only one.
             }
             self.host.sampler.lineage.catch_up();
             if let Some(before) = before {
@@ -224,7 +226,7 @@ impl CudaSim {
         Ok(pass.collect()?)
     }
 
-    /// Launches the generations of a part that starts at `first_step`; with a pass, the first one is profiled.
+    /// Launches the generations of a part that starts at `first_step`; with `measured`, the first generation is profiled.
     fn launch_part(
         &mut self,
         entries: Range<usize>,
