@@ -160,7 +160,7 @@ pub struct CouplingSizes {
     /// Number of slots.
     pub n_slots: usize,
     pub algorithm: Algorithm,
-    /// Number of blocks of `couple_tiled`; `None`: one per work item. Results do not depend on it.
+    /// Number of blocks of `couple_tiled`; `None`: one per work item. Results do not depend on the number.
     pub blocks: Option<u32>,
 }
 
@@ -245,7 +245,7 @@ impl Coupling {
         )
     }
 
-    /// Sorts the sites. Call it after fitness or entropy changed, before [`Coupling::couple`].
+    /// Sorts the sites. Must be called after fitness or entropy changed, before [`Coupling::couple`].
     pub fn order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.order(pass, self.capacity, population, &self.sites),
@@ -253,7 +253,7 @@ impl Coupling {
         }
     }
 
-    /// Copies the sites in the existing order. Call it instead of [`Coupling::order`] if only phases changed.
+    /// Copies the sites in the existing order. Replaces [`Coupling::order`] if only phases changed.
     pub fn keep_order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.sort(pass, self.capacity, population, &self.sites),

@@ -236,7 +236,7 @@ impl Pipeline {
                     self.step(*stage, substep, field, pass)?;
                 }
                 if self.mixer.is_none() {
-                    self.coupling.keep_order(pass, &self.table.population)?; // several fields do so in the mixer
+                    self.coupling.keep_order(pass, &self.table.population)?; // with several fields, the mixer does so
                 }
             }
         }

@@ -21,7 +21,7 @@ pub const MAX_SELECTED: u32 = 4096;
 /// Maximum number of weights of a nucleus with a gradient step, limited by the shared memory of a block.
 pub const MAX_LEARNING: usize = 512;
 
-/// Checks whether the kernels support the parameters.
+/// Returns an error if the kernels do not support the parameters.
 pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
     mixing::check(params)?;
     let refuse = |why: String| Err(SimError::NoDevice(format!("{why}; or run on the CPU")));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Number of float arrays per slot, with phase field 1; the phases of fields 2 to F follow.
 pub const FIELDS: usize = 10;
-/// Integer arrays over the slots: alive, frozen, birth, parent, mark.
+/// Number of integer arrays over the slots: alive, frozen, birth, parent, mark.
 const TAGS: usize = 5;
 
 /// Indices of float arrays over the slots: `fields + FIELD * n_slots + slot`.

@@ -57,7 +57,7 @@ impl Mixer {
         self.fields
     }
 
-    /// Computes the coupling sums of all fields; [`Mixer::gather_field`] returns those of one.
+    /// Computes the coupling sums of all fields; [`Mixer::gather_field`] returns the sums of one field.
     pub fn couple(&mut self, pass: &mut Pass, coupling: &mut Coupling, table: &Table) -> Result<(), GpuError> {
         let Table { population, idx, fields, kernel_params, .. } = table;
         let (k, n, kernel_params) = (&self.kernels, self.n_slots, kernel_params.buf());

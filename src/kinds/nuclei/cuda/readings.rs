@@ -1,5 +1,5 @@
-//! Readings of a running population. Kernels gather them into buffers that no other kernel writes, and the copy stream reads
-//! these while the next generations run.
+//! Readings of a running population. Kernels gather values into buffers that no other kernel writes, and the copy stream reads
+//! the buffers while the next generations run.
 
 use super::{
     layout::{EventLog, KernelParams, PopulationCounts},

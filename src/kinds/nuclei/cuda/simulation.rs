@@ -239,8 +239,8 @@ impl CudaSim {
         Ok(chosen.set(&self.host.params, phase_fields)?)
     }
 
-    /// Performs a fusion or decay requested by an action between two generations. The CPU backend computes it on a copy of the
-    /// state, with separate random numbers.
+    /// Performs a fusion or decay requested by an action between two generations. The CPU backend computes the event on a copy
+    /// of the state, with separate random numbers.
     fn manual_births(&mut self, checked: CheckedAction, living: &[u32]) -> Result<State<f32>, SimError> {
         self.measure(&mut Pass::default())?;
         let stats = self.pipeline.table.stats.read()?;

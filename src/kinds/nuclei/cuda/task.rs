@@ -92,7 +92,7 @@ buffers! {
 
 /// Minimum compute capability of the tensor core instructions.
 const MIN_CAPABILITY: u32 = 80;
-/// Range of inputs, and minimum number of equations, for which tensor cores are faster.
+/// Range of the number of inputs, and minimum number of equations, for which tensor cores are faster.
 const TENSOR_CORE_SIZES: (std::ops::RangeInclusive<usize>, usize) = (32..=128, 64);
 
 impl Task {

@@ -53,8 +53,8 @@ impl Variants {
         }
     }
 
-    /// Times each algorithm, including sorting, and compares it with the reference. Call it after the coupling sums of a
-    /// generation of `n` nuclei, before its events.
+    /// Times each algorithm, including sorting, and compares its sums with the reference. Must be called after the coupling
+    /// sums of a generation of `n` nuclei, before its events.
     pub fn time(&mut self, gpu: &Gpu, t: &Table, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
         let len = 4 * n as usize;
         for (at, (coupling, (name, _))) in self.couplings.iter_mut().zip(ALGORITHMS).enumerate() {

@@ -10,7 +10,7 @@
 //! Langrené & Warin attenuate running sums from element to element, which accumulates N roundings of factors just below 1.
 //! Splitting at one point needs only a few roundings, and running sums are in double precision.
 //!
-//! The plan stores what depends only on f and H: the block that each element comes from, and its two factors.
+//! The plan stores the quantities that depend only on f and H: the block that each element comes from, and its two factors.
 
 use super::{Kernel, Sums, turned};
 use crate::kinds::{nuclei::real::Real, shared::threads::Threads};

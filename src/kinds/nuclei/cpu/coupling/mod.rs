@@ -192,7 +192,7 @@ impl<T: Real> Coupling<T> {
     }
 }
 
-/// Converts Σ J z to S by rotating it by minus the phase of the nucleus.
+/// Converts Σ J z to S by a rotation by minus the phase of the nucleus.
 #[inline(always)]
 pub fn turned<T: Real>(re: T, im: T, cos: T, sin: T) -> (T, T) {
     (re * cos + im * sin, im * cos - re * sin)

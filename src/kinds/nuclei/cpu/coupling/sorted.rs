@@ -52,7 +52,7 @@ impl Sorted {
         }
     }
 
-    /// Sums over pairs with J of at least `cutoff`.
+    /// Computes the sums over pairs with J of at least `cutoff`.
     pub fn sparse<T: Real>(
         &mut self,
         kernel: Kernel<'_, T>,
