@@ -55,7 +55,7 @@ pub struct Mapping {
     pub target: usize,
     /// Synapse count; if `None`, each row counts as one synapse.
     pub weight: Option<usize>,
-    /// Neurotransmitter, which gives the sign.
+    /// Neurotransmitter, which gives the sign; `None` if there is no such column.
     pub transmitter: Option<usize>,
 }
 
@@ -333,7 +333,8 @@ fn order(
     Ok((by_id.iter().map(|i| std::mem::take(&mut ids[*i as usize])).collect(), place))
 }
 
-/// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder. If cancelled, removes `edges.csv`.
+/// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder. If cancelled, removes `edges.csv`. Fails if a file cannot
+/// be written.
 pub fn write(imported: &Imported, spec: &ImportSpec, folder: &Path, watch: &ProgressFn) -> Result<(), DataError> {
     std::fs::create_dir_all(folder).map_err(|e| DataError::io(folder, e))?;
     let (neurons, edges, about) = (folder.join("neurons.csv"), folder.join("edges.csv"), folder.join("import.txt"));

@@ -70,7 +70,7 @@ fn read_neurons(
     };
     let other = tables.neurons.map(|path| read(path, tables.key)).transpose()?;
     let own = match &found.neurons {
-        // Together with another table, it only determines which neurons exist.
+        // Together with another table, the folder's table only determines which neurons exist.
         Some(path) if found.published => {
             let file = neurons::read_completeness(path, watch)?;
             provenance.push(file.provenance.clone());

@@ -183,7 +183,7 @@ fn transposed(
     Ok(Csr { rows, words, target_bits, overflow })
 }
 
-/// Draws a point in the ball, by rejection from the cube around the ball, µm.
+/// Draws a point in the ball, by rejection from the cube around the ball, µm. After 64 rejections, returns the centre.
 fn in_ball(seed: u64, lane: u32) -> [f32; 3] {
     for attempt in 0..64 {
         let words = Draw { seed, purpose: Purpose::Connectivity, step: (1 << 40) + attempt, lane }.words();

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::num::rng::{Draw, Purpose};
 
-    /// Chain in which a token follows from the two tokens before it except in one of eight cases. Two ranges of tokens test
+    /// In this chain, a token follows from the two tokens before it except in one of eight cases. Two ranges of tokens test
     /// tables and maps.
     #[test]
     fn a_chain_of_order_two_needs_triples() {
