@@ -167,7 +167,7 @@ fn rows<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<(u64, T)>, St
 mod tests {
     use super::*;
 
-    /// A changed number generates another network, so recorded runs could not be repeated.
+    /// With a changed number, the network would change, and recorded runs could not be repeated.
     #[test]
     fn the_tables_are_those_of_recorded_runs() {
         let mut text = String::new();

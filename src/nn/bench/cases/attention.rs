@@ -1,4 +1,5 @@
-//! Cases of attention: the variant chosen on Hopper, mma.sync, and without tensor cores.
+//! Benchmark cases of attention: the variant that is chosen on Hopper, the variant of mma.sync, and the variant without tensor
+//! cores.
 
 use super::*;
 use crate::{

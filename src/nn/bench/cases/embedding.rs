@@ -1,4 +1,4 @@
-//! Cases of embedding, rotary positions and cross-entropy.
+//! Benchmark cases of embedding, rotary positions and cross-entropy.
 
 use super::*;
 use crate::nn::{

@@ -1,4 +1,4 @@
-//! Groups of unequal sizes, and integers with scales.
+//! Multiplies groups of unequal sizes, and integers with scales.
 
 use super::{Element, Isa, Job, MAX_COLUMNS, Out, Sum, elements_from, gemm_with};
 use crate::nn::gemm::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts};

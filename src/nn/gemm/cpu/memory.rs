@@ -1,5 +1,5 @@
-//! Thread-local buffers for packed operands, kept between multiplications: mapping and zeroing pages for each one would cost a
-//! tenth of a multiplication of 1024³.
+//! Thread-local buffers for packed operands. They are kept between multiplications, because mapping and zeroing new pages takes
+//! a considerable part of the time of a small multiplication.
 
 use bytemuck::Pod;
 use std::{cell::RefCell, marker::PhantomData};

@@ -1,5 +1,5 @@
-//! Large multiplications in parts, with a check of the stop flag before each. A part is a range of rows of C, or of groups. Every
-//! element is the same sum, so that the parts change no bit.
+//! Computes large multiplications in parts, and checks the stop flag before each part. A part is a range of rows of C, or of
+//! groups. Every element is the same sum, so the parts change no bit.
 
 use super::{Element, gemm, groups};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     nn::gemm::{Epilogue, Gemm, GemmError, Split},
 };
 
-/// Approximate number of operations per thread between two checks of the stop flag: 10 to 50 ms.
+/// Approximate number of operations per thread between two checks of the stop flag.
 const PART_OPS: usize = 1_000_000_000;
 
 /// Returns the number of operations per part.

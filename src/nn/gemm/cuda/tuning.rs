@@ -1,11 +1,10 @@
-//! Measurement of the fastest implementation of a multiplication, once per device and driver.
+//! Measures the fastest implementation of a multiplication, once per device and driver.
 //!
-//! [`CudaGemm::tune`] times all implementations by events, on its own buffers, outside of any graph capture: for each
-//! multiplication of a step before the step is captured, or, after [`CudaGemm::tune_automatically`], at the first `run` of a
-//! multiplication. [`CudaGemm::write_choices`] saves the table to a file given by the caller. Implementations round differently:
-//! a run that must be reproducible bit by bit stores [`CudaGemm::choices`] in its manifest and sets them again, or never tunes,
-//! because the default is a function of sizes and device.
-//! manifest and sets them again, or never tunes, as the default is a function of sizes and device.
+//! [`CudaGemm::tune`] times all implementations by events, on its own buffers, outside of any graph capture. It is called for
+//! each multiplication of a step before the step is captured, or, after [`CudaGemm::tune_automatically`], at the first `run` of
+//! a multiplication. [`CudaGemm::write_choices`] saves the table to a file given by the caller. Implementations round
+//! differently. A run that must be reproducible bit by bit therefore stores [`CudaGemm::choices`] in its manifest and sets them
+//! again, or never tunes, because the default is a function of sizes and device.
 
 use super::{
     Backend, CudaGemm, CudaGemmError, Format, Implementation, Operand, Options, Output, Scale, call::Call, call_of,

@@ -6,7 +6,7 @@ use crate::{
     num::elements::{Bf16, F16},
 };
 
-/// Element type of both operands.
+/// Element type of operands, or of C; for C, [`Format::S8`] stands for 32-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// IEEE binary32, single precision.

@@ -1,4 +1,4 @@
-//! Launch of the wgmma kernel: TMA descriptors of its operands, and a persistent grid.
+//! Launches the wgmma kernel, with TMA descriptors of its operands and a persistent grid.
 
 use super::{CudaGemmError, Format, GemmArgs, GemmError, Scale, Split, Tile, call::Call, kernels::GemmWgmma};
 use crate::{
@@ -124,8 +124,8 @@ pub(super) fn launch<'c, S: Scale>(
 mod tests {
     use super::*;
 
-    /// m, n, k, batch and groups of rows of bf16, with the measured times in µs on an H200 of mma.sync with small tiles and of
-    /// wgmma. If one is faster by a tenth, the rule must choose it.
+    /// m, n, k, batch and groups of rows of bf16, with the times in µs on an H200 of mma.sync with small tiles and of wgmma. If
+    /// one is faster by a tenth, the rule must choose it.
     #[test]
     fn what_is_expected_to_be_faster_was_faster() {
         const MEASURED: [(u32, u32, u32, u32, bool, f64, f64); 23] = [
