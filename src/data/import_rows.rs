@@ -228,7 +228,8 @@ impl ParquetRows {
         Ok(true)
     }
 
-    /// Decodes the next batch; returns `false` at the end of the file.
+    /// Decodes the next batch; returns `false` at the end of the file. Fails if the file is damaged or a text exceeds
+    /// [`MAX_CELL_BYTES`].
     fn decode(&mut self) -> Result<bool, DataError> {
         while self.n_left == 0 {
             let Some(rows) = self.file.group_rows.get(self.group) else { return Ok(false) };

@@ -56,7 +56,8 @@ pub struct Tables<'a> {
     pub annotations: Option<&'a Path>,
 }
 
-/// Reads the neurons of the folder's table, of the other table, or of both joined; `None` if there is no table.
+/// Reads the neurons of the folder's table, of the other table, or of both joined; `None` if there is no table. Fails if a
+/// table is invalid or the tables do not match.
 fn read_neurons(
     found: &Files,
     tables: Tables<'_>,

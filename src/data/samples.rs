@@ -92,7 +92,8 @@ fn open(path: &Path) -> Result<Archive, DataError> {
     ZipArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
 }
 
-/// Reads the shape and the values of an array. The entry is read to its end, because its checksum is verified there.
+/// Reads the shape and the values of an array. The entry is read to its end, because its checksum is verified there. Fails if
+/// the array is missing, damaged, too large, or not of finite numbers.
 fn array(
     path: &Path,
     archive: &mut Archive,

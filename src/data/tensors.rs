@@ -119,7 +119,8 @@ pub struct TensorBytes<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Writes a file: the header, then the tensors. The tensors with the widest elements come first, so that all are aligned.
+/// Writes a file: the header, then the tensors. The tensors with the widest elements come first, so that all are aligned. Fails
+/// if the shape of a tensor does not fit its bytes, or `out` fails.
 pub fn write(out: &mut impl Write, tensors: &[TensorBytes], about: &[(&str, String)]) -> io::Result<()> {
     let mut sorted: Vec<&TensorBytes> = tensors.iter().collect();
     sorted.sort_by_key(|t| (std::cmp::Reverse(t.dtype), t.name));

@@ -38,6 +38,11 @@
 //! master weights are buffers with the same views, so that an optimiser, a norm, a checkpoint and a copy run over one
 //! buffer each.
 //!
+//! # Errors
+//!
+//! A function of `cpu` or `cuda` that returns a `Result` fails if its buffers do not have the layouts and lengths of the
+//! declaration. Functions of `cuda` also fail as described in [`gpu`](crate::gpu).
+//!
 //! # Precision
 //!
 //! Storage may be f32, f16, bf16 or i8; sums are f32 (f64 on the CPU on request), and sums of integers i32. Operands of 16 bits

@@ -101,7 +101,7 @@ fn clamped(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Draws the presynaptic partners of every neuron, sorted, `in_degree` for each.
+/// Draws the presynaptic partners of every neuron, sorted, `in_degree` for each. Fails if `watch` cancels.
 fn sources(n: u32, in_degree: u32, seed: u64, watch: &ProgressFn) -> Result<Vec<u32>, DataError> {
     const STRETCH: usize = 256;
     let mut sources = vec![0_u32; n as usize * in_degree as usize];

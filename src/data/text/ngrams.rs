@@ -146,7 +146,7 @@ pub fn yardsticks(
     })
 }
 
-/// Chooses the concentrations that maximise the leave-one-out likelihood.
+/// Chooses the concentrations that maximise the leave-one-out likelihood. Fails if `watch` cancels.
 fn fit(model: &mut Model, train: &[u64], watch: &ProgressFn) -> Result<(), DataError> {
     let stride = train.len().div_ceil(MAX_FIT).max(1);
     for order in [0, 1] {

@@ -130,7 +130,7 @@ fn line(row: &CaseRow) -> String {
     )
 }
 
-/// Measures the selected cases.
+/// Measures the selected cases. Fails if no case is selected, a measurement fails, or `progress` is cancelled.
 fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let with_details = |case: &Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
     let all = cases(&options.device);

@@ -12,7 +12,8 @@ pub trait Prepared: Send + Sync {
     /// Starts a simulation. `seed` is the seed of its random draws; a generated network keeps the seed of the project. Fails if
     /// the memory does not suffice or an intervention sets an invalid value.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
-    /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation.
+    /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation. Fails if
+    /// starting or tapping would fail.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Returns the predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
@@ -45,7 +46,7 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
         Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
 
-    /// Returns the interventions of the project that set a parameter.
+    /// Returns the interventions of the project that set a parameter. Fails if an intervention sets an invalid value.
     fn settings(&self) -> Result<Vec<scheduled::Setting>, SimError> {
         scheduled::settings(&self.params, K::time_base(&self.params))
     }

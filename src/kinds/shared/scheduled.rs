@@ -39,7 +39,7 @@ pub(super) fn settings(params: &dyn Params, base: TimeBase) -> Result<Vec<Settin
     Intervention::all(params).filter(sets).map(setting).collect()
 }
 
-/// Checks that the kind accepts each setting.
+/// Checks that the kind accepts each setting. Fails with the name of the first setting that is not accepted.
 pub(super) fn check<P: Params + Clone>(
     params: &P,
     settings: &[Setting],
@@ -81,7 +81,7 @@ pub(super) struct ScheduledSim<P> {
 }
 
 impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
-    /// Wraps a simulation at step 0 with these parameters.
+    /// Wraps a simulation at step 0 with these parameters. Fails if a value of step 0 cannot be set.
     pub fn new(
         sim: Box<dyn Simulation>,
         params: P,
@@ -94,7 +94,8 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         Ok(new)
     }
 
-    /// Sets the values that are active in a step, and restores those that are no longer active.
+    /// Sets the values that are active in a step, and restores those that are no longer active. Fails if a value cannot be set
+    /// while the simulation runs.
     fn update(&mut self, step: u64) -> Result<(), SimError> {
         let (wanted, until) = wanted(&self.settings, step);
         let is_over = |change: &&Change| wanted.iter().all(|(w, _)| w.id != change.id);
@@ -132,8 +133,8 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         }
     }
 
-    /// Calls `act` with all parameters at their edited values, because a state at step 0 must not depend on values that were set
-    /// before.
+    /// Calls `act` with all parameters at their edited values, because a state at step 0 must not depend on values that were
+    /// set before. Fails if `act` fails or a value cannot be set.
     fn at_start<T>(&mut self, act: impl FnOnce(&mut dyn Simulation) -> Result<T, SimError>) -> Result<T, SimError> {
         let settings = std::mem::take(&mut self.settings);
         let done = self.update(0).and_then(|()| act(&mut *self.sim));
@@ -142,7 +143,8 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         done
     }
 
-    /// Edits a parameter that an intervention has set; the edit takes effect after the intervention.
+    /// Edits a parameter that an intervention has set; the edit takes effect after the intervention. Fails if the kind does not
+    /// accept the new value.
     fn set_afterwards(&mut self, change: &Change) -> Result<Effect, SimError> {
         let Edit::Live(new) = check_change(&self.params, change)? else { return Ok(Effect::Applied) };
         (self.accepts)(&new)?;

@@ -154,7 +154,7 @@ fn line(row: &CaseRow) -> String {
     )
 }
 
-/// Measures the selected cases.
+/// Measures the selected cases. Fails if no case is selected, the simulated time is 0, or a measurement fails.
 fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let wanted = |c: &&Case| options.only.as_ref().is_none_or(|o| o == c.name);
     let cases: Vec<&Case> = CASES.iter().filter(wanted).collect();

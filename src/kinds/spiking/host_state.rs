@@ -104,14 +104,15 @@ impl<T: Real> HostState<T> {
         Ok(edit)
     }
 
-    /// Applies an action between two steps.
+    /// Applies an action between two steps. Fails as [`kick_weight`] does.
     pub fn act(&mut self, action: &Action) -> Result<(), SimError> {
         let weight = T::of(kick_weight(action, self.setup.n())?);
         self.manual_kicks.extend(action.elements.iter().map(|i| (*i, weight)));
         Ok(())
     }
 
-    /// Sets the seed of all random draws and random queries. A rewind must follow.
+    /// Sets the seed of all random draws and random queries. A rewind must follow. Fails if a stimulus is invalid with this
+    /// seed.
     pub fn reseed(&mut self, seed: u64) -> Result<(), SimError> {
         let context = BuildContext { seed, ..self.context.clone() };
         self.plan = StimulusPlan::new(&self.params, &self.setup, &context)?;

@@ -148,7 +148,7 @@ impl Measurements {
         self.start_bin(step);
     }
 
-    /// Checks that the neurons have a column with this name.
+    /// Checks that the neurons have a column with this name. The error lists the existing columns.
     pub fn check_column(&self, name: &str) -> Result<(), SimError> {
         if self.set.column(name).is_some() {
             return Ok(());

@@ -43,7 +43,7 @@ impl Activation {
         if let Self::SwiGlu = self { 2 } else { 1 }
     }
 
-    /// Checks lengths in elements; `columns` is the number of output columns.
+    /// Checks lengths in elements; `columns` is the number of output columns. Fails if a length differs from the declaration.
     pub fn check(self, rows: usize, columns: usize, x: usize, y: usize) -> Result<(), LengthError> {
         lengths::check([
             ("the input of an activation", &[rows, columns, self.inputs()], x),

@@ -309,7 +309,8 @@ impl Attention {
         Ok(())
     }
 
-    /// Checks sizes, and those buffer lengths that the declaration alone determines.
+    /// Checks sizes, and those buffer lengths that the declaration alone determines. Fails if sizes contradict each other, a
+    /// buffer is too short, or an optional buffer is missing or unused.
     pub fn check(&self, given: &Given) -> Result<(), AttentionError> {
         let Self { batch, heads, kv_heads, head_dim, q_len, k_len, .. } = *self;
         if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {

@@ -7,7 +7,7 @@ use super::{CrossEntropy, CrossEntropyError, IGNORE};
 use crate::nn::real::{Loop, Real, max, sums, wide_loop};
 use rayon::prelude::*;
 
-/// Computes the loss and `lse` of every row.
+/// Computes the loss and `lse` of every row. Fails without writing anything if a length is wrong or a target is not a token.
 pub fn forward<R: Real>(
     op: &CrossEntropy,
     logits: &[R],
@@ -27,7 +27,8 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// Computes the loss and `lse` of every row; replaces the logits by `scale` times their gradients.
+/// Computes the loss and `lse` of every row; replaces the logits by `scale` times their gradients. Fails without writing
+/// anything if a length is wrong or a target is not a token.
 pub fn backward<R: Real>(
     op: &CrossEntropy,
     logits: &mut [R],

@@ -14,7 +14,8 @@ use rayon::prelude::*;
 /// decides the bits of the result.
 pub const CHUNK: usize = 64;
 
-/// Computes `y = table[tokens] + positions`.
+/// Computes `y = table[tokens] + positions`. Fails without writing anything if a length is wrong, or a token or position is
+/// outside its table.
 pub fn forward<R: Real>(
     op: &Embedding,
     tokens: &[u32],
@@ -43,7 +44,8 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// Computes `dtable += scattered dy`, `dpositions += dy summed over sequences`.
+/// Computes `dtable += scattered dy`, `dpositions += dy summed over sequences`. Fails without writing anything if a length is
+/// wrong, or a token or position is outside its table.
 pub fn backward<R: Real>(
     op: &Embedding,
     tokens: &[u32],

@@ -49,7 +49,8 @@ impl Embedding {
         self.offset + longest.saturating_sub(1)
     }
 
-    /// Checks lengths in elements. `positions` and `position_ids` are `None` if absent.
+    /// Checks lengths in elements. `positions` and `position_ids` are `None` if absent. Fails if a length differs from the
+    /// declaration, or a position without ids is outside the table.
     pub fn check(
         &self,
         (table, tokens, y): (usize, usize, usize),

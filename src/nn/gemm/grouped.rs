@@ -59,7 +59,8 @@ impl<S: Sum> Gemm<S> {
         self
     }
 
-    /// Checks layouts and buffer lengths (in elements) of groups.
+    /// Checks layouts and buffer lengths (in elements) of groups. Fails if a layout is invalid, a buffer is too short, C is not
+    /// row-major, or there is more than one outer batch.
     pub(super) fn check_groups(
         &self,
         split: Split,

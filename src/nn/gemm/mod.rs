@@ -129,7 +129,8 @@ impl<S: cpu::Sum> Gemm<S> {
         Gemm { m, n, k, batch, outer, a, b, c, alpha, beta }
     }
 
-    /// Checks layouts and buffer lengths (in elements).
+    /// Checks layouts and buffer lengths (in elements). Fails if a layout is invalid, a buffer is too short, or matrices of C
+    /// overlap.
     pub fn check(&self, a: usize, b: usize, c: usize) -> Result<(), GemmError> {
         self.a.check('A', self.m, self.k, self.batches(), a)?;
         self.b.check('B', self.k, self.n, self.batches(), b)?;

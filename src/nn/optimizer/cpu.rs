@@ -54,7 +54,8 @@ pub fn adamw<R: Real>(op: &AdamW, update: &Update, rule: &Rule, to: Buffers<'_, 
     });
 }
 
-/// Replaces `x` by nearly the closest orthogonal matrix, with the Newton-Schulz iteration.
+/// Replaces `x` by nearly the closest orthogonal matrix, with the Newton-Schulz iteration. Fails if `x` has fewer elements than
+/// the matrix.
 pub fn orthogonalise<R: Real>(matrix: &Matrix, x: &mut [R], iterations: u32) -> Result<(), GemmError> {
     let (rows, columns, side) = (matrix.rows, matrix.columns, matrix.side());
     let [a, b, c] = NEWTON_SCHULZ.map(R::of);
@@ -82,7 +83,7 @@ pub fn orthogonalise<R: Real>(matrix: &Matrix, x: &mut [R], iterations: u32) -> 
     Ok(())
 }
 
-/// Applies one Muon update to one matrix; all slices hold only its elements.
+/// Applies one Muon update to one matrix; all slices hold only its elements. Fails if `g` has fewer elements than the matrix.
 pub fn muon<R: Real>(
     op: &Muon,
     update: &Update,

@@ -4,7 +4,8 @@ use super::{Rope, RopeError, RopeLayout, RopeTable};
 use crate::nn::real::Real;
 use rayon::prelude::*;
 
-/// Rotates `x` in place; with `is_inverse` by the opposite angles, which is the backward pass.
+/// Rotates `x` in place; with `is_inverse` by the opposite angles, which is the backward pass. Fails without changing `x` if a
+/// length is wrong or a position is outside the table.
 pub fn apply<R: Real>(
     op: &Rope,
     table: &RopeTable<R>,

@@ -77,7 +77,8 @@ impl Rope {
         self
     }
 
-    /// Checks the lengths of the data, of the table in positions and pairs, and of the position ids, if any.
+    /// Checks the lengths of the data, of the table in positions and pairs, and of the position ids, if any. Fails if a length
+    /// is wrong, the heads overlap, or a position without ids is outside the table.
     pub fn check(&self, x: usize, (len, half): (usize, usize), position_ids: Option<usize>) -> Result<(), RopeError> {
         if !self.head_dim.is_multiple_of(2) || self.head_dim / 2 != half {
             return Err(RopeError::HeadDim { head_dim: self.head_dim, table: 2 * half });

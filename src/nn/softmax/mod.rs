@@ -85,7 +85,7 @@ impl Softmax {
         }
     }
 
-    /// Checks lengths in elements.
+    /// Checks lengths in elements. Fails if a length differs from the declaration.
     pub fn check(&self, x: usize, y: usize, lse: usize) -> Result<(), LengthError> {
         let extents = [self.batch, self.heads, self.q_len, self.k_len];
         lengths::check([

@@ -136,7 +136,7 @@ impl<T: Real> CpuSim<T> {
         RandomAddress { seed: self.host.context.seed, stream: RandomStream::Mut, generation: self.host.step as u32 }
     }
 
-    /// Computes one generation.
+    /// Computes one generation. Fails as [`Self::measure`] does.
     fn generation(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let n = self.state.n() as u64;
         pass.span("measure", n, || self.measure())?;
@@ -155,7 +155,8 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Steps 0 and 1: takes the gradient step if there is a learning rate, then computes f and H.
+    /// Steps 0 and 1: takes the gradient step if there is a learning rate, then computes f and H. Fails if the weights of a
+    /// nucleus are not finite.
     fn measure(&mut self) -> Result<(), SimError> {
         let (task, scratch, state) = (&self.host.params.task, &mut self.scratch, &mut self.state);
         let n = state.n();

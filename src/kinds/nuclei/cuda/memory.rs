@@ -194,7 +194,7 @@ impl Table {
         self.fields.write_at(2 * omega.len(), omega) // after phases and amplitudes
     }
 
-    /// Reads the population after the preceding kernels.
+    /// Reads the population after the preceding kernels. Also fails if host memory is exhausted.
     pub fn download(&self, dim: usize) -> Result<State<f32>, SimError> {
         let mut state = self.download_without_weights(dim)?;
         let w = self.w.read()?;
@@ -203,7 +203,7 @@ impl Table {
         Ok(state)
     }
 
-    /// Reads the population without weights, which are set to 0.
+    /// Reads the population without weights, which are set to 0. Also fails if host memory is exhausted.
     pub fn download_without_weights(&self, dim: usize) -> Result<State<f32>, SimError> {
         let n_slots = self.kernel_params.value().n_slots as usize;
         let mut state = State::<f32>::with_fields(n_slots, dim, phase_fields_of(&self.kernel_params.value()))?;

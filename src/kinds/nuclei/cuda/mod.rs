@@ -203,7 +203,7 @@ impl CudaSim {
     }
 
     /// Launches generations in parts, and processes each part while the next one is computed. Returns after all parts are
-    /// processed.
+    /// processed. Fails if the weights of a nucleus become non-finite.
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let (mut left, mut in_progress) = (steps, None::<PartInProgress>);
         while left > 0 || in_progress.is_some() {
@@ -292,7 +292,8 @@ impl CudaSim {
         self.graphs = [None, None];
     }
 
-    /// Reads the events and statistics of a part into the host state. Later generations run concurrently.
+    /// Reads the events and statistics of a part into the host state. Later generations run concurrently. Fails if the weights
+    /// of a nucleus became non-finite.
     fn take_in(&mut self, part: &PartInProgress) -> Result<(), SimError> {
         let Self { pipeline: Pipeline { scratch, chosen, task, .. }, host, .. } = self;
         if let Some(chosen) = chosen {

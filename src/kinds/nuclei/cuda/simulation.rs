@@ -191,7 +191,7 @@ impl ReadsFields for CudaSim {
 }
 
 impl CudaSim {
-    /// Applies new parameters from the next generation on.
+    /// Applies new parameters from the next generation on. Fails if the backend does not support the parameters.
     fn apply_params(&mut self, new: Params) -> Result<(), SimError> {
         kernel_params::check(&new, &self.host.setup)?;
         if new.measure.variants != self.host.params.measure.variants {
@@ -240,7 +240,7 @@ impl CudaSim {
     }
 
     /// Performs a fusion or decay requested by an action between two generations. The CPU backend computes the event on a copy
-    /// of the state, with separate random numbers.
+    /// of the state, with separate random numbers. Returns the state after the event.
     fn manual_births(&mut self, checked: CheckedAction, living: &[u32]) -> Result<State<f32>, SimError> {
         self.measure(&mut Pass::default())?;
         let stats = self.pipeline.table.stats.read()?;

@@ -163,7 +163,7 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Runs steps without changes of parameters or stimuli.
+    /// Runs steps without changes of parameters or stimuli. Fails if a thread cannot be started.
     fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
         let host = &mut self.host;
         let (start, looked, events) = (host.step, host.measurements.active, host.measurements.events);

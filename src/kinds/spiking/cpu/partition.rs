@@ -54,7 +54,7 @@ pub struct Partition<T> {
 }
 
 impl<T: Real> Partition<T> {
-    /// Creates a partition with all neurons at rest.
+    /// Creates a partition with all neurons at rest. Fails if memory is exhausted.
     pub fn new(index: usize, range: Range<u32>) -> Result<Self, SimError> {
         Ok(Self {
             index,

@@ -100,7 +100,7 @@ buffers! {
 }
 
 impl Arrivals {
-    /// Allocates sums for `targets` targets.
+    /// Allocates sums for `targets` targets. Fails if memory is exhausted.
     pub fn new(targets: usize) -> Result<Self, SimError> {
         Self::allocate(&Host, &targets)
     }

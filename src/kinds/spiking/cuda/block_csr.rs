@@ -62,7 +62,7 @@ impl BlockCsr {
         Self::by_stretches(connectivity, blocks, connectivity.n().div_ceil(STRETCHES))
     }
 
-    /// Partitions a connectivity with `stretch` neurons per parallel task.
+    /// Partitions a connectivity with `stretch` neurons per parallel task. Returns `None` as [`Self::new`] does.
     fn by_stretches(connectivity: &Csr, blocks: u32, stretch: u32) -> Option<Self> {
         if !connectivity.overflow.is_empty() {
             return None;

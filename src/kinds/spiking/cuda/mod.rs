@@ -366,7 +366,8 @@ impl<T: Real> CudaSim<T> {
         self.memory.advance_anchors(&self.kernels, step as u32, pass)
     }
 
-    /// Waits for the oldest graph and reads its results.
+    /// Waits for the oldest graph and reads its results. Fails if the spikes in transit do not fit into the rings even with
+    /// windows of one step.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let Some(reading) = self.queue.collect(&self.memory, &mut self.host.measurements, pass)? else { return Ok(()) };
         let Reading { step, whole, non_finite } = reading;

@@ -44,7 +44,8 @@ pub struct Call<'a, R> {
 }
 
 impl<'a, R: Real> Call<'a, R> {
-    /// Checks a call whose buffers of `o` and `lse` have these lengths.
+    /// Checks a call whose buffers of `o` and `lse` have these lengths. Fails if the declaration or a buffer is invalid, or if
+    /// the lengths of a sequence exceed the declared ones.
     pub fn new(op: &'a Attention, inputs: &HostInputs<'a, R>, o: usize, lse: usize) -> Result<Self, AttentionError> {
         let given = Given {
             q: inputs.q.len(),
@@ -172,7 +173,8 @@ impl<'a, R: Real> Call<'a, R> {
     }
 }
 
-/// Returns the first token and number of tokens of a sequence.
+/// Returns the first token and number of tokens of a sequence. Fails if the length of the sequence is negative or exceeds
+/// `limit`.
 fn tokens(
     op: &Attention,
     what: &'static str,

@@ -53,7 +53,7 @@ fn tokens(layout: &HeadLayout, heads: usize, head_dim: usize, given: usize) -> u
 
 impl<'a> Call<'a> {
     /// Checks a call. `are_aligned`: `o` and the gradients begin at multiples of 16 bytes; `o_len`: elements of `o` and of its
-    /// gradient.
+    /// gradient. Fails if the declaration or a buffer is invalid, or if the sizes exceed those of the kernels.
     pub fn new<'i: 'a, T: Storage>(
         gpu: &Gpu,
         op: &Attention,
@@ -254,13 +254,13 @@ impl<'a> Call<'a> {
         Ok(Grid::Blocks { blocks: [blocks.unsigned_abs(), 1, 1], threads: [threads, 1, 1], shared_bytes })
     }
 
-    /// Returns a grid with one block per tile of tokens, head and sequence.
+    /// Returns a grid with one block per tile of tokens, head and sequence. Fails as [`Self::blocks`] does.
     pub fn grid(&self, heads: usize, len: usize, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
     /// Returns a persistent grid: one block per SM loops over tiles of tokens. With dropout, each tile has its own block. With
-    /// variable lengths, there are 16 blocks per SM, which balances unequal tiles better.
+    /// variable lengths, there are 16 blocks per SM, which balances unequal tiles better. Fails as [`Self::blocks`] does.
     pub fn turns(&self, heads: u32, len: u32, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         let most = match (self.drops, self.varies()) {
             (true, _) => usize::MAX,
@@ -283,7 +283,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the grid of the naive kernels for longer heads, with `tensors` tiles of tokens and `weights` tiles of weights in
-    /// shared memory.
+    /// shared memory. Fails as [`Self::blocks`] does.
     pub fn naive_grid(
         &self,
         heads: usize,

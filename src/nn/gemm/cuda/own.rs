@@ -118,7 +118,7 @@ impl OwnKernels {
         if tile == Tile::LARGE { Implementation::LargeTiles } else { Implementation::SmallTiles }
     }
 
-    /// Multiplies into a row-major C.
+    /// Multiplies into a row-major C. Fails if `by` does not support the call.
     pub fn run<S: Scale>(
         &self,
         pass: &mut Pass,

@@ -71,7 +71,7 @@ impl Tile {
     }
 
     /// Returns the grid for groups of unknown sizes: each group has at most one partial tile of rows, or one partial split of
-    /// k.
+    /// k. Fails if there are more blocks than a grid can have.
     pub fn grid_of_groups(self, g: &GemmArgs, split: Split) -> Result<Grid, GemmError> {
         self.grid_for(self.blocks_of_groups(g, split))
     }
@@ -93,7 +93,8 @@ impl Tile {
         Ok(Grid::Blocks { blocks: [blocks, 1, 1], threads: [self.threads, 1, 1], shared_bytes: self.shared_bytes })
     }
 
-    /// Returns a one-dimensional grid of one block per tile; the kernels order the tiles.
+    /// Returns a one-dimensional grid of one block per tile; the kernels order the tiles. Fails if there are more blocks than a
+    /// grid can have.
     pub fn grid(self, g: &GemmArgs, batch: usize) -> Result<Grid, GemmError> {
         self.grid_for(self.blocks(g, batch))
     }

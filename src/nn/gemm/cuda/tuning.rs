@@ -184,7 +184,8 @@ impl CudaGemm {
         }));
     }
 
-    /// Adds the choices of this device and driver from a file. Returns the number of new ones; 0 if there is no file.
+    /// Adds the choices of this device and driver from a file. Returns the number of new ones; 0 if there is no file. Fails if
+    /// an existing file cannot be read.
     pub fn read_choices(&self, path: &Path) -> io::Result<usize> {
         let text = match fs::read_to_string(path) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -193,7 +194,7 @@ impl CudaGemm {
         Ok(self.tuning.add(lines_of(&text, &device(&self.gpu))))
     }
 
-    /// Writes the choices to a file, keeping those of other devices and drivers in it.
+    /// Writes the choices to a file, keeping those of other devices and drivers in it. Fails if the file cannot be written.
     pub fn write_choices(&self, path: &Path) -> io::Result<()> {
         let (device, mut out) = (device(&self.gpu), String::new());
         if let Ok(text) = fs::read_to_string(path) {
@@ -208,9 +209,9 @@ impl CudaGemm {
         fs::rename(part, path)
     }
 
-    /// Enables tuning: multiplications are timed at their first run without a required backend and outside of a capture, and the
-    /// choices are saved to `file`, if any. Returns the number of choices in it. Results may then depend on timings: see the
-    /// [module](self).
+    /// Enables tuning: multiplications are timed at their first run without a required backend and outside of a capture, and
+    /// the choices are saved to `file`, if any. Returns the number of choices in it. Results may then depend on timings: see
+    /// the [module](self). Fails if an existing file cannot be read.
     pub fn tune_automatically(&self, file: impl Into<Option<PathBuf>>) -> io::Result<usize> {
         let file = file.into();
         let known = file.as_deref().map_or(Ok(0), |file| self.read_choices(file))?;
@@ -241,6 +242,7 @@ impl CudaGemm {
     }
 
     /// Times every implementation on its own buffers and stores the fastest, unless a choice exists. Waits for the device.
+    /// Fails if the buffers do not fit into memory, or no implementation supports the multiplication.
     pub fn tune<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
         gemm: &Gemm<I::Sum>,

@@ -95,7 +95,7 @@ impl LeakySim {
         Ok(())
     }
 
-    /// Runs steps without changes of parameters or stimuli.
+    /// Runs steps without changes of parameters or stimuli. Fails if a thread cannot be started.
     fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
         let (start, events) = (self.host.step, self.host.measurements.events);
         let steps = end - start;
