@@ -47,8 +47,9 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
 impl Walk<'_> {
-    /// Finds field 2 of the file's metadata, the list of schema elements, and adds up field 5 of each, its number of children.
-    /// Returns `None` if the metadata cannot be parsed.
+    /// Returns whether the schema elements have at most as many children as there are elements; `None` if the metadata cannot
+    /// be parsed. The list of schema elements is field 2 of the file's metadata, and field 5 of an element is its number of
+    /// children.
     fn children_fit(&mut self) -> Option<bool> {
         let mut id = 0;
         loop {

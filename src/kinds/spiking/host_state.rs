@@ -47,7 +47,7 @@ pub struct HostState<T> {
 pub enum Edit<T> {
     /// The simulation has to be rebuilt.
     Rebuild,
-    /// No work, or new active stimuli.
+    /// The edit requires no work, or only an update of the active stimuli.
     Applied,
     /// The neuron model changed: re-anchor every neuron with the old constants `were`, then shift u.
     Neurons {

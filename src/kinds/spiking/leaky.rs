@@ -6,8 +6,8 @@
 //! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU: threshold 1,
 //! rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. The model serves as a benchmark; as a
 //! model of the fly it has no advantage over [`Lif`](super::Lif). Differences from FastFly: weights stay integers (FastFly: 8
-//! bits and a scale per neuron), sums do not depend on their order, and the noise comes from Philox (FastFly: a hash of `neuron
-//! XOR f(step)`, so that the noise of one step is a permutation over the neurons of the noise of any other step).
+//! bits and a scale per neuron), sums do not depend on their order, and the noise comes from Philox (FastFly: a hash of
+//! `neuron XOR f(step)`, so that the noise of one step is a permutation over the neurons of the noise of any other step).
 //!
 //! Connectomes of this size have two states in this model: nearly silent, and self-sustained firing. In the synthetic fly
 //! network, a noise of 0.4 starts the firing, which continues if the noise is lowered to 0.2 during the run; if the noise

@@ -45,9 +45,9 @@
 //!
 //! # Memory
 //!
-//! [`HeadLayout`] gives the position of a token's heads, so that the packed projections `[tokens, (heads + 2 kv_heads)
-//! head_dim]`, a cache `[batch, capacity, kv_heads, head_dim]` and `[batch, heads, len, head_dim]` need no copy. `lse` is always
-//! `[batch, heads, q_len]`.
+//! [`HeadLayout`] gives the position of a token's heads, so that the packed projections
+//! `[tokens, (heads + 2 kv_heads) head_dim]`, a cache `[batch, capacity, kv_heads, head_dim]` and
+//! `[batch, heads, len, head_dim]` need no copy. `lse` is always `[batch, heads, q_len]`.
 //!
 //! [`cpu`] is the definition, [`cuda::CudaAttention`] the implementation on a GPU.
 
@@ -220,8 +220,8 @@ impl Attention {
     }
 
     /// Declares causal attention of `q_len` new tokens to KV caches `[batch, capacity, kv_heads, head_dim]`, which already
-    /// include the new tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed projections `[batch ·
-    /// q_len, (heads + 2 kv_heads) head_dim]`.
+    /// include the new tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed projections
+    /// `[batch · q_len, (heads + 2 kv_heads) head_dim]`.
     pub fn cached(batch: usize, q_len: usize, capacity: usize, heads: usize, kv_heads: usize, head_dim: usize) -> Self {
         let cache = HeadLayout::tokens(capacity, kv_heads * head_dim, 0, head_dim);
         let new = Self::packed_qkv(batch, q_len, heads, kv_heads, head_dim);

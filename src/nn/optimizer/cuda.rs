@@ -44,7 +44,7 @@ pub fn initial_state(scaler: &LossScaler) -> OptimizerState {
 
 /// Copy of the weights in the storage format of the model.
 pub enum Copy<'a> {
-    /// No copy: the model uses the f32 weights.
+    /// There is no copy; the model uses the f32 weights.
     None,
     /// Copy in IEEE binary16.
     F16(&'a mut Slice<F16>),

@@ -52,7 +52,7 @@ impl Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
-    /// No update; the gradient does not count in the norm.
+    /// The group is not updated, and its gradient does not count in the norm.
     Frozen = 0,
     /// Update by AdamW.
     AdamW = 1,

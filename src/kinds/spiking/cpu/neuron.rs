@@ -107,8 +107,8 @@ impl<T: Real> Neuron<T> {
 /// Lower bound on the steps from the state (u, g) until the threshold may be crossed, at least 1; `None` if it cannot be crossed
 /// without new input.
 ///
-/// From `τ_m u' = I + g - u`: as long as `u ≥ u₀`, `u' ≤ (I⁺ + g⁺ - u₀)/τ_m`, and at all times `u ≤ max(u₀, I, 0) + b_peak g⁺`.
-/// `slack` covers the rounding of the closed form.
+/// The bound follows from `τ_m u' = I + g - u`: as long as `u ≥ u₀`, `u' ≤ (I⁺ + g⁺ - u₀)/τ_m`, and at all times
+/// `u ≤ max(u₀, I, 0) + b_peak g⁺`. `slack` covers the rounding of the closed form.
 #[inline]
 pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants<T>) -> Option<u32> {
     let g_up = g.larger(T::ZERO);

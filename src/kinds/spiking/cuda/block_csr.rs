@@ -37,7 +37,7 @@ pub struct BlockCsr {
 impl BlockCsr {
     /// Returns the maximum memory of a connectivity that is partitioned over `blocks` blocks, bytes.
     pub const fn most_bytes(n: u64, connections: u64, blocks: u64) -> u64 {
-        // At worst, two connections per quad, and a quad with the number of quads per 124 connections.
+        // In the worst case, a quad has two connections, and every 124 connections need a quad for the number of quads.
         4 * (n * blocks + 2 * connections + connections / 31 + (QUAD as u64 + 1) * blocks + 1)
     }
 

@@ -110,7 +110,7 @@ pub(super) fn launch<'c, S: Scale>(
         strides: [m.c.ld, step(batch, m.c.stride), step(outer, m.c.outer)],
         copied: [BOX, BOX_ROWS],
     };
-    // The same condition as `is_by_boxes` in gemm_boxes.cuh.
+    // This condition must equal `is_by_boxes` in gemm_boxes.cuh.
     let can_write = has_quads && call.formats.0 == call.formats.1;
     let boxes = if can_write { BoxesOf::of_written(&call.c, &of_c)? } else { BoxesOf::NONE };
     let blocks = [items.min(multiprocessors), 1, 1];
