@@ -4,7 +4,7 @@
 use super::probes::NUCLEI;
 use crate::sim::{ElementSet, MotionFields};
 
-/// Distance between neighbouring slots.
+/// Distance between neighbouring slots, world units.
 const PITCH: f64 = 10.0;
 
 /// Returns the set of slots, evenly distributed over a disc (Vogel 1979).

@@ -22,7 +22,7 @@ pub enum RandomStream {
     Mut = 6,
     /// Phases of offspring; block: field.
     PhaseChild = 7,
-    /// Noise of the phases; block: substep, with the field above 16 bits.
+    /// Noise of the phases; block: substep in the low 16 bits, phase field above.
     Noise = 8,
     /// Spike counts of the quantum-Kuramoto maps.
     Spike = 9,

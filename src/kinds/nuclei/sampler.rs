@@ -1,4 +1,4 @@
-//! Sampling of probes and the run's hash, generation by generation; shared by both backends.
+//! Samples the probes and the run's hash, generation by generation. Both backends share this code.
 
 use super::{
     event_log::EventLog,

@@ -1,4 +1,4 @@
-//! Simulation of kinds whose backends share the state on the host: parameters, measurements and the clock. A backend implements
+//! Simulates kinds whose backends share the state on the host: parameters, measurements and the clock. A backend implements
 //! [`HostSim`], from which this file derives a [`Simulation`].
 
 use crate::{

@@ -1,4 +1,4 @@
-//! Checks of edits and actions, shared by all models and backends.
+//! Checks edits and actions. All models and backends share this code.
 
 use super::{
     params::{NeuronModel, Params},

@@ -1,4 +1,4 @@
-//! Conversion of user units to model constants: the only place where milliseconds become steps and time constants become
+//! Converts user units to model constants. This is the only place where milliseconds become steps and time constants become
 //! propagators. Both backends read these constants, so neither evaluates an exponential itself.
 
 use super::params::Lif;

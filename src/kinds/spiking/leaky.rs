@@ -60,7 +60,7 @@ pub const NOISE: u32 = address(Purpose::Noise, 0);
 /// Spike threshold (inclusive).
 pub const THRESHOLD: f32 = 1.0;
 
-/// Upper bound of the initial potentials.
+/// Upper bound of the initial potentials, in units of the threshold.
 const HIGHEST_START: f32 = 0.9;
 
 /// Constants of the leaky model.
@@ -68,7 +68,7 @@ const HIGHEST_START: f32 = 0.9;
 pub struct Constants {
     /// Weight of one synapse, in units of the threshold.
     pub w_unit: f32,
-    /// Maximum magnitude of the noise.
+    /// Maximum magnitude of the noise per step, in units of the threshold.
     pub amplitude: f32,
     /// Factor of v per step.
     pub decay: f32,

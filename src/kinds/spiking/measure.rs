@@ -1,4 +1,4 @@
-//! Measurements of the spike stream, step by step. Backends feed [`Measurements`], which does not affect the simulation.
+//! Measures the spike stream, step by step. Backends feed [`Measurements`], which does not affect the simulation.
 
 use super::{
     bin::{Bin, Run, runs_of},

@@ -1,4 +1,4 @@
-//! Prediction of the memory of a network before it is built.
+//! Predicts the memory of a network before it is built.
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},

@@ -1,5 +1,5 @@
-//! Resolution of targets: queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded, because a
-//! stimulus has the same targets at all times.
+//! Resolves targets, which are queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded,
+//! because a stimulus has the same targets at all times.
 
 use super::setup::Setup;
 use crate::{

@@ -1,4 +1,4 @@
-//! Reading or generation of the neurons and their connectivity.
+//! Reads or generates the neurons and their connectivity.
 
 use super::params::{Network, Params, Source};
 use crate::{

@@ -157,7 +157,7 @@ pub enum GemmError {
     LeadingDimension {
         /// Name of the matrix: A, B or C.
         matrix: char,
-        /// Leading dimension given.
+        /// Given leading dimension.
         ld: usize,
         /// Smallest valid leading dimension.
         needed: usize,
@@ -165,7 +165,7 @@ pub enum GemmError {
     /// The matrices of a batch overlap in C.
     #[error("the matrices of a batch overlap in C: stride {stride} is less than the {matrix} elements of one")]
     Overlap {
-        /// Stride given, in elements.
+        /// Given stride, in elements.
         stride: usize,
         /// Smallest valid stride: the extent of a matrix.
         matrix: usize,

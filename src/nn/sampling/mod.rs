@@ -1,4 +1,4 @@
-//! Sampling of a token from logits.
+//! Samples a token from logits.
 //!
 //! The distribution is `softmax(logits / temperature)`, restricted to the [`Sampling::top_k`] most probable tokens, then to
 //! the fewest of those whose probabilities reach [`Sampling::top_p`] of their sum (nucleus sampling, Holtzman et al.,

@@ -1,4 +1,4 @@
-//! Motion of the phases during the substeps of a generation, at constant fitness and entropy.
+//! Moves the phases during the substeps of a generation, at constant fitness and entropy.
 
 use super::{
     coupling::{Coupling, Kernel, Sums},

@@ -1,4 +1,4 @@
-//! Selection of the k largest values, with ties to the lower slot.
+//! Selects the k largest values, with ties to the lower slot.
 
 use crate::kinds::nuclei::real::Real as _;
 

@@ -1,4 +1,4 @@
-//! Launches of one generation, in the order of [`cpu`](super::super::cpu).
+//! Launches the kernels of one generation, in the order of [`cpu`](super::super::cpu).
 
 use super::{
     coupling::{Coupling, CouplingSizes},

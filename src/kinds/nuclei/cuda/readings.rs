@@ -1,5 +1,5 @@
-//! Readings of a running population. Kernels gather values into buffers that no other kernel writes, and the copy stream reads
-//! the buffers while the next generations run.
+//! Reads a running population. Kernels gather values into buffers that no other kernel writes, and the copy stream reads the
+//! buffers while the next generations run.
 
 use super::{
     layout::{EventLog, KernelParams, PopulationCounts},

@@ -1,4 +1,4 @@
-//! Launches of selection and population turnover.
+//! Launches the kernels of selection and population turnover.
 
 use super::{
     generation::Pipeline,

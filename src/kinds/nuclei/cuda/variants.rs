@@ -1,4 +1,4 @@
-//! Timing of all coupling algorithms on the current population.
+//! Times all coupling algorithms on the current population.
 
 use super::{
     coupling::{Algorithm, Coupling, CouplingSizes},

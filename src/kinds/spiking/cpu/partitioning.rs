@@ -1,4 +1,4 @@
-//! Division of the network into contiguous ranges of targets, one per thread.
+//! Divides the network into contiguous ranges of targets, one per thread.
 
 use crate::{
     buffers,

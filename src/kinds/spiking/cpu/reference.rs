@@ -66,7 +66,7 @@ impl<'a, T: Real> Reference<'a, T> {
                 cell.current = current;
             }
         }
-        // 1. and 2. State after this step, strict threshold.
+        // Steps 1 and 2 compute the state after this step, and apply the strict threshold.
         let mut state = Vec::with_capacity(self.store.len());
         let mut spiked = Vec::new();
         for i in 0..self.store.len() {
@@ -80,7 +80,7 @@ impl<'a, T: Real> Reference<'a, T> {
             }
             state.push((u, g));
         }
-        // 3. Arrivals and kicks.
+        // Step 3 collects arrivals and kicks.
         let mut sums = vec![0_i32; self.store.len()];
         if n >= u64::from(self.constants.delay) {
             for pre in &self.spikes[(n - u64::from(self.constants.delay)) as usize] {
@@ -101,7 +101,7 @@ impl<'a, T: Real> Reference<'a, T> {
             cell.g0 = g + self.constants.w_syn * T::of_count(sums[i]);
             cell.anchor = n + 1;
         }
-        // 4. Resets.
+        // Step 4 resets the neurons that spiked.
         for i in &spiked {
             let driven = now.driven.get(*i as usize).copied().unwrap_or(false);
             let cell = &mut self.store[*i as usize];

@@ -1,4 +1,4 @@
-//! Conversion between the neurons on the device and [saved states](crate::kinds::spiking::saved_state).
+//! Converts between the neurons on the device and [saved states](crate::kinds::spiking::saved_state).
 
 use super::{
     CudaSim,

@@ -1,4 +1,4 @@
-//! Repetition of the delivery of the last window with other methods, to compare their times.
+//! Repeats the delivery of the last window with other methods, to compare their times.
 
 use super::{
     CudaSim,

@@ -1,4 +1,4 @@
-//! Launches of the kernels for the tensor cores of compute capability 9.0.
+//! Launches the kernels for the tensor cores of compute capability 9.0.
 
 use super::{CudaAttentionError, args::Call, kernels::*, tiles::*};
 use crate::gpu::{Any, AnyMut, Pass, Slice};

@@ -57,7 +57,7 @@ const PACKED: usize = 4 << 20;
 const PACK_COLUMNS: usize = 256;
 /// Maximum number of row tiles for which the task that uses a strip of B packs the strip.
 const FEW_PANELS: usize = 2;
-/// Columns of the widest microkernel.
+/// Number of columns of the widest microkernel.
 const MAX_COLUMNS: usize = 32;
 /// Cost, in elements read or 32 operations, below which one thread is faster than two.
 const SERIAL: usize = 1 << 18;
@@ -118,7 +118,7 @@ fn cost<S: Sum>(gemm: &Gemm<S>, batch: usize) -> usize {
 struct Out<S>(*mut S);
 // SAFETY: tasks write disjoint elements: matrices of a batch do not overlap (`Gemm::check`), and neither do tasks.
 unsafe impl<S: Send> Sync for Out<S> {}
-// SAFETY: as above.
+// SAFETY: tasks write disjoint elements, so the pointer may be used on another thread.
 unsafe impl<S: Send> Send for Out<S> {}
 
 impl<S: Copy> Out<S> {
@@ -413,7 +413,8 @@ impl<S: Sum> Job<'_, S> {
             sums.iter_mut().zip(&bias[column..]).for_each(|(x, b)| *x = x.plus(*b));
         }
         if let Some(aux) = aux {
-            // SAFETY: as above; `aux` has the layout of C (`Parts::check`).
+            // SAFETY: the elements are inside C (`Gemm::check`), no other task has them, and `aux` has the layout of C
+            // (`Parts::check`).
             unsafe { aux.put(start, across, sums) };
         }
         match (f, other) {
@@ -429,7 +430,7 @@ impl<S: Sum> Job<'_, S> {
             }
             (None, None) => {}
         }
-        // SAFETY: as above.
+        // SAFETY: the elements are inside C (`Gemm::check`), and no other task has them.
         unsafe { self.out.put(start, across, sums) };
     }
 }

@@ -74,7 +74,8 @@ impl<E: Element> Lines<'_, E> {
             // The last eight lines may overlap those before them.
             for line in (0..count).step_by(8).map(|line| line.min(count - 8)) {
                 let (from, to) = (self.from[start + line * self.line..].as_ptr(), out[line..].as_mut_ptr());
-                // SAFETY: eight lines of `depth` elements are in the matrix, and eight places for each k in `out`: see above.
+                // SAFETY: the assertions ensure that eight lines of `depth` elements are in the matrix, and eight places for
+                // each k in `out`.
                 done = unsafe { (E::TRANSPOSE)(isa, (from, self.line), (to, pitch), depth) };
                 if done == 0 {
                     break;

@@ -35,7 +35,7 @@ impl StepArrays<'_> {
         match Isa::best() {
             // SAFETY: the processor has the feature.
             Isa::Avx512 | Isa::Avx512Vnni => return unsafe { self.run_avx512(constants, first, spiked) },
-            // SAFETY: as above.
+            // SAFETY: the processor has the feature.
             Isa::Avx2 => return unsafe { self.run_avx2(constants, first, spiked) },
             Isa::Portable => {}
         }
