@@ -142,8 +142,8 @@ impl Lineage {
         (Cow::Owned(slots), next)
     }
 
-    /// Returns the current nuclei, by slot. `living` lists the occupied slots and is called only if a new copy is made; `None`
-    /// if it returns `None`.
+    /// Returns the current nuclei, by slot; `None` if `living` returns `None`. `living` lists the occupied slots and is called
+    /// only if a new copy is made.
     pub fn individuals(&self, living: impl FnOnce() -> Option<Vec<u32>>) -> Option<Arc<Individuals>> {
         if let Some(shared) = self.shared.get() {
             return Some(shared.clone());

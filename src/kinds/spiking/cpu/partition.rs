@@ -30,7 +30,7 @@ pub struct Shared<'a, T> {
     pub stimuli: &'a ActiveStimuli<T>,
     /// Ring buffers of recent spikes, by partition.
     pub rings: &'a [RingBuffer],
-    /// Manual kicks, with the first of these steps, in which they act.
+    /// First step of the run, and the manual kicks, which act in that step.
     pub manual_kicks: (u64, &'a [(u32, T)]),
     /// Number of steps between samples of traced neurons.
     pub trace_every: u64,
