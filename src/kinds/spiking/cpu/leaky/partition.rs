@@ -41,7 +41,7 @@ pub struct Shared<'a> {
     pub stimuli: &'a ActiveStimuli<f32>,
     /// Ring buffers of recent spikes, by partition.
     pub rings: &'a [RingBuffer],
-    /// Manual kicks, with the first of these steps, in which they act.
+    /// First step of the run, and the manual kicks, which act in that step.
     pub manual_kicks: (u64, &'a [(u32, f32)]),
     /// Number of steps between samples of traced neurons.
     pub trace_every: u64,
