@@ -16,8 +16,8 @@
 //! 7. **Decays** in descending f: the nucleus itself and the next c free slots, ascending, become base + σ·normal(Mut,
 //!    slot), with phases 2π u(PhaseChild, slot). The base `Best` is the row of the fittest after step 6. Without a
 //!    free slot an offspring is counted as missing; no slot is overwritten.
-//! 8. **Deaths**: of the nuclei alive at step 0 that neither fused nor decayed, j dies iff u(Death, j) < 1 - e^{-λ}, by ascending slot,
-//!    while more than n_min remain.
+//! 8. **Deaths**: of the nuclei alive at step 0 that neither fused nor decayed, j dies iff u(Death, j) < 1 - e^{-λ}, by
+//!    ascending slot, while more than n_min remain.
 //! 9. Free rows are zero; the lists of occupied and free slots are rebuilt.
 //!
 //! Results do not depend on threads or batches: sums over nuclei run over chunks of fixed length. After the start, memory is
