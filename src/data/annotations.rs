@@ -72,7 +72,8 @@ fn missing_notice(path: &Path, ids: &[u64], row_of: &[Option<usize>]) -> Option<
         .then(|| format!("{name}, joined by root_id: {n} of the {all} neurons have no annotations ({examples})"))
 }
 
-/// Returns the row of each neuron in the annotations; `None` for neurons without a row.
+/// Returns the row of each neuron in the annotations; `None` for neurons without a row. Fails if an id is not an unsigned
+/// integer.
 fn rows_by_id(source: &DataTable, column: usize, ids: &[u64]) -> Result<Vec<Option<usize>>, DataError> {
     let mut known: Vec<(u64, usize)> = source.unsigned(column)?.into_iter().zip(0..).collect();
     known.sort_unstable();

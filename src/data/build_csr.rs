@@ -48,7 +48,8 @@ pub fn build_csr(
     Ok(BuiltCsr { csr: Csr { rows, words, target_bits, overflow }, n_rows })
 }
 
-/// Makes the first pass: counts the neurons and the edges of each neuron.
+/// Makes the first pass: counts the neurons and the edges of each neuron. Fails if an index exceeds the limit, the source
+/// cannot be read, or `watch` cancels.
 fn count_edges(
     source: &dyn EdgeSource,
     n: Option<u32>,
@@ -107,7 +108,8 @@ fn row_starts(path: &Path, n: u32, degrees: &[u32]) -> Result<(Vec<u32>, u64), D
     Ok((rows, at))
 }
 
-/// Makes the second pass: writes every edge into its row, in an order that depends on the threads.
+/// Makes the second pass: writes every edge into its row, in an order that depends on the threads. Fails if the file changed
+/// since the first pass, its columns differ in length, or `watch` cancels.
 fn scatter(
     path: &Path,
     source: &dyn EdgeSource,
@@ -176,7 +178,8 @@ struct SortedRows {
     overflow: Vec<(u32, u32, i32)>,
 }
 
-/// Makes the third pass: sorts rows by target, with each target once and no zero counts.
+/// Makes the third pass: sorts rows by target, with each target once and no zero counts. Fails if the sum of a connection's
+/// counts is too large, or `watch` cancels.
 fn sort_rows(
     path: &Path,
     rows: Vec<u32>,

@@ -27,7 +27,7 @@ pub enum WeightColumn {
         /// Column of the signs.
         signs: usize,
     },
-    /// No column of counts: each row counts as one synapse.
+    /// There is no column of counts; each row counts as one synapse.
     Absent,
 }
 

@@ -121,7 +121,7 @@ impl CsvEdges {
     }
 
     /// Parses the line that starts at `at`. Returns its numbers by role, `None` for a blank line, and the start of the next
-    /// line.
+    /// line. Fails if a number is missing or invalid, a quote is not closed, or the line has the wrong number of columns.
     #[inline]
     fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<[i64; 4]>, usize), String> {
         let mut values = [0, 0, 1, 1];
@@ -247,7 +247,7 @@ impl CsvEdges {
     }
 }
 
-/// Returns the first byte of the line after the line that ends at `at`.
+/// Returns the first byte of the line after the line that ends at `at`. Fails if a carriage return is within the line.
 #[inline]
 fn after_line(bytes: &[u8], at: usize) -> Result<usize, String> {
     match bytes.get(at..) {

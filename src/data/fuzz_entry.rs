@@ -1,5 +1,5 @@
 //! Entry points for fuzzing the readers: each writes the bytes to a temporary file, reads it, and returns the result.
-//! None may panic for any input.
+//! No entry point may panic for any input.
 
 use super::{Connectome, DataError, MAX_NEURONS, columns};
 use std::{

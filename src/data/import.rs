@@ -55,7 +55,7 @@ pub struct Mapping {
     pub target: usize,
     /// Synapse count; if `None`, each row counts as one synapse.
     pub weight: Option<usize>,
-    /// Neurotransmitter, which gives the sign.
+    /// Neurotransmitter, which gives the sign; `None` if there is no such column.
     pub transmitter: Option<usize>,
 }
 
@@ -147,7 +147,8 @@ pub fn read(spec: &ImportSpec, watch: &ProgressFn) -> Result<Imported, DataError
     read_within(spec, Budget::of(n_bytes), watch)
 }
 
-/// Reads all connections within a memory budget.
+/// Reads all connections within a memory budget. Fails if a file is invalid or has no connections, the budget is exceeded, or
+/// `watch` cancels.
 fn read_within(spec: &ImportSpec, budget: Budget, watch: &ProgressFn) -> Result<Imported, DataError> {
     let mut rows = Rows {
         inhibitory: words(&spec.inhibitory),
@@ -264,7 +265,8 @@ impl Rows {
         Ok(at)
     }
 
-    /// Orders neurons by id and adds up rows of equal pairs.
+    /// Orders neurons by id and adds up rows of equal pairs. Fails if the synapses of a pair exceed 32 bits, or memory exceeds
+    /// the budget.
     fn finish(mut self, spec: &ImportSpec) -> Result<Imported, DataError> {
         let path = spec.files.first().map_or(Path::new(""), |p| p.as_path());
         let n_rows = self.edges.len() as u64;
@@ -308,7 +310,7 @@ fn count(text: &str) -> Result<i32, String> {
 }
 
 /// Sorts neurons by id, numeric ids by value. Returns the sorted ids and the new index of each neuron. Small integer ids are
-/// used as indices; then `reserve` is called with the number of indices.
+/// used as indices; then `reserve` is called with the number of indices. Fails if `reserve` fails.
 fn order(
     mut ids: Vec<String>,
     mut reserve: impl FnMut(usize) -> Result<(), DataError>,
@@ -333,7 +335,8 @@ fn order(
     Ok((by_id.iter().map(|i| std::mem::take(&mut ids[*i as usize])).collect(), place))
 }
 
-/// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder. If cancelled, removes `edges.csv`.
+/// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder. If cancelled, removes `edges.csv`. Fails if a file cannot
+/// be written.
 pub fn write(imported: &Imported, spec: &ImportSpec, folder: &Path, watch: &ProgressFn) -> Result<(), DataError> {
     std::fs::create_dir_all(folder).map_err(|e| DataError::io(folder, e))?;
     let (neurons, edges, about) = (folder.join("neurons.csv"), folder.join("edges.csv"), folder.join("import.txt"));

@@ -115,7 +115,8 @@ impl TextRows {
         Ok(Self { path: path.to_owned(), n_bytes, reader, columns })
     }
 
-    /// Reads the next row; returns `false` at the end. A row may have fewer columns than the header, but not more.
+    /// Reads the next row; returns `false` at the end. A row may have fewer columns than the header; a row with more columns is
+    /// an error.
     fn next(&mut self, row: &mut StringRecord) -> Result<bool, DataError> {
         if !self.reader.read_record(row).map_err(|e| text_error(&self.path, &e))? {
             return Ok(false);
@@ -227,7 +228,8 @@ impl ParquetRows {
         Ok(true)
     }
 
-    /// Decodes the next batch; returns `false` at the end of the file.
+    /// Decodes the next batch; returns `false` at the end of the file. Fails if the file is damaged or a text exceeds
+    /// [`MAX_CELL_BYTES`].
     fn decode(&mut self) -> Result<bool, DataError> {
         while self.n_left == 0 {
             let Some(rows) = self.file.group_rows.get(self.group) else { return Ok(false) };

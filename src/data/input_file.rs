@@ -19,7 +19,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads the bytes of a regular file.
+/// Reads the bytes of a regular file. Fails as [`open`].
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::with_capacity(file.metadata()?.len() as usize);
@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the text of a regular file.
+/// Reads the text of a regular file. Fails as [`open`], or if the text is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let mut file = open(path)?;
     let mut text = String::with_capacity(file.metadata()?.len() as usize);

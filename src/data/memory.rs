@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Size up to which inputs may use [`LIMIT_OF_SMALL`] bytes.
 const SMALL: u64 = 64 << 20;
-/// Memory for reading a small input, bytes. With the program itself it stays below 1 GB.
+/// Memory for reading a small input, bytes. Together with the program itself, memory stays below 1 GB.
 const LIMIT_OF_SMALL: u64 = 768 << 20;
 
 /// Returns the memory limit for an input of `n_bytes` bytes: constant for small inputs, proportional for larger ones.

@@ -1,4 +1,4 @@
-//! Formatting of messages: grouped digits, lists of columns, "did you mean".
+//! Formats messages: grouped digits, lists of columns, "did you mean".
 
 use std::io::{self, ErrorKind};
 use strsim::levenshtein;

@@ -70,7 +70,8 @@ pub fn read(path: &Path, key: Option<&str>, watch: &ProgressFn) -> Result<Neuron
     }
 }
 
-/// Reads the table of Shiu et al., whose first column contains the root ids in model order.
+/// Reads the table of Shiu et al., whose first column contains the root ids in model order. Fails if the file is not a table or
+/// an id occurs twice.
 pub fn read_completeness(path: &Path, watch: &ProgressFn) -> Result<NeuronFile, DataError> {
     let source = DataTable::read_at_most(path, |i, _| i == 0, u64::from(MAX_NEURONS), watch)?;
     let read = file(&source, if source.columns.is_empty() { None } else { Some(0) }, None)?;

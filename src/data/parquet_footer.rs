@@ -12,7 +12,7 @@ use std::{
 const DEPTH: u32 = 64;
 
 /// Whether the schema's elements claim no more children than there are elements. Returns `true` for a footer that cannot be
-/// parsed, because the decoder rejects it.
+/// parsed, because the decoder rejects it. Fails if the file cannot be read.
 pub fn is_plausible(file: &mut File) -> io::Result<bool> {
     let len = file.metadata()?.len();
     let mut tail = [0; 8];
@@ -47,7 +47,9 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
 impl Walk<'_> {
-    /// Finds field 2 of the file's metadata, the list of schema elements, and adds up field 5 of each, its number of children.
+    /// Returns whether the schema elements have at most as many children as there are elements; `None` if the metadata cannot
+    /// be parsed. The list of schema elements is field 2 of the file's metadata, and field 5 of an element is its number of
+    /// children.
     fn children_fit(&mut self) -> Option<bool> {
         let mut id = 0;
         loop {
@@ -94,7 +96,8 @@ impl Walk<'_> {
         None
     }
 
-    /// Reads the type of the next field, and updates `id` to the field's number; type 0 ends a struct.
+    /// Reads the type of the next field, and updates `id` to the field's number; type 0 ends a struct. Returns `None` at the
+    /// end of the bytes.
     fn field(&mut self, id: &mut u64) -> Option<u8> {
         let header = self.byte()?;
         let (delta, kind) = (header >> 4, header & 15);
@@ -104,7 +107,7 @@ impl Walk<'_> {
         Some(kind)
     }
 
-    /// Reads the type of a list's items and their number.
+    /// Reads the type of a list's items and their number. Returns `None` at the end of the bytes.
     fn list(&mut self) -> Option<(u8, u64)> {
         let header = self.byte()?;
         let n = if header >> 4 == 15 { self.varint()? } else { u64::from(header >> 4) };
@@ -143,7 +146,8 @@ impl Walk<'_> {
     }
 
     /// Skips an item of a list or a map. A Boolean item takes a byte, while a Boolean field takes none: without this
-    /// distinction, a damaged count of Booleans would cause an endless loop.
+    /// distinction, a damaged count of Booleans would cause an endless loop. Returns `None` if the item is damaged or nested
+    /// too deeply.
     fn item(&mut self, kind: u8, depth: u32) -> Option<()> {
         self.skip(if kind <= BOOL { I8 } else { kind }, depth)
     }

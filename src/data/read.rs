@@ -56,7 +56,8 @@ pub struct Tables<'a> {
     pub annotations: Option<&'a Path>,
 }
 
-/// Reads the neurons of the folder's table, of the other table, or of both joined; `None` if there is no table.
+/// Reads the neurons of the folder's table, of the other table, or of both joined; `None` if there is no table. Fails if a
+/// table is invalid or the tables do not match.
 fn read_neurons(
     found: &Files,
     tables: Tables<'_>,
@@ -70,7 +71,7 @@ fn read_neurons(
     };
     let other = tables.neurons.map(|path| read(path, tables.key)).transpose()?;
     let own = match &found.neurons {
-        // Together with another table, it only determines which neurons exist.
+        // Together with another table, the folder's table only determines which neurons exist.
         Some(path) if found.published => {
             let file = neurons::read_completeness(path, watch)?;
             provenance.push(file.provenance.clone());

@@ -21,9 +21,10 @@ struct DamagedRow {
 /// Whether quoted cells may hold line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineBreaks {
-    /// Allowed, for tables with text.
+    /// Quoted cells may hold line breaks. This variant is for tables with text.
     InCells,
-    /// Not allowed, for lists of numbers and ids, in which a line break in a cell means an unclosed quote.
+    /// Line breaks end rows. This variant is for lists of numbers and ids, in which a line break in a cell means an unclosed
+    /// quote.
     BetweenRows,
 }
 

@@ -13,7 +13,7 @@ use std::{fs::File, io, io::BufReader, path::Path};
 
 /// Maximum number of elements in X: 2 GB as f64.
 const MAX: u64 = 1 << 28;
-/// Memory per number of an archive during reading, bytes: as f32 or wider, and as f64.
+/// Maximum memory per number of an archive during reading, bytes: 8 as stored and 8 as f64.
 const NUMBER_BYTES: u64 = 16;
 
 /// Samples of a regression.
@@ -28,8 +28,8 @@ pub struct Samples {
     pub provenance: String,
 }
 
-/// Reads samples. In a table the column `target` is y and all other columns are inputs, in their order. Fails if a value is not
-/// finite, or there are no samples or inputs.
+/// Reads samples. In a table, the column `target` is y and all other columns are inputs, in their order. Fails if a value is
+/// not finite, or if there are no samples or inputs.
 pub fn read(path: &Path, target: &str, watch: &ProgressFn) -> Result<Samples, DataError> {
     let samples = if data_table::ending(path) == "npz" { archive(path, watch)? } else { table(path, target, watch)? };
     let n = samples.y.len();
@@ -92,7 +92,8 @@ fn open(path: &Path) -> Result<Archive, DataError> {
     ZipArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
 }
 
-/// Reads shape and values of an array, up to the end of the entry, where its checksum is verified.
+/// Reads the shape and the values of an array. The entry is read to its end, because its checksum is verified there. Fails if
+/// the array is missing, damaged, too large, or not of finite numbers.
 fn array(
     path: &Path,
     archive: &mut Archive,

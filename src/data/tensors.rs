@@ -17,7 +17,7 @@ const MAX_ELEMENTS: usize = 1 << 34;
 /// Number of elements converted at a time.
 const CHUNK: usize = 1 << 18;
 
-/// Open file with a valid header: every tensor is inside, and none overlap.
+/// Open file with a valid header: every tensor is inside the file, and no two tensors overlap.
 pub struct TensorFile {
     path: PathBuf,
     metadata: Metadata,
@@ -69,8 +69,8 @@ impl TensorFile {
         Some(&self.metadata.info(name)?.shape)
     }
 
-    /// Reads a tensor of floating-point numbers as f32. Fails if a value is not finite, or the tensor is missing or of
-    /// integers.
+    /// Reads a tensor of floating-point numbers as f32. Fails if the tensor is missing or has another type, or if a value is
+    /// not finite.
     pub fn read(&self, name: &str, watch: &ProgressFn) -> Result<Vec<f32>, DataError> {
         let wrong = |what: String| DataError::format(&self.path, format!("tensor `{name}`: {what}"));
         let info = self.metadata.info(name).ok_or_else(|| wrong("there is none of this name".to_owned()))?;
@@ -107,7 +107,7 @@ impl TensorFile {
     }
 }
 
-/// Tensor to write: little-endian bytes.
+/// Tensor to write, with its elements as little-endian bytes.
 #[derive(Clone, Debug)]
 pub struct TensorBytes<'a> {
     /// Name, unique in its file.
@@ -119,7 +119,8 @@ pub struct TensorBytes<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Writes a file: the header, then the tensors, those with the widest elements first, so that all are aligned.
+/// Writes a file: the header, then the tensors. The tensors with the widest elements come first, so that all are aligned. Fails
+/// if the shape of a tensor does not fit its bytes, or `out` fails.
 pub fn write(out: &mut impl Write, tensors: &[TensorBytes], about: &[(&str, String)]) -> io::Result<()> {
     let mut sorted: Vec<&TensorBytes> = tensors.iter().collect();
     sorted.sort_by_key(|t| (std::cmp::Reverse(t.dtype), t.name));

@@ -1,4 +1,4 @@
-//! Accounting of allocations by kind of memory, and fault injection for tests.
+//! Counts allocations by kind of memory, and injects faults for tests.
 
 use super::Gpu;
 use std::{

@@ -32,7 +32,7 @@ impl Any<'_> {
     /// Null device pointer.
     pub const NONE: Self = Self { ptr: 0, borrowed: PhantomData };
 
-    /// Advances the start of the memory by `byte` bytes, without a check of its length.
+    /// Advances the start of the memory by `byte` bytes, without a bounds check.
     pub const fn from_byte(self, byte: u64) -> Self {
         Self { ptr: self.ptr + byte, borrowed: PhantomData }
     }

@@ -13,7 +13,7 @@ pub const ALIGN: u64 = 256;
 /// Allocation state of an arena.
 #[derive(Debug, Default)]
 struct Positions {
-    /// First free byte.
+    /// Offset of the first free byte.
     top: Cell<u64>,
     peak: Cell<u64>,
     /// Number of open frames.

@@ -74,7 +74,7 @@ pub struct Cell<T: CudaType> {
 }
 
 impl<T: CudaType> Cell<T> {
-    /// Allocates the struct and writes `value`.
+    /// Allocates the struct and writes `value`. Fails if device memory is full.
     pub fn new(gpu: &Arc<Gpu>, what: &'static str, value: T) -> Result<Self, GpuError> {
         Ok(Self { buffer: Buf::from_slice(gpu, what, &[value])?, value })
     }
@@ -84,7 +84,8 @@ impl<T: CudaType> Cell<T> {
         self.value
     }
 
-    /// Rewrites the struct in stream order, after the kernels issued so far and before later kernels, without waiting.
+    /// Rewrites the struct in stream order, after the kernels issued so far and before later kernels, without waiting. If the
+    /// copy fails, [`Cell::value`] keeps the former value.
     pub fn set(&mut self, value: T) -> Result<(), GpuError> {
         self.buffer.write(&[value])?;
         self.value = value;

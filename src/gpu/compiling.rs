@@ -51,7 +51,7 @@ impl Compiling {
     }
 }
 
-/// Returns the module that is being compiled; `None` if no load takes longer than a load from the driver's cache.
+/// Returns the compilation in progress; `None` if no load takes longer than a load from the driver's cache.
 pub fn compiling() -> Option<Compiling> {
     locked(|loads| loads.compiling(Instant::now()))
 }
@@ -92,7 +92,7 @@ struct Loads {
     next: u64,
     modules: Vec<Entry>,
     is_announced: bool,
-    /// Duration of the loads that ended since the modules were announced.
+    /// Total duration of the loads that ended since the modules were announced.
     spent: Duration,
 }
 

@@ -83,9 +83,9 @@ pub enum GpuError {
     Length {
         /// Name of the buffer.
         what: &'static str,
-        /// Elements on the device.
+        /// Number of elements on the device.
         device: usize,
-        /// Elements on the host.
+        /// Number of elements on the host.
         host: usize,
     },
     /// A part or shape was requested that the buffer does not have.

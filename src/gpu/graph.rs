@@ -42,8 +42,9 @@ impl Graph {
         unsafe { Self::capture_into(gpu, Pass::default(), record) }
     }
 
-    /// Captures launches like [`Graph::capture`], for a graph whose launches can receive other arguments: `Integrate { ..
-    /// }.update(&kernels, &mut graph, launch, grid)`, where `launch` counts the launches from 0 in the order of `record`.
+    /// Captures launches like [`Graph::capture`], for a graph whose launches can receive other arguments:
+    /// `Integrate { .. }.update(&kernels, &mut graph, launch, grid)`, where `launch` counts the launches from 0 in the order of
+    /// `record`.
     ///
     /// # Safety
     /// The buffers must outlive the graph and must not be replaced, as for [`Graph::capture`].

@@ -130,12 +130,12 @@ impl Kernel {
         })
     }
 
-    /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory; `false` if that exceeds the
-    /// limit of a block.
+    /// Whether all blocks of a grid can be resident at the same time; `false` if the grid needs more shared memory per block
+    /// than the device has. Reserves the shared memory. Fails if the driver cannot report the occupancy.
     pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
         let config = grid.config(self.spec.block);
         if self.reserve(config.shared_mem_bytes).is_err() {
-            return Ok(false); // the grid exceeds the shared memory of a multiprocessor
+            return Ok(false); // The grid needs more shared memory per block than the device has.
         }
         let (block, bytes) = (grid::block_of(&config), config.shared_mem_bytes as usize);
         let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);

@@ -88,7 +88,7 @@ fn round(gpu: &Arc<Gpu>, kernels: &Kernels, wait: u32) -> Result<Option<Vec<u64>
     Ok(is_full.then_some(nanos))
 }
 
-/// Returns the lower octile of times, because other work of the device makes times longer, never shorter.
+/// Returns the lower octile of times, because other work of the device makes times longer, never shorter; 0 without times.
 fn typical(nanos: &mut [u64]) -> u64 {
     nanos.sort_unstable();
     nanos.get(nanos.len() / 8).copied().unwrap_or(0)

@@ -5,8 +5,10 @@
 //! [`Arena`] lends it to temporaries, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names time ranges
 //! for NVIDIA's profilers, [`selftest`] checks that both backends return the same bits.
 //!
-//! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph: kernels run on one
-//! compute stream, downloads on one copy stream, and [`Buf::download`] orders the two.
+//! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph: kernels run on one compute
+//! stream, downloads on one copy stream, and [`Buf::download`] orders the two.
+//!
+//! Every function that returns a [`GpuError`] also fails if the device is lost or the driver returns an error.
 
 #![warn(missing_docs)]
 
@@ -159,7 +161,8 @@ impl Gpu {
     }
 
     /// Opens a handle with its own compute and copy stream on the same device. The handle's work runs concurrently with work of
-    /// `self`; only [`Gpu::wait`] orders the two. Both share modules and the count of held bytes.
+    /// `self`; only [`Gpu::wait`] orders the two. Both share modules and the count of held bytes. Fails if the driver cannot
+    /// create the streams.
     pub fn with_new_streams(&self) -> Result<Arc<Self>, GpuError> {
         let stream = || self.context.new_stream().doing(|| "making a stream".to_owned());
         Ok(Arc::new(Self {
@@ -182,7 +185,7 @@ impl Gpu {
         }))
     }
 
-    /// Returns free and total device memory, over all programs.
+    /// Returns free and total device memory, over all programs. Fails if the device is lost.
     pub fn memory(&self) -> Result<Memory, GpuError> {
         let (free, total) = self.context.mem_get_info().doing(|| "asking for free GPU memory".into())?;
         Ok(Memory { free: free as u64, total: total as u64 })

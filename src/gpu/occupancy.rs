@@ -110,7 +110,8 @@ impl Fill {
 }
 
 impl Kernel {
-    /// Returns the grid that fills the device, without dynamic shared memory; computed once.
+    /// Returns the grid that fills the device, without dynamic shared memory; computed once. Fails if the driver cannot report
+    /// the occupancy.
     pub fn fill(&self) -> Result<Fill, GpuError> {
         if let Some(fill) = self.fill.get() {
             return Ok(*fill);

@@ -53,7 +53,7 @@ pub struct Pass {
     stream: Option<Arc<CudaStream>>,
     /// Event that neighbouring launches share.
     last_event: Option<launches::LastEvent>,
-    /// Number of steps measured per batch; 0 for all.
+    /// Number of steps of this batch that were measured; 0 means all.
     measured_steps: u32,
 }
 

@@ -237,7 +237,7 @@ fn check_grid(
     let shape = [layers, rows, columns].map(|n| n as usize);
     let len: usize = shape.iter().product();
     let mut to = Buf::shaped(gpu, "transposed", [shape[0], shape[2], shape[1]])?;
-    let spare = 12_500; // in words; together with the tile more than 48 KiB
+    let spare = 12_500; // words, which exceed 48 KiB together with the tile
     let blocks = [columns.div_ceil(x), rows.div_ceil(y), layers];
     let grid = Grid::Blocks { blocks, threads: [x, y, 1], shared_bytes: 4 * (spare + y * (x + 1)) };
     TransposeStack { rows, columns, spare, from: &*words.part(0..len)?, to: &mut to }.launch(kernels, pass, grid)?;

@@ -40,7 +40,7 @@ impl Shape {
         self.extents().first().copied().unwrap_or(1)
     }
 
-    /// Returns the shape of one element of the outermost dimension.
+    /// Returns the shape of one element of the outermost dimension; an unchanged copy if the shape is a single element.
     pub fn inner(&self) -> Self {
         self.extents().get(1..).and_then(Self::new).unwrap_or(*self)
     }

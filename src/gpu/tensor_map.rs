@@ -59,7 +59,8 @@ impl<'h> BoxesOf<'h> {
     /// Null descriptor, for a kernel whose other arguments disable box copies.
     pub const NONE: Self = Self { map: TensorMap { words: [0; 16] }, borrowed: PhantomData };
 
-    /// Returns the descriptor of a matrix that the kernel writes and whose memory is an argument of the same launch.
+    /// Returns the descriptor of a matrix that the kernel writes and whose memory is an argument of the same launch. Fails if
+    /// the driver rejects the geometry.
     pub fn of_written(matrix: &AnyMut<'h>, boxes: &Boxes) -> Result<Self, GpuError> {
         Self::new(Any::at(matrix.ptr), boxes)
     }

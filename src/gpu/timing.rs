@@ -161,17 +161,17 @@ pub struct Row {
     pub p95_us: f64,
     /// Time of the longest launch, µs.
     pub max_us: f64,
-    /// Bytes moved per second of kernel time.
+    /// Bytes moved per second of kernel time; `None` if the launcher does not report them.
     pub bytes_per_s: Option<f64>,
-    /// Floating-point operations per second of kernel time.
+    /// Floating-point operations per second of kernel time; `None` if the launcher does not report them.
     pub ops_per_s: Option<f64>,
-    /// Work items (neurons, synaptic events) per second of kernel time.
+    /// Work items (neurons, synaptic events) per second of kernel time; `None` if the launcher does not report them.
     pub items_per_s: Option<f64>,
-    /// Registers that one thread uses.
+    /// Registers that one thread uses; `None` for a loop on the CPU.
     pub registers: Option<u32>,
-    /// Shared memory per block, bytes.
+    /// Shared memory per block, bytes; `None` for a loop on the CPU.
     pub shared_bytes: Option<u32>,
-    /// Share of a multiprocessor's threads that can be resident, 0 to 1.
+    /// Share of a multiprocessor's threads that can be resident, 0 to 1; `None` for a loop on the CPU.
     pub occupancy: Option<f32>,
 }
 

@@ -134,7 +134,7 @@ pub(super) struct Flight {
     pub span: Span,
     pub start: Arc<CudaEvent>,
     pub end: Arc<CudaEvent>,
-    /// Event at the origin of device times.
+    /// Event at the origin of device times; `None` if this thread records no batch.
     pub base: Option<Arc<CudaEvent>>,
     /// Issue time on the host, nanoseconds since the batch began.
     pub called: u64,
@@ -157,7 +157,7 @@ pub(super) fn open(origin: Instant) {
     LOG.with_borrow_mut(|slot| *slot = Some(log));
 }
 
-/// Ends the recording and returns its log; `None` if nothing was recorded since [`open`].
+/// Ends the recording and returns its log; `None` if [`open`] was not called.
 pub(super) fn close() -> Option<ThreadLog> {
     LOG.with_borrow_mut(Option::take)
 }

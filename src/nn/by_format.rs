@@ -22,12 +22,13 @@ impl<K> ByFormat<K> {
         Self { gpu: gpu.clone(), specs, load, loaded: std::array::from_fn(|_| OnceLock::new()) }
     }
 
-    /// Device that the modules are loaded on.
+    /// Returns the device that the modules are loaded on.
     pub fn gpu(&self) -> &Arc<Gpu> {
         &self.gpu
     }
 
-    /// Kernels for `format`. The first call loads the module, which is not allowed during graph capture.
+    /// Returns the kernels for `format`. The first call loads the module, which is not allowed during graph capture. Fails if
+    /// the module cannot be loaded.
     pub fn get(&self, format: Format) -> Result<&K, GpuError> {
         let place = &self.loaded[format as usize];
         if place.get().is_none() {
@@ -36,7 +37,7 @@ impl<K> ByFormat<K> {
         Ok(place.get_or_init(|| unreachable!("just set")))
     }
 
-    /// Kernels for the storage format of `T`.
+    /// Returns the kernels for the storage format of `T`, as [`ByFormat::get`] does.
     pub fn of<T: Storage>(&self) -> Result<&K, GpuError> {
         self.get(T::STORAGE)
     }

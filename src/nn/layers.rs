@@ -21,7 +21,7 @@ pub type Weight = (ViewId, Option<ViewId>);
 
 /// A tensor whose absence is represented by having no elements.
 pub trait Elements {
-    /// Number of elements; 0 if the tensor is absent.
+    /// Returns the number of elements; 0 if the tensor is absent.
     fn n_elements(&self) -> usize;
 }
 
@@ -79,8 +79,8 @@ pub struct LossRows<'a, S: ?Sized> {
 
 /// Forward passes of the layers that every model has.
 pub trait Forward: Tensors {
-    /// `y[i] = table[token i]`, plus the vector of its position: from the learned table `positions`, otherwise from a fixed table
-    /// if the model has one.
+    /// Computes `y[i] = table[token i]`, plus the vector of the token's position: from the learned table `positions`, otherwise
+    /// from a fixed table if the model has one.
     fn embed(&mut self, table: ViewId, positions: Option<ViewId>, y: &mut Self::Tensor) -> Result<(), Self::Error>;
     /// Normalises rows: `y = norm(x)`; writes the statistics of each row for the backward pass.
     fn norm(
@@ -91,7 +91,7 @@ pub trait Forward: Tensors {
         y: &mut Self::Tensor,
         stats: &mut Self::Stats,
     ) -> Result<(), Self::Error>;
-    /// `y = x Wᵀ + b`, plus `residual` if given.
+    /// Computes `y = x Wᵀ + b`, plus `residual` if given.
     fn linear(
         &mut self,
         of: Weight,
@@ -120,7 +120,7 @@ pub trait Backward: Forward {
         d: &Self::Tensor,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// Adds the gradients of the norm's parameters, and that of its input to `dx`.
+    /// Adds the gradients of the norm's parameters to `gradient`, and the gradient of the norm's input to `dx`.
     fn norm_backward(
         &mut self,
         op: &Norm,
@@ -137,7 +137,8 @@ pub trait Backward: Forward {
         dx: &mut Self::Tensor,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// Adds the losses to the sum of the step and the gradient of the output matrix, and writes that of its input `x` to `dx`.
+    /// Adds the losses to the sum of the step, adds the gradient of the output matrix to `gradient`, and writes the gradient of
+    /// the features `x` to `dx`.
     fn head_backward(
         &mut self,
         of: HeadMatrix,
@@ -174,7 +175,7 @@ pub struct SelfAttention {
 pub trait BlockForward: Forward {
     /// Applies the activation function: `y = f(x)`.
     fn activate(&mut self, by: Activated, x: &Self::Tensor, y: &mut Self::Tensor) -> Result<(), Self::Error>;
-    /// Linear layer with activation: `fc = x Wᵀ + b`, `hidden = f(fc)`.
+    /// Computes a linear layer with activation: `fc = x Wᵀ + b`, `hidden = f(fc)`.
     fn linear_activated(
         &mut self,
         of: Weight,
@@ -188,8 +189,8 @@ pub trait BlockForward: Forward {
     }
     /// Rotates heads by the angles of their positions; with `is_inverse` by the opposite angles.
     fn rotate(&mut self, op: &Rope, x: &mut Self::Tensor, is_inverse: bool) -> Result<(), Self::Error>;
-    /// `y = softmax(scale q kᵀ) v`. When a text is continued, appends keys and values to the KV cache and attends to all of the
-    /// cache.
+    /// Computes `y = softmax(scale q kᵀ) v`. When a text is continued, appends keys and values to the KV cache and attends to
+    /// the whole cache.
     fn attend(
         &mut self,
         of: &SelfAttention,
@@ -201,7 +202,7 @@ pub trait BlockForward: Forward {
     fn has_dropout(&self) -> bool;
     /// Applies the dropout of `site` in place; applied to a gradient, it is the backward pass.
     fn drop_in_place(&mut self, site: u32, x: &mut Self::Tensor) -> Result<(), Self::Error>;
-    /// `y = residual + drop(x)`; `x` may change.
+    /// Computes `y = residual + drop(x)`; `x` may change.
     fn drop_and_add(
         &mut self,
         site: u32,
@@ -213,7 +214,7 @@ pub trait BlockForward: Forward {
 
 /// Backward passes of transformer blocks.
 pub trait BlockBackward: BlockForward + Backward {
-    /// Gradient of the activation: `dx = dy f′(x)`.
+    /// Computes the gradient of the activation: `dx = dy f′(x)`.
     fn activation_backward(
         &mut self,
         by: Activated,
@@ -221,8 +222,8 @@ pub trait BlockBackward: BlockForward + Backward {
         dy: &Self::Tensor,
         dx: &mut Self::Tensor,
     ) -> Result<(), Self::Error>;
-    /// Backward pass of a linear layer whose input is `x = f(fc)`: `dfc = (dy W) f′(fc)`, `dW += dyᵀ x`, `db += Σ dy`. The triple
-    /// is `(dy, x, fc)`; `dx` is workspace.
+    /// Backpropagates through a linear layer whose input is `x = f(fc)`: `dfc = (dy W) f′(fc)`, `dW += dyᵀ x`, `db += Σ dy`.
+    /// The triple is `(dy, x, fc)`; `dx` is workspace.
     fn linear_activated_backward(
         &mut self,
         of: Weight,
@@ -235,8 +236,8 @@ pub trait BlockBackward: BlockForward + Backward {
         self.linear_backward(of, (dy, x), dx, gradient)?;
         self.activation_backward(by, fc, dx, dfc)
     }
-    /// Writes `dqkv`, the gradient of the packed queries, keys and values, from `dy`, that of the output; `known` is `(qkv, y,
-    /// lse)`.
+    /// Writes `dqkv`, the gradient of the packed queries, keys and values, from `dy`, the gradient of the output; `known` is
+    /// `(qkv, y, lse)`.
     fn attention_backward(
         &mut self,
         of: &SelfAttention,

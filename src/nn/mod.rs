@@ -29,8 +29,8 @@
 //!
 //! # No automatic differentiation
 //!
-//! The backward pass of each operation is written out next to the forward pass, with the formula in the comment. The
-//! gradients of a matrix multiplication are two more of them: `dA = dC Bᵀ` and `dB = Aᵀ dC`.
+//! The backward pass of each operation is written out next to the forward pass, with the formula in the comment. The gradients
+//! of a matrix multiplication are two matrix multiplications: `dA = dC Bᵀ` and `dB = Aᵀ dC`.
 //!
 //! # Parameters
 //!
@@ -38,10 +38,15 @@
 //! master weights are buffers with the same views, so that an optimiser, a norm, a checkpoint and a copy run over one
 //! buffer each.
 //!
+//! # Errors
+//!
+//! A function of `cpu` or `cuda` that returns a `Result` fails if its buffers do not have the layouts and lengths of the
+//! declaration. Functions of `cuda` also fail as described in [`gpu`](crate::gpu).
+//!
 //! # Precision
 //!
-//! Storage may be f32, f16, bf16 or i8; sums are f32 (f64 on the CPU on request), of integers i32. Operands of 16 bits
-//! are exact in f32, so a 16-bit multiplication is defined as the f32 one over the rounded operands.
+//! Storage may be f32, f16, bf16 or i8; sums are f32 (f64 on the CPU on request), and sums of integers i32. Operands of 16 bits
+//! are exact in f32, so a 16-bit multiplication is defined as the f32 multiplication of the rounded operands.
 
 #![warn(missing_docs)]
 

@@ -21,7 +21,7 @@ pub struct View {
 }
 
 impl View {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
@@ -31,7 +31,7 @@ impl View {
         self.len() == 0
     }
 
-    /// Range of the view's elements in the buffer.
+    /// Returns the range of the view's elements in the buffer.
     pub fn range(&self) -> Range<usize> {
         self.start..self.start + self.len()
     }
@@ -69,7 +69,8 @@ pub enum ParameterError {
 }
 
 impl ParameterMap {
-    /// Appends a view after the last one, at the next aligned element.
+    /// Appends a view after the last one, at the next aligned element. Fails if the name exists or the number of elements
+    /// overflows.
     pub fn add(&mut self, name: impl Into<String>, shape: &[usize]) -> Result<ViewId, ParameterError> {
         let (name, start) = (name.into(), self.len);
         if self.ids.contains_key(&name) {
@@ -85,7 +86,7 @@ impl ParameterMap {
         Ok(id)
     }
 
-    /// Number of elements in the buffer, including the zeros between the views.
+    /// Returns the number of elements in the buffer, including the zeros between the views.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -95,17 +96,17 @@ impl ParameterMap {
         self.len == 0
     }
 
-    /// Total number of elements in views, without padding: the number of parameters of a model.
+    /// Computes the total number of elements in views, without padding: the number of parameters of a model.
     pub fn count(&self) -> usize {
         self.views.iter().map(View::len).sum()
     }
 
-    /// The view with this id.
+    /// Returns the view with this id.
     pub fn view(&self, id: ViewId) -> &View {
         &self.views[id.0]
     }
 
-    /// Finds a view by its name.
+    /// Finds a view by its name; `None` if no view has the name.
     pub fn find(&self, name: &str) -> Option<ViewId> {
         self.ids.get(name).copied()
     }
@@ -130,7 +131,8 @@ impl<T: Copy + Default> Parameters<T> {
         Self { map, values }
     }
 
-    /// Wraps a whole buffer, for example one read from a checkpoint or a device.
+    /// Wraps a whole buffer, for example one read from a checkpoint or a device. Fails if the length differs from that of the
+    /// map.
     pub fn from_values(map: Arc<ParameterMap>, values: Vec<T>) -> Result<Self, ParameterError> {
         if values.len() != map.len() {
             return Err(ParameterError::Length { needed: map.len(), given: values.len() });
@@ -138,27 +140,27 @@ impl<T: Copy + Default> Parameters<T> {
         Ok(Self { map, values })
     }
 
-    /// Map of the buffer.
+    /// Returns the map of the buffer.
     pub fn map(&self) -> &Arc<ParameterMap> {
         &self.map
     }
 
-    /// The whole buffer, including the zeros between the views.
+    /// Returns the whole buffer, including the zeros between the views.
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// The whole buffer, mutable, for optimisers. The zeros between the views must stay zero.
+    /// Returns the whole buffer, mutable, for optimisers. The zeros between the views must stay zero.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// Elements of a view.
+    /// Returns the elements of a view.
     pub fn get(&self, id: ViewId) -> &[T] {
         &self.values[self.map.view(id).range()]
     }
 
-    /// Elements of a view, mutable.
+    /// Returns the elements of a view, mutable.
     pub fn get_mut(&mut self, id: ViewId) -> &mut [T] {
         let range = self.map.view(id).range();
         &mut self.values[range]

@@ -30,15 +30,15 @@ pub trait Real:
     fn of(x: f64) -> Self;
     /// Converts to f64 without rounding.
     fn f64(self) -> f64;
-    /// Exponential function `e^x`.
+    /// Computes the exponential function `e^x`.
     fn exp_wide(x: f64) -> f64;
-    /// Hyperbolic tangent of `x`.
+    /// Computes the hyperbolic tangent of `x`.
     fn tanh_wide(x: f64) -> f64;
-    /// Error function of `x`.
+    /// Computes the error function of `x`.
     fn erf_wide(x: f64) -> f64;
-    /// Complementary error function `1 - erf(x)`, without cancellation.
+    /// Computes the complementary error function `1 - erf(x)`, without cancellation.
     fn erfc_wide(x: f64) -> f64;
-    /// Natural logarithm of `x`.
+    /// Computes the natural logarithm of `x`.
     fn ln_wide(x: f64) -> f64;
 }
 

@@ -52,17 +52,17 @@ macro_rules! halves {
 }
 halves!(F16 => F16, Bf16 => Bf16);
 
-/// Number of elements in 16 bytes.
+/// Returns the number of elements in 16 bytes.
 pub(super) const fn pack<T>() -> usize {
     16 / size_of::<T>()
 }
 
-/// Number of 16-byte accesses per row.
+/// Returns the number of 16-byte accesses per row.
 pub(super) const fn packs<T>(columns: usize) -> u64 {
     columns.div_ceil(pack::<T>()) as u64
 }
 
-/// Maximum 16-byte accesses of a row that a thread keeps in registers, as in kernels/nn/norm.cuh and softmax.cuh.
+/// Maximum number of 16-byte packs of a row that a thread keeps in registers, as in kernels/nn/norm.cuh and softmax.cuh.
 pub(super) const KEPT_PACKS: u32 = 4;
 
 /// Maximum number of row ranges with a partial sum each.

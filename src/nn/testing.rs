@@ -2,7 +2,7 @@
 
 use super::real::Real;
 
-/// Values in (-1, 1) from a linear congruential generator.
+/// Returns values in (-1, 1) from a linear congruential generator.
 pub fn numbers<R: Real>(len: usize, seed: u64) -> Vec<R> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -12,7 +12,8 @@ pub fn numbers<R: Real>(len: usize, seed: u64) -> Vec<R> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Maximum difference between a gradient and central differences of `f`, relative to the gradient's largest element or 1.
+/// Returns the maximum difference between a gradient and central differences of `f`, relative to the gradient's largest element
+/// or 1.
 pub fn derivative_error(x: &[f64], gradient: &[f64], f: impl Fn(&[f64]) -> f64) -> f64 {
     let h = 1e-5;
     let difference = |i: usize| {

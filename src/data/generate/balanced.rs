@@ -101,7 +101,7 @@ fn clamped(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Draws the presynaptic partners of every neuron, sorted, `in_degree` for each.
+/// Draws the presynaptic partners of every neuron, sorted, `in_degree` for each. Fails if `watch` cancels.
 fn sources(n: u32, in_degree: u32, seed: u64, watch: &ProgressFn) -> Result<Vec<u32>, DataError> {
     const STRETCH: usize = 256;
     let mut sources = vec![0_u32; n as usize * in_degree as usize];
@@ -183,7 +183,7 @@ fn transposed(
     Ok(Csr { rows, words, target_bits, overflow })
 }
 
-/// Draws a point in the ball, by rejection from the cube around the ball, µm.
+/// Draws a point in the ball, by rejection from the cube around the ball, µm. After 64 rejections, returns the centre.
 fn in_ball(seed: u64, lane: u32) -> [f32; 3] {
     for attempt in 0..64 {
         let words = Draw { seed, purpose: Purpose::Connectivity, step: (1 << 40) + attempt, lane }.words();

@@ -1,4 +1,4 @@
-//! Generates networks that need no file. Bits are equal for equal seeds, on any number of threads.
+//! Generates networks that need no file. Networks of equal seeds are equal bit for bit, on any number of threads.
 
 mod balanced;
 mod fly;

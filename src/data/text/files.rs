@@ -52,7 +52,8 @@ pub(super) fn read(path: &Path, watch: &ProgressFn) -> Result<Text, DataError> {
     Ok(all)
 }
 
-/// Lists the text files of a folder and its subfolders, sorted by path. Links to folders and hidden entries are left out.
+/// Lists the text files of a folder and its subfolders, sorted by path. Links to folders and hidden entries are left out. Fails
+/// if a folder cannot be read, folders are nested deeper than `depth`, or there are more than [`MAX_FILES`] files.
 fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let failed = |e| DataError::io(folder, e);
     let mut entries: Vec<PathBuf> =
@@ -119,7 +120,7 @@ struct Record<'a> {
     text: Cow<'a, str>,
 }
 
-/// Appends the field `text` of every line as a document.
+/// Appends the field `text` of every line as a document. Fails if a line is not an object with this field, or `watch` cancels.
 fn append_records(path: &Path, lines: &str, to: &mut Text, watch: &ProgressFn) -> Result<(), DataError> {
     let mut n_read = 0;
     for (i, line) in lines.lines().enumerate() {

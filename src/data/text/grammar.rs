@@ -18,11 +18,12 @@
 //! entropy rate = H / L               nats per byte
 //! ```
 //!
-//! The last line is the entropy rate of the text because the grammar is unambiguous: two derivations give two tales, and
-//! no tale is the beginning of another (each ends with the only line break in it), so a text determines its derivations and
-//! they determine it; tales are independent and identically distributed, and the law of large numbers applies to
-//! numerator and denominator (renewal reward theorem; Cover and Thomas, *Elements of Information Theory*, chapters 2 and
-//! 4). Unambiguity is tested: the probability of a tale summed over all derivations equals that of the one that made it.
+//! The last line is the entropy rate of the text because the grammar is unambiguous: two derivations give two tales, and no
+//! tale is the beginning of another (each tale ends with the only line break in it). A text therefore determines its
+//! derivations, and the derivations determine the text. Tales are independent and identically distributed, so the law of large
+//! numbers applies to numerator and denominator (renewal reward theorem; Cover and Thomas, *Elements of Information Theory*,
+//! chapters 2 and 4). Unambiguity is tested: the probability of a tale summed over all derivations equals the probability of
+//! the derivation that made it.
 //!
 //! No predictor has a lower expected loss per byte, whatever its context; a predictor with a limited context has a higher loss.
 
@@ -83,9 +84,10 @@ impl Rule {
 }
 
 impl Grammar {
-    /// Parses rules, one per line: `name: weight text {rule} text | …`, or `name ~ …` with weights that decrease like those of
-    /// words (120 / (rank + 3)). A missing weight is 1, and `¶` is a line break. A line with `@` is read once per topic, with
-    /// the topic in place of `@`; the start rule chooses `{tale-TOPIC}`. Fails for repeated and unknown rules.
+    /// Parses rules, one per line: `name: weight text {rule} text | …`, or `name ~ …` with the weights 120 / (rank + 3), which
+    /// decrease like the frequencies of words. A missing weight is 1, and `¶` is a line break. A line with `@` is read once per
+    /// topic, with the topic in place of `@`; the start rule chooses `{tale-TOPIC}`. Fails for repeated rules, unknown rules,
+    /// and lines that are not rules.
     pub fn parse(topics: &[&str], text: &str) -> Result<Self, String> {
         let start = topics.iter().map(|topic| format!("{{tale-{topic}}}")).collect::<Vec<_>>().join(" | ");
         let mut lines = vec![format!("start ~ {start}")];
@@ -322,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Computed manually, for one rule with two alternatives: H = 2 visits of ln 2, L = 1 + 2.
+    /// A rule with two alternatives gives H = 2 visits of ln 2, and L = 1 + 2.
     #[test]
     fn visits_of_a_recursive_rule_are_counted() {
         let grammar = Grammar::parse(&["x"], "tale-@: a{tale-@} | ¶").unwrap();

@@ -1,4 +1,4 @@
-//! Converts texts to sequences of tokens: the data of every kind that learns language.
+//! Converts texts to sequences of tokens, the data of every kind that learns language.
 //!
 //! [`prepare`] makes a [`Corpus`] of a generated text or of files: `.jsonl` with a field `text` per line, any other file as
 //! UTF-8 text, or a folder of them. The first 90 % of the tokens are for training; the last 10 % are held out.
@@ -36,7 +36,7 @@ use std::{ops::Range, path::PathBuf, sync::Arc};
 /// Source of the text of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Generated text: whole tales, up to a minimum size.
+    /// Generated text: whole tales, until the minimum size is reached.
     Grammar {
         /// Grammar of the tales.
         style: Style,

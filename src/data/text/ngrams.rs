@@ -146,7 +146,7 @@ pub fn yardsticks(
     })
 }
 
-/// Chooses the concentrations that maximise the leave-one-out likelihood.
+/// Chooses the concentrations that maximise the leave-one-out likelihood. Fails if `watch` cancels.
 fn fit(model: &mut Model, train: &[u64], watch: &ProgressFn) -> Result<(), DataError> {
     let stride = train.len().div_ceil(MAX_FIT).max(1);
     for order in [0, 1] {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::num::rng::{Draw, Purpose};
 
-    /// Chain in which a token follows from the two tokens before it except in one of eight cases. Two ranges of tokens test
+    /// In this chain, a token follows from the two tokens before it except in one of eight cases. Two ranges of tokens test
     /// tables and maps.
     #[test]
     fn a_chain_of_order_two_needs_triples() {

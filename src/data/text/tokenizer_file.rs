@@ -1,4 +1,4 @@
-//! Checks a `tokenizer.json` before the library loads it: memory needs, and the reproducibility of runs.
+//! Checks a `tokenizer.json` before the library loads it, for its memory needs and for the reproducibility of runs.
 //!
 //! A normalizer replaces parts of a text by longer ones, repeatedly: a file of a few hundred bytes can require any amount of
 //! memory. [`Growth`] bounds the length of a normalized text without computing it. If the bound is too loose, as for tables of
@@ -149,8 +149,9 @@ impl<'de> Deserialize<'de> for Entries {
 /// Step of a normalizer or decoder.
 #[derive(Clone, Debug)]
 struct Step {
-    /// Maximum growth: bytes of the result per byte of text, and additional bytes.
+    /// Maximum number of bytes of the result per byte of text.
     factor: f64,
+    /// Maximum number of additional bytes.
     added: usize,
     /// Whether the result for a piece of text depends on that piece alone.
     is_local: bool,

@@ -5,7 +5,8 @@ use super::{Ceiling, Ceilings, Limit, median};
 use crate::num::isa::Isa;
 use std::time::Instant;
 
-/// Elements of each of the three arrays of a thread: together much larger than any cache.
+/// Elements of each of the three arrays, over all threads; a thread has at least 4 Mi. The arrays are much larger than any
+/// cache.
 const STREAMED: usize = 12 << 20;
 /// Targets of scattered additions: the number of neurons of the fly connectome.
 const TARGETS: usize = 138_639;

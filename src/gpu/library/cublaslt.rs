@@ -35,7 +35,7 @@ pub const WORKSPACE: usize = 32 << 20;
 /// Maximum number of multiplications whose plans are kept.
 const KEPT: usize = 4096;
 
-/// Multiplication, and the alignments of the addresses of A, B and the others, bytes.
+/// Multiplication, and alignments in bytes: of A, of B, and of C, the added matrix and aux together.
 type PlanKey = (Matmul, [u32; 3]);
 
 /// The loaded library with its workspace, for one device.

@@ -38,7 +38,7 @@ pub(in crate::gpu) struct Begun {
 }
 
 impl Pass {
-    /// Executes `work`, which issues device work other than our kernels (a copy, a library call), between two events.
+    /// Executes `work`, which issues device work other than the program's kernels (a copy, a library call), between two events.
     pub fn device_span<T>(
         &mut self,
         gpu: &Gpu,

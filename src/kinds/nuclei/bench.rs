@@ -61,7 +61,7 @@ const SUBSTEPS: u32 = 101;
 /// Minimum duration of a measurement, seconds.
 const MIN_WALL_S: f64 = 0.5;
 
-/// Case with a constant population, so that only the coupling algorithm differs.
+/// Returns a case with a constant population, so that only the coupling algorithm differs.
 fn coupling(method: CouplingMethod, n: u32) -> Case {
     let mut params = Params::default();
     let population = &mut params.population;
@@ -79,7 +79,7 @@ fn default(n: u32) -> Case {
     Case { name: format!("default-{n}"), params }
 }
 
-/// Case with a constant population and moving phases.
+/// Returns a case with a constant population and moving phases.
 fn substep(integrator: Integrator, n: u32) -> Case {
     let mut case = coupling(CouplingMethod::Auto, n);
     let phases = &mut case.params.phases;
@@ -111,7 +111,7 @@ fn cases(on: &Device) -> Vec<Case> {
     cases
 }
 
-/// Runs the selected cases.
+/// Runs the selected cases. Fails if no case is selected.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
 }
@@ -130,7 +130,7 @@ fn line(row: &CaseRow) -> String {
     )
 }
 
-/// Measures the selected cases.
+/// Measures the selected cases. Fails if no case is selected, a measurement fails, or `progress` is cancelled.
 fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let with_details = |case: &Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
     let all = cases(&options.device);
@@ -197,14 +197,14 @@ const SUMS: &[&str] = &[
 ];
 const PLAN: &[&str] = &["plan", "sort_blocks", "sort_blocks_by_h", "merge_by_x", "merge_by_h"];
 
-/// Total time of the rows `names` per sum, ms.
+/// Computes the total time of the rows `names` per sum, ms.
 fn once(pass: &Pass, names: &[&str]) -> f64 {
     let rows: Vec<_> = names.iter().filter_map(|name| pass.timings.iter().find(|t| t.name == *name)).collect();
     let times = rows.first().map_or(1, |t| t.launches.max(1));
     rows.iter().map(|t| t.nanos as f64 * 1e-6).sum::<f64>() / f64::from(times)
 }
 
-/// Wall time of `steps` generations with a single substep, seconds.
+/// Measures the wall time of `steps` generations with a single substep, seconds.
 fn time_single_substep(sim: &mut dyn Simulation, params: &Params, steps: u64) -> Result<f64, SimError> {
     let one = path::parse(params, "phases.substeps=1").map_err(|e| SimError::Input(e.to_string()))?;
     sim.set(&one)?;

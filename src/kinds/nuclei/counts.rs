@@ -1,4 +1,4 @@
-//! Work per generation. It depends on the population, so the counts are those of the last generation.
+//! Work per generation. The work depends on the population, so the counts are those of the last generation.
 
 use super::{
     choices::{Dynamics, Integrator},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::sim::StepCount;
 
-/// Number of coupling sums per generation: those of the integrator, and one with the final phases.
+/// Returns the number of coupling sums per generation: those of the integrator, and one with the final phases.
 fn sums(phases: &Phases) -> u32 {
     let stages = match (phases.dynamics, phases.integrator) {
         (Dynamics::Still, _) => 0,
@@ -20,8 +20,8 @@ fn sums(phases: &Phases) -> u32 {
     phases.substeps * stages + 1
 }
 
-/// Counts of one generation: pairs of all coupling sums; operations of the coupling if `all_pairs` are evaluated; operations and
-/// bytes of the fitness, which reads the weights once for the error and once for the entropy.
+/// Returns the counts of one generation: pairs of all coupling sums; operations of the coupling if `all_pairs` are evaluated;
+/// operations and bytes of the fitness, which reads the weights once for the error and once for the entropy.
 pub fn of_generation(host: &HostState, all_pairs: bool) -> Vec<StepCount> {
     let (params, n): (&Params, f64) = (&host.params, host.ledger.n() as f64);
     let pairs = f64::from(sums(&params.phases)) * f64::from(params.coupling.fields.max(1)) * n * n;

@@ -67,7 +67,7 @@ impl EventLog {
     }
 }
 
-/// Lines of one generation, in order.
+/// Returns the lines of one generation, in order.
 fn lines(events: &Events) -> impl DoubleEndedIterator<Item = Line<'_>> {
     let fusion = Some(&events.fused[..]).filter(|fused| !fused.is_empty()).map(Line::Fusion);
     let overflow = Some(events.missing).filter(|missing| *missing > 0).map(Line::Overflow);

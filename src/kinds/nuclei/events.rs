@@ -21,7 +21,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Allocates capacity for the events of up to `most` nuclei.
+    /// Allocates capacity for the events of at most `most` nuclei.
     pub fn with_capacity(most: usize) -> Self {
         Self {
             fused: Vec::with_capacity(most),
@@ -48,7 +48,7 @@ impl Events {
         self.fused.is_empty() && self.decayed.is_empty() && self.died.is_empty()
     }
 
-    /// Memory of the events of up to `most` nuclei, bytes.
+    /// Returns the memory of the events of at most `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * 24) as u64
     }

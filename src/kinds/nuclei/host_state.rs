@@ -49,7 +49,7 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// Host state at step 0 with `founders` nuclei.
+    /// Creates the host state at step 0 with `founders` nuclei.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, founders: u64) -> Self {
         let capacity = params.population.capacity;
         let ledger = Ledger { founders, ..Ledger::default() };
@@ -66,7 +66,7 @@ impl HostState {
         }
     }
 
-    /// Checks a parameter change and classifies it.
+    /// Checks a parameter change and classifies it. Fails if the parameter does not exist or the value is invalid.
     pub fn edit(&mut self, change: &Change) -> Result<Edit<Params>, SimError> {
         let edit = edit::check_change(&self.params, change)?;
         if let Edit::Live(new) = &edit {
@@ -75,8 +75,8 @@ impl HostState {
         Ok(edit)
     }
 
-    /// Parameters and setup after input files were replaced; `None` if a rebuild is needed because inputs or coupling matrix
-    /// differ.
+    /// Returns the parameters and setup after input files were replaced; `None` if a rebuild is needed because inputs or
+    /// coupling matrix differ. Fails if there is no such input file.
     pub fn replaced(&self, data: &InputData) -> Result<Option<(Params, Arc<Setup>)>, SimError> {
         let (setup, mut params) = (data.setup::<Setup>()?, self.params.clone());
         if !params.set(&data.change) {
@@ -96,7 +96,7 @@ impl HostState {
         self.sampler.resume(StreamHash::default(), self.ledger, step, living, None);
     }
 
-    /// Ends a generation with these statistics and the events in `self.events`.
+    /// Ends a generation with these statistics and the events in `self.events`; `value` returns the value of a probe in a slot.
     pub fn end_generation(&mut self, stats: PopulationStats, value: &dyn Fn(&Params, ProbeId, u32) -> f32) {
         self.sampler.events(self.step, &self.events);
         self.stats = stats;
@@ -147,18 +147,19 @@ impl Host for HostState {
 /// An action whose arguments were checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CheckedAction {
-    /// Add an angle to the phases.
+    /// Adds an angle to the phases.
     Kick(f64),
-    /// Hold phases constant, or release them.
+    /// Holds phases constant, or releases them.
     Freeze(bool),
-    /// Fuse the selected nuclei.
+    /// Fuses the selected nuclei.
     Fuse,
-    /// Decay the selected nuclei.
+    /// Makes the selected nuclei decay.
     Decay,
 }
 
 impl CheckedAction {
-    /// Checks an action on a table of `capacity` slots.
+    /// Checks an action on a table of `capacity` slots. Fails if the action or a slot does not exist, or the arguments are
+    /// invalid.
     pub fn parse(action: &Action, capacity: u32) -> Result<Self, SimError> {
         use crate::params::Value;
         let wrong = |what: String| Err(SimError::Input(format!("{}: {what}", action.name)));
@@ -178,7 +179,7 @@ impl CheckedAction {
     }
 }
 
-/// Error for `values` that became NaN or infinite.
+/// Returns the error for `values` that became NaN or infinite.
 pub fn non_finite(values: &str, step: u64) -> SimError {
     SimError::non_finite(values, step, "lower task.learning_rate or population.sigma")
 }

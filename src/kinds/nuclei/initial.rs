@@ -11,7 +11,7 @@ use super::{
 use crate::{num::quantile, sim::SimError};
 use std::f64::consts::{PI, TAU};
 
-/// Founders with weights, phases and frequencies drawn from the seed.
+/// Creates the founders, with weights, phases and frequencies drawn from the seed. Fails if memory is exhausted.
 pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> Result<State<T>, SimError> {
     let population = &params.population;
     let capacity = population.capacity as usize;
@@ -34,12 +34,12 @@ pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> Result<State<T>
     Ok(state)
 }
 
-/// Natural frequencies of all slots.
+/// Computes the natural frequencies of all slots.
 pub fn frequencies<T: Real>(source: Frequencies, seed: u64, n_slots: usize) -> Vec<T> {
     (0..n_slots as u32).map(|slot| T::of(frequency(source, seed, slot, n_slots))).collect()
 }
 
-/// Natural frequency of a slot in a table of `n_slots`.
+/// Computes the natural frequency of a slot in a table of `n_slots`.
 fn frequency(source: Frequencies, seed: u64, slot: u32, n_slots: usize) -> f64 {
     let share = (f64::from(slot) + 0.5) / n_slots as f64;
     match source {

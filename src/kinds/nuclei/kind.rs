@@ -29,7 +29,7 @@ impl Kind for NucleiKind {
         fuse. Kuramoto oscillators without births, and births and deaths without phases, are special cases.";
     const NAME: &'static str = "nuclei";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    /// Floating-point sums depend on the order of the threads of a device, and events depend on every bit of them.
+    /// Floating-point sums depend on the order of the threads of a device, and events depend on every bit of these sums.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;

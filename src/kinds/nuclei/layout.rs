@@ -4,10 +4,10 @@
 use super::probes::NUCLEI;
 use crate::sim::{ElementSet, MotionFields};
 
-/// Distance between neighbouring slots.
+/// Distance between neighbouring slots, world units.
 const PITCH: f64 = 10.0;
 
-/// The set of slots, evenly distributed over a disc (Vogel 1979).
+/// Returns the set of slots, evenly distributed over a disc (Vogel 1979).
 pub fn slots(capacity: u32) -> ElementSet {
     let golden = std::f64::consts::PI * (3.0 - 5.0_f64.sqrt());
     let position = |slot: u32| {

@@ -20,12 +20,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Number of nuclei that follows from the totals.
+    /// Returns the number of nuclei that follows from the totals.
     pub const fn n(&self) -> u64 {
         self.founders + self.children - self.absorbed - self.n_died
     }
 
-    /// [`Ledger::n`], or `None` when the totals are inconsistent.
+    /// Returns the number of nuclei as [`Ledger::n`], or `None` if the totals are inconsistent.
     pub fn checked_n(&self) -> Option<u64> {
         self.founders.checked_add(self.children)?.checked_sub(self.absorbed)?.checked_sub(self.n_died)
     }
@@ -35,7 +35,7 @@ impl Ledger {
         self.entries().iter().zip(later.entries()).all(|((_, a), (_, b))| *a <= b)
     }
 
-    /// Names and values, for digests and saved states.
+    /// Returns names and values, for digests and saved states.
     pub const fn entries(&self) -> [(&'static str, u64); 7] {
         [
             ("founders", self.founders),
@@ -48,12 +48,12 @@ impl Ledger {
         ]
     }
 
-    /// Inverse of [`Ledger::entries`].
+    /// Creates the totals from the values of [`Ledger::entries`].
     pub const fn from_values([founders, n_fused, absorbed, n_decay, children, overflow, n_died]: [u64; 7]) -> Self {
         Self { founders, n_fused, absorbed, n_decay, children, overflow, n_died }
     }
 
-    /// Difference between these totals and those of `earlier`.
+    /// Computes the difference between these totals and those of `earlier`.
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             founders: 0,

@@ -26,8 +26,8 @@ pub struct Lineage {
 /// batches have few.
 const MAX_RESERVED: usize = 1 << 12;
 
-/// Births without an assigned id. Assigning one writes to a random slot, which is a cache miss for a large table, so it is done
-/// while the GPU computes.
+/// Births without an assigned id. Assigning an id writes to a random slot, which is a cache miss in a large table, so ids are
+/// assigned while the GPU computes.
 #[derive(Default)]
 struct WaitingBirths {
     /// Slots of the births, in order.
@@ -113,7 +113,7 @@ impl Lineage {
         }
     }
 
-    /// Ids for a saved state.
+    /// Returns the ids for a saved state.
     pub fn save(&self, living: &[u32]) -> SavedIds {
         let (slots, next) = self.now();
         let of = |value: fn(&Occupant) -> u64| living.iter().map(|slot| value(&slots[*slot as usize])).collect();
@@ -125,14 +125,14 @@ impl Lineage {
         self.is_deferred = true;
     }
 
-    /// Assigns the ids of deferred births. A backend calls it while the device computes.
+    /// Assigns the ids of deferred births. A backend calls this function while the device computes.
     pub fn catch_up(&mut self) {
         self.next = self.waiting.assign(&mut self.slots, self.next);
         self.waiting.slots.clear();
         self.waiting.steps.clear();
     }
 
-    /// Occupants of all slots, and the next id.
+    /// Returns the occupants of all slots, and the next id.
     fn now(&self) -> (Cow<'_, [Occupant]>, u64) {
         if self.waiting.slots.is_empty() {
             return (Cow::Borrowed(&self.slots), self.next);
@@ -142,7 +142,8 @@ impl Lineage {
         (Cow::Owned(slots), next)
     }
 
-    /// Current nuclei, by slot. `living` lists the occupied slots and is called only if a new copy is made.
+    /// Returns the current nuclei, by slot; `None` if `living` returns `None`. `living` lists the occupied slots and is called
+    /// only if a new copy is made.
     pub fn individuals(&self, living: impl FnOnce() -> Option<Vec<u32>>) -> Option<Arc<Individuals>> {
         if let Some(shared) = self.shared.get() {
             return Some(shared.clone());
@@ -254,7 +255,7 @@ impl Lineage {
         std::mem::replace(&mut self.pending, next)
     }
 
-    /// Memory of the ids of a table of `capacity` slots, bytes.
+    /// Returns the memory of the ids of a table of `capacity` slots, bytes.
     pub const fn bytes_of(capacity: usize) -> u64 {
         capacity as u64 * 16
     }
@@ -270,7 +271,7 @@ impl Lineage {
 mod tests {
     use super::*;
 
-    /// Event attributes in the format of the files.
+    /// Returns the event attributes in the format of the files.
     fn attributes(events: &[LifeEvent]) -> Vec<String> {
         events.iter().map(|event| serde_json::to_string(event.attributes()).unwrap()).collect()
     }

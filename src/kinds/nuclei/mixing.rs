@@ -24,12 +24,12 @@ pub const MAX_FIELDS: usize = 8;
 /// Dimensions of the embedding vector of a field, for [`Mixing::Embedded`].
 const EMBEDDING_DIM: usize = 16;
 
-/// Number of phase fields, at least one.
+/// Returns the number of phase fields, at least one.
 pub fn fields(params: &Params) -> usize {
     (params.coupling.fields as usize).clamp(1, MAX_FIELDS)
 }
 
-/// Symmetric matrix G, `[F × F]` row by row.
+/// Returns the symmetric matrix G, `[F × F]` row by row.
 pub fn matrix(coupling: &Coupling, fields: usize, seed: u64) -> Vec<f64> {
     match coupling.mixing {
         Mixing::Even => even(fields, coupling.between),
@@ -43,8 +43,8 @@ fn even(fields: usize, between: f64) -> Vec<f64> {
     (0..fields * fields).map(|i| if i / fields == i % fields { own } else { others }).collect()
 }
 
-/// softmax over b of ((cos_ab + 1) / 2) / τ of embedding vectors drawn from the seed, symmetrised and divided by the largest
-/// row sum.
+/// Computes the softmax over b of ((cos_ab + 1) / 2) / τ of embedding vectors drawn from the seed, symmetrised and divided by
+/// the largest row sum.
 fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
     let draw = RandomAddress { seed, stream: RandomStream::FieldPosition, generation: 0 };
     let mut vectors = vec![[0.0; EMBEDDING_DIM]; fields];
@@ -55,7 +55,7 @@ fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
     let similarity = |a: usize, b: usize| {
         let cos =
             dot(&vectors[a], &vectors[b]) / (dot(&vectors[a], &vectors[a]) * dot(&vectors[b], &vectors[b])).sqrt();
-        // The largest value is 1 (a = b): subtracting it keeps exponents at or below 0.
+        // The largest value is 1 (a = b). It is subtracted, so that exponents are at most 0.
         ((0.5 * (cos + 1.0) - 1.0) / sharpness).exp()
     };
     let total: Vec<f64> = (0..fields).map(|a| (0..fields).map(|b| similarity(a, b)).sum()).collect();
@@ -70,7 +70,7 @@ fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
     g
 }
 
-/// Checks that the parameters support several phase fields.
+/// Returns an error if the phase dynamics do not support several phase fields.
 pub fn check(params: &Params) -> Result<(), SimError> {
     let is_map = matches!(params.phases.dynamics, Dynamics::QkmCovariant | Dynamics::QkmCompat);
     if fields(params) > 1 && is_map {

@@ -1,9 +1,9 @@
 //! # A population of nuclei with coupled phases
 //!
-//! Candidate solutions ("nuclei") of a regression are phase oscillators. Nuclei of similar fitness f and similar entropy
-//! H of their weights are coupled. The higher the order parameter, the lower the barrier through which unfit nuclei decay
-//! into offspring of fit ones and the highest-ranked nuclei fuse. After SODA-QD1102 (2025), with its population dynamics
-//! and without its defects.
+//! Candidate solutions ("nuclei") of a regression are phase oscillators. Nuclei of similar fitness f and similar entropy H of
+//! their weights are coupled. The higher the order parameter, the lower the barrier through which unfit nuclei decay into
+//! offspring of fit ones and the highest-ranked nuclei fuse. The model follows SODA-QD1102 (2025): it has the same population
+//! dynamics, without the defects.
 //!
 //! ```text
 //! f_j = (1/B) Σ_b (x_b·w_j - y_b)²     H_j = entropy of softmax(w_j)     T = 1 + standard deviation of f

@@ -16,7 +16,8 @@ use crate::{
     sim::{Buffers as _, MemoryReport},
 };
 
-/// Memory of [`CpuSim`](super::cpu::CpuSim) by owner, as reported by its `memory`; empty if the task file has not been read.
+/// Returns the memory of [`CpuSim`](super::cpu::CpuSim) by owner, as reported by its `memory`; empty if the task file has not
+/// been read.
 pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryReport {
     match params.population.precision {
         StatePrecision::F64 => cpu_in::<f64>(params, setup),
@@ -24,7 +25,7 @@ pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryReport {
     }
 }
 
-/// Number of samples and of weights in the task; `None` if the task file has not been read.
+/// Returns the number of samples and of weights in the task; `None` if the task file has not been read.
 pub fn task_size(params: &Params, setup: Option<&Setup>) -> Option<(usize, usize)> {
     let task = &params.task;
     match (setup, task.source) {
@@ -57,7 +58,7 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryReport {
     report
 }
 
-/// Workspace of a generation for tables of this size, bytes.
+/// Returns the workspace of a generation for tables of this size, bytes.
 pub const fn workspace_bytes<T: Real>(capacity: usize, dim: usize, fields: usize) -> u64 {
     let lanes = capacity.div_ceil(128) * dim * 9 * T::BYTES;
     let arrays = capacity * 4 * T::BYTES;

@@ -9,7 +9,7 @@ use super::{
 use crate::sim::Preset;
 
 impl Params {
-    /// The rules of the original model, with a normalised order parameter, for regression tests and comparison.
+    /// Returns the rules of the original model, with a normalised order parameter, for regression tests and comparison.
     pub fn compat() -> Self {
         let mut params = Self::default();
         (params.population.sigma, params.population.death_rate) = (0.01, 0.0);
@@ -19,7 +19,7 @@ impl Params {
         params
     }
 
-    /// Only phases: the classical Kuramoto model with `n` oscillators.
+    /// Returns a preset with phases only: the classical Kuramoto model with `n` oscillators.
     pub fn kuramoto(n: u32) -> Self {
         let mut params = Self::default();
         params.task.source = TaskSource::Nothing;
@@ -34,14 +34,14 @@ impl Params {
         params
     }
 
-    /// Preset with three coupled phase fields per nucleus.
+    /// Returns a preset with three coupled phase fields per nucleus.
     pub fn fields() -> Self {
         let mut params = Self::default();
         (params.coupling.fields, params.coupling.between) = (3, 0.2);
         params
     }
 
-    /// Only population, without a barrier: births and fusions against deaths at `death_rate`.
+    /// Returns a preset with population only, without a barrier: births and fusions against deaths at `death_rate`.
     pub fn population(death_rate: f64) -> Self {
         let mut params = Self::default();
         params.task.source = TaskSource::Nothing;

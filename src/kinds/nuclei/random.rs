@@ -22,7 +22,7 @@ pub enum RandomStream {
     Mut = 6,
     /// Phases of offspring; block: field.
     PhaseChild = 7,
-    /// Noise of the phases; block: substep, with the field above 16 bits.
+    /// Noise of the phases; block: substep in the low 16 bits, phase field above.
     Noise = 8,
     /// Spike counts of the quantum-Kuramoto maps.
     Spike = 9,
@@ -52,22 +52,22 @@ pub struct RandomAddress {
 }
 
 impl RandomAddress {
-    /// The four random words of a block.
+    /// Returns the four random words of a block.
     pub const fn words(self, slot: u32, block: u32) -> [u32; 4] {
         philox4x32([slot, block, self.generation, self.stream as u32], [self.seed as u32, (self.seed >> 32) as u32])
     }
 
-    /// Uniform in (0, 1), on a grid of 2⁻²³ shifted by half a step: exact, also in single precision.
+    /// Returns a uniform value in (0, 1), on a grid of 2⁻²³ shifted by half a step: exact, also in single precision.
     pub fn uniform(self, slot: u32) -> f64 {
         self.uniform_of(slot, 0)
     }
 
-    /// Uniform in (0, 1) from any block.
+    /// Returns a uniform value in (0, 1) from any block.
     pub fn uniform_of(self, slot: u32, block: u32) -> f64 {
         exact::unit(self.words(slot, block)[0]).into()
     }
 
-    /// Four standard normal values of a block (Box-Muller).
+    /// Returns the four standard normal values of a block (Box-Muller).
     pub fn normals(self, slot: u32, block: u32) -> [f64; 4] {
         let [a, b, c, d] = self.words(slot, block).map(|word| f64::from(exact::unit(word)));
         let pair = |u: f64, v: f64| {
@@ -79,7 +79,7 @@ impl RandomAddress {
         [x0, x1, x2, x3]
     }
 
-    /// First of the normal values of a block.
+    /// Returns the first of the normal values of a block.
     pub fn normal(self, slot: u32, block: u32) -> f64 {
         self.normals(slot, block)[0]
     }

@@ -20,7 +20,7 @@ requests! {
     }
 }
 
-/// Answers a request about a population.
+/// Answers a request about a population. Fails if there is no such request.
 pub fn answer<T: Real>(state: &State<T>, request: &Request) -> Result<Answer, SimError> {
     let ("best", [Value::Int(most)]) = (request.name.as_str(), &request.values[..]) else {
         return Err(SimError::Input(format!("there is no request `{}`; there is best", request.name)));

@@ -1,4 +1,4 @@
-//! Sampling of probes and the run's hash, generation by generation; shared by both backends.
+//! Samples the probes and the run's hash, generation by generation. Both backends share this code.
 
 use super::{
     event_log::EventLog,
@@ -26,7 +26,7 @@ const SERIES_PROBES: [ProbeId; 9] = [
     probes::FITNESS_OF,
 ];
 
-/// Names of the lanes of a series with `fields` phase fields.
+/// Returns the names of the lanes of a series with `fields` phase fields.
 pub fn lanes(probe: ProbeId, fields: usize) -> Vec<String> {
     let names: &[&str] = match probe {
         probes::ORDER => {
@@ -84,7 +84,7 @@ impl ProbeSampler {
     }
 
     /// Sets the tapped probes. Probes that were tapped before continue without a gap; `living` are the slots of the living
-    /// nuclei, with which a lineage begins.
+    /// nuclei, with which a lineage begins. Fails if a probe or a slot does not exist.
     pub fn tap(&mut self, taps: &[Tap], step: u64, living: &[u32]) -> Result<(), SimError> {
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
             return Err(SimError::Input(format!("there is no probe {}", tap.probe)));

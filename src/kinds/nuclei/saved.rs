@@ -1,5 +1,5 @@
-//! Saved states. With the parameters they suffice to continue bit for bit. They do not depend on the number of threads, nor, in
-//! the same precision, on the backend.
+//! Saved states. A saved state and the parameters suffice to continue bit for bit. The state does not depend on the number of
+//! threads, nor, in the same precision, on the backend.
 
 use super::{
     host_state::HostState,
@@ -55,7 +55,7 @@ pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Result<Snapshot,
     Ok(out)
 }
 
-/// Reads a state for a table with the sizes of `like`.
+/// Reads a state for a table with the sizes of `like`. Fails if model or sizes differ, or the contents are inconsistent.
 pub fn parse<T: Real>(like: &State<T>, from: &Snapshot) -> Result<Saved<T>, SimError> {
     from.expect_model(MODEL)?;
     let inconsistent = || misfit("it is inconsistent");

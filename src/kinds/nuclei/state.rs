@@ -20,7 +20,7 @@ pub struct StateSizes {
     pub fields: usize,
 }
 
-/// Row stride of `w`: D rounded up to a multiple of 16 bytes.
+/// Returns the row stride of `w`: D rounded up to a multiple of 16 bytes.
 const fn stride_of<T: Real>(dim: usize) -> usize {
     dim.next_multiple_of(16 / T::BYTES)
 }
@@ -83,12 +83,12 @@ buffers! {
 }
 
 impl<T: Real> State<T> {
-    /// Allocates an empty table with one phase field.
+    /// Allocates an empty table with one phase field. Fails if memory is exhausted.
     pub fn empty(capacity: usize, dim: usize) -> Result<Self, SimError> {
         Self::with_fields(capacity, dim, 1)
     }
 
-    /// Allocates an empty table with `fields` phase fields.
+    /// Allocates an empty table with `fields` phase fields. Fails if memory is exhausted.
     pub fn with_fields(capacity: usize, dim: usize, fields: usize) -> Result<Self, SimError> {
         let mut state = Self::allocate(&Host, &StateSizes { capacity, dim, fields })?;
         state.parent.fill(FOUNDER);
@@ -100,12 +100,12 @@ impl<T: Real> State<T> {
         StateSizes { capacity: self.capacity, dim: self.dim, fields: self.fields }
     }
 
-    /// Number of nuclei.
+    /// Returns the number of nuclei.
     pub fn n(&self) -> usize {
         self.idx.len()
     }
 
-    /// Phase of a slot in a field, whose index starts at 0.
+    /// Returns the phase of a slot in a field, whose index starts at 0.
     pub fn phase(&self, field: usize, slot: u32) -> T {
         match field {
             0 => self.phi[slot as usize],
@@ -113,7 +113,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Phase of a slot in a field, mutable.
+    /// Returns the phase of a slot in a field, mutable.
     pub fn phase_mut(&mut self, field: usize, slot: u32) -> &mut T {
         match field {
             0 => &mut self.phi[slot as usize],
@@ -121,12 +121,12 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Weights of the nucleus in a slot.
+    /// Returns the weights of the nucleus in a slot.
     pub fn row(&self, slot: u32) -> &[T] {
         &self.w[slot as usize * self.stride..][..self.dim]
     }
 
-    /// Weights of the nucleus in a slot, mutable.
+    /// Returns the weights of the nucleus in a slot, mutable.
     pub fn row_mut(&mut self, slot: u32) -> &mut [T] {
         &mut self.w[slot as usize * self.stride..][..self.dim]
     }

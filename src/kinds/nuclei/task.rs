@@ -48,12 +48,13 @@ pub struct Setup {
 }
 
 impl Problem {
-    /// Number of samples, B.
+    /// Returns the number of samples, B.
     pub const fn samples(&self) -> usize {
         self.y.len()
     }
 
-    /// QR compression by Householder reflections, in double precision.
+    /// Computes the QR compression by Householder reflections, in double precision; `None` unless there are more samples than
+    /// inputs.
     pub fn compressed(&self) -> Option<Compressed> {
         let (rows, columns) = (self.samples(), self.inputs);
         if rows <= columns {
@@ -91,7 +92,7 @@ fn reflect(a: &mut [f64], y: &mut [f64], columns: usize, k: usize) {
 }
 
 impl Setup {
-    /// Setup of the given samples, with their compression.
+    /// Creates a setup from the given samples, with their compression.
     pub fn new(problem: Problem, provenance: String) -> Self {
         let (compressed, dim) = (problem.compressed(), problem.inputs);
         Self { compressed, dim, problem: Some(problem), matrix: None, provenance }
@@ -101,7 +102,8 @@ impl Setup {
 /// Maximum number of weights of a population: 8 GB in double precision.
 const MAX_WEIGHTS: u64 = 1 << 30;
 
-/// Reads or generates the task, and reads the coupling matrix.
+/// Reads or generates the task, and reads the coupling matrix. Fails if a parameter or a file is invalid, or `progress`
+/// cancels.
 pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let (task, population) = (&params.task, &params.population);
     if population.n_start > population.capacity {
@@ -138,7 +140,7 @@ fn read_error(error: DataError) -> SimError {
     }
 }
 
-/// y = X w + noise, with w drawn such that the variance of the targets is about 1.
+/// Draws y = X w + noise, with w such that the variance of the targets is about 1.
 fn generate(task: &Task, seed: u64) -> Problem {
     let (samples, inputs) = (task.n_samples as usize, task.n_inputs as usize);
     let draw = |stream| RandomAddress { seed, stream, generation: 0 };

@@ -15,7 +15,8 @@ pub enum Edit<P> {
     Live(Box<P>),
 }
 
-/// Checks a change against its declaration; a change of a whole list against the declarations of all its items.
+/// Checks a change against its declaration, or a change of a whole list against the declarations of all its items. Fails if the
+/// parameter does not exist, or the value has another type or is out of range.
 pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) -> Result<Edit<P>, SimError> {
     let mut new = Box::new(params.clone());
     if !new.set(change) {
@@ -58,7 +59,7 @@ fn needs_rebuild(spec: &ParamSpec, old: &Value, new: &Value) -> bool {
     }
 }
 
-/// Fields that a change sets, with their new values.
+/// Returns the fields that a change sets, with their new values.
 fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec, Value)> {
     let group = usize::from(change.id.group);
     let Some(spec) = new.groups().get(group) else { return vec![] };
@@ -72,12 +73,12 @@ fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec
     ids.into_iter().filter_map(|id| Some((id, new.spec(id)?, new.get(id)))).collect()
 }
 
-/// Parameter declarations of a group.
+/// Returns the parameter declarations of a group.
 fn fields(params: &dyn Params, group: u8) -> &'static [ParamSpec] {
     params.groups().get(usize::from(group)).map_or(&[], |spec| spec.fields())
 }
 
-/// Message about a change that does not match the parameters.
+/// Formats the message about a change that does not match the parameters.
 fn misfit(params: &dyn Params, change: &Change) -> String {
     let Some(group) = params.groups().get(usize::from(change.id.group)) else {
         return "there is no such group of parameters".to_owned();

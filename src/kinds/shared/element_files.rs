@@ -13,7 +13,8 @@ struct Table {
     text: String,
 }
 
-/// Reads the neurons listed in a column `idx`, or else `root_id`. Ascending, without duplicates.
+/// Reads the neurons listed in a column `idx`, or else `root_id`. Ascending, without duplicates. Fails if the file cannot be
+/// read, has neither column, or names a neuron that does not exist.
 pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimError> {
     let table = Table::open(path)?;
     let mut out: Vec<u32> = match (table.position("idx"), table.position("root_id")) {
@@ -30,7 +31,8 @@ pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimErr
     Ok(out)
 }
 
-/// Reads kicks from the columns `idx` and `step`. Sorted by step, then neuron.
+/// Reads kicks from the columns `idx` and `step`. Sorted by step, then neuron. Fails if the file cannot be read, lacks a
+/// column, or names a neuron that does not exist.
 pub fn read_kicks(path: &Path, n: u32) -> Result<Vec<(u64, u32)>, SimError> {
     let table = Table::open(path)?;
     let column = |name| {
@@ -60,7 +62,7 @@ impl Table {
         self.header.iter().position(|h| h.eq_ignore_ascii_case(column))
     }
 
-    /// Line numbers and cells, without the header and empty lines.
+    /// Returns the line numbers and cells, without the header and empty lines.
     fn rows(&self) -> impl Iterator<Item = (usize, Vec<&str>)> {
         self.text
             .lines()

@@ -17,10 +17,10 @@ pub struct FieldReadback {
 
 /// A simulation on a device whose fields are read asynchronously.
 pub trait ReadsFields {
-    /// Readback state of the simulation.
+    /// Returns the readback state of the simulation.
     fn readback(&mut self) -> &mut FieldReadback;
 
-    /// Number of completed steps.
+    /// Returns the number of completed steps.
     fn completed(&self) -> u64;
 
     /// Starts copying the data of these fields, after the previous steps and before the next ones.
@@ -29,7 +29,7 @@ pub trait ReadsFields {
     /// Waits for the copies, and computes the fields of step `step`.
     fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError>;
 
-    /// Converts the copied data. Call it after the next steps are launched and before waiting for them.
+    /// Converts the copied data. Call this function after the next steps are launched and before waiting for them.
     fn convert_fields(&mut self) -> Result<(), SimError> {
         if let Some((step, probes)) = self.readback().pending.take() {
             let ready = self.finish_fields(&probes, step)?;
@@ -38,8 +38,8 @@ pub trait ReadsFields {
         Ok(())
     }
 
-    /// Returns the current fields or, with `may_lag`, those of the last call, which are one reading older. In that case the
-    /// device does not wait for the host.
+    /// Returns the current fields. With `may_lag`, returns the fields of the previous call if the probes are the same, one
+    /// reading older, so that the device does not wait for the host.
     fn read_copied(&mut self, probes: Vec<ProbeId>, may_lag: bool) -> Result<Vec<Field>, SimError> {
         self.convert_fields()?;
         let older = std::mem::take(&mut self.readback().ready);

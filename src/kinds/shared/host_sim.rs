@@ -1,4 +1,4 @@
-//! Simulation of kinds whose backends share the state on the host: parameters, measurements and the clock. A backend implements
+//! Simulates kinds whose backends share the state on the host: parameters, measurements and the clock. A backend implements
 //! [`HostSim`], from which this file derives a [`Simulation`].
 
 use crate::{
@@ -16,23 +16,23 @@ use std::sync::Arc;
 pub trait Host {
     /// Actions declared by the kind.
     const ACTIONS: &'static [ActionSpec];
-    /// Probes declared by the kind.
+    /// Returns the probes declared by the kind.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Names of the lanes of a series.
+    /// Returns the names of the lanes of a series.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
-    /// Element sets of the simulation.
+    /// Returns the element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Connections among the elements.
+    /// Returns the connections among the elements; `None` if there are none.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
     fn clock(&self) -> Clock;
     fn params(&self) -> &dyn Params;
-    /// Tapped probes, in the order of their declaration.
+    /// Returns the tapped probes, in the order of their declaration.
     fn taps(&self) -> Vec<ProbeId>;
-    /// Takes the samples of a tapped probe, other than a field, since the last call; `None` if it has none.
+    /// Takes the samples of a tapped probe, other than a field, since the last call; `None` if the probe has no samples.
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading>;
-    /// Hash and totals since the start.
+    /// Returns the hash and totals since the start.
     fn digest(&self) -> Digest;
 }
 
@@ -41,9 +41,9 @@ pub trait Host {
 pub trait HostSim: Send {
     /// Type of the state that the backends share.
     type Host: Host;
-    /// State that the backends share.
+    /// Returns the state that the backends share.
     fn host(&self) -> &Self::Host;
-    /// State that the backends share, mutable.
+    /// Returns the state that the backends share, mutable.
     fn host_mut(&mut self) -> &mut Self::Host;
     /// Applies a parameter change.
     fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError>;
@@ -57,9 +57,10 @@ pub trait HostSim: Send {
     /// Selects the tapped probes.
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError>;
     fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
-    /// Reads these fields; with `may_lag`, those of the last call may be returned. Also called without fields.
+    /// Reads these fields; with `may_lag`, may return the fields of the previous call. Every reading calls this function, even
+    /// without fields.
     fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError>;
-    /// Individuals in the slots of a set.
+    /// Returns the individuals in the slots of a set; `None` if the elements are not individuals.
     fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
         let _ = set;
         None
@@ -70,7 +71,7 @@ pub trait HostSim: Send {
     fn write_state(&mut self) -> Result<Snapshot, SimError>;
     /// Loads a state.
     fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError>;
-    /// Predicted bytes of a saved state; 0 if it is small.
+    /// Returns the predicted bytes of a saved state; 0 if it is small.
     fn state_bytes(&self) -> u64 {
         0
     }
@@ -81,17 +82,17 @@ pub trait HostSim: Send {
         let _ = seed;
         Ok(false)
     }
-    /// Counts of the work in the last step.
+    /// Returns the counts of the work in the last step.
     fn step_counts(&self) -> Vec<StepCount> {
         vec![]
     }
-    /// Device, and the implementations chosen on it.
+    /// Returns the device, and the implementations chosen on it.
     fn executes_on(&self) -> Execution {
         Execution::cpu()
     }
-    /// Allocated memory, by buffer.
+    /// Returns the allocated memory, by buffer.
     fn held_memory(&self) -> MemoryReport;
-    /// Resources of the kernels.
+    /// Returns the resources of the kernels.
     fn kernel_facts(&self) -> Vec<KernelFacts> {
         vec![]
     }

@@ -9,15 +9,17 @@ use std::sync::Arc;
 
 /// A model whose setup was read or generated, and which can be started repeatedly: per trial, per device.
 pub trait Prepared: Send + Sync {
-    /// Starts a simulation. `seed` is that of its random draws; a generated network keeps the seed of the project.
+    /// Starts a simulation. `seed` is the seed of its random draws; a generated network keeps the seed of the project. Fails if
+    /// the memory does not suffice or an intervention sets an invalid value.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
-    /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation.
+    /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation. Fails if
+    /// starting or tapping would fail.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
-    /// Predicted memory on a device, by owner; empty if unknown.
+    /// Returns the predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
-    /// Notices about the input, one sentence each.
+    /// Returns notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
-    /// Setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
+    /// Returns the setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
 }
 
@@ -29,7 +31,7 @@ pub(in crate::kinds) struct PreparedKind<K: Kind> {
 }
 
 impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
-    /// Reads or generates the setup.
+    /// Reads or generates the setup. Fails if the predicted memory exceeds the free memory, or the input is invalid.
     pub fn prepare(
         params: &K::Params,
         context: &BuildContext,
@@ -44,7 +46,7 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
         Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
 
-    /// Interventions of the project that set a parameter.
+    /// Returns the interventions of the project that set a parameter. Fails if an intervention sets an invalid value.
     fn settings(&self) -> Result<Vec<scheduled::Setting>, SimError> {
         scheduled::settings(&self.params, K::time_base(&self.params))
     }

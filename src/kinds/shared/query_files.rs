@@ -2,7 +2,7 @@
 
 use crate::query::{Query, parse};
 
-/// Files of all `file = …` tests in a query; empty for text that is not a query.
+/// Returns the files of all `file = …` tests in a query; empty for text that is not a query.
 pub fn files_of_query(text: &str) -> Vec<String> {
     let Ok(query) = parse(text) else { return vec![] };
     let mut files = vec![];

@@ -52,33 +52,33 @@ pub trait Real:
     fn wide(self) -> f64;
     /// Converts a synapse count; exact below 2^24.
     fn of_count(count: i32) -> Self;
-    /// Absolute value of `self`.
+    /// Computes the absolute value of `self`.
     fn abs(self) -> Self;
-    /// Larger of the two values; if one is NaN, the other.
+    /// Returns the larger of the two values; if one is NaN, the other.
     fn max(self, other: Self) -> Self;
-    /// Larger of the two values in one instruction; `other` if they are equal or one is NaN.
+    /// Returns the larger of the two values, in one instruction; `other` if they are equal or one is NaN.
     fn larger(self, other: Self) -> Self;
-    /// Square root of `self`.
+    /// Computes the square root of `self`.
     fn sqrt(self) -> Self;
-    /// Exponential e^x for x ≤ 0.
+    /// Computes the exponential e^x for x ≤ 0.
     fn exp_neg(self) -> Self;
-    /// Natural logarithm of `self`.
+    /// Computes the natural logarithm of `self`.
     fn ln(self) -> Self;
-    /// Hyperbolic tangent of `self`.
+    /// Computes the hyperbolic tangent of `self`.
     fn tanh(self) -> Self;
-    /// Sine and cosine of `self`.
+    /// Returns the sine and cosine of `self`.
     fn sin_cos(self) -> (Self, Self);
-    /// Angle of the point (x, y) = (other, self).
+    /// Computes the angle of the point (x, y) = (other, self).
     fn atan2(self, other: Self) -> Self;
-    /// Largest integer not above `self`.
+    /// Returns the largest integer not above `self`.
     fn floor(self) -> Self;
-    /// Number of whole steps, rounded down, at least 0; saturates.
+    /// Returns the number of whole steps, rounded down, at least 0; saturates.
     fn floor_steps(self) -> u32;
-    /// Bits whose order as unsigned integers is that of the values; -0 and 0 have the same bits.
+    /// Returns bits whose order as unsigned integers is that of the values; -0 and 0 have the same bits.
     fn ordered(self) -> u64;
-    /// Bits of the value, for saved states.
+    /// Returns the bits of the value, for saved states.
     fn to_bits(self) -> u64;
-    /// Inverse of `to_bits`.
+    /// Converts bits of [`Real::to_bits`] to the value.
     fn from_bits(bits: u64) -> Self;
 }
 
@@ -152,7 +152,7 @@ real!(f64, u64, exp_neg_f64);
 // These functions have no branches and calls, so that loops over them vectorise. Adding ONES, whose lowest mantissa bit has the
 // value 1, rounds the exponent of two to an integer.
 
-/// Exponential e^x for x ≤ 0 (Cephes `expf`); 0 below -87.
+/// Computes the exponential e^x for x ≤ 0 (Cephes `expf`); 0 below -87.
 #[inline(always)]
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
 fn exp_neg_f32(x: f32) -> f32 {
@@ -170,7 +170,7 @@ fn exp_neg_f32(x: f32) -> f32 {
     if x < -87.0 { 0.0 } else { y * power }
 }
 
-/// Exponential e^x for x ≤ 0 (Taylor series to the 13th power after range reduction); 0 below -700.
+/// Computes the exponential e^x for x ≤ 0 (Taylor series to the 13th power after range reduction); 0 below -700.
 #[inline(always)]
 fn exp_neg_f64(x: f64) -> f64 {
     const ONES: f64 = 6_755_399_441_055_744.0;

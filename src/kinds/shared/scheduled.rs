@@ -25,7 +25,7 @@ pub(super) struct Setting {
     change: Change,
 }
 
-/// Interventions that set a parameter, in the order of the list.
+/// Returns the enabled interventions that set a parameter, in the order of the list. Fails if a schedule or a value is invalid.
 pub(super) fn settings(params: &dyn Params, base: TimeBase) -> Result<Vec<Setting>, SimError> {
     let sets = |v: &Intervention<'_>| v.is_enabled() && v.role() == Role::SetsParameter;
     let setting = |v: Intervention<'_>| {
@@ -39,7 +39,7 @@ pub(super) fn settings(params: &dyn Params, base: TimeBase) -> Result<Vec<Settin
     Intervention::all(params).filter(sets).map(setting).collect()
 }
 
-/// Checks that the kind accepts each setting.
+/// Checks that the kind accepts each setting. Fails with the name of the first setting that is not accepted.
 pub(super) fn check<P: Params + Clone>(
     params: &P,
     settings: &[Setting],
@@ -81,7 +81,7 @@ pub(super) struct ScheduledSim<P> {
 }
 
 impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
-    /// Wraps a simulation at step 0 with these parameters.
+    /// Wraps a simulation at step 0 with these parameters. Fails if a value of step 0 cannot be set.
     pub fn new(
         sim: Box<dyn Simulation>,
         params: P,
@@ -94,7 +94,8 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         Ok(new)
     }
 
-    /// Sets the values that are active in a step, and restores those that are no longer active.
+    /// Sets the values that are active in a step, and restores those that are no longer active. Fails if a value cannot be set
+    /// while the simulation runs.
     fn update(&mut self, step: u64) -> Result<(), SimError> {
         let (wanted, until) = wanted(&self.settings, step);
         let is_over = |change: &&Change| wanted.iter().all(|(w, _)| w.id != change.id);
@@ -113,7 +114,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         Ok(())
     }
 
-    /// Sets a value in the inner simulation unless it has that value.
+    /// Sets a value in the inner simulation unless the simulation has this value. Fails if the change needs a rebuild.
     fn give(&mut self, change: &Change) -> Result<(), SimError> {
         let now = self.active.iter().find(|c| c.id == change.id);
         if now.map_or_else(|| self.params.get(change.id), |now| now.value.clone()) == change.value {
@@ -132,8 +133,8 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         }
     }
 
-    /// Calls `act` with all parameters at their edited values, because a state at step 0 must not depend on values that were set
-    /// before.
+    /// Calls `act` with all parameters at their edited values, because a state at step 0 must not depend on values that were
+    /// set before. Fails if `act` fails or a value cannot be set.
     fn at_start<T>(&mut self, act: impl FnOnce(&mut dyn Simulation) -> Result<T, SimError>) -> Result<T, SimError> {
         let settings = std::mem::take(&mut self.settings);
         let done = self.update(0).and_then(|()| act(&mut *self.sim));
@@ -142,7 +143,8 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         done
     }
 
-    /// Edits a parameter that an intervention has set; the edit takes effect after the intervention.
+    /// Edits a parameter that an intervention has set; the edit takes effect after the intervention. Fails if the kind does not
+    /// accept the new value.
     fn set_afterwards(&mut self, change: &Change) -> Result<Effect, SimError> {
         let Edit::Live(new) = check_change(&self.params, change)? else { return Ok(Effect::Applied) };
         (self.accepts)(&new)?;
@@ -154,12 +156,13 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
 /// Lanes, choices and levels of a probe: the parts of the schema that depend on parameters.
 type ProbeSchema = (Vec<String>, Vec<Vec<String>>, Vec<Level>);
 
-/// Parts of the schema that depend on parameters, for each probe.
+/// Returns the parts of the schema that depend on parameters, for each probe.
 fn schema(sim: &dyn Simulation) -> Vec<ProbeSchema> {
     (0..sim.probes().len() as ProbeId).map(|id| (sim.lanes(id), sim.choices(id), sim.levels(id))).collect()
 }
 
-/// Values that are active in a step, each parameter once with the index of its setting, and the next step at which they change.
+/// Returns the values that are active in a step, each parameter once with the index of its setting, and the next step at which
+/// they change.
 fn wanted(settings: &[Setting], step: u64) -> (Vec<(Change, usize)>, u64) {
     let (mut wanted, mut until) = (Vec::<(Change, usize)>::new(), u64::MAX);
     for (i, setting) in settings.iter().enumerate() {
@@ -181,7 +184,7 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         }
         let mut new = self.params.clone();
         if !new.set(change) {
-            return self.sim.set(change); // says what does not fit
+            return self.sim.set(change); // returns an error that says what does not fit
         }
         let Clock { step, base } = self.sim.clock();
         let settings = settings(&new, base)?;

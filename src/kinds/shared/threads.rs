@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 const MIN_PARALLEL_OPERATIONS: usize = 100_000;
 
 /// Threads that start with the first work. A simulation is built on one thread and stepped on another, and threads inherit the
-/// priority of the thread that starts them, which is thus the one that steps. Copies share the threads.
+/// priority of the thread that starts them; therefore the stepping thread starts them. Copies share the threads.
 #[derive(Clone)]
 pub struct Threads {
     n: usize,
@@ -24,7 +24,7 @@ impl Threads {
         Self { n: n.max(1), pool: Arc::default() }
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     pub const fn number(&self) -> usize {
         self.n
     }

@@ -22,7 +22,7 @@ pub struct TensorSource {
 }
 
 impl TensorSource {
-    /// Source with the name and shape of the view.
+    /// Returns a source with the name and shape of the view.
     pub fn same(view: &View) -> Self {
         Self { name: view.name.clone(), is_transposed: false, rows: None }
     }
@@ -55,7 +55,7 @@ impl TensorSource {
 /// weights.
 ///
 /// # Errors
-/// One message with all names that are missing, unknown or of another shape; errors of the file.
+/// Returns one message with all names that are missing, unknown or of another shape, or an error of the file.
 pub fn read(
     file: &TensorFile,
     map: &Arc<ParameterMap>,

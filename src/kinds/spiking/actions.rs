@@ -1,4 +1,4 @@
-//! Checks of edits and actions, shared by all models and backends.
+//! Checks edits and actions. All models and backends share this code.
 
 use super::{
     params::{NeuronModel, Params},
@@ -17,7 +17,7 @@ impl Params {
 }
 
 impl Params {
-    /// Warnings about values that are valid but unusual.
+    /// Returns warnings about values that are valid but unusual.
     pub fn warnings(&self) -> Vec<ParamWarning> {
         let lif = &self.lif;
         if self.network.model != NeuronModel::ExponentialLif {
@@ -43,7 +43,7 @@ impl Params {
     }
 }
 
-/// Checks that all neurons of a manual kick exist. Returns its weight, mV.
+/// Checks a manual kick: its neurons must exist, and its weight must be finite. Returns the weight, mV.
 pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {
     let [Value::Real(weight_mv)] = action.values[..] else {
         return Err(SimError::Input(format!("{} takes one number, the weight in mV", ACTIONS[0].name)));

@@ -25,7 +25,7 @@ use std::{path::Path, sync::Arc, time::Instant};
 /// Number of warm-up steps before timing.
 const UNTIMED_STEPS: u32 = 400;
 
-/// Number of steps per call of `advance`, similar to the engine's choice for batches of 8 ms.
+/// Returns the number of steps per call of `advance`, similar to the engine's choice for batches of 8 ms.
 fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     match device {
         Device::Cpu { .. } => 1000,
@@ -70,7 +70,7 @@ pub struct CaseRow {
 }
 
 impl CaseRow {
-    /// Row of a case that could not be measured.
+    /// Returns the row of a case that could not be measured.
     fn missing(name: &str, device: &str, why: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -135,7 +135,7 @@ const CASES: &[Case] = &[
 /// Number of neurons and of connections in the synthetic network for which `Case::expected` was measured.
 const REFERENCE_SIZE: (u32, usize) = (138_639, 15_091_983);
 
-/// Runs the selected cases.
+/// Runs the selected cases. Fails if no case is selected or the simulated time is not positive.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     Ok(measure_cases(options, progress)?.iter().map(|row| BenchRow::new(row, line(row))).collect())
 }
@@ -154,7 +154,7 @@ fn line(row: &CaseRow) -> String {
     )
 }
 
-/// Measures the selected cases.
+/// Measures the selected cases. Fails if no case is selected, the simulated time is 0, or a measurement fails.
 fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let wanted = |c: &&Case| options.only.as_ref().is_none_or(|o| o == c.name);
     let cases: Vec<&Case> = CASES.iter().filter(wanted).collect();
@@ -288,7 +288,7 @@ fn profile(sim: &mut dyn Simulation, batch: u32) -> Result<Vec<Row>, SimError> {
     Ok(timing::report(&pass.timings, &sim.kernels()))
 }
 
-/// Target of the stimulus: a list of neurons in the folder of the network, or a query.
+/// Returns the target of the stimulus: a list of neurons in the folder of the network, or a query.
 fn target(case: &Case, network: Option<&Path>) -> String {
     let list = network.map(|folder| folder.join(format!("stim_{}.csv", case.name))).filter(|p| p.exists());
     list.map_or_else(|| case.query.to_owned(), |p| format!("file = '{}'", p.display()))

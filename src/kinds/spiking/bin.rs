@@ -16,8 +16,8 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// Counts the spikes of one step by class. With few runs of neurons of one class, it searches for the end of each run instead
-    /// of counting spikes one by one.
+    /// Counts the spikes of one step by class. With few runs of neurons of one class, a search finds the end of each run,
+    /// instead of a count of spikes one by one.
     pub fn count(&mut self, codes: &[u16], runs: &[Run], lanes: &[u32]) {
         if runs.is_empty() || runs.len() * SPIKES_PER_SEARCH > lanes.len() {
             return self.count_each(codes, lanes);
@@ -65,7 +65,7 @@ const SPIKES_PER_SEARCH: usize = 48;
 /// Maximum number of runs; with more, none are stored.
 const MAX_RUNS: usize = 1024;
 
-/// Runs of equal classes; empty if there are more than [`MAX_RUNS`].
+/// Returns the runs of equal classes; empty if there are more than [`MAX_RUNS`].
 pub fn runs_of(classes: &[u16]) -> Vec<Run> {
     let mut runs = vec![];
     let mut end = 0;

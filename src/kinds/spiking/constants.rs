@@ -1,4 +1,4 @@
-//! Conversion of user units to model constants: the only place where milliseconds become steps and time constants become
+//! Converts user units to model constants. This is the only place where milliseconds become steps and time constants become
 //! propagators. Both backends read these constants, so neither evaluates an exponential itself.
 
 use super::params::Lif;
@@ -34,7 +34,7 @@ pub struct Constants<T> {
     pub u_reset: T,
     /// Increment of g per synapse, mV.
     pub w_syn: T,
-    /// `dt / τ_m`: u rises by at most this times `I + g - u` per step.
+    /// `dt / τ_m`: u rises per step by at most `dt / τ_m` times `I + g - u`.
     pub dt_per_tau_m: T,
     /// Maximum over time of the contribution of g = 1 to u.
     pub b_peak: T,
@@ -71,7 +71,7 @@ device_struct! {
 }
 
 impl<T: Real> Constants<T> {
-    /// Constants as read by kernels, in double precision; narrowing them is exact.
+    /// Returns the constants as read by kernels, in double precision; narrowing them is exact.
     pub fn on_device(&self) -> LifConstants {
         LifConstants {
             theta: self.theta.wide(),
@@ -110,8 +110,9 @@ impl Lif {
     }
 }
 
-/// Propagator over `t_ms`. `b` is written with `expm1`, so that it stays exact if the two time constants are nearly or exactly
-/// equal: `b(t) = e^(-t/τ) (t/τ_m) φ(y)`, τ the longer of the two, `y = t |1/τ_syn - 1/τ_m|`, `φ(y) = (1 - e^-y)/y`, `φ(0) = 1`.
+/// Returns the propagator over `t_ms`. `b` is written with `expm1`, so that it stays exact if the two time constants are nearly
+/// or exactly equal: `b(t) = e^(-t/τ) (t/τ_m) φ(y)`, τ the longer of the two, `y = t |1/τ_syn - 1/τ_m|`, `φ(y) = (1 - e^-y)/y`,
+/// `φ(0) = 1`.
 fn propagator(lif: &Lif, t_ms: f64) -> Propagator<f64> {
     let a = (-t_ms / lif.tau_m).exp();
     let d = (-t_ms / lif.tau_syn).exp();
@@ -120,7 +121,7 @@ fn propagator(lif: &Lif, t_ms: f64) -> Propagator<f64> {
     Propagator { a, b: a.max(d) * (t_ms / lif.tau_m) * phi, d, c: 1.0 - a }
 }
 
-/// Maximum of b over time, where `db/dt = 0`.
+/// Returns the maximum of b over time, where `db/dt = 0`.
 fn b_peak(lif: &Lif) -> f64 {
     let gap = lif.tau_m - lif.tau_syn;
     let t = if gap.abs() < 1e-9 * lif.tau_m {

@@ -47,7 +47,7 @@ pub struct HostState<T> {
 pub enum Edit<T> {
     /// The simulation has to be rebuilt.
     Rebuild,
-    /// No work, or new active stimuli.
+    /// The edit requires no work, or only an update of the active stimuli.
     Applied,
     /// The neuron model changed: re-anchor every neuron with the old constants `were`, then shift u.
     Neurons {
@@ -59,7 +59,7 @@ pub enum Edit<T> {
 }
 
 impl<T: Real> HostState<T> {
-    /// Creates the host state at step 0.
+    /// Creates the host state at step 0. Fails if a stimulus is invalid.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
         Ok(Self {
             constants: derive(params),
@@ -75,7 +75,7 @@ impl<T: Real> HostState<T> {
         })
     }
 
-    /// Applies a parameter change between two steps.
+    /// Applies a parameter change between two steps. Fails if a value or a stimulus is invalid, or a column does not exist.
     pub fn edit(&mut self, change: &Change) -> Result<Edit<T>, SimError> {
         let new = match edit::check_change(&self.params, change)? {
             edit::Edit::Same => return Ok(Edit::Applied),
@@ -104,14 +104,15 @@ impl<T: Real> HostState<T> {
         Ok(edit)
     }
 
-    /// Applies an action between two steps.
+    /// Applies an action between two steps. Fails as [`kick_weight`] does.
     pub fn act(&mut self, action: &Action) -> Result<(), SimError> {
         let weight = T::of(kick_weight(action, self.setup.n())?);
         self.manual_kicks.extend(action.elements.iter().map(|i| (*i, weight)));
         Ok(())
     }
 
-    /// Sets the seed of all random draws and random queries. A rewind must follow.
+    /// Sets the seed of all random draws and random queries. A rewind must follow. Fails if a stimulus is invalid with this
+    /// seed.
     pub fn reseed(&mut self, seed: u64) -> Result<(), SimError> {
         let context = BuildContext { seed, ..self.context.clone() };
         self.plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
@@ -181,7 +182,7 @@ pub fn check_finite(lost: impl Iterator<Item = NonFinite>, neurons: &ElementSet)
     Err(SimError::non_finite(&whose, step, "lower the weights of synapses and stimuli, or undo the last change"))
 }
 
-/// Constants of the neuron model; for leaky units only the delay (one step) and the step length.
+/// Returns the constants of the neuron model; for leaky units only the delay (one step) and the step length.
 fn derive<T: Real>(params: &Params) -> Constants<T> {
     let constants = params.lif.derive();
     if params.network.model == NeuronModel::NoisyLeaky {

@@ -132,7 +132,7 @@ impl Kind for SpikingKind {
                 (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, context, setup, *threads)?),
             }),
             Device::Cuda(gpu) => on_gpu(params, context, setup, gpu).map_err(|error| match error {
-                SimError::Device(why) => SimError::NoDevice(why), // it never started: nothing is lost
+                SimError::Device(why) => SimError::NoDevice(why), // no simulation has started, so nothing is lost
                 other => other,
             }),
         }

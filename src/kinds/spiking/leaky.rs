@@ -3,15 +3,14 @@
 //!
 //! # Origin
 //!
-//! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU:
-//! threshold 1, rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. It serves as a
-//! benchmark; as a model of the fly it has no advantage over [`Lif`](super::Lif). Differences: weights stay integers
-//! (there: 8 bits and a scale per neuron), sums do not depend on their order, and the noise comes from Philox. There
-//! it is a hash of `neuron XOR f(step)`, so that the noise of one step is a permutation over the neurons of the noise
-//! of any other.
+//! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU: threshold 1,
+//! rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. The model serves as a benchmark; as a
+//! model of the fly it has no advantage over [`Lif`](super::Lif). Differences from FastFly: weights stay integers (FastFly: 8
+//! bits and a scale per neuron), sums do not depend on their order, and the noise comes from Philox (FastFly: a hash of
+//! `neuron XOR f(step)`, so that the noise of one step is a permutation over the neurons of the noise of any other step).
 //!
-//! Connectomes of this size have two states in this model: nearly silent, and self-sustained firing. In the synthetic fly network
-//! with noise of 0.4, 2.9 % of the units fire in every step. If the noise is lowered to 0.2 during the run, 2.0 % still do; if it
+//! Connectomes of this size have two states in this model: nearly silent, and self-sustained firing. In the synthetic fly
+//! network, a noise of 0.4 starts the firing, which continues if the noise is lowered to 0.2 during the run; if the noise
 //! starts at 0.2, the network can stay silent.
 //!
 //! # The step
@@ -61,7 +60,7 @@ pub const NOISE: u32 = address(Purpose::Noise, 0);
 /// Spike threshold (inclusive).
 pub const THRESHOLD: f32 = 1.0;
 
-/// Upper bound of the initial potentials.
+/// Upper bound of the initial potentials, in units of the threshold.
 const HIGHEST_START: f32 = 0.9;
 
 /// Constants of the leaky model.
@@ -69,7 +68,7 @@ const HIGHEST_START: f32 = 0.9;
 pub struct Constants {
     /// Weight of one synapse, in units of the threshold.
     pub w_unit: f32,
-    /// Maximum magnitude of the noise.
+    /// Maximum magnitude of the noise per step, in units of the threshold.
     pub amplitude: f32,
     /// Factor of v per step.
     pub decay: f32,
@@ -84,7 +83,7 @@ impl Leaky {
     }
 }
 
-/// Mean number of synapses per connection; 0 without connections.
+/// Computes the mean number of synapses per connection; 0 without connections.
 pub fn mean_count(connectivity: &Csr) -> f64 {
     if connectivity.is_empty() {
         0.0
@@ -93,13 +92,14 @@ pub fn mean_count(connectivity: &Csr) -> f64 {
     }
 }
 
-/// Potential v of a neuron before step 0.
+/// Returns the potential v of a neuron before step 0.
 pub const fn start(seed: u64, neuron: u32) -> f32 {
     unit_from_zero(Draw { seed, purpose: Purpose::Start, step: 0, lane: neuron }.words()[0]) * HIGHEST_START
 }
 
 impl Constants {
-    /// Potential v after a step and before the threshold. `drive` is `current + kicks`, `unit` the noise of amplitude 1.
+    /// Returns the potential v after a step and before the threshold. `drive` is `current + kicks`, `unit` the noise of
+    /// amplitude 1.
     #[inline(always)]
     pub fn step(&self, v: f32, sum: i32, drive: f32, unit: f32) -> f32 {
         let c = self.w_unit * sum as f32;

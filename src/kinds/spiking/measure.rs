@@ -1,4 +1,4 @@
-//! Measurements of the spike stream, step by step. Backends feed it; it does not affect the simulation.
+//! Measures the spike stream, step by step. Backends feed [`Measurements`], which does not affect the simulation.
 
 use super::{
     bin::{Bin, Run, runs_of},
@@ -58,7 +58,7 @@ pub struct Measurements {
     group_by: String,
     /// Index of the column `group_by`.
     grouped_by: Option<usize>,
-    /// Runs of equal classes in that column.
+    /// Runs of equal classes in the column `group_by`.
     runs: Vec<Run>,
     /// Number of steps between traces.
     pub trace_every: u64,
@@ -148,7 +148,7 @@ impl Measurements {
         self.start_bin(step);
     }
 
-    /// Checks that the neurons have a column with this name.
+    /// Checks that the neurons have a column with this name. The error lists the existing columns.
     pub fn check_column(&self, name: &str) -> Result<(), SimError> {
         if self.set.column(name).is_some() {
             return Ok(());
@@ -161,13 +161,13 @@ impl Measurements {
         self.set.columns.get(self.grouped_by?)
     }
 
-    /// Names of the lanes of `class_rates`.
+    /// Returns the names of the lanes of `class_rates`.
     pub fn class_names(&self) -> Vec<String> {
         let name = |l: &String| if l.is_empty() { "unknown".to_owned() } else { l.clone() };
         self.column().map_or_else(|| vec!["all".to_owned()], |c| c.labels.iter().map(name).collect())
     }
 
-    /// Sets the taps. Series that were tapped before continue without a gap.
+    /// Sets the taps. Series that were tapped before continue without a gap. Fails if a probe or a neuron does not exist.
     pub fn tap(&mut self, taps: &[Tap], step: u64) -> Result<(), SimError> {
         let n = self.set.len;
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
@@ -197,7 +197,7 @@ impl Measurements {
         }
         traced.sort_unstable();
         traced.dedup();
-        let column = |e: &u32| traced.binary_search(e).unwrap_or(usize::MAX); // of a series that is not tapped
+        let column = |e: &u32| traced.binary_search(e).unwrap_or(usize::MAX); // `usize::MAX` for a series that is not tapped
         self.trace_columns = TRACES.map(|(_, series, _)| self.series[series].elements.iter().map(column).collect());
         self.traced = traced;
         if !self.is_tapped(probes::SPIKES) {
@@ -217,7 +217,7 @@ impl Measurements {
         self.bin = Bin { since: step, classes: vec![0; self.n_classes()], ..Bin::default() };
     }
 
-    /// Number of counted classes: 0 unless class rates are tapped.
+    /// Returns the number of counted classes: 0 unless class rates are tapped.
     fn n_classes(&self) -> usize {
         if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 }
     }
@@ -251,12 +251,13 @@ impl Measurements {
         }
     }
 
-    /// Increment of a running rate per spike, Hz.
+    /// Returns the increment of a running rate per spike, Hz.
     pub fn gain(&self) -> f32 {
         (1000.0 / (self.tau_steps * self.dt_ms)) as f32
     }
 
-    /// Decay tables of a running rate: after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as far as it is above 0.
+    /// Returns the decay tables of a running rate: factors after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as long as the
+    /// factor is above 0.
     pub fn fade_tables(&self) -> (&[f32], &[f32]) {
         (&self.fade.fine, &self.fade.coarse)
     }
@@ -319,7 +320,7 @@ impl Measurements {
         }
     }
 
-    /// Takes the samples of a series since the last call.
+    /// Takes the samples of a series since the last call; `None` if the probe is not a series.
     pub fn take_series(&mut self, probe: ProbeId) -> Option<Series> {
         let i = SERIES_PROBES.iter().position(|p| *p == probe)?;
         let lanes = match probe {
@@ -332,8 +333,8 @@ impl Measurements {
         Some(Series { lanes: lanes as u32, ..std::mem::replace(series, next) })
     }
 
-    /// Takes the spikes since the last call. The next batch is written to `spare`, which is enlarged for longer batches, because
-    /// writing spikes to new memory is ten times slower.
+    /// Takes the spikes since the last call. The next batch is written to `spare`, which is enlarged for longer batches,
+    /// because writing spikes to new memory is slower.
     pub fn take_spikes(&mut self, mut spare: Vec<Spike>) -> Vec<Spike> {
         spare.clear();
         let n = self.waiting.len();
@@ -343,7 +344,7 @@ impl Measurements {
         std::mem::replace(&mut self.waiting, spare)
     }
 
-    /// Running rates after `completed` steps, Hz.
+    /// Returns the running rates after `completed` steps, Hz.
     pub fn running_rates(&self, completed: u64) -> Vec<f32> {
         let decayed = |r: &RunningRate| r.hz * self.fade.after((completed as u32).wrapping_sub(r.step));
         self.running.iter().map(decayed).collect()
@@ -354,7 +355,7 @@ impl Measurements {
         (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
     }
 
-    /// Hash of all spikes, and event totals.
+    /// Returns the hash of all spikes, and event totals.
     pub fn digest(&self) -> Digest {
         let totals = [("spikes", self.spikes), ("synaptic_events", self.events)];
         Digest { hash: self.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).to_vec() }

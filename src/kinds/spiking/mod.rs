@@ -12,9 +12,8 @@
 //! stimulus               →  v += weight, unless refractory; driven neurons have no refractory period
 //! ```
 //!
-//! Equal to the authors' Brian2 model spike for spike in double precision; [`cpu`] defines the order of a step and
-//! explains why silent neurons cost nothing. Exact propagators after Rotter & Diesmann, *Biol. Cybern.* 81:381
-//! (1999).
+//! In double precision, spikes equal those of the authors' Brian2 model; [`cpu`] defines the order of a step and explains why
+//! silent neurons have no cost. The exact propagators follow Rotter & Diesmann, *Biol. Cybern.* 81:381 (1999).
 //!
 //! A second model, noisy [`leaky`] units in steps of 1 ms, serves as a benchmark; connectivity, stimuli and measurements are the
 //! same. A *kick* is a voltage pulse to the membrane.

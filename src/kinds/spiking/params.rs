@@ -332,7 +332,7 @@ param_tree! {
 }
 
 impl Params {
-    /// Time step of the selected model, ms.
+    /// Returns the time step of the selected model, ms.
     pub fn dt_ms(&self) -> f64 {
         match self.network.model {
             NeuronModel::ExponentialLif => self.lif.dt,

@@ -1,4 +1,4 @@
-//! Prediction of the memory of a network before it is built.
+//! Predicts the memory of a network before it is built.
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
@@ -25,7 +25,7 @@ pub struct NetworkSize {
 }
 
 impl NetworkSize {
-    /// Sizes of a prepared network.
+    /// Returns the sizes of a prepared network.
     pub fn of(setup: &Setup) -> Self {
         Self {
             neurons: setup.n().into(),
@@ -35,7 +35,7 @@ impl NetworkSize {
         }
     }
 
-    /// Sizes that follow from the parameters; `None` for files.
+    /// Returns the sizes that follow from the parameters; `None` for a network from files.
     pub fn from_params(params: &Params) -> Option<Self> {
         /// Size of a position, bytes.
         const PLACE: u64 = 12;
@@ -60,8 +60,8 @@ impl NetworkSize {
     }
 }
 
-/// Memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight, arrivals, the
-/// calendar) are empty at start, and stay small compared with the connectivity.
+/// Returns the memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight,
+/// arrivals, the calendar) are empty at start, and stay small compared with the connectivity.
 pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
@@ -79,14 +79,14 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport
     report
 }
 
-/// Temporary memory of the generator of a balanced network: the presynaptic neuron of every connection.
+/// Returns the temporary memory of the generator of a balanced network: the presynaptic neuron of every connection.
 pub fn scratch(params: &Params) -> MemoryReport {
     let sizes = NetworkSize::from_params(params).filter(|_| params.network.source == Source::Balanced);
     sizes.map_or_else(MemoryReport::default, |sizes| [("generating the network", 4 * sizes.connections)].into())
 }
 
-/// Memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources. Empty if the network exceeds the limits of
-/// the CUDA backend.
+/// Returns the memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources. Empty if the network exceeds
+/// the limits of the CUDA backend.
 pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryReport {
     let real = match params.lif.precision {
         StatePrecision::F64 => 8,

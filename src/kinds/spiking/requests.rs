@@ -36,7 +36,7 @@ requests! {
     }
 }
 
-/// Answers a request about a network.
+/// Answers a request about a network. Fails if the request, a neuron or a path does not exist.
 pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
     let n = setup.n();
     if let Some(beyond) = request.elements.iter().find(|e| **e >= n) {
@@ -63,7 +63,7 @@ pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress)
     Ok(Answer::Table(CONNECTIONS, rows?.into_iter().map(row).collect()))
 }
 
-/// Public id of a neuron, or else its index.
+/// Returns the public id of a neuron, or else its index.
 fn name(setup: &Setup, neuron: u32) -> String {
     setup.neurons.ids.get(neuron as usize).map_or_else(|| neuron.to_string(), u64::to_string)
 }
@@ -101,7 +101,7 @@ fn connections(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Resolves an end of a path: by name, id or index, or else by element.
+/// Resolves an end of a path: by name, id or index, or else by element. Fails if no neuron is found.
 fn end(setup: &Setup, text: &str, element: Option<&u32>) -> Result<u32, SimError> {
     match (text.trim(), element) {
         ("", Some(element)) => Ok(*element),

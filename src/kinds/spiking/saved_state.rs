@@ -100,7 +100,7 @@ pub fn write_kicks<T: Real>(out: &mut Snapshot, neurons: Vec<u32>, weights: Vec<
     out.list("kicks.weights", weights);
 }
 
-/// Reads the manual kicks of the next step; neurons must be below `n`.
+/// Reads the manual kicks of the next step. Fails if a neuron is not below `n`.
 pub fn read_kicks<T: Real>(from: &Snapshot, n: u32) -> Result<Vec<(u32, T)>, SimError> {
     let neurons: Vec<u32> = from.read_list("kicks.neurons")?;
     let weights = from.read("kicks.weights", &[neurons.len()])?;
@@ -110,12 +110,13 @@ pub fn read_kicks<T: Real>(from: &Snapshot, n: u32) -> Result<Vec<(u32, T)>, Sim
     Ok(neurons.into_iter().zip(weights).collect())
 }
 
-/// Error for contents that no simulation writes.
+/// Returns the error for contents that no simulation writes.
 pub fn inconsistent() -> SimError {
     misfit("its contents are inconsistent")
 }
 
-/// Parses a state of this network, without changing the host state.
+/// Parses a state of this network, without changing the host state. Fails if model, delay, time step or number of neurons
+/// differ, or the contents are inconsistent.
 pub fn parse<T: Real>(host: &HostState<T>, from: &Snapshot) -> Result<Saved<T>, SimError> {
     from.expect_model(MODEL)?;
     let (n, delay) = (host.setup.n(), host.constants.delay);
@@ -178,7 +179,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Reads the counters; `step` is the step of the state.
+    /// Reads the counters; `step` is the step of the state. Fails if a section is missing or has another shape, or the bin
+    /// begins after `step`.
     pub fn read(from: &Snapshot, step: u64) -> Result<Self, SimError> {
         let totals: [u64; 4] = from.read("totals", &[4])?.try_into().unwrap_or_default();
         let bin: Vec<u64> = from.read("bin", &[4])?;
@@ -210,7 +212,8 @@ impl Measurements {
         out.list("rate.step", self.running.iter().map(|r| r.step).collect());
     }
 
-    /// Continues from the counters at `step`. Restarts a bin with other categories, and rates of other neurons.
+    /// Continues from the counters at `step`. Restarts the bin if its categories differ, and the rates if the number of neurons
+    /// differs.
     pub fn resume(&mut self, counted: Counted, step: u64) {
         [self.hash.0, self.spikes, self.events, self.active] = counted.totals;
         self.drop_unread();

@@ -1,5 +1,5 @@
-//! Resolution of targets: queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded, because a
-//! stimulus has the same targets at all times.
+//! Resolves targets, which are queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded,
+//! because a stimulus has the same targets at all times.
 
 use super::setup::Setup;
 use crate::{
@@ -25,12 +25,13 @@ impl<'a> Selector<'a> {
         Self { setup, context, named: named.filter(|s| s.is_over(setup.neurons.name, true)).collect() }
     }
 
-    /// Element set of the neurons.
+    /// Returns the element set of the neurons.
     pub fn set(&self) -> &ElementSet {
         &self.setup.neurons
     }
 
-    /// Neurons selected by a query or by the name of a neuron group, ascending; an error if there are none.
+    /// Selects neurons by a query or by the name of a neuron group, ascending. Fails if the query is invalid or selects no
+    /// neuron.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, SimError> {
         let set = self.set();
         let listed = |typed: &str| {

@@ -1,4 +1,4 @@
-//! Reading or generation of the neurons and their connectivity.
+//! Reads or generates the neurons and their connectivity.
 
 use super::params::{Network, Params, Source};
 use crate::{
@@ -23,7 +23,7 @@ pub struct Setup {
     pub notices: Vec<String>,
 }
 
-/// Reads or generates the network of the parameters.
+/// Reads or generates the network of the parameters. Fails if files are invalid or `progress` cancels.
 pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
     let network = &params.network;
@@ -59,7 +59,7 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
 }
 
 impl Setup {
-    /// Creates a setup from a network in memory.
+    /// Creates a setup from a network in memory. Fails if the network has no neurons, or another number of neurons than rows.
     pub fn new(connectome: Connectome) -> Result<Self, SimError> {
         let Connectome { neurons, synapses, provenance, notices } = connectome;
         if neurons.len == 0 || neurons.len != synapses.n() {
@@ -72,12 +72,12 @@ impl Setup {
         Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices })
     }
 
-    /// Connectivity for views; shared, not copied.
+    /// Returns the connectivity for views; shared, not copied.
     pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
         Connectivity { over: self.neurons.name, unit: "synapses", delay_secs, connections: self.clone() }
     }
 
-    /// Number of neurons.
+    /// Returns the number of neurons.
     pub fn n(&self) -> u32 {
         self.neurons.len
     }
@@ -102,7 +102,7 @@ impl ConnectionSource for Setup {
     }
 }
 
-/// Converts category texts to codes.
+/// Creates the element set of the neurons: converts category texts to codes, and adds the column `ei`.
 fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     let mut columns: Vec<Column> = table.categories.iter().map(|c| Column::from_texts(&c.name, &c.texts)).collect();
     columns.push(ei);
@@ -117,7 +117,7 @@ fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     }
 }
 
-/// Column with the sign of the sum of all outgoing synapses of each neuron: excitatory or inhibitory.
+/// Returns a column with the sign of the sum of all outgoing synapses of each neuron: excitatory or inhibitory.
 fn signs(connectivity: &Csr) -> Column {
     let codes = (0..connectivity.n()).map(|pre| {
         let total: i64 = connectivity.row(pre).iter().map(|w| i64::from(connectivity.count(*w))).sum();
@@ -144,7 +144,7 @@ mod tests {
         prepare(&params, &BuildContext::default(), &Progress::default()).expect("a network").connectivity
     }
 
-    /// Synapse counts of the excitatory connections.
+    /// Returns the synapse counts of the excitatory connections.
     fn counts(csr: &Csr) -> Vec<f64> {
         (0..800).flat_map(|pre| csr.connections(pre)).map(|(_, count)| f64::from(count)).collect()
     }

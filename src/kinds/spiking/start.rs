@@ -68,7 +68,8 @@ one_of! {
 }
 
 impl StartPotentials {
-    /// Distribution of u = v - v_rest, mV; `None` if all neurons are at rest.
+    /// Returns a distribution, and the value to subtract from its draws to obtain u = v - v_rest, mV; `None` if all neurons are
+    /// at rest.
     fn of_u(&self, v_rest: f64) -> Option<(Distribution, f64)> {
         match self {
             Self::AtRest(_) => None,
@@ -83,7 +84,8 @@ impl StartPotentials {
     }
 }
 
-/// Function from neuron to u = v - v_rest at step 0, mV; `None` if all neurons are at rest. It depends only on seed and neuron.
+/// Returns a function from neuron to u = v - v_rest at step 0, mV; `None` if all neurons are at rest. The result depends only
+/// on seed and neuron.
 pub fn potentials(params: &Params, seed: u64) -> Option<impl Fn(u32) -> f64 + use<>> {
     let (distribution, from) = params.lif.start.of_u(params.lif.v_rest)?;
     Some(move |lane| distribution.draw(Draw { seed, purpose: Purpose::Start, step: 0, lane }) - from)

@@ -25,7 +25,7 @@ pub struct Gain {
     pub silent: bool,
     /// Factor of the count.
     pub factor: f64,
-    /// Sign that replaces that of the count; 0 keeps it.
+    /// Sign that replaces the sign of the count; 0 keeps the sign of the count.
     pub sign: i32,
 }
 
@@ -33,7 +33,7 @@ impl Gain {
     /// Gain without a change of weights.
     pub const NONE: Self = Self { silent: false, factor: 1.0, sign: 0 };
 
-    /// Changed count, rounded half away from zero.
+    /// Returns the changed count, rounded half away from zero.
     pub fn apply(self, count: i32) -> i32 {
         let signed = if self.sign == 0 { count } else { self.sign * count.abs() };
         if self.silent { 0 } else { (f64::from(signed) * self.factor).round() as i32 }
@@ -128,7 +128,7 @@ pub struct ActiveStimuli<T> {
 }
 
 impl<T> ActiveStimuli<T> {
-    /// Gain of a presynaptic neuron.
+    /// Returns the gain of a presynaptic neuron.
     #[inline]
     pub fn gain(&self, pre: u32) -> Gain {
         self.gain_of.get(pre as usize).map_or(Gain::NONE, |i| self.gains[usize::from(*i)])
@@ -136,7 +136,7 @@ impl<T> ActiveStimuli<T> {
 }
 
 impl StimulusPlan {
-    /// Resolves all queries and reads all files.
+    /// Resolves all queries and reads all files. Fails if a query, a file or a schedule is invalid.
     pub fn new(params: &Params, setup: &Setup, context: &BuildContext) -> Result<Self, SimError> {
         let selector = Selector::new(setup, &params.selections, context);
         let mut draft = PlanBuilder { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
@@ -148,7 +148,7 @@ impl StimulusPlan {
         Ok(Self { items: draft.items })
     }
 
-    /// Stimuli that are active in a step, with the step of the next change.
+    /// Returns the stimuli that are active in a step, with the step of the next change.
     pub fn at<T: Real>(&self, step: u64, n: u32) -> ActiveStimuli<T> {
         let until = self.items.iter().map(|item| item.when.at(step).1).min().unwrap_or(u64::MAX);
         let mut now = ActiveStimuli {
@@ -185,7 +185,7 @@ fn field(name: &str, error: SimError) -> SimError {
     }
 }
 
-/// Display name of a stimulus type.
+/// Returns the display name of a stimulus type.
 fn label(effect: Effect) -> String {
     let (Value::Choice(i), ValueType::Choice(choices)) = (effect.to_value(), Effect::TYPE) else {
         return String::new();

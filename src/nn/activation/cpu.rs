@@ -14,7 +14,7 @@ const GELU_CUBE: f64 = 0.044_715;
 /// Number of elements per task.
 const TASK: usize = 16_384;
 
-/// `y = act(x)`; `x` is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
+/// Computes `y = act(x)`; `x` is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
 pub fn forward<R: Real>(act: Activation, rows: usize, columns: usize, x: &[R], y: &mut [R]) -> Result<(), LengthError> {
     act.check(rows, columns, x.len(), y.len())?;
     match act {
@@ -40,7 +40,7 @@ pub fn forward<R: Real>(act: Activation, rows: usize, columns: usize, x: &[R], y
     Ok(())
 }
 
-/// `dx = dy · act'(x)`; overwrites `dx`.
+/// Computes `dx = dy · act'(x)`; overwrites `dx`.
 pub fn backward<R: Real>(
     act: Activation,
     rows: usize,
@@ -86,19 +86,19 @@ pub fn backward<R: Real>(
     Ok(())
 }
 
-/// Twice the argument of the tanh in GELU: `2 sqrt(2/π) (x + 0.044715 x³)`.
+/// Returns twice the argument of the tanh in GELU: `2 sqrt(2/π) (x + 0.044715 x³)`.
 #[inline(always)]
 fn gelu_argument(x: f64) -> f64 {
     GELU_SLOPE * (x + GELU_CUBE * x * x * x)
 }
 
-/// Logistic function `1 / (1 + e^-x)`.
+/// Computes the logistic function `1 / (1 + e^-x)`.
 #[inline(always)]
 fn logistic<R: Real>(x: f64) -> f64 {
     1.0 / (1.0 + R::exp_wide(-x))
 }
 
-/// Cumulative distribution function of the standard normal distribution.
+/// Computes the cumulative distribution function of the standard normal distribution.
 #[inline(always)]
 fn normal_cdf<R: Real>(x: f64) -> f64 {
     0.5 * R::erfc_wide(x * -FRAC_1_SQRT_2)

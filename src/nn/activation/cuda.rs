@@ -77,7 +77,7 @@ impl CudaActivation {
         Self { block, ..self }
     }
 
-    /// `y = act(x)`; `x` is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
+    /// Computes `y = act(x)`; `x` is `[rows, columns]`, or `[rows, 2 columns]` for SwiGLU.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -101,7 +101,7 @@ impl CudaActivation {
         Ok(())
     }
 
-    /// `dx = dy · act'(x)`; overwrites `dx`.
+    /// Computes `dx = dy · act'(x)`; overwrites `dx`.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -129,7 +129,7 @@ impl CudaActivation {
     }
 }
 
-/// Number of 16-byte packs in the output; no pack spans two rows.
+/// Returns the number of 16-byte packs in the output; no pack spans two rows.
 fn n_packs<T>(rows: usize, columns: usize) -> u64 {
     rows as u64 * columns.div_ceil(pack::<T>()) as u64
 }

@@ -38,12 +38,12 @@ impl Activation {
     /// All activation functions, in the order of declaration.
     pub const ALL: [Self; 5] = [Self::GeluTanh, Self::GeluErf, Self::Relu, Self::ReluSquared, Self::SwiGlu];
 
-    /// Number of input columns per output column.
+    /// Returns the number of input columns per output column.
     pub const fn inputs(self) -> usize {
         if let Self::SwiGlu = self { 2 } else { 1 }
     }
 
-    /// Checks lengths in elements; `columns` is the number of output columns.
+    /// Checks lengths in elements; `columns` is the number of output columns. Fails if a length differs from the declaration.
     pub fn check(self, rows: usize, columns: usize, x: usize, y: usize) -> Result<(), LengthError> {
         lengths::check([
             ("the input of an activation", &[rows, columns, self.inputs()], x),

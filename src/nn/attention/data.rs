@@ -42,12 +42,12 @@ impl<X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Clone for Inputs<'_, X, I, B, D
 impl<X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Copy for Inputs<'_, X, I, B, D> {}
 
 impl<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Inputs<'a, X, I, B, D> {
-    /// Inputs with queries, keys and values in three buffers.
+    /// Creates inputs with queries, keys and values in three buffers.
     pub const fn new(q: &'a X, k: &'a X, v: &'a X) -> Self {
         Self { q, k, v, q_lengths: None, k_lengths: None, bias: None, dropout: None }
     }
 
-    /// Inputs with queries, keys and values in one buffer.
+    /// Creates inputs with queries, keys and values in one buffer.
     pub const fn packed(qkv: &'a X) -> Self {
         Self::new(qkv, qkv, qkv)
     }
@@ -92,7 +92,7 @@ pub enum Gradients<'a, X: ?Sized> {
 }
 
 impl<X: ?Sized> Gradients<'_, X> {
-    /// Buffer of the gradients of queries.
+    /// Returns the buffer of the gradients of queries.
     pub const fn q(&mut self) -> &mut X {
         match self {
             Self::Packed(all) => all,
@@ -100,7 +100,7 @@ impl<X: ?Sized> Gradients<'_, X> {
         }
     }
 
-    /// Buffer of the gradients of keys.
+    /// Returns the buffer of the gradients of keys.
     pub const fn k(&mut self) -> &mut X {
         match self {
             Self::Packed(all) => all,
@@ -108,7 +108,7 @@ impl<X: ?Sized> Gradients<'_, X> {
         }
     }
 
-    /// Buffer of the gradients of values.
+    /// Returns the buffer of the gradients of values.
     pub const fn v(&mut self) -> &mut X {
         match self {
             Self::Packed(all) => all,

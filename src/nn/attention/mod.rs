@@ -13,9 +13,9 @@
 //!
 //! Query head `h` reads key and value head `h / (heads / kv_heads)`. The last query of a sequence of `lq` queries and `lk` keys
 //! is aligned with the last key: query `i` has position `i + lk - lq` among the keys (FlashAttention 2.1 and later).
-//! [`Attention::causal`] hides later keys, [`Attention::window`] those `window` or more away. A query without a visible key has
-//! `o = 0`, `lse = -∞` and no gradients. The rows of `lse` are the statistics that a backward pass, a probability map and a
-//! caller with its own term on edges need: `p = exp(s - lse)`.
+//! [`Attention::causal`] hides later keys, [`Attention::window`] hides keys that are `window` or more away. A query without a
+//! visible key has `o = 0`, `lse = -∞` and no gradients. The rows of `lse` are the statistics that a backward pass, a
+//! probability map and a caller with its own term on edges need: `p = exp(s - lse)`.
 //!
 //! # Backward
 //!
@@ -45,9 +45,9 @@
 //!
 //! # Memory
 //!
-//! [`HeadLayout`] gives the position of a token's heads, so that the packed projections `[tokens, (heads + 2 kv_heads)
-//! head_dim]`, a cache `[batch, capacity, kv_heads, head_dim]` and `[batch, heads, len, head_dim]` need no copy. `lse` is always
-//! `[batch, heads, q_len]`.
+//! [`HeadLayout`] gives the position of a token's heads, so that the packed projections
+//! `[tokens, (heads + 2 kv_heads) head_dim]`, a cache `[batch, capacity, kv_heads, head_dim]` and
+//! `[batch, heads, len, head_dim]` need no copy. `lse` is always `[batch, heads, q_len]`.
 //!
 //! [`cpu`] is the definition, [`cuda::CudaAttention`] the implementation on a GPU.
 
@@ -70,8 +70,9 @@ pub enum Lengths {
     /// The first `q_lengths[b]` queries and `k_lengths[b]` keys of sequence `b`; all of them if a list is absent. Other tokens
     /// are not read; their results and gradients are 0.
     Padded,
-    /// Concatenated sequences: `q_lengths` and `k_lengths` (if absent, the same) are the `[batch + 1]` indices of first tokens,
-    /// ascending from 0 (`cu_seqlens`). `q_len` and `k_len` are the maxima; [`HeadLayout::batch`] is not used.
+    /// Concatenated sequences: `q_lengths` and `k_lengths` are the `[batch + 1]` indices of first tokens, ascending from 0
+    /// (`cu_seqlens`); if `k_lengths` is absent, `q_lengths` holds for keys too. `q_len` and `k_len` are the maxima;
+    /// [`HeadLayout::batch`] is not used.
     Packed,
 }
 
@@ -89,17 +90,18 @@ pub struct HeadLayout {
 }
 
 impl HeadLayout {
-    /// Layout of adjacent heads per token, at `offset` of `width` elements per token, with `len` tokens per sequence.
+    /// Returns the layout of adjacent heads per token, at `offset` of `width` elements per token, with `len` tokens per
+    /// sequence.
     pub const fn tokens(len: usize, width: usize, offset: usize, head_dim: usize) -> Self {
         Self { offset, batch: len * width, token: width, head: head_dim }
     }
 
-    /// Dense layout `[batch, heads, len, head_dim]`.
+    /// Returns the dense layout `[batch, heads, len, head_dim]`.
     pub const fn heads_first(len: usize, heads: usize, head_dim: usize) -> Self {
         Self { offset: 0, batch: heads * len * head_dim, token: head_dim, head: len * head_dim }
     }
 
-    /// Number of elements that a buffer needs; `None` on overflow.
+    /// Returns the number of elements that a buffer needs; `None` on overflow.
     fn extent(&self, batch: usize, tokens: usize, heads: usize, head_dim: usize) -> Option<usize> {
         let step = |n: usize, stride: usize| n.checked_sub(1)?.checked_mul(stride);
         if batch == 0 || tokens == 0 || heads == 0 {
@@ -125,7 +127,7 @@ pub struct BiasLayout {
 }
 
 impl BiasLayout {
-    /// Dense layout `[batch, heads, q_len, k_len]`.
+    /// Returns the dense layout `[batch, heads, q_len, k_len]`.
     pub const fn dense(heads: usize, q_len: usize, k_len: usize) -> Self {
         Self { batch: heads * q_len * k_len, head: q_len * k_len, query: k_len, key: 1 }
     }
@@ -138,14 +140,15 @@ pub struct AttentionDropout {
     pub drop: Dropout,
     /// Number of the step.
     pub step: u64,
-    /// Index of the first query token. With it, the tokens of a batch keep their masks when the batch is processed in parts.
+    /// Index of the first query token. Because of the index, the tokens of a batch keep their masks when the batch is processed
+    /// in parts.
     pub first_token: u64,
     /// Number of keys per row of addresses, at least those of a sequence; the same for all parts of a batch.
     pub keys: usize,
 }
 
 impl AttentionDropout {
-    /// Index of the [`Dropout`] element for key 0, given a query token of the batch and a head.
+    /// Returns the index of the [`Dropout`] element for key 0, given a query token of the batch and a head.
     pub const fn row(&self, token: usize, heads: usize, head: usize) -> u64 {
         let keys = self.keys.next_multiple_of(4) as u64; // four keys share a draw
         ((self.first_token + token as u64) * heads as u64 + head as u64) * keys
@@ -171,7 +174,8 @@ pub struct Attention {
     pub scale: f32,
     /// Whether later keys are hidden from a query.
     pub causal: bool,
-    /// Number of keys up to and including its own that a query sees; without `causal`, the window extends equally to later keys.
+    /// Number of keys that a query sees, up to and including the key at its own position; `None`: all. Without `causal`, the
+    /// window extends equally to later keys.
     pub window: Option<usize>,
     /// Which tokens of a batch are valid.
     pub lengths: Lengths,
@@ -190,8 +194,8 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Self-attention over packed projections `[batch · len, (heads + 2 kv_heads) head_dim]`: queries, keys, values. The result
-    /// is `[batch · len, heads · head_dim]`. The scale is `1/sqrt(head_dim)`; there is no mask.
+    /// Declares self-attention over packed projections `[batch · len, (heads + 2 kv_heads) head_dim]`: queries, keys, values.
+    /// The result is `[batch · len, heads · head_dim]`. The scale is `1/sqrt(head_dim)`; there is no mask.
     pub fn packed_qkv(batch: usize, len: usize, heads: usize, kv_heads: usize, head_dim: usize) -> Self {
         let width = (heads + 2 * kv_heads) * head_dim;
         let at = |head: usize| HeadLayout::tokens(len, width, head * head_dim, head_dim);
@@ -215,16 +219,16 @@ impl Attention {
         }
     }
 
-    /// Causal attention of `q_len` new tokens to KV caches `[batch, capacity, kv_heads, head_dim]`, which already include the new
-    /// tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed projections `[batch · q_len, (heads + 2
-    /// kv_heads) head_dim]`.
+    /// Declares causal attention of `q_len` new tokens to KV caches `[batch, capacity, kv_heads, head_dim]`, which already
+    /// include the new tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed projections
+    /// `[batch · q_len, (heads + 2 kv_heads) head_dim]`.
     pub fn cached(batch: usize, q_len: usize, capacity: usize, heads: usize, kv_heads: usize, head_dim: usize) -> Self {
         let cache = HeadLayout::tokens(capacity, kv_heads * head_dim, 0, head_dim);
         let new = Self::packed_qkv(batch, q_len, heads, kv_heads, head_dim);
         Self { k_len: capacity, k: cache, v: cache, lengths: Lengths::Padded, causal: true, ..new }
     }
 
-    /// Attention with queries, keys, values and result in `[batch, heads, len, head_dim]`.
+    /// Declares attention with queries, keys, values and result in `[batch, heads, len, head_dim]`.
     pub fn heads_first(
         batch: usize,
         (q_len, k_len): (usize, usize),
@@ -265,12 +269,12 @@ impl Attention {
         self
     }
 
-    /// Number of query heads per key and value head.
+    /// Returns the number of query heads per key and value head.
     pub const fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// Range of the keys that query `i` sees in a sequence with `lq` queries and `lk` keys.
+    /// Returns the range of the keys that query `i` sees in a sequence with `lq` queries and `lk` keys.
     pub fn visible(&self, i: usize, lq: usize, lk: usize) -> Range<usize> {
         let own = i as isize + lk as isize - lq as isize;
         let inside = |key: isize| key.clamp(0, lk as isize) as usize;
@@ -284,14 +288,14 @@ impl Attention {
         first..end.max(first)
     }
 
-    /// Number of multiplications and additions in the two products of a forward pass over visible pairs, all sequences at full
-    /// length. A backward pass has 2.5 times as many.
+    /// Returns the number of multiplications and additions in the two products of a forward pass over visible pairs, with all
+    /// sequences at full length. A backward pass has 2.5 times as many operations.
     pub fn ops(&self) -> u64 {
         let pairs: usize = (0..self.q_len).map(|i| self.visible(i, self.q_len, self.k_len).len()).sum();
         4 * (pairs * self.head_dim * self.heads * self.batch) as u64
     }
 
-    /// Number of elements in `lse`.
+    /// Returns the number of elements in `lse`.
     pub const fn lse_len(&self) -> usize {
         self.batch * self.heads * self.q_len
     }
@@ -305,7 +309,8 @@ impl Attention {
         Ok(())
     }
 
-    /// Checks sizes, and those buffer lengths that the declaration alone determines.
+    /// Checks sizes, and those buffer lengths that the declaration alone determines. Fails if sizes contradict each other, a
+    /// buffer is too short, or an optional buffer is missing or unused.
     pub fn check(&self, given: &Given) -> Result<(), AttentionError> {
         let Self { batch, heads, kv_heads, head_dim, q_len, k_len, .. } = *self;
         if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {

@@ -1,9 +1,9 @@
 //! Benchmark of the operations of a language model on a GPU, as part of `neuropil bench transformer`.
 //!
 //! A case runs one or a few kernels of one call, in bf16 at the sizes of a GPT-2 of 124 million parameters. Its roofline is the
-//! longer of two times: that of the bytes that the call has to move at the measured copy bandwidth, and that of its operations at
-//! the measured peak of tensor cores (f32 units if it uses none). Each input and output counts once; repeated reads from a cache
-//! do not count, so a small case may exceed its roofline.
+//! longer of two times: the bytes that the call has to move, divided by the measured copy bandwidth, and the operations on
+//! tensor cores, divided by their measured peak. Each input and output counts once; repeated reads from a cache do not count,
+//! so a small case may exceed its roofline.
 //!
 //! Matrix multiplications have a separate benchmark: [`gemm::bench`](super::gemm::bench).
 
@@ -29,7 +29,7 @@ pub struct BenchRow {
     pub roofline_ms: f64,
     /// Memory throughput, 10⁹ bytes per second.
     pub gb_per_s: f64,
-    /// Arithmetic throughput, 10¹² operations per second.
+    /// Throughput of tensor cores, 10¹² operations per second; 0 if the case uses none.
     pub tflops: f64,
     /// Standard deviation of the repeats, relative to their median.
     pub spread: f64,
@@ -49,7 +49,7 @@ impl Work {
         Self { bytes: bytes as f64, tensor_ops: 0.0 }
     }
 
-    /// Roofline time on a device, seconds.
+    /// Returns the roofline time on a device, seconds.
     fn roofline(&self, ceilings: &Ceilings) -> f64 {
         let best = |limit, start: &str| {
             let named = ceilings.all(limit).filter(|c| c.name.starts_with(start));
@@ -74,7 +74,8 @@ struct Case {
 /// Minimum duration of a repeat, seconds.
 const MIN_S: f64 = 0.01;
 
-/// Measures every case whose name begins with [`BenchOptions::only`].
+/// Measures every case whose name begins with [`BenchOptions::only`]. Skips cases that the device does not support. Fails if
+/// the device is lost or its ceilings cannot be measured.
 pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<Vec<BenchRow>, String> {
     let cases: Vec<Case> =
         cases::all().into_iter().filter(|c| options.only.is_none_or(|o| c.name.starts_with(o))).collect();
@@ -110,8 +111,8 @@ pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<Vec<BenchR
     Ok(rows)
 }
 
-/// Median time per call in seconds, and the relative standard deviation of the repeats. Each repeat runs calls for at least
-/// [`MIN_S`].
+/// Measures the median time per call in seconds, and the relative standard deviation of the repeats. Each repeat runs calls for
+/// at least [`MIN_S`].
 fn timed(gpu: &Arc<Gpu>, repeats: u32, launch: &mut Launch) -> Result<(f64, f64), String> {
     let mut measure = |times: u32| -> Result<f64, String> {
         gpu.synchronize().map_err(|e| e.to_string())?;

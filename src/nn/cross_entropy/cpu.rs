@@ -7,7 +7,7 @@ use super::{CrossEntropy, CrossEntropyError, IGNORE};
 use crate::nn::real::{Loop, Real, max, sums, wide_loop};
 use rayon::prelude::*;
 
-/// Computes the loss and `lse` of every row.
+/// Computes the loss and `lse` of every row. Fails without writing anything if a length is wrong or a target is not a token.
 pub fn forward<R: Real>(
     op: &CrossEntropy,
     logits: &[R],
@@ -27,7 +27,8 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// Computes the loss and `lse` of every row; replaces the logits by `scale` times their gradients.
+/// Computes the loss and `lse` of every row; replaces the logits by `scale` times their gradients. Fails without writing
+/// anything if a length is wrong or a target is not a token.
 pub fn backward<R: Real>(
     op: &CrossEntropy,
     logits: &mut [R],
@@ -50,7 +51,7 @@ pub fn backward<R: Real>(
     Ok(())
 }
 
-/// Sum of the losses in f64, in ascending order of rows, and the number of targets that are counted.
+/// Computes the sum of the losses in f64, in ascending order of rows, and the number of targets that are counted.
 pub fn total<R: Real>(losses: &[R], targets: &[i32]) -> (f64, usize) {
     let counted = losses.iter().zip(targets).filter(|(_, target)| **target != IGNORE);
     counted.fold((0.0, 0), |(sum, n), (loss, _)| (sum + loss.f64(), n + 1))
@@ -106,7 +107,7 @@ impl<R: Real> Loop for RowGradient<'_, R> {
     }
 }
 
-/// Loss and `lse` of a row, and the sum of `exp(z - max)`; writes the terms to `exponentials`.
+/// Computes the loss and `lse` of a row, and the sum of `exp(z - max)`; writes the terms to `exponentials`.
 #[inline(always)]
 fn row<R: Real>(logits: &[R], target: i32, exponentials: &mut [f64]) -> ((R, R), f64) {
     let largest = max(logits).f64();

@@ -47,7 +47,7 @@ device_struct! {
 }
 
 impl LossTotal {
-    /// Mean loss in nats; NaN if no target was counted.
+    /// Computes the mean loss in nats; NaN if no target was counted.
     pub fn mean(&self) -> f64 {
         self.sum / self.count as f64
     }

@@ -29,7 +29,8 @@ pub struct CrossEntropy {
 }
 
 impl CrossEntropy {
-    /// Checks lengths in elements: of the logits, and of targets, losses and `lse`.
+    /// Checks lengths in elements: of the logits, and of targets, losses and `lse`. Fails if a length differs from the
+    /// declaration, or if there are no tokens or more tokens than columns.
     pub fn check(&self, logits: usize, rows: [usize; 3]) -> Result<(), CrossEntropyError> {
         let needed = self.rows.saturating_mul(self.padded);
         if self.vocab == 0 || self.vocab > self.padded {
@@ -46,7 +47,7 @@ impl CrossEntropy {
         Ok(())
     }
 
-    /// Checks that every target is [`IGNORE`] or a token.
+    /// Checks that every target is [`IGNORE`] or a token. The error names the first row for which this does not hold.
     pub fn check_targets(&self, targets: &[i32]) -> Result<(), CrossEntropyError> {
         let is_valid = |t: i32| t == IGNORE || usize::try_from(t).is_ok_and(|t| t < self.vocab);
         match targets.iter().position(|t| !is_valid(*t)) {

@@ -31,7 +31,7 @@ pub fn drop_from<R: Real>(first: u64, op: &Dropout, step: u64, x: &mut [R]) {
     }
 }
 
-/// Applies the same mask and factor to the gradient of the output.
+/// Applies the mask and factor of [`forward`] to the gradient of the output.
 pub fn backward<R: Real>(op: &Dropout, step: u64, gradient: &mut [R]) {
     forward(op, step, gradient);
 }

@@ -120,7 +120,8 @@ impl CudaDropout {
         Ok(())
     }
 
-    /// `y = residual + drop(x)`, or `y = drop(x)`, in one pass over memory; bitwise equal to [`CudaDropout::forward`] and a sum.
+    /// Computes `y = residual + drop(x)`, or `y = drop(x)`, in one pass over memory; bitwise equal to [`CudaDropout::forward`]
+    /// and a sum.
     pub fn add<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -146,7 +147,7 @@ impl CudaDropout {
         Ok(())
     }
 
-    /// Applies the same mask and factor to the gradient of the output.
+    /// Applies the mask and factor of [`CudaDropout::forward`] to the gradient of the output.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,

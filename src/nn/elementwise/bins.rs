@@ -16,23 +16,23 @@ const BINS: u32 = 4;
 const SHIFT: u32 = 21;
 
 impl LogBins {
-    /// Number of counts: zero and below `2^lowest`; infinite and NaN; then positive magnitudes, then negative ones, both
-    /// ascending.
+    /// Returns the number of counts: zero and below `2^lowest`; infinite and NaN; then positive magnitudes, then negative ones,
+    /// both ascending.
     pub const fn n_counts(&self) -> usize {
         2 + 2 * self.n_bins() as usize
     }
 
-    /// Number of bins per sign.
+    /// Returns the number of bins per sign.
     pub const fn n_bins(&self) -> u32 {
         BINS * self.octaves
     }
 
-    /// Bits of `2^lowest` as f32, shifted to the unit of a bin.
+    /// Returns the bits of `2^lowest` as f32, shifted to the unit of a bin.
     pub const fn first(&self) -> u32 {
         ((self.lowest + 127) as u32) << (23 - SHIFT)
     }
 
-    /// Index of the count that `x` belongs to.
+    /// Returns the index of the count that `x` belongs to.
     pub const fn count_of(&self, x: f32) -> usize {
         let bits = x.to_bits();
         let size = (bits & 0x7fff_ffff) >> SHIFT;
@@ -48,7 +48,7 @@ impl LogBins {
         (2 + bin + (bits >> 31) * self.n_bins()) as usize
     }
 
-    /// Lower edge of bin `i` of a sign, as a magnitude; `edge(n_bins)` is the upper edge of the last bin.
+    /// Returns the lower edge of bin `i` of a sign, as a magnitude; `edge(n_bins)` is the upper edge of the last bin.
     pub fn edge(&self, i: u32) -> f64 {
         let octave = f64::from(self.lowest) + f64::from(i / BINS);
         octave.exp2() * (1.0 + f64::from(i % BINS) / f64::from(BINS))

@@ -29,7 +29,8 @@ pub fn convert<T: Element>(from: &[f32], to: &mut [T]) -> Result<(), LengthError
     Ok(())
 }
 
-/// `dbias += Σ_rows dy`. Each column is summed in f64, in blocks of [`BLOCK_ROWS`] rows in ascending order, then over the blocks.
+/// Computes `dbias += Σ_rows dy`. Each column is summed in f64, in blocks of [`BLOCK_ROWS`] rows in ascending order, then over
+/// the blocks.
 pub fn bias_gradient<R: Real>(rows: usize, columns: usize, dy: &[R], dbias: &mut [R]) -> Result<(), LengthError> {
     lengths::check([
         ("the gradient of an output", &[rows, columns], dy.len()),
@@ -56,7 +57,7 @@ pub fn bias_gradient<R: Real>(rows: usize, columns: usize, dy: &[R], dbias: &mut
     Ok(())
 }
 
-/// Sum of squares `Σ x²`.
+/// Computes the sum of squares `Σ x²`.
 pub fn sum_of_squares<R: Real>(x: &[R]) -> f64 {
     let partial: Vec<f64> = x.par_chunks(BLOCK).map(|x| wide(|| sums([x], |[x]| [x * x])[0])).collect();
     partial.iter().sum()

@@ -115,7 +115,7 @@ impl CudaElementwise {
         })
     }
 
-    /// `x *= factor[0]`; the factor is read from device memory.
+    /// Computes `x *= factor[0]`; the factor is read from device memory.
     pub fn scale<T: Storage>(&self, pass: &mut Pass, x: &mut Slice<T>, factor: &Slice<f32>) -> Result<(), GpuError> {
         lengths::check([("the factor", &[1], factor.len())])?;
         self.each::<T>(pass, x.len(), 2 * x.bytes(), |kernels, pass, n, block| {
@@ -170,7 +170,7 @@ impl CudaElementwise {
         Ok(())
     }
 
-    /// Temporaries of [`CudaElementwise::bias_gradient`], as number of elements and bytes per element.
+    /// Returns the temporaries of [`CudaElementwise::bias_gradient`], as number of elements and bytes per element.
     pub fn temporaries_of_bias_gradient(rows: usize, columns: usize) -> [(usize, usize); 1] {
         [(parts(rows).1 * columns, 4)]
     }
@@ -208,7 +208,7 @@ impl CudaElementwise {
         AddPartials { columns, n_parts, partials: &partials, out: dbias }.launch(kernels, pass, columns)
     }
 
-    /// Temporaries of [`CudaElementwise::sum_of_squares`], as number of elements and bytes per element.
+    /// Returns the temporaries of [`CudaElementwise::sum_of_squares`], as number of elements and bytes per element.
     pub fn temporaries_of_sum_of_squares(n: usize) -> [(usize, usize); 1] {
         [(n.div_ceil(BLOCK), 4)]
     }

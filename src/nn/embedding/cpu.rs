@@ -10,10 +10,12 @@ use super::{Embedding, EmbeddingError};
 use crate::nn::real::Real;
 use rayon::prelude::*;
 
-/// Number of occurrences of a token whose gradients form one partial sum. Part of the definition: another value gives other bits.
+/// Number of occurrences of a token whose gradients form one partial sum. The number is part of the definition, because it
+/// decides the bits of the result.
 pub const CHUNK: usize = 64;
 
-/// `y = table[tokens] + positions`.
+/// Computes `y = table[tokens] + positions`. Fails without writing anything if a length is wrong, or a token or position is
+/// outside its table.
 pub fn forward<R: Real>(
     op: &Embedding,
     tokens: &[u32],
@@ -42,7 +44,8 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// `dtable += scattered dy`, `dpositions += dy summed over sequences`.
+/// Computes `dtable += scattered dy`, `dpositions += dy summed over sequences`. Fails without writing anything if a length is
+/// wrong, or a token or position is outside its table.
 pub fn backward<R: Real>(
     op: &Embedding,
     tokens: &[u32],
@@ -85,12 +88,12 @@ fn check_positions(ids: &[u32], context: usize) -> Result<(), EmbeddingError> {
     }
 }
 
-/// Number of rows per parallel task, large enough to outweigh its overhead.
+/// Returns the number of rows per parallel task, large enough to outweigh its overhead.
 fn rows_per_task(features: usize) -> usize {
     (1 << 15) / features + 1
 }
 
-/// `to[row(i)] += rows[i]`, in the order stated above.
+/// Computes `to[row(i)] += rows[i]`, in the order of summation that the module states.
 fn scatter_add<R: Real>(features: usize, row: impl Fn(usize) -> usize, rows: &[R], to: &mut [R]) {
     let n = rows.len() / features;
     // Occurrences by row of the result, each list in ascending order: a counting sort.

@@ -106,8 +106,8 @@ pub enum CudaEmbeddingError {
     Gpu(#[from] GpuError),
 }
 
-/// Index of the first token, position or target that is out of range, from a flag read from the device; `None` if there is none.
-/// Writing 0 clears the flag; kernels only raise it.
+/// Returns the index of the first token, position or target that is out of range, from a flag read from the device; `None` if
+/// there is none. Writing 0 clears the flag; kernels only raise it.
 pub const fn first_invalid(flag: u32) -> Option<u32> {
     if flag == 0 { None } else { Some(u32::MAX - flag) }
 }
@@ -137,7 +137,7 @@ impl CudaEmbedding {
         self.kernels.get(format).map(drop)
     }
 
-    /// Number of bytes that [`CudaEmbedding::backward`] takes from its frame.
+    /// Returns the number of bytes that [`CudaEmbedding::backward`] takes from its frame.
     pub fn scratch_bytes(op: &Embedding) -> usize {
         let n = op.tokens;
         let list = (n, size_of::<u32>());
@@ -145,7 +145,7 @@ impl CudaEmbedding {
         Arena::bytes_of(&[list, list, list, list, ((3 * segments(n).1 as usize) << DIGIT, size_of::<u32>()), partial])
     }
 
-    /// `y = table[tokens] + positions`.
+    /// Computes `y = table[tokens] + positions`.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -176,7 +176,7 @@ impl CudaEmbedding {
         Ok(())
     }
 
-    /// `dtable += scattered dy`, `dpositions += dy summed over sequences`, in f32.
+    /// Computes `dtable += scattered dy`, `dpositions += dy summed over sequences`, in f32.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -209,7 +209,7 @@ impl CudaEmbedding {
         self.scatter_add(pass, op, to.len() / op.features, ids, dy, to, None, flag, frame)
     }
 
-    /// `to[keys[i]] += rows[i]`, and `beside += rows summed over sequences`.
+    /// Computes `to[keys[i]] += rows[i]`, and `beside += rows summed over sequences`.
     fn scatter_add<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -264,7 +264,8 @@ impl CudaEmbedding {
     }
 }
 
-/// Length and number of the segments of the sort: few enough that each sorting block reads the digit counts of all.
+/// Returns length and number of the segments of the sort. The number is small enough for each sorting block to read the digit
+/// counts of all segments.
 fn segments(n: usize) -> (u64, u32) {
     let length = n.div_ceil(128).next_multiple_of(32).max(512);
     (length as u64, n.div_ceil(length) as u32)

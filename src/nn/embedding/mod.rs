@@ -4,8 +4,8 @@
 //! a batch follow each other: token i has position `offset + i mod seq_len`, unless a list of position ids says otherwise.
 //!
 //! Backward, with `dy = ∂loss/∂y`: `dtable[v] += Σ dy[i]` over all i with `token[i] = v`, and
-//! `dpositions[q] += Σ dy[i]` over all i with `p(i) = q`. See e.g. Radford et al. (2019), "Language models are
-//! unsupervised multitask learners" for learned positions; fixed ones are in [`sinusoid`].
+//! `dpositions[q] += Σ dy[i]` over all i with `p(i) = q`. Learned positions follow Radford et al. (2019), "Language models are
+//! unsupervised multitask learners"; [`sinusoid`] has fixed positions.
 //!
 //! [`cpu`] is the definition; its documentation states the order of the sums.
 
@@ -43,13 +43,14 @@ impl Embedding {
         self
     }
 
-    /// Largest position, unless a list of position ids is given.
+    /// Returns the largest position of tokens without a list of position ids.
     pub const fn last_position(&self) -> usize {
         let longest = if self.tokens < self.seq_len { self.tokens } else { self.seq_len };
         self.offset + longest.saturating_sub(1)
     }
 
-    /// Checks lengths in elements. `positions` and `position_ids` are 0 if absent.
+    /// Checks lengths in elements. `positions` and `position_ids` are `None` if absent. Fails if a length differs from the
+    /// declaration, or a position without ids is outside the table.
     pub fn check(
         &self,
         (table, tokens, y): (usize, usize, usize),

@@ -10,12 +10,13 @@ use rayon::prelude::*;
 /// Base of the frequencies in the paper.
 pub const BASE: f64 = 10_000.0;
 
-/// `base^(-2i / D)` for every pair i, in radians per position.
+/// Returns `base^(-2i / D)` for every pair i, in radians per position.
 pub fn frequencies(features: usize, base: f64) -> Vec<f64> {
     (0..features.div_ceil(2)).map(|i| base.powf(-((2 * i) as f64) / features as f64)).collect()
 }
 
-/// Embeddings of the positions 0 to `len - 1`: `[len, features]`. If the number of features is odd, the last sine has no cosine.
+/// Computes the embeddings of the positions 0 to `len - 1`: `[len, features]`. If the number of features is odd, the last sine
+/// has no cosine.
 pub fn table(len: usize, features: usize, base: f64) -> Vec<f64> {
     let frequencies = frequencies(features, base);
     let mut table = vec![0.0; len * features];

@@ -2,8 +2,8 @@
 //!
 //! A case is `SIZE-FORMAT-BACKEND-LAYOUT`. On a CPU, its roofline is the measured peak of multiply-adds of the same instruction
 //! set. On a GPU, it is the lower of the measured arithmetic ceiling and the measured copy bandwidth times operations per byte.
-//! The ceiling of tensor cores is that of mma.sync with f16, which also applies to bf16; s8 counts as twice, tf32 as half of it.
-//! wgmma exceeds it on Hopper, both in the project's kernel and in cuBLASLt.
+//! The ceiling of tensor cores is that of mma.sync with f16, which also applies to bf16; the ceiling of s8 is twice and that of
+//! tf32 half as high. wgmma exceeds the ceiling on Hopper, both in the project's kernel and in cuBLASLt.
 
 use super::{
     Epilogue, Gemm, cpu,
@@ -72,7 +72,7 @@ fn row(name: String, g: &Gemm, secs: f64, ops: f64, bytes_per_s: f64, bytes: f64
     BenchRow { name, size: (g.m, g.n, g.k), ms: secs * 1e3, tflops: work / secs * 1e-12, roofline }
 }
 
-/// Values between -1 and 1 with varied bits: power draw, and with it the clock, depends on the operands.
+/// Returns values between -1 and 1 with varied bits: power draw, and with it the clock, depends on the operands.
 fn operand(len: usize) -> impl Iterator<Item = f32> {
     (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0)
 }
@@ -89,7 +89,7 @@ const CPU_SIZES: [(usize, usize, usize); 7] = [
 ];
 
 /// Measures every format and instruction set on `threads` CPU threads. Multiplications alternate with measurements of the peak,
-/// because both depend on the clock and on other processes.
+/// because both depend on the clock and on other processes. Fails if the threads cannot be started.
 pub fn run_cpu(threads: usize, options: &BenchOptions<'_>) -> Result<Vec<BenchRow>, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
     let mut bench = CpuBench { threads, pool, options, rows: vec![] };
@@ -165,7 +165,8 @@ impl CpuBench<'_> {
     }
 }
 
-/// Measures every available backend on a GPU. The second result describes the library, or why there is none.
+/// Measures every available backend on a GPU. The second result describes the library, or says why there is none. Fails if the
+/// ceilings cannot be measured or a launch fails.
 pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<(Vec<BenchRow>, String), CudaGemmError> {
     let ceilings = ceilings::measure_gpu(gpu)?;
     let gemm = CudaGemm::new(gpu);
@@ -241,7 +242,7 @@ impl Bench<'_> {
         Ok(true)
     }
 
-    /// Arithmetic ceiling of a format and backend, operations per second.
+    /// Returns the arithmetic ceiling of a format and backend, operations per second.
     fn ops(&self, format: &str, backend: Backend) -> f64 {
         let named = |start: &str| {
             let found = self.ceilings.all(Limit::Ops).find(|c| c.name.starts_with(start));
@@ -256,7 +257,7 @@ impl Bench<'_> {
     }
 }
 
-/// Median device time per multiplication, seconds; each measurement runs calls for at least [`MIN_S`] between two events.
+/// Measures the median wall time per multiplication, seconds. Each measurement runs calls for at least [`MIN_S`].
 fn timed(
     gpu: &Arc<Gpu>,
     repeats: u32,

@@ -3,8 +3,8 @@
 use super::{Gemm, GemmError, cpu::Sum};
 use crate::nn::activation::Activation;
 
-/// Operation on `x = alpha · A B + beta · C` before it is written to C. `P` is a backend's view of a buffer that is read, `M` of
-/// one that is written. Matrices have the layout of C.
+/// Operation on `x = alpha · A B + beta · C` before it is written to C. `P` is a backend's view of a buffer that is read, `M`
+/// its view of a buffer that is written. Matrices have the layout of C.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Epilogue<P = (), M = ()> {
     /// Writes `x` unchanged.
@@ -45,7 +45,7 @@ pub(super) struct Parts<P, M> {
 }
 
 impl<P, M> Epilogue<P, M> {
-    /// Epilogue `gelu(x + bias[column])`, in the tanh approximation.
+    /// Returns the epilogue `gelu(x + bias[column])`, in the tanh approximation.
     pub const fn bias_gelu(bias: P) -> Self {
         Self::Activation { f: Activation::GeluTanh, bias: Some(bias), aux: None }
     }
@@ -62,7 +62,7 @@ impl<P, M> Epilogue<P, M> {
         }
     }
 
-    /// Kind of the epilogue, without buffers.
+    /// Returns the kind of the epilogue, without buffers.
     pub fn kind(&self) -> Epilogue {
         match self {
             Self::None => Epilogue::None,

@@ -23,7 +23,7 @@ pub enum Split {
     Depth,
 }
 
-/// Scales of integer sums: `x = float(sum) · rows[row] · columns[column]`, then alpha, beta and the epilogue. Those of the
+/// Scales of integer sums: `x = float(sum) · rows[row] · columns[column]`, then alpha, beta and the epilogue. The scales of the
 /// matrices of a batch follow each other; an absent scale is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scales<P> {
@@ -59,7 +59,8 @@ impl<S: Sum> Gemm<S> {
         self
     }
 
-    /// Checks layouts and buffer lengths (in elements) of groups.
+    /// Checks layouts and buffer lengths (in elements) of groups. Fails if a layout is invalid, a buffer is too short, C is not
+    /// row-major, or there is more than one outer batch.
     pub(super) fn check_groups(
         &self,
         split: Split,

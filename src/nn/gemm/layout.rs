@@ -26,12 +26,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Row-major layout with `columns` adjacent elements per row, without batches.
+    /// Returns a row-major layout with `columns` adjacent elements per row, without batches.
     pub const fn rows(columns: usize) -> Self {
         Self { order: Order::RowMajor, ld: columns, stride: 0, outer: 0 }
     }
 
-    /// Layout of the transposed matrix in the same memory.
+    /// Returns the layout of the transposed matrix in the same memory.
     #[must_use]
     pub const fn transposed(self) -> Self {
         let order = match self.order {
@@ -53,7 +53,7 @@ impl Layout {
         Self { outer, ..self }
     }
 
-    /// Elements from one row to the next, and from one column to the next.
+    /// Returns the numbers of elements from one row to the next, and from one column to the next.
     pub const fn steps(&self) -> (usize, usize) {
         match self.order {
             Order::RowMajor => (self.ld, 1),
@@ -61,7 +61,8 @@ impl Layout {
         }
     }
 
-    /// Number of elements that a buffer needs for `(outer, batch)` matrices of `rows` × `columns`; `None` on overflow.
+    /// Returns the number of elements that a buffer needs for `(outer, batch)` matrices of `rows` × `columns`; `None` on
+    /// overflow.
     pub fn extent(&self, rows: usize, columns: usize, (outer, batch): (usize, usize)) -> Option<usize> {
         if rows == 0 || columns == 0 || batch == 0 || outer == 0 {
             return Some(0);
@@ -72,7 +73,7 @@ impl Layout {
         (outer - 1).checked_mul(self.outer)?.checked_add(inner)
     }
 
-    /// Extent of the adjacent dimension: columns if row-major, otherwise rows.
+    /// Returns the extent of the adjacent dimension: columns if row-major, otherwise rows.
     const fn adjacent(&self, rows: usize, columns: usize) -> usize {
         match self.order {
             Order::RowMajor => columns,

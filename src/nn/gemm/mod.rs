@@ -16,8 +16,8 @@
 //! | `dz = (dy W) f′(z)` | the same with [`Epilogue::Gradient`] |
 //! | `dW += dyᵀ x` | `Gemm::new(out, in, tokens).transposed_a().scaled(1, 1)`, 16-bit operands into f32 |
 //! | scores of all heads of a sequence | a batch of heads: [`Layout::stride`] is the size of a head, `ld` the length of a token's queries, keys and values |
-//! | of all sequences | batches of heads: [`Layout::outer`] is the size of a sequence |
-//! | their sums of values | the same; C holds the heads side by side |
+//! | scores of all heads of all sequences | batches of heads: [`Layout::outer`] is the size of a sequence |
+//! | sums of values, weighted by scores | a batch of heads; C holds the heads side by side |
 //!
 //! [`cpu::gemm`] is the definition; its documentation states the order of every sum. [`cuda::CudaGemm`] is the implementation on
 //! a GPU, with operands of f32, f16, bf16 and s8.
@@ -97,17 +97,17 @@ impl<S: cpu::Sum> Gemm<S> {
         self
     }
 
-    /// Number of multiplications and additions.
+    /// Returns the number of multiplications and additions.
     pub const fn ops(&self) -> u64 {
         2 * self.outer as u64 * self.batch as u64 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Number of batches, and of multiplications per batch.
+    /// Returns the number of batches, and of multiplications per batch.
     pub const fn batches(&self) -> (usize, usize) {
         (self.outer, self.batch)
     }
 
-    /// Offset of matrix `matrix`, counted over all batches, in its buffer.
+    /// Returns the offset of matrix `matrix`, counted over all batches, in its buffer.
     const fn first(&self, layout: &Layout, matrix: usize) -> usize {
         matrix / self.batch * layout.outer + matrix % self.batch * layout.stride
     }
@@ -129,7 +129,8 @@ impl<S: cpu::Sum> Gemm<S> {
         Gemm { m, n, k, batch, outer, a, b, c, alpha, beta }
     }
 
-    /// Checks layouts and buffer lengths (in elements).
+    /// Checks layouts and buffer lengths (in elements). Fails if a layout is invalid, a buffer is too short, or matrices of C
+    /// overlap.
     pub fn check(&self, a: usize, b: usize, c: usize) -> Result<(), GemmError> {
         self.a.check('A', self.m, self.k, self.batches(), a)?;
         self.b.check('B', self.k, self.n, self.batches(), b)?;
@@ -156,7 +157,7 @@ pub enum GemmError {
     LeadingDimension {
         /// Name of the matrix: A, B or C.
         matrix: char,
-        /// Leading dimension given.
+        /// Given leading dimension.
         ld: usize,
         /// Smallest valid leading dimension.
         needed: usize,
@@ -164,7 +165,7 @@ pub enum GemmError {
     /// The matrices of a batch overlap in C.
     #[error("the matrices of a batch overlap in C: stride {stride} is less than the {matrix} elements of one")]
     Overlap {
-        /// Stride given, in elements.
+        /// Given stride, in elements.
         stride: usize,
         /// Smallest valid stride: the extent of a matrix.
         matrix: usize,

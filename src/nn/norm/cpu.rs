@@ -11,7 +11,7 @@ use rayon::prelude::*;
 /// threads changes no bit.
 const TASK_ROWS: usize = 64;
 
-/// `y = norm(x)`; also writes the statistics of each row for [`backward`].
+/// Computes `y = norm(x)`; also writes the statistics of each row for [`backward`].
 pub fn forward<R: Real>(
     op: &Norm,
     x: &[R],
@@ -57,7 +57,7 @@ impl<R: Real> Loop for Forward<'_, R> {
     }
 }
 
-/// Mean and scale of one row.
+/// Computes the mean and scale of one row.
 #[inline(always)]
 fn statistics<R: Real>(op: &Norm, x: &[R]) -> (f64, f64) {
     let n = op.columns as f64;

@@ -80,7 +80,7 @@ const SPECS: [ModuleSpec; 3] = [NormKernels::SPEC, NormKernels::F16, NormKernels
 /// Kernel modules of norms, one per storage format.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
-/// 16-byte packs per lane for narrow rows, and rows per block at a time, as in kernels/nn/norm.cuh.
+/// Maximum number of 16-byte packs per lane for narrow rows, and rows per block at a time, as in kernels/nn/norm.cuh.
 const NARROW: (u64, u32) = (3, 8);
 /// Maximum number of row ranges with a partial sum each: about two blocks per SM of a large GPU.
 const MAX_PARTS: usize = 256;
@@ -111,7 +111,7 @@ impl CudaNorm {
         Self { block, ..self }
     }
 
-    /// `y = norm(x)`; also writes the statistics of each row, `[rows, 2]`.
+    /// Computes `y = norm(x)`; also writes the statistics of each row, `[rows, 2]`.
     pub fn forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -126,7 +126,7 @@ impl CudaNorm {
         self.launch_forward(pass, op, (x, None, None), weight, bias, y, stats)
     }
 
-    /// `sum = x + residual`, `y = norm(sum)`, in one pass. The norm is that of the rounded sum.
+    /// Computes `sum = x + residual`, `y = norm(sum)`, in one pass. The norm is that of the rounded sum.
     pub fn add_forward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -169,14 +169,14 @@ impl CudaNorm {
         Ok(())
     }
 
-    /// Temporaries of [`CudaNorm::backward`], as number of elements and bytes per element: see
+    /// Returns the temporaries of [`CudaNorm::backward`], as number of elements and bytes per element: see
     /// [`Arena::bytes_of`](crate::gpu::Arena::bytes_of).
     pub fn temporaries(op: &Norm) -> [(usize, usize); 2] {
         let n_parts = parts(op.rows).1.max(parts_of_narrow(op.rows).1);
         [(op.rows, 4), (n_parts * 2 * op.columns, 4)]
     }
 
-    /// Adds the gradients of input, weight and bias.
+    /// Adds the gradients of input, weight and bias to `dx`, `dweight` and `dbias`.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,

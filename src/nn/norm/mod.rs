@@ -51,7 +51,7 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Checks lengths in elements.
+    /// Checks lengths in elements. Fails if a length differs from the declaration.
     pub fn check(
         &self,
         x: usize,

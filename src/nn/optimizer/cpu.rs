@@ -25,13 +25,13 @@ pub struct Buffers<'a, R> {
     pub v: &'a mut [R],
 }
 
-/// Sum of squares in f64.
+/// Computes the sum of squares in f64.
 pub fn sum_of_squares<R: Real>(g: &[R]) -> f64 {
     let run = |run: &[R]| run.iter().map(|g| g.f64() * g.f64()).sum::<f64>();
     g.par_chunks(RUN).map(run).collect::<Vec<f64>>().into_iter().sum()
 }
 
-/// Norm of the gradient over all parameters that are not frozen; NaN or infinite if an element is.
+/// Computes the norm of the gradient over all parameters that are not frozen; NaN or infinite if an element is.
 pub fn norm<R: Real>(map: &ParameterMap, groups: &ParameterGroups, g: &[R]) -> f64 {
     let views = groups.views(map).filter(|(_, rule)| rule.mode() != Mode::Frozen);
     views.map(|(view, _)| sum_of_squares(&g[view.range()])).sum::<f64>().sqrt()
@@ -54,7 +54,8 @@ pub fn adamw<R: Real>(op: &AdamW, update: &Update, rule: &Rule, to: Buffers<'_, 
     });
 }
 
-/// Replaces `x` by nearly the closest orthogonal matrix, with the Newton-Schulz iteration.
+/// Replaces `x` by nearly the closest orthogonal matrix, with the Newton-Schulz iteration. Fails if `x` has fewer elements than
+/// the matrix.
 pub fn orthogonalise<R: Real>(matrix: &Matrix, x: &mut [R], iterations: u32) -> Result<(), GemmError> {
     let (rows, columns, side) = (matrix.rows, matrix.columns, matrix.side());
     let [a, b, c] = NEWTON_SCHULZ.map(R::of);
@@ -82,7 +83,7 @@ pub fn orthogonalise<R: Real>(matrix: &Matrix, x: &mut [R], iterations: u32) -> 
     Ok(())
 }
 
-/// Applies one Muon update to one matrix; all slices hold only its elements.
+/// Applies one Muon update to one matrix; all slices hold only its elements. Fails if `g` has fewer elements than the matrix.
 pub fn muon<R: Real>(
     op: &Muon,
     update: &Update,

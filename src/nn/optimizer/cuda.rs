@@ -27,7 +27,7 @@ use std::{ops::Range, sync::Arc};
 /// Kernel modules of the optimisers.
 pub const MODULES: &[ModuleSpec] = &[OptimizerKernels::SPEC];
 
-/// Rules of the groups in the format of the kernels, in the order of [`ParameterGroups::groups`].
+/// Converts the rules of the groups to the format of the kernels, in the order of [`ParameterGroups::groups`].
 pub fn rules(groups: &ParameterGroups) -> Vec<OptimizerRule> {
     let rule = |rule: &super::Rule| OptimizerRule {
         lr_factor: rule.lr_factor,
@@ -37,14 +37,14 @@ pub fn rules(groups: &ParameterGroups) -> Vec<OptimizerRule> {
     groups.groups().iter().map(|group| rule(&group.rule)).collect()
 }
 
-/// Optimiser state before the first update.
+/// Returns the optimiser state before the first update.
 pub fn initial_state(scaler: &LossScaler) -> OptimizerState {
     OptimizerState { scale: scaler.scale as f32, good: scaler.good, ..OptimizerState::default() }
 }
 
 /// Copy of the weights in the storage format of the model.
 pub enum Copy<'a> {
-    /// No copy: the model uses the f32 weights.
+    /// There is no copy; the model uses the f32 weights.
     None,
     /// Copy in IEEE binary16.
     F16(&'a mut Slice<F16>),
@@ -53,7 +53,7 @@ pub enum Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Kernel arguments: buffer and format.
+    /// Returns the kernel arguments: buffer and format.
     fn arguments(&mut self) -> (AnyMut<'_>, u32) {
         match self {
             Self::None => (AnyMut::none(), COPY_NONE),
@@ -111,13 +111,13 @@ pub struct Tables<'a> {
     pub rules: &'a Slice<OptimizerRule>,
 }
 
-/// Grid of a grid-stride kernel with `per_thread` elements per thread and iteration.
+/// Returns the grid of a grid-stride kernel with `per_thread` elements per thread and iteration.
 fn grid(n: usize, per_thread: usize) -> Grid {
     let blocks = n.div_ceil(256 * per_thread).clamp(1, 1 << 16) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// One block per run of [`RUN`] elements of each matrix.
+/// Returns a grid with one block per run of [`RUN`] elements of each matrix.
 fn runs(n: usize, matrices: usize) -> Grid {
     let blocks = [n.div_ceil(RUN).max(1) as u32, matrices as u32, 1];
     Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 }
@@ -143,8 +143,8 @@ impl CudaOptimizer {
         Ok(Self { kernels: OptimizerKernels::load(gpu)? })
     }
 
-    /// Temporaries of an update, as number of elements and bytes per element: those of the norm, then those that Muon holds at
-    /// once.
+    /// Returns the temporaries of an update, as number of elements and bytes per element: those of the norm, then those that
+    /// Muon holds at once.
     pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> Vec<(usize, usize)> {
         let most = |size: fn(&MatrixRun) -> usize| matrices.iter().map(size).max().unwrap_or(0);
         let (len, gram) = (most(MatrixRun::len), most(|run| run.count * run.first.side() * run.first.side()));
@@ -197,8 +197,8 @@ impl CudaOptimizer {
         Ok(())
     }
 
-    /// Updates matrices by Muon unless the update is skipped; `gemm` multiplies them with the given options. A matrix that is not
-    /// `used` keeps its momentum.
+    /// Updates matrices by Muon unless the update is skipped; `gemm` multiplies the matrices with the given options. A matrix
+    /// that is not `used` keeps its momentum.
     pub fn muon(
         &self,
         pass: &mut Pass,

@@ -33,12 +33,12 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// AdamW rule that applies `decay` to matrices and no decay to vectors.
+    /// Returns an AdamW rule that applies `decay` to matrices and no decay to vectors.
     pub fn adamw(view: &View, decay: f64) -> Self {
         Self { decay: if view.shape.len() >= 2 { decay } else { 0.0 }, ..Self::default() }
     }
 
-    /// Mode of the update of each element.
+    /// Returns the mode of the update of each element.
     pub fn mode(&self) -> Mode {
         match (self.is_frozen, self.method) {
             (true, _) => Mode::Frozen,
@@ -52,7 +52,7 @@ impl Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
-    /// No update; the gradient does not count in the norm.
+    /// The group is not updated, and its gradient does not count in the norm.
     Frozen = 0,
     /// Update by AdamW.
     AdamW = 1,
@@ -89,7 +89,8 @@ pub enum GroupError {
 }
 
 impl ParameterGroups {
-    /// Assigns a rule to every view; views with equal rules share a group.
+    /// Assigns a rule to every view; views with equal rules share a group. Fails if Muon is requested for a view that is not a
+    /// matrix, or if there are too many rules.
     pub fn new(map: &ParameterMap, rule: impl Fn(&View) -> Rule) -> Result<Self, GroupError> {
         let (mut groups, mut of_view) = (Vec::<ParameterGroup>::new(), vec![]);
         for (i, view) in map.views().enumerate() {
@@ -108,12 +109,12 @@ impl ParameterGroups {
         Ok(Self { groups, of_view })
     }
 
-    /// All groups, by index.
+    /// Returns all groups, by index.
     pub fn groups(&self) -> &[ParameterGroup] {
         &self.groups
     }
 
-    /// Rule of one view.
+    /// Returns the rule of one view.
     pub fn rule(&self, view: ViewId) -> &Rule {
         &self.groups[usize::from(self.of_view[view.0])].rule
     }
@@ -123,7 +124,7 @@ impl ParameterGroups {
         map.views().enumerate().map(|(i, view)| (view, self.rule(ViewId(i))))
     }
 
-    /// Group of every run of [`ALIGN`] elements in the buffer, the lookup table of the kernels.
+    /// Returns the group of every run of [`ALIGN`] elements in the buffer, the lookup table of the kernels.
     pub fn table(&self, map: &ParameterMap) -> Vec<u16> {
         let mut table = vec![0; map.len() / ALIGN];
         for (view, group) in map.views().zip(&self.of_view) {
@@ -133,8 +134,8 @@ impl ParameterGroups {
         table
     }
 
-    /// Matrices updated by Muon, without frozen ones; a view `[n, rows, columns]` has n. `parts` gives the row counts of the
-    /// parts of a packed view, and is empty for other views.
+    /// Returns the matrices updated by Muon, without frozen ones; a view `[n, rows, columns]` is n matrices. `parts` gives the
+    /// row counts of the parts of a packed view, and is empty for other views.
     pub fn matrices(&self, map: &ParameterMap, parts: impl Fn(&View) -> Vec<usize>) -> Vec<(Matrix, Rule)> {
         let mut matrices = vec![];
         for (view, rule) in self.views(map).filter(|(_, rule)| rule.mode() == Mode::Muon) {

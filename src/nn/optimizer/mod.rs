@@ -63,13 +63,13 @@ impl Default for AdamW {
 }
 
 impl AdamW {
-    /// Bias corrections `1 - β₁ᵗ` and `1 - β₂ᵗ` of update t.
+    /// Returns the bias corrections `1 - β₁ᵗ` and `1 - β₂ᵗ` of update t.
     pub fn bias_corrections(&self, t: u64) -> (f64, f64) {
         (1.0 - power(self.beta1, t), 1.0 - power(self.beta2, t))
     }
 }
 
-/// `xⁿ` by repeated squaring, with the same bits on host and device.
+/// Returns `xⁿ` by repeated squaring, with the same bits on host and device.
 fn power(mut x: f64, mut n: u64) -> f64 {
     let mut product = 1.0;
     while n > 0 {
@@ -101,10 +101,10 @@ impl Default for Muon {
 
 /// Coefficients of the quintic iteration (Jordan et al., 2024).
 pub const NEWTON_SCHULZ: [f64; 3] = [3.4445, -4.7750, 2.0315];
-/// Constant added to the norm of a matrix before the division by it.
+/// Constant added to the norm of a matrix before the matrix is divided by the norm.
 pub const MUON_EPS: f64 = 1e-7;
 
-/// Scale of the orthogonalised matrix in Muon: `sqrt(max(1, rows / columns))`.
+/// Returns the scale of the orthogonalised matrix in Muon: `sqrt(max(1, rows / columns))`.
 pub fn muon_factor(rows: usize, columns: usize) -> f64 {
     (rows as f64 / columns.max(1) as f64).max(1.0).sqrt()
 }
@@ -114,7 +114,7 @@ pub fn muon_factor(rows: usize, columns: usize) -> f64 {
 pub struct Clip(pub f64);
 
 impl Clip {
-    /// Factor that scales a gradient of norm `norm`; at most 1.
+    /// Returns the factor that scales a gradient of norm `norm`; at most 1.
     pub fn factor(self, norm: f64) -> f64 {
         if self.0 > 0.0 && norm > self.0 { self.0 / norm } else { 1.0 }
     }
@@ -149,7 +149,7 @@ impl From<Matrix> for MatrixRun {
 }
 
 impl MatrixRun {
-    /// Number of elements in all matrices.
+    /// Returns the number of elements in all matrices.
     pub const fn len(&self) -> usize {
         self.count * self.first.len()
     }
@@ -159,7 +159,7 @@ impl MatrixRun {
         self.len() == 0
     }
 
-    /// Range of all matrices in the buffer of the parameters.
+    /// Returns the range of all matrices in the buffer of the parameters.
     pub const fn range(&self) -> std::ops::Range<usize> {
         self.first.start..self.first.start + self.len()
     }
@@ -177,7 +177,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub const fn len(&self) -> usize {
         self.rows * self.columns
     }
@@ -187,12 +187,12 @@ impl Matrix {
         self.len() == 0
     }
 
-    /// Range of the matrix in the buffer of the parameters.
+    /// Returns the range of the matrix in the buffer of the parameters.
     pub const fn range(&self) -> std::ops::Range<usize> {
         self.start..self.start + self.len()
     }
 
-    /// Side of the Gram matrix: the smaller of rows and columns.
+    /// Returns the side of the Gram matrix: the smaller of rows and columns.
     pub const fn side(&self) -> usize {
         if self.rows < self.columns { self.rows } else { self.columns }
     }

@@ -49,15 +49,15 @@ fn clamp(x: f64, limit: f64) -> f64 {
     if x > limit { limit } else { x }
 }
 
-/// Exponential function `e^x`. Beyond ±700 the result is that at ±700, which is 0 or infinity in f32 even after a product with
-/// any f32.
+/// Computes the exponential function `e^x`. Beyond ±700 the result is that at ±700, which is 0 or infinity in f32 even after a
+/// product with any f32.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
     let (scale, less_1) = split_exp(clamp(x, 700.0));
     scale + scale * less_1
 }
 
-/// Hyperbolic tangent: `(e^2x - 1) / (e^2x + 1)`, and x if its square is negligible relative to 1.
+/// Computes the hyperbolic tangent: `(e^2x - 1) / (e^2x + 1)`, and x if its square is negligible relative to 1.
 #[inline(always)]
 pub fn tanh(x: f64) -> f64 {
     let (scale, less_1) = split_exp(clamp(2.0 * x, 40.0));
@@ -91,7 +91,7 @@ const ERFC_TAIL: [f64; 10] = [
     -0.078_524_915_774_681_74,
 ];
 
-/// `erfc(z)` for z >= 1; beyond 14 the value at 14, which is 0 in f32.
+/// Returns `erfc(z)` for z >= 1; beyond 14 the value at 14, which is 0 in f32.
 #[inline(always)]
 fn erfc_tail(z: f64) -> f64 {
     let z = clamp(z, 14.0);
@@ -99,7 +99,7 @@ fn erfc_tail(z: f64) -> f64 {
     exp(-z * z) * (t * polynomial(&ERFC_TAIL, t))
 }
 
-/// Error function of `x`.
+/// Computes the error function of `x`.
 #[inline(always)]
 pub fn erf(x: f64) -> f64 {
     let size = x.abs();
@@ -109,7 +109,7 @@ pub fn erf(x: f64) -> f64 {
     if size < 1.0 { x * polynomial(&ERF_SMALL, x * x) } else { large }
 }
 
-/// Complementary error function `1 - erf(x)`, without cancellation where it is small.
+/// Computes the complementary error function `1 - erf(x)`, without cancellation where it is small.
 #[inline(always)]
 pub fn erfc(x: f64) -> f64 {
     let size = x.abs();
@@ -118,7 +118,7 @@ pub fn erfc(x: f64) -> f64 {
     if size < 1.0 { 1.0 - x * polynomial(&ERF_SMALL, x * x) } else { large }
 }
 
-/// Natural logarithm of a value in the range of f32: -∞ at 0, NaN for negative values.
+/// Computes the natural logarithm of a value in the range of f32: -∞ at 0, NaN for negative values.
 #[inline(always)]
 pub fn ln(x: f64) -> f64 {
     // x = 2^n m with m from sqrt(1/2) to sqrt(2).
@@ -138,8 +138,8 @@ pub fn ln(x: f64) -> f64 {
     if x >= 0.0 { y } else { f64::NAN }
 }
 
-/// Error function in double precision: `2/sqrt(π) e^{-x²} Σ 2ⁿ x^(2n+1) / (2n+1)!!`, whose terms all have the same sign
-/// (Abramowitz and Stegun 7.1.6). Slow; for definitions in f64.
+/// Computes the error function in double precision: `2/sqrt(π) e^{-x²} Σ 2ⁿ x^(2n+1) / (2n+1)!!`, whose terms all have the same
+/// sign (Abramowitz and Stegun 7.1.6). Slow; for definitions in f64.
 pub fn erf_f64(x: f64) -> f64 {
     if x.abs() > 6.0 {
         return x.signum();
@@ -153,7 +153,7 @@ pub fn erf_f64(x: f64) -> f64 {
     std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
-/// Complementary error function in double precision. Slow; for definitions in f64.
+/// Computes the complementary error function in double precision. Slow; for definitions in f64.
 pub fn erfc_f64(x: f64) -> f64 {
     if x < 2.0 {
         return if x < -2.0 { 2.0 - erfc_f64(-x) } else { 1.0 - erf_f64(x) };

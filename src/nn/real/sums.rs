@@ -5,9 +5,9 @@ use super::Real;
 /// Number of partial sums of [`sums`].
 pub const LANES: usize = 16;
 
-/// `S` sums of functions of the elements of `A` slices of equal length, in f64. Element i is added to the partial sum i mod
-/// [`LANES`]; partial sums are added in pairs at distance 8, 4, 2, 1. This order is part of the definitions that use it, and
-/// gives the same bits on any machine. Call it inside [`wide`](super::wide).
+/// Returns `S` sums of functions of the elements of `A` slices of equal length, in f64. Element i is added to the partial sum i
+/// mod [`LANES`]; partial sums are added in pairs at distance 8, 4, 2, 1. This order is part of the definitions that use it,
+/// and gives the same bits on any machine. Call the function inside [`wide`](super::wide).
 ///
 /// The loops use indices, because the compiler does not inline `array::from_fn` and `map` across codegen units.
 #[inline(always)]
@@ -56,7 +56,7 @@ fn add<const S: usize>(lanes: &mut [[f64; LANES]; S], lane: usize, x: [f64; S]) 
     }
 }
 
-/// Largest element; -∞ if there is none. NaN is ignored.
+/// Returns the largest element; -∞ if there is none. NaN is ignored.
 #[inline(always)]
 pub fn max<R: Real>(x: &[R]) -> R {
     let larger = |a: R, b: R| if b > a { b } else { a };

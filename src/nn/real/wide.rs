@@ -17,7 +17,7 @@ pub fn wide_loop<L: Loop>(work: L) -> L::Output {
     match Isa::best() {
         // SAFETY: the processor has these instructions.
         Isa::Avx512 | Isa::Avx512Vnni => return unsafe { avx512_loop(work) },
-        // SAFETY: as above.
+        // SAFETY: the processor has these instructions.
         Isa::Avx2 => return unsafe { avx2_loop(work) },
         Isa::Portable => {}
     }
@@ -45,7 +45,7 @@ pub fn wide<T>(work: impl FnOnce() -> T) -> T {
     match Isa::best() {
         // SAFETY: the processor has these instructions.
         Isa::Avx512 | Isa::Avx512Vnni => return unsafe { avx512(work) },
-        // SAFETY: as above.
+        // SAFETY: the processor has these instructions.
         Isa::Avx2 => return unsafe { avx2(work) },
         Isa::Portable => {}
     }

@@ -4,7 +4,8 @@ use super::{Rope, RopeError, RopeLayout, RopeTable};
 use crate::nn::real::Real;
 use rayon::prelude::*;
 
-/// Rotates `x` in place; with `is_inverse` by the opposite angles, which is the backward pass.
+/// Rotates `x` in place; with `is_inverse` by the opposite angles, which is the backward pass. Fails without changing `x` if a
+/// length is wrong or a position is outside the table.
 pub fn apply<R: Real>(
     op: &Rope,
     table: &RopeTable<R>,
@@ -70,7 +71,7 @@ mod tests {
         a.iter().zip(b).map(|(a, b)| a.f64() * b.f64()).sum()
     }
 
-    /// `x` rotated to position m, in f32.
+    /// Returns `x` rotated to position m, in f32.
     fn at(table: &RopeTable, layout: RopeLayout, m: usize, x: &[f64]) -> Vec<f32> {
         let mut x: Vec<f32> = x.iter().map(|x| *x as f32).collect();
         apply(&Rope::new(1, 1, x.len(), 1, layout).offset(m), table, None, &mut x, false).expect("it fits");

@@ -28,7 +28,7 @@ pub enum RopeLayout {
 }
 
 impl RopeLayout {
-    /// Indices of the elements of pair `i` in a head of `2 half` elements.
+    /// Returns the indices of the elements of pair `i` in a head of `2 half` elements.
     #[inline(always)]
     pub const fn pair(self, i: usize, half: usize) -> (usize, usize) {
         match self {
@@ -77,7 +77,8 @@ impl Rope {
         self
     }
 
-    /// Checks the lengths of the data, of the table in positions and pairs, and of the position ids, if any.
+    /// Checks the lengths of the data, of the table in positions and pairs, and of the position ids, if any. Fails if a length
+    /// is wrong, the heads overlap, or a position without ids is outside the table.
     pub fn check(&self, x: usize, (len, half): (usize, usize), position_ids: Option<usize>) -> Result<(), RopeError> {
         if !self.head_dim.is_multiple_of(2) || self.head_dim / 2 != half {
             return Err(RopeError::HeadDim { head_dim: self.head_dim, table: 2 * half });
@@ -128,7 +129,7 @@ impl<R: Real> RopeTable<R> {
 /// Reason why nothing was rotated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RopeError {
-    /// The head dimension is odd, or the table has another one.
+    /// The head dimension is odd, or differs from that of the table.
     #[error("heads of {head_dim} elements cannot be rotated by a table for {table}")]
     HeadDim {
         /// Head dimension of the declaration.

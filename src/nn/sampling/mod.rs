@@ -1,4 +1,4 @@
-//! Sampling of a token from logits.
+//! Samples a token from logits.
 //!
 //! The distribution is `softmax(logits / temperature)`, restricted to the [`Sampling::top_k`] most probable tokens, then to
 //! the fewest of those whose probabilities reach [`Sampling::top_p`] of their sum (nucleus sampling, Holtzman et al.,
@@ -69,7 +69,7 @@ pub enum SamplingError {
 }
 
 impl Sampling {
-    /// Samples the token of a step. Tokens with logit -infinity are never sampled.
+    /// Samples the token of a step. Tokens with logit -infinity are never sampled. Fails as [`Sampling::candidates`].
     pub fn draw(&self, logits: &[f32], step: u64) -> Result<Drawn, SamplingError> {
         let candidates = self.candidates(logits)?;
         let [high, low, ..] = Draw { seed: self.seed, purpose: Purpose::Sampling, step, lane: self.sequence }.words();
@@ -85,7 +85,8 @@ impl Sampling {
         Ok(Drawn { token: drawn.token, probability: drawn.probability, top })
     }
 
-    /// Candidate tokens in descending order of probability.
+    /// Returns the candidate tokens in descending order of probability. Fails if a setting is out of its range, a logit is NaN
+    /// or +infinity, or no logit is finite.
     pub fn candidates(&self, logits: &[f32]) -> Result<Vec<Candidate>, SamplingError> {
         if self.temperature.is_nan() || self.temperature < 0.0 || !(self.top_p > 0.0 && self.top_p <= 1.0) {
             return Err(SamplingError::Setting);

@@ -1,5 +1,4 @@
-//! CPU definition of [`Softmax`]: scores, exponentials and sums in f64, in the order of [`sums`]; results are rounded once, `y`
-//! twice.
+//! CPU definition of [`Softmax`]: scores, exponentials and sums in f64, in the order of [`sums`]; results are rounded once.
 
 use super::{Mask, Softmax};
 use crate::nn::{
@@ -89,7 +88,7 @@ fn row_forward<R: Real>(scores: &mut [f64], y: &mut [R]) -> f64 {
     largest + R::ln_wide(sum)
 }
 
-/// `dx = scale y (dy - Σ y dy)`, which overwrites `dx`; keys that are not kept get 0.
+/// Computes `dx = scale y (dy - Σ y dy)`, which overwrites `dx`; keys that are not kept get 0.
 pub fn backward<R: Real>(op: &Softmax, y: &[R], dy: &[R], dx: &mut [R]) -> Result<(), LengthError> {
     op.check(y.len(), dy.len(), op.n_rows())?;
     op.check(dx.len(), dy.len(), op.n_rows())?;

@@ -115,7 +115,7 @@ impl CudaSoftmax {
         Ok(())
     }
 
-    /// `dx = scale y (dy - Σ y dy)`, which overwrites `dx`; keys that are not kept get 0.
+    /// Computes `dx = scale y (dy - Σ y dy)`, which overwrites `dx`; keys that are not kept get 0.
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,

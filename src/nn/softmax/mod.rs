@@ -69,12 +69,12 @@ impl Softmax {
         Self { batch: 1, heads: 1, q_len: rows, k_len: columns, scale: 1.0, causal: false }
     }
 
-    /// Number of rows: batch entries × heads × queries.
+    /// Returns the number of rows: batch entries × heads × queries.
     pub const fn n_rows(&self) -> usize {
         self.batch * self.heads * self.q_len
     }
 
-    /// Number of keys that query `i` sees in a batch entry of these lengths; they are the first keys.
+    /// Returns the number of keys that query `i` sees in a batch entry of these lengths; they are the first keys.
     pub fn n_keys(&self, i: usize, q_len: usize, k_len: usize) -> usize {
         if i >= q_len {
             0
@@ -85,7 +85,7 @@ impl Softmax {
         }
     }
 
-    /// Checks lengths in elements.
+    /// Checks lengths in elements. Fails if a length differs from the declaration.
     pub fn check(&self, x: usize, y: usize, lse: usize) -> Result<(), LengthError> {
         let extents = [self.batch, self.heads, self.q_len, self.k_len];
         lengths::check([

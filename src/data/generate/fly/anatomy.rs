@@ -2,8 +2,8 @@
 //! x to the right, y up, and z towards the viewer who faces the fly; the brain is about 740 × 330 × 300 µm.
 //!
 //! A group's neurons follow a Hilbert curve over the surface of its lobe, so neurons with near numbers are near each other, and
-//! connections that are local in numbers are local in space. The code uses additions, products, quotients and roots only, so
-//! bits are equal on every platform.
+//! connections that are local in numbers are local in space. The code uses only additions, products, quotients and roots, so
+//! the results are equal bit for bit on every platform.
 
 /// Region of a population. Geometry is given for the side at positive x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -57,7 +57,7 @@ pub enum Region {
     MotorRind,
 }
 
-/// Part of an ellipsoid's surface, softened inwards.
+/// Part of an ellipsoid's surface, with a density that decreases inwards.
 struct Shell {
     centre: [f32; 3],
     axes: [f32; 3],
@@ -121,7 +121,7 @@ impl Region {
         let shell = self.shell();
         let [a, b] = hilbert(u);
         let [c0, c1, c2, c3] = uniforms;
-        // The position is blurred by about a hundredth of the map, so that no grid is visible; the rim of a dome is frayed.
+        // The position is blurred by about a hundredth of the map, so that no grid is visible; the rim of a dome is irregular.
         let a = a + (c0 - 0.5) * 0.03;
         let b = (b + (c1 - 0.5) * 0.03).min(1.0);
         let frayed = 0.4 * (1.0 - b) * c0 * c1 * c2;

@@ -158,7 +158,7 @@ impl CellTypeTable {
         }
     }
 
-    /// Returns the name of a neuron: cell types of one or two neurons per side have names, others an empty one.
+    /// Returns the name of a neuron. Cell types of one or two neurons per side have names; the names of others are empty.
     fn name(&self, neuron: u32) -> String {
         let group = self.group(neuron);
         let cell_type = self.cell_type(neuron);

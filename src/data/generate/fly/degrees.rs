@@ -21,7 +21,7 @@ pub fn out_degrees(table: &CellTypeTable) -> Vec<u32> {
     degrees
 }
 
-/// Returns the out-degree before scaling: log-normal, with a tail that grows heavier.
+/// Returns the out-degree before scaling. It is log-normal with a heavier tail.
 fn out_degree(table: &CellTypeTable, neuron: u32) -> f32 {
     if table.has_no_outputs(neuron) {
         return 0.0;

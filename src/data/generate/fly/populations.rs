@@ -156,7 +156,7 @@ fn cell_type(text: &str) -> Result<(String, u32), String> {
     Ok((name.to_owned(), count))
 }
 
-/// Parses a CSV table. Returns each row with its line number.
+/// Parses a CSV table. Returns each row with its line number. Fails if a row does not have the columns of `T`.
 fn rows<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<(u64, T)>, String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows = reader.deserialize().enumerate().map(|(i, row)| Ok((i as u64 + 2, row?)));
@@ -167,7 +167,7 @@ fn rows<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<(u64, T)>, St
 mod tests {
     use super::*;
 
-    /// A changed number generates another network, so recorded runs could not be repeated.
+    /// With a changed number, the network would change, and recorded runs could not be repeated.
     #[test]
     fn the_tables_are_those_of_recorded_runs() {
         let mut text = String::new();

@@ -39,13 +39,13 @@ pub struct Equations<T> {
 }
 
 impl<T: Real> Equations<T> {
-    /// One equation per sample.
+    /// Creates one equation per sample.
     pub fn direct(problem: &Problem) -> Self {
         let (x, y) = (numbers(&problem.x), numbers(&problem.y));
         Self { x, y, inputs: problem.inputs, triangular: false, rest: T::ZERO, samples: problem.samples() }
     }
 
-    /// Compressed equations, if the setup has them.
+    /// Returns the compressed equations; `None` if the setup has none.
     pub fn compressed(setup: &Setup) -> Option<Self> {
         let (problem, of) = (setup.problem.as_ref()?, setup.compressed.as_ref()?);
         let (x, y) = (numbers(&of.r), numbers(&of.z));
@@ -70,12 +70,12 @@ pub struct EquationForms<T> {
 }
 
 impl<T: Real> EquationForms<T> {
-    /// Equations of the prepared task.
+    /// Creates the equations of the prepared task.
     pub fn new(setup: &Setup) -> Self {
         Self { direct: setup.problem.as_ref().map(Equations::direct), compressed: Equations::compressed(setup) }
     }
 
-    /// Equations selected by the parameters; `None` if all nuclei are equal.
+    /// Returns the equations selected by the parameters; `None` if all nuclei are equal.
     pub fn for_task(&self, task: &Task) -> Option<&Equations<T>> {
         let can = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
         self.compressed.as_ref().filter(|_| can).or(self.direct.as_ref())
@@ -156,7 +156,7 @@ fn saturated<T: Real>(p: T) -> T {
     (p / T::of(SATURATION)).tanh() * T::of(SATURATION)
 }
 
-/// Error of the mean output of the nuclei in `slots`.
+/// Computes the error of the mean output of the nuclei in `slots`.
 pub fn ensemble_error<T: Real>(of: &Equations<T>, answer: OutputFunction, state: &State<T>, slots: &[u32]) -> f64 {
     let mut total = of.rest.wide();
     for (x, y) in of.x.chunks_exact(of.inputs).zip(&of.y) {
@@ -169,7 +169,7 @@ pub fn ensemble_error<T: Real>(of: &Equations<T>, answer: OutputFunction, state:
     total / of.samples as f64
 }
 
-/// One gradient step of a nucleus: w -= (2η/B) Xᵀ(X w - y).
+/// Takes one gradient step of a nucleus: w -= (2η/B) Xᵀ(X w - y).
 pub fn step_gradient<T: Real>(of: &Equations<T>, answer: OutputFunction, rate: f64, w: &mut [T], slope: &mut [T]) {
     slope.fill(T::ZERO);
     for (b, (x, y)) in of.x.chunks_exact(of.inputs).zip(&of.y).enumerate() {
@@ -188,7 +188,7 @@ pub fn step_gradient<T: Real>(of: &Equations<T>, answer: OutputFunction, rate: f
     w.iter_mut().zip(slope).for_each(|(w, s)| *w = *w - step * *s);
 }
 
-/// Entropy H = ln Z - Σ p (w - max w) with p = e^{w - max w} / Z, without epsilon and overflow.
+/// Computes the entropy H = ln Z - Σ p (w - max w) with p = e^{w - max w} / Z, without epsilon and overflow.
 pub fn entropy<T: Real>(w: &[T]) -> T {
     let Some(top) = w.iter().copied().reduce(T::max) else { return T::ZERO };
     let (mut z, mut sum) = (T::ZERO, T::ZERO);

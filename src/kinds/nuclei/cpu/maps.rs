@@ -19,7 +19,7 @@ pub fn draw_spikes<T: Real>(state: &mut State<T>, draw: RandomAddress) {
     }
 }
 
-/// Poisson sample by inversion: the smallest count whose cumulative probability exceeds `u`.
+/// Draws a Poisson sample by inversion: the smallest count whose cumulative probability exceeds `u`.
 fn poisson(mean: f64, u: f64) -> f64 {
     let (mut count, mut p) = (0.0, (-mean).exp());
     let mut below = p;

@@ -32,7 +32,7 @@ impl<T: Real> Mixer<T> {
         self.sent = sent;
     }
 
-    /// Memory for up to `n` nuclei, bytes.
+    /// Returns the memory for up to `n` nuclei, bytes.
     pub const fn bytes_of(fields: usize, n: usize) -> u64 {
         if fields > 1 { (n * 5 * T::BYTES) as u64 } else { 0 }
     }
@@ -82,7 +82,7 @@ impl<T: Real> Mixer<T> {
     }
 }
 
-/// cos 2φ and sin 2φ.
+/// Computes cos 2φ and sin 2φ.
 fn doubled<T: Real>(cos: T, sin: T) -> (T, T) {
     (cos * cos - sin * sin, (cos + cos) * sin)
 }

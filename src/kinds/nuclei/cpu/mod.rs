@@ -16,8 +16,8 @@
 //! 7. **Decays** in descending f: the nucleus itself and the next c free slots, ascending, become base + σ·normal(Mut,
 //!    slot), with phases 2π u(PhaseChild, slot). The base `Best` is the row of the fittest after step 6. Without a
 //!    free slot an offspring is counted as missing; no slot is overwritten.
-//! 8. **Deaths**: of the nuclei alive at step 0 that neither fused nor decayed, j dies iff u(Death, j) < 1 - e^{-λ}, by ascending slot,
-//!    while more than n_min remain.
+//! 8. **Deaths**: of the nuclei alive at step 0 that neither fused nor decayed, j dies iff u(Death, j) < 1 - e^{-λ}, by
+//!    ascending slot, while more than n_min remain.
 //! 9. Free rows are zero; the lists of occupied and free slots are rebuilt.
 //!
 //! Results do not depend on threads or batches: sums over nuclei run over chunks of fixed length. After the start, memory is
@@ -87,7 +87,7 @@ struct Scratch<T> {
 }
 
 impl<T: Real> CpuSim<T> {
-    /// Creates a simulation at step 0.
+    /// Creates a simulation at step 0. Fails if the parameters are not supported or memory is exhausted.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let (capacity, dim) = (params.population.capacity as usize, setup.dim);
         check(params)?;
@@ -127,7 +127,7 @@ impl<T: Real> CpuSim<T> {
         &self.state
     }
 
-    /// The backend-independent state.
+    /// Returns the backend-independent state.
     pub const fn host(&self) -> &HostState {
         &self.host
     }
@@ -136,7 +136,7 @@ impl<T: Real> CpuSim<T> {
         RandomAddress { seed: self.host.context.seed, stream: RandomStream::Mut, generation: self.host.step as u32 }
     }
 
-    /// Computes one generation.
+    /// Computes one generation. Fails as [`Self::measure`] does.
     fn generation(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let n = self.state.n() as u64;
         pass.span("measure", n, || self.measure())?;
@@ -155,7 +155,8 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Steps 0 and 1: takes the gradient step if there is a learning rate, then computes f and H.
+    /// Steps 0 and 1: takes the gradient step if there is a learning rate, then computes f and H. Fails if the weights of a
+    /// nucleus are not finite.
     fn measure(&mut self) -> Result<(), SimError> {
         let (task, scratch, state) = (&self.host.params.task, &mut self.scratch, &mut self.state);
         let n = state.n();
@@ -251,7 +252,7 @@ impl<T: Real> CpuSim<T> {
         }
     }
 
-    /// Step 3: computes order parameters and statistics of the population.
+    /// Computes order parameters and statistics of the population (step 3).
     fn compute_stats(&mut self) -> PopulationStats {
         let with_details = self.host.sampler.needs_details(self.host.step + 1);
         let scratch = &mut self.scratch;
@@ -273,7 +274,7 @@ impl<T: Real> CpuSim<T> {
     }
 }
 
-/// Coupling algorithm of the parameters; J = 1 if all nuclei are equal.
+/// Returns the coupling algorithm of the parameters; J = 1 if all nuclei are equal.
 fn method(params: &Params) -> CouplingMethod {
     match (params.coupling.method, params.task.source) {
         (CouplingMethod::Auto, TaskSource::Nothing) => CouplingMethod::MeanField,

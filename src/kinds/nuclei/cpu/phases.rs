@@ -1,4 +1,4 @@
-//! Motion of the phases during the substeps of a generation, at constant fitness and entropy.
+//! Moves the phases during the substeps of a generation, at constant fitness and entropy.
 
 use super::{
     coupling::{Coupling, Kernel, Sums},
@@ -89,13 +89,13 @@ impl<T: Real> Oscillators<T> {
         }
     }
 
-    /// Cosines and sines of one field.
+    /// Returns the cosines and sines of one field.
     pub fn phasors(&self, field: usize) -> (&[T], &[T]) {
         let n = self.phi.len() / self.fields;
         (&self.cos[field * n..][..n], &self.sin[field * n..][..n])
     }
 
-    /// Memory for `n` nuclei, bytes.
+    /// Returns the memory for `n` nuclei, bytes.
     pub const fn bytes_of(fields: usize, n: usize) -> u64 {
         (fields * n * 10 * T::BYTES) as u64 + Mixer::<T>::bytes_of(fields, n)
     }
@@ -193,7 +193,7 @@ impl<T: Real> Drift<'_, T> {
         advance(&mut oscillators.phi, Some(&oscillators.start), &oscillators.total, dt / T::of(6.0));
     }
 
-    /// Stochastic Heun step, with the same noise in the prediction and in the correction.
+    /// Takes a stochastic Heun step, with the same noise in the prediction and in the correction.
     fn heun(&self, oscillators: &mut Oscillators<T>, coupling: &mut Coupling<T>, dt: T, is_noisy: bool) {
         oscillators.start.copy_from_slice(&oscillators.phi);
         self.slope(oscillators, coupling);
@@ -208,7 +208,7 @@ impl<T: Real> Drift<'_, T> {
     }
 }
 
-/// phi = start + slope · dt; phi += slope · dt without a start.
+/// Computes `phi = start + slope · dt`; without a start, `phi += slope · dt`.
 fn advance<T: Real>(phi: &mut [T], start: Option<&[T]>, slope: &[T], dt: T) {
     if let Some(start) = start {
         phi.copy_from_slice(start);

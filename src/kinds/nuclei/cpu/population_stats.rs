@@ -10,7 +10,7 @@ fn sum<T: Real>(values: &[T], of: impl Fn(f64) -> f64) -> f64 {
     values.chunks(RUN).map(|run| run.iter().map(|x| of(x.wide())).sum::<f64>()).sum()
 }
 
-/// Temperature T = 1 + sample standard deviation; 1 for fewer than two values.
+/// Returns the temperature T = 1 + sample standard deviation; 1 for fewer than two values.
 pub fn temperature<T: Real>(f: &[T]) -> f64 {
     if f.len() < 2 {
         return 1.0;
@@ -19,14 +19,15 @@ pub fn temperature<T: Real>(f: &[T]) -> f64 {
     1.0 + (sum(f, |x| (x - mean).powi(2)) / (f.len() - 1) as f64).sqrt()
 }
 
-/// Order parameter r, and the angle of mean e^{iφ}.
+/// Returns the order parameter r, and the angle of the mean e^{iφ}.
 pub fn order<T: Real>(cos: &[T], sin: &[T]) -> (f64, f64) {
     let n = cos.len().max(1) as f64;
     let (re, im) = (sum(cos, |x| x) / n, sum(sin, |x| x) / n);
     (re.hypot(im), im.atan2(re))
 }
 
-/// Statistics of all nuclei after an evaluation of the coupling sums. The median error is computed only `with_details`.
+/// Computes the statistics of all nuclei after an evaluation of the coupling sums. The median error is computed only
+/// `with_details`.
 pub fn of<T: Real>(
     params: &Params,
     state: &State<T>,

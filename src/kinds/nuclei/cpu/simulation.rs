@@ -1,4 +1,4 @@
-//! Implementation of [`HostSim`] for this backend.
+//! Implements [`HostSim`] for this backend.
 
 use super::{CpuSim, check, method, population_stats, turnover, variants::Variants};
 use crate::{
@@ -174,7 +174,8 @@ impl<T: Real> HostSim for CpuSim<T> {
 }
 
 impl<T: Real> CpuSim<T> {
-    /// Performs a fusion or decay requested by an action between two generations, with separate random numbers.
+    /// Performs a fusion or decay requested by an action between two generations, with separate random numbers. Fails if the
+    /// weights of a nucleus are not finite.
     fn manual_births(&mut self, checked: CheckedAction, living: &[u32]) -> Result<(), SimError> {
         self.measure()?;
         let f = &self.scratch.f;

@@ -1,11 +1,11 @@
-//! Selection of the k largest values, with ties to the lower slot.
+//! Selects the k largest values, with ties to the lower slot.
 
 use crate::kinds::nuclei::real::Real as _;
 
 /// Workspace of [`largest`].
 pub type Keys = Vec<(u64, u32)>;
 
-/// Slots of the `k` largest values, largest first, equal values by slot. All slots if there are fewer.
+/// Returns the slots of the `k` largest values, largest first, equal values by slot; all slots if there are at most `k`.
 pub fn largest(values: impl Iterator<Item = (f64, u32)>, k: usize, keys: &mut Keys) -> impl Iterator<Item = u32> {
     keys.clear();
     keys.extend(values.map(|(value, slot)| (!value.ordered(), slot)));

@@ -75,7 +75,7 @@ impl<T: Real> Turnover<T> {
         }
     }
 
-    /// Memory for a table of this size, bytes.
+    /// Returns the memory for a table of this size, bytes.
     pub const fn bytes_of(capacity: usize) -> u64 {
         (capacity * (16 + 4 + 8 + 4 + 1 + 1)) as u64
     }
@@ -120,7 +120,7 @@ impl<T: Real> Turnover<T> {
         self.finish(target);
     }
 
-    /// Decays these nuclei on behalf of an action.
+    /// Makes these nuclei decay on behalf of an action.
     pub fn decay_manual(
         &mut self,
         slots: &[u32],
@@ -139,7 +139,7 @@ impl<T: Real> Turnover<T> {
         self.finish(target);
     }
 
-    /// Slots of the k fittest nuclei.
+    /// Returns the slots of the k fittest nuclei.
     pub fn fittest(&mut self, state: &State<T>, k: usize) -> &[u32] {
         self.worst.clear();
         let values = state.idx.iter().map(|slot| (-state.f[*slot as usize].wide(), *slot));
@@ -167,7 +167,7 @@ impl<T: Real> Turnover<T> {
         self.best = state.idx.iter().copied().min_by(|a, b| f(*a).total_cmp(&f(*b))).unwrap_or_default();
     }
 
-    /// Step 5: draws which nuclei decay, and whether the fusion occurs.
+    /// Draws which nuclei decay. Returns whether the fusion occurs (step 5).
     fn draw(&mut self, params: &Params, draw: RandomAddress, now: &PopulationStats, state: &State<T>) -> bool {
         let (population, tunnelling) = (&params.population, &params.tunnelling);
         let decay = RandomAddress { stream: RandomStream::Decay, ..draw };
@@ -184,7 +184,7 @@ impl<T: Real> Turnover<T> {
         m >= 2 && keeps_minimum && fuse.uniform(0) < population.in_a_step(now.p_dec)
     }
 
-    /// Computes the fusion product. It is also the base of offspring when no fusion occurs.
+    /// Computes the fusion product, which may be the base of offspring even if no fusion occurs.
     fn blend(&mut self, key: FuseKey, now: &PopulationStats, state: &State<T>) {
         let f = |slot: &u32| state.f[*slot as usize].wide();
         let least = self.chosen.iter().map(f).fold(f64::INFINITY, f64::min);

@@ -1,4 +1,4 @@
-//! Timing of all coupling algorithms on the current population.
+//! Times all coupling algorithms on the current population.
 
 use super::coupling::{Coupling, Kernel, Sums};
 use crate::{
@@ -44,7 +44,7 @@ impl<T: Real> Variants<T> {
         couplings + self.reference.n_bytes() + self.sums.n_bytes()
     }
 
-    /// Memory that [`Variants::new`] allocates with these parameters, bytes.
+    /// Returns the memory that [`Variants::new`] allocates with these parameters, bytes.
     pub fn bytes_of(params: &Params) -> u64 {
         if !params.measure.variants {
             return 0;
@@ -72,12 +72,12 @@ impl<T: Real> Variants<T> {
     }
 }
 
-/// Number of nuclei that are compared in a population with this capacity.
+/// Returns the number of nuclei that are compared in a population with this capacity.
 fn n_compared(capacity: u32) -> usize {
     MAX_NUCLEI.min(capacity as usize)
 }
 
-/// Maximum difference of S and d, relative to the largest d.
+/// Returns the maximum difference of S and d, relative to the largest d.
 fn error<T: Real>(sums: &Sums<T>, reference: &Sums<T>) -> f64 {
     let most = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.wide() - b.wide()).abs()).fold(0.0, f64::max);
     let off = most(&sums.re, &reference.re).max(most(&sums.im, &reference.im)).max(most(&sums.d, &reference.d));

@@ -116,7 +116,7 @@ const BLOCK_J: usize = 1024;
 
 const TILES: &[Constant] = device_constants![BLOCK_J];
 
-/// Maximum number of work items of `couple_tiled` for up to `capacity` sites; see `cut_of` in `couple.cu`.
+/// Returns the maximum number of work items of `couple_tiled` for up to `capacity` sites; see `cut_of` in `couple.cu`.
 pub const fn tiled_items(capacity: usize) -> usize {
     let blocks = capacity.div_ceil(BLOCK_J);
     match blocks {
@@ -127,7 +127,7 @@ pub const fn tiled_items(capacity: usize) -> usize {
     }
 }
 
-/// Number of floats of partial sums for up to `capacity` sites.
+/// Returns the number of floats of partial sums for up to `capacity` sites.
 pub const fn tiled_partials(capacity: usize) -> usize {
     3 * BLOCK_J * tiled_items(capacity)
 }
@@ -142,38 +142,39 @@ pub struct FastSizes {
 }
 
 impl FastSizes {
-    /// Sizes for up to `capacity` sites.
+    /// Computes the sizes for up to `capacity` sites.
     pub fn new(capacity: u32) -> Self {
         let room = capacity.next_power_of_two().max(1024);
         Self { room, levels: room.ilog2() - 8 }
     }
 
-    /// Index of the double buffer that holds the result of the sort by x.
+    /// Returns the index of the double buffer that holds the result of the sort by x.
     pub const fn sorted_side(self) -> u32 {
         (self.room.ilog2() - 10) % 2
     }
 
-    /// Number of words in `orders`. The additional level is written by the last merge within 1024 sites.
+    /// Returns the number of words in `orders`. The additional level is written by the last merge within 1024 sites.
     pub const fn orders(self) -> usize {
         (self.levels as usize + 1) * self.room as usize
     }
 
-    /// Number of words in `ranks`.
+    /// Returns the number of words in `ranks`.
     pub const fn ranks(self) -> usize {
         self.levels as usize * self.room as usize
     }
 
-    /// Number of floats in `records`.
+    /// Returns the number of floats in `records`.
     pub const fn records(self) -> usize {
         8 * self.ranks()
     }
 
-    /// Number of halves of all levels.
+    /// Returns the number of halves of all levels.
     pub const fn halves(self) -> usize {
         2 * (self.room as usize >> 8)
     }
 
-    /// Number of floats in `offsets`: one entry per unit of 1024 sites (or per half), and one after the last unit of each half.
+    /// Returns the number of floats in `offsets`: one entry per unit of 1024 sites (or per half), and one after the last unit
+    /// of each half.
     pub fn offsets(self) -> usize {
         let entries = |level: u32| {
             let half = 256_usize << level;
@@ -187,7 +188,7 @@ impl FastSizes {
 mod tests {
     use super::*;
 
-    /// Copy of `cut_of` in `couple.cu`.
+    /// Computes `cut_of` of `couple.cu` on the host.
     fn items_of(n: usize) -> (usize, usize) {
         let blocks = n.div_ceil(1024);
         let with_details = if blocks <= 8 {

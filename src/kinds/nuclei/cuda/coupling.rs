@@ -44,18 +44,19 @@ impl Algorithm {
         ("matrix", Self::Matrix),
     ];
 
-    /// Name of the algorithm in a manifest.
+    /// Returns the name of the algorithm in a manifest.
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
     }
 
-    /// Exact algorithm for any J with this name.
+    /// Returns the algorithm with this name; `None` if there is none or it is not exact for any J.
     pub fn exact(name: &str) -> Option<Self> {
         let of_name = Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
         of_name.filter(|algorithm| matches!(algorithm, Self::Naive | Self::Tiled | Self::Fast))
     }
 
-    /// Fastest exact algorithm for a table of this size. It depends only on the size, because rounding differs.
+    /// Returns the fastest exact algorithm for a table of this size. The choice depends only on the size, because rounding
+    /// differs.
     pub const fn fastest(capacity: u32) -> Self {
         if capacity >= FAST_FROM { Self::Fast } else { Self::Tiled }
     }
@@ -159,7 +160,7 @@ pub struct CouplingSizes {
     /// Number of slots.
     pub n_slots: usize,
     pub algorithm: Algorithm,
-    /// Number of blocks of `couple_tiled`; `None`: one per work item. Results do not depend on it.
+    /// Number of blocks of `couple_tiled`; `None`: one per work item. Results do not depend on the number.
     pub blocks: Option<u32>,
 }
 
@@ -244,7 +245,7 @@ impl Coupling {
         )
     }
 
-    /// Sorts the sites. Call it after fitness or entropy changed, before [`Coupling::couple`].
+    /// Sorts the sites. Must be called after fitness or entropy changed, before [`Coupling::couple`].
     pub fn order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.order(pass, self.capacity, population, &self.sites),
@@ -252,7 +253,7 @@ impl Coupling {
         }
     }
 
-    /// Copies the sites in the existing order. Call it instead of [`Coupling::order`] if only phases changed.
+    /// Copies the sites in the existing order. Replaces [`Coupling::order`] if only phases changed.
     pub fn keep_order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.sort(pass, self.capacity, population, &self.sites),
@@ -311,7 +312,7 @@ impl Coupling {
         ReduceOrder { population, params: kernel_params, parts: &self.parts, stats }.launch(&self.kernels, pass, 1)
     }
 
-    /// Number of levels of the O(N log N) algorithm.
+    /// Returns the number of levels of the O(N log N) algorithm.
     pub fn levels(&self) -> u32 {
         self.sorted.as_ref().map_or(0, |s| s.sizes.levels)
     }

@@ -1,4 +1,4 @@
-//! Launches of one generation, in the order of [`cpu`](super::super::cpu).
+//! Launches the kernels of one generation, in the order of [`cpu`](super::super::cpu).
 
 use super::{
     coupling::{Coupling, CouplingSizes},
@@ -43,7 +43,7 @@ pub enum Tile {
 }
 
 impl Tile {
-    /// Tile size that fills a device.
+    /// Returns the tile size that fills a device.
     pub const fn of(capacity: u32) -> Self {
         match capacity {
             0..=16_384 => Self::Small,
@@ -236,7 +236,7 @@ impl Pipeline {
                     self.step(*stage, substep, field, pass)?;
                 }
                 if self.mixer.is_none() {
-                    self.coupling.keep_order(pass, &self.table.population)?; // several fields do so in the mixer
+                    self.coupling.keep_order(pass, &self.table.population)?; // with several fields, the mixer does so
                 }
             }
         }

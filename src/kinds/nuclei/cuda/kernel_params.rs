@@ -21,7 +21,7 @@ pub const MAX_SELECTED: u32 = 4096;
 /// Maximum number of weights of a nucleus with a gradient step, limited by the shared memory of a block.
 pub const MAX_LEARNING: usize = 512;
 
-/// Checks whether the kernels support the parameters.
+/// Returns an error if the kernels do not support the parameters.
 pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
     mixing::check(params)?;
     let refuse = |why: String| Err(SimError::NoDevice(format!("{why}; or run on the CPU")));
@@ -48,7 +48,7 @@ pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Coupling algorithm of the parameters; `preferred` if they do not select one.
+/// Returns the coupling algorithm of the parameters; `preferred` if they do not select one.
 pub fn algorithm(params: &Params, preferred: Option<Algorithm>) -> Algorithm {
     let has_matrix = !params.coupling.matrix.0.trim().is_empty();
     match (params.coupling.method, params.task.source) {
@@ -61,7 +61,7 @@ pub fn algorithm(params: &Params, preferred: Option<Algorithm>) -> Algorithm {
     }
 }
 
-/// The parameters as read by the kernels.
+/// Returns the parameters as read by the kernels.
 pub fn kernel_params(params: &Params, seed: u64, dim: usize) -> KernelParams {
     let (population, tunnelling, phases) = (&params.population, &params.tunnelling, &params.phases);
     KernelParams {

@@ -236,7 +236,7 @@ device_struct! {
 }
 
 impl LogEntry {
-    /// Number of words of the entry.
+    /// Returns the number of words of the entry.
     pub const fn length(&self) -> u32 {
         self.fused + self.decayed + 2 * self.born + self.died
     }

@@ -10,7 +10,7 @@ use std::{borrow::Cow, ops::Range};
 
 /// Generations that were launched but not processed by the host.
 pub struct PartInProgress {
-    /// Indices of their entries in the log.
+    /// Indices of the generations' entries in the log.
     pub entries: Range<usize>,
     /// Whether median and ensemble errors are computed.
     pub with_details: bool,
@@ -19,7 +19,7 @@ pub struct PartInProgress {
 }
 
 impl PartInProgress {
-    /// Step at the end of the part, given that `completed` steps precede it.
+    /// Returns the step at the end of the part, given that `completed` steps precede it.
     pub fn end_step(&self, completed: u64) -> u64 {
         completed + self.entries.len() as u64
     }
@@ -39,9 +39,9 @@ pub struct LogPart<'a> {
     pub orders: &'a [f64],
 }
 
-/// Entries of the next part if `left` generations remain, in a log of `entries` entries: in the half that the part `before` does
-/// not use. Parts become shorter towards the end, because the device waits while the last one is processed. `None` if no
-/// generation remains, or if there is no free half (a log of one entry).
+/// Returns the entries of the next part if `left` generations remain, in a log of `entries` entries: in the half that the part
+/// `before` does not use. Parts become shorter towards the end, because the device waits while the last part is processed.
+/// `None` if no generation remains, or if there is no free half (a log of one entry).
 fn next_part(entries: usize, left: usize, before: Option<&Range<usize>>, most: usize) -> Option<Range<usize>> {
     let half = entries / 2;
     let (start, room) = match before {
@@ -53,7 +53,8 @@ fn next_part(entries: usize, left: usize, before: Option<&Range<usize>>, most: u
 }
 
 impl Scratch {
-    /// Entries of the next part if `left` generations remain, given the part `before`; `None`: process that part first.
+    /// Returns the entries of the next part if `left` generations remain, given the part `before`; `None` if no generation
+    /// remains, or if that part must be processed first.
     pub fn next_part(&self, left: u32, before: Option<&PartInProgress>, most: Option<u32>) -> Option<Range<usize>> {
         let most = most.map_or(usize::MAX, |most| most as usize);
         next_part(self.entries.len(), left as usize, before.map(|before| &before.entries), most)

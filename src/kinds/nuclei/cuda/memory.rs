@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Number of float arrays per slot, with phase field 1; the phases of fields 2 to F follow.
 pub const FIELDS: usize = 10;
-/// Integer arrays over the slots: alive, frozen, birth, parent, mark.
+/// Number of integer arrays over the slots: alive, frozen, birth, parent, mark.
 const TAGS: usize = 5;
 
 /// Indices of float arrays over the slots: `fields + FIELD * n_slots + slot`.
@@ -88,28 +88,28 @@ pub struct TableSizes {
 }
 
 impl TableSizes {
-    /// Sizes of the population of these parameters.
+    /// Returns the sizes of the population of these parameters.
     pub fn of(kernel_params: &KernelParams) -> Self {
         let (n_slots, dim) = (kernel_params.n_slots as usize, kernel_params.dim as usize);
         Self { n_slots, dim, phase_fields: phase_fields_of(kernel_params) }
     }
 
-    /// Number of blocks of 1024 slots.
+    /// Returns the number of blocks of 1024 slots.
     const fn blocks(&self) -> usize {
         self.n_slots.div_ceil(1024)
     }
 
-    /// Maximum number of words in the log of one generation: selected nuclei, births as pairs, deaths.
+    /// Returns the maximum number of words in the log of one generation: selected nuclei, births as pairs, deaths.
     const fn words_per_generation(&self) -> usize {
         4 * MAX_SELECTED as usize + 3 * self.n_slots
     }
 
-    /// Maximum number of words in a part that is read while the next one is computed.
+    /// Returns the maximum number of words in a part that is read while the next one is computed.
     fn copied_words(&self) -> usize {
         (self.entries() * self.words_per_generation()).min(COPIED_WORDS)
     }
 
-    /// Number of generations that fit into the log.
+    /// Returns the number of generations that fit into the log.
     fn entries(&self) -> usize {
         (LOG_WORDS / self.words_per_generation()).clamp(1, MAX_ENTRIES)
     }
@@ -142,12 +142,12 @@ buffers! {
     }
 }
 
-/// Number of phase fields.
+/// Returns the number of phase fields.
 pub fn phase_fields_of(kernel_params: &KernelParams) -> usize {
     (kernel_params.phase_fields as usize).max(1)
 }
 
-/// Arrays of a state in the order of [`column`].
+/// Returns the arrays of a state in the order of [`column`].
 fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
     [phi, amp, omega, spike, f, h, s_re, s_im, d, r_local]
@@ -194,7 +194,7 @@ impl Table {
         self.fields.write_at(2 * omega.len(), omega) // after phases and amplitudes
     }
 
-    /// Reads the population after the preceding kernels.
+    /// Reads the population after the preceding kernels. Also fails if host memory is exhausted.
     pub fn download(&self, dim: usize) -> Result<State<f32>, SimError> {
         let mut state = self.download_without_weights(dim)?;
         let w = self.w.read()?;
@@ -203,7 +203,7 @@ impl Table {
         Ok(state)
     }
 
-    /// Reads the population without weights, which are set to 0.
+    /// Reads the population without weights, which are set to 0. Also fails if host memory is exhausted.
     pub fn download_without_weights(&self, dim: usize) -> Result<State<f32>, SimError> {
         let n_slots = self.kernel_params.value().n_slots as usize;
         let mut state = State::<f32>::with_fields(n_slots, dim, phase_fields_of(&self.kernel_params.value()))?;

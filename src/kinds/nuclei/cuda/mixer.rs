@@ -21,7 +21,7 @@ pub struct MixerSizes {
 }
 
 impl MixerSizes {
-    /// Sizes for `fields` phase fields; `None` for one.
+    /// Returns the sizes for `fields` phase fields; `None` for one field.
     pub fn of(fields: usize, n_slots: usize) -> Option<Self> {
         (fields > 1).then_some(Self { fields, n_slots })
     }
@@ -52,12 +52,12 @@ impl Mixer {
         self.mixing.write(&g.iter().map(|g| *g as f32).collect::<Vec<_>>())
     }
 
-    /// Number of phase fields.
+    /// Returns the number of phase fields.
     pub const fn fields(&self) -> u32 {
         self.fields
     }
 
-    /// Computes the coupling sums of all fields; [`Mixer::gather_field`] returns those of one.
+    /// Computes the coupling sums of all fields; [`Mixer::gather_field`] returns the sums of one field.
     pub fn couple(&mut self, pass: &mut Pass, coupling: &mut Coupling, table: &Table) -> Result<(), GpuError> {
         let Table { population, idx, fields, kernel_params, .. } = table;
         let (k, n, kernel_params) = (&self.kernels, self.n_slots, kernel_params.buf());

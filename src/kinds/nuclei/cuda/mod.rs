@@ -14,7 +14,8 @@
 //!
 //! # Coupling
 //!
-//! All pairs below [`coupling::FAST_FROM`] slots, otherwise O(N log N); see `kernels/nuclei/fast.cu`.
+//! Sums run over all pairs below [`coupling::FAST_FROM`] slots; larger tables use the O(N log N) algorithm of
+//! `kernels/nuclei/fast.cu`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -122,7 +123,7 @@ pub struct CudaSim {
 }
 
 impl CudaSim {
-    /// Creates a simulation at step 0, with the implementations selected in `context.kernels`.
+    /// Creates a simulation at step 0, with the implementations selected in `context.kernels`. Fails as [`CudaSim::tuned`].
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let tuning = Tuning {
             coupling: context.kernels.get("coupling").and_then(Algorithm::exact),
@@ -132,7 +133,7 @@ impl CudaSim {
         Self::tuned(params, context, setup, gpu, tuning)
     }
 
-    /// Creates a simulation at step 0 with a launch configuration.
+    /// Creates a simulation at step 0 with a launch configuration. Fails if the parameters are not supported or memory is full.
     pub fn tuned(
         params: &Params,
         context: &BuildContext,
@@ -191,17 +192,18 @@ impl CudaSim {
         self.pipeline.task.as_ref().is_some_and(|task| task.split.is_some())
     }
 
-    /// Steps 0 and 1 of a generation: gradient step, fitness and entropy.
+    /// Runs steps 0 and 1 of a generation: gradient step, fitness and entropy.
     pub fn measure(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         Ok(self.pipeline.measure(self.host.params.task.learning_rate > 0.0, pass)?)
     }
 
-    /// The backend-independent state.
+    /// Returns the backend-independent state.
     pub const fn host(&self) -> &HostState {
         &self.host
     }
 
-    /// Launches generations in parts, and processes each part while the next one is computed. Returns after all are processed.
+    /// Launches generations in parts, and processes each part while the next one is computed. Returns after all parts are
+    /// processed. Fails if the weights of a nucleus become non-finite.
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let (mut left, mut in_progress) = (steps, None::<PartInProgress>);
         while left > 0 || in_progress.is_some() {
@@ -214,7 +216,7 @@ impl CudaSim {
                 in_progress = Some(self.launch_part(entries, first_step, measured)?);
             }
             if before.is_some() || left == 0 {
-                self.convert_fields()?; // with two parts to compute meanwhile, unless there is only one
+                self.convert_fields()?; // The device has two parts to compute during the conversion, unless there is only one.
             }
             self.host.sampler.lineage.catch_up();
             if let Some(before) = before {
@@ -224,7 +226,7 @@ impl CudaSim {
         Ok(pass.collect()?)
     }
 
-    /// Launches the generations of a part that starts at `first_step`; with a pass, the first one is profiled.
+    /// Launches the generations of a part that starts at `first_step`; with `measured`, the first generation is profiled.
     fn launch_part(
         &mut self,
         entries: Range<usize>,
@@ -290,7 +292,8 @@ impl CudaSim {
         self.graphs = [None, None];
     }
 
-    /// Reads the events and statistics of a part into the host state. Later generations run concurrently.
+    /// Reads the events and statistics of a part into the host state. Later generations run concurrently. Fails if the weights
+    /// of a nucleus became non-finite.
     fn take_in(&mut self, part: &PartInProgress) -> Result<(), SimError> {
         let Self { pipeline: Pipeline { scratch, chosen, task, .. }, host, .. } = self;
         if let Some(chosen) = chosen {
@@ -332,7 +335,7 @@ impl Pipeline {
     }
 }
 
-/// Modules that a simulation loads; [`FastKernels`](couple_kernels::FastKernels) only if they are used.
+/// Returns the modules that a simulation loads; [`FastKernels`](couple_kernels::FastKernels) only if they are used.
 pub fn loaded_modules(params: &Params) -> Vec<ModuleSpec> {
     let is_fast = kernel_params::algorithm(params, None) == Algorithm::Fast || params.measure.variants;
     let is_loaded = |module: &&ModuleSpec| is_fast || module.id() != couple_kernels::FastKernels::SPEC.id();
@@ -344,7 +347,7 @@ fn coupling_sizes(params: &Params, tuning: &Tuning) -> CouplingSizes {
     CouplingSizes { n_slots, algorithm: kernel_params::algorithm(params, tuning.coupling), blocks: tuning.pair_blocks }
 }
 
-/// Events of a log entry. `errors` are at the positions of the slots in `words`, or empty.
+/// Converts a log entry to events. `errors` are at the positions of the slots in `words`, or empty.
 fn events_of(e: &LogEntry, words: &[u32], errors: &[f32]) -> super::events::Events {
     let (ended, deaths) = ((e.fused + e.decayed) as usize, (e.fused + e.decayed + 2 * e.born) as usize);
     let parts = [errors.get(..ended), errors.get(deaths..deaths + e.died as usize)];

@@ -13,8 +13,8 @@ use crate::{
     sim::{Buffers as _, MemoryReport},
 };
 
-/// Memory of [`CudaSim`](super::CudaSim), as reported by its `memory`; empty if the task file has not been read. Assumes a device
-/// with tensor cores.
+/// Returns the memory of [`CudaSim`](super::CudaSim), as reported by its `memory`; empty if the task file has not been read.
+/// Assumes a device with tensor cores.
 pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryReport {
     let Some((samples, dim)) = task_size(params, setup) else { return MemoryReport::default() };
     let n_slots = params.population.capacity as usize;

@@ -1,5 +1,5 @@
-//! Readings of a running population. Kernels gather them into buffers that no other kernel writes, and the copy stream reads
-//! these while the next generations run.
+//! Reads a running population. Kernels gather values into buffers that no other kernel writes, and the copy stream reads the
+//! buffers while the next generations run.
 
 use super::{
     layout::{EventLog, KernelParams, PopulationCounts},
@@ -44,7 +44,7 @@ kernels! {
     }
 }
 
-/// Column or pseudo-column that a probe reads.
+/// Returns the column or pseudo-column that a probe reads.
 fn column_of(probe: ProbeId, params: &Params, phase_fields: usize) -> u32 {
     let column = match probe {
         probes::PHASE | probes::PHASE_OF => match (params.measure.field as usize).clamp(1, phase_fields) {
@@ -179,7 +179,7 @@ impl ChosenSamples {
         Ok(new.map(|new| Self { lanes, ..new }))
     }
 
-    /// Probe and slot of each sample.
+    /// Returns the probe and slot of each sample.
     pub fn lanes(&self) -> &[(ProbeId, u32)] {
         &self.lanes
     }
@@ -217,7 +217,7 @@ impl ChosenSamples {
         Ok(&self.copied.get()?[..generations * self.lanes.len()])
     }
 
-    /// Sample of a probe in a slot; NaN if it is not sampled.
+    /// Returns the sample of a probe in a slot; NaN if it is not sampled.
     pub fn value(&self, of_generation: &[f32], probe: ProbeId, slot: u32) -> f32 {
         self.lanes.binary_search(&(probe, slot)).map_or(f32::NAN, |at| of_generation[at])
     }

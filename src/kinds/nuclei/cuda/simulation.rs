@@ -1,4 +1,4 @@
-//! Implementation of [`HostSim`] for this backend.
+//! Implements [`HostSim`] for this backend.
 
 use super::{
     CudaSim, MODULES, SINGLE,
@@ -191,7 +191,7 @@ impl ReadsFields for CudaSim {
 }
 
 impl CudaSim {
-    /// Applies new parameters from the next generation on.
+    /// Applies new parameters from the next generation on. Fails if the backend does not support the parameters.
     fn apply_params(&mut self, new: Params) -> Result<(), SimError> {
         kernel_params::check(&new, &self.host.setup)?;
         if new.measure.variants != self.host.params.measure.variants {
@@ -239,8 +239,8 @@ impl CudaSim {
         Ok(chosen.set(&self.host.params, phase_fields)?)
     }
 
-    /// Performs a fusion or decay requested by an action between two generations. The CPU backend computes it on a copy of the
-    /// state, with separate random numbers.
+    /// Performs a fusion or decay requested by an action between two generations. The CPU backend computes the event on a copy
+    /// of the state, with separate random numbers. Returns the state after the event.
     fn manual_births(&mut self, checked: CheckedAction, living: &[u32]) -> Result<State<f32>, SimError> {
         self.measure(&mut Pass::default())?;
         let stats = self.pipeline.table.stats.read()?;

@@ -35,7 +35,7 @@ pub struct SplitSizes {
 }
 
 impl TaskSizes {
-    /// Sizes for this number of samples and weights; `None` if all nuclei are equal.
+    /// Returns the sizes for this number of samples and weights; `None` if all nuclei are equal.
     pub fn of(params: &Params, samples: usize, dim: usize, has_tensor_cores: bool) -> Option<Self> {
         let task = &params.task;
         let is_linear = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
@@ -47,7 +47,8 @@ impl TaskSizes {
         (samples > 0).then(|| Self { rows, columns: dim.next_multiple_of(16), is_compressed, split })
     }
 
-    /// Sizes for a prepared task on this device. `plain`: without tensor cores.
+    /// Returns the sizes for a prepared task on this device; `None` if all nuclei are equal or the task is empty. `plain`:
+    /// without tensor cores.
     pub fn on(gpu: &Gpu, params: &Params, setup: &Setup, plain: bool) -> Option<Self> {
         let has_tensor_cores = !plain && gpu.capability >= MIN_CAPABILITY;
         Self::of(params, setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim, has_tensor_cores)
@@ -91,7 +92,7 @@ buffers! {
 
 /// Minimum compute capability of the tensor core instructions.
 const MIN_CAPABILITY: u32 = 80;
-/// Range of inputs, and minimum number of equations, for which tensor cores are faster.
+/// Range of the number of inputs, and minimum number of equations, for which tensor cores are faster.
 const TENSOR_CORE_SIZES: (std::ops::RangeInclusive<usize>, usize) = (32..=128, 64);
 
 impl Task {
@@ -145,7 +146,7 @@ fn tensor_cores_pay(storage: Storage, equations: usize, dim: usize) -> bool {
     storage != Storage::Full && TENSOR_CORE_SIZES.0.contains(&dim) && equations >= TENSOR_CORE_SIZES.1
 }
 
-/// Power of two that scales the largest input to about 1000, so that f16 rounding errors are normal numbers.
+/// Returns the power of two that scales the largest input to about 1000, so that f16 rounding errors are normal numbers.
 fn scale_of(x: &[f64]) -> f64 {
     let top = x.iter().map(|x| x.abs()).fold(0.0, f64::max);
     if top > 0.0 && top.is_finite() { (10.0 - top.log2().ceil()).clamp(-100.0, 100.0).exp2() } else { 1.0 }

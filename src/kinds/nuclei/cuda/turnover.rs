@@ -1,4 +1,4 @@
-//! Launches of selection and population turnover.
+//! Launches the kernels of selection and population turnover.
 
 use super::{
     generation::Pipeline,
@@ -15,7 +15,7 @@ use crate::gpu::{GpuError, Pass};
 const EVENT_BLOCKS: u32 = 528;
 
 impl Pipeline {
-    /// Computes the ensemble error of the `most` fittest nuclei. It must precede the selection, whose buffers it uses.
+    /// Computes the ensemble error of the `most` fittest nuclei. Must precede the selection, whose buffers are used.
     pub(super) fn evaluate_ensemble(&mut self, most: u32, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k) = (self.n_slots(), &self.kernels.select);
         let Some(Task { of, x, y, .. }) = &self.task else { return Ok(()) };

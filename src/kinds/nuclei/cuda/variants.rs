@@ -1,4 +1,4 @@
-//! Timing of all coupling algorithms on the current population.
+//! Times all coupling algorithms on the current population.
 
 use super::{
     coupling::{Algorithm, Coupling, CouplingSizes},
@@ -53,8 +53,8 @@ impl Variants {
         }
     }
 
-    /// Times each algorithm, including sorting, and compares it with the reference. Call it after the coupling sums of a
-    /// generation of `n` nuclei, before its events.
+    /// Times each algorithm, including sorting, and compares its sums with the reference. Must be called after the coupling
+    /// sums of a generation of `n` nuclei, before its events.
     pub fn time(&mut self, gpu: &Gpu, t: &Table, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
         let len = 4 * n as usize;
         for (at, (coupling, (name, _))) in self.couplings.iter_mut().zip(ALGORITHMS).enumerate() {
@@ -74,7 +74,7 @@ impl Variants {
     }
 }
 
-/// Sizes of the algorithms; empty unless the parameters request the comparison.
+/// Returns the sizes of the algorithms; empty unless the parameters request the comparison.
 fn sizes(params: &Params) -> impl Iterator<Item = CouplingSizes> {
     let n_slots = params.population.capacity as usize;
     let algorithms = ALGORITHMS.into_iter().filter(|_| params.measure.variants);
@@ -86,7 +86,7 @@ fn add(coupling: MemoryReport, to: &mut MemoryReport) {
     coupling.iter().for_each(|held| to.add(OWNER, held.name, held.place, held.bytes));
 }
 
-/// Maximum difference of S and d, relative to the largest d.
+/// Returns the maximum difference of S and d, relative to the largest d.
 fn error(sums: &[f32], reference: &[f32]) -> f64 {
     let off = |(a, b): (&[f32], &[f32])| (0..3).map(|c| (f64::from(a[c]) - f64::from(b[c])).abs()).fold(0.0, f64::max);
     let most = reference.chunks_exact(4).map(|sum| f64::from(sum[2])).fold(f64::MIN_POSITIVE, f64::max);

@@ -20,13 +20,13 @@ pub struct KickGenerator {
 type Events = [Vec<u32>; TRAIN_STEPS];
 
 impl KickGenerator {
-    /// Discards the drawn events. Call it after the sources changed.
+    /// Discards the drawn events. Must be called after the sources changed.
     pub fn forget(&mut self) {
         self.block = None;
         self.drawn.clear();
     }
 
-    /// Number of random draws per step.
+    /// Returns the number of random draws per step.
     pub fn work<T>(stimuli: &ActiveStimuli<T>) -> u64 {
         let lanes =
             |s: &StimulusSource<T>| if let StimulusSource::Train { lanes, .. } = s { lanes.len() as u64 } else { 0 };

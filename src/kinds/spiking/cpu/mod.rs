@@ -26,7 +26,7 @@
 //! - has its current changed, or a parameter of the neuron model changes during the run (to the current step);
 //! - has had no event for [`TABLE`](super::constants::TABLE) steps (to anchor + `TABLE`).
 //!
-//! This is part of the definition: it does not depend on batches, threads or sampling. [`reference`] computes it by
+//! The anchors are part of the definition: they do not depend on batches, threads or sampling. [`reference`] computes them by
 //! visiting every neuron in every step.
 //!
 //! # Why most neurons have no cost
@@ -94,7 +94,8 @@ pub struct CpuSim<T> {
 }
 
 impl<T: Real> CpuSim<T> {
-    /// Creates a network at step 0, with neurons at their start potentials.
+    /// Creates a network at step 0, with neurons at their start potentials. Fails if a stimulus is invalid or memory is
+    /// exhausted.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let host = HostState::new(params, context, setup)?;
         let partitioning = Partitioning::new(&host.setup.connectivity, threads);
@@ -162,7 +163,7 @@ impl<T: Real> CpuSim<T> {
         Ok(())
     }
 
-    /// Runs steps without changes of parameters or stimuli.
+    /// Runs steps without changes of parameters or stimuli. Fails if a thread cannot be started.
     fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
         let host = &mut self.host;
         let (start, looked, events) = (host.step, host.measurements.active, host.measurements.events);
@@ -199,12 +200,12 @@ impl<T: Real> CpuSim<T> {
     }
 }
 
-/// Number of steps per window.
+/// Returns the number of steps per window.
 fn window<T>(constants: &Constants<T>) -> u64 {
     u64::from(constants.delay).min(WINDOW)
 }
 
-/// Number of steps in the ring buffers.
+/// Returns the number of steps in the ring buffers.
 pub(super) fn ring_buffer_len<T>(constants: &Constants<T>) -> usize {
     (u64::from(constants.delay) + 2 * window(constants)) as usize
 }

@@ -8,7 +8,7 @@ pub const SCHEDULED: u32 = 16;
 
 /// State of a neuron: half a cache line in double precision, so that an arrival accesses one line.
 ///
-/// `u` and `g` hold after `anchor` completed steps. Before that (the neuron is refractory) they are constant; after it they
+/// `u` and `g` hold after `anchor` completed steps. Before `anchor` (the neuron is refractory) they are constant; later they
 /// follow the propagators. Steps are counted modulo 2³².
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,7 +45,8 @@ impl<T: Real> Neuron<T> {
         self.anchor.wrapping_sub(step) as i32 > 0 || self.is(CLOSED)
     }
 
-    /// u and g after `completed` steps. If the anchor is more than one table behind, it is first moved by whole tables.
+    /// Returns u and g after `completed` steps. If the anchor is more than one table behind, the anchor is first moved by whole
+    /// tables.
     #[inline]
     pub fn state_at(&mut self, completed: u32, current: T, constants: &Constants<T>) -> (T, T) {
         let k = completed.wrapping_sub(self.anchor);
@@ -106,8 +107,8 @@ impl<T: Real> Neuron<T> {
 /// Lower bound on the steps from the state (u, g) until the threshold may be crossed, at least 1; `None` if it cannot be crossed
 /// without new input.
 ///
-/// From `τ_m u' = I + g - u`: as long as `u ≥ u₀`, `u' ≤ (I⁺ + g⁺ - u₀)/τ_m`, and at all times `u ≤ max(u₀, I, 0) + b_peak g⁺`.
-/// `slack` covers the rounding of the closed form.
+/// The bound follows from `τ_m u' = I + g - u`: as long as `u ≥ u₀`, `u' ≤ (I⁺ + g⁺ - u₀)/τ_m`, and at all times
+/// `u ≤ max(u₀, I, 0) + b_peak g⁺`. `slack` covers the rounding of the closed form.
 #[inline]
 pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants<T>) -> Option<u32> {
     let g_up = g.larger(T::ZERO);

@@ -187,7 +187,7 @@ impl<T: Real> NeuronStore<T> {
         if stimuli.currents.is_empty() {
             self.currents = vec![];
         }
-        self.non_finite = None; // The next step reports it, because other backends check only in steps.
+        self.non_finite = None; // The next step reports a non-finite state, because other backends check only in steps.
     }
 
     /// Re-anchors all neurons, then shifts u by `shift` mV, so that v stays constant if the resting potential changes.

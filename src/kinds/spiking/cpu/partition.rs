@@ -30,11 +30,11 @@ pub struct Shared<'a, T> {
     pub stimuli: &'a ActiveStimuli<T>,
     /// Ring buffers of recent spikes, by partition.
     pub rings: &'a [RingBuffer],
-    /// Manual kicks, with the first of these steps, in which they act.
+    /// First step of the run, and the manual kicks, which act in that step.
     pub manual_kicks: (u64, &'a [(u32, T)]),
     /// Number of steps between samples of traced neurons.
     pub trace_every: u64,
-    /// Whether and how to time.
+    /// Timing settings of the batch.
     pub measure: Follow,
 }
 
@@ -54,7 +54,7 @@ pub struct Partition<T> {
 }
 
 impl<T: Real> Partition<T> {
-    /// Creates a partition with all neurons at rest.
+    /// Creates a partition with all neurons at rest. Fails if memory is exhausted.
     pub fn new(index: usize, range: Range<u32>) -> Result<Self, SimError> {
         Ok(Self {
             index,
@@ -68,7 +68,7 @@ impl<T: Real> Partition<T> {
         })
     }
 
-    /// Range of neurons of the partition.
+    /// Returns the range of neurons of the partition.
     pub fn range(&self) -> Range<u32> {
         self.range.clone()
     }
@@ -99,13 +99,13 @@ impl<T: Real> Partition<T> {
         self.pass = pass;
     }
 
-    /// 3a: collects the kicks of this step.
+    /// Collects the kicks of this step (step 3a).
     fn kick(&mut self, step: u64, shared: &Shared<'_, T>) {
         let manual_kicks = if shared.manual_kicks.0 == step { shared.manual_kicks.1 } else { &[] };
         self.kick_generator.kicks(step, shared.stimuli, self.range.clone(), manual_kicks, &mut self.kicks);
     }
 
-    /// 3b: sums the spikes of one delay ago per target. Returns the number of synaptic events.
+    /// Sums the spikes of one delay ago per target (step 3b). Returns the number of synaptic events.
     fn deliver(&mut self, step: u64, shared: &Shared<'_, T>) -> u32 {
         let Some(sent) = step.checked_sub(shared.constants.delay.into()) else { return 0 };
         let mut events = 0;
@@ -132,9 +132,9 @@ impl<T: Real> Partition<T> {
         events
     }
 
-    /// 3c: neurons with a kick or a non-zero sum integrate it, unless refractory.
+    /// Integrates neurons with a kick or a non-zero sum, unless they are refractory (step 3c).
     fn integrate(&mut self, step: u32, constants: &Constants<T>) -> u32 {
-        // Compiled twice: the common case without currents is a fifth cheaper.
+        // The function is compiled twice, because the common case without currents is cheaper.
         if self.store.currents.is_empty() {
             self.integrate_inputs::<false>(step, constants)
         } else {
@@ -177,7 +177,8 @@ impl<T: Real> Partition<T> {
         self.store.apply_stimuli(stimuli, self.range.start, completed, constants);
     }
 
-    /// Takes the first neuron that became non-finite since the last call; `now` is the next step.
+    /// Takes the first neuron that became non-finite since the last call; `None` if all states are finite. `now` is the next
+    /// step.
     pub fn take_non_finite(&mut self, now: u64) -> Option<NonFinite> {
         let (step, i) = self.store.non_finite.take()?;
         let ago = (now as u32).wrapping_sub(step);

@@ -1,4 +1,4 @@
-//! Division of the network into contiguous ranges of targets, one per thread.
+//! Divides the network into contiguous ranges of targets, one per thread.
 
 use crate::{
     buffers,
@@ -34,17 +34,17 @@ impl Partitioning {
         Self { bounds, cuts }
     }
 
-    /// Number of partitions, at least 1.
+    /// Returns the number of partitions, at least 1.
     pub fn partitions(&self) -> usize {
         self.bounds.len() - 1
     }
 
-    /// Range of neurons of a partition.
+    /// Returns the range of neurons of a partition.
     pub fn neurons(&self, partition: usize) -> Range<u32> {
         self.bounds[partition]..self.bounds[partition + 1]
     }
 
-    /// Range of the words of a row whose targets are in a partition.
+    /// Returns the range of the words of a row whose targets are in a partition.
     #[inline]
     pub fn words(&self, connectivity: &Csr, partition: usize, pre: u32) -> Range<usize> {
         let pre = pre as usize;
@@ -58,7 +58,7 @@ impl Partitioning {
     }
 }
 
-/// Number of words of a row with targets below a bound.
+/// Returns the number of words of a row with targets below a bound.
 fn lower(connectivity: &Csr, pre: u32, bound: u32) -> u32 {
     connectivity.row(pre).partition_point(|w| connectivity.target(*w) < bound) as u32
 }
@@ -100,7 +100,7 @@ buffers! {
 }
 
 impl Arrivals {
-    /// Allocates sums for `targets` targets.
+    /// Allocates sums for `targets` targets. Fails if memory is exhausted.
     pub fn new(targets: usize) -> Result<Self, SimError> {
         Self::allocate(&Host, &targets)
     }
@@ -185,7 +185,7 @@ impl Arrivals {
         self.len = 0;
     }
 
-    /// Memory of the list of targets, bytes.
+    /// Returns the memory of the list of targets, bytes.
     pub fn list_bytes(&self) -> u64 {
         self.touched.capacity() as u64 * 4
     }

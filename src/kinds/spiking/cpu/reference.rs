@@ -14,7 +14,7 @@ struct Cell<T> {
     /// u and g at the anchor.
     u0: T,
     g0: T,
-    /// Number of completed steps at which they hold.
+    /// Number of completed steps at which `u0` and `g0` hold.
     anchor: u64,
     /// First step in which the neuron integrates again after its last spike.
     free_from: u64,
@@ -40,7 +40,7 @@ impl<'a, T: Real> Reference<'a, T> {
         Self { connectivity, plan, constants, table, store: vec![cell; connectivity.n() as usize], spikes: vec![] }
     }
 
-    /// u and g of a neuron after `t` steps.
+    /// Returns u and g of a neuron after `t` steps.
     fn at(&self, cell: &Cell<T>, t: u64) -> (T, T) {
         if t <= cell.anchor {
             return (cell.u0, cell.g0);
@@ -66,7 +66,7 @@ impl<'a, T: Real> Reference<'a, T> {
                 cell.current = current;
             }
         }
-        // 1. and 2. State after this step, strict threshold.
+        // Steps 1 and 2 compute the state after this step, and apply the strict threshold.
         let mut state = Vec::with_capacity(self.store.len());
         let mut spiked = Vec::new();
         for i in 0..self.store.len() {
@@ -80,7 +80,7 @@ impl<'a, T: Real> Reference<'a, T> {
             }
             state.push((u, g));
         }
-        // 3. Arrivals and kicks.
+        // Step 3 collects arrivals and kicks.
         let mut sums = vec![0_i32; self.store.len()];
         if n >= u64::from(self.constants.delay) {
             for pre in &self.spikes[(n - u64::from(self.constants.delay)) as usize] {
@@ -101,7 +101,7 @@ impl<'a, T: Real> Reference<'a, T> {
             cell.g0 = g + self.constants.w_syn * T::of_count(sums[i]);
             cell.anchor = n + 1;
         }
-        // 4. Resets.
+        // Step 4 resets the neurons that spiked.
         for i in &spiked {
             let driven = now.driven.get(*i as usize).copied().unwrap_or(false);
             let cell = &mut self.store[*i as usize];
@@ -137,12 +137,12 @@ impl<'a, T: Real> Reference<'a, T> {
         kicks
     }
 
-    /// Spikes of all steps so far, by step.
+    /// Returns the spikes of all steps so far, by step.
     pub fn spikes(&self) -> &[Vec<u32>] {
         &self.spikes
     }
 
-    /// Current u and g of every neuron.
+    /// Returns the current u and g of every neuron.
     pub fn states(&self) -> Vec<(f64, f64)> {
         let t = self.spikes.len() as u64;
         self.store.iter().map(|c| self.at(c, t)).map(|(u, g)| (u.wide(), g.wide())).collect()

@@ -15,8 +15,8 @@ pub struct Slot {
     pub trace: Vec<[f32; 2]>,
 }
 
-/// Recent steps of one partition. Its owner writes a slot, and all partitions read it in a later window. The locks are never
-/// contended; they prove this to the compiler.
+/// Recent steps of one partition. Its owner writes a slot, and all partitions read the slot in a later window. The locks are
+/// never contended; they exist because the compiler cannot prove that accesses do not overlap.
 pub struct RingBuffer {
     slots: Vec<RwLock<Slot>>,
 }

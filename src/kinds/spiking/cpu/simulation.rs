@@ -1,4 +1,4 @@
-//! Implementation of [`HostSim`] for this backend.
+//! Implements [`HostSim`] for this backend.
 
 use super::{CpuSim, state};
 use crate::{
@@ -107,7 +107,7 @@ impl<T: Real> HostSim for CpuSim<T> {
 }
 
 impl<T: Real> CpuSim<T> {
-    /// Time since each neuron's last spike, ms; -1 for never.
+    /// Returns the time since each neuron's last spike, ms; -1 for never.
     fn last_spikes(&self) -> Vec<f32> {
         let now = (self.host.step as u32).wrapping_sub(1);
         let dt = self.host.params.lif.dt;
@@ -117,7 +117,7 @@ impl<T: Real> CpuSim<T> {
         self.partitions.iter().flat_map(|p| p.store.neurons.iter().map(age)).collect()
     }
 
-    /// Potential v of every neuron, mV.
+    /// Returns the potential v of every neuron, mV.
     fn potentials(&self) -> Vec<f32> {
         let v = |u: T| (self.host.constants.v_rest + u.wide()) as f32;
         let of = |p: &super::partition::Partition<T>, i| {
@@ -126,7 +126,7 @@ impl<T: Real> CpuSim<T> {
         self.partitions.iter().flat_map(|p| (0..p.store.neurons.len()).map(move |i| of(p, i))).collect()
     }
 
-    /// Exact u and g of every neuron, mV, for tests and comparisons of backends.
+    /// Returns the exact u and g of every neuron, mV, for tests and comparisons of backends.
     pub fn states(&self) -> Vec<(f64, f64)> {
         let of = |p: &super::partition::Partition<T>, i| {
             let (u, g) = p.store.state_of(i, self.host.step as u32, &self.host.constants);

@@ -1,4 +1,4 @@
-//! Conversion between the neurons of this backend and [saved states](crate::kinds::spiking::saved_state).
+//! Converts between the neurons of this backend and [saved states](crate::kinds::spiking::saved_state).
 //!
 //! The calendar is not saved: it holds only bounds, which follow from the states.
 

@@ -26,7 +26,7 @@ pub fn run_serial<P>(
 }
 
 /// Runs all partitions through the steps with one thread per partition and a barrier after each window. The thread of the first
-/// partition (the calling thread) also collects, while the others continue.
+/// partition (the calling thread) also collects, while the others continue. Fails if a thread cannot be started.
 pub fn run_parallel<P: Send>(
     partitions: &mut [P],
     steps: Range<u64>,
@@ -82,7 +82,7 @@ fn windows(steps: Range<u64>, window: u64, mut work: impl FnMut(Range<u64>) -> b
     }
 }
 
-/// Number of iterations before yielding the processor, and from then on before sleeping.
+/// Number of iterations of the barrier before the thread yields, and number of yields before it sleeps.
 const SPIN: u32 = 2_000;
 const YIELD: u32 = 200;
 

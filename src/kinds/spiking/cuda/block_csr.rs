@@ -3,8 +3,8 @@
 //! Groups of 32 neurons are assigned to the blocks in turn. A *head* per neuron and block is 0 without connections, the
 //! connection itself if there is one, and otherwise the position of several connections among the block's *tails*, in quads that
 //! one vector load reads. A block thus usually finds the connections of a spike to its own neurons by one load, and sums them in
-//! shared memory, without atomics between SMs. The cost is four bytes per neuron and block, 73 MB for a fly on 132 blocks, plus a
-//! similar amount for the tails.
+//! shared memory, without atomics between SMs. The cost is four bytes per neuron and block, plus a similar amount for the
+//! tails.
 
 use crate::data::Csr;
 use rayon::prelude::*;
@@ -35,19 +35,19 @@ pub struct BlockCsr {
 }
 
 impl BlockCsr {
-    /// Maximum memory of a connectivity that is partitioned over `blocks` blocks, bytes.
+    /// Returns the maximum memory of a connectivity that is partitioned over `blocks` blocks, bytes.
     pub const fn most_bytes(n: u64, connections: u64, blocks: u64) -> u64 {
-        // At worst, two connections per quad, and a quad with the number of quads per 124 connections.
+        // In the worst case, a quad has two connections, and every 124 connections need a quad for the number of quads.
         4 * (n * blocks + 2 * connections + connections / 31 + (QUAD as u64 + 1) * blocks + 1)
     }
 
-    /// Expected bytes of heads, tails and starts if the connections of a neuron are randomly distributed over the blocks, so that
-    /// their number per block is Poisson distributed.
+    /// Returns the expected bytes of heads, tails and starts if the connections of a neuron are randomly distributed over the
+    /// blocks, so that their number per block is Poisson distributed.
     pub fn expected_bytes(n: u64, connections: u64, blocks: u64) -> [u64; 3] {
         let heads = n * blocks;
         let mean = connections as f64 / heads.max(1) as f64;
         let most = (mean + 10.0 * mean.sqrt() + 10.0) as u64;
-        let mut log_share = -mean; // of neurons with k connections to a block, as a logarithm
+        let mut log_share = -mean; // logarithm of the share of neurons with k connections to a block
         let mut words = 0.0;
         for k in 1..=most {
             log_share += mean.ln() - (k as f64).ln();
@@ -62,7 +62,7 @@ impl BlockCsr {
         Self::by_stretches(connectivity, blocks, connectivity.n().div_ceil(STRETCHES))
     }
 
-    /// Partitions a connectivity with `stretch` neurons per parallel task.
+    /// Partitions a connectivity with `stretch` neurons per parallel task. Returns `None` as [`Self::new`] does.
     fn by_stretches(connectivity: &Csr, blocks: u32, stretch: u32) -> Option<Self> {
         if !connectivity.overflow.is_empty() {
             return None;
@@ -128,7 +128,7 @@ impl Stretch {
     }
 }
 
-/// The first quad is unused, so that the head of a long list is never 0.
+/// Creates a list of tails with one unused quad, so that the head of a long list is never 0.
 fn first_tails() -> Vec<u32> {
     vec![0; QUAD]
 }
@@ -142,7 +142,7 @@ fn moved(head: u32, quads: u32) -> Option<u32> {
     Some(place << PLACE_SHIFT | head & ((1 << PLACE_SHIFT) - 1))
 }
 
-/// Head of some connections; several are appended to the tails. Returns `None` if the position does not fit.
+/// Returns the head of some connections; several are appended to the tails. Returns `None` if the position does not fit.
 fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     if row.len() <= 1 {
         return Some(row.first().copied().unwrap_or(0));
@@ -158,7 +158,7 @@ fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     Some(place << PLACE_SHIFT | stored << 1)
 }
 
-/// Number of words among the tails for the connections of a neuron to a block.
+/// Returns the number of words among the tails for the connections of a neuron to a block.
 const fn tail_words(connections: usize) -> usize {
     let quads = connections.div_ceil(QUAD);
     match connections {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Sums that `receive` of mailboxes.cuh adds for a spike of `pre`, by block and member.
+    /// Returns the sums that `receive` of mailboxes.cuh adds for a spike of `pre`, by block and member.
     fn found(block_csr: &BlockCsr, blocks: u32, pre: u32) -> BTreeMap<(u32, u32), i32> {
         let mut all = BTreeMap::new();
         for block in 0..blocks {

@@ -33,9 +33,10 @@ buffers! {
             pub(super) overflow: Buf<Overflow> = Derived "overflow counts" s.overflow as usize;
         }
         "connectivity by block" {
-            /// For persistent kernels, by neuron and block: the connection, or the position of several in `tails`.
+            /// Heads for persistent kernels, by neuron and block: the only connection, or the position of several connections
+            /// in `tails`.
             pub(super) heads: Buf<u32> = Derived "connectivity by block, heads" 1;
-            /// Connections of neurons with several to one block.
+            /// Connections of neurons with several connections to one block.
             pub(super) tails: Buf<u32> = Derived "connectivity by block, tails" 1;
             /// Start of the tails of each block.
             pub(super) tail_starts: Buf<u32> = Derived "connectivity by block, starts" 1;
@@ -272,7 +273,7 @@ impl DeviceBuffers {
         )
     }
 
-    /// Waits for the copy of v started last.
+    /// Waits for the copy of v that was started last. Returns v of every neuron; empty if no copy was started.
     pub fn finish_potentials(&self) -> Result<Vec<f32>, GpuError> {
         match (&self.potentials_landing, &self.states_landing) {
             (Some(v), _) => Ok(v.get()?.to_vec()),
@@ -378,7 +379,8 @@ fn start_copy<T: CudaType>(
     read.download_concurrent(0..n, landing, 0, &Mark::now(gpu)?)
 }
 
-/// Writes `values` to the start of a buffer, which is replaced by a longer one if they do not fit.
+/// Writes `values` to the start of a buffer, which is replaced by a longer one if they do not fit. Returns whether the buffer
+/// was replaced.
 fn fill<T: CudaType>(gpu: &Arc<Gpu>, buffer: &mut Buf<T>, values: &[T]) -> Result<bool, GpuError> {
     let fits = values.len() <= buffer.len();
     if !fits {

@@ -131,8 +131,9 @@ pub struct LaunchQueue {
     gpu: Arc<Gpu>,
     segment_mask: u32,
     sizes: BufferSizes,
-    /// Keys of a window that the host sorts, and lanes of one of its steps.
+    /// Keys of a window that the host sorts.
     sorted: Vec<u32>,
+    /// Lanes of the spikes of one step of a window.
     lanes: Vec<u32>,
 }
 
@@ -201,7 +202,8 @@ impl LaunchQueue {
         from..from + MAX_GRAPH_WINDOWS as usize * COUNTERS
     }
 
-    /// Plans `n` windows of at most `window` steps from `step`; windows after `end` have 0 steps. `kicks` are the steps of the listed kicks, ascending.
+    /// Plans `n` windows of at most `window` steps from `step`; windows after `end` have 0 steps. `kicks` are the steps of the
+    /// listed kicks, ascending.
     pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64]) -> Vec<Window> {
         let mut sent = self.sent.clone();
         let mut plan = vec![];
@@ -248,8 +250,8 @@ impl LaunchQueue {
         Ok(())
     }
 
-    /// Waits for the oldest graph and adds its results to the measurements. Returns `None` if there is none. The copies overlap
-    /// with the next graph.
+    /// Waits for the oldest graph and adds its results to the measurements. Returns `None` if no graph is launched. The copies
+    /// overlap with the next graph.
     pub fn collect(
         &mut self,
         memory: &DeviceBuffers,
@@ -289,7 +291,7 @@ impl LaunchQueue {
         if launch.is_measured {
             let is_leaky = memory.leaky.is_some();
             match launch.by {
-                // one word per event
+                // The kernel reads one word per event.
                 StepMode::Persistent => pass.work(
                     if is_leaky { "step_leaky_persistent" } else { "step_lif_persistent" },
                     events,
@@ -319,7 +321,8 @@ impl LaunchQueue {
         Ok(())
     }
 
-    /// Clears all launches. The only spikes in transit are those of segment 1, fired in the steps `sent`, if any; segment 0 is empty.
+    /// Clears all launches. The only spikes in transit are those of segment 1, fired in the steps `sent`, if any; segment 0 is
+    /// empty.
     pub fn restart(&mut self, sent: Option<Range<u64>>) {
         self.launches.clear();
         self.sent.clear();
@@ -361,7 +364,8 @@ fn first_non_finite(window: &Window, counters: &[u32]) -> Option<NonFinite> {
     (counters[NON_FINITE] != 0).then_some(non_finite)
 }
 
-/// Adds one window to the measurements, step by step; `lanes` is workspace. Returns its number of synaptic events.
+/// Adds one window to the measurements, step by step; `lanes` is workspace. Returns the number of synaptic events of the
+/// window.
 fn record_window(
     measurements: &mut Measurements,
     window: &Window,

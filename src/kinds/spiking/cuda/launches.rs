@@ -18,7 +18,7 @@ use crate::{
 /// Number of threads that count synaptic events: one block per copy of the counters.
 const COUNTING: u32 = COPIES as u32 * 256;
 
-/// Arguments of every step kernel, followed by its own.
+/// Arguments of every step kernel, followed by the kernel's own arguments.
 macro_rules! step {
     ($Kernel:ident, $memory:ident, { $($own:tt)* }) => {
         $Kernel {
@@ -39,7 +39,7 @@ macro_rules! step {
     };
 }
 
-/// Arguments of a kernel that steps through one window, after its spikes were delivered.
+/// Arguments of a kernel that steps through one window after the delivery of spikes.
 macro_rules! step_of_window {
     ($Kernel:ident, $memory:ident, $index:ident, { $($own:tt)* }) => {
         step!($Kernel, $memory, {
@@ -181,7 +181,7 @@ impl DeviceBuffers {
             }
             return Ok(());
         }
-        // two neurons per thread
+        // A thread steps two neurons.
         step_of_window!(StepLif, self, index, {
             propagators: &self.propagators,
             anchors: &mut self.anchors,
@@ -223,7 +223,7 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// Launches the first `windows` of the plan at once; all but the last must have full length.
+    /// Launches the first `windows` windows of the plan at once; all but the last must have full length.
     pub fn step_lif_persistent(
         &mut self,
         kernels: &Kernels,
@@ -275,7 +275,7 @@ impl DeviceBuffers {
         .launch(kernels, pass, 32 * windows * self.n_traced)
     }
 
-    /// Sorts the spikes of the first `windows` of the plan. `one_by_one`: whether the windows were launched separately.
+    /// Sorts the spikes of the first `windows` windows of the plan. `one_by_one`: whether the windows were launched separately.
     pub fn sort_spikes(
         &mut self,
         kernels: &Kernels,

@@ -52,13 +52,13 @@ fn constants(params: &Params, mean_count: f64) -> LeakyConstants {
     LeakyConstants { w_unit: c.w_unit, amplitude: c.amplitude, decay: c.decay, noise: NOISE }
 }
 
-/// Potential v of every unit before step 0, as words.
+/// Returns the potential v of every unit before step 0, as words.
 pub fn start(seed: u64, n: u32) -> Vec<u32> {
     (0..n).map(|i| leaky::start(seed, i).to_bits()).collect()
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Potential v of every unit.
+    /// Returns the potential v of every unit.
     pub fn leaky_potentials(&self) -> Result<Vec<f32>, SimError> {
         let words = self.memory.states.read_range(0..self.host.setup.n() as usize)?;
         Ok(words.into_iter().map(f32::from_bits).collect())

@@ -140,7 +140,7 @@ struct GraphCache {
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Creates a simulation at step 0, with the implementation selected in `context.kernels`.
+    /// Creates a simulation at step 0, with the implementation selected in `context.kernels`. Fails as [`CudaSim::tuned`].
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let persistent = match context.kernels.get("step") {
             Some(WINDOWS) => PersistentMode::Off,
@@ -149,7 +149,8 @@ impl<T: Real> CudaSim<T> {
         Self::tuned(params, context, setup, gpu, Tuning { persistent, ..Tuning::default() })
     }
 
-    /// Creates a simulation at step 0 with other launch parameters, which must not change a bit.
+    /// Creates a simulation at step 0 with other launch parameters, which must not change a bit. Fails if a stimulus is
+    /// invalid, the network exceeds a limit of the backend, or device memory is full.
     pub fn tuned(
         params: &Params,
         context: &BuildContext,
@@ -252,7 +253,7 @@ impl<T: Real> CudaSim<T> {
                 self.collect(pass)?;
             }
         }
-        // Only after a non-finite state: the clock must match the state of the neurons.
+        // This loop runs only after a non-finite state, because the clock must match the state of the neurons.
         while self.queue.has_launches() {
             self.collect(pass)?;
         }
@@ -365,7 +366,8 @@ impl<T: Real> CudaSim<T> {
         self.memory.advance_anchors(&self.kernels, step as u32, pass)
     }
 
-    /// Waits for the oldest graph and reads its results.
+    /// Waits for the oldest graph and reads its results. Fails if the spikes in transit do not fit into the rings even with
+    /// windows of one step.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let Some(reading) = self.queue.collect(&self.memory, &mut self.host.measurements, pass)? else { return Ok(()) };
         let Reading { step, whole, non_finite } = reading;
@@ -393,7 +395,8 @@ impl<T: Real> CudaSim<T> {
     }
 }
 
-/// Uploads the connectivity for persistent blocks if it fits and leaves half of the free memory.
+/// Uploads the connectivity for persistent blocks if it fits and leaves half of the free memory. Returns whether it was
+/// uploaded.
 fn upload_block_csr(
     gpu: &Gpu,
     memory: &mut DeviceBuffers,
@@ -413,7 +416,7 @@ fn upload_block_csr(
     }
 }
 
-/// Kernel module of a precision.
+/// Returns the kernel module of a precision.
 fn module<T: Real>() -> ModuleSpec {
     if T::BYTES == 8 { Kernels::SPEC } else { Kernels::SINGLE }
 }

@@ -11,11 +11,12 @@ use crate::{
     sim::{Buffers as _, MemoryReport},
 };
 
-/// Number of SMs of the device for which memory is predicted: an H100 or H200. With fewer SMs, fewer blocks need less.
+/// Number of SMs of the device for which memory is predicted: an H100 or H200. Devices with fewer SMs need less memory, because
+/// they run fewer blocks.
 const PREDICTED_MULTIPROCESSORS: u32 = 132;
 
-/// Memory of a simulation at start. The connectivity by block is optional: it is built if half of the free memory suffices for
-/// it.
+/// Returns the memory of a simulation at start. The connectivity by block is optional: it is built if half of the free memory
+/// suffices for it.
 pub fn predict(sizes: &BufferSizes) -> MemoryReport {
     let mut report = DeviceBuffers::predict(sizes);
     report += LaunchQueue::predict();

@@ -1,4 +1,4 @@
-//! Implementation of [`HostSim`] for this backend.
+//! Implements [`HostSim`] for this backend.
 
 use super::{
     CudaSim, WINDOWS,
@@ -40,7 +40,7 @@ impl<T: Real> HostSim for CudaSim<T> {
         match self.host.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Applied => {}
-            Edit::Neurons { .. } if self.memory.leaky.is_some() => {} // of the other model
+            Edit::Neurons { .. } if self.memory.leaky.is_some() => {} // The edit changes parameters of the other model.
             Edit::Neurons { shift, .. } => {
                 // The device still holds the old constants.
                 self.memory.reanchor_neurons(&self.kernels, self.host.step as u32, shift.wide())?;
@@ -186,7 +186,7 @@ impl<T: Real> CudaSim<T> {
         Ok(self.memory.finish_rates(&mut self.host.measurements.running)?)
     }
 
-    /// Time from each neuron's last spike to the end of `completed` steps, ms; -1 for never.
+    /// Returns the time from each neuron's last spike to the end of `completed` steps, ms; -1 for never.
     fn last_spikes(&self, completed: u64) -> Vec<f32> {
         let now = (completed as u32).wrapping_sub(1);
         let dt = self.host.params.dt_ms();

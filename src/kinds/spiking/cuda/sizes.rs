@@ -53,7 +53,7 @@ pub struct Tuning {
     /// Number of warps of `deliver_spikes` per SM: each has one or two chunks in a busy network.
     pub deliver_warps: u32,
     /// Minimum number of chunks in a window for evaluating all warps. Tracking the reached warps costs a store per event,
-    /// evaluating all about 2 µs.
+    /// evaluating all warps a fixed time.
     pub dense_chunks: u32,
     /// Maximum number of entries in a ring, above the number of neurons.
     pub ring: u32,
@@ -64,11 +64,11 @@ pub struct Tuning {
 /// Whether neurons stay in shared memory for many windows per launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistentMode {
-    /// Never: two launches per window.
+    /// Persistent kernels are not used: two launches per window.
     Off,
-    /// If all neurons fit into shared memory.
+    /// Persistent kernels are used if all neurons fit into shared memory.
     Auto,
-    /// With the given number of blocks, or not at all if the neurons do not fit.
+    /// Persistent kernels are used with the given number of blocks, if the neurons fit into shared memory.
     Blocks(u32),
 }
 
@@ -108,14 +108,15 @@ pub struct BufferSizes {
 }
 
 impl BufferSizes {
-    /// Sizes for this connectivity and delay.
+    /// Computes the sizes for this connectivity and delay. Fails if the network exceeds a limit of the backend.
     pub fn new(connectivity: &Csr, delay: u32, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
         let row_chunks: u64 = connectivity.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
         let counts = (connectivity.len() as u64, connectivity.overflow.len() as u64, row_chunks);
         Self::of(connectivity.n(), counts, delay, real_bytes, tuning)
     }
 
-    /// Sizes for a network with these numbers of neurons and connections.
+    /// Computes the sizes for a network with these numbers of neurons and connections. Fails if the network exceeds a limit of
+    /// the backend.
     pub fn estimate(n: u64, connections: u64, overflow: u64, delay: u32, real_bytes: u64) -> Result<Self, SimError> {
         let counts = (connections, overflow, connections / u64::from(CHUNK) + n);
         Self::of(n.min(u32::MAX.into()) as u32, counts, delay, real_bytes, &Tuning::default())
@@ -161,19 +162,19 @@ impl BufferSizes {
         })
     }
 
-    /// Maximum number of spikes in the ring before a window of `steps` steps in which all neurons may fire; -1 if the window can
-    /// never fit.
+    /// Returns the maximum number of spikes in the ring before a window of `steps` steps in which all neurons may fire; -1 if
+    /// the window can never fit.
     pub fn most_spikes(&self, steps: u32) -> i32 {
         left(self.spike_ring, self.n, steps)
     }
 
-    /// Maximum number of chunks in the ring before a window of `steps` steps in which all neurons may fire; -1 if the window can
-    /// never fit.
+    /// Returns the maximum number of chunks in the ring before a window of `steps` steps in which all neurons may fire; -1 if
+    /// the window can never fit.
     pub fn most_chunks(&self, steps: u32) -> i32 {
         left(self.chunk_ring, self.row_chunks, steps)
     }
 
-    /// Window of `steps` steps from `step` on. The plan adds its segments and kicks.
+    /// Returns the window of `steps` steps from `step` on. The plan adds its segments and kicks.
     pub fn window_from(&self, step: u64, steps: u32) -> Window {
         Window {
             step,
@@ -185,33 +186,33 @@ impl BufferSizes {
         }
     }
 
-    /// Number of warps of neurons.
+    /// Returns the number of warps of neurons.
     pub const fn warps(&self) -> u32 {
         self.n.div_ceil(32)
     }
 
-    /// Number of neurons, rounded up to whole blocks of `step_lif`: the length of every per-neuron array.
+    /// Returns the number of neurons, rounded up to whole blocks of `step_lif`: the length of every per-neuron array.
     pub const fn stride(&self) -> u32 {
         self.n.next_multiple_of(NEURONS_PER_BLOCK)
     }
 
-    /// Number of elements in a per-neuron array.
+    /// Returns the number of elements in a per-neuron array.
     pub const fn lanes(&self) -> usize {
         self.stride() as usize
     }
 
-    /// Number of 32-bit words per state value.
+    /// Returns the number of 32-bit words per state value.
     pub const fn real_words(&self) -> usize {
         (self.real_bytes / 4) as usize
     }
 
-    /// Number of elements in the table of arrivals.
+    /// Returns the number of elements in the table of arrivals.
     pub const fn arrivals(&self) -> usize {
         // Batched loads may read beyond the end of a window.
         self.window as usize * self.stride() as usize + MAX_WINDOW_STEPS as usize * 32
     }
 
-    /// Grid of `step_lif_persistent` on a device with `multiprocessors` SMs; `None` if the neurons do not fit.
+    /// Returns the grid of `step_lif_persistent` on a device with `multiprocessors` SMs; `None` if the neurons do not fit.
     pub fn persistent(&self, persistent: PersistentMode, multiprocessors: u32, is_leaky: bool) -> Option<Grid> {
         let groups = self.stride() / 32;
         let blocks = match persistent {
@@ -230,13 +231,14 @@ impl BufferSizes {
         fits.then_some(Grid::Cooperative { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
     }
 
-    /// Number of words in the mailboxes of `blocks` blocks: two mailboxes each, with a count and a key per possible spike.
+    /// Returns the number of words in the mailboxes of `blocks` blocks: two mailboxes each, with a count and a key per possible
+    /// spike.
     pub const fn mailbox_words(&self, blocks: u32) -> usize {
         let span = (self.stride() / 32).div_ceil(blocks) * 32;
         2 * blocks as usize * (span as usize * self.window as usize + 16)
     }
 
-    /// Memory of the rings, bytes.
+    /// Returns the memory of the rings, bytes.
     pub const fn ring_bytes(&self) -> u64 {
         self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
     }
@@ -247,8 +249,8 @@ fn left(ring: u32, per_step: u32, steps: u32) -> i32 {
     left.clamp(-1, i32::MAX.into()) as i32
 }
 
-/// Bytes of `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per neuron its state,
-/// drawn kicks, a rate, five words, an order and flags; chances, counts, bounds, the kick source.
+/// Returns the bytes of `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per
+/// neuron its state, drawn kicks, a rate, five words, an order and flags; chances, counts, bounds, the kick source.
 const fn ensemble_bytes(real: u32) -> u32 {
     let words = 8 + 2 * MAX_BLOCKS + MAX_BLOCKS / 32 + 4 + 1 + MAX_TRACED;
     let turns = MAX_PENDING_QUADS * 8

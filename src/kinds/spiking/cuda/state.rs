@@ -1,4 +1,4 @@
-//! Conversion between the neurons on the device and [saved states](crate::kinds::spiking::saved_state).
+//! Converts between the neurons on the device and [saved states](crate::kinds::spiking::saved_state).
 
 use super::{
     CudaSim,
@@ -48,7 +48,7 @@ pub fn write<T: Real>(sim: &CudaSim<T>) -> Result<Snapshot, SimError> {
     Ok(saved_state::write(&sim.host, neurons(sim)?.into_iter(), currents(sim)?, sent_in))
 }
 
-/// Spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are omitted.
+/// Returns the spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are omitted.
 pub fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, SimError> {
     let segments = sim.memory.segments.read()?;
     let ring = sim.memory.chunks.len();
@@ -91,7 +91,7 @@ pub fn read<T: Real>(sim: &mut CudaSim<T>, from: &Snapshot) -> Result<(), SimErr
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Exact u and g of every neuron, mV, for tests and comparisons of backends.
+    /// Returns the exact u and g of every neuron, mV, for tests and comparisons of backends.
     pub fn states(&mut self) -> Result<Vec<(f64, f64)>, SimError> {
         let saved = neurons::<T>(self)?;
         let constants = &self.host.constants;

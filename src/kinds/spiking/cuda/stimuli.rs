@@ -104,8 +104,8 @@ impl DeviceStimuli {
         self.currents = words((0..n as usize).map(current)).collect();
     }
 
-    /// Whether an input is large enough to make a state non-finite. If so, every step is checked; the fast paths assume that it
-    /// cannot happen.
+    /// Whether an input is large enough to make a state non-finite. If so, every step is checked, because the fast paths assume
+    /// that states stay finite.
     pub fn may_overflow<T: Real>(&self, stimuli: &ActiveStimuli<T>, constants: &Constants<T>) -> bool {
         let weights = self.sources.iter().map(|s| s.weight).chain(self.kicks.iter().map(|k| k.weight));
         let currents = stimuli.currents.iter().map(|c| c.wide());
@@ -114,7 +114,7 @@ impl DeviceStimuli {
         !bounded.all(|is_bounded| is_bounded)
     }
 
-    /// Steps of all listed kicks, for planning.
+    /// Returns the steps of all listed kicks, for planning.
     pub fn kick_steps(&self) -> Vec<u64> {
         self.kicks.iter().map(|k| k.step).collect()
     }

@@ -1,4 +1,4 @@
-//! Repetition of the delivery of the last window with other methods, to compare their times.
+//! Repeats the delivery of the last window with other methods, to compare their times.
 
 use super::{
     CudaSim,
@@ -103,7 +103,7 @@ impl DeliveryVariants {
     ) -> Result<(), GpuError> {
         let (model, spikes, words) = (memory.model.buf(), &memory.spikes, &memory.words);
         match variant {
-            // as within a graph
+            // The arguments are those of a launch within a graph.
             0 => DeliverSpikes {
                 layout: memory.model.value().layout,
                 windows: &self.windows,
@@ -150,7 +150,7 @@ impl DeliveryVariants {
         Ok(())
     }
 
-    /// Arrivals computed by a variant, averaged over its launches.
+    /// Reads the arrivals computed by a variant, averaged over its launches.
     fn read(&self, variant: usize) -> Result<Vec<f64>, GpuError> {
         let mean = |sum: f64| sum / f64::from(REPEATS);
         Ok(match variant {
@@ -162,7 +162,7 @@ impl DeliveryVariants {
 
 impl<T: Real> CudaSim<T> {
     /// Times each variant on the spikes of the last window, with packed weights, and reports its error relative to the first.
-    /// Only in profiled batches with `measure.variants`.
+    /// Has no effect outside profiled batches or without `measure.variants`.
     pub(super) fn time_variants(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         if !self.host.params.measure.variants {
             self.variants = None;
@@ -216,7 +216,7 @@ impl<T: Real> CudaSim<T> {
     }
 }
 
-/// Number of synaptic events of the spikes of a segment.
+/// Returns the number of synaptic events of the spikes of a segment.
 fn events(memory: &DeviceBuffers, segment: &Segment, connectivity: &Csr) -> Result<u64, GpuError> {
     let ring = memory.spikes.len();
     let (from, n) = (segment.spike_start as usize & (ring - 1), segment.n_spikes as usize);
@@ -227,7 +227,7 @@ fn events(memory: &DeviceBuffers, segment: &Segment, connectivity: &Csr) -> Resu
     Ok(keys.into_iter().map(|key| connectivity.row(lane(key)).len() as u64).sum())
 }
 
-/// Maximum difference, relative to the maximum sum.
+/// Returns the maximum difference between two lists of sums, relative to the maximum sum.
 fn relative_error(sums: &[f64], reference: &[f64]) -> f64 {
     let most = reference.iter().map(|x| x.abs()).fold(f64::MIN_POSITIVE, f64::max);
     sums.iter().zip(reference).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / most
@@ -246,8 +246,8 @@ fn quantised(connectivity: &Csr) -> (Vec<u8>, Vec<f32>) {
     (levels, scales)
 }
 
-/// Connections by target, each a source and a packed count; and rows of them in chunks of at most [`CHUNK`], with the target in
-/// place of the step.
+/// Returns the connections by target, each a source and a packed count; and rows of the connections in chunks of at most
+/// [`CHUNK`], with the target in place of the step.
 fn by_target(connectivity: &Csr) -> (Vec<Chunk>, Vec<u32>) {
     let mut starts = vec![0_u32; connectivity.n() as usize + 1];
     for word in &connectivity.words {

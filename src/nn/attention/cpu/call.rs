@@ -28,7 +28,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Keys that query `i` sees, relative to the first key of this tile.
+    /// Returns the keys that query `i` sees, relative to the first key of this tile.
     pub fn seen(&self, op: &Attention, i: usize, s: &Sequence) -> Range<usize> {
         let seen = op.visible(i, s.lq, s.lk);
         let inside = |key: usize| key.clamp(self.keys.start, self.keys.end) - self.keys.start;
@@ -44,7 +44,8 @@ pub struct Call<'a, R> {
 }
 
 impl<'a, R: Real> Call<'a, R> {
-    /// Checks a call whose buffers of `o` and `lse` have these lengths.
+    /// Checks a call whose buffers of `o` and `lse` have these lengths. Fails if the declaration or a buffer is invalid, or if
+    /// the lengths of a sequence exceed the declared ones.
     pub fn new(op: &'a Attention, inputs: &HostInputs<'a, R>, o: usize, lse: usize) -> Result<Self, AttentionError> {
         let given = Given {
             q: inputs.q.len(),
@@ -87,17 +88,17 @@ impl<'a, R: Real> Call<'a, R> {
         of("v", &self.op.v, k, kv_heads, given.v)
     }
 
-    /// All pairs of sequence and head, for `heads` heads each.
+    /// Returns all pairs of sequence and head, for `heads` heads each.
     pub fn tasks(&self, heads: usize) -> Vec<(usize, usize)> {
         (0..self.op.batch).flat_map(|b| (0..heads).map(move |h| (b, h))).collect()
     }
 
-    /// Index of the first row of a head in `lse`.
+    /// Returns the index of the first row of a head in `lse`.
     pub const fn row(&self, b: usize, head: usize) -> usize {
         (b * self.op.heads + head) * self.op.q_len
     }
 
-    /// Tiles with visible keys, in order.
+    /// Returns the tiles with visible keys, in order.
     pub fn tiles(&self, s: Sequence) -> impl Iterator<Item = Tile> + use<'_, 'a, R> {
         let Sequence { lq, lk, .. } = s;
         (0..lq).step_by(ROWS).flat_map(move |row| {
@@ -107,12 +108,12 @@ impl<'a, R: Real> Call<'a, R> {
         })
     }
 
-    /// Offset of a query's head in its buffer.
+    /// Returns the offset of a query's head in its buffer.
     pub const fn query(&self, layout: &HeadLayout, s: &Sequence, i: usize, head: usize) -> usize {
         layout.offset + s.batch * layout.batch + (s.first[0] + i) * layout.token + head * layout.head
     }
 
-    /// Index of a query's token in the batch.
+    /// Returns the index of a query's token in the batch.
     fn token(&self, b: usize, i: usize) -> usize {
         let s = &self.sequences[b];
         s.batch * self.op.q_len + s.first[0] + i
@@ -128,7 +129,7 @@ impl<'a, R: Real> Call<'a, R> {
         }
     }
 
-    /// Offset of a key's head in its buffer.
+    /// Returns the offset of a key's head in its buffer.
     pub const fn key(&self, layout: &HeadLayout, s: &Sequence, j: usize, head: usize) -> usize {
         layout.offset + s.batch * layout.batch + (s.first[1] + j) * layout.token + head * layout.head
     }
@@ -155,13 +156,13 @@ impl<'a, R: Real> Call<'a, R> {
         }
     }
 
-    /// Offset of a bias in its buffer.
+    /// Returns the offset of a bias in its buffer.
     pub fn bias(&self, b: usize, head: usize, i: usize, j: usize) -> usize {
         let layout = self.op.bias.unwrap_or_default();
         b * layout.batch + head * layout.head + i * layout.query + j * layout.key
     }
 
-    /// Adds gradients of logits `[lq, lk]` to those of the bias.
+    /// Adds gradients of logits `[lq, lk]` to the gradients of the bias.
     pub fn add_bias(&self, b: usize, head: usize, ds: &[R], dbias: &mut [R]) {
         let lk = self.sequences[b].lk;
         for (i, row) in ds.chunks_exact(lk.max(1)).enumerate() {
@@ -172,7 +173,8 @@ impl<'a, R: Real> Call<'a, R> {
     }
 }
 
-/// First token and number of tokens of a sequence.
+/// Returns the first token and number of tokens of a sequence. Fails if the length of the sequence is negative or exceeds
+/// `limit`.
 fn tokens(
     op: &Attention,
     what: &'static str,

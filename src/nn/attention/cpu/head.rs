@@ -25,12 +25,13 @@ pub struct OfKeys<R> {
     pub dv: Vec<R>,
 }
 
-/// Matrix product `c = alpha · a b + beta · c`.
+/// Computes the matrix product `c = alpha · a b + beta · c`.
 fn multiply<R: Real>(g: &Gemm<R>, a: &[R], b: &[R], c: &mut [R]) {
     gemm(g, a, b, c, Epilogue::None).expect("the declaration was checked");
 }
 
-/// Task: replaces the logits of a tile by probabilities, 0 for hidden keys. Like [`Exponentials`], too long for a closure.
+/// Task: replaces the logits of a tile by probabilities, 0 for hidden keys. The loop is too long for a closure, as in
+/// [`Exponentials`].
 struct Probabilities<'a, R> {
     op: &'a Attention,
     s: &'a Sequence,
@@ -104,22 +105,22 @@ impl<R: Real> Call<'_, R> {
         R::of(self.op.scale.into())
     }
 
-    /// Layout of a tensor's rows: one head of consecutive tokens.
+    /// Returns the layout of a tensor's rows: one head of consecutive tokens.
     fn rows(&self, layout: &HeadLayout) -> Layout {
         Layout::rows(layout.token.max(self.op.head_dim))
     }
 
-    /// Elements of the queries from the tile's first one on.
+    /// Returns the elements of the queries from the tile's first query on.
     fn queries<'x>(&self, x: &'x [R], layout: &HeadLayout, s: &Sequence, t: &Tile, head: usize) -> &'x [R] {
         &x[self.query(layout, s, t.rows.start, head)..]
     }
 
-    /// Elements of the keys from the tile's first one on, in the head that query head `head` reads.
+    /// Returns the elements of the keys from the tile's first key on, in the head that query head `head` reads.
     fn keys<'x>(&self, x: &'x [R], layout: &HeadLayout, s: &Sequence, t: &Tile, head: usize) -> &'x [R] {
         &x[self.key(layout, s, t.keys.start, head / self.op.group())..]
     }
 
-    /// Products `alpha · queries keysᵀ` of a tile.
+    /// Computes the products `alpha · queries keysᵀ` of a tile.
     fn pairs(
         &self,
         t: &Tile,
@@ -133,7 +134,7 @@ impl<R: Real> Call<'_, R> {
         multiply(&g, a, b, out);
     }
 
-    /// Logits `scale · q k + bias` of a tile, including hidden keys.
+    /// Computes the logits `scale · q k + bias` of a tile, including hidden keys.
     fn logits(&self, b: usize, head: usize, t: &Tile, out: &mut [R]) {
         let (s, op, inputs) = (&self.sequences[b], self.op, &self.inputs);
         let (q, k) = (self.queries(inputs.q, &op.q, s, t, head), self.keys(inputs.k, &op.k, s, t, head));
@@ -244,7 +245,7 @@ impl<R: Real> Call<'_, R> {
         out
     }
 
-    /// Probabilities of one head, `[q_len, k_len]`.
+    /// Computes the probabilities of one head, `[q_len, k_len]`.
     pub fn map(&self, b: usize, head: usize, lse: &[R], out: &mut [R]) {
         let s = self.sequences[b];
         let mut tile = vec![R::zero(); ROWS.min(s.lq) * KEYS.min(s.lk)];

@@ -2,12 +2,12 @@
 //!
 //! # Order of summation
 //!
-//! Queries are processed in tiles of [`ROWS`] from the first of a sequence on, keys in tiles of [`KEYS`] from the first that a
-//! tile of queries sees. Products are those of [`gemm`](crate::nn::gemm::cpu). A forward pass keeps a running maximum, sum and
-//! result per query; sums of a row run over [`LANES`](crate::nn::real::LANES) interleaved parts. A backward pass adds tile after
-//! tile, and the heads of a group one after the other. Heads are independent tasks, so results do not depend on the number of
-//! threads. A hidden key has weight 0 in the products of its tile: later tokens do not change a result, unless they are NaN or
-//! infinite; tokens beyond the length of a sequence are not read.
+//! Queries are processed in tiles of [`ROWS`] from the first query of a sequence on, keys in tiles of [`KEYS`] from the first
+//! key that a tile of queries sees. Products are those of [`gemm`](crate::nn::gemm::cpu). A forward pass keeps a running
+//! maximum, sum and result per query; sums of a row run over [`LANES`](crate::nn::real::LANES) interleaved parts. A backward
+//! pass adds tile after tile, and the heads of a group one after the other. Heads are independent tasks, so results do not
+//! depend on the number of threads. A hidden key has weight 0 in the products of its tile: later tokens do not change a result,
+//! unless they are NaN or infinite; tokens beyond the length of a sequence are not read.
 
 mod call;
 mod head;
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 pub const ROWS: usize = 64;
 /// Number of keys per tile.
 pub const KEYS: usize = 256;
-/// Maximum number of heads whose gradients of logits are in memory at once, if that of the bias is requested.
+/// Maximum number of heads whose gradients of logits are in memory at once, if the gradient of the bias is requested.
 const BIAS_TASKS: usize = 16;
 
 /// Inputs in host memory: tensors, lengths and bias.
@@ -46,8 +46,8 @@ pub fn forward<R: Real>(
     Ok(())
 }
 
-/// Computes the gradients of queries, keys and values from that of the result, and adds to `dbias`. `o` and `lse` are those of
-/// [`forward`].
+/// Computes the gradients of queries, keys and values from `d_o`, the gradient of the result, and adds to `dbias`. `o` and
+/// `lse` are those of [`forward`].
 pub fn backward<R: Real>(
     op: &Attention,
     inputs: &HostInputs<'_, R>,
@@ -81,7 +81,8 @@ pub fn backward<R: Real>(
     Ok(())
 }
 
-/// Probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`forward`]; 0 outside.
+/// Computes the probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`forward`]; 0 outside the
+/// sequence.
 pub fn map<R: Real>(
     op: &Attention,
     inputs: &HostInputs<'_, R>,

@@ -9,7 +9,7 @@ pub fn exponentials<R: Real>(row: &mut [R], shift: R) {
     row.iter_mut().for_each(|x| *x = R::of(R::exp_wide(x.f64() - shift)));
 }
 
-/// Sum of a row, in interleaved parts.
+/// Computes the sum of a row, in interleaved parts.
 #[inline(always)]
 pub fn sum<R: Real>(row: &[R]) -> R {
     let mut parts = [R::zero(); LANES];
@@ -22,7 +22,7 @@ pub fn sum<R: Real>(row: &[R]) -> R {
     parts.into_iter().fold(R::zero(), |a, b| a + b)
 }
 
-/// Dot product `Σ a b`, in interleaved parts.
+/// Computes the dot product `Σ a b`, in interleaved parts.
 #[inline(always)]
 pub fn dot<R: Real>(a: &[R], b: &[R]) -> R {
     let mut parts = [R::zero(); LANES];

@@ -45,7 +45,7 @@ pub struct Call<'a> {
     drops: bool,
 }
 
-/// Number of tokens that a buffer of `given` elements can hold.
+/// Returns the number of tokens that a buffer of `given` elements can hold.
 fn tokens(layout: &HeadLayout, heads: usize, head_dim: usize, given: usize) -> usize {
     let one = layout.offset + heads.saturating_sub(1) * layout.head + head_dim;
     given.checked_sub(one).map_or(0, |rest| rest / layout.token.max(1) + 1).min(LONGEST)
@@ -53,7 +53,7 @@ fn tokens(layout: &HeadLayout, heads: usize, head_dim: usize, given: usize) -> u
 
 impl<'a> Call<'a> {
     /// Checks a call. `are_aligned`: `o` and the gradients begin at multiples of 16 bytes; `o_len`: elements of `o` and of its
-    /// gradient.
+    /// gradient. Fails if the declaration or a buffer is invalid, or if the sizes exceed those of the kernels.
     pub fn new<'i: 'a, T: Storage>(
         gpu: &Gpu,
         op: &Attention,
@@ -183,7 +183,7 @@ impl<'a> Call<'a> {
         Ok(call.within(op, (given.q, given.k, given.v)))
     }
 
-    /// Limits packed sequences to the tokens that buffers of these lengths hold, too.
+    /// Limits packed sequences to the tokens that all buffers hold, including buffers of these lengths.
     pub fn within(mut self, op: &Attention, (q, k, v): (usize, usize, usize)) -> Self {
         let of = |layout: &HeadLayout, heads: usize, given: usize| tokens(layout, heads, op.head_dim, given);
         let queries = of(&op.q, op.heads, q.min(self.given.q)).min(of(&op.o, op.heads, self.given.o));
@@ -192,7 +192,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Returns the required variant or why it is not possible; otherwise the first possible one of `preferred`, or the naive one.
+    /// Returns the required variant, or an error if it is not possible. Without a requirement, returns the first possible
+    /// variant of `preferred`, or else the naive variant.
     pub fn choose(&self, required: Option<Variant>, preferred: &[Variant]) -> Result<Variant, CudaAttentionError> {
         let obstacle = |variant| match variant {
             Variant::Hopper => self.no_hopper,
@@ -211,7 +212,7 @@ impl<'a> Call<'a> {
         self.head_dim <= 64
     }
 
-    /// TMA descriptors of queries, keys and values, for boxes of `queries` and of `keys` tokens.
+    /// Returns the TMA descriptors of queries, keys and values, for boxes of `queries` and of `keys` tokens.
     pub fn copied(&self, (queries, keys): (usize, usize)) -> Result<[BoxesOf<'a>; 3], GpuError> {
         let a = &self.args;
         let of_keys = |tensor, at| self.boxes(tensor, at, a.heads / a.group, (a.k_len, a.k_tokens), keys);
@@ -219,7 +220,7 @@ impl<'a> Call<'a> {
         Ok([queries, of_keys(self.k, &a.k)?, of_keys(self.v, &a.v)?])
     }
 
-    /// TMA descriptor of the gradients of results, for boxes of `queries` tokens.
+    /// Returns the TMA descriptor of the gradients of results, for boxes of `queries` tokens.
     pub fn copied_gradients<'b>(&self, d_o: Any<'b>, queries: usize) -> Result<BoxesOf<'b>, GpuError> {
         let a = &self.args;
         self.boxes(d_o, &a.o, a.heads, (a.q_len, a.q_tokens), queries)
@@ -246,20 +247,20 @@ impl<'a> Call<'a> {
         BoxesOf::new(tensor.from_byte(2 * at.offset), &boxes)
     }
 
-    /// One-dimensional grid of `blocks` blocks; an error if there are more than a grid allows.
+    /// Returns a one-dimensional grid of `blocks` blocks. Fails if a grid cannot have so large a number of blocks.
     pub fn blocks(&self, blocks: usize, threads: u32, shared_bytes: u32) -> Result<Grid, CudaAttentionError> {
         let why = "more blocks than a grid has";
         let blocks = i32::try_from(blocks).map_err(|_| CudaAttentionError::Unable { variant: Variant::Naive, why })?;
         Ok(Grid::Blocks { blocks: [blocks.unsigned_abs(), 1, 1], threads: [threads, 1, 1], shared_bytes })
     }
 
-    /// Grid with one block per tile of tokens, head and sequence.
+    /// Returns a grid with one block per tile of tokens, head and sequence. Fails as [`Self::blocks`] does.
     pub fn grid(&self, heads: usize, len: usize, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
-    /// Persistent grid: one block per SM loops over tiles of tokens. With dropout, each tile has its own block. With variable
-    /// lengths, there are 16 blocks per SM, which balances unequal tiles better (measured on an H200).
+    /// Returns a persistent grid: one block per SM loops over tiles of tokens. With dropout, each tile has its own block. With
+    /// variable lengths, there are 16 blocks per SM, which balances unequal tiles better. Fails as [`Self::blocks`] does.
     pub fn turns(&self, heads: u32, len: u32, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         let most = match (self.drops, self.varies()) {
             (true, _) => usize::MAX,
@@ -270,7 +271,7 @@ impl<'a> Call<'a> {
         self.blocks(pieces.min(most), threads, shared)
     }
 
-    /// Whether lengths may differ between sequences; packed ones that fill the maximum length are all equal.
+    /// Whether lengths may differ between sequences. Packed sequences that fill the maximum length are all equal.
     fn varies(&self) -> bool {
         let a = &self.args;
         let is_full = |tokens: u32, len: u32| u64::from(tokens) >= u64::from(a.batch) * u64::from(len);
@@ -281,8 +282,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Grid of the naive kernels for longer heads, with `tensors` tiles of tokens and `weights` tiles of weights in shared
-    /// memory.
+    /// Returns the grid of the naive kernels for longer heads, with `tensors` tiles of tokens and `weights` tiles of weights in
+    /// shared memory. Fails as [`Self::blocks`] does.
     pub fn naive_grid(
         &self,
         heads: usize,

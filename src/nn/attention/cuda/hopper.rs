@@ -1,4 +1,4 @@
-//! Launches of the kernels for the tensor cores of compute capability 9.0.
+//! Launches the kernels for the tensor cores of compute capability 9.0.
 
 use super::{CudaAttentionError, args::Call, kernels::*, tiles::*};
 use crate::gpu::{Any, AnyMut, Pass, Slice};
@@ -77,15 +77,15 @@ pub fn keys<'a>(
     Ok(())
 }
 
-/// Number of f32 sums of query gradients for [`CudaAttention::with_fast_nondeterministic`], rounded up to whole tiles of queries
-/// and of the kernel's head width.
+/// Returns the number of f32 sums of query gradients for [`CudaAttention::with_fast_nondeterministic`], rounded up to whole
+/// tiles of queries and of the kernel's head width.
 ///
 /// [`CudaAttention::with_fast_nondeterministic`]: super::CudaAttention::with_fast_nondeterministic
 pub const fn sums_of_queries(batch: usize, heads: usize, q_len: usize, head_dim: usize) -> usize {
     batch * heads * q_len.next_multiple_of(HOPPER_SUMS) * if head_dim <= 64 { 64 } else { 128 }
 }
 
-/// Computes the gradients of keys and values, and adds those of queries by atomics to `sums`, which must be 0.
+/// Computes the gradients of keys and values, and adds the gradients of queries by atomics to `sums`, which must be 0.
 pub fn backward<'a>(
     call: &Call<'a>,
     kernels: &HopperKernels,

@@ -69,7 +69,7 @@ pub enum CudaAttentionError {
     Unable {
         /// Variant that was required.
         variant: Variant,
-        /// Reason why it cannot.
+        /// Reason why the variant cannot compute the call.
         why: &'static str,
     },
 }
@@ -105,8 +105,9 @@ impl CudaAttention {
         }
     }
 
-    /// Allows [`Variant::Hopper`] to add the gradients of queries by f32 atomics, in one kernel with those of keys and values: 5
-    /// products instead of 7, with 4 bytes more per query and element while it runs. Their last bits then differ from run to run.
+    /// Allows [`Variant::Hopper`] to add the gradients of queries by f32 atomics, in one kernel with the gradients of keys and
+    /// values: 5 products instead of 7, with 4 more bytes per query and element during the call. The last bits of the gradients
+    /// of queries then differ from run to run.
     pub const fn with_fast_nondeterministic(mut self, is_wanted: bool) -> Self {
         self.fast_nondeterministic = is_wanted;
         self
@@ -152,7 +153,7 @@ impl CudaAttention {
         loaded(&self.hopper[place], || HopperKernels::load_as(&self.gpu, &modules::HOPPER[place]))
     }
 
-    /// Number of splits over keys. It depends on sizes alone, so that a captured launch stays valid.
+    /// Returns the number of splits over keys, which depends on sizes alone, so that a captured launch stays valid.
     fn splits(&self, op: &Attention) -> usize {
         let rows = op.lse_len().max(1);
         let wanted = (4 * self.gpu.multiprocessors as usize).div_ceil(rows);
@@ -163,7 +164,7 @@ impl CudaAttention {
         op.lse_len() * self.splits(op) * (op.head_dim + 2)
     }
 
-    /// Maximum number of bytes that a call takes from its frame.
+    /// Returns the maximum number of bytes that a call takes from its frame.
     pub fn scratch_bytes(&self, op: &Attention) -> usize {
         let forward = if op.q_len <= DECODE_QUERIES { self.decode_scratch(op) } else { 0 };
         let sums = if self.fast_nondeterministic { sums_of(op) } else { 0 };
@@ -246,8 +247,9 @@ impl CudaAttention {
         Ok(variant)
     }
 
-    /// Computes the gradients of queries, keys and values from that of the result, in the layouts of their tensors, and adds to
-    /// `dbias` for a bias with an element for every pair. `o` and `lse` are those of [`CudaAttention::forward`].
+    /// Computes the gradients of queries, keys and values from `d_o`, the gradient of the result, in the layouts of their
+    /// tensors, and adds to `dbias` for a bias with an element for every pair. `o` and `lse` are those of
+    /// [`CudaAttention::forward`].
     pub fn backward<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -366,7 +368,8 @@ impl CudaAttention {
         Ok(variant)
     }
 
-    /// Probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`CudaAttention::forward`]; 0 outside.
+    /// Computes the probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of
+    /// [`CudaAttention::forward`]; 0 outside the sequence.
     pub fn map<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -408,7 +411,7 @@ fn sums_of(op: &Attention) -> usize {
     sums_of_queries(op.batch, op.heads, op.q_len, op.head_dim)
 }
 
-/// Buffers of the gradients of keys and values; a packed buffer is the first, and the second is absent.
+/// Returns the buffers of the gradients of keys and values; a packed buffer is the first, and the second is absent.
 fn keys_and_values<'a, T: Storage>(gradients: &'a mut Gradients<'_, Slice<T>>) -> (AnyMut<'a>, AnyMut<'a>) {
     match gradients {
         Gradients::Packed(all) => (AnyMut::from(&mut **all), AnyMut::NONE),

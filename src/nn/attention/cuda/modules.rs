@@ -37,8 +37,8 @@ pub(super) const fn naive(drops: bool) -> ModuleSpec {
     if drops { NaiveKernels::DROPPING } else { NaiveKernels::SPEC }
 }
 
-/// Modules that training and generation load on a device of compute capability `capability`: those of the required variant,
-/// otherwise those of the fastest one for aligned rows. Gradients need a kernel of the naive variant.
+/// Returns the modules that training and generation load on a device of compute capability `capability`: those of the required
+/// variant, otherwise those of the fastest one for aligned rows. Gradients need a kernel of the naive variant.
 pub fn expected(format: Format, drops: bool, variant: Option<Variant>, capability: u32) -> Vec<ModuleSpec> {
     let variant = variant.unwrap_or(match capability {
         _ if format == Format::F32 => Variant::Naive,

@@ -1,4 +1,5 @@
-//! Cases of attention: the variant chosen on Hopper, mma.sync, and without tensor cores.
+//! Benchmark cases of attention: the variant that is chosen on Hopper, the variant of mma.sync, and the variant without tensor
+//! cores.
 
 use super::*;
 use crate::{
@@ -22,7 +23,8 @@ pub const LEFT_OUT: &[&str] = &[
     "attention_map",
 ];
 
-/// Kernel names are those of compute capability 9.0; other devices run the kernels of mma.sync in the first four cases.
+/// Returns the cases. Kernel names are those of compute capability 9.0; other devices run the kernels of mma.sync in the first
+/// four cases.
 pub fn cases() -> Vec<Case> {
     let case = |name, kernels, work, prepare| Case { name, kernels, work, prepare };
     vec![
@@ -115,35 +117,35 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Attention of GPT-2 with 124 million parameters.
+/// Returns the attention of GPT-2 with 124 million parameters.
 fn gpt2() -> Attention {
     Attention::packed_qkv(N / T, T, HEADS, HEADS, C / HEADS).causal()
 }
 
-/// Attention of [`gpt2`] with dropout of probabilities.
+/// Returns the attention of [`gpt2`] with dropout of probabilities.
 fn dropping() -> Attention {
     let drop = Dropout { p: 0.1, seed: 1, layer_site: 0x8001, offset: 0 };
     Attention { dropout: Some(AttentionDropout { drop, step: 0, first_token: 0, keys: T }), ..gpt2() }
 }
 
-/// Sizes for comparison with FlashAttention.
+/// Returns an attention with sizes for comparison with FlashAttention.
 fn long() -> Attention {
     Attention::packed_qkv(2, 8192, 16, 16, 128)
 }
 
-/// Sizes for comparison with a causal mask, which skips half of the tiles.
+/// Returns an attention with sizes for comparison with a causal mask, which skips half of the tiles.
 fn square() -> Attention {
     Attention::packed_qkv(4, 4096, HEADS, HEADS, C / HEADS)
 }
 
-/// Work of a forward pass: two products; a causal mask skips half of them.
+/// Returns the work of a forward pass: two products; a causal mask skips half of them.
 fn forward(op: &Attention) -> Work {
     let (tokens, width) = (op.batch * op.q_len, op.heads * op.head_dim);
     let all = 4.0 * (tokens * op.k_len) as f64 * width as f64;
     Work { bytes: (4 * tokens * width * H) as f64, tensor_ops: if op.causal { all / 2.0 } else { all } }
 }
 
-/// Work of a backward pass: five products.
+/// Returns the work of a backward pass: five products.
 fn backward(op: &Attention) -> Work {
     let forward = forward(op);
     Work { bytes: 2.0 * forward.bytes, tensor_ops: 2.5 * forward.tensor_ops }
@@ -207,8 +209,8 @@ fn backward_of(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>, buffers:
 const EVEN: [(usize, usize); 1] = [(1024, 16)];
 const MIXED: [(usize, usize); 4] = [(8192, 1), (2048, 2), (512, 4), (128, 16)];
 
-/// Work of causal attention within packed sequences. If both cases reach the same rate, time is proportional to the sum of the
-/// squared lengths.
+/// Returns the work of causal attention within packed sequences. If both cases reach the same rate, time is proportional to the
+/// sum of the squared lengths.
 fn packed(sequences: &[(usize, usize)]) -> Work {
     let of = |(len, n): &(usize, usize)| {
         let one = forward(&Attention::packed_qkv(1, *len, HEADS, HEADS, C / HEADS).causal());
@@ -237,7 +239,7 @@ fn run_packed(gpu: &Arc<Gpu>, sequences: &[(usize, usize)]) -> Result<Launch, St
     }))
 }
 
-/// One new token in each of 64 sequences with a full KV cache.
+/// Launches attention of one new token in each of 64 sequences with a full KV cache.
 fn decode(gpu: &Arc<Gpu>) -> Result<Launch, String> {
     let op = Attention::cached(64, 1, 4096, HEADS, HEADS, C / HEADS);
     let cuda = CudaAttention::new(gpu);

@@ -1,4 +1,4 @@
-//! Cases of embedding, rotary positions and cross-entropy.
+//! Benchmark cases of embedding, rotary positions and cross-entropy.
 
 use super::*;
 use crate::nn::{
@@ -62,7 +62,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Tokens with the frequencies of a text, about the inverse of their rank.
+/// Returns tokens with the frequencies of a text, about the inverse of their rank.
 fn tokens() -> Vec<u32> {
     let unit = |i: u32| f64::from(i.wrapping_mul(2_654_435_761)) / 2.0_f64.powi(32);
     (0..N64 as u32).map(|i| ((V as f64).powf(unit(i)) as u32 - 1).min(V as u32 - 1)).collect()

@@ -31,7 +31,7 @@ const H: usize = 2;
 #[cfg(test)]
 pub const LEFT_OUT: &[&[&str]] = &[&["set_gradient_scale", "edit_range"], attention::LEFT_OUT];
 
-/// All cases of the benchmark.
+/// Returns all cases of the benchmark.
 pub fn all() -> Vec<Case> {
     [attention::cases(), embedding::cases(), optimizer::cases(), rows::cases()].into_iter().flatten().collect()
 }
@@ -40,7 +40,7 @@ fn text(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Values between -1 and 1 with varied bits: power draw, and with it the clock, depends on them.
+/// Returns values between -1 and 1 with varied bits: power draw, and with it the clock, depends on the operands.
 fn numbers(gpu: &Arc<Gpu>, n: usize) -> Result<Buf<Bf16>, String> {
     let number = |i: u32| Bf16::round((i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0);
     let block: Vec<Bf16> = (0..(1 << 20).min(n as u32)).map(number).collect();

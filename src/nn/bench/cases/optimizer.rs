@@ -1,4 +1,4 @@
-//! Cases of the optimisers, at 64 Mi parameters.
+//! Benchmark cases of the optimisers, at 64 Mi parameters.
 
 use super::*;
 use crate::{
@@ -16,8 +16,9 @@ use crate::{
 /// Shape of the parameters in cases bound by memory bandwidth.
 const SHAPE: [usize; 2] = [65_536, 1024];
 const N: usize = SHAPE[0] * SHAPE[1];
-/// Shape of the largest matrix of a block, which Muon orthogonalises; then the number of iterations.
+/// Shape of the largest matrix of a block, which Muon orthogonalises.
 const MATRIX: [usize; 2] = [3072, 768];
+/// Number of iterations of the orthogonalisation.
 const ITERATIONS: u32 = 5;
 
 pub fn cases() -> Vec<Case> {

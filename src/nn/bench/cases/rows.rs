@@ -1,4 +1,4 @@
-//! Cases of norms, softmax, activations, dropout, and operations on buffers.
+//! Benchmark cases of norms, softmax, activations, dropout, and operations on buffers.
 
 use super::*;
 use crate::{

@@ -6,7 +6,7 @@ use crate::nn::{
     real::Real,
 };
 
-/// `x = f(x)`, for at most [`MAX_COLUMNS`] elements.
+/// Computes `x = f(x)`, for at most [`MAX_COLUMNS`] elements.
 pub fn apply<R: Real>(f: Activation, x: &mut [R]) {
     let mut z = [R::ZERO; MAX_COLUMNS];
     let z = &mut z[..x.len()];
@@ -15,7 +15,7 @@ pub fn apply<R: Real>(f: Activation, x: &mut [R]) {
     debug_assert!(fits.is_ok(), "equal lengths");
 }
 
-/// `x = x · f′(z)`, for at most [`MAX_COLUMNS`] elements.
+/// Computes `x = x · f′(z)`, for at most [`MAX_COLUMNS`] elements.
 pub fn times_gradient<R: Real>(f: Activation, z: &[R], x: &mut [R]) {
     let mut dy = [R::ZERO; MAX_COLUMNS];
     let dy = &mut dy[..x.len()];

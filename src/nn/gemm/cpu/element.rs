@@ -17,7 +17,7 @@ pub trait Element: Copy + Default + Send + Sync {
     fn packed(first: Self, _second: impl FnOnce() -> Self) -> Self::Sum {
         first.widen()
     }
-    /// Views operands as sums if they need no widening.
+    /// Returns operands as sums without a copy; `None` if the operands must be widened.
     #[doc(hidden)]
     fn as_sums(_: &[Self]) -> Option<&[Self::Sum]> {
         None

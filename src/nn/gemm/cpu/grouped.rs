@@ -1,10 +1,11 @@
-//! Groups of unequal sizes, and integers with scales.
+//! Multiplies groups of unequal sizes, and integers with scales.
 
 use super::{Element, Isa, Job, MAX_COLUMNS, Out, Sum, elements_from, gemm_with};
 use crate::nn::gemm::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts};
 use rayon::prelude::*;
 
-/// Multiplies groups of rows, or of k, with the order of summation of [`gemm()`]: see [`Split`].
+/// Multiplies groups of rows, or of k, with the order of summation of [`gemm()`]: see [`Split`]. Fails if a layout or length is
+/// wrong, or offsets descend or exceed the size.
 pub fn groups<E: Element>(
     gemm: &Gemm<E::Sum>,
     offsets: (Split, &[u32]),
@@ -61,7 +62,7 @@ pub(super) fn groups_with<E: Element>(
     Ok(())
 }
 
-/// Products of 8-bit integers, summed exactly and scaled: see [`Scales`].
+/// Multiplies 8-bit integers, with exact sums that are scaled: see [`Scales`].
 pub fn scaled(
     gemm: &Gemm<f32>,
     scales: Scales<&[f32]>,

@@ -1,5 +1,5 @@
-//! Thread-local buffers for packed operands, kept between multiplications: mapping and zeroing pages for each one would cost a
-//! tenth of a multiplication of 1024³.
+//! Thread-local buffers for packed operands. They are kept between multiplications, because mapping and zeroing new pages takes
+//! a considerable part of the time of a small multiplication.
 
 use bytemuck::Pod;
 use std::{cell::RefCell, marker::PhantomData};
@@ -42,12 +42,12 @@ impl<T: Pod> Piece<T> {
         Self { lines, len, element: PhantomData }
     }
 
-    /// All elements of the buffer.
+    /// Returns all elements of the buffer.
     pub fn all(&self) -> &[T] {
         &bytemuck::cast_slice(&self.lines)[..self.len]
     }
 
-    /// All elements of the buffer, mutable.
+    /// Returns all elements of the buffer, mutable.
     pub fn all_mut(&mut self) -> &mut [T] {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
     }

@@ -1,5 +1,5 @@
-//! Microkernels: one block of k over a tile whose sums stay in registers, for each type, instruction set and number of rows. All
-//! have the order of summation of the definition.
+//! Microkernels. A microkernel computes one block of k over a tile whose sums stay in registers; there is one for each type,
+//! instruction set and number of rows. All microkernels have the order of summation of the definition.
 //!
 //! A tile of AVX-512 is 14 × 32: its 28 sums, two vectors of B and one broadcast element of A occupy 31 of the 32 registers, and
 //! each k needs 16 loads for 28 multiply-adds. The tile of AVX2, 6 × 16, does the same with 16 registers.
@@ -8,11 +8,11 @@ use super::activation;
 use crate::nn::activation::Activation;
 pub use crate::num::isa::Isa;
 
-/// Arguments `(depth, rows, strip, ahead, total, out)`, each but `depth` and `rows` with the elements between two of its rows:
-/// `out[i][j] = (total[i][j] +) Σ rows[k][i] · strip[k][j]`. A null `total` counts as 0. `ahead` is prefetched into the
-/// second-level cache; its address may be invalid.
+/// Microkernel with the arguments `(depth, rows, strip, ahead, total, out)`. The last four are given with the number of
+/// elements between two of their rows. The result is `out[i][j] = (total[i][j] +) Σ rows[k][i] · strip[k][j]`. A null `total`
+/// counts as 0. `ahead` is prefetched into the second-level cache; its address may be invalid.
 type Run<S> = unsafe fn(usize, *const S, Rows<S>, Rows<S>, Rows<S>, (*mut S, usize));
-/// Pointer to the first element, and elements from one row to the next.
+/// Pointer to the first element, and number of elements from one row to the next.
 pub type Rows<S> = (*const S, usize);
 
 /// Microkernels of one type and instruction set.
@@ -27,7 +27,7 @@ pub struct Micro<S: 'static> {
 }
 
 impl<S> Micro<S> {
-    /// Maximum number of rows.
+    /// Returns the maximum number of rows.
     pub const fn mr(&self) -> usize {
         self.runs.len()
     }
@@ -41,11 +41,11 @@ pub trait Sum: bytemuck::Pod + Default + PartialEq + Send + Sync {
     const ONE: Self;
     /// Whether the type is an integer.
     const IS_INTEGER: bool;
-    /// Fused multiply-add `a · b + c`, rounded once.
+    /// Computes the fused multiply-add `a · b + c`, rounded once.
     fn fma(a: Self, b: Self, c: Self) -> Self;
-    /// Product `self · b`.
+    /// Computes the product `self · b`.
     fn times(self, b: Self) -> Self;
-    /// Sum `self + b`.
+    /// Computes the sum `self + b`.
     fn plus(self, b: Self) -> Self;
     /// Applies the activation: `x = f(x)`.
     fn activate(f: Activation, x: &mut [Self]);
@@ -123,7 +123,7 @@ impl Sum for i32 {
     fn times_gradient(_: Activation, _: &[Self], _: &mut [Self]) {
         unreachable!("refused by Parts::check")
     }
-    /// Sum of two products of 16-bit halves, plus `c`.
+    /// Computes the sum of two products of 16-bit halves, plus `c`.
     #[inline(always)]
     fn packed_fma(a: Self, b: Self, c: Self) -> Self {
         let halves = |x: Self| (Self::from(x as i16), x >> 16);
@@ -159,8 +159,8 @@ pub fn prefetch<T>(from: *const T, step: usize, lines: usize, len: usize) {
 }
 
 /// # Safety
-/// `rows` holds `depth` × `M` elements; `strip`, `total` and `out` hold rows of 8, `depth` of them in `strip`, `M` in the
-/// others.
+/// `rows` must have `depth` × `M` elements. `strip`, `total` and `out` must have rows of 8 elements: `depth` rows in `strip`,
+/// and `M` rows in the others.
 unsafe fn portable_run<S: Sum, const M: usize>(
     depth: usize,
     rows: *const S,
@@ -208,7 +208,8 @@ mod x86 {
          $zero:ident, $load:ident, $store:ident, $set:ident, $add:ident, $fma:expr) => {
             pub(super) fn $name() -> Micro<$S> {
                 /// # Safety
-                /// As [`super::portable_run`] with two vectors per row, and the processor supports the instruction set.
+                /// As for [`super::portable_run`], with two vectors per row, and the processor must support the instruction
+                /// set.
                 #[target_feature(enable = $feature)]
                 unsafe fn run<const M: usize>(
                     depth: usize,

@@ -6,7 +6,7 @@
 //!
 //! 1. k runs in blocks of [`K_BLOCK`]. The sum of a block starts at 0 and takes `fma(a[k], b[k], sum)` in ascending k,
 //!    rounded once per k.
-//! 2. The sum of the first block is the total; those of the others are added to it in ascending order.
+//! 2. The sum of the first block is the total; the sums of the other blocks are added to the total in ascending order.
 //! 3. `x = alpha · total`, and if beta is not 0, `x = fma(beta, c, x)`. Then the epilogue, one rounding per operation;
 //!    activations are those of [`activation`](crate::nn::activation).
 //!
@@ -23,7 +23,7 @@
 //! element of B is used once or twice: a task packs a block of one strip, which stays in the first-level cache, or reads B in
 //! place. Vectors run over columns, so that lanes are never added to each other.
 //!
-//! `bench gemm` measures it against the peak of the processor.
+//! `bench gemm` measures this implementation against the peak of the processor.
 
 mod activation;
 mod element;
@@ -45,19 +45,19 @@ use micro::{Micro, Rows};
 use pack::{Lines, Range};
 use rayon::prelude::*;
 
-/// Number of addends per block of a sum. Part of the definition: another value gives other bits.
+/// Number of addends per block of a sum. The number is part of the definition, because it decides the bits of the result.
 pub const K_BLOCK: usize = 256;
 /// Rows per task, in microkernels.
 const TASK_PANELS: usize = 13;
-/// Columns per task: its totals, its rows of A and a block of its strips of B fit in a second-level cache of 2 MB.
+/// Columns per task. The totals of a task, its rows of A and a block of its strips of B fit in a second-level cache of 2 MB.
 const TASK_COLUMNS: usize = 1024;
 /// Number of elements of B packed at a time.
 const PACKED: usize = 4 << 20;
 /// Number of columns packed together: a row of B is read in pieces of this length.
 const PACK_COLUMNS: usize = 256;
-/// Maximum number of row tiles for which the task that uses B packs it.
+/// Maximum number of row tiles for which the task that uses a strip of B packs the strip.
 const FEW_PANELS: usize = 2;
-/// Columns of the widest microkernel.
+/// Number of columns of the widest microkernel.
 const MAX_COLUMNS: usize = 32;
 /// Cost, in elements read or 32 operations, below which one thread is faster than two.
 const SERIAL: usize = 1 << 18;
@@ -102,12 +102,12 @@ pub fn gemm_with<E: Element>(
     Ok(())
 }
 
-/// Elements of an operand from `first` on; empty if k = 0, where operands end before their first element.
+/// Returns the elements of an operand from `first` on; empty if k = 0, where operands end before their first element.
 fn elements_from<E>(all: &[E], first: usize) -> &[E] {
     &all[first.min(all.len())..]
 }
 
-/// Cost in elements read or 32 operations.
+/// Returns the cost in elements read or 32 operations.
 fn cost<S: Sum>(gemm: &Gemm<S>, batch: usize) -> usize {
     let Gemm { m, n, k, .. } = *gemm;
     let matrix = m.saturating_mul(n).saturating_mul(k) / 16;
@@ -118,11 +118,11 @@ fn cost<S: Sum>(gemm: &Gemm<S>, batch: usize) -> usize {
 struct Out<S>(*mut S);
 // SAFETY: tasks write disjoint elements: matrices of a batch do not overlap (`Gemm::check`), and neither do tasks.
 unsafe impl<S: Send> Sync for Out<S> {}
-// SAFETY: as above.
+// SAFETY: tasks write disjoint elements, so the pointer may be used on another thread.
 unsafe impl<S: Send> Send for Out<S> {}
 
 impl<S: Copy> Out<S> {
-    /// Pointer to element `first`.
+    /// Returns the pointer to element `first`.
     const fn after(&self, first: usize) -> Self {
         Self(self.0.wrapping_add(first))
     }
@@ -170,13 +170,13 @@ struct Block {
 }
 
 impl Block {
-    /// Range of this block for `lines`.
+    /// Returns the range of this block for `lines`.
     const fn of(self, lines: (usize, usize)) -> Range {
         Range { lines, k: (self.first, self.depth) }
     }
 }
 
-/// Blocks of a non-empty sum.
+/// Returns the blocks of a non-empty sum.
 fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
     (0..k).step_by(K_BLOCK).map(move |first| Block {
         first,
@@ -185,7 +185,7 @@ fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
     })
 }
 
-/// Range `i` of `count` nearly equal parts of `0..len`, as first index and length.
+/// Returns range `i` of `count` nearly equal parts of `0..len`, as first index and length.
 const fn share(len: usize, i: usize, count: usize) -> (usize, usize) {
     (len * i / count, len * (i + 1) / count)
 }
@@ -413,7 +413,8 @@ impl<S: Sum> Job<'_, S> {
             sums.iter_mut().zip(&bias[column..]).for_each(|(x, b)| *x = x.plus(*b));
         }
         if let Some(aux) = aux {
-            // SAFETY: as above; `aux` has the layout of C (`Parts::check`).
+            // SAFETY: the elements are inside C (`Gemm::check`), no other task has them, and `aux` has the layout of C
+            // (`Parts::check`).
             unsafe { aux.put(start, across, sums) };
         }
         match (f, other) {
@@ -429,7 +430,7 @@ impl<S: Sum> Job<'_, S> {
             }
             (None, None) => {}
         }
-        // SAFETY: as above.
+        // SAFETY: the elements are inside C (`Gemm::check`), and no other task has them.
         unsafe { self.out.put(start, across, sums) };
     }
 }

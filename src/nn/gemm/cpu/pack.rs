@@ -1,10 +1,10 @@
-//! Packing of operands in the order in which a microkernel reads them: lines (rows of A, columns of B) in strips, with the
-//! elements of one k adjacent, and widened.
+//! Packs operands in the order in which a microkernel reads them: lines (rows of A, columns of B) in strips, with the elements
+//! of one k adjacent, and widened.
 
 use super::{Element, Isa, Sum, micro::prefetch};
 use crate::num::elements::{Bf16, F16};
 
-/// Rows of B, or columns of A, that are prefetched: they are too short for the hardware prefetcher.
+/// Number of rows of B, or columns of A, by which packing prefetches, because they are too short for the hardware prefetcher.
 const ROWS_AHEAD: usize = 4;
 
 /// Lines of an operand: rows of A or columns of B.
@@ -74,7 +74,8 @@ impl<E: Element> Lines<'_, E> {
             // The last eight lines may overlap those before them.
             for line in (0..count).step_by(8).map(|line| line.min(count - 8)) {
                 let (from, to) = (self.from[start + line * self.line..].as_ptr(), out[line..].as_mut_ptr());
-                // SAFETY: eight lines of `depth` elements are in the matrix, and eight places for each k in `out`: see above.
+                // SAFETY: the assertions ensure that eight lines of `depth` elements are in the matrix, and eight places for
+                // each k in `out`.
                 done = unsafe { (E::TRANSPOSE)(isa, (from, self.line), (to, pitch), depth) };
                 if done == 0 {
                     break;
@@ -94,8 +95,8 @@ impl<E: Element> Lines<'_, E> {
     }
 }
 
-/// Packs one k of several lines, in pairs with the next k, if any. Indexing instead of iterating over several slices, whose
-/// set-up would take a sixth of the time for such short rows.
+/// Packs one k of several lines, in pairs with the next k, if any. The loops index the slices, because iterators over several
+/// slices take more time to set up for such short rows.
 #[inline(always)]
 fn pack_row<E: Element>(out: &mut [E::Sum], first: &[E], second: &[E]) {
     let n = out.len();
@@ -116,7 +117,8 @@ fn pack_row<E: Element>(out: &mut [E::Sum], first: &[E], second: &[E]) {
 /// set has no suitable instructions.
 ///
 /// # Safety
-/// The source has eight lines of `depth` elements, the destination as many lines of eight, each with its distance between lines.
+/// The source must have eight lines of `depth` elements, and the destination one line of eight elements per packed k; each is
+/// given with the distance between its lines.
 pub type Transpose<E, S> = unsafe fn(Isa, (*const E, usize), (*mut S, usize), usize) -> usize;
 
 /// Packs nothing.
@@ -137,7 +139,7 @@ macro_rules! transpose {
             if isa >= Isa::Avx2 {
                 use std::arch::x86_64::*;
                 /// # Safety
-                /// As around it, and the processor has both features.
+                /// As for the surrounding function, and the processor must have both features.
                 #[target_feature(enable = "avx2,f16c")]
                 unsafe fn all((from, line): (*const $E, usize), (out, pitch): (*mut $S, usize), pieces: usize) {
                     const STEP: usize = 8 * $per_packed;
@@ -184,7 +186,7 @@ mod avx2 {
     /// Writes the columns of eight rows of 32-bit elements, `pitch` elements apart.
     ///
     /// # Safety
-    /// `out` has space for eight lines of eight elements, and the processor supports AVX2.
+    /// `out` must have space for eight lines of eight elements, and the processor must support AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn transpose(r: [__m256; 8], out: *mut f32, pitch: usize) {

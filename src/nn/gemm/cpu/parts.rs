@@ -1,5 +1,5 @@
-//! Large multiplications in parts, with a check of the stop flag before each. A part is a range of rows of C, or of groups. Every
-//! element is the same sum, so that the parts change no bit.
+//! Computes large multiplications in parts, and checks the stop flag before each part. A part is a range of rows of C, or of
+//! groups. Every element is the same sum, so the parts change no bit.
 
 use super::{Element, gemm, groups};
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     nn::gemm::{Epilogue, Gemm, GemmError, Split},
 };
 
-/// Approximate number of operations per thread between two checks of the stop flag: 10 to 50 ms.
+/// Approximate number of operations per thread between two checks of the stop flag.
 const PART_OPS: usize = 1_000_000_000;
 
-/// Number of operations per part.
+/// Returns the number of operations per part.
 fn part_ops() -> usize {
     PART_OPS * rayon::current_num_threads()
 }

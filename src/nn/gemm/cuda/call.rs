@@ -51,12 +51,12 @@ impl<S: Scale> Call<'_, S> {
         self.split.is_none() && !self.is_scaled
     }
 
-    /// Number of matrices in all batches.
+    /// Returns the number of matrices in all batches.
     pub fn matrices(&self) -> usize {
         self.gemm.outer * self.gemm.batch
     }
 
-    /// Bytes of A, B and C, each counted once.
+    /// Returns the bytes of A, B and C, each counted once.
     pub fn least_bytes(&self) -> u64 {
         let Gemm { m, n, k, .. } = self.gemm;
         let bytes = (m * k + k * n) * self.formats.0.bytes() + m * n * self.formats.1.bytes_of_sums();
@@ -109,7 +109,7 @@ impl<S: Scale> Call<'_, S> {
             && [&self.c, &self.aux].iter().all(|data| data.is_aligned_to(bytes))
     }
 
-    /// Arguments of the project's kernels, for a row-major C.
+    /// Returns the arguments of the project's kernels, for a row-major C.
     pub fn args(&self) -> GemmArgs {
         let g = &self.gemm;
         let (operands, out) = self.formats;

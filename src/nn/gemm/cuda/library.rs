@@ -1,4 +1,4 @@
-//! Calls of cuBLASLt, which is column-major, for a [`Gemm`](super::Gemm).
+//! Calls cuBLASLt, which is column-major, for a [`Gemm`](super::Gemm).
 
 use super::{Format, Scale, call::Call};
 use crate::{

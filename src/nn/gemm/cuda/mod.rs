@@ -6,10 +6,10 @@
 //!
 //! # Choice of the implementation
 //!
-//! [`Options::backend`] selects one. Otherwise the choice that [`tuning`] measured or a run recorded is used, then cuBLASLt if it
-//! is found, then the kernel that [`Tile`] expects to be fastest. If an implementation cannot compute a call, another one does,
-//! unless [`Options::is_required`]; `run` returns the one used. This depends on the multiplication and the device alone: a
-//! failing library call is an error, because another implementation has other bits.
+//! [`Options::backend`] selects an implementation. Otherwise the choice that [`tuning`] measured or a run recorded is used,
+//! then cuBLASLt if it is found, then the kernel that [`Tile`] expects to be fastest. If an implementation cannot compute a
+//! call, another one does, unless [`Options::is_required`]; `run` returns the one used. The choice depends on the
+//! multiplication and the device alone: a failing library call is an error, because another implementation has other bits.
 
 mod call;
 mod kernels;
@@ -101,7 +101,7 @@ impl Implementation {
     pub const ALL: [Self; 6] =
         [Self::CublasLt, Self::Wgmma, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt];
 
-    /// Backend of the implementation.
+    /// Returns the backend of the implementation.
     pub const fn backend(self) -> Backend {
         match self {
             Self::CublasLt => Backend::CublasLt,
@@ -125,7 +125,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options that require `backend`, so that `run` fails if it cannot compute the call.
+    /// Returns options that require `backend`, so that `run` fails if the backend cannot compute the call.
     pub const fn only(backend: Backend) -> Self {
         Self { backend: Some(backend), is_required: true, tf32: false }
     }
@@ -148,7 +148,7 @@ pub enum CudaGemmError {
     Unable {
         /// Backend that was required.
         backend: Backend,
-        /// Reason why it cannot.
+        /// Reason why the backend cannot compute the call.
         why: &'static str,
     },
 }
@@ -162,7 +162,7 @@ pub struct CudaGemm {
 }
 
 impl CudaGemm {
-    /// Searches for cuBLASLt; without it, the project's kernels compute everything.
+    /// Creates the operation, with cuBLASLt if the library is found; otherwise the project's kernels compute everything.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         let library = CublasLt::open(gpu).map(Arc::new);
         Self { gpu: gpu.clone(), library, own: OwnKernels::new(gpu), tuning: Tuning::default() }
@@ -180,23 +180,23 @@ impl CudaGemm {
         self.own.reserve()
     }
 
-    /// Library handle, or why there is none.
+    /// Returns the library handle, or the reason why there is none.
     pub fn library(&self) -> Result<&Arc<CublasLt>, &LibraryError> {
         self.library.as_ref()
     }
 
-    /// Allocated device memory in bytes: the workspace of the library, and the turn counters if allocated.
+    /// Returns the allocated device memory in bytes: the workspace of the library, and the turn counters if allocated.
     pub fn bytes(&self) -> u64 {
         let library = if self.library.is_ok() { WORKSPACE as u64 } else { 0 };
         library + self.own.bytes()
     }
 
-    /// Device memory in bytes after [`Self::reserve`].
+    /// Returns the device memory in bytes after [`Self::reserve`].
     pub fn predicted_bytes() -> u64 {
         TURNS_BYTES + if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
     }
 
-    /// Message if the wanted backend is unavailable, so that another one is used.
+    /// Returns a message if the wanted backend is unavailable, so that another one is used; otherwise `None`.
     pub fn notice(&self, wanted: Option<Backend>) -> Option<String> {
         match (wanted?, &self.library) {
             (Backend::CublasLt, Err(why)) => Some(why.to_string()),
@@ -218,7 +218,7 @@ impl CudaGemm {
         }
     }
 
-    /// The project's backends that this device supports, fastest first, for manifests.
+    /// Returns the project's backends that this device supports, fastest first, for manifests.
     pub fn own_implementations(&self) -> &'static str {
         match (self.own.have_wgmma(), self.own.have_tensor_cores()) {
             (true, _) => "wgmma, mma.sync, SIMT",
@@ -249,8 +249,7 @@ impl CudaGemm {
         self.launch(pass, &mut call, options)
     }
 
-    /// Multiplies groups whose offsets are in device memory: [`Gemm::batch`] + 1 of them. Offsets that are too large are clamped
-    /// to the size.
+    /// Multiplies groups. `offsets` holds [`Gemm::batch`] + 1 offsets in device memory; offsets above the size are clamped.
     #[expect(clippy::too_many_arguments, reason = "those of `run`, and what divides it")]
     pub fn run_groups<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
@@ -268,7 +267,7 @@ impl CudaGemm {
         self.launch(pass, &mut call, options)
     }
 
-    /// Products of 8-bit integers, summed exactly and scaled: see [`Scales`].
+    /// Multiplies 8-bit integers, with exact sums that are scaled: see [`Scales`].
     #[expect(clippy::too_many_arguments, reason = "those of `run`, and the scales")]
     pub fn run_scaled<O: Output<Sum = f32>>(
         &self,
@@ -323,7 +322,7 @@ impl CudaGemm {
         Err(refused.unwrap_or(CudaGemmError::Unable { backend, why: "no implementation was found" }))
     }
 
-    /// Implementations to try, in order.
+    /// Returns the implementations to try, in order.
     fn candidates<S: Scale>(&self, call: &Call<'_, S>, options: Options) -> Vec<Implementation> {
         let of = |backend| match backend {
             Backend::CublasLt => Implementation::CublasLt,

@@ -30,12 +30,13 @@ pub struct Available {
 }
 
 impl Available {
-    /// Properties of `gpu`, with a search for cuBLASLt.
+    /// Queries the properties of `gpu`, and searches for cuBLASLt.
     pub fn on(gpu: &Gpu) -> Self {
         Self { capability: gpu.capability, has_library: CUBLASLT.find().is_ok() }
     }
 
-    /// Modules that multiply operands of `format`: those of the wanted backend, otherwise those of the first choice.
+    /// Returns the modules that multiply operands of `format`: those of the wanted backend, otherwise those of the first
+    /// choice.
     pub fn modules(self, format: Format, options: Options) -> Vec<ModuleSpec> {
         let (is_narrow, has_tensor_cores) = (matches!(format, Format::F16 | Format::Bf16), self.capability >= 80);
         match options.backend {
@@ -48,7 +49,7 @@ impl Available {
         }
     }
 
-    /// Modules that multiply groups, which the library does not support.
+    /// Returns the modules that multiply groups, which the library does not support.
     pub fn modules_of_groups(self, format: Format, options: Options) -> Vec<ModuleSpec> {
         self.own(format, options.tf32)
     }

@@ -82,7 +82,7 @@ impl OwnKernels {
         self.turns().map(drop)
     }
 
-    /// Allocated device memory, bytes.
+    /// Returns the allocated device memory, bytes.
     pub fn bytes(&self) -> u64 {
         if self.turns.get().is_some() { TURNS_BYTES } else { 0 }
     }
@@ -99,7 +99,7 @@ impl OwnKernels {
         loaded(&self.turns, || Buf::zeros(&self.gpu, "turns of pieces of sums", TURNS).map(Mutex::new))
     }
 
-    /// Tensor-core kernel that is expected to be fastest.
+    /// Returns the tensor-core kernel that is expected to be fastest.
     pub fn fastest<S: Scale>(&self, call: &Call<'_, S>) -> Implementation {
         let by_mma = self.tile(call);
         let tile = if by_mma == Implementation::LargeTiles { Tile::LARGE } else { Tile::SMALL };
@@ -108,7 +108,7 @@ impl OwnKernels {
         if can && is_faster() { Implementation::Wgmma } else { by_mma }
     }
 
-    /// mma.sync kernel that is expected to be faster.
+    /// Returns the mma.sync kernel that is expected to be faster.
     pub fn tile<S: Scale>(&self, call: &Call<'_, S>) -> Implementation {
         let (args, gpu) = (call.args(), &self.gpu);
         let tile = match call.split {
@@ -118,7 +118,7 @@ impl OwnKernels {
         if tile == Tile::LARGE { Implementation::LargeTiles } else { Implementation::SmallTiles }
     }
 
-    /// Multiplies into a row-major C.
+    /// Multiplies into a row-major C. Fails if `by` does not support the call.
     pub fn run<S: Scale>(
         &self,
         pass: &mut Pass,

@@ -38,15 +38,15 @@ impl Tile {
     /// Tile without tensor cores: two tiles of 16 × 132 sums.
     pub const SIMT: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 2, cost: 1.0 };
 
-    /// Tensor-core tile with the lower expected time on a device with `multiprocessors` SMs and `shared_per_block` bytes of
-    /// shared memory per block.
+    /// Chooses the tensor-core tile with the lower expected time on a device with `multiprocessors` SMs and `shared_per_block`
+    /// bytes of shared memory per block.
     pub fn choose(g: &GemmArgs, batch: usize, multiprocessors: u32, shared_per_block: u32) -> Self {
         let expected = |tile: Self| tile.expected(tile.blocks(g, batch), multiprocessors);
         let fits = g.aligned != 0 && shared_per_block >= Self::LARGE.shared_bytes;
         if fits && expected(Self::LARGE) <= expected(Self::SMALL) { Self::LARGE } else { Self::SMALL }
     }
 
-    /// Expected time of `blocks` blocks, in units of the time per element of a large tile.
+    /// Returns the expected time of `blocks` blocks, in units of the time per element of a large tile.
     pub(super) fn expected(self, blocks: u64, multiprocessors: u32) -> f64 {
         let waves = blocks.div_ceil(u64::from(multiprocessors.max(1) * self.resident));
         waves as f64 * f64::from(self.rows * self.columns * self.resident) * self.cost
@@ -57,9 +57,8 @@ impl Tile {
         tiles.saturating_mul(batch as u64)
     }
 
-    /// Split-K of groups: k per split, or 0 for no split, which is the case for more than `most` tiles. With few tiles, about
-    /// three blocks per resident block slot; otherwise twice the mean k of the groups. Measured to be fastest on an H200 with f32
-    /// and tf32.
+    /// Returns k per split for the split-K of groups, or 0 for no split, which is the case for more than `most` tiles. With few
+    /// tiles, the splits give about three blocks per resident block slot; otherwise a split has twice the mean k of the groups.
     pub fn piece(self, g: &GemmArgs, multiprocessors: u32, most: usize) -> u32 {
         let groups = u64::from(g.batch.max(1));
         let (tiles, at_once) = (self.blocks(g, 1), u64::from(multiprocessors.max(1) * self.resident));
@@ -71,7 +70,8 @@ impl Tile {
         u32::try_from(piece.max(1).next_multiple_of(PIECE)).unwrap_or(0)
     }
 
-    /// Grid for groups of unknown sizes: each group has at most one partial tile of rows, or one partial split of k.
+    /// Returns the grid for groups of unknown sizes: each group has at most one partial tile of rows, or one partial split of
+    /// k. Fails if there are more blocks than a grid can have.
     pub fn grid_of_groups(self, g: &GemmArgs, split: Split) -> Result<Grid, GemmError> {
         self.grid_for(self.blocks_of_groups(g, split))
     }
@@ -93,7 +93,8 @@ impl Tile {
         Ok(Grid::Blocks { blocks: [blocks, 1, 1], threads: [self.threads, 1, 1], shared_bytes: self.shared_bytes })
     }
 
-    /// One-dimensional grid of one block per tile; the kernels order the tiles.
+    /// Returns a one-dimensional grid of one block per tile; the kernels order the tiles. Fails if there are more blocks than a
+    /// grid can have.
     pub fn grid(self, g: &GemmArgs, batch: usize) -> Result<Grid, GemmError> {
         self.grid_for(self.blocks(g, batch))
     }

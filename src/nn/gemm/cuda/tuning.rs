@@ -1,11 +1,10 @@
-//! Measurement of the fastest implementation of a multiplication, once per device and driver.
+//! Measures the fastest implementation of a multiplication, once per device and driver.
 //!
-//! [`CudaGemm::tune`] times all implementations by events, on its own buffers, outside of any graph capture: for each
-//! multiplication of a step before the step is captured, or, after [`CudaGemm::tune_automatically`], at the first `run` of a
-//! multiplication. [`CudaGemm::write_choices`] saves the table to a file given by the caller. Implementations round differently:
-//! a run that must be reproducible bit by bit stores [`CudaGemm::choices`] in its manifest and sets them again, or never tunes,
-//! because the default is a function of sizes and device.
-//! manifest and sets them again, or never tunes, as the default is a function of sizes and device.
+//! [`CudaGemm::tune`] times all implementations by events, on its own buffers, outside of any graph capture. It is called for
+//! each multiplication of a step before the step is captured, or, after [`CudaGemm::tune_automatically`], at the first `run` of
+//! a multiplication. [`CudaGemm::write_choices`] saves the table to a file given by the caller. Implementations round
+//! differently. A run that must be reproducible bit by bit therefore stores [`CudaGemm::choices`] in its manifest and sets them
+//! again, or never tunes, because the default is a function of sizes and device.
 
 use super::{
     Backend, CudaGemm, CudaGemmError, Format, Implementation, Operand, Options, Output, Scale, call::Call, call_of,
@@ -163,12 +162,12 @@ impl Tuning {
 }
 
 impl CudaGemm {
-    /// All choices, for a manifest: (`gemm 8192x768x3072 …`, `mma_large`).
+    /// Returns all choices, for a manifest: (`gemm 8192x768x3072 …`, `mma_large`).
     pub fn choices(&self) -> Vec<(String, String)> {
         self.tuning.all().into_iter().map(|(key, by)| (format!("{NAME}{key}"), by.to_string())).collect()
     }
 
-    /// Choices of the multiplications that were run.
+    /// Returns the choices of the multiplications that were run.
     pub fn used_choices(&self) -> Vec<(String, String)> {
         let table = self.tuning.table.lock().unwrap_or_else(PoisonError::into_inner);
         let used = table.known.iter().filter_map(|(key, by)| Some((format!("{NAME}{key}"), by.as_ref()?.to_string())));
@@ -185,7 +184,8 @@ impl CudaGemm {
         }));
     }
 
-    /// Adds the choices of this device and driver from a file. Returns the number of new ones; 0 if there is no file.
+    /// Adds the choices of this device and driver from a file. Returns the number of new ones; 0 if there is no file. Fails if
+    /// an existing file cannot be read.
     pub fn read_choices(&self, path: &Path) -> io::Result<usize> {
         let text = match fs::read_to_string(path) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -194,7 +194,7 @@ impl CudaGemm {
         Ok(self.tuning.add(lines_of(&text, &device(&self.gpu))))
     }
 
-    /// Writes the choices to a file, keeping those of other devices and drivers in it.
+    /// Writes the choices to a file, keeping those of other devices and drivers in it. Fails if the file cannot be written.
     pub fn write_choices(&self, path: &Path) -> io::Result<()> {
         let (device, mut out) = (device(&self.gpu), String::new());
         if let Ok(text) = fs::read_to_string(path) {
@@ -209,9 +209,9 @@ impl CudaGemm {
         fs::rename(part, path)
     }
 
-    /// Enables tuning: multiplications are timed at their first run without a required backend and outside of a capture, and the
-    /// choices are saved to `file`, if any. Returns the number of choices in it. Results may then depend on timings: see the
-    /// [module](self).
+    /// Enables tuning: multiplications are timed at their first run without a required backend and outside of a capture, and
+    /// the choices are saved to `file`, if any. Returns the number of choices in it. Results may then depend on timings: see
+    /// the [module](self). Fails if an existing file cannot be read.
     pub fn tune_automatically(&self, file: impl Into<Option<PathBuf>>) -> io::Result<usize> {
         let file = file.into();
         let known = file.as_deref().map_or(Ok(0), |file| self.read_choices(file))?;
@@ -242,6 +242,7 @@ impl CudaGemm {
     }
 
     /// Times every implementation on its own buffers and stores the fastest, unless a choice exists. Waits for the device.
+    /// Fails if the buffers do not fit into memory, or no implementation supports the multiplication.
     pub fn tune<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
         gemm: &Gemm<I::Sum>,
@@ -291,7 +292,7 @@ impl CudaGemm {
         Ok(by)
     }
 
-    /// Median time of a launch, ns.
+    /// Measures the median time of a launch, ns.
     fn time<S: Scale>(&self, call: &mut Call<'_, S>, by: Implementation) -> Result<u64, CudaGemmError> {
         for _ in 0..LAUNCHES.0 {
             self.run_by(&mut Pass::default(), call, by)?;
@@ -310,7 +311,7 @@ impl CudaGemm {
     }
 }
 
-/// Prefix of a device's lines in the file: GPU and driver.
+/// Returns the prefix of a device's lines in the file: GPU and driver.
 fn device(gpu: &Gpu) -> String {
     format!("{}{COLUMN}{}{COLUMN}", gpu.name, gpu.driver)
 }
@@ -323,7 +324,7 @@ fn lines_of(text: &str, device: &str) -> Vec<(String, Implementation)> {
     text.lines().filter_map(choice).collect()
 }
 
-/// Operands with varied bits: the clock, and with it the time, depends on them.
+/// Returns operands with varied bits: the clock, and with it the time, depends on the operands.
 fn numbers<T: bytemuck::Pod>(len: usize) -> Vec<T> {
     let one = |i: u32| {
         let bits = i.wrapping_mul(2_654_435_761) ^ i >> 7;

@@ -6,7 +6,7 @@ use crate::{
     num::elements::{Bf16, F16},
 };
 
-/// Element type of both operands.
+/// Element type of operands, or of C; for C, [`Format::S8`] stands for 32-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// IEEE binary32, single precision.
@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Bytes per element of an operand.
+    /// Returns the bytes per element of an operand.
     pub(super) const fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -29,7 +29,7 @@ impl Format {
         }
     }
 
-    /// Bytes per element of C.
+    /// Returns the bytes per element of C.
     pub(super) const fn bytes_of_sums(self) -> usize {
         if let Self::S8 = self { 4 } else { self.bytes() }
     }
@@ -53,7 +53,7 @@ pub trait Output: CudaType {
 
 /// Type of alpha and beta.
 pub trait Scale: Sum {
-    /// Kernel arguments: the value for f32 sums and for integer sums; the other one is 0.
+    /// Returns the kernel arguments: the value for f32 sums and for integer sums; the other one is 0.
     fn pair(self) -> (f32, i32);
 }
 

@@ -1,4 +1,4 @@
-//! Launch of the wgmma kernel: TMA descriptors of its operands, and a persistent grid.
+//! Launches the wgmma kernel, with TMA descriptors of its operands and a persistent grid.
 
 use super::{CudaGemmError, Format, GemmArgs, GemmError, Scale, Split, Tile, call::Call, kernels::GemmWgmma};
 use crate::{
@@ -13,7 +13,7 @@ const BOX_ROWS: u32 = 16;
 /// Turn counters per tile: a warp waits for the same warp of the previous split.
 const TURNS_OF_TILE: usize = 8;
 
-/// Reason why the kernel cannot compute this call on a device that supports wgmma; `None` if it can.
+/// Returns the reason why the kernel cannot compute this call on a device that supports wgmma; `None` if it can.
 pub(super) fn refusal<S: Scale>(call: &Call<'_, S>) -> Option<&'static str> {
     if matches!(call.formats.0, Format::F32 | Format::S8) {
         Some("its operands are f16 or bf16")
@@ -28,7 +28,7 @@ pub(super) fn refusal<S: Scale>(call: &Call<'_, S>) -> Option<&'static str> {
     }
 }
 
-/// Split-K: k per split, so that few tiles fill the device; 0 for no split.
+/// Returns k per split, so that few tiles fill the device; 0 for no split.
 pub(super) fn piece<S: Scale>(call: &Call<'_, S>, multiprocessors: u32, most: usize) -> u32 {
     if call.split.is_some() || !call.keeps_sums() {
         return 0;
@@ -55,8 +55,8 @@ fn is_expected_faster(g: &GemmArgs, of: (Option<Split>, usize), other: Tile, mul
     own <= other.expected(blocks(other), multiprocessors)
 }
 
-/// k per split that minimises the estimated time: the load of the busiest SM, plus the wait of a tile's last split for the
-/// others. Writing sums counts as `WRITING` elements of k. 0 for no split.
+/// Returns k per split that minimises the estimated time: the load of the busiest SM, plus the time for which the last split of
+/// a tile waits for the other splits. Writing sums counts as `WRITING` elements of k. 0 means no split.
 fn piece_of(g: &GemmArgs, tiles: u64, multiprocessors: u32) -> u32 {
     const WRITING: u64 = 192;
     let cost = |pieces: u64| {
@@ -69,12 +69,12 @@ fn piece_of(g: &GemmArgs, tiles: u64, multiprocessors: u32) -> u32 {
     }
 }
 
-/// Number of splits of each sum.
+/// Returns the number of splits of each sum.
 fn pieces_of(g: &GemmArgs) -> u32 {
     if g.piece == 0 { 1 } else { g.k.div_ceil(g.piece) }
 }
 
-/// Arguments and grid of a call with a row-major C for which there is no [`refusal`].
+/// Returns the arguments and grid of a call with a row-major C for which there is no [`refusal`].
 pub(super) fn launch<'c, S: Scale>(
     call: &'c mut Call<'_, S>,
     multiprocessors: u32,
@@ -110,7 +110,7 @@ pub(super) fn launch<'c, S: Scale>(
         strides: [m.c.ld, step(batch, m.c.stride), step(outer, m.c.outer)],
         copied: [BOX, BOX_ROWS],
     };
-    // The same condition as `is_by_boxes` in gemm_boxes.cuh.
+    // This condition must equal `is_by_boxes` in gemm_boxes.cuh.
     let can_write = has_quads && call.formats.0 == call.formats.1;
     let boxes = if can_write { BoxesOf::of_written(&call.c, &of_c)? } else { BoxesOf::NONE };
     let blocks = [items.min(multiprocessors), 1, 1];
@@ -124,8 +124,8 @@ pub(super) fn launch<'c, S: Scale>(
 mod tests {
     use super::*;
 
-    /// m, n, k, batch and groups of rows of bf16, with the measured times in µs on an H200 of mma.sync with small tiles and of
-    /// wgmma. If one is faster by a tenth, the rule must choose it.
+    /// m, n, k, batch and groups of rows of bf16, with the times in µs on an H200 of mma.sync with small tiles and of wgmma. If
+    /// one is faster by a tenth, the rule must choose it.
     #[test]
     fn what_is_expected_to_be_faster_was_faster() {
         const MEASURED: [(u32, u32, u32, u32, bool, f64, f64); 23] = [

@@ -10,7 +10,7 @@
 //! Langrené & Warin attenuate running sums from element to element, which accumulates N roundings of factors just below 1.
 //! Splitting at one point needs only a few roundings, and running sums are in double precision.
 //!
-//! The plan stores what depends only on f and H: the block that each element comes from, and its two factors.
+//! The plan stores the quantities that depend only on f and H: the block that each element comes from, and its two factors.
 
 use super::{Kernel, Sums, turned};
 use crate::kinds::{nuclei::real::Real, shared::threads::Threads};
@@ -175,7 +175,7 @@ impl<T: Real> Fast<T> {
         (per_level + nodes + four + orders) as u64
     }
 
-    /// Memory for up to `most` nuclei, bytes.
+    /// Returns the memory for at most `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         let per_level = 1 + size_of::<Link<T>>();
         let fixed = 2 * size_of::<Node<T>>() + 4 * size_of::<Four<T>>() + 16 + 4 + T::BYTES;
@@ -183,7 +183,7 @@ impl<T: Real> Fast<T> {
     }
 }
 
-/// Source and destination buffer of a level.
+/// Returns the source and destination buffer of a level.
 fn source_and_target<X>(pair: &mut [Vec<X>; 2], level: usize) -> (&mut [X], &mut [X]) {
     let [even, odd] = pair;
     if level.is_multiple_of(2) { (even, odd) } else { (odd, even) }

@@ -41,7 +41,7 @@ fn times<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
 }
 
 impl<T: Real> Fields<'_, T> {
-    /// e^{iφ} and A e^{iφ} of every nucleus and field.
+    /// Computes e^{iφ} and A e^{iφ} of every nucleus and field.
     fn oscillators(&self, amplitude: Amplitude) -> (Vec<Complex<T>>, Vec<Complex<T>>) {
         let wave = |psi: &Complex<T>| {
             let size = (psi[0] * psi[0] + psi[1] * psi[1]).sqrt();

@@ -32,7 +32,7 @@ pub struct Kernel<'a, T> {
 }
 
 impl<T: Real> Kernel<'_, T> {
-    /// Coupling J of one pair.
+    /// Returns the coupling J of one pair.
     #[inline(always)]
     pub fn pair(&self, j: usize, k: usize) -> T {
         (-((self.x[j] - self.x[k]).abs() + (self.h[j] - self.h[k]).abs())).exp_neg()
@@ -61,7 +61,7 @@ impl<T: Real> Sums<T> {
         [&self.re, &self.im, &self.d].iter().map(|array| (array.capacity() * T::BYTES) as u64).sum()
     }
 
-    /// Memory for up to `most` nuclei, bytes.
+    /// Returns the memory for at most `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (3 * most * T::BYTES) as u64
     }
@@ -121,7 +121,8 @@ impl<T: Real> Coupling<T> {
         }
     }
 
-    /// Name of the algorithm in manifests. The state of each generation decides whether its sums run over all pairs.
+    /// Returns the name of the algorithm in manifests. The state of each generation decides whether its sums run over all
+    /// pairs.
     pub const fn name(&self) -> &'static str {
         match self.method {
             CouplingMethod::Auto | CouplingMethod::Fast => "fast",
@@ -134,7 +135,7 @@ impl<T: Real> Coupling<T> {
         }
     }
 
-    /// Algorithm used for `n` nuclei.
+    /// Returns the algorithm used for `n` nuclei.
     pub const fn method_for(&self, n: usize) -> CouplingMethod {
         match self.method {
             CouplingMethod::Auto if n < MIN_FAST => CouplingMethod::Tiled,
@@ -180,7 +181,7 @@ impl<T: Real> Coupling<T> {
         self.fast.n_bytes() + self.sorted.n_bytes() + self.dense.n_bytes()
     }
 
-    /// Memory for up to `most` nuclei, bytes.
+    /// Returns the memory for at most `most` nuclei, bytes.
     pub fn bytes_of(method: CouplingMethod, most: usize) -> u64 {
         match method {
             CouplingMethod::Auto | CouplingMethod::Fast => Fast::<T>::bytes_of(most),
@@ -191,7 +192,7 @@ impl<T: Real> Coupling<T> {
     }
 }
 
-/// Converts Σ J z to S by rotating it by minus the phase of the nucleus.
+/// Converts Σ J z to S by a rotation by minus the phase of the nucleus.
 #[inline(always)]
 pub fn turned<T: Real>(re: T, im: T, cos: T, sin: T) -> (T, T) {
     (re * cos + im * sin, im * cos - re * sin)

@@ -25,7 +25,7 @@ pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
     });
 }
 
-/// Sums over all pairs, with e^{iφ} computed once per nucleus: one exponential per pair.
+/// Computes the sums over all pairs, with e^{iφ} computed once per nucleus: one exponential per pair.
 pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, threads: &Threads) {
     let n = cos.len();
     let pieces = out.re.chunks_mut(LANES).zip(out.im.chunks_mut(LANES)).zip(out.d.chunks_mut(LANES)).enumerate();
@@ -58,7 +58,7 @@ fn tile_avx2<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
     tile_body(kernel, cos, sin, first, len)
 }
 
-/// Uses indices and arrays, because this form vectorises.
+/// Computes the sums of a tile. Indices and arrays are used because this form vectorises.
 #[inline(always)]
 fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     let (mut x, mut h) = ([T::ZERO; LANES], [T::ZERO; LANES]);
@@ -85,7 +85,7 @@ fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
     total
 }
 
-/// Mean-field limit J = 1: all sums are equal.
+/// Computes the mean-field limit J = 1: all sums are equal.
 pub fn mean_field<T: Real>(cos: &[T], sin: &[T], out: &mut Sums<T>) {
     let total = |of: &[T]| of.chunks(CHUNK).map(|run| run.iter().map(|x| x.wide()).sum::<f64>()).sum::<f64>();
     let (re, im) = (T::of(total(cos)), T::of(total(sin)));

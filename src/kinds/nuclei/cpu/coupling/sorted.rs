@@ -27,7 +27,7 @@ impl Sorted {
         self.order.sort_unstable_by_key(|i| (x[*i as usize].ordered(), *i));
     }
 
-    /// Sums without entropy by two linear recurrences, upwards and downwards, in double precision.
+    /// Computes sums without entropy by two linear recurrences, upwards and downwards, in double precision.
     pub fn scan<T: Real>(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         self.carried.resize(cos.len(), [0.0; 3]);
         let own = |i: usize| [cos[i].wide(), sin[i].wide(), 1.0];
@@ -52,7 +52,7 @@ impl Sorted {
         }
     }
 
-    /// Sums over pairs with J of at least `cutoff`.
+    /// Computes the sums over pairs with J of at least `cutoff`.
     pub fn sparse<T: Real>(
         &mut self,
         kernel: Kernel<'_, T>,
@@ -100,7 +100,7 @@ impl Sorted {
         (self.order.capacity() * 4 + self.carried.capacity() * 24) as u64
     }
 
-    /// Memory for up to `most` nuclei, bytes.
+    /// Returns the memory for at most `most` nuclei, bytes.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * (4 + 24)) as u64
     }

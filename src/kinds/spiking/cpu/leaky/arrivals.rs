@@ -1,5 +1,5 @@
-//! Sums of arriving synapses per target. Nearly every unit has input in every step, so, unlike
-//! [`Arrivals`](super::super::partitioning::Arrivals), this has no list of targets.
+//! Sums of arriving synapses per target. Unlike [`Arrivals`](super::super::partitioning::Arrivals), [`ArrivalSums`] has no list
+//! of targets, because nearly every unit has input in every step.
 
 use crate::{data::Csr, kinds::spiking::stimuli::Gain};
 use std::ops::Range;

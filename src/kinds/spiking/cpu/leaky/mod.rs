@@ -1,22 +1,15 @@
 //! Leaky units on the CPU: a fast implementation of [`leaky`](crate::kinds::spiking::leaky).
 //!
-//! Noise reaches every unit in every step, so every unit is updated in every step, in one pass over arrays
-//! ([`step`]); noise is drawn for four steps at a time, as many as a Philox call returns. Most time goes into
-//! delivery: about 200 connections per step and spiking unit, to targets all over the array ([`arrivals`]).
+//! Noise reaches every unit in every step, so every unit is updated in every step, in one pass over arrays ([`step`]). Noise is
+//! drawn for four steps at a time, because a Philox call returns four words. Delivery takes most of the time, because its
+//! targets are spread over the whole array ([`arrivals`]).
 //!
 //! The delay is one step, so threads, each with a contiguous range of units ([`partition`]), synchronise after every step.
 //! Whether steps run in parallel is decided from the work of the previous ones.
 //!
-//! One core of a 2023 server processor, 138,639 units, 783,000 synaptic events per step, µs per step: delivery 1060
-//! to 1270 (1.35 ns per event), update 125, noise 75, collecting 45.
-//!
-//! | tried | result |
-//! | --- | --- |
-//! | noise, auto-vectorised | 114 µs instead of 62 |
-//! | the same, indices carried from block to block | not vectorised: 1040 µs |
-//! | prefetch of 4 lines of the row after the next | 1.58 ns per event |
-//! | prefetch of that whole row, and of the row start 8 rows ahead | 1.38 ns per event: kept |
-//! | sums without bounds checks | 1.32 ns instead of 1.38: dropped |
+//! Delivery waits for memory. Therefore the row after the next is prefetched as a whole, and the start of a row eight spikes
+//! ahead. Sums keep their bounds checks, which cost little. Noise is drawn by a loop over explicit vectors, because the
+//! compiler's vectorisation of it is slower.
 
 pub mod arrivals;
 pub mod partition;
@@ -61,7 +54,7 @@ pub struct LeakySim {
 }
 
 impl LeakySim {
-    /// Creates a network in its state before step 0.
+    /// Creates a network in its state before step 0. Fails if a stimulus is invalid.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let host = HostState::new(params, context, setup)?;
         let partitioning = Partitioning::new(&host.setup.connectivity, threads);
@@ -102,7 +95,7 @@ impl LeakySim {
         Ok(())
     }
 
-    /// Runs steps without changes of parameters or stimuli.
+    /// Runs steps without changes of parameters or stimuli. Fails if a thread cannot be started.
     fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
         let (start, events) = (self.host.step, self.host.measurements.events);
         let steps = end - start;

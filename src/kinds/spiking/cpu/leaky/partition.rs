@@ -41,11 +41,11 @@ pub struct Shared<'a> {
     pub stimuli: &'a ActiveStimuli<f32>,
     /// Ring buffers of recent spikes, by partition.
     pub rings: &'a [RingBuffer],
-    /// Manual kicks, with the first of these steps, in which they act.
+    /// First step of the run, and the manual kicks, which act in that step.
     pub manual_kicks: (u64, &'a [(u32, f32)]),
     /// Number of steps between samples of traced neurons.
     pub trace_every: u64,
-    /// Whether and how to time.
+    /// Timing settings of the batch.
     pub measure: Follow,
 }
 
@@ -69,7 +69,7 @@ pub struct Partition {
     group: Option<u64>,
     kick_generator: KickGenerator,
     kicks: Vec<(u32, f32)>,
-    /// First unit with a non-finite potential.
+    /// First unit with a non-finite potential; `None` if all potentials are finite.
     pub non_finite: Option<NonFinite>,
     /// Timings of this thread since they were last collected.
     pub pass: Pass,
@@ -99,12 +99,12 @@ impl Partition {
         partition
     }
 
-    /// Range of units of the partition.
+    /// Returns the range of units of the partition.
     pub fn range(&self) -> Range<u32> {
         self.range.clone()
     }
 
-    /// Potentials of the units, without padding.
+    /// Returns the potentials of the units, without padding.
     pub fn potentials(&self) -> &[f32] {
         &self.v[..self.range.len()]
     }
@@ -253,7 +253,7 @@ impl Partition {
         self.kick_generator.forget();
     }
 
-    /// Memory in bytes of the units, and of arrivals and noise.
+    /// Returns the memory in bytes of the units, and of arrivals and noise.
     pub fn n_bytes(&self) -> (u64, u64) {
         let units = self.v.len() * 4 + self.last_spike.len() * 8 + self.inputs.len() * 4;
         (units as u64, (self.sums.of.len() * 4 + self.v.len() * 16) as u64)

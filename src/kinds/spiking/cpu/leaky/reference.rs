@@ -75,7 +75,7 @@ impl<'a> Reference<'a> {
         kicks
     }
 
-    /// Current v of every unit.
+    /// Returns the current v of every unit.
     pub fn states(&self) -> &[f32] {
         &self.v
     }

@@ -1,4 +1,4 @@
-//! Implementation of [`HostSim`] for this backend.
+//! Implements [`HostSim`] for this backend.
 
 use super::{
     LeakySim,
@@ -105,7 +105,7 @@ impl HostSim for LeakySim {
 }
 
 impl LeakySim {
-    /// Time since each unit's last spike, ms; -1 for never.
+    /// Returns the time since each unit's last spike, ms; -1 for never.
     fn last_spikes(&self) -> Vec<f32> {
         let dt = self.host.params.dt_ms();
         let age = |last: &u64| match *last {
@@ -115,7 +115,7 @@ impl LeakySim {
         self.partitions.iter().flat_map(|p| p.last_spike.iter().map(age)).collect()
     }
 
-    /// Potential v of every unit, in units of the threshold.
+    /// Returns the potential v of every unit, in units of the threshold.
     pub fn states(&self) -> Vec<f32> {
         self.partitions.iter().flat_map(|p| p.potentials().iter().copied()).collect()
     }

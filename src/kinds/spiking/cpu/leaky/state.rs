@@ -90,7 +90,8 @@ pub struct Saved {
     pub counted: Counted,
 }
 
-/// Parses a state of a network of `n` units.
+/// Parses a state of a network of `n` units. Fails if the time step or the number of units differs, or the contents are
+/// inconsistent.
 pub fn parse(n: u32, dt_ms: f64, from: &Snapshot) -> Result<Saved, SimError> {
     from.expect_model(MODEL)?;
     if from.read_number::<f64>("dt_ms")?.to_bits() != dt_ms.to_bits() {

@@ -8,7 +8,7 @@ use crate::{
 /// Number of units per block; arrays are padded to whole blocks.
 pub const BLOCK: usize = 32;
 
-/// Length of an array for `units` units, in whole blocks.
+/// Returns the length of an array for `units` units, in whole blocks.
 pub const fn room(units: usize) -> usize {
     units.next_multiple_of(BLOCK)
 }
@@ -35,7 +35,7 @@ impl StepArrays<'_> {
         match Isa::best() {
             // SAFETY: the processor has the feature.
             Isa::Avx512 | Isa::Avx512Vnni => return unsafe { self.run_avx512(constants, first, spiked) },
-            // SAFETY: as above.
+            // SAFETY: the processor has the feature.
             Isa::Avx2 => return unsafe { self.run_avx2(constants, first, spiked) },
             Isa::Portable => {}
         }
@@ -54,7 +54,7 @@ impl StepArrays<'_> {
         self.plain(constants, first, spiked, |v| above_avx2(v))
     }
 
-    /// Body of the step, compiled once per instruction set.
+    /// Computes the step; compiled once per instruction set.
     #[inline(always)]
     fn plain(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>, above: impl Fn(&Block) -> u32) -> bool {
         let (v, sums) = (self.v.as_chunks_mut::<BLOCK>().0, self.sums.as_chunks_mut::<BLOCK>().0);
@@ -101,7 +101,7 @@ fn block(
     non_finite == 0
 }
 
-/// Bit mask of the units at or above the threshold.
+/// Returns a bit mask of the units at or above the threshold.
 fn above(v: &Block) -> u32 {
     v.iter().enumerate().fold(0, |bits, (i, v)| bits | u32::from(*v >= THRESHOLD) << i)
 }
