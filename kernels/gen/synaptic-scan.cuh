@@ -125,8 +125,9 @@ struct alignas(4) ScanConstants {
     Bias bias; // Bias of an attention logit
     TsodyksMarkram tm; // Short-term plasticity after Tsodyks and Markram
     float table_step; // Calcium from an entry of the table of the sensors to the next
+    unsigned int has_default_slopes; // Whether the slopes of syt1, syt7, Doc2 and the gate are 8, 3, 4 and 8: 1, else 0
 };
-static_assert(sizeof(ScanConstants) == 248, "ScanConstants: size");
+static_assert(sizeof(ScanConstants) == 252, "ScanConstants: size");
 
 // Where the random draws of a batch are: see `Draws`.
 struct alignas(8) ReleaseStep {

@@ -1,7 +1,7 @@
 // Release of vesicles along a sequence: the recurrence of src/kinds/synaptic/presynaptic, which is the definition, in f32. A
 // thread has one key of one head, a warp 32 neighbouring ones, which walk the queries together, so that rows of edges are read and
-// written whole. State is in registers. `scan_all_edges` is for the default slopes and delay: exponentials are powers of one, and
-// the queue is in registers. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives, at
+// written whole. State is in registers. `scan_all_edges` is for the default delay: the queue is in registers, and with the default
+// slopes exponentials are powers of one. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives, at
 // 16 warps of a multiprocessor unless said; in turns of 256 tokens with what was before (72, f32 81), least of 12:
 //   scan_sequences, derivatives in f16: the sum of the sensors is read from a table, blocks of four warps share it
 //                                                             62
@@ -70,8 +70,8 @@ struct RegisterQueue {
     __device__ __forceinline__ float& at(unsigned int i) { return slots[i]; }
 };
 
-// Walks the queries that see a key of the warp. A key begins at its own query. SHORT: see `step_short`.
-template <unsigned int MODE, bool SHORT, class Queue>
+// Walks the queries that see a key of the warp. A key begins at its own query.
+template <unsigned int MODE, Form FORM, class Queue>
 __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, Key& k, Queue& queue) {
     const ScanArgs& a = col.a;
     const unsigned int first = col.key / 32 * 32, from = first > a.first_query ? first - a.first_query : 0;
@@ -83,8 +83,8 @@ __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, 
     auto one = [&](unsigned int t, float drive, bool is_visible) {
         if (is_visible) {
             float slot = MODE == SCAN ? queue.take() : 0.0f, bias = 0.0f, slope;
-            if (SHORT) {
-                step_short(c, drive, k, slot, bias, slope);
+            if (FORM != GENERAL) {
+                step_short<FORM>(c, drive, k, slot, bias, slope);
                 *edge = drive - c.bias.barrier * distance + c.bias.lambda_log2 * bias;
             } else {
                 const u64 row = first_row + (t - from);
@@ -134,8 +134,9 @@ __device__ __forceinline__ u64 place(const ScanArgs& a, unsigned int quantity, u
 }
 
 // Walks from the state in memory, or from the first one, and leaves it there.
-template <unsigned int MODE, bool SHORT, class Queue>
+template <unsigned int MODE, Form FORM, class Queue>
 __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& col, Queue& queue, float* memory) {
+    constexpr bool SHORT = FORM != GENERAL;
     const ScanArgs& a = col.a;
     const unsigned int delay = SHORT ? FAST_DELAY : a.delay;
     const bool is_known = memory && col.key < a.known;
@@ -150,7 +151,7 @@ __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& 
     k.reserve -= queued;
 #pragma unroll SHORT ? FAST_DELAY : 1
     for (unsigned int i = 0; i < delay; ++i) queue.at(i) = queued + (is_known ? memory[place(a, QUANTITIES + i, col.head, col.key)] : 0.0f);
-    walk<MODE, SHORT>(c, col, k, queue);
+    walk<MODE, FORM>(c, col, k, queue);
     if (!memory) return;
     k.reserve += queued;
 #pragma unroll
@@ -170,10 +171,10 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
     const Column col = {a, at.seed, step_of_head(a, at, head), (const unsigned int*)selected, (const unsigned int*)last, edges, (float*)factor, (float*)row_bias, head, key};
     SharedQueue queue = {queues + threadIdx.x, a.delay, 0};
     switch (a.mode) {
-        case SCAN: walk_from<SCAN, false>(c, col, queue, (float*)state); break;
-        case STATIC: walk_from<STATIC, false>(c, col, queue, (float*)state); break;
-        case TSODYKS_MARKRAM: walk_from<TSODYKS_MARKRAM, false>(c, col, queue, (float*)state); break;
-        default: walk_from<OFF, false>(c, col, queue, (float*)state); break;
+        case SCAN: walk_from<SCAN, GENERAL>(c, col, queue, (float*)state); break;
+        case STATIC: walk_from<STATIC, GENERAL>(c, col, queue, (float*)state); break;
+        case TSODYKS_MARKRAM: walk_from<TSODYKS_MARKRAM, GENERAL>(c, col, queue, (float*)state); break;
+        default: walk_from<OFF, GENERAL>(c, col, queue, (float*)state); break;
     }
 }
 
@@ -183,7 +184,8 @@ extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, const voi
     read_first(a, first);
     const Column col = {a, 0, 0, nullptr, nullptr, edges, (float*)factor, nullptr, head, key};
     RegisterQueue queue;
-    walk_from<SCAN, true>(c, col, queue, (float*)state);
+    if (c.has_default_slopes) walk_from<SCAN, POWERS>(c, col, queue, (float*)state);
+    else walk_from<SCAN, EXPONENTIALS>(c, col, queue, (float*)state);
 }
 
 #include "synaptic/scan_sequence.cuh" // the same of whole sequences

@@ -27,6 +27,10 @@ __device__ __forceinline__ Key fresh(const ScanConstants& c) {
     return {0.0f, c.first.rrp, c.first.reserve, c.first.snare, c.first.clamp, c.first.amplitude, c.first.energy, 1.0f, c.tm.u_rest};
 }
 
+// Arithmetic of a query: of any operation; of those of `has_short_form`, with the default slopes (exponentials are powers of one)
+// and with other slopes.
+enum Form : unsigned int { GENERAL, POWERS, EXPONENTIALS };
+
 // Where the edges of a thread are.
 struct Column {
     ScanArgs a;
@@ -150,16 +154,25 @@ __device__ __forceinline__ void advance(const ScanConstants& c, float released, 
     k.energy = __saturatef(c.cycle.energy_retain * k.energy + (c.cycle.energy_rise - c.cycle.energy_use * released));
 }
 
-// The same of a selected edge in mode SCAN without draws, for the slopes 8, 3, 4 and 8 and states within their bounds: see
-// `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2. Numbers of the
+// The same of a selected edge in mode SCAN without draws, for states within their bounds: see `has_short_form`. Drives count up to
+// 80. With POWERS the slopes of syt1, syt7, Doc2 and the gate are 8, 3, 4 and 8. `logarithm`: of the effect, to base 2. Numbers of the
 // queue are more by QUEUED, as they come out of `whole_quanta` before its difference, and the reserve is less by it.
+template <Form FORM>
 __device__ __forceinline__ void step_short(const ScanConstants& c, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
     const float u = power_of_two(LOG2_E * fminf(drive, 80.0f)), open = 1.0f + u;
     const float calcium = c.influx.alpha_c_log2 * log2_of(open) + c.influx.ca_retain * k.calcium;
-    const float e = power_of_two(-LOG2_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
-    // Reciprocals by twos: special functions are the scarcest.
-    const float of_syt1 = 1.0f + c.syt1.half_factor * e8, of_gate = 1.0f + power_of_two(c.cpx.k_half + c.cpx.clamp_log2 * k.clamp) * e8;
-    const float of_syt7 = 1.0f + c.syt7.half_factor * (e2 * e), of_doc2 = 1.0f + c.doc2.half_factor * e4;
+    float of_syt1, of_gate, of_syt7, of_doc2;
+    // Special functions are the scarcest: powers save two of them, and reciprocals are taken by twos.
+    if (FORM == POWERS) {
+        const float e = power_of_two(-LOG2_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
+        of_syt1 = 1.0f + c.syt1.half_factor * e8, of_gate = 1.0f + power_of_two(c.cpx.k_half + c.cpx.clamp_log2 * k.clamp) * e8;
+        of_syt7 = 1.0f + c.syt7.half_factor * (e2 * e), of_doc2 = 1.0f + c.doc2.half_factor * e4;
+    } else {
+        of_syt1 = 1.0f + power_of_two(c.syt1.k_half - c.syt1.k_log2 * calcium);
+        of_gate = 1.0f + power_of_two(c.cpx.k_half + c.cpx.clamp_log2 * k.clamp - c.cpx.k_log2 * calcium);
+        of_syt7 = 1.0f + power_of_two(c.syt7.k_half - c.syt7.k_log2 * calcium);
+        of_doc2 = 1.0f + power_of_two(c.doc2.k_half - c.doc2.k_log2 * calcium);
+    }
     const float first = reciprocal(of_syt1 * of_gate), second = reciprocal(of_syt7 * of_doc2);
     const float syt1 = first * of_gate, gate = first * of_syt1, syt7 = second * of_doc2, doc2 = second * of_syt7;
     const float sensors = c.syt1.weight * syt1 + c.syt7.weight * syt7 + c.doc2.weight * doc2;

@@ -109,6 +109,10 @@ fn modes() -> Vec<Presynaptic> {
         c.energy.half = 0.0;
     });
     all.push(Presynaptic { constants, ..Presynaptic::recommended(64) });
+    let constants = Constants::default().with(|c| {
+        (c.syt1.k, c.syt7.k, c.doc2.k, c.complexin.k) = (9.5, 2.5, 5.0, 6.5);
+    });
+    all.push(Presynaptic { constants, ..Presynaptic::recommended(256) });
     all.push(Presynaptic {
         constants: Constants::default().with(|c| c.resources.tau_facil = 8.0),
         mode: Mode::TsodyksMarkram,

@@ -89,14 +89,14 @@ kernels! {
             edges: InOut<f32>, factor: InOutAny, row_bias: InOutAny, state: InOutAny
         );
 
-        /// One thread per key of all edges, with the default slopes of the sensors and the default delay. Items: edges.
+        /// One thread per key of all edges, with the default delay. Items: edges.
         #[block(128, 6)]
         fn scan_all_edges as ScanAllEdges(
             a: Size<ScanArgs>, c: Size<ScanConstants>, first: InAny, edges: InOut<f32>, factor: InOutAny,
             state: InOutAny
         );
 
-        /// One warp per 32 keys of whole sequences, with the defaults of `scan_all_edges`; sensors from a table. Items: edges.
+        /// One warp per 32 keys of whole sequences, with the default delay; sensors from a table. Items: edges.
         #[block(128, 6)]
         fn scan_sequences as ScanSequences(
             a: Size<ScanArgs>, c: Size<ScanConstants>, is_packed: Size<u32>, edges: InOut<f32>, factor: InOutAny

@@ -196,6 +196,8 @@ device_struct! {
         tm: TsodyksMarkram,
         /// Calcium from an entry of the table of the sensors to the next
         table_step: f32,
+        /// Whether the slopes of syt1, syt7, Doc2 and the gate are 8, 3, 4 and 8: 1, else 0
+        has_default_slopes: u32,
     }
 }
 
@@ -216,6 +218,7 @@ impl ScanConstants {
             bias: Bias::derive(op),
             tm: TsodyksMarkram::derive(&c.resources, tsodyks_markram::decay(&c.resources)),
             table_step: (table_range(c) / f64::from(TABLE)) as f32,
+            has_default_slopes: u32::from([c.syt1.k, c.syt7.k, c.doc2.k, c.complexin.k] == DEFAULT_SLOPES),
         }
     }
 }
@@ -239,12 +242,12 @@ impl Fuel {
     }
 }
 
-/// Slopes of syt1, syt7, Doc2 and the complexin gate for which `scan_all_edges` computes the exponentials as powers of one. It
-/// stays beside the general kernel because its results differ in their last bits.
-const SHORT_SLOPES: [f64; 4] = [8.0, 3.0, 4.0, 8.0];
+/// Slopes of syt1, syt7, Doc2 and the complexin gate for which `scan_all_edges` computes the exponentials as powers of one: 8
+/// special functions per edge in place of 10. With other slopes it computes each exponential.
+const DEFAULT_SLOPES: [f64; 4] = [8.0, 3.0, 4.0, 8.0];
 
-/// Whether `scan_all_edges` computes this operation: [`SHORT_SLOPES`], the default delay, no vesicle lost, exponentials that are
-/// finite, and states that stay within their bounds by themselves.
+/// Returns whether `scan_all_edges` computes this operation: the default delay, no vesicle lost, exponentials that are finite, and
+/// states that stay within their bounds by themselves.
 pub(super) fn has_short_form(op: &Presynaptic) -> bool {
     let c = &op.constants;
     let exponent = |of: &SensorConstants| (of.k * of.half / LN_2).max(0.0);
@@ -253,7 +256,6 @@ pub(super) fn has_short_form(op: &Presynaptic) -> bool {
         c.amplitude.load * c.amplitude.target / (c.amplitude.load + c.amplitude.leak).max(f64::MIN_POSITIVE);
     op.mode == Mode::Scan
         && op.edges == Edges::All
-        && [c.syt1.k, c.syt7.k, c.doc2.k, c.complexin.k] == SHORT_SLOPES
         && (c.vesicles.endo_delay == FAST_DELAY as usize && c.vesicles.recycled >= 1.0)
         && exponent(&c.syt1) + cpx.max(0.0) + c.complexin.weight.max(0.0) / LN_2 <= 100.0
         && exponent(&c.syt7) + exponent(&c.doc2) <= 100.0
