@@ -295,7 +295,8 @@ impl<W: Fn()> Worker<W> {
         self.end_recording(EndStatus::Complete);
         // A recording that begins must not contain measurements that began before it.
         if let Err(error) = self.finish_measuring() {
-            self.reject(None, error);
+            let why = io::Error::other(error.to_string());
+            return self.send_event(Event::RecordingFailed(why, RecordingEnd::default()));
         }
         let Some(sim) = &self.sim else {
             let nothing = io::Error::other("there is no simulation to record yet");

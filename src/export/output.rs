@@ -44,19 +44,13 @@ impl<'a> Outputs<'a> {
         Ok(file)
     }
 
-    /// Renames all files to their final names and returns their paths. Stops at the first file that cannot be renamed. The
-    /// remaining temporary files of a failed commit are not removed.
+    /// Renames all files to their final names and returns their paths. Stops at the first file that cannot be renamed, and
+    /// removes the temporary files that are left.
     pub fn commit(mut self) -> io::Result<Vec<PathBuf>> {
-        let mut done = vec![];
-        for (temporary, path) in std::mem::take(&mut self.files) {
-            let renamed = fs::rename(&temporary, &path);
-            if let Err(error) = renamed {
-                fs::remove_file(&temporary).ok();
-                return Err(at(&path)(error));
-            }
-            done.push(path);
+        for (temporary, path) in &self.files {
+            fs::rename(temporary, path).map_err(at(path))?;
         }
-        Ok(done)
+        Ok(std::mem::take(&mut self.files).into_iter().map(|(_, path)| path).collect())
     }
 }
 

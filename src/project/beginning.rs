@@ -128,12 +128,47 @@ pub fn move_run(folder: &Path, runs: &Path, name: &str) -> io::Result<PathBuf> {
     if fs::rename(folder, &to).is_ok() {
         return Ok(to);
     }
-    for entry in fs::read_dir(folder).map_err(|e| at(folder, &e))? {
-        let entry = entry?;
-        let copied =
-            if entry.file_type()?.is_file() { fs::copy(entry.path(), to.join(entry.file_name())) } else { Ok(0) };
-        copied.map_err(|e| at(&entry.path(), &e))?;
-    }
+    copy_folder(folder, &to)?;
     fs::remove_dir_all(folder).map_err(|e| at(folder, &e))?;
     Ok(to)
+}
+
+/// Copies the files and folders in `from` to the folder `to`. Fails if there is anything else, such as a link.
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from).map_err(|e| at(from, &e))? {
+        let entry = entry?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            fs::create_dir(&copy).map_err(|e| at(&copy, &e))?;
+            copy_folder(&path, &copy)?;
+        } else if kind.is_file() {
+            fs::copy(&path, &copy).map_err(|e| at(&path, &e))?;
+        } else {
+            return Err(at(&path, &io::Error::other("neither a file nor a folder")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use neuropil_test_support::temp::TempFolder;
+
+    #[test]
+    fn a_copied_run_has_its_subfolders() {
+        let (from, to) = (TempFolder::new("copy-from"), TempFolder::new("copy-to"));
+        fs::create_dir(from.join("a")).unwrap();
+        fs::write(from.join("a/b.csv"), "1").unwrap();
+        fs::write(from.join("c.ron"), "2").unwrap();
+        copy_folder(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("a/b.csv")).unwrap(), "1");
+        assert_eq!(fs::read_to_string(to.join("c.ron")).unwrap(), "2");
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("c.ron", from.join("link")).unwrap();
+            copy_folder(&from, &TempFolder::new("copy-link")).unwrap_err();
+        }
+    }
 }

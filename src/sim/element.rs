@@ -54,9 +54,15 @@ pub struct Column {
     pub codes: Vec<u16>,
 }
 
+/// Number of categories that a column distinguishes.
+const MAX_CATEGORIES: usize = 65_535;
+
+/// Label of the categories that a column does not distinguish.
+pub const OTHERS: &str = "(other categories)";
+
 impl Column {
     /// Creates a column from one string per element. The empty string is the first category if it occurs; the others are in order
-    /// of decreasing size. Elements of categories after the first 65,535 get code 0.
+    /// of decreasing size. Categories beyond 65,535 are combined into the last one, [`OTHERS`].
     pub fn from_texts<S: AsRef<str>>(name: &str, texts: &[S]) -> Self {
         let mut counts = std::collections::BTreeMap::<&str, usize>::new();
         for t in texts {
@@ -64,10 +70,14 @@ impl Column {
         }
         let mut order: Vec<(&str, usize)> = counts.into_iter().collect();
         order.sort_by(|a, b| a.0.is_empty().cmp(&b.0.is_empty()).reverse().then(b.1.cmp(&a.1)).then(a.0.cmp(b.0)));
-        order.truncate(usize::from(u16::MAX));
+        if order.len() > MAX_CATEGORIES {
+            order.truncate(MAX_CATEGORIES - 1);
+            order.push((OTHERS, 0));
+        }
         let code: std::collections::HashMap<&str, u16> =
             order.iter().enumerate().map(|(i, (t, _))| (*t, i as u16)).collect();
-        let codes = texts.iter().map(|t| code.get(t.as_ref()).copied().unwrap_or(0)).collect();
+        let last = order.len().saturating_sub(1) as u16;
+        let codes = texts.iter().map(|t| code.get(t.as_ref()).copied().unwrap_or(last)).collect();
         Self { name: name.to_owned(), labels: order.iter().map(|(t, _)| (*t).to_owned()).collect(), codes }
     }
 
@@ -151,6 +161,15 @@ impl ElementSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn categories_beyond_the_limit_are_combined_into_the_last_one() {
+        let texts: Vec<String> = (0..70_000).map(|i| format!("{i:05}")).collect();
+        let column = Column::from_texts("type", &texts);
+        assert_eq!(column.labels.len(), MAX_CATEGORIES);
+        assert_eq!((column.label(0), column.label(65_533), column.label(69_999)), ("00000", "65533", OTHERS));
+        assert_eq!(column.counts().last(), Some(&(70_000 - 65_534)));
+    }
 
     #[test]
     fn an_element_is_found_by_its_name_its_id_or_its_index() {

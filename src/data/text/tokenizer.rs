@@ -83,7 +83,7 @@ impl Tokenizer {
         let n_vocab = highest.map_or(0, |id| id as usize + 1);
         match n_vocab {
             0 => Err(TokenError::Failed("its vocabulary is empty".to_owned())),
-            MAX_VOCABULARY.. => Err(TokenError::TooMany),
+            n if n > MAX_VOCABULARY => Err(TokenError::TooMany),
             _ => {
                 let end_of_text = END_OF_TEXT.iter().find_map(|name| tokenizer.token_to_id(name));
                 Ok(Self::Bpe(Box::new(Bpe { tokenizer, n_vocab, end_of_text, growth, dropout })))
