@@ -59,7 +59,7 @@ impl Schedule {
         Self { plan, last: Instant::now(), last_step: step, last_logged: u64::MAX, pending: Weak::new() }
     }
 
-    /// Steps until the next checkpoint that is planned by steps; `u64::MAX` if none is planned.
+    /// Returns the steps until the next checkpoint that is planned by steps; `u64::MAX` if none is planned.
     pub fn steps_left(&self, step: u64) -> u64 {
         if self.plan.every_steps == 0 { u64::MAX } else { self.plan.every_steps - step % self.plan.every_steps }
     }

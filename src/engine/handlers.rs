@@ -324,7 +324,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// State at the start of a recording of these taps; `None` without a simulation.
+    /// Returns the state at the start of a recording of these taps; `None` without a simulation.
     pub(super) fn recording_start(&self, taps: &[Tap]) -> Option<RecordingStart> {
         let sim = self.sim.as_ref()?;
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();

@@ -32,8 +32,8 @@ impl MeasuringRate {
         times.n += 1;
     }
 
-    /// Number of batches per measured batch for which measuring costs at most [`MAX_COST`]; [`PROFILE_EVERY`] until enough
-    /// batches with and without measuring have been timed.
+    /// Returns the number of batches per measured batch for which measuring costs at most [`MAX_COST`]; [`PROFILE_EVERY`]
+    /// until enough batches with and without measuring have been timed.
     pub fn every(&self) -> u64 {
         let (Some(measured), Some(ordinary)) = (self.measured.low(), self.ordinary.low()) else { return PROFILE_EVERY };
         let cost = (measured / ordinary - 1.0).max(0.0);
@@ -42,7 +42,8 @@ impl MeasuringRate {
 }
 
 impl Times {
-    /// Lower quartile of step times, because disturbances only lengthen steps; `None` before [`ENOUGH`] batches.
+    /// Returns the lower quartile of step times, because disturbances only lengthen steps; `None` before [`ENOUGH`]
+    /// batches.
     fn low(&self) -> Option<f64> {
         let n = self.n.min(KEPT);
         let mut nanos = self.nanos;

@@ -155,7 +155,7 @@ impl SimSchema {
         }
     }
 
-    /// Elements of a probe that a finished run recorded; empty for a simulation.
+    /// Returns the elements of a probe that a finished run recorded; empty for a simulation.
     pub fn recorded(&self, probe: ProbeId) -> &[u32] {
         self.recorded.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
@@ -170,12 +170,12 @@ impl SimSchema {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// Values that an argument of a probe can have; empty for free text.
+    /// Returns the values that an argument of a probe can have; empty for free text.
     pub fn choices(&self, probe: ProbeId, arg: usize) -> &[String] {
         self.choices.get(usize::from(probe)).and_then(|args| args.get(arg)).map_or(&[], Vec::as_slice)
     }
 
-    /// Reference values of a probe.
+    /// Returns the reference values of a probe.
     pub fn levels(&self, probe: ProbeId) -> &[Level] {
         self.levels.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
@@ -375,7 +375,7 @@ pub enum LoggedCommand {
 }
 
 impl LoggedCommand {
-    /// Parameter change of the entry; `None` for actions, rewinds and former parameters.
+    /// Returns the parameter change of the entry; `None` for actions, rewinds and former parameters.
     pub const fn change(&self) -> Option<&Change> {
         match self {
             Self::Set(change) | Self::Data(change, _) => Some(change),

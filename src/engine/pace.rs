@@ -32,7 +32,7 @@ impl Stopwatch {
         *self = Self { before: Duration::ZERO, since: self.since.map(|_| Instant::now()) };
     }
 
-    /// Measured time in seconds.
+    /// Returns the measured time in seconds.
     pub fn secs(&self) -> f64 {
         (self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())).as_secs_f64()
     }
@@ -120,7 +120,7 @@ fn fitting(steps: u32, time: Duration, is_watched: bool) -> u32 {
 mod tests {
     use super::*;
 
-    /// Batch length after some batches with steps of this duration.
+    /// Returns the batch length after some batches with steps of this duration.
     fn settled(step: Duration, is_watched: bool) -> u32 {
         let mut pace = Pace::new();
         for _ in 0..40 {
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Pace after a series of batches of a microsecond each.
+    /// Returns the pace after a series of batches of a microsecond each.
     fn fast() -> Pace {
         let mut pace = Pace::new();
         for _ in 0..12 {

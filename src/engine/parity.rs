@@ -121,7 +121,7 @@ impl FieldParity {
     }
 }
 
-/// Distance of two values in units in the last place; NaN equals NaN.
+/// Returns the distance of two values in units in the last place; NaN equals NaN.
 fn ulps_between(a: f32, b: f32) -> u32 {
     if a == b || (a.is_nan() && b.is_nan()) {
         return 0;

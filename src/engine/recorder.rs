@@ -88,7 +88,7 @@ pub trait Sink: Send {
         let _ = (step, probe, levels);
         Ok(())
     }
-    /// Conditions on which the sink requests checkpoints; called once, before `begin`.
+    /// Returns the conditions on which the sink requests checkpoints; called once, before `begin`.
     fn checkpoints(&self) -> CheckpointPlan {
         CheckpointPlan::default()
     }

@@ -52,7 +52,7 @@ impl Dimension {
         Some(out)
     }
 
-    /// Name in messages: `a time`.
+    /// Returns the name in messages: `a time`.
     pub const fn name(self) -> &'static str {
         match self.0 {
             [0, 0, 0, 0, 0, 0, 0] => "a plain number",

@@ -69,7 +69,7 @@ pub const LAWS: [LawSpec; 4] = [
 ];
 
 impl Law {
-    /// Declaration of the family.
+    /// Returns the declaration of the family.
     pub const fn spec(self) -> &'static LawSpec {
         &LAWS[self as usize]
     }
@@ -114,7 +114,7 @@ impl Distribution {
         Self { bounds: Some((low.max(now_low), high.min(now_high))), ..self }
     }
 
-    /// Value of a constant; `None` for other families.
+    /// Returns the value of a constant; `None` for other families.
     pub fn as_constant(self) -> Option<f64> {
         (self.law == Law::Constant).then_some(self.arguments[0])
     }
@@ -201,7 +201,7 @@ impl Distribution {
         out
     }
 
-    /// Values of arguments and bounds, in the order of [`Distribution::argument_specs`].
+    /// Returns the values of arguments and bounds, in the order of [`Distribution::argument_specs`].
     pub fn values(self) -> Vec<f64> {
         let n = self.law.spec().arguments.len();
         self.arguments[..n].iter().copied().chain(self.bounds.into_iter().flat_map(|(low, high)| [low, high])).collect()

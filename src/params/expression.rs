@@ -22,8 +22,8 @@ impl Quantity {
         Self { value, exponent: 0, dimension: Dimension::NONE }
     }
 
-    /// Value in units of `10^exponent` base units. Conversion between decimal prefixes is exact up to floating-point
-    /// rounding.
+    /// Returns the value in units of `10^exponent` base units. Conversion between decimal prefixes is exact up to
+    /// floating-point rounding.
     pub fn in_units_of(self, exponent: i32) -> f64 {
         match self.exponent - exponent {
             shift @ 0.. => self.value * 10_f64.powi(shift),

@@ -110,8 +110,8 @@ macro_rules! interventions {
         }
 
         impl $Intervention {
-            /// Schedule of the intervention. `per_step` is the duration of a step in the unit of its times. The error
-            /// names the field.
+            /// Returns the schedule of the intervention. `per_step` is the duration of a step in the unit of its times. The
+            /// error names the field.
             pub fn schedule(&self, per_step: f64) -> Result<$crate::params::Schedule, String> {
                 use $crate::params::ParamGroup;
                 $crate::params::Schedule::read(Self::SPECS, |i| self.get(i), |i| self.is_shown(i), per_step)
@@ -130,7 +130,7 @@ pub fn field(params: &dyn Params, group: usize, role: Role) -> Option<usize> {
     params.groups().get(group)?.fields().iter().position(|p| p.role == role)
 }
 
-/// Text of the field with this role; empty if there is none.
+/// Returns the text of the field with this role; empty if there is none.
 fn text(params: &dyn Params, group: usize, item: usize, role: Role) -> String {
     let id = field(params, group, role).map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
     match id.map(|id| params.get(id)) {
@@ -175,13 +175,13 @@ impl<'a> Intervention<'a> {
         is_one.then_some(Self { params, group, item })
     }
 
-    /// Address of the field with this role; `None` if there is none.
+    /// Returns the address of the field with this role; `None` if there is none.
     pub fn id(&self, role: Role) -> Option<ParamId> {
         let field = field(self.params, self.group, role)?;
         Some(ParamId { item: self.item as u16, ..ParamId::of(self.group, field) })
     }
 
-    /// Text of the field with this role; empty if there is none.
+    /// Returns the text of the field with this role; empty if there is none.
     pub fn text(&self, role: Role) -> String {
         text(self.params, self.group, self.item, role)
     }
@@ -191,7 +191,7 @@ impl<'a> Intervention<'a> {
         self.id(Role::Enabled).is_none_or(|id| self.params.get(id) == Value::Bool(true))
     }
 
-    /// Effect that is chosen; `None` if the intervention has no effect field.
+    /// Returns the effect that is chosen; `None` if the intervention has no effect field.
     pub fn effect(&self) -> Option<&'static ChoiceSpec> {
         let id = self.id(Role::Effect)?;
         match (self.params.spec(id)?.kind, self.params.get(id)) {
@@ -200,12 +200,12 @@ impl<'a> Intervention<'a> {
         }
     }
 
-    /// Role of the effect; [`Role::Plain`] if there is no effect.
+    /// Returns the role of the effect; [`Role::Plain`] if there is no effect.
     pub fn role(&self) -> Role {
         self.effect().map_or(Role::Plain, |effect| effect.role)
     }
 
-    /// Name of the intervention; if empty, the label of its effect.
+    /// Returns the name of the intervention; if empty, the label of its effect.
     pub fn label(&self) -> String {
         let name = self.text(Role::Name);
         if name.trim().is_empty() { self.effect().map_or_else(String::new, |e| e.label().into_owned()) } else { name }

@@ -18,7 +18,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Address and declaration of the computed parameter; `None` if there is no such parameter.
+    /// Returns the address and declaration of the computed parameter; `None` if there is no such parameter.
     pub fn target(&self, params: &dyn Params) -> Option<(ParamId, &'static ParamSpec)> {
         path::find(params, &self.path).ok()
     }

@@ -117,12 +117,12 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         self.shows_field(field, &parts)
     }
 
-    /// Accepted range of the named field; unbounded if there is no such field.
+    /// Returns the accepted range of the named field; unbounded if there is no such field.
     fn accepted(name: &str) -> (f64, f64) {
         Self::SPECS.iter().find(|spec| spec.name == name).map_or((f64::NEG_INFINITY, f64::INFINITY), |spec| spec.hard)
     }
 
-    /// Values of all fields in declaration order.
+    /// Returns the values of all fields in declaration order.
     fn row(&self) -> Vec<Value> {
         (0..one_of::n_fields(Self::SPECS)).map(|i| self.field(i)).collect()
     }
@@ -182,7 +182,7 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
-    /// Heading in the window: the declared title, or the name in sentence case.
+    /// Returns the heading in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_name(self.title, self.name)
     }
@@ -192,18 +192,18 @@ impl GroupSpec {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// Fields of the group; a row of a list has one value for each.
+    /// Returns the fields of the group; a row of a list has one value for each.
     pub fn fields(&self) -> &'static [ParamSpec] {
         &self.params[..one_of::n_fields(self.params)]
     }
 
-    /// Name of the variant that a part belongs to; empty if there is none.
+    /// Returns the name of the variant that a part belongs to; empty if there is none.
     pub fn variant_of(&self, part: Part) -> &'static str {
         let variants = self.params[usize::from(part.field)].kind.variants();
         variants.get(usize::from(part.variant)).map_or("", |variant| variant.choice.name)
     }
 
-    /// Indices of the parameters in display order: the parameters of a sum type follow its field.
+    /// Returns the indices of the parameters in display order: the parameters of a sum type follow its field.
     pub fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
         fn add(params: &[ParamSpec], i: usize, order: &mut Vec<usize>) {
             order.push(i);
@@ -227,9 +227,9 @@ pub struct Change {
 
 /// All parameters of a kind, as widgets, the command line, undo and the engine use them. Object-safe.
 pub trait Params {
-    /// Groups in declaration order.
+    /// Returns the groups in declaration order.
     fn groups(&self) -> &'static [GroupSpec];
-    /// Number of items in a list group; 1 for a plain group.
+    /// Returns the number of items in a list group; 1 for a plain group.
     fn len(&self, group: u8) -> usize;
     /// Reads a parameter. An item that does not exist reads as the field's default.
     fn get(&self, id: ParamId) -> Value;
@@ -240,7 +240,7 @@ pub trait Params {
     /// Appends a default item to a list group; `false` for a plain group.
     fn push(&mut self, group: u8) -> bool;
 
-    /// Declaration at an address; `None` for whole lists and for addresses that do not exist.
+    /// Returns the declaration at an address; `None` for whole lists and for addresses that do not exist.
     fn spec(&self, id: ParamId) -> Option<&'static ParamSpec> {
         self.groups().get(usize::from(id.group))?.params.get(usize::from(id.field))
     }
@@ -254,7 +254,7 @@ pub trait Params {
         })
     }
 
-    /// Path of a parameter: `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
+    /// Returns the path of a parameter: `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
     fn path(&self, id: ParamId) -> String {
         let group = &self.groups()[usize::from(id.group)];
         if usize::from(id.field) >= group.params.len() {
@@ -272,7 +272,7 @@ pub trait Params {
         path
     }
 
-    /// Addresses of all parameters, lists item by item.
+    /// Returns the addresses of all parameters, lists item by item.
     fn ids(&self) -> Vec<ParamId> {
         let mut out = Vec::new();
         for (g, group) in self.groups().iter().enumerate() {
@@ -284,7 +284,7 @@ pub trait Params {
         out
     }
 
-    /// Values of all parameters: each field of a group, each list as a whole.
+    /// Returns the values of all parameters: each field of a group, each list as a whole.
     fn snapshot(&self) -> Vec<Change> {
         let ids = self.groups().iter().enumerate().flat_map(|(g, group)| match group.list {
             true => vec![ParamId::list(g)],

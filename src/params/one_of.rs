@@ -45,7 +45,7 @@ pub struct VariantSpec {
 }
 
 impl VariantSpec {
-    /// Fields of the group; a value of the sum type has one value for each.
+    /// Returns the fields of the group; a value of the sum type has one value for each.
     pub const fn fields(&self) -> &'static [ParamSpec] {
         self.params.split_at(n_fields(self.params)).0
     }
@@ -104,7 +104,7 @@ pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
     (i, parts)
 }
 
-/// Number of fields, which precede the parts.
+/// Returns the number of fields, which precede the parts.
 pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     let mut n = 0;
     while n < specs.len() && specs[n].part.is_none() {
@@ -113,7 +113,7 @@ pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     n
 }
 
-/// Number of fields and of the parameters of all groups in them.
+/// Returns the number of fields and of the parameters of all groups in them.
 pub const fn n_with_parts(fields: &[ParamSpec]) -> usize {
     let (mut n, mut f) = (fields.len(), 0);
     while f < fields.len() {

@@ -76,7 +76,7 @@ impl ParamSpec {
         self
     }
 
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_name(self.title, self.name)
     }
@@ -147,8 +147,8 @@ impl ParamSpec {
         self
     }
 
-    /// Increment of an arrow key: at most a hundredth of the slider range, rounded down to 1, 2 or 5 times a power of ten; on a
-    /// logarithmic slider, at most a tenth of the value. At least 1 for whole numbers.
+    /// Returns the increment of an arrow key: at most a hundredth of the slider range, rounded down to 1, 2 or 5 times a
+    /// power of ten; on a logarithmic slider, at most a tenth of the value. At least 1 for whole numbers.
     pub fn nudge(&self, now: f64) -> f64 {
         let span = match self.scale {
             Scale::Log => now.abs().max(self.soft.0),

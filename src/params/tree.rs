@@ -8,7 +8,7 @@ pub trait TreeNode {
     const SPECS: &'static [ParamSpec];
     /// Whether the field is a list.
     const LIST: bool;
-    /// Number of items.
+    /// Returns the number of items.
     fn count(&self) -> usize;
     /// Reads a parameter: [`Params::get`].
     fn read(&self, id: ParamId) -> Value;

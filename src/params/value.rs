@@ -59,14 +59,14 @@ pub struct RetiredChoice {
 }
 
 impl RetiredChoice {
-    /// Message of a refusal, which names the choice to write instead.
+    /// Returns the message of a refusal, which names the choice to write instead.
     pub fn refusal(&self, instead: &ChoiceSpec) -> String {
         format!("`{}` is no longer offered: {}. Write `{}` instead", self.name, self.why, instead.name)
     }
 }
 
 impl ChoiceSpec {
-    /// Display name: the declared title, or `name` in sentence case.
+    /// Returns the display name: the declared title, or `name` in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_variant(self.title, self.name)
     }
@@ -120,7 +120,7 @@ impl ValueType {
         choices.iter().flat_map(of).find(|(_, retired)| retired.name.eq_ignore_ascii_case(name))
     }
 
-    /// Groups of a sum type; empty for other types.
+    /// Returns the groups of a sum type; empty for other types.
     pub const fn variants(self) -> &'static [VariantSpec] {
         match self {
             Self::OneOf(variants) => variants,
@@ -142,7 +142,7 @@ pub trait ParamValue: Clone {
         false
     }
 
-    /// Role of a choice; [`Role::Plain`] for other types.
+    /// Returns the role of a choice; [`Role::Plain`] for other types.
     fn role(&self) -> Role {
         match (Self::TYPE, self.to_value()) {
             (ValueType::Choice(choices), Value::Choice(c)) => choices[usize::from(c)].role,

@@ -40,7 +40,7 @@ pub struct Continuation {
 }
 
 impl Continuation {
-    /// Messages about the checkpoint, for uses of its state with the recorded project.
+    /// Returns messages about the checkpoint, for uses of its state with the recorded project.
     pub fn messages(&self) -> Vec<String> {
         let edited = self.edited.iter().map(|what| format!("{what}; the recorded project is used"));
         self.notes.iter().cloned().chain(edited).collect()

@@ -44,7 +44,7 @@ pub struct BufferSpec {
 }
 
 impl BufferSpec {
-    /// Size of the buffer in bytes, saturated on overflow.
+    /// Returns the size of the buffer in bytes, saturated on overflow.
     pub fn bytes(&self) -> u64 {
         self.shape.elements().map_or(u64::MAX, |n| (n as u64).saturating_mul(self.element_bytes as u64))
     }
@@ -76,7 +76,7 @@ pub trait Storage<M: Memory>: Sized {
     const PLACE: Place;
     /// Allocates zeros. The error of a failed allocation contains the name and the size of the buffer.
     fn zeros(memory: &M, name: &'static str, shape: Shape) -> Result<Self, M::Error>;
-    /// Current size in bytes, which exceeds the declared size after growth.
+    /// Returns the current size in bytes, which exceeds the declared size after growth.
     fn n_bytes(&self) -> u64;
 }
 
@@ -247,7 +247,7 @@ pub trait Buffers: Sized {
         report
     }
 
-    /// Total size of the snapshot sections, bytes.
+    /// Returns the total size of the snapshot sections, bytes.
     fn state_bytes(sizes: &Self::Sizes) -> u64 {
         Self::specs(sizes).iter().filter(|spec| spec.purpose == Purpose::State).map(BufferSpec::bytes).sum()
     }

@@ -13,11 +13,11 @@ pub struct Connection {
 
 /// Read access to connections by source element.
 pub trait ConnectionSource: Send + Sync {
-    /// Number of elements, with or without connections.
+    /// Returns the number of elements, with or without connections.
     fn n(&self) -> u32;
-    /// Number of connections.
+    /// Returns the number of connections.
     fn n_connections(&self) -> u64;
-    /// Number of outgoing connections of an element.
+    /// Returns the number of outgoing connections of an element.
     fn degree(&self, from: u32) -> u32;
     /// Replaces `out` by the outgoing connections of an element, sorted by target.
     fn read(&self, from: u32, out: &mut Vec<Connection>);

@@ -71,12 +71,12 @@ impl Column {
         Self { name: name.to_owned(), labels: order.iter().map(|(t, _)| (*t).to_owned()).collect(), codes }
     }
 
-    /// Category of an element; empty if the element has none.
+    /// Returns the category of an element; empty if the element has none.
     pub fn label(&self, element: u32) -> &str {
         self.codes.get(element as usize).and_then(|c| self.labels.get(usize::from(*c))).map_or("", String::as_str)
     }
 
-    /// Number of elements per category, in the order of `labels`.
+    /// Returns the number of elements per category, in the order of `labels`.
     pub fn counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.labels.len()];
         for c in &self.codes {
@@ -97,12 +97,12 @@ impl ElementSet {
         !self.positions.is_empty() || self.motion.is_some()
     }
 
-    /// Position of an element, µm; `None` if it has none or only a position in a diagram.
+    /// Returns the position of an element, µm; `None` if it has none or only a position in a diagram.
     pub fn position_um(&self, element: u32) -> Option<[f32; 3]> {
         self.positions.get(element as usize).filter(|_| !self.is_diagram).copied()
     }
 
-    /// Memory in use, bytes.
+    /// Returns the memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         let names: usize = self.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
         let codes: usize = self.columns.iter().map(|c| c.codes.len() * 2).sum();
@@ -137,7 +137,7 @@ impl ElementSet {
         }
     }
 
-    /// Display text of an element: its name, id or index, whichever exists first.
+    /// Returns the display text of an element: its name, id or index, whichever exists first.
     pub fn label(&self, element: u32) -> String {
         let i = element as usize;
         match (self.names.get(i).filter(|n| !n.is_empty()), self.ids.get(i)) {

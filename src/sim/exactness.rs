@@ -17,8 +17,8 @@ pub enum Exactness {
 }
 
 impl Exactness {
-    /// Tolerance of a comparison between recording and replay, 0 for equal bits. `is_same`: both used the same device and
-    /// kernels. `None` if the data cannot be compared.
+    /// Returns the tolerance of a comparison between recording and replay, 0 for equal bits. `is_same`: both used the same
+    /// device and kernels. `None` if the data cannot be compared.
     pub fn tolerance(self, is_same: bool) -> Option<f32> {
         match self {
             Self::AnyBackend => Some(0.0),

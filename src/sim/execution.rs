@@ -72,7 +72,7 @@ impl<'a> FromIterator<(&'a str, &'a str)> for KernelChoices {
 }
 
 impl KernelChoices {
-    /// Implementation chosen under this name; `None` if there is no such choice.
+    /// Returns the implementation chosen under this name; `None` if there is no such choice.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -20,7 +20,7 @@ impl Individuals {
         (id != FREE_SLOT && born <= seen).then_some(id)
     }
 
-    /// Slots of the individuals among `wanted` that are alive, with their ids, ascending by slot.
+    /// Returns the slots of the individuals among `wanted` that are alive, with their ids, ascending by slot.
     pub fn slots_of(&self, wanted: &[u64]) -> Vec<(u32, u64)> {
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();

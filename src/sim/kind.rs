@@ -41,7 +41,7 @@ pub enum DeviceKind {
 }
 
 impl Device {
-    /// Kind of the device.
+    /// Returns the kind of the device.
     pub const fn kind(&self) -> DeviceKind {
         match self {
             Self::Cpu { threads } => DeviceKind::Cpu { threads: *threads },
@@ -100,12 +100,12 @@ impl Progress {
         if self.cancelled.load(Ordering::Relaxed) { Err(SimError::Cancelled) } else { Ok(()) }
     }
 
-    /// Progress of a job that is cancelled at its n-th report, from 1, for tests.
+    /// Creates the progress of a job that is cancelled at its n-th report, from 1, for tests.
     pub fn cancelled_at(report: u32) -> Self {
         Self { cancels_at: report, ..Self::default() }
     }
 
-    /// Number of reports so far.
+    /// Returns the number of reports so far.
     pub fn reports(&self) -> u32 {
         self.reports.load(Ordering::Relaxed)
     }
@@ -120,7 +120,7 @@ impl Progress {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Current stage and completed fraction, 0 to 1.
+    /// Returns the current stage and completed fraction, 0 to 1.
     pub fn now(&self) -> (String, f32) {
         let stage = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         (stage, f32::from_bits(self.fraction_bits.load(Ordering::Relaxed)))
@@ -207,9 +207,9 @@ pub trait Kind {
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
     /// Immutable host data built from the parameters and shared: connectivity, weights, tokens.
     type Setup: Send + Sync;
-    /// Time base of a step.
+    /// Returns the time base of a step.
     fn time_base(params: &Self::Params) -> TimeBase;
-    /// Work of a step computed from the parameters: tokens, operations, bytes.
+    /// Returns the work of a step computed from the parameters: tokens, operations, bytes.
     fn counts(params: &Self::Params) -> Vec<StepCount> {
         let _ = params;
         vec![]
@@ -217,7 +217,7 @@ pub trait Kind {
     /// Reads or generates the setup. Runs on the loader thread. Fails if an input is invalid or unreadable, or the job is
     /// cancelled.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
-    /// Notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
+    /// Returns notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {
         let _ = setup;
         vec![]
@@ -228,24 +228,24 @@ pub trait Kind {
         let _ = (params, setup, on);
         MemoryReport::default()
     }
-    /// Temporary host memory of [`Kind::prepare`], not included in [`Kind::predict`].
+    /// Returns the temporary host memory of [`Kind::prepare`], not included in [`Kind::predict`].
     fn scratch(params: &Self::Params) -> MemoryReport {
         let _ = params;
         MemoryReport::default()
     }
-    /// Warnings about values that are valid but unusual.
+    /// Returns warnings about values that are valid but unusual.
     fn warnings(params: &Self::Params) -> Vec<ParamWarning> {
         let _ = params;
         vec![]
     }
-    /// Probes without meaning for the model that the parameters choose. The window does not offer them, but they can be
-    /// tapped.
+    /// Returns the probes without meaning for the model that the parameters choose. The window does not offer them, but
+    /// they can be tapped.
     fn unused_probes(params: &Self::Params) -> Vec<ProbeId> {
         let _ = params;
         vec![]
     }
-    /// CUDA modules that a simulation with these parameters loads before it runs, for the progress of their compilation. The list
-    /// need not be exact, because every module is loaded when it is requested.
+    /// Returns the CUDA modules that a simulation with these parameters loads before it runs, for the progress of their
+    /// compilation. The list need not be exact, because every module is loaded when it is requested.
     fn loaded_modules(params: &Self::Params, gpu: &Arc<Gpu>) -> Vec<ModuleSpec> {
         let _ = (params, gpu);
         Self::MODULES.to_vec()

@@ -42,7 +42,7 @@ impl Level {
         self.name == other.name && self.value.to_bits() == other.value.to_bits()
     }
 
-    /// Names of the levels, in the order of their first occurrence.
+    /// Returns the names of the levels, in the order of their first occurrence.
     pub fn names(levels: &[Self]) -> Vec<&str> {
         let mut names: Vec<&str> = vec![];
         for level in levels {
@@ -53,7 +53,7 @@ impl Level {
         names
     }
 
-    /// Value of the named level for a sample at a step; `None` if no level of this name holds.
+    /// Returns the value of the named level for a sample at a step; `None` if no level of this name holds.
     pub fn value_at(levels: &[Self], name: &str, step: u64) -> Option<f64> {
         levels.iter().find(|level| level.name == name && level.holds_at(step)).map(|level| level.value)
     }

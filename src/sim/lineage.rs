@@ -17,7 +17,7 @@ pub struct AttributeSpec {
 }
 
 impl AttributeSpec {
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
@@ -54,7 +54,7 @@ mod null_is_nan {
 pub struct Attributes(Arc<[(Cow<'static, str>, AttributeValue)]>);
 
 impl Attributes {
-    /// Value of the attribute with this name; `None` if there is none.
+    /// Returns the value of the attribute with this name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<&AttributeValue> {
         self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok().map(|i| &self.0[i].1)
     }
@@ -84,7 +84,7 @@ impl Attributes {
         *self = self.0.iter().cloned().chain(more).collect();
     }
 
-    /// Heap memory of the list without texts, bytes.
+    /// Returns the heap memory of the list without texts, bytes.
     pub fn n_bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
@@ -137,7 +137,7 @@ pub enum LifeEvent {
 }
 
 impl LifeEvent {
-    /// Attributes of the event.
+    /// Returns the attributes of the event.
     pub const fn attributes(&self) -> &Attributes {
         match self {
             Self::Birth(birth) => &birth.attributes,
@@ -145,7 +145,7 @@ impl LifeEvent {
         }
     }
 
-    /// Mutable attributes of the event.
+    /// Returns the mutable attributes of the event.
     pub const fn attributes_mut(&mut self) -> &mut Attributes {
         match self {
             Self::Birth(birth) => &mut birth.attributes,
@@ -153,7 +153,7 @@ impl LifeEvent {
         }
     }
 
-    /// Step of the event.
+    /// Returns the step of the event.
     pub const fn step(&self) -> u64 {
         match self {
             Self::Birth(birth) => birth.step,
@@ -219,7 +219,7 @@ pub enum EndCause {
 }
 
 impl EndCause {
-    /// Word for tables.
+    /// Returns the word for tables.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Died => "died",

@@ -114,42 +114,42 @@ pub struct Digest {
 
 /// Running simulation on either backend, owned by the engine's thread.
 pub trait Simulation: Send {
-    /// Probes that can be shown and recorded.
+    /// Returns the probes that can be shown and recorded.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Lane names of a `Series` probe with fixed lanes; one unnamed lane if empty.
+    /// Returns the lane names of a `Series` probe with fixed lanes; one unnamed lane if empty.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
-    /// Values of each declared argument of a probe, in declaration order; empty for free text. They may change during
-    /// the run.
+    /// Returns the values of each declared argument of a probe, in declaration order; empty for free text. They may change
+    /// during the run.
     fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
         let _ = probe;
         vec![]
     }
-    /// Reference values of a series that hold after the present step. They may change during the run; the engine keeps
-    /// former ones.
+    /// Returns the reference values of a series that hold after the present step. They may change during the run; the
+    /// engine keeps former ones.
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         let _ = probe;
         vec![]
     }
-    /// Number of changes of sets, lanes, choices, levels and connectivity other than by parameter changes and actions.
-    /// When the number increases, the engine reads these again; they hold after the step at which `advance` returned. If
-    /// [`Pass::ends_at_changes`] is set, a simulation therefore returns after the step that changes them.
+    /// Returns the number of changes of sets, lanes, choices, levels and connectivity other than by parameter changes and
+    /// actions. When the number increases, the engine reads these again; they hold after the step at which `advance`
+    /// returned. If [`Pass::ends_at_changes`] is set, a simulation therefore returns after the step that changes them.
     fn generation(&self) -> u64 {
         0
     }
-    /// Element sets to which fields, spikes and tables refer. A set that changes during the run is replaced as a whole; ids are
-    /// never reused.
+    /// Returns the element sets to which fields, spikes and tables refer. A set that changes during the run is replaced as
+    /// a whole; ids are never reused.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Individuals in the slots of a set at the present step; `None` if the elements are not slots. Costs nothing
-    /// unless called.
+    /// Returns the individuals in the slots of a set at the present step; `None` if the elements are not slots. Costs
+    /// nothing unless called.
     fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
         let _ = set;
         None
     }
-    /// Actions that the kind declares.
+    /// Returns the actions that the kind declares.
     fn actions(&self) -> &'static [ActionSpec] {
         &[]
     }
-    /// Current step. Works without the device, also after it has failed.
+    /// Returns the current step. Works without the device, also after it has failed.
     fn clock(&self) -> Clock;
     /// Applies a parameter change between two steps. An `Err` leaves the simulation unchanged.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError>;
@@ -191,7 +191,7 @@ pub trait Simulation: Send {
     /// Restores a snapshot. Sections are found by name and shape; floating-point values of another precision are
     /// rounded. An `Err` leaves the simulation unchanged.
     fn load(&mut self, state: &Snapshot) -> Result<(), SimError>;
-    /// Predicted size of a snapshot in host memory, bytes; 0 if unknown or small.
+    /// Returns the predicted size of a snapshot in host memory, bytes; 0 if unknown or small.
     fn snapshot_bytes(&self) -> u64 {
         0
     }
@@ -200,7 +200,7 @@ pub trait Simulation: Send {
         let _ = progress;
         Err(SimError::Input(format!("there is no request `{}`", request.name)))
     }
-    /// Parameters in effect; `None` if the simulation has none.
+    /// Returns the parameters in effect; `None` if the simulation has none.
     fn params(&self) -> Option<&dyn Params> {
         None
     }
@@ -212,27 +212,28 @@ pub trait Simulation: Send {
         let _ = seed;
         Ok(false)
     }
-    /// Work of the last step, where it varies; empty if the kind's [`counts`](Kind::counts) hold for every step.
+    /// Returns the work of the last step, where it varies; empty if the kind's [`counts`](Kind::counts) hold for every
+    /// step.
     fn counts(&self) -> Vec<StepCount> {
         vec![]
     }
-    /// Hash and totals so far. Works without the device, also after it has failed.
+    /// Returns the hash and totals so far. Works without the device, also after it has failed.
     fn digest(&self) -> Digest;
-    /// Device and kernel choices.
+    /// Returns the device and kernel choices.
     fn execution(&self) -> Execution {
         Execution::cpu()
     }
-    /// Notices about deviations from the request, one sentence each, such as a missing library.
+    /// Returns notices about deviations from the request, one sentence each, such as a missing library.
     fn notices(&self) -> Vec<String> {
         vec![]
     }
-    /// Memory in use, by buffer.
+    /// Returns the memory in use, by buffer.
     fn memory(&self) -> MemoryReport;
-    /// Connections among the elements; `None` if there are none.
+    /// Returns the connections among the elements; `None` if there are none.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
-    /// Registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
+    /// Returns the registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }

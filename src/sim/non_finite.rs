@@ -19,7 +19,7 @@ impl NonFinite {
 }
 
 impl SimError {
-    /// Error for a value that became NaN or infinite. `what` names the value, `remedy` says what to change.
+    /// Creates the error for a value that became NaN or infinite. `what` names the value, `remedy` says what to change.
     pub fn non_finite(what: &str, step: u64, remedy: &str) -> Self {
         Self::Diverged(format!("{what} became NaN or infinite at step {step}; {remedy}"))
     }

@@ -81,7 +81,7 @@ pub enum Meaning {
 }
 
 impl Shape {
-    /// Meaning of a field; `None` for other shapes.
+    /// Returns the meaning of a field; `None` for other shapes.
     pub const fn meaning(self) -> Option<Meaning> {
         if let Self::Field { meaning, .. } = self { Some(meaning) } else { None }
     }
@@ -126,12 +126,12 @@ pub struct ProbeSpec {
 pub const SPIKES: &str = "spikes";
 
 impl ProbeSpec {
-    /// Plural noun of the events: `spikes`, `births`.
+    /// Returns the plural noun of the events: `spikes`, `births`.
     pub fn events(&self) -> String {
         crate::params::title::spaced(self.name)
     }
 
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
@@ -218,7 +218,7 @@ impl Frame {
         }
     }
 
-    /// Reading of a key, or of a probe without arguments; `None` if the frame has none.
+    /// Returns the reading of a key, or of a probe without arguments; `None` if the frame has none.
     pub fn reading(&self, key: impl Into<TapKey>) -> Option<&Reading> {
         let key = key.into();
         self.readings.iter().find(|(k, _)| *k == key).map(|(_, r)| r)

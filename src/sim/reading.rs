@@ -37,7 +37,7 @@ impl Axis {
         Self { len: labels.len() as u32, labels: Arc::new(labels) }
     }
 
-    /// Name at an index, or the index if the axis is unnamed.
+    /// Returns the name at an index, or the index if the axis is unnamed.
     pub fn label(&self, index: usize) -> String {
         self.labels.get(index).cloned().unwrap_or_else(|| index.to_string())
     }
@@ -66,7 +66,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Number of bins.
+    /// Returns the number of bins.
     pub fn n_bins(&self) -> usize {
         self.edges.len().saturating_sub(1)
     }

@@ -22,12 +22,12 @@ pub struct RequestSpec {
 }
 
 impl RequestSpec {
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
 
-    /// Sentence for an answer without rows, which names an argument that was left empty.
+    /// Returns the sentence for an answer without rows, which names an argument that was left empty.
     pub fn no_rows(&self, values: &[Value]) -> String {
         let is_empty = |value: &Value| matches!(value, Value::Text(text) if text.is_empty());
         let empty = self.params.iter().zip(values).find(|(_, value)| is_empty(value));

@@ -10,13 +10,13 @@ use std::{sync::Arc, time::Duration};
 
 /// Behaviour of a [`Scripted`] simulation. Optional methods have defaults.
 pub trait Script: Send {
-    /// Probes of the simulation.
+    /// Returns the probes of the simulation.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Element sets of the simulation.
+    /// Returns the element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Time base of a step.
+    /// Returns the time base of a step.
     fn base(&self) -> TimeBase;
-    /// Same contract as [`Simulation::lanes`].
+    /// Returns lane names, as [`Simulation::lanes`] does.
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
         let _ = probe;
         vec![]
@@ -29,13 +29,13 @@ pub trait Script: Send {
     fn end_batch(&mut self, step: u64) {
         let _ = step;
     }
-    /// Name of the timing row of a batch; `None`: no row.
+    /// Returns the name of the timing row of a batch; `None`: no row.
     fn span(&self) -> Option<&'static str> {
         None
     }
     /// Adds the readings of the taps.
     fn sample(&mut self, step: u64, taps: &[Tap], frame: &mut Frame);
-    /// Same contract as [`Simulation::set`].
+    /// Applies a parameter change, as [`Simulation::set`] does.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         let _ = change;
         Ok(Effect::Applied)
@@ -53,15 +53,15 @@ pub trait Script: Send {
     }
     /// Resets to step 0.
     fn rewind(&mut self) {}
-    /// Hash and totals up to the step.
+    /// Returns the hash and totals up to the step.
     fn digest(&self, step: u64) -> Digest {
         Digest { hash: format!("{step:016x}"), totals: vec![] }
     }
-    /// Same contract as [`Simulation::connectivity`].
+    /// Returns the connections among the elements, as [`Simulation::connectivity`] does.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
-    /// Same contract as [`Simulation::memory`].
+    /// Returns the memory in use, as [`Simulation::memory`] does.
     fn memory(&self) -> MemoryReport {
         MemoryReport::default()
     }

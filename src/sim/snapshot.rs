@@ -42,7 +42,7 @@ impl fmt::Display for ElementType {
 }
 
 impl ElementType {
-    /// Size of one element, bytes.
+    /// Returns the size of one element, bytes.
     pub const fn n_bytes(self) -> usize {
         match self {
             Self::U8 | Self::I8 => 1,
@@ -134,7 +134,7 @@ impl Section {
         })
     }
 
-    /// Elements as little-endian bytes.
+    /// Returns the elements as little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         self.memory.bytes()
     }
@@ -169,7 +169,7 @@ impl Section {
     }
 }
 
-/// Size of an array in bytes; `None` on overflow.
+/// Returns the size of an array in bytes; `None` on overflow.
 pub fn n_bytes(element: ElementType, shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(element.n_bytes() as u64, |n, size| n.checked_mul(*size))
 }
@@ -196,7 +196,7 @@ pub struct Snapshot {
     pub sections: Vec<Section>,
 }
 
-/// Error for a snapshot that does not fit.
+/// Creates the error for a snapshot that does not fit.
 pub fn misfit(why: &str) -> SimError {
     SimError::Input(format!("the saved state does not fit: {why}"))
 }
@@ -231,7 +231,7 @@ impl Snapshot {
         self.array(name, &[], vec![value]);
     }
 
-    /// Host memory in use, bytes.
+    /// Returns the host memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         self.sections.iter().map(|section| section.bytes().len() as u64).sum()
     }

@@ -14,7 +14,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// Identifier in machine-readable results.
+    /// Returns the identifier in machine-readable results.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Items => "items",
@@ -51,7 +51,7 @@ impl StepCount {
         Self { name, counted: Counted::Bytes, per_step }
     }
 
-    /// Amount per second.
+    /// Returns the amount per second.
     pub fn rate(&self, steps_per_s: f64) -> f64 {
         self.per_step * steps_per_s
     }

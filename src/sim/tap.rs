@@ -70,7 +70,7 @@ impl TapArgs {
         Ok(Self::new(declared))
     }
 
-    /// Value of an argument; `None` if it is missing.
+    /// Returns the value of an argument; `None` if it is missing.
     pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         self.pairs().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
@@ -88,7 +88,7 @@ impl TapArgs {
         self.as_str().split(',').filter_map(|part| part.split_once('=')).map(|(name, value)| (name, unescape(value)))
     }
 
-    /// Text as in files: `layer=2,head=1`; empty without arguments.
+    /// Returns the text as in files: `layer=2,head=1`; empty without arguments.
     pub fn as_str(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
@@ -188,7 +188,7 @@ impl Tap {
         Self { probe, elements: vec![], args }
     }
 
-    /// Key of the readings.
+    /// Returns the key of the readings.
     pub fn key(&self) -> TapKey {
         TapKey { probe: self.probe, args: self.args.clone() }
     }

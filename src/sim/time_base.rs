@@ -42,7 +42,7 @@ impl TimeBase {
         matches!(self, Self::Count { .. })
     }
 
-    /// Units of the time axis per step: simulated seconds, or 1 for counted steps.
+    /// Returns the units of the time axis per step: simulated seconds, or 1 for counted steps.
     pub const fn per_step(self) -> f64 {
         match self {
             Self::Seconds { per_step } => per_step,
@@ -50,7 +50,7 @@ impl TimeBase {
         }
     }
 
-    /// Singular noun of a step: `generation`; `step` if it has a duration.
+    /// Returns the singular noun of a step: `generation`; `step` if it has a duration.
     pub const fn singular(self) -> &'static str {
         match self {
             Self::Seconds { .. } => "step",
@@ -58,7 +58,7 @@ impl TimeBase {
         }
     }
 
-    /// Plural noun of a step.
+    /// Returns the plural noun of a step.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Seconds { .. } => "steps",
@@ -66,7 +66,7 @@ impl TimeBase {
         }
     }
 
-    /// Noun for `n` steps.
+    /// Returns the noun for `n` steps.
     pub const fn name(self, n: u64) -> &'static str {
         if n == 1 { self.singular() } else { self.plural() }
     }
@@ -87,7 +87,7 @@ impl Clock {
         Self { step, base: TimeBase::seconds(per_step) }
     }
 
-    /// Position on the time axis: simulated seconds, or the number of steps if they are counted.
+    /// Returns the position on the time axis: simulated seconds, or the number of steps if they are counted.
     pub fn secs(self) -> f64 {
         self.step as f64 * self.base.per_step()
     }

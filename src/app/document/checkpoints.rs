@@ -65,12 +65,12 @@ impl Checkpoints {
         self.next = self.every.map(|every| now + every);
     }
 
-    /// State to continue from; `None` unless the simulation is lost and a state was saved.
+    /// Returns the state to continue from; `None` unless the simulation is lost and a state was saved.
     pub fn recovery_point(&self) -> Option<&Checkpoint> {
         self.checkpoint().filter(|_| self.failure.as_ref().is_some_and(|failure| failure.stopped))
     }
 
-    /// Newest state; `None` before the first.
+    /// Returns the newest state; `None` before the first.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_ref()
     }

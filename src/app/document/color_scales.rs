@@ -51,7 +51,7 @@ impl ColorScales {
         }
     }
 
-    /// Colormap of a variable.
+    /// Returns the colormap of a variable.
     pub fn colormap(&self, probe: &ProbeSpec) -> Colormap {
         self.of(probe.name).colormap.unwrap_or_else(|| Colormap::of(probe))
     }

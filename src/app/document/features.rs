@@ -60,7 +60,7 @@ impl KindFeatures {
         schema.sets.iter().enumerate().find(|(i, set)| named.is_over(set.name, *i == 0)).map(|(_, set)| set)
     }
 
-    /// Individuals in a set of slots; `None` if they are not known.
+    /// Returns the individuals in a set of slots; `None` if they are not known.
     pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
         self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
     }

@@ -117,22 +117,22 @@ impl History {
         self.committed = to;
     }
 
-    /// Document after the last step.
+    /// Returns the document after the last step.
     pub fn committed(&self) -> &Arc<Project> {
         &self.committed
     }
 
-    /// Numbers of steps that can be undone and redone.
+    /// Returns the numbers of steps that can be undone and redone.
     pub fn counts(&self) -> (usize, usize) {
         (self.past.len(), self.future.len())
     }
 
-    /// Labels of all steps: those that can be undone, newest first, and those that can be redone, next first.
+    /// Returns the labels of all steps: those that can be undone, newest first, and those that can be redone, next first.
     pub fn steps(&self) -> (Vec<&str>, Vec<&str>) {
         (labels(&self.past), labels(&self.future))
     }
 
-    /// Labels of the next undo and the next redo; `None` if there is none.
+    /// Returns the labels of the next undo and the next redo; `None` if there is none.
     pub fn labels(&self) -> (Option<&str>, Option<&str>) {
         (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
     }
@@ -142,7 +142,7 @@ fn labels(steps: &[Step]) -> Vec<&str> {
     steps.iter().rev().map(|s| s.label.as_str()).collect()
 }
 
-/// Approximate memory of a step in bytes: the texts of the project and a fixed part.
+/// Returns the approximate memory of a step in bytes: the texts of the project and a fixed part.
 fn step_bytes(project: &Project) -> usize {
     let params = project.model.params();
     let texts = params.ids().into_iter().map(|id| match params.get(id) {

@@ -42,7 +42,7 @@ impl InForce {
         self.log[..self.n_done].iter().filter_map(|(step, what)| Some((*step, what.change()?)))
     }
 
-    /// Numbers of edits and actions applied so far and in the whole run.
+    /// Returns the numbers of edits and actions applied so far and in the whole run.
     pub fn counts(&self) -> (usize, usize) {
         let count = |log: &[(u64, LoggedCommand)]| {
             let has_effect = |what: &LoggedCommand| what.change().is_some() || matches!(what, LoggedCommand::Act(_));

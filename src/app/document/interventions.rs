@@ -18,7 +18,7 @@ pub enum Intervention {
 }
 
 impl Intervention {
-    /// Roles of the effects of this intervention, preferred first.
+    /// Returns the roles of the effects of this intervention, preferred first.
     const fn effects(self) -> &'static [Role] {
         match self {
             Self::Stimulate => &[Role::Excites],

@@ -241,7 +241,7 @@ fn differences(run: &ParamHistory, open: &Project) -> Vec<String> {
 }
 
 impl Run {
-    /// Status in a word.
+    /// Returns the status in a word.
     pub fn status_text(&self) -> &'static str {
         match (&self.problem, &self.status) {
             (Some(_), _) => "unreadable",
@@ -249,7 +249,7 @@ impl Run {
         }
     }
 
-    /// Simulated seconds, or the number of steps if they are counted.
+    /// Returns the simulated seconds, or the number of steps if they are counted.
     pub fn secs(&self) -> f64 {
         self.steps as f64 * self.base.per_step()
     }

@@ -289,7 +289,8 @@ impl Live {
         self.individuals.clear();
     }
 
-    /// Stage, completed fraction and elapsed time of the loader, or of a compilation of kernels; `None` if nothing is loaded.
+    /// Returns the stage, completed fraction and elapsed time of the loader, or of a compilation of kernels; `None` if
+    /// nothing is loaded.
     pub fn progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();
@@ -315,7 +316,7 @@ impl Live {
         }
     }
 
-    /// Work per step; of the last step if it varies.
+    /// Returns the work per step; of the last step if it varies.
     pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
         if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
     }
@@ -325,7 +326,7 @@ impl Live {
         self.engine.is_some()
     }
 
-    /// Counters of the engine; `None` without an engine.
+    /// Returns the counters of the engine; `None` without an engine.
     pub fn counters(&self) -> Option<&crate::engine::EngineCounters> {
         self.engine.as_ref().map(|e| &*e.counters)
     }
@@ -400,12 +401,12 @@ impl Live {
         self.send(Command::StopRecording);
     }
 
-    /// Model as it was built; `None` without a simulation.
+    /// Returns the model as it was built; `None` without a simulation.
     pub fn built_model(&self) -> Option<&crate::kinds::Model> {
         self.versions.built.as_ref().map(|project| &project.model)
     }
 
-    /// The run since step 0, for recordings; `None` without a simulation.
+    /// Returns the run since step 0, for recordings; `None` without a simulation.
     pub fn run_log(&self) -> Option<&RunLog> {
         self.versions.run_log.as_ref()
     }

@@ -18,7 +18,7 @@ pub struct ElementPath {
 }
 
 impl ElementPath {
-    /// Elements of the path in order; empty if there is no path.
+    /// Returns the elements of the path in order; empty if there is no path.
     pub fn elements(&self) -> impl Iterator<Item = u32> + '_ {
         self.steps.first().map(|step| step.from).into_iter().chain(self.steps.iter().map(|step| step.to))
     }

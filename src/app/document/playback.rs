@@ -215,7 +215,7 @@ impl Playback {
         })
     }
 
-    /// Build context of the simulation, with the recorded kernel choices.
+    /// Returns the build context of the simulation, with the recorded kernel choices.
     pub fn build_context(&self, project: &Project) -> BuildContext {
         self.run.build_context(project)
     }
@@ -235,7 +235,7 @@ impl Playback {
         self.run.manifest.checkpoints.iter().map(|c| c.step).filter(|at| *at as f64 <= step).max()
     }
 
-    /// Name of the run's folder.
+    /// Returns the name of the run's folder.
     pub fn name(&self) -> String {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }

@@ -39,12 +39,12 @@ impl Pace {
         (wall > 0.05).then_some((wall, *from, *to))
     }
 
-    /// Simulated seconds per wall-clock second; `None` before two observations that are 50 ms apart.
+    /// Returns the simulated seconds per wall-clock second; `None` before two observations that are 50 ms apart.
     pub fn real_time_factor(&self) -> Option<f64> {
         self.span().map(|(wall, from, to)| (to.secs() - from.secs()) / wall)
     }
 
-    /// Steps per wall-clock second; `None` before two observations that are 50 ms apart.
+    /// Returns the steps per wall-clock second; `None` before two observations that are 50 ms apart.
     pub fn steps_per_sec(&self) -> Option<f64> {
         self.span().map(|(wall, from, to)| (to.step - from.step) as f64 / wall)
     }
@@ -70,12 +70,12 @@ impl Samples {
         self.ring.push_back(ms);
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn count(&self) -> usize {
         self.ring.len()
     }
 
-    /// Newest sample; `None` if there is none.
+    /// Returns the newest sample; `None` if there is none.
     pub fn last(&self) -> Option<f32> {
         self.ring.back().copied()
     }
@@ -85,7 +85,7 @@ impl Samples {
         self.ring.iter().copied()
     }
 
-    /// Median, 95th and 99th percentile, and maximum; `None` without samples.
+    /// Returns the median, 95th and 99th percentile, and maximum; `None` without samples.
     pub fn quantiles(&self) -> Option<[f32; 4]> {
         let mut sorted: Vec<f32> = self.iter().collect();
         sorted.sort_by(f32::total_cmp);

@@ -137,12 +137,12 @@ impl Selection {
         self.replace(set, elements);
     }
 
-    /// The selected elements of a set; empty if the selection is of another set.
+    /// Returns the selected elements of a set; empty if the selection is of another set.
     pub fn of(&self, set: &str) -> &[u32] {
         if self.set == set { &self.elements } else { &[] }
     }
 
-    /// The `n` selected elements of a set with the highest spike counts, sorted by index.
+    /// Returns the `n` selected elements of a set with the highest spike counts, sorted by index.
     pub fn most_active(&self, set: &str, counts: &[u32], n: usize) -> Vec<u32> {
         let mut elements = self.of(set).to_vec();
         if elements.len() > n {
@@ -159,7 +159,7 @@ impl Selection {
         self.of(set).binary_search(&element).is_ok()
     }
 
-    /// The hovered element; `None` if there is none or the selection is of another set.
+    /// Returns the hovered element; `None` if there is none or the selection is of another set.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
     }

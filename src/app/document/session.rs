@@ -106,7 +106,7 @@ impl Session {
         self.live.show(opened)
     }
 
-    /// Numbers of edits and actions of a finished run before the time cursor and in all; `None` without a run.
+    /// Returns the numbers of edits and actions of a finished run before the time cursor and in all; `None` without a run.
     pub fn counts_in_force(&self) -> Option<(usize, usize)> {
         self.in_force.as_ref().map(InForce::counts)
     }
@@ -210,13 +210,14 @@ impl Session {
         self.saved = Arc::new(Project { version: 0, ..Project::default() });
     }
 
-    /// Base folder of relative paths in the document: that of its file, otherwise `base`, otherwise the working directory.
+    /// Returns the base folder of relative paths in the document: that of its file, otherwise `base`, otherwise the working
+    /// directory.
     pub fn folder(&self) -> PathBuf {
         let parent = self.path.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty());
         parent.or(self.base.as_deref()).map_or_else(|| PathBuf::from("."), Path::to_owned)
     }
 
-    /// File of the document. A document without a file has a default path that is named after the project.
+    /// Returns the file of the document. A document without a file has a default path that is named after the project.
     pub fn default_path(&self) -> PathBuf {
         let path = self.path.clone().unwrap_or_else(|| self.folder().join(self.file_name()));
         std::path::absolute(&path).unwrap_or(path)
@@ -238,7 +239,7 @@ impl Session {
         format!("{}.ron", if name.is_empty() { "project" } else { &name })
     }
 
-    /// Folder of the project's runs.
+    /// Returns the folder of the project's runs.
     pub fn runs_folder(&self) -> PathBuf {
         self.folder().join("runs")
     }

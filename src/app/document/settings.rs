@@ -140,7 +140,7 @@ impl Settings {
         text::set_writing(self.numbers.grouping, self.numbers.decimal);
     }
 
-    /// Disk space for a run that is not recorded, bytes.
+    /// Returns the disk space for a run that is not recorded, bytes.
     pub fn unrecorded_bytes(&self) -> u64 {
         u64::from(self.work.unrecorded_mb) * 1_000_000
     }

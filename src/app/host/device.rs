@@ -40,7 +40,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Kind of device.
+    /// Returns the kind of device.
     pub fn kind(&self) -> DeviceKind {
         if self.is_gpu { DeviceKind::Cuda } else { DeviceKind::Cpu { threads: self.threads.max(1) as usize } }
     }
@@ -62,12 +62,12 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// Description of the device in use.
+    /// Returns the description of the device in use.
     pub fn chosen(&self) -> DeviceInfo {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Status of CUDA on this machine.
+    /// Returns the status of CUDA on this machine.
     pub fn cuda(&self) -> String {
         let opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         let status = |(ordinal, gpu): (&u32, &Result<Arc<Gpu>, String>)| match gpu {
@@ -83,7 +83,7 @@ impl Devices {
         }
     }
 
-    /// GPUs that the driver lists; empty before the first query.
+    /// Returns the GPUs that the driver lists; empty before the first query.
     pub fn present(&self) -> &[Present] {
         self.present.get().map_or(&[], Vec::as_slice)
     }

@@ -30,7 +30,7 @@ impl<R: Send + 'static> Jobs<R> {
         Ok(())
     }
 
-    /// Sender of the queue of results, for threads that are not started by [`Jobs::spawn`].
+    /// Returns the sender of the queue of results, for threads that are not started by [`Jobs::spawn`].
     pub fn outbox(&self) -> Sender<R> {
         self.outbox.clone()
     }

@@ -24,12 +24,13 @@ pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
 const LARGE: f64 = 1e6;
 const MAX_DECIMALS: f64 = 6.0;
 
-/// Distance of ticks; infinite for fewer than two.
+/// Returns the distance of ticks; infinite for fewer than two.
 fn tick_step(ticks: &[f64]) -> f64 {
     ticks.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min)
 }
 
-/// Number of decimals that distinguish the ticks. Time axes use it directly, because their labels have no exponent.
+/// Returns the number of decimals that distinguish the ticks. Time axes use it directly, because their labels have no
+/// exponent.
 pub fn tick_digits(ticks: &[f64]) -> usize {
     let step = tick_step(ticks);
     if step.is_finite() { (-step.log10() - 1e-9).ceil().max(0.0) as usize } else { 0 }

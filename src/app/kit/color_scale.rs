@@ -26,7 +26,7 @@ pub enum ScaleColors {
 }
 
 impl ScaleColors {
-    /// Range of the values that have a colour; `None` if no value has one.
+    /// Returns the range of the values that have a colour; `None` if no value has one.
     pub fn range(self, values: &[f32], is_log: bool) -> Option<(f32, f32)> {
         let of = |(a, b): (f32, f32), v: &f32| (a.min(*v), b.max(*v));
         let colored = values.iter().filter(|v| self.has_color(**v, is_log));
@@ -89,7 +89,7 @@ impl ColorScale {
         Self { colors, is_log, range, is_fixed: fixed.is_some(), table, ground }
     }
 
-    /// Table index of a value; `None` if it has no colour.
+    /// Returns the table index of a value; `None` if it has no colour.
     fn at(&self, value: f32) -> Option<usize> {
         self.colors.has_color(value, self.is_log).then(|| match colormap::place(self.place(value)) {
             colormap::BELOW if !self.is_fixed => colormap::BELOW + 1,
@@ -103,13 +103,13 @@ impl ColorScale {
         self.at(value).map_or(self.ground, |at| colors::opaque(self.table[at]))
     }
 
-    /// Number of values beyond a fixed range; `None` if the range is not fixed.
+    /// Returns the number of values beyond a fixed range; `None` if the range is not fixed.
     pub fn beyond(&self, values: &[f32]) -> Option<usize> {
         let is_beyond = |v: &&f32| matches!(self.at(**v), Some(colormap::BELOW | colormap::ABOVE));
         self.is_fixed.then(|| values.iter().filter(is_beyond).count())
     }
 
-    /// Position of a value as a fraction of the range: 0 at the low end, 1 at the high end.
+    /// Returns the position of a value as a fraction of the range: 0 at the low end, 1 at the high end.
     fn place(&self, value: f32) -> f32 {
         let (low, high) = self.range;
         match (self.colors, self.is_log) {
@@ -193,14 +193,14 @@ impl FieldScale {
         colors::opaque(self.table[self.place(value)])
     }
 
-    /// Table index of a value. `value_color` in points.wgsl computes the same index.
+    /// Returns the table index of a value. `value_color` in points.wgsl computes the same index.
     fn place(&self, value: f32) -> usize {
         colormap::place((value - self.range.0) / (self.range.1 - self.range.0).max(1e-12))
     }
 }
 
-/// Range of a field's colours. For an angle it is the declared range; otherwise the central 99 % of a sample of about 4,096
-/// values, so that outliers do not dominate. The declared range if no value is finite.
+/// Returns the range of a field's colours. For an angle it is the declared range; otherwise the central 99 % of a sample of
+/// about 4,096 values, so that outliers do not dominate. The declared range if no value is finite.
 pub fn range_of(probe: &ProbeSpec, values: &[f32]) -> (f32, f32) {
     let Shape::Field { range, meaning, .. } = probe.shape else { return (0.0, 1.0) };
     if meaning == Meaning::Angle {

@@ -20,12 +20,12 @@ impl Colormap {
     /// All colormaps, in menu order.
     pub const ALL: [Self; 4] = [Self::Cividis, Self::Viridis, Self::Magma, Self::Twilight];
 
-    /// Default colormap of a field.
+    /// Returns the default colormap of a field.
     pub fn of(probe: &ProbeSpec) -> Self {
         if probe.shape.meaning() == Some(Meaning::Angle) { Self::Twilight } else { Self::default() }
     }
 
-    /// Name in the menu.
+    /// Returns the name in the menu.
     pub fn label(self) -> &'static str {
         match self {
             Self::Cividis => "cividis",
@@ -81,7 +81,7 @@ pub fn with_ends(mut table: Table, tokens: &Tokens) -> Table {
     table
 }
 
-/// Distance of two colours: the sum of differences of red, green, blue and alpha.
+/// Computes the distance of two colours: the sum of differences of red, green, blue and alpha.
 pub(crate) fn difference(a: [u8; 4], b: [u8; 4]) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }

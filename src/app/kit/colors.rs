@@ -5,7 +5,7 @@ use crate::sim::Column;
 use egui::Color32;
 use std::sync::OnceLock;
 
-/// Colour of a lineage, determined by its founder's id.
+/// Returns the colour of a lineage, determined by its founder's id.
 pub fn of_number(number: u64, tokens: &Tokens) -> Color32 {
     tokens.categorical[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % tokens.categorical.len()]
 }

@@ -56,7 +56,7 @@ pub struct HeatmapLayout {
 }
 
 impl Heatmap {
-    /// Colour range: `span` if it is set, otherwise the range of the values; `None` if no value has a colour.
+    /// Returns the colour range: `span` if it is set, otherwise the range of the values; `None` if no value has a colour.
     pub fn range(&self) -> Option<(f32, f32)> {
         let of_values = self.scale_colors.range(&self.values, self.is_log)?;
         Some(self.span.unwrap_or(of_values))
@@ -81,7 +81,7 @@ impl Heatmap {
         HeatmapLayout { cells, bar }
     }
 
-    /// Row and column of the cell under a point; `None` outside the cells.
+    /// Returns the row and column of the cell under a point; `None` outside the cells.
     pub fn at(&self, places: &HeatmapLayout, at: Pos2) -> Option<(usize, usize)> {
         if !places.cells.contains(at) || self.rows.is_empty() || self.columns.is_empty() {
             return None;
@@ -198,7 +198,7 @@ impl Heatmap {
     }
 }
 
-/// Stride of labels: for cells of size `size`, every n-th label is shown. Returns n.
+/// Returns the stride of labels: for cells of size `size`, every n-th label is shown. Returns n.
 fn spacing(size: f32) -> usize {
     (11.0 / size.max(0.1)).ceil().max(1.0) as usize
 }
@@ -208,7 +208,7 @@ fn fits_flat(label: f32, cell: f32) -> bool {
     label + 12.0 <= cell || label + 1.0 <= (cell * spacing(cell) as f32).min(11.0)
 }
 
-/// Text colour of the theme that is readable on `color`.
+/// Returns the text colour of the theme that is readable on `color`.
 pub(crate) fn ink_on(color: Color32, tokens: &Tokens) -> Color32 {
     let [r, g, b, _] = color.to_array().map(f32::from);
     let is_bright = 0.299 * r + 0.587 * g + 0.114 * b > 140.0;

@@ -5,9 +5,9 @@ use egui::{Align, Color32, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, Vec
 
 /// Colours and icon of a panel.
 pub trait Look {
-    /// Design tokens of the current theme.
+    /// Returns the design tokens of the current theme.
     fn tokens(&self) -> &Tokens;
-    /// Icon of the panel.
+    /// Returns the icon of the panel.
     fn icon(&self) -> &'static str;
 }
 

@@ -146,12 +146,12 @@ pub fn solid_scroll_bars(ui: &mut Ui) {
     ui.spacing_mut().scroll = egui::style::ScrollStyle { bar_width: 8.0, ..egui::style::ScrollStyle::solid() };
 }
 
-/// Font of captions and axis labels.
+/// Returns the font of captions and axis labels.
 pub fn small(ui: &Ui) -> FontId {
     TextStyle::Small.resolve(ui.style())
 }
 
-/// Font of changing numbers.
+/// Returns the font of changing numbers.
 pub fn mono(ui: &Ui) -> FontId {
     FontId { size: small(ui).size, ..TextStyle::Monospace.resolve(ui.style()) }
 }
@@ -233,7 +233,7 @@ pub fn playback_ui(ui: &mut Ui, tokens: &Tokens) {
     ui.label(text).on_hover_text("A finished run, at the time cursor");
 }
 
-/// Id of the flag which says that the panel being drawn is a figure.
+/// Returns the id of the flag which says that the panel being drawn is a figure.
 fn stage_id() -> Id {
     Id::unique("figure stage")
 }

@@ -40,7 +40,7 @@ pub fn is_busy(ctx: &egui::Context) -> bool {
     !lock(&jobs_of(ctx)).pending.is_empty()
 }
 
-/// Number of jobs of this window started so far.
+/// Returns the number of jobs of this window started so far.
 pub fn n_started(ctx: &egui::Context) -> u64 {
     lock(&jobs_of(ctx)).n_started
 }
@@ -183,17 +183,17 @@ impl<K, T> Drop for PooledResult<K, T> {
 }
 
 impl<K, T> PooledResult<K, T> {
-    /// Last result; `None` if there is none.
+    /// Returns the last result; `None` if there is none.
     pub fn get(&self) -> Option<&Arc<T>> {
         self.done.as_ref().map(|(_, result)| result)
     }
 
-    /// Key of the last result; `None` if there is none.
+    /// Returns the key of the last result; `None` if there is none.
     pub fn key(&self) -> Option<&K> {
         self.done.as_ref().map(|(key, _)| key)
     }
 
-    /// Time since the last job ended; the maximum if none has.
+    /// Returns the time since the last job ended; the maximum if none has.
     pub fn age(&self) -> Duration {
         self.at.map_or(Duration::MAX, |at| at.elapsed())
     }
@@ -210,7 +210,7 @@ impl<K, T> PooledResult<K, T> {
         *self = Self::default();
     }
 
-    /// Progress of the job from 0 to 1; `None` if none is running or it has taken less than 100 ms.
+    /// Returns the progress of the job from 0 to 1; `None` if none is running or it has taken less than 100 ms.
     pub fn progress(&self) -> Option<f32> {
         let job = self.job.as_ref().filter(|job| job.since.elapsed() > Duration::from_millis(100))?;
         Some(job.progress.now().1)
@@ -226,7 +226,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.cancel();
     }
 
-    /// Reason why the last job ended without a result; `None` if it had one.
+    /// Returns the reason why the last job ended without a result; `None` if it had one.
     pub fn ended(&self) -> Option<&JobEnd> {
         self.ended.as_ref().map(|(_, ended)| ended)
     }

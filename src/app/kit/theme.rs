@@ -71,17 +71,17 @@ pub fn set_cell_colors(excitatory: &str, inhibitory: &str) {
 }
 
 impl Tokens {
-    /// Tokens of the dark theme.
+    /// Returns the tokens of the dark theme.
     pub fn dark() -> Arc<Self> {
         DARK.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tokens of the light theme.
+    /// Returns the tokens of the light theme.
     pub fn light() -> Arc<Self> {
         LIGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tokens of the current theme of a context.
+    /// Returns the tokens of the current theme of a context.
     pub fn of(ctx: &egui::Context) -> Arc<Self> {
         if ctx.theme() == egui::Theme::Dark { Self::dark() } else { Self::light() }
     }

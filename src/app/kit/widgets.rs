@@ -101,7 +101,7 @@ pub fn primary(ui: &mut Ui, text: impl Into<String>) -> Response {
     ui.add(Button::new(text).fill(t.accent).stroke(Stroke::NONE))
 }
 
-/// Font family of group headings.
+/// Returns the font family of group headings.
 pub fn semibold() -> egui::FontFamily {
     egui::FontFamily::Name(super::fonts::SEMIBOLD.into())
 }

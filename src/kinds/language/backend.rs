@@ -46,17 +46,17 @@ pub enum Lengths<'a> {
 }
 
 impl Batch<'_> {
-    /// Number of tokens, padding included.
+    /// Returns the number of tokens, padding included.
     pub const fn n_tokens(&self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Number of tokens with a loss; padding has none.
+    /// Returns the number of tokens with a loss; padding has none.
     pub fn n_targets(&self) -> usize {
         self.masked_targets().iter().filter(|target| **target != IGNORED).count()
     }
 
-    /// Targets with those of padding set to [`IGNORED`].
+    /// Returns the targets with those of padding set to [`IGNORED`].
     pub fn masked_targets(&self) -> Vec<i32> {
         let mut targets = self.targets.to_vec();
         if let Lengths::Padded(lens) = self.lengths {
@@ -134,13 +134,13 @@ pub struct Hyper {
 }
 
 impl Hyper {
-    /// Beta 1, beta 2 and epsilon of AdamW.
+    /// Returns the beta 1, beta 2 and epsilon of AdamW.
     pub fn adamw(&self) -> AdamW {
         let [beta1, beta2, eps] = [self.beta1, self.beta2, self.eps].map(f64::from);
         AdamW { beta1, beta2, eps }
     }
 
-    /// Momentum and other constants of Muon.
+    /// Returns the momentum and other constants of Muon.
     pub fn muon(&self) -> Muon {
         let momentum = match self.matrices {
             MatrixUpdate::Muon { momentum, .. } => momentum.into(),
@@ -149,7 +149,8 @@ impl Hyper {
         Muon { momentum, ..Muon::default() }
     }
 
-    /// Update rule of a parameter; `decays`: weight decay applies to it, `is_hidden_matrix`: it is a matrix in a block.
+    /// Returns the update rule of a parameter; `decays`: weight decay applies to it, `is_hidden_matrix`: it is a matrix in
+    /// a block.
     pub fn rule(&self, decays: bool, is_hidden_matrix: bool, is_frozen: bool) -> Rule {
         let decay = if decays { f64::from(self.weight_decay) } else { 0.0 };
         match self.matrices {
@@ -214,7 +215,7 @@ pub struct ViewNorms {
     pub update: f32,
 }
 
-/// Norms of each parameter: its weights, its gradient, and its change since `before`.
+/// Returns the norms of each parameter: its weights, its gradient, and its change since `before`.
 pub fn view_norms<R: Real>(map: &ParameterMap, before: &[R], weights: &[R], gradient: &[R]) -> Vec<ViewNorms> {
     let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
     let of = |view: &View| {
@@ -241,7 +242,7 @@ pub enum Outcome {
 
 /// Reads tokens and predicts the next ones, with a KV cache.
 pub trait Decoder {
-    /// Number of cached tokens; at most the context.
+    /// Returns the number of cached tokens, at most the context.
     fn len(&self) -> usize;
     /// Whether the cache is empty.
     fn is_empty(&self) -> bool {
@@ -256,7 +257,7 @@ pub trait Decoder {
 
 /// A snapshot of a model that samples a text concurrently with further training steps.
 pub trait TextModel: Send {
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache.
     fn decoder(&mut self) -> Result<Box<dyn Decoder + '_>, SimError>;
 }
 
@@ -269,17 +270,17 @@ pub trait Backend: Send {
     /// [`IGNORED`]. Changes no state. Checks [`Pass::is_stopping`] at least every 100 ms; the losses of a stopped call are
     /// incomplete.
     fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Number of training-sized batches that one call of `evaluate` should process.
+    /// Returns the number of training-sized batches that one call of `evaluate` should process.
     fn batches_at_once(&self) -> usize {
         1
     }
-    /// Norms of each parameter in the step that is `ago` steps before the last one. Its input asked for them, and it is
-    /// among the steps that the last call of [`take_stats`](Self::take_stats) moved.
+    /// Returns the norms of each parameter in the step that is `ago` steps before the last one. Its input asked for them,
+    /// and it is among the steps that the last call of [`take_stats`](Self::take_stats) moved.
     fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError>;
-    /// A decoder with an empty cache. Changes no state of the model.
+    /// Creates a decoder with an empty cache. Changes no state of the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
-    /// A snapshot of the model for a text that is sampled concurrently with further steps; `None` if the backend cannot
-    /// make one. The previous snapshot must no longer be in use.
+    /// Creates a snapshot of the model for a text that is sampled concurrently with further steps; `None` if the backend
+    /// cannot make one. The previous snapshot must no longer be in use.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         Ok(None)
     }
@@ -287,19 +288,19 @@ pub trait Backend: Send {
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
     /// Copies `from` to the elements of a buffer that begin at `start`.
     fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
-    /// Optimiser state other than the moments.
+    /// Returns the optimiser state other than the moments.
     fn counters(&self) -> Result<Counters, SimError>;
     /// Sets the optimiser state other than the moments.
     fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
-    /// Device and implementations in use, for the report.
+    /// Returns the device and implementations in use, for the report.
     fn execution(&self) -> Execution;
-    /// Deviations from the requested settings, one sentence each.
+    /// Returns the deviations from the requested settings, one sentence each.
     fn notices(&self) -> Vec<String> {
         vec![]
     }
-    /// Memory held, by owner.
+    /// Returns the memory held, by owner.
     fn memory(&self) -> MemoryReport;
-    /// Registers, shared memory and occupancy of the kernels in use.
+    /// Returns the registers, shared memory and occupancy of the kernels in use.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }

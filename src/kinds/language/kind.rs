@@ -41,7 +41,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     fn sets(config: &Config<Self>, layout: &Layout<Self>) -> Vec<Arc<ElementSet>>;
     /// Draws random initial weights.
     fn init(config: &Config<Self>, layout: &Layout<Self>, seed: u64) -> Parameters<f32>;
-    /// Counters of the optimiser before step 0.
+    /// Returns the counters of the optimiser before step 0.
     fn counters(params: &Self::Params) -> Counters {
         let _ = params;
         Counters { loss_scale: 1.0, ..Counters::default() }
@@ -77,7 +77,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = params;
         stats.is_skipped || !stats.loss.is_finite()
     }
-    /// Operations, bytes and other counts per step.
+    /// Returns the operations, bytes and other counts per step.
     fn step_counts(params: &Self::Params, config: &Config<Self>, layout: &Layout<Self>) -> Vec<StepCount>;
 
     /// Checks or prepares a change of parameters before it takes effect.
@@ -87,7 +87,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     }
     /// Performs an action other than `sample_now`.
     fn act(sim: &mut LanguageSim<Self>, action: &Action) -> Result<(), SimError>;
-    /// The decoder for periodic texts.
+    /// Returns the decoder for periodic texts.
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()
     }
@@ -97,13 +97,13 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = (sim, is_for_screen);
         true
     }
-    /// The decoder that the options of a request select.
+    /// Returns the decoder that the options of a request select.
     fn decoder<'a>(sim: &'a LanguageSim<Self>, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
         let _ = options;
         sim.backend.decoder()
     }
 
-    /// Valid values of probe argument `name`.
+    /// Returns the valid values of probe argument `name`.
     fn arg_values(config: &Config<Self>, layout: &Layout<Self>, name: &str) -> ArgValues;
     /// Checks the elements of a tap.
     fn check_tap(config: &Config<Self>, tap: &Tap) -> Result<(), SimError> {
@@ -115,12 +115,12 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = sim;
         Ok(())
     }
-    /// Names of the lanes of a series probe.
+    /// Returns the names of the lanes of a series probe.
     fn lanes(layout: &Layout<Self>, probe: ProbeId) -> Vec<String> {
         let _ = (layout, probe);
         vec![]
     }
-    /// Values to count in a histogram.
+    /// Returns the values to count in a histogram.
     fn histogram(sim: &LanguageSim<Self>, key: &TapKey) -> Result<Vec<f32>, SimError> {
         let _ = (sim, key);
         Ok(vec![])
@@ -134,12 +134,12 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     fn reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Option<Reading>, SimError>;
     /// Reads a probe that is expensive; the reading is cached and serves the frames of several steps.
     fn kept_reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Reading, SimError>;
-    /// Individuals in the slots of an element set.
+    /// Returns the individuals in the slots of an element set.
     fn individuals(own: &Self::Own, set: &str) -> Option<Arc<Individuals>> {
         let _ = (own, set);
         None
     }
-    /// Totals of the digest, listed after steps and tokens.
+    /// Returns the totals of the digest, listed after steps and tokens.
     fn totals(own: &Self::Own) -> Vec<(&'static str, u64)> {
         let _ = own;
         vec![]

@@ -164,7 +164,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Mean loss of the first held-out sequences, as many as a batch has.
+    /// Computes the mean loss of the first held-out sequences, as many as a batch has.
     pub(in crate::kinds) fn fixed_loss(&mut self) -> Result<f32, SimError> {
         let (sequences, seq_len) = (self.params.batches()[0], self.config.context());
         let (mut tokens, mut targets) = (vec![0; sequences * seq_len], vec![0; sequences * seq_len]);
@@ -175,7 +175,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 
-    /// Mean loss of the first micro-batch of the last step under the current weights.
+    /// Computes the mean loss of the first micro-batch of the last step under the current weights.
     pub(in crate::kinds) fn last_step_loss(&mut self) -> Result<f64, SimError> {
         let batch = self.batch.first(self.params.batches()[0], self.config.context());
         let mut losses = vec![0.0; batch.n_tokens()];
@@ -183,7 +183,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / losses.len().max(1) as f64)
     }
 
-    /// The periodic text of the current step.
+    /// Returns the periodic text of the current step.
     fn due_text(&self) -> DueText {
         let (measure, step) = (self.params.measure(), self.state.step);
         let writing = text::periodic(self.setup.texts.tokenizer(), measure, self.seed, step);
@@ -220,13 +220,13 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::after_text(self)
     }
 
-    /// The last tokens of the newest sampled text that fit into the context; the first held-out tokens if no text was
-    /// sampled yet.
+    /// Returns the last tokens of the newest sampled text that fit into the context; the first held-out tokens if no text
+    /// was sampled yet.
     pub(in crate::kinds) fn shown_tokens(&self) -> Vec<u32> {
         text::shown(self.corpus(), &self.newest, self.config.context())
     }
 
-    /// Names of tokens as the tokenizer spells them.
+    /// Returns the names of tokens as the tokenizer spells them.
     pub(in crate::kinds) fn token_names(&self, tokens: &[u32]) -> Vec<String> {
         tokens.iter().map(|token| self.setup.texts.tokenizer().name(*token)).collect()
     }
@@ -268,7 +268,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(reading)
     }
 
-    /// Losses of the tokens of the scored text, or of the newest text if there is none.
+    /// Returns the losses of the tokens of the scored text, or of the newest text if there is none.
     fn token_losses(&self) -> Result<Reading, SimError> {
         let tokenizer = self.setup.texts.tokenizer();
         let tokens = text::scored(tokenizer, self.params.measure(), self.shown_tokens());
@@ -293,7 +293,7 @@ pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &La
     Ok(())
 }
 
-/// The value of a numeric argument; 0 if it is missing.
+/// Returns the value of a numeric argument; 0 if it is missing.
 pub fn number(args: &TapArgs, name: &str) -> usize {
     args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
 }

@@ -89,7 +89,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Index among the layers of a model with `blocks` blocks, in the order embedding, blocks, head.
+    /// Returns the index among the layers of a model with `blocks` blocks, in the order embedding, blocks, head.
     pub const fn index(self, blocks: usize) -> usize {
         match self {
             Self::Embedding => 0,
@@ -98,13 +98,13 @@ impl Layer {
         }
     }
 
-    /// Names of the layers of a model with `blocks` blocks.
+    /// Returns the names of the layers of a model with `blocks` blocks.
     pub fn names(blocks: usize) -> Vec<String> {
         let names = (0..blocks).map(|i| format!("Block {i}"));
         std::iter::once("Embedding".to_owned()).chain(names).chain(["Head".to_owned()]).collect()
     }
 
-    /// The element set of layers, drawn as a diagram.
+    /// Returns the element set of layers, drawn as a diagram.
     pub fn set(names: Vec<String>) -> ElementSet {
         let positions = (0..names.len()).map(|i| [0.0, i as f32 * 10.0, 0.0]).collect();
         ElementSet {
@@ -120,17 +120,17 @@ impl Layer {
 
 /// Sizes of a model.
 pub trait Sizes: Send {
-    /// Vocabulary size in tokens.
+    /// Returns the vocabulary size in tokens.
     fn vocab(&self) -> usize;
-    /// Longest sequence in tokens.
+    /// Returns the longest sequence in tokens.
     fn context(&self) -> usize;
 }
 
 /// Parameter layout of a model.
 pub trait Ranges: Send + Sync {
-    /// Names and ranges of all parameters.
+    /// Returns the names and ranges of all parameters.
     fn map(&self) -> &Arc<ParameterMap>;
-    /// Names of the layers: embedding, blocks, head.
+    /// Returns the names of the layers: embedding, blocks, head.
     fn layer_names(&self) -> Vec<String>;
 }
 
@@ -140,7 +140,7 @@ pub trait ModelParams: crate::params::Params + Send {
     type Config: Sizes;
     /// Parameter layout of the model.
     type Layout: Ranges;
-    /// Sizes and layout for a vocabulary of `vocab` tokens; an error if the model cannot be built.
+    /// Returns the sizes and layout for a vocabulary of `vocab` tokens; an error if the model cannot be built.
     fn model(&self, vocab: usize) -> Result<(Self::Config, Arc<Self::Layout>), SimError>;
     /// Reads initial weights from a file.
     fn read_weights(
@@ -149,13 +149,13 @@ pub trait ModelParams: crate::params::Params + Send {
         layout: &Self::Layout,
         progress: &Progress,
     ) -> Result<Parameters<f32>, SimError>;
-    /// Parameters of the text and tokenizer.
+    /// Returns the parameters of the text and tokenizer.
     fn data(&self) -> &Data;
-    /// Parameters of curves and sampled texts.
+    /// Returns the parameters of curves and sampled texts.
     fn measure(&self) -> &Measure;
-    /// Sequences per micro-batch, micro-batches per step.
+    /// Returns the number of sequences per micro-batch and of micro-batches per step.
     fn batches(&self) -> [usize; 2];
-    /// The learning rate of a step, counted from 0.
+    /// Returns the learning rate of a step, counted from 0.
     fn rate_at(&self, step: u64) -> f64;
 }
 

@@ -31,12 +31,12 @@ macro_rules! tensors {
 
         #[allow(dead_code, reason = "not every group is shared")]
         impl $Sizes {
-            /// Arena bytes for elements of these types.
+            /// Returns the arena bytes for elements of these types.
             pub fn bytes<$($P),*>(&self) -> usize {
                 $crate::gpu::Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
             }
 
-            /// Sizes in `all` of the tensors that are not held here.
+            /// Returns the sizes in `all` of the tensors that are not held here.
             #[must_use]
             pub fn others(&self, all: &Self) -> Self {
                 Self { $( $field: if self.$field == 0 { all.$field } else { 0 }, )* }
@@ -61,7 +61,7 @@ macro_rules! tensors {
                 $Tensors { $( $field: &mut *self.$field, )* }
             }
 
-            /// The held tensors; for tensors that are not held, those of `shared`.
+            /// Returns the held tensors; for tensors that are not held, those of `shared`.
             pub fn of<'a>(held: &'a mut Self, shared: &'a mut Self) -> $Tensors<$( &'a mut $P::Target ),*>
             where
                 $( $P::Target: $crate::nn::layers::Elements, )*
@@ -89,13 +89,14 @@ tensors! {
 }
 
 impl HeadSizes {
-    /// Sizes for a batch of `tokens` tokens.
+    /// Returns the sizes for a batch of `tokens` tokens.
     pub const fn of(tokens: usize, width: usize) -> Self {
         Self { norm_f: tokens * width, stats_f: 2 * tokens, losses: tokens, lse: tokens }
     }
 }
 
-/// Number of tokens whose logits are in memory at a time: a multiple of 64, so that the logits have about `most` elements.
+/// Returns the number of tokens whose logits are in memory at a time: a multiple of 64, so that the logits have about
+/// `most` elements.
 pub fn logit_rows(most: usize, padded_vocab: usize, tokens: usize) -> usize {
     (most / padded_vocab / 64 * 64).max(64).min(tokens)
 }
@@ -142,13 +143,13 @@ pub struct BatchShape {
 pub const UNDIVIDED: &str = "sequences of different lengths in one row are not possible here";
 
 impl BatchShape {
-    /// Shape of rows that are full sequences.
+    /// Returns the shape of rows that are full sequences.
     pub const fn full(sequences: usize, seq_len: usize) -> Self {
         Self { sequences, seq_len, division: Division::Full }
     }
 
-    /// Shape of the sequences `rows` of a batch, or of a whole packed batch. If not `is_divided`, padded batches are
-    /// treated as full, and packed ones have no shape: `None`, see [`UNDIVIDED`].
+    /// Returns the shape of the sequences `rows` of a batch, or of a whole packed batch. If not `is_divided`, padded
+    /// batches are treated as full, and packed ones have no shape: `None`, see [`UNDIVIDED`].
     pub fn of(batch: &Batch<'_>, rows: Range<usize>, is_divided: bool) -> Option<Self> {
         let division = match batch.lengths {
             Lengths::Padded(_) if is_divided => Division::Padded,
@@ -162,12 +163,12 @@ impl BatchShape {
         Some(Self { division, ..Self::full(rows.len(), batch.seq_len) })
     }
 
-    /// Number of tokens, padding included.
+    /// Returns the number of tokens, padding included.
     pub const fn n_tokens(&self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Number of sequences and the longest length, for attention.
+    /// Returns the number of sequences and the longest length, for attention.
     pub const fn attended(&self) -> (usize, usize) {
         match self.division {
             Division::Packed { sequences, longest } => (sequences, longest),
@@ -176,7 +177,7 @@ impl BatchShape {
     }
 }
 
-/// Position of each token within its packed sequence.
+/// Returns the position of each token within its packed sequence.
 pub fn packed_positions(offsets: &[i32]) -> Vec<u32> {
     offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect()
 }

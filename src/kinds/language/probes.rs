@@ -43,7 +43,7 @@ pub enum ArgValues {
 }
 
 impl ArgValues {
-    /// All valid values as strings.
+    /// Returns all valid values as strings.
     pub fn all(self) -> Vec<String> {
         match self {
             Self::Numbers(n) => (0..n).map(|i| i.to_string()).collect(),

@@ -72,7 +72,7 @@ impl Sampler {
         self.known.retain(|known| taps.iter().any(|tap| tap.has_key(&known.key)));
     }
 
-    /// The tapped probes.
+    /// Returns the tapped probes.
     pub fn taps(&self) -> Vec<Tap> {
         self.taps.clone()
     }
@@ -96,7 +96,7 @@ impl Sampler {
         self.taps.iter().any(|tap| self.probes.specs[usize::from(tap.probe)].shape == Shape::Samples)
     }
 
-    /// Keys of the tapped histograms.
+    /// Returns the keys of the tapped histograms.
     pub fn histogram_keys(&self) -> Vec<TapKey> {
         self.histograms.iter().map(|(key, _)| key.clone()).collect()
     }
@@ -110,7 +110,7 @@ impl Sampler {
         }
     }
 
-    /// The smallest range of elements that covers all tapped series of a probe; empty if none is tapped.
+    /// Returns the smallest range of elements that covers all tapped series of a probe; empty if none is tapped.
     pub fn span(&self, probe: ProbeId) -> Range<usize> {
         let elements = || self.series.iter().filter(|(key, _)| key.probe == probe).flat_map(|(_, s)| s.elements.iter());
         elements().min().zip(elements().max()).map_or(0..0, |(a, b)| *a as usize..*b as usize + 1)
@@ -177,7 +177,8 @@ impl Sampler {
         })
     }
 
-    /// The cached reading of a tap, if it is at most `within` steps old or cheap enough to wait for, and the frame may lag.
+    /// Returns the cached reading of a tap, if it is at most `within` steps old or cheap enough to wait for, and the frame
+    /// may lag.
     pub fn known(&self, tap: &Tap, frame: &Frame, within: u32) -> Option<Reading> {
         let known = self.known.iter().find(|known| tap.has_key(&known.key))?;
         let (now, step) = (frame.clock.step, known.step);
@@ -213,7 +214,7 @@ pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     }
 }
 
-/// Edges of [`N_BINS`] bins of equal width; the first and last bin also count values beyond the limit.
+/// Returns the edges of [`N_BINS`] bins of equal width; the first and last bin also count values beyond the limit.
 fn edges(limit: f32) -> Arc<Vec<f32>> {
     let edge = |i: usize| limit * (2.0 * i as f32 / N_BINS as f32 - 1.0);
     Arc::new((0..=N_BINS).map(edge).collect())
@@ -224,7 +225,7 @@ fn bin(limit: f32, x: f32) -> usize {
     (at.max(0.0) as usize).min(N_BINS - 1)
 }
 
-/// A square attention map with the tokens as labels of both axes.
+/// Creates a square attention map with the tokens as labels of both axes.
 pub fn map(labels: Vec<String>, values: Vec<f32>) -> Matrix {
     let axis = Axis::named(labels);
     Matrix { rows: axis.clone(), columns: axis, values: Arc::new(values) }

@@ -11,7 +11,7 @@ use crate::{
     sim::{SimError, Snapshot, snapshot::misfit},
 };
 
-/// Prefix of a section's name, before the name of the tensor.
+/// Returns the prefix of a section's name, before the name of the tensor.
 const fn prefix(buffer: StateBuffer) -> &'static str {
     match buffer {
         StateBuffer::Weights => "",

@@ -32,19 +32,19 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Notices about the tokenizer, one sentence each.
+    /// Returns notices about the tokenizer, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         self.texts.tokenizer().notices()
     }
 
-    /// Host memory held, in bytes.
+    /// Returns the host memory held, in bytes.
     pub fn n_bytes(&self) -> u64 {
         let weights = self.weights.as_ref().map_or(0, |weights| weights.values().len() as u64 * 4);
         self.texts.all().iter().map(Corpus::n_resident_bytes).sum::<u64>() + weights
     }
 
-    /// Sizes and parameter layout for the vocabulary of this text; an error if the model cannot be built or the text is too
-    /// short.
+    /// Returns the sizes and parameter layout for the vocabulary of this text; an error if the model cannot be built or the
+    /// text is too short.
     pub fn model<P: ModelParams>(&self, params: &P) -> Result<(P::Config, Arc<P::Layout>), SimError> {
         let (config, layout) = params.model(self.texts.tokenizer().n_vocab())?;
         self.check_length(config.context())?;

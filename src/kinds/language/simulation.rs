@@ -172,12 +172,12 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// The text that the last step read.
+    /// Returns the text that the last step read.
     pub(in crate::kinds) fn corpus(&self) -> &Corpus {
         self.setup.texts.after(self.state.step)
     }
 
-    /// Tokens of the last step in the order of the batch.
+    /// Returns the tokens of the last step in the order of the batch.
     pub(in crate::kinds) fn last_tokens(&self) -> &[u32] {
         self.batch.tokens()
     }

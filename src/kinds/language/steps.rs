@@ -34,7 +34,7 @@ impl StepTokens {
         tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect()
     }
 
-    /// The first micro-batch of the last step; empty before the first step.
+    /// Returns the first micro-batch of the last step; empty before the first step.
     pub fn first(&self, sequences: usize, length: usize) -> Batch<'_> {
         let n = (sequences * length).min(self.tokens.len());
         let sequences = n / length.max(1);
@@ -47,12 +47,12 @@ impl StepTokens {
         }
     }
 
-    /// Tokens of the last step, in the order of the micro-batches.
+    /// Returns the tokens of the last step, in the order of the micro-batches.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Host memory held, in bytes.
+    /// Returns the host memory held, in bytes.
     pub const fn n_bytes(&self) -> u64 {
         (self.tokens.capacity() * 8) as u64
     }

@@ -31,12 +31,12 @@ impl Texts {
         Ok(Self { all: read(data, context, progress)?, steps: data.text_steps.max(1).into() })
     }
 
-    /// The text that step `step`, counted from 0, reads.
+    /// Returns the text that step `step`, counted from 0, reads.
     pub fn of_step(&self, step: u64) -> &Corpus {
         &self.all[self.index(step)]
     }
 
-    /// The text that the last of `steps` completed steps read; measurements refer to it.
+    /// Returns the text that the last of `steps` completed steps read; measurements refer to it.
     pub fn after(&self, steps: u64) -> &Corpus {
         self.of_step(steps.saturating_sub(1))
     }
@@ -46,12 +46,12 @@ impl Texts {
         step > 0 && self.index(step) != self.index(step - 1)
     }
 
-    /// All texts, in the order of training.
+    /// Returns all texts, in the order of training.
     pub fn all(&self) -> &[Corpus] {
         &self.all
     }
 
-    /// The tokenizer that all texts share.
+    /// Returns the tokenizer that all texts share.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.all[0].tokenizer
     }
@@ -96,7 +96,7 @@ fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<
     })
 }
 
-/// Tokens of the prompt; of an empty prompt the end-of-text token, or else a line break.
+/// Returns the tokens of the prompt; of an empty prompt the end-of-text token, or else a line break.
 ///
 /// # Errors
 /// [`SimError::Input`] if the tokenizer has no token for a character.
@@ -119,12 +119,13 @@ pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Losses of n-gram models with 0, 1 and 2 preceding tokens, and the entropy rate of a grammar, as lines of a loss curve.
+/// Returns the losses of n-gram models with 0, 1 and 2 preceding tokens, and the entropy rate of a grammar, as lines of a
+/// loss curve.
 pub fn levels(corpus: &Corpus) -> Vec<Level> {
     corpus.levels().into_iter().map(|(name, value)| Level::new(name, value)).collect()
 }
 
-/// Prompt, length and sampling parameters of the periodic text of a step.
+/// Returns the prompt, length and sampling parameters of the periodic text of a step.
 pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) -> Writing {
     let sampling = Sampling {
         temperature: measure.temperature as f32,
@@ -138,7 +139,7 @@ pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) 
     Writing { prompt, length: measure.length as usize, sampling }
 }
 
-/// The last `context` tokens of the newest sampled text; the first held-out tokens if no text was sampled yet.
+/// Returns the last `context` tokens of the newest sampled text; the first held-out tokens if no text was sampled yet.
 pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     if !newest.is_empty() {
         return newest[newest.len().saturating_sub(context)..].to_vec();
@@ -148,7 +149,7 @@ pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     tokens
 }
 
-/// Tokens whose losses are shown: the scored text if there is one, else `shown`.
+/// Returns the tokens whose losses are shown: the scored text if there is one, else `shown`.
 pub fn scored(tokenizer: &Tokenizer, measure: &Measure, shown: Vec<u32>) -> Vec<u32> {
     match measure.scored.is_empty() {
         true => shown,

@@ -32,7 +32,7 @@ pub struct Dynamics {
 }
 
 impl Dynamics {
-    /// Recommended constants for a model of these sizes.
+    /// Returns the recommended constants for a model of these sizes.
     pub fn new(config: &Config) -> Self {
         Self {
             presynaptic: Presynaptic::recommended(config.context),
@@ -142,9 +142,9 @@ pub trait Backend: language::Backend {
     /// Takes a training step: gradients of all micro-batches, clipping, optimiser, state of the routers. Looks at
     /// [`Pass::is_stopping`] between operations.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// A decoder with an empty cache and fresh synapses, in which each token writes.
+    /// Creates a decoder with an empty cache and fresh synapses, in which each token writes.
     fn plastic_decoder(&self, op: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError>;
-    /// Activations of one sequence.
+    /// Returns the activations of one sequence.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
     /// What the router of a layer decides for each token of one sequence; see [`experts::inspect`](super::experts::inspect).
     fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError>;
@@ -158,11 +158,12 @@ pub trait Backend: language::Backend {
     fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError>;
     /// Changes parameters and the state of their optimiser by edits, in their order.
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError>;
-    /// Mean square gradients of the experts of a layer, `[E]`: see [`life::slots::gradient_utility`](super::life::slots::gradient_utility).
+    /// Returns the mean square gradients of the experts of a layer, `[E]`: see
+    /// [`life::slots::gradient_utility`](super::life::slots::gradient_utility).
     fn gradient_utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError>;
     /// Averages of slots, which are numbered over all layers.
     fn slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError>;
-    /// State of the router of a layer. It changes in training only.
+    /// Returns the state of the router of a layer. It changes in training only.
     fn router(&self, layer: usize) -> Result<RouterState, SimError>;
     /// Sets the state of the router of a layer.
     fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError>;

@@ -233,7 +233,7 @@ const MIN_S: f64 = 1.0;
 /// Steps between two looks at the progress.
 const STRIDE: u32 = 10;
 
-/// Names of all cases.
+/// Returns the names of all cases.
 pub fn cases() -> impl Iterator<Item = &'static str> {
     SPEED.iter().chain(LARGE).chain(VARIANTS).chain(CHANGING).map(|case| case.name)
 }
@@ -357,7 +357,7 @@ fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Pro
     Ok(row)
 }
 
-/// Mean training loss of the second half of the steps.
+/// Returns the mean training loss of the second half of the steps.
 fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
     let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
     sim.sample(&mut frame)?;
@@ -366,7 +366,7 @@ fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
     Ok(deviation(&half.iter().map(|loss| f64::from(*loss)).collect::<Vec<_>>()).0)
 }
 
-/// The loss of the held-out text.
+/// Returns the loss of the held-out text.
 fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError> {
     let size = (sim.config.context, sim.params.training.batch as usize, sim.backend.batches_at_once());
     let setup = sim.setup.clone();
@@ -383,7 +383,7 @@ fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError>
     Ok(loss.unwrap_or(f32::NAN))
 }
 
-/// Mean and standard deviation.
+/// Returns the mean and standard deviation.
 fn deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -18,8 +18,8 @@ use crate::{
     sim::SimError,
 };
 
-/// The router of a layer at step 0: all experts rested, with random embeddings. Component i of an expert takes word i mod 4 of
-/// the draw (seed, synaptic weights, layer, number of the expert · 24 / 4 + i / 4).
+/// Returns the router of a layer at step 0: all experts rested, with random embeddings. Component i of an expert takes word
+/// i mod 4 of the draw (seed, synaptic weights, layer, number of the expert · 24 / 4 + i / 4).
 pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
     let component = |i: usize| {
         let draw = Draw { seed, purpose: Purpose::SynapticWeights, step: layer as u64, lane: (i / 4) as u32 };
@@ -29,7 +29,7 @@ pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
 }
 
 impl Params {
-    /// Sizes of the model for a vocabulary of `vocab` tokens.
+    /// Returns the sizes of the model for a vocabulary of `vocab` tokens.
     pub fn config(&self, vocab: usize) -> Result<Config, SimError> {
         let (model, experts) = (&self.model, &self.experts);
         let config = Config {
@@ -104,7 +104,7 @@ impl Params {
         }
     }
 
-    /// The memory that a plastic decoder writes.
+    /// Returns the memory that a plastic decoder writes.
     pub fn fast_memory(&self, config: &Config) -> FastMemory {
         let p = &self.plasticity;
         FastMemory {
@@ -127,7 +127,7 @@ impl Params {
         }
     }
 
-    /// Constants of the life cycle.
+    /// Returns the constants of the life cycle.
     pub fn life_cycle(&self) -> LifeCycle {
         let life = &self.life;
         LifeCycle {

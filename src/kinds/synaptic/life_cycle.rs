@@ -81,7 +81,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Genomes of all layers, `[L E, 4]`.
+    /// Returns the genomes of all layers, `[L E, 4]`.
     pub(super) fn genomes(&self) -> Result<Vec<f32>, SimError> {
         let mut all = vec![];
         for block in &self.layout.blocks {
@@ -116,7 +116,8 @@ impl SynapticSim {
         })
     }
 
-    /// Rise of the loss of the last step without the expert of a slot. `loss` caches the loss of the unchanged model.
+    /// Returns the rise of the loss of the last step without the expert of a slot. `loss` caches the loss of the unchanged
+    /// model.
     fn cost_of_end(
         &mut self,
         layer: usize,
@@ -271,14 +272,14 @@ impl SynapticSim {
         self.backend.set_router(layer, &router)
     }
 
-    /// Ranges of the experts of a layer among the parameters.
+    /// Returns the ranges of the experts of a layer among the parameters.
     fn arrays(&self, layer: usize) -> ExpertArrays {
         let block = self.layout.blocks[layer];
         let weights = [block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
         ExpertArrays::new(&self.layout.map, &weights, block.router, block.genome)
     }
 
-    /// Inputs of the rules for a layer.
+    /// Returns the inputs of the rules for a layer.
     pub(super) fn status(&self, layer: usize) -> Result<Status, SimError> {
         let (router, n) = (self.backend.router(layer)?, self.config.experts);
         let utility = match self.params.life.split_rule {
@@ -321,7 +322,7 @@ impl Status {
         }
     }
 
-    /// Cosine similarity of the embeddings of the experts that merge; -∞ without a merge.
+    /// Returns the cosine similarity of the embeddings of the experts that merge; -∞ without a merge.
     fn cosine(&self, moves: &[Move]) -> f64 {
         let dot = |a: u32, b: u32| {
             let pairs = self.router.embedding(a as usize).iter().zip(self.router.embedding(b as usize));

@@ -18,7 +18,7 @@ use crate::{
 pub type Scores = Vec<Score>;
 
 impl SynapticSim {
-    /// Scores without steps.
+    /// Returns the scores without steps.
     pub(super) fn no_scores(&self) -> Scores {
         vec![Score::new(self.config.experts); self.config.layers]
     }
@@ -61,7 +61,7 @@ impl SynapticSim {
         self.own.scores[layer].follow(moves);
     }
 
-    /// A score over all slots; NaN for empty ones.
+    /// Returns a score over all slots; NaN for empty ones.
     pub(super) fn scores_field(&self, probe: ProbeId, routers: &[RouterState]) -> Vec<f32> {
         let (op, k) = (Scoring::default(), self.config.top_k);
         let of_layer = |(score, router): (&Score, &RouterState)| {

@@ -15,7 +15,7 @@ use std::path::Path;
 
 crate::kinds::language::model::model_params!(Params, Config, Layout, load, |self, vocab| self.config(vocab)?);
 
-/// Weights of a file of this program; rows behind the vocabulary are zero.
+/// Loads weights from a file of this program; rows after the vocabulary are zero.
 fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> Result<Parameters<f32>, SimError> {
     let watch = |what: &str, part: f32| progress.report(what, part).is_ok();
     let source = |view: &View| {

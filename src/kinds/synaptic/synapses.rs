@@ -73,7 +73,7 @@ impl SynapticSim {
         }
     }
 
-    /// Mean over the keys of layer 0 at the end of the shown text: ready, reserve, in endocytosis, total.
+    /// Returns the mean over the keys of layer 0 at the end of the shown text: ready, reserve, in endocytosis, total.
     pub(super) fn vesicles(&self) -> Result<[f32; 4], SimError> {
         let (tokens, op) = (self.shown_tokens(), self.params.dynamics(&self.config).presynaptic);
         let (n, mut sums) = (tokens.len(), [0.0; 4]);
@@ -109,7 +109,7 @@ impl SynapticSim {
     }
 }
 
-/// Quantities by largest differences and first divergent token; NaN where none diverges.
+/// Returns the quantities by largest differences and first divergent token; NaN where none diverges.
 fn table(parity: &Parity) -> Matrix {
     let value = |row: &parity::ParityRow| {
         let first = row.first_divergent.map_or(f32::NAN, |step| step as f32);

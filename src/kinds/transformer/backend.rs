@@ -48,6 +48,6 @@ pub trait Backend: language::Backend {
     /// Runs a training step: gradients of all micro-batches, clipping, optimiser. May return before the device has
     /// finished. Checks [`Pass::is_stopping`] at least every 100 ms.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Activations of one sequence, in f32.
+    /// Returns the activations of one sequence, in f32.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
 }

@@ -128,7 +128,7 @@ const MIN_S: f64 = 1.0;
 const MEASURED: u32 = 3;
 
 impl Case {
-    /// Parameters of the preset with the changes of the case.
+    /// Returns the parameters of the preset with the changes of the case.
     fn params(&self) -> Result<Params, SimError> {
         let preset = PRESETS.iter().find(|preset| preset.name.starts_with(self.preset));
         let preset = preset.ok_or_else(|| SimError::Input(format!("there is no preset {}", self.preset)))?;

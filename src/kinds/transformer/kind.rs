@@ -111,7 +111,7 @@ impl Kind for TransformerKind {
     }
 }
 
-/// The model on a device, with zero weights.
+/// Starts the model on a device, with zero weights.
 pub(super) fn start_backend(
     params: &Params,
     config: &Config,

@@ -140,13 +140,13 @@ impl Plan {
         }
     }
 
-    /// Activations that are not held, and which all blocks share.
+    /// Returns the activations that are not held, and which all blocks share.
     pub fn shared(&self) -> BlockSizes {
         self.held.others(&self.block)
     }
 
-    /// Arena bytes for training, with tensors of `T`, statistics of `S`, and `temporaries` bytes for one operation of a
-    /// block or of the head.
+    /// Returns the arena bytes for training, with tensors of `T`, statistics of `S`, and `temporaries` bytes for one
+    /// operation of a block or of the head.
     pub fn bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let held = self.layers * self.held.bytes::<T, S>() + (self.layers + 1) * of(self.stream);
@@ -155,7 +155,7 @@ impl Plan {
         common + logits.max(self.backward.bytes::<T>() + temporaries)
     }
 
-    /// Arena bytes of a pass without gradients.
+    /// Returns the arena bytes of a pass without gradients.
     pub fn forward_bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let logits = of(self.logit_rows * self.vocab);

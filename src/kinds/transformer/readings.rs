@@ -28,7 +28,7 @@ impl TransformerSim {
         Ok(())
     }
 
-    /// Norms over all parameters of a layer, for each layer.
+    /// Returns the norms over all parameters of a layer, for each layer.
     fn layer_norms(&self) -> Vec<ViewNorms> {
         let mut layers = vec![ViewNorms::default(); self.layout.n_layers()];
         for (i, norms) in self.own.iter().enumerate() {
@@ -40,7 +40,7 @@ impl TransformerSim {
         layers
     }
 
-    /// Values of a field over layers or tensors; `None`: another probe.
+    /// Returns the values of a field over layers or tensors; `None`: another probe.
     pub(super) fn field(&self, probe: ProbeId) -> Option<Vec<f32>> {
         Some(match probe {
             probes::LAYER_UPDATE => self.layer_norms().iter().map(update_ratio).collect(),
@@ -63,7 +63,7 @@ impl TransformerSim {
         self.layout.map.views().enumerate().map(value).collect()
     }
 
-    /// Weights of the tensor that a tap names.
+    /// Returns the weights of the tensor that a tap names.
     pub(super) fn weights_of(&self, args: &TapArgs) -> Result<Vec<f32>, SimError> {
         let named = args.get("tensor").and_then(|name| self.layout.map.find(&name));
         let view = self.layout.map.view(named.unwrap_or(self.layout.wte));

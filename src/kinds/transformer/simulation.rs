@@ -142,7 +142,7 @@ impl LanguageKind for TransformerKind {
         Ok(sim.field(tap.probe).map(Reading::field))
     }
 
-    /// Attention map of the shown tokens.
+    /// Returns the attention map of the shown tokens.
     fn kept_reading(sim: &mut TransformerSim, tap: &Tap) -> Result<Reading, SimError> {
         let tokens = sim.shown_tokens();
         let site = Site::Attention { layer: number(&tap.args, "layer"), head: number(&tap.args, "head") };

@@ -164,7 +164,7 @@ mod tests {
         write(&mut fs::File::create(path).unwrap(), &tensors, &[]).unwrap();
     }
 
-    /// The parameters of a model as Hugging Face stores them: 70 rows, 9 positions, transposed matrices, masks.
+    /// Returns the parameters of a model as Hugging Face stores them: 70 rows, 9 positions, transposed matrices, masks.
     fn hugging_face(parameters: &Parameters<f32>, prefix: &str) -> Vec<Tensor> {
         let mut tensors = vec![];
         for view in parameters.map().views() {

@@ -42,7 +42,7 @@ impl FilterMask {
         self.mask(set).is_none_or(|m| m.get(element as usize).copied().unwrap_or(true))
     }
 
-    /// Number of hidden elements of a set.
+    /// Returns the number of hidden elements of a set.
     pub fn n_hidden(&self, set: &ElementSet) -> u32 {
         self.mask(set.name).map_or(0, |_| set.len - self.n)
     }
@@ -86,7 +86,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Mask of shown elements.
+    /// Returns the mask of shown elements.
     pub const fn shown(&self) -> &FilterMask {
         &self.shown
     }
@@ -164,7 +164,7 @@ impl Filter {
         is_of_slots && (self.query.contains("id") || self.named.iter().any(|named| named.query.contains("id")))
     }
 
-    /// Names of the fields in the query whose values have not arrived yet.
+    /// Returns the names of the fields in the query whose values have not arrived yet.
     pub fn sampling(&self) -> &[&'static str] {
         &self.sampling
     }

@@ -127,18 +127,18 @@ impl Tree {
         }
     }
 
-    /// Number of leaves.
+    /// Returns the number of leaves.
     pub fn n_leaves(&self) -> usize {
         self.nodes.iter().filter(|n| n.children.is_empty()).count()
     }
 
-    /// Elements of a node.
+    /// Returns the elements of a node.
     pub fn elements(&self, node: u32) -> &[u32] {
         let range = &self.nodes[node as usize].elements;
         &self.order[range.start as usize..range.end as usize]
     }
 
-    /// Name of a node.
+    /// Returns the name of a node.
     pub fn label<'a>(&self, set: &'a ElementSet, node: u32) -> &'a str {
         let node = &self.nodes[node as usize];
         set.columns[self.columns[node.depth]].labels.get(usize::from(node.code)).map_or("", String::as_str)

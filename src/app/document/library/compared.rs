@@ -15,7 +15,7 @@ impl Compared {
         self.0.iter().map(|(folder, color)| (folder.as_path(), *color))
     }
 
-    /// Number of a run's colour; `None` if the run is not marked.
+    /// Returns the number of a run's colour; `None` if the run is not marked.
     pub fn color(&self, folder: &Path) -> Option<usize> {
         self.iter().find(|(marked, _)| *marked == folder).map(|(_, color)| color)
     }

@@ -107,7 +107,7 @@ impl EditAcks {
         self.pending.iter().any(|change| change.id == id)
     }
 
-    /// Step before which the last edit of the parameter was applied; `None` if none was.
+    /// Returns the step before which the last edit of the parameter was applied; `None` if none was.
     pub fn applied_at(&self, id: ParamId) -> Option<u64> {
         self.applied.get(&id).copied()
     }

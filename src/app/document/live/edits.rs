@@ -60,7 +60,8 @@ impl Live {
         }
     }
 
-    /// Model with the parameters that the engine has confirmed; `None` without a simulation. Drawn stimuli and recordings use it.
+    /// Returns the model with the parameters that the engine has confirmed; `None` without a simulation. Drawn stimuli and
+    /// recordings use it.
     pub fn accepted_model(&self) -> Option<&Model> {
         self.versions.accepted.as_ref().map(|project| &project.model)
     }

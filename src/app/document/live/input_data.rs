@@ -78,7 +78,7 @@ impl Live {
         }
     }
 
-    /// Text, completed fraction and elapsed time of data that are being read; `None` if none are.
+    /// Returns the text, completed fraction and elapsed time of data that are being read; `None` if none are.
     pub fn data_progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.data_loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();

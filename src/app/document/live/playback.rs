@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Live {
-    /// Function that builds simulations.
+    /// Returns the function that builds simulations.
     pub fn builder(&self) -> Builder {
         self.builder.clone()
     }

@@ -119,7 +119,7 @@ impl Live {
         }
     }
 
-    /// Safety recording of the simulation; `None` if nothing is recorded.
+    /// Returns the safety recording of the simulation; `None` if nothing is recorded.
     pub fn safety_recording(&self) -> Option<&SafetyFolder> {
         self.safety.current.as_ref()
     }
@@ -137,7 +137,7 @@ impl Live {
         self.safety.recorded = (computed, step);
     }
 
-    /// Computing time of the simulation since step 0, or since the state that it began with.
+    /// Returns the computing time of the simulation since step 0, or since the state that it began with.
     pub fn computed(&self) -> Duration {
         self.counters().map_or(Duration::ZERO, |c| Duration::from_nanos(EngineCounters::read(&c.computed_nanos)))
     }

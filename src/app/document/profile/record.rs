@@ -137,12 +137,12 @@ impl Profile {
         }
     }
 
-    /// Kernel to highlight: the one under the pointer, otherwise the clicked one; `None` if there is neither.
+    /// Returns the kernel to highlight: the one under the pointer, otherwise the clicked one; `None` if there is neither.
     pub fn highlighted(&self) -> Option<&'static str> {
         self.hovered.map(|(_, name)| name).or(self.kernel)
     }
 
-    /// All kept batches, oldest first.
+    /// Returns all kept batches, oldest first.
     pub const fn batches(&self) -> &VecDeque<Batch> {
         &self.batches
     }
@@ -159,7 +159,7 @@ impl Profile {
         self.in_range().filter(move |b| inside(b)).filter_map(|b| Some((b, &**b.measured.as_ref()?)))
     }
 
-    /// Number of steps of the range that were measured, and number of all its steps.
+    /// Returns the number of steps of the range that were measured, and number of all its steps.
     pub fn steps(&self) -> (u64, u64) {
         let measured = self.measured().map(|(_, m)| u64::from(m.steps)).sum();
         (measured, self.in_range().map(|b| u64::from(b.steps)).sum())
@@ -170,7 +170,8 @@ impl Profile {
         self.measured().filter(|(_, m)| !m.spans.is_empty())
     }
 
-    /// Batch shown in the timeline: the chosen one or the nearest with spans, otherwise the newest. `None` if none has spans.
+    /// Returns the batch shown in the timeline: the chosen one or the nearest with spans, otherwise the newest. `None` if
+    /// none has spans.
     pub fn shown(&self) -> Option<(&Batch, &Measured)> {
         match self.batch {
             Some(wanted) => self.in_detail().min_by_key(|(b, _)| b.number.abs_diff(wanted)),
@@ -217,7 +218,7 @@ impl Profile {
         is_known.then_some(Overhead { measured, overall: measured * share })
     }
 
-    /// Colour of a kernel, equal in all panels.
+    /// Returns the colour of a kernel, equal in all panels.
     pub fn color(&self, name: &str, tokens: &Tokens) -> Color32 {
         self.names.iter().position(|n| *n == name).map_or(tokens.other, |at| colors::categorical(at, tokens))
     }

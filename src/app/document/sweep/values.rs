@@ -17,7 +17,7 @@ pub struct SweptAxis {
 }
 
 impl SweptAxis {
-    /// Last part of the path.
+    /// Returns the last part of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or(&self.path)
     }
@@ -49,7 +49,7 @@ impl SweptValues {
         }
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     pub fn n_runs(&self) -> usize {
         self.n_combinations() * self.seeds.len()
     }

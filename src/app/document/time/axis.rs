@@ -20,7 +20,7 @@ pub struct TimeAxis {
 }
 
 impl TimeAxis {
-    /// Time cursor, steps; `None` at the live edge.
+    /// Returns the time cursor, steps; `None` at the live edge.
     pub fn cursor(&self) -> Option<f64> {
         self.cursor
     }
@@ -55,7 +55,7 @@ impl TimeAxis {
         self.hover = Some((step, pass));
     }
 
-    /// Time under the pointer in any view; `None` unless it was set in this pass or the one before.
+    /// Returns the time under the pointer in any view; `None` unless it was set in this pass or the one before.
     pub fn pointer_step(&self, pass: u64) -> Option<f64> {
         self.hover.filter(|(_, at)| pass.saturating_sub(*at) <= 1).map(|(step, _)| step)
     }
@@ -99,7 +99,7 @@ impl TimeLink {
         self.own = if self.is_linked() { Some(axis.line.clone()) } else { None };
     }
 
-    /// Visible times of the view.
+    /// Returns the visible times of the view.
     pub fn line<'a>(&'a self, axis: &'a TimeAxis) -> &'a Timeline {
         self.own.as_ref().unwrap_or(&axis.line)
     }
@@ -128,7 +128,7 @@ impl TimeLink {
         }
     }
 
-    /// Visible times of the view, mutable.
+    /// Returns the visible times of the view, mutable.
     pub fn line_mut<'a>(&'a mut self, axis: &'a mut TimeAxis) -> &'a mut Timeline {
         self.own.as_mut().unwrap_or(&mut axis.line)
     }

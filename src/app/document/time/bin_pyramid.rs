@@ -34,7 +34,7 @@ impl<B> BinLevel<B> {
         Self { width, bins: VecDeque::new() }
     }
 
-    /// First step after a bin that begins at a step.
+    /// Returns the first step after a bin that begins at a step.
     fn end_of(&self, from: u64) -> u64 {
         (from / self.width + 1) * self.width
     }
@@ -63,7 +63,7 @@ impl<B: Merge> BinPyramid<B> {
         Self { first_width, levels: vec![BinLevel::new(first_width)], most }
     }
 
-    /// Number of steps of a bin of the finest level. It grows while there is only one level.
+    /// Returns the number of steps of a bin of the finest level. It grows while there is only one level.
     pub fn finest_width(&self) -> u64 {
         self.levels[0].width
     }
@@ -75,7 +75,7 @@ impl<B: Merge> BinPyramid<B> {
         }
     }
 
-    /// Maximum number of bins of a level: half of all bins for the coarsest level.
+    /// Returns the maximum number of bins of a level: half of all bins for the coarsest level.
     fn capacity(&self, level: usize) -> usize {
         let is_coarsest = level + 1 == self.levels.len();
         (if is_coarsest { self.most / 2 } else { self.most / 2 / MAX_FINER }).max(MIN_BINS)
@@ -154,7 +154,8 @@ impl<B: Merge> BinPyramid<B> {
         })
     }
 
-    /// Widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are none.
+    /// Returns the widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are
+    /// none.
     pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let overlaps = |level: &&BinLevel<B>| {
             let last = level.bins.partition_point(|(begin, _)| *begin < to).checked_sub(1);
@@ -165,7 +166,7 @@ impl<B: Merge> BinPyramid<B> {
         Some((narrowest, widths.next_back().unwrap_or(narrowest)))
     }
 
-    /// Number of bins.
+    /// Returns the number of bins.
     pub fn n_bins(&self) -> usize {
         self.levels.iter().map(|level| level.bins.len()).sum()
     }

@@ -52,7 +52,7 @@ impl Coverage {
         self.is_open
     }
 
-    /// Last step with data; `None` if there are none.
+    /// Returns the last step with data; `None` if there are none.
     pub fn end(&self) -> Option<u64> {
         self.intervals.last().map(|(_, end)| *end)
     }

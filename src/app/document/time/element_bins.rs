@@ -46,20 +46,20 @@ pub struct Bin {
     pub counts: Arc<Vec<u16>>,
 }
 
-/// Memory limit of the bins of a probe, bytes.
+/// Returns the memory limit of the bins of a probe, bytes.
 fn memory() -> usize {
     spikes::limit() * size_of::<Spike>() / SHARE.1 * SHARE.0
 }
 
-/// Width of the finest bins, steps. A bin has about as many spikes as the set has elements, so that bins need no more memory than
-/// the spikes.
+/// Returns the width of the finest bins, steps. A bin has about as many spikes as the set has elements, so that bins need
+/// no more memory than the spikes.
 fn width(n: usize, spikes: &[Spike]) -> u64 {
     let steps = spikes.first().zip(spikes.last()).map_or(1, |(a, b)| u64::from(b.step.saturating_sub(a.step)) + 1);
     let per_bin = (n as u64).saturating_mul(steps) / (spikes.len() as u64).max(1);
     per_bin.max(1).next_power_of_two().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Maximum number of bins for `n` elements.
+/// Returns the maximum number of bins for `n` elements.
 fn most(n: usize) -> usize {
     (memory() / (2 * n.max(1))).clamp(16, 8192)
 }
@@ -100,7 +100,8 @@ impl ElementBins {
         }
     }
 
-    /// Widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are none.
+    /// Returns the widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are
+    /// none.
     pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         self.bins.widths(from, to)
     }
@@ -110,7 +111,7 @@ impl ElementBins {
         self.bins.between(from, to).map(|span| Bin { from: span.from, to: span.to, counts: span.bin.clone() })
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         self.bins.n_bins() * self.n * 2
     }

@@ -89,12 +89,12 @@ impl FieldHistory {
         self.states.keys()
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         self.n_bytes
     }
 
-    /// Minimum number of steps between two kept states.
+    /// Returns the minimum number of steps between two kept states.
     pub fn every(&self) -> u64 {
         self.every
     }

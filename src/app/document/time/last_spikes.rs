@@ -78,7 +78,8 @@ impl LastSpikes {
         }
     }
 
-    /// Number of steps from the last spike of each of `n` elements before relative step `at` to this step; −1 without a spike.
+    /// Returns the number of steps from the last spike of each of `n` elements before relative step `at` to this step; −1
+    /// without a spike.
     pub fn since(&self, history: &History, at: u32, n: usize) -> Vec<f32> {
         let before = self.checkpoints.partition_point(|c| c.last_step < at);
         let checkpoint = before.checked_sub(1).and_then(|i| self.checkpoints.get(i));
@@ -93,7 +94,7 @@ impl LastSpikes {
         last.into_iter().map(steps).collect()
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         (self.dropped.len() + self.checkpoints.iter().map(|c| c.last.len()).sum::<usize>()) * size_of::<u32>()
     }

@@ -61,7 +61,7 @@ pub struct Span {
 const MAX_PULSES: f64 = 500.0;
 
 impl Span {
-    /// First step at which the intervention acts.
+    /// Returns the first step at which the intervention acts.
     pub fn start(&self) -> f64 {
         self.from.max(self.since)
     }
@@ -140,7 +140,7 @@ impl Time {
         time
     }
 
-    /// Window to repaint when a job ends; `None` without a window.
+    /// Returns the window to repaint when a job ends; `None` without a window.
     pub fn wake(&self) -> Option<&egui::Context> {
         self.wake.as_ref()
     }
@@ -175,7 +175,7 @@ impl Time {
         self.shown_states = None;
     }
 
-    /// Step that is displayed: the cursor, or `now` without a cursor.
+    /// Returns the step that is displayed: the cursor, or `now` without a cursor.
     pub fn shown(&self, now: u64) -> u64 {
         self.axis.cursor().map_or(now, |cursor| cursor.max(0.0) as u64)
     }

@@ -129,8 +129,8 @@ impl Past {
         true
     }
 
-    /// Newest step up to which the spikes of all subscribed probes can be shown; `now` if none is subscribed. Views that follow
-    /// the newest data end at this step, because later spikes are not indexed yet.
+    /// Returns the newest step up to which the spikes of all subscribed probes can be shown; `now` if none is subscribed.
+    /// Views that follow the newest data end at this step, because later spikes are not indexed yet.
     pub fn complete_to(&self, now: u64) -> u64 {
         let end = |id: &ProbeId| self.trains.get(id).map_or_else(|| self.first(), |train| train.end);
         let subscribed = self.coverage.iter().filter(|(_, coverage)| coverage.is_open());
@@ -167,7 +167,7 @@ impl Past {
         self.first.is_none()
     }
 
-    /// Spikes of a probe; `None` if none were indexed.
+    /// Returns the spikes of a probe; `None` if none were indexed.
     pub fn train(&self, probe: ProbeId) -> Option<&Train> {
         self.trains.get(&probe)
     }
@@ -177,12 +177,12 @@ impl Past {
         self.trains.iter().map(|(id, train)| (*id, train))
     }
 
-    /// Wall-clock time of each step.
+    /// Returns the wall-clock time of each step.
     pub fn wall_clock(&self) -> &Arc<WallClock> {
         &self.wall_clock
     }
 
-    /// Newest state of a field; `None` if there is none.
+    /// Returns the newest state of a field; `None` if there is none.
     pub fn latest(&self, key: &TapKey) -> Option<&Arc<Vec<f32>>> {
         self.latest.get(key)
     }
@@ -192,33 +192,33 @@ impl Past {
         self.latest.keys()
     }
 
-    /// Oldest step to which the cursor can be moved: single spikes of all probes are in memory from it on.
+    /// Returns the oldest step to which the cursor can be moved: single spikes of all probes are in memory from it on.
     pub fn oldest(&self) -> u64 {
         let first = self.first.unwrap_or(0);
         self.trains.values().filter_map(Train::oldest_single).max().map_or(first, |kept| kept.max(first))
     }
 
-    /// First step of the run.
+    /// Returns the first step of the run.
     pub fn first(&self) -> u64 {
         self.first.unwrap_or(0)
     }
 
-    /// Number of spikes lost because the indexer lagged.
+    /// Returns the number of spikes lost because the indexer lagged.
     pub fn n_lost(&self) -> u64 {
         self.n_lost
     }
 
-    /// Step of the newest frame.
+    /// Returns the step of the newest frame.
     pub fn newest(&self) -> u64 {
         self.last
     }
 
-    /// Number of steps since the first frame, including those no longer in memory.
+    /// Returns the number of steps since the first frame, including those no longer in memory.
     pub fn seen(&self) -> u64 {
         self.last - self.first.unwrap_or(self.last).min(self.last)
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         let latest: usize = self.latest.values().map(|v| v.len() * 4).sum();
         self.trains.values().map(Train::n_bytes).sum::<usize>() + self.fields.n_bytes() + latest

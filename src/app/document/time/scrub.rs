@@ -36,7 +36,7 @@ impl Time {
     }
 }
 
-/// Name of the set of a field of times since the last event; `None` for other probes.
+/// Returns the name of the set of a field of times since the last event; `None` for other probes.
 fn time_since(schema: &SimSchema, probe: ProbeId) -> Option<&'static str> {
     match schema.probes.get(usize::from(probe))?.shape {
         Shape::Field { over, meaning: Meaning::TimeSince, .. } => Some(over),
@@ -44,7 +44,7 @@ fn time_since(schema: &SimSchema, probe: ProbeId) -> Option<&'static str> {
     }
 }
 
-/// Spikes of the elements of a set; `None` if there are none.
+/// Returns the spikes of the elements of a set; `None` if there are none.
 fn spikes_of<'a>(past: &'a Past, schema: &SimSchema, set: &str) -> Option<&'a Train> {
     let is_of = |id: ProbeId| {
         let probe = schema.probes.get(usize::from(id));
@@ -53,7 +53,8 @@ fn spikes_of<'a>(past: &'a Past, schema: &SimSchema, set: &str) -> Option<&'a Tr
     past.trains().find(|(id, _)| is_of(*id)).map(|(_, train)| train)
 }
 
-/// Milliseconds since the last spike of each element of a set, −1 without a spike; `None` if the set has no spikes.
+/// Returns the milliseconds since the last spike of each element of a set, −1 without a spike; `None` if the set has no
+/// spikes.
 fn since(past: &Past, schema: &SimSchema, over: &str, at: Clock) -> Option<Vec<f32>> {
     let train = spikes_of(past, schema, over)?;
     let relative = at.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;

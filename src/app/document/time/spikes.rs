@@ -24,7 +24,7 @@ pub fn set_memory(bytes: usize) {
     LIMIT.store((bytes / SPIKE_BYTES).max(CHUNK), Ordering::Relaxed);
 }
 
-/// Maximum number of spikes in memory.
+/// Returns the maximum number of spikes in memory.
 pub fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
@@ -81,7 +81,7 @@ impl History {
         }
     }
 
-    /// Number of spikes in memory.
+    /// Returns the number of spikes in memory.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -91,12 +91,12 @@ impl History {
         self.len == 0
     }
 
-    /// Number of spikes dropped from memory.
+    /// Returns the number of spikes dropped from memory.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Absolute step of relative step 0.
+    /// Returns the absolute step of relative step 0.
     pub fn origin(&self) -> u64 {
         self.origin.unwrap_or(0)
     }
@@ -133,7 +133,7 @@ impl History {
         self.chunks.range(start..end).enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
     }
 
-    /// Number of spikes ever added, which is a position for [`History::after`].
+    /// Returns the number of spikes ever added, which is a position for [`History::after`].
     pub fn sequence(&self) -> u64 {
         self.dropped + self.len as u64
     }
@@ -149,12 +149,12 @@ impl History {
         })
     }
 
-    /// Relative step of the newest spike; `None` without spikes.
+    /// Returns the relative step of the newest spike; `None` without spikes.
     pub fn last_step(&self) -> Option<u32> {
         self.tail.last().or_else(|| self.chunks.back().and_then(|c| c.last())).map(|s| s.step)
     }
 
-    /// Relative step of the oldest spike; `None` without spikes.
+    /// Returns the relative step of the oldest spike; `None` without spikes.
     pub fn first_step(&self) -> Option<u32> {
         self.chunks.front().and_then(|c| c.first()).or_else(|| self.tail.first()).map(|s| s.step)
     }
@@ -174,7 +174,7 @@ impl History {
         self.chunks_between(0, u32::MAX)
     }
 
-    /// Newest spikes, which do not fill a chunk yet.
+    /// Returns the newest spikes, which do not fill a chunk yet.
     pub fn tail(&self) -> &[Spike] {
         &self.tail
     }

@@ -167,17 +167,17 @@ impl Timeline {
         (self.t0, self.t1) = (fixed - share * span, fixed + (1.0 - share) * span);
     }
 
-    /// Screen x-coordinate of a step.
+    /// Returns the screen x-coordinate of a step.
     pub fn x_of(&self, plot: Rect, step: f64) -> f32 {
         plot.left() + self.share_at(step) as f32 * plot.width()
     }
 
-    /// Step at a screen x-coordinate.
+    /// Returns the step at a screen x-coordinate.
     pub fn step_at(&self, plot: Rect, x: f32) -> f64 {
         self.step_of(f64::from((x - plot.left()) / plot.width().max(1.0)))
     }
 
-    /// Position of a step as a fraction of the width.
+    /// Returns the position of a step as a fraction of the width.
     pub fn share_at(&self, step: f64) -> f64 {
         match &self.wall_clock {
             None => (step - self.t0) / (self.t1 - self.t0),
@@ -188,7 +188,7 @@ impl Timeline {
         }
     }
 
-    /// Step at a fraction of the width.
+    /// Returns the step at a fraction of the width.
     pub fn step_of(&self, share: f64) -> f64 {
         match &self.wall_clock {
             None => self.t0 + share * (self.t1 - self.t0),
@@ -213,7 +213,7 @@ impl Timeline {
         kit::x_axis(painter, plot, font, tokens, secs(self.t0) * unit.scale, secs(self.t1) * unit.scale, &title);
     }
 
-    /// Unit of the visible times.
+    /// Returns the unit of the visible times.
     pub fn unit(&self, clock: Clock) -> kit::TimeUnit {
         kit::TimeUnit::of(clock.base, self.t1 * clock.base.per_step(), self.span * clock.base.per_step())
     }

@@ -31,14 +31,14 @@ impl WallClock {
         self.points.len() > 1
     }
 
-    /// Wall-clock seconds at a step, extrapolated beyond the ends; 0 with fewer than two points.
+    /// Returns the wall-clock seconds at a step, extrapolated beyond the ends; 0 with fewer than two points.
     pub fn secs_at(&self, step: f64) -> f64 {
         let at = self.points.partition_point(|(known, _)| *known <= step);
         let Some(((s0, w0), (s1, w1))) = self.around(at) else { return 0.0 };
         w0 + (step - s0) / (s1 - s0) * (w1 - w0)
     }
 
-    /// Step at a wall-clock time, extrapolated beyond the ends; 0 with fewer than two points.
+    /// Returns the step at a wall-clock time, extrapolated beyond the ends; 0 with fewer than two points.
     pub fn step_at(&self, secs: f64) -> f64 {
         let at = self.points.partition_point(|(_, known)| *known <= secs);
         let Some(((s0, w0), (s1, w1))) = self.around(at) else { return 0.0 };

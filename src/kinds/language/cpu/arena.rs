@@ -30,19 +30,19 @@ impl<R: Copy + Default> HostArena<R> {
         Ok(())
     }
 
-    /// Size of the arena in bytes.
+    /// Returns the size of the arena in bytes.
     pub const fn bytes(&self) -> u64 {
         (self.0.len() * size_of::<R>()) as u64
     }
 
-    /// A frame over the whole arena.
+    /// Returns a frame over the whole arena.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(&mut self.0)
     }
 }
 
 impl<R> HostFrame<'_, R> {
-    /// A frame nested in this one.
+    /// Returns a frame nested in this one.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(self.0)
     }

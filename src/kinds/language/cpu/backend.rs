@@ -15,27 +15,27 @@ use std::sync::{Arc, Mutex, Weak};
 pub trait CpuTrainer: Send {
     /// Floating-point type of the weights.
     type Real;
-    /// All weights, in the layout of the parameter map.
+    /// Returns all weights, in the layout of the parameter map.
     fn weights(&self) -> &[Self::Real];
-    /// All weights, mutably.
+    /// Returns all weights, mutably.
     fn weights_mut(&mut self) -> &mut [Self::Real];
-    /// Gradient, moments, counters and step statistics.
+    /// Returns the gradient, moments, counters and step statistics.
     fn state(&self) -> &TrainingState<Self::Real>;
-    /// Mutable gradient, moments, counters and step statistics.
+    /// Returns the mutable gradient, moments, counters and step statistics.
     fn state_mut(&mut self) -> &mut TrainingState<Self::Real>;
     /// Writes the losses per token without dropout; changes only workspace.
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache.
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
-    /// A copy of the weights and tables that decoders read.
+    /// Copies the weights and tables that decoders read.
     fn text_network(&self) -> Result<impl TextNetwork + 'static, SimError>;
-    /// Host memory in bytes: of weights and tables, and of activations.
+    /// Returns the host memory in bytes: of weights and tables, and of activations.
     fn n_bytes(&self) -> [u64; 2];
 }
 
 /// Weights and tables that decoders read.
 pub trait TextNetwork: Send {
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache.
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
 }
 

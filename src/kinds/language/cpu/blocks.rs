@@ -50,7 +50,7 @@ pub struct Cache<'a, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Attention with dropout of its probabilities, if the step uses it.
+    /// Returns the attention with dropout of its probabilities, if the step uses it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
         let noise = self.noise.filter(|noise| noise.attention > 0.0);
         let dropout = noise.map(|noise| {

@@ -26,7 +26,7 @@ use std::ops::Range;
 pub type HostBatch<'a> = BatchView<'a, [u32], [i32]>;
 
 impl<'a> HostBatch<'a> {
-    /// A batch of full sequences without targets.
+    /// Creates a batch of full sequences without targets.
     pub const fn full(shape: BatchShape, tokens: &'a [u32]) -> Self {
         Self { shape, offset: 0, tokens, targets: &[], lengths: None, positions: None }
     }
@@ -74,7 +74,7 @@ pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N])
     })
 }
 
-/// Mutable gradients of a weight and of its bias, which follows it in the buffer.
+/// Returns the mutable gradients of a weight and of its bias, which follows it in the buffer.
 fn pair<'g, R>(gradient: &'g mut [R], map: &ParameterMap, of: Weight) -> (&'g mut [R], Option<&'g mut [R]>) {
     let range = |id: ViewId| map.view(id).range();
     match of.1 {
@@ -93,12 +93,12 @@ impl<'a, R: Real> Layers<'a, R> {
         Self { map, weights, batch, tables: Tables::default(), noise: None, cache: None, loss, frozen: &[], stop }
     }
 
-    /// Values of a parameter.
+    /// Returns the values of a parameter.
     pub fn weight(&self, id: ViewId) -> &'a [R] {
         &self.weights[self.map.view(id).range()]
     }
 
-    /// Numbers of outputs and inputs of a matrix.
+    /// Returns the numbers of outputs and inputs of a matrix.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], SimError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| refused("no matrix"))
     }

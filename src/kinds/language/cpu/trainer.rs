@@ -65,7 +65,8 @@ impl<R: Real + Default> TrainingState<R> {
         self.read = self.steps;
     }
 
-    /// Norms of each parameter in the step that is `ago` steps before the last one; empty if it did not measure them.
+    /// Returns the norms of each parameter in the step that is `ago` steps before the last one; empty if it did not measure
+    /// them.
     pub fn norms(&self, ago: u64) -> Vec<ViewNorms> {
         let found = self.norms.iter().find(|(step, _)| *step + ago == self.steps);
         found.map(|(_, norms)| norms.clone()).unwrap_or_default()

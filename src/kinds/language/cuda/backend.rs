@@ -104,22 +104,22 @@ impl<M: DeviceModel> CudaBackend<M> {
         })
     }
 
-    /// The buffers of the model.
+    /// Returns the buffers of the model.
     pub fn buffers(&self) -> Result<Ref<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow().map_err(in_use)
     }
 
-    /// The buffers, mutably, for a reading that uses the workspace.
+    /// Returns the buffers, mutably, for a reading that uses the workspace.
     pub fn workspace(&self) -> Result<RefMut<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow_mut().map_err(in_use)
     }
 
-    /// The buffers, mutably. Call [`forget`](Self::forget) before a buffer is replaced: graphs reference it.
+    /// Returns the buffers, mutably. Call [`forget`](Self::forget) before a buffer is replaced: graphs reference it.
     pub fn buffers_mut(&mut self) -> &mut ModelBuffers<M> {
         self.buffers.get_mut()
     }
 
-    /// The network and its buffers, mutably.
+    /// Returns the network and its buffers, mutably.
     pub fn parts_mut(&mut self) -> (&mut M, &mut ModelBuffers<M>) {
         (&mut self.network, self.buffers.get_mut())
     }
@@ -139,7 +139,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// The copy that samples texts, created at the first call; `None` if device memory is short.
+    /// Returns the copy that samples texts, created at the first call; `None` if device memory is short.
     fn text_copy(&mut self) -> Result<Option<Arc<Mutex<TextCopy<M>>>>, GpuError> {
         if self.texts.is_none() {
             self.texts = match TextCopy::new(&self.network, &self.gpu) {
@@ -151,7 +151,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(self.texts.clone())
     }
 
-    /// Number of steps recorded.
+    /// Returns the number of steps recorded.
     pub const fn recorded(&self) -> u64 {
         self.recorded
     }

@@ -59,7 +59,7 @@ impl BatchBuffers {
         self.kept_losses.part_mut(at..at + n)?.copy_from(&losses)
     }
 
-    /// Capacity of the kept losses in tokens.
+    /// Returns the capacity of the kept losses in tokens.
     pub fn room_for_losses(&self) -> usize {
         self.kept_losses.len()
     }
@@ -137,7 +137,7 @@ impl<'a> BatchParts<'a> {
         Ok(Self { shape, tokens: tokens.part(0..n)?, targets: targets.part(0..n)?, lengths, positions })
     }
 
-    /// The batch with its first tokens at position `offset`.
+    /// Returns the batch with its first tokens at position `offset`.
     pub fn at(&self, offset: usize) -> DeviceBatch<'_> {
         DeviceBatch {
             shape: self.shape,

@@ -80,7 +80,7 @@ impl BlockOps {
         }
     }
 
-    /// The same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>, block: BlockSize) -> Self {
         Self::with(gpu, block, self.fused, (self.variant, self.attention.is_fast_nondeterministic()))
     }
@@ -117,7 +117,7 @@ pub struct Cache<'a, T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Layers<'_, T> {
-    /// Attention with dropout of its probabilities, if the step uses it.
+    /// Returns the attention with dropout of its probabilities, if the step uses it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
         // Probability, seed and counters are in device memory.
         let drop = Dropout { p: 0.0, seed: 0, layer_site: of.site, offset: 0 };

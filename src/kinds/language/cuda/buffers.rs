@@ -38,12 +38,12 @@ pub struct TrainedSizes {
 }
 
 impl TrainedSizes {
-    /// Sizes for the parameters of `map`.
+    /// Creates the sizes for the parameters of `map`.
     pub fn new(map: &ParameterMap) -> Self {
         Self { n: map.len(), n_trained: map.len(), views: map.views().len() }
     }
 
-    /// Bytes of temporaries of an update in which any of `matrices` may use Muon.
+    /// Returns the bytes of temporaries of an update in which any of `matrices` may use Muon.
     pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> usize {
         let all = CudaOptimizer::temporaries(map, matrices);
         all.into_iter().map(|temporary| Arena::bytes_of(&[temporary])).sum()
@@ -177,7 +177,7 @@ impl<T: ModelFormat> Trained<T> {
         self.settings.value().is_stochastic != 0
     }
 
-    /// Optimiser state other than the moments.
+    /// Returns the optimiser state other than the moments.
     pub fn counters(&self) -> Result<Counters, GpuError> {
         let state = self.state.read()?.first().copied().unwrap_or_default();
         Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
@@ -210,7 +210,7 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Norms of each parameter in a step that measured them, by the number of its record.
+    /// Returns the norms of each parameter in a step that measured them, by the number of its record.
     pub fn view_norms(&self, record: u64) -> Result<Vec<ViewNorms>, GpuError> {
         let (n, row) = (3 * self.views.len(), (record % MAX_WAITING_STEPS as u64) as usize);
         let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
@@ -313,7 +313,7 @@ impl<T: ModelFormat> Trained<T> {
     }
 }
 
-/// Ranges of the ring of [`MAX_WAITING_STEPS`] records that hold `steps`, oldest first.
+/// Returns the ranges of the ring of [`MAX_WAITING_STEPS`] records that hold `steps`, oldest first.
 pub fn waiting(steps: Range<u64>) -> impl Iterator<Item = Range<usize>> {
     let most = MAX_WAITING_STEPS as u64;
     let mut at = steps.start.max(steps.end.saturating_sub(most));

@@ -30,13 +30,13 @@ impl Product {
 pub type CallSites = HashMap<(ViewId, Product), Option<Backend>>;
 
 impl ModelOps {
-    /// GEMM options for a product with these weights.
+    /// Returns the GEMM options for a product with these weights.
     pub fn options_of(&self, weight: ViewId, product: Product) -> Options {
         let backend = self.call_sites.get(&(weight, product)).copied();
         Options { backend: backend.unwrap_or(self.options.backend), ..self.options }
     }
 
-    /// GEMM options of Muon for these matrices.
+    /// Returns the GEMM options of Muon for these matrices.
     pub fn options_of_update(&self, map: &ParameterMap, matrices: &MatrixRun) -> Options {
         let start = matrices.first.start;
         let is_it =

@@ -5,9 +5,9 @@ use crate::{kinds::language::backend::Decoder, sim::SimError};
 
 /// Reads chunks of a text into a KV cache.
 pub trait PieceReader {
-    /// Context and vocabulary size.
+    /// Returns the context and vocabulary size.
     fn limits(&self) -> [usize; 2];
-    /// Largest number of tokens per chunk.
+    /// Returns the largest number of tokens per chunk.
     fn piece(&self) -> usize;
     /// Appends `tokens` to a cache that holds `first` tokens, and appends their logits to `logits`.
     fn read(&mut self, first: usize, tokens: &[u32], logits: &mut Vec<f32>) -> Result<(), OpError>;

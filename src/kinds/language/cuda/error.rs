@@ -22,7 +22,7 @@ pub enum OpError {
 }
 
 impl OpError {
-    /// The error for a weight that does not have two dimensions.
+    /// Creates the error for a weight that does not have two dimensions.
     pub fn no_matrix() -> Self {
         Self::Refused("a weight is no matrix".to_owned())
     }

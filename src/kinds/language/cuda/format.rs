@@ -10,9 +10,9 @@ use crate::{
 pub trait ModelFormat: Storage + Element {
     /// Whether the layers' weights are a rounded copy of the f32 master weights.
     const HAS_COPY: bool;
-    /// The weights that the layers read.
+    /// Returns the weights that the layers read.
     fn weights<'a>(master: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self>;
-    /// The copy, or another tensor, as the target of rounding; [`Copy::None`] for f32.
+    /// Returns the copy, or another tensor, as the target of rounding; [`Copy::None`] for f32.
     fn copy(copy: &mut Slice<Self>) -> Copy<'_>;
     /// Where to compute a tensor in f32: in place for f32, else in `room`, from which [`keep`](Self::keep) rounds it.
     fn wide<'a>(own: &'a mut Slice<Self>, room: &'a mut Slice<f32>) -> &'a mut Slice<f32>;

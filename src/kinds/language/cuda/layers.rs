@@ -61,7 +61,7 @@ impl ModelOps {
         Self::with(gpu, CudaGemm::new(gpu), options, block, BlockOps::new(gpu, block))
     }
 
-    /// The same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let blocks = self.blocks.beside(gpu, self.block);
         let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block, blocks)?;
@@ -125,7 +125,7 @@ pub struct Loss<'a> {
     pub total: &'a mut Slice<LossTotal>,
 }
 
-/// Mutable gradients of a weight and of its bias.
+/// Returns the mutable gradients of a weight and of its bias.
 fn pair<'g>(
     gradient: &'g mut Slice<f32>,
     map: &ParameterMap,
@@ -155,12 +155,12 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Self { ops, map, weights, batch, tables, noise, cache: None, loss: None, flag, frame, pass }
     }
 
-    /// Values of a parameter.
+    /// Returns the values of a parameter.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, T>, OpError> {
         Ok(self.weights.part(self.map.view(id).range())?)
     }
 
-    /// Numbers of outputs and inputs of a matrix.
+    /// Returns the numbers of outputs and inputs of a matrix.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], OpError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| OpError::no_matrix())
     }

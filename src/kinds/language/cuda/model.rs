@@ -41,22 +41,22 @@ pub trait DeviceModel: Send + Sized + 'static {
     /// Modules of the kind's own kernels.
     const MODULES: &'static [ModuleSpec];
 
-    /// Context, vocabulary, parameters and operations.
+    /// Returns the context, vocabulary, parameters and operations.
     fn parts(&self) -> ModelParts<'_>;
-    /// Ascending ranges of the gradient that the first micro-batch of a step overwrites; all other gradients are
-    /// accumulated.
+    /// Returns the ascending ranges of the gradient that the first micro-batch of a step overwrites; all other gradients
+    /// are accumulated.
     fn first_written(&self) -> Vec<Range<usize>> {
         vec![]
     }
-    /// Buffer sizes for batches of up to `sequences` sequences of the context length.
+    /// Returns the buffer sizes for batches of up to `sequences` sequences of the context length.
     fn sizes(&self, sequences: usize) -> SizesOf<Self>;
-    /// Arena bytes for a pass over a batch.
+    /// Returns the arena bytes for a pass over a batch.
     fn arena_bytes(&self, shape: &BatchShape) -> usize;
-    /// Arena bytes for decoding a text.
+    /// Returns the arena bytes for decoding a text.
     fn text_arena_bytes(&self) -> usize;
     /// Adds the memory of tables and operations to the report.
     fn report(&self, to: &mut MemoryReport);
-    /// The same model on the stream of another handle to its device.
+    /// Creates the same model on the stream of another handle to its device.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError>;
     /// Copies the state that decoders read besides weights.
     fn copy_state(from: &Self::Buffers, to: &mut Self::Buffers) -> Result<(), GpuError> {
@@ -72,11 +72,12 @@ pub trait DeviceModel: Send + Sized + 'static {
         what: Self::Captured,
         pass: &mut Pass,
     ) -> Result<(), OpError>;
-    /// Key of the optimiser update, by whether it measures norms of parameters.
+    /// Returns the key of the optimiser update, by whether it measures norms of parameters.
     fn update(measures: bool) -> Self::Captured;
-    /// Key of the pass that writes the [losses](BatchBuffers::losses) of the uploaded batch, without gradients and dropout.
+    /// Returns the key of the pass that writes the [losses](BatchBuffers::losses) of the uploaded batch, without gradients
+    /// and dropout.
     fn losses(shape: BatchShape) -> Self::Captured;
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache.
     fn decoder<'a>(
         &'a self,
         kernels: &'a StepKernels,
@@ -131,8 +132,8 @@ pub struct ModelSizes<S> {
 pub type SizesOf<M> = ModelSizes<<<M as DeviceModel>::Buffers as Buffers>::Sizes>;
 
 impl<S> ModelSizes<S> {
-    /// Sizes for batches of `shape` whose passes need `arena` bytes; `is_divided`: batches may be padded or packed. The
-    /// arena also fits an update in which Muon updates any of `matrices`.
+    /// Returns the sizes for batches of `shape` whose passes need `arena` bytes; `is_divided`: batches may be padded or
+    /// packed. The arena also fits an update in which Muon updates any of `matrices`.
     pub fn new(
         kind: S,
         map: &ParameterMap,

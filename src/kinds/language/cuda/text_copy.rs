@@ -52,7 +52,7 @@ impl<M: DeviceModel> TextCopy<M> {
         gpu.wait(&Mark::now(&self.gpu)?)
     }
 
-    /// Device memory held, in bytes.
+    /// Returns the device memory held, in bytes.
     pub fn bytes(&self) -> u64 {
         let mut report = self.buffers.try_borrow().map_or_else(|_| MemoryReport::default(), |b| b.held());
         self.network.report(&mut report);
@@ -60,7 +60,7 @@ impl<M: DeviceModel> TextCopy<M> {
     }
 }
 
-/// Buffer sizes of a decoder: no gradient, no moments, one sequence.
+/// Returns the buffer sizes of a decoder: no gradient, no moments, one sequence.
 fn sizes<M: DeviceModel>(of: &M) -> SizesOf<M> {
     let mut sizes = of.sizes(1);
     sizes.trained = TrainedSizes { n_trained: 0, ..sizes.trained };

@@ -177,7 +177,7 @@ impl<R: Real + Default> Activations<R> {
         room(&mut head.logits, LOGIT_ROWS.min(n) * config.padded_vocab())
     }
 
-    /// Bytes of the activations of the sequences.
+    /// Returns the bytes of the activations of the sequences.
     pub fn bytes(config: &Config, extent: Extent) -> u64 {
         let (width, kv, k) = (config.width, config.kv_width(), config.top_k);
         let router = 3 * config.experts + 2 * (config.experts + 24) + 1;

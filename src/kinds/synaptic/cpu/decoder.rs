@@ -72,7 +72,7 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         self
     }
 
-    /// Synaptic states of a query head after the tokens so far.
+    /// Returns the synaptic states of a query head after the tokens so far.
     pub fn synapses(&self, block: usize, head: usize) -> &KeyState<R> {
         &self.caches[block].synapses[head]
     }

@@ -118,13 +118,13 @@ impl<R: Real + Default> Network<R> {
         (0..self.config.heads).map(|head| self.head_scale(block, head)).collect()
     }
 
-    /// Release mechanism; deterministic without `noise`.
+    /// Returns the release mechanism; deterministic without `noise`.
     pub fn presynaptic(&self, noise: Option<&Noise>) -> Presynaptic {
         let op = self.dynamics.presynaptic;
         if noise.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// Addresses of the random draws of the first head of a block.
+    /// Returns the addresses of the random draws of the first head of a block.
     pub fn draws(&self, block: usize, noise: Option<&Noise>) -> Option<Draws> {
         noise.map(|noise| Draws {
             seed: noise.seed,
@@ -133,7 +133,7 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Attention operation over all heads of a block.
+    /// Returns the attention operation over all heads of a block.
     pub const fn heads<'a>(
         &self,
         extent: Extent,
@@ -170,7 +170,7 @@ impl<R: Real + Default> Network<R> {
     }
 }
 
-/// First `len` elements of each buffer.
+/// Returns the first `len` elements of each buffer.
 pub fn rows<R>(buffers: &mut [Vec<R>], len: usize) -> Vec<&mut [R]> {
     buffers.iter_mut().map(|buffer| &mut buffer[..len]).collect()
 }

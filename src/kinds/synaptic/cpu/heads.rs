@@ -71,7 +71,7 @@ struct Scratch<R> {
     state: KeyState<R>,
 }
 
-/// Layout of the rows `[n, D]` of one head within rows of all heads.
+/// Returns the layout of the rows `[n, D]` of one head within rows of all heads.
 const fn rows_of_head(width: usize) -> Layout {
     Layout::rows(width)
 }
@@ -184,7 +184,7 @@ impl<R: Real + Default> Heads<'_, R> {
         Scratch { edges: vec![R::zero(); t * t], state: KeyState::fresh(self.presynaptic, t) }
     }
 
-    /// Rows of sequence b, starting at the columns of a head.
+    /// Returns the rows of sequence b, starting at the columns of a head.
     fn of_head<'x>(&self, b: usize, heads: usize, head: usize, x: &'x [R]) -> &'x [R] {
         &x[(b * self.extent.seq_len * heads + head) * self.head_dim..]
     }

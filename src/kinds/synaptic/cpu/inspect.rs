@@ -67,7 +67,7 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Attention logits `[n, n]` of a query head before release, which drive its synapses.
+    /// Computes the attention logits `[n, n]` of a query head before release, which drive its synapses.
     fn drives(&self, acts: &Activations<R>, (layer, head): (usize, usize), n: usize) -> Result<Vec<R>, SimError> {
         let (c, a) = (&self.config, &acts.blocks[layer]);
         if head >= c.heads {
@@ -82,7 +82,7 @@ impl<R: Real + Default> Network<R> {
         Ok(dots)
     }
 
-    /// Presynaptic bias without the barrier, `[n, n]`; 0 for masked edges.
+    /// Computes the presynaptic bias without the barrier, `[n, n]`; 0 for masked edges.
     fn bias(&self, dots: &[R], n: usize) -> Result<Vec<R>, SimError> {
         let mut op = self.presynaptic(None);
         op.constants.bias.barrier = 0.0;
@@ -95,7 +95,7 @@ impl<R: Real + Default> Network<R> {
         Ok(bias)
     }
 
-    /// Routing of the tokens of one sequence in a block.
+    /// Computes the routing of the tokens of one sequence in a block.
     pub fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<R>, SimError> {
         let mut acts = self.activations(tokens)?;
         let block = acts.blocks.get_mut(layer).ok_or_else(|| refused(format!("there is no block {layer}")))?;

@@ -70,12 +70,12 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub const fn n_tokens(self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Number of edges of all heads of a block, including masked ones.
+    /// Returns the number of edges of all heads of a block, including masked ones.
     pub const fn n_edges(self, heads: usize) -> usize {
         self.sequences * heads * self.seq_len * self.seq_len
     }
@@ -109,18 +109,18 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Memory of weights and tables in bytes.
+    /// Returns the memory of weights and tables in bytes.
     pub fn n_bytes(&self) -> u64 {
         let rope = self.rope.cos.len() + self.rope.sin.len();
         ((self.weights.len() + rope) * size_of::<R>()) as u64
     }
 
-    /// Values of a parameter.
+    /// Returns the values of a parameter.
     pub fn weight(&self, id: ViewId) -> &[R] {
         &self.weights[self.layout.map.view(id).range()]
     }
 
-    /// LayerNorm of `rows` tokens.
+    /// Returns the LayerNorm operation for `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
     }
@@ -131,7 +131,7 @@ impl<R: Real + Default> Network<R> {
         norm::forward(&op, x, self.weight(of.weight), Some(self.weight(of.bias)), y, stats).map_err(refused)
     }
 
-    /// RMS norm of `rows` heads.
+    /// Returns the RMS norm operation for `rows` heads.
     pub const fn head_norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.head_dim(), eps: HEAD_EPS, kind: NormKind::Rms }
     }
@@ -162,7 +162,7 @@ impl<R: Real + Default> Network<R> {
         self.head().logits(x, logits)
     }
 
-    /// Matrix of logits, with its sizes.
+    /// Returns the matrix of logits, with its sizes.
     pub fn head(&self) -> Head<'_, R> {
         Head { weight: self.weight(self.layout.lm_head), width: self.config.width, vocab: self.config.vocab }
     }
@@ -181,13 +181,13 @@ impl<R: Real + Default> Network<R> {
         crate::nn::rope::apply(&op, &self.rope, None, x, is_inverse).map_err(refused)
     }
 
-    /// Scale of the logits of a query head: temperature / sqrt(D).
+    /// Returns the scale of the logits of a query head: temperature / sqrt(D).
     pub fn head_scale(&self, block: usize, head: usize) -> R {
         let temperature = self.layout.blocks[block].temperature.map_or(R::one(), |view| self.weight(view)[head]);
         temperature * R::of(1.0 / (self.config.head_dim() as f64).sqrt())
     }
 
-    /// Weights of the router of a block.
+    /// Returns the weights of the router of a block.
     pub fn router_weights(&self, block: usize) -> RouterWeights<'_, R> {
         let block = self.layout.blocks[block];
         RouterWeights {
@@ -197,13 +197,13 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Sizes of the mixture of experts.
+    /// Returns the sizes of the mixture of experts.
     pub const fn mixture(&self) -> Mixture {
         let Config { experts, top_k, width, hidden, .. } = self.config;
         Mixture { experts, top_k, width, hidden }
     }
 
-    /// Weights of all experts of a block.
+    /// Returns the weights of all experts of a block.
     pub fn expert_weights(&self, block: usize) -> ExpertWeights<'_, R> {
         let block = self.layout.blocks[block];
         ExpertWeights {

@@ -58,7 +58,7 @@ impl<R: Real> Plastic<R> {
     }
 }
 
-/// Gains of the genomes of the experts that a token selected, weighted by the gates.
+/// Computes the gains of the genomes of the experts that a token selected, weighted by the gates.
 fn gains<R: Real>(routing: &Routing<R>, phenotypes: &[Phenotype], slots: std::ops::Range<usize>) -> Gains {
     let mut sum = Gains { camkii: 0.0, pp1: 0.0 };
     for i in slots {

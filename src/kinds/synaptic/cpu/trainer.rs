@@ -73,7 +73,7 @@ impl<R: Real + Default> Trainer<R> {
         })
     }
 
-    /// Bytes of gradient, weights, moments and activations for micro-batches of `extent`.
+    /// Returns the bytes of gradient, weights, moments and activations for micro-batches of `extent`.
     pub fn bytes(config: &Config, layout: &Layout, extent: Extent) -> u64 {
         let state = 4 * layout.map.len() * size_of::<R>();
         state as u64 + Activations::<R>::bytes(config, extent)
@@ -183,7 +183,7 @@ impl<R: Real + Default> Trainer<R> {
         self.network.routers = routers;
     }
 
-    /// Extent of a batch; records the largest one for the memory report.
+    /// Returns the extent of a batch; records the largest one for the memory report.
     fn extent(&mut self, batch: &Batch<'_>) -> Extent {
         let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
         if self.largest.is_none_or(|largest| largest.n_edges(1) < extent.n_edges(1)) {
@@ -192,7 +192,7 @@ impl<R: Real + Default> Trainer<R> {
         extent
     }
 
-    /// State of the router of a block.
+    /// Returns the state of the router of a block.
     pub fn router(&self, block: usize) -> Result<&RouterState, SimError> {
         self.network.routers.get(block).ok_or_else(|| refused(format!("there is no block {block}")))
     }
@@ -279,7 +279,7 @@ impl ExpertStep {
 }
 
 impl Selection {
-    /// Selection of the last `most` tokens.
+    /// Returns the selection of the last `most` tokens.
     pub fn last<R: Real>(routing: &experts::Routing<R>, top_k: usize, most: usize) -> Self {
         let slots = routing.tokens.saturating_sub(most) * top_k..routing.tokens * top_k;
         let gates = routing.gates[slots.clone()].iter().map(|gate| gate.f64() as f32).collect();

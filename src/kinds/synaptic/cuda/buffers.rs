@@ -57,7 +57,7 @@ pub struct SynapticSizes {
 /// Largest number of tokens that are decoded at a time.
 const PIECE: usize = 64;
 
-/// Buffer sizes for batches of up to `sequences` sequences of the context length.
+/// Returns the buffer sizes for batches of up to `sequences` sequences of the context length.
 pub fn sizes<T: ModelFormat>(
     config: &Config,
     layout: &Layout,
@@ -78,18 +78,18 @@ pub fn sizes<T: ModelFormat>(
     ModelSizes::new(kind, &layout.map, &matrices, &shape, (arena, false))
 }
 
-/// Elements of the synaptic states of a text, all blocks.
+/// Returns the number of elements of the synaptic states of a text, all blocks.
 pub const fn synapses(config: &Config, op: &Presynaptic) -> usize {
     config.layers * KeyMemory::len(op, config.heads, config.context)
 }
 
-/// Arena bytes for a batch, and for inspecting or decoding one text.
+/// Returns the arena bytes for a batch, and for inspecting or decoding one text.
 pub fn arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: &BatchShape) -> usize {
     let plan = Plan::new::<T>(config, dynamics, shape, shape.seq_len);
     plan.bytes::<T>().max(plan.forward_bytes::<T>()).max(text_arena_bytes::<T>(config, dynamics))
 }
 
-/// Arena bytes to inspect or decode one text.
+/// Returns the arena bytes to inspect or decode one text.
 pub fn text_arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics) -> usize {
     let shape = BatchShape::full(1, config.context);
     Plan::new::<T>(config, dynamics, &shape, config.context).forward_bytes::<T>()

@@ -87,7 +87,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         [self.network.config.context, self.network.config.vocab]
     }
 
-    /// The largest chunk whose activations and logits fit the buffers.
+    /// Returns the largest chunk whose activations and logits fit the buffers.
     fn piece(&self) -> usize {
         let DeviceBuffers { kind, batch, .. } = &*self.buffers;
         (kind.logits.len() / self.network.config.padded_vocab()).min(batch.tokens.len())

@@ -44,7 +44,7 @@ impl Products {
         Layout::rows(columns).stride(rows * columns)
     }
 
-    /// GEMM of `[queries, keys] = scale · queries keysᵀ`.
+    /// Returns the GEMM of `[queries, keys] = scale · queries keysᵀ`.
     pub const fn edges(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(d, self.queries), self.rows(d, self.key_rows).transposed());
@@ -52,7 +52,7 @@ impl Products {
         Gemm { batch: self.heads, a, b, c, alpha: scale, ..Gemm::new(self.queries, self.keys, d) }
     }
 
-    /// GEMM of `[queries, D] = scale · edges values`.
+    /// Returns the GEMM of `[queries, D] = scale · edges values`.
     pub const fn queries(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(self.keys, self.queries), self.rows(d, self.key_rows));
@@ -60,7 +60,7 @@ impl Products {
         Gemm { batch: self.heads, a, b, c, alpha: scale, ..Gemm::new(self.queries, d, self.keys) }
     }
 
-    /// GEMM of `[keys, D] = scale · edgesᵀ queries`.
+    /// Returns the GEMM of `[keys, D] = scale · edgesᵀ queries`.
     pub const fn keys(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(self.keys, self.queries).transposed(), self.rows(d, self.queries));
@@ -70,13 +70,13 @@ impl Products {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Heads and edges of a block for the release kernels.
+    /// Returns the heads and edges of a block for the release kernels.
     pub fn extent(&self, b: usize) -> ScanExtent {
         let (shape, heads) = (self.batch.shape, self.network.config.heads);
         ScanExtent { first_query: self.batch.offset, ..ScanExtent::sequences(shape.sequences, heads, shape.seq_len, b) }
     }
 
-    /// GEMMs of attention with `key_rows` rows allocated per key/value head.
+    /// Returns the GEMMs of attention with `key_rows` rows allocated per key/value head.
     pub fn products(&self, key_rows: usize) -> Products {
         let (c, shape) = (&self.network.config, self.batch.shape);
         Products {
@@ -88,7 +88,7 @@ impl<T: ModelFormat> Run<'_, T> {
         }
     }
 
-    /// Release mechanism; deterministic in passes without random draws.
+    /// Returns the release mechanism; deterministic in passes without random draws.
     pub fn release(&self) -> Presynaptic {
         let op = self.network.dynamics.presynaptic;
         if self.draws.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }

@@ -90,7 +90,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(read)
     }
 
-    /// Routing of a block: its input is read from the device, the decision is computed on the CPU.
+    /// Computes the routing of a block: its input is read from the device, the decision is computed on the CPU.
     pub(super) fn read_decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError> {
         let x = self.read_activations(tokens, Site::RouterInput(layer))?;
         let (state, network) = (self.router(layer)?, &self.network);
@@ -108,7 +108,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 for masked edges.
+/// Computes the presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 for masked edges.
 fn bias(op: &Presynaptic, dots: &[f32], n: usize) -> Vec<f32> {
     let mut op = Presynaptic { release: Release::Deterministic, ..*op };
     op.constants.bias.barrier = 0.0;

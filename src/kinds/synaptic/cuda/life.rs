@@ -71,7 +71,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(b.trained.round(&ops.model.optimizer, &mut pass)?)
     }
 
-    /// Mean square gradients of the experts of a layer, summed on the device.
+    /// Computes the mean square gradients of the experts of a layer, summed on the device.
     pub(super) fn utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError> {
         let mut b = self.workspace()?;
         let DeviceBuffers { trained, batch, .. } = &mut *b;

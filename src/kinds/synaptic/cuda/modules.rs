@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Modules that training and decoding load.
+/// Returns the modules that training and decoding load.
 pub fn expected(precision: Precision, on: Available) -> Vec<ModuleSpec> {
     let (logits, operands) = match precision {
         Precision::F32 | Precision::Tf32 => (Format::F32, Operands::F32),

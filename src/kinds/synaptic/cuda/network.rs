@@ -66,7 +66,7 @@ impl Ops {
         Self::with(gpu, ModelOps::new(gpu, options, BlockSize::Automatic)?)
     }
 
-    /// The same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::with(gpu, self.model.beside(gpu)?)
     }
@@ -139,33 +139,34 @@ impl<T: ModelFormat> Network<T> {
         })
     }
 
-    /// The same network on the stream of another handle to the device.
+    /// Creates the same network on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::new(gpu, &self.config, &self.layout, &self.dynamics, self.ops.beside(gpu)?, self.seed)
     }
 
-    /// Range of a parameter in the parameter map.
+    /// Returns the range of a parameter in the parameter map.
     pub fn range(&self, id: ViewId) -> Range<usize> {
         self.layout.map.view(id).range()
     }
 
-    /// LayerNorm of `rows` tokens.
+    /// Returns the LayerNorm operation for `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
     }
 
-    /// Sizes of the mixture of experts.
+    /// Returns the sizes of the mixture of experts.
     pub const fn mixture(&self) -> Mixture {
         let Config { experts, top_k, width, hidden, .. } = self.config;
         Mixture { experts, top_k, width, hidden }
     }
 
-    /// Columns of the packed queries, keys and values of a token.
+    /// Returns the number of columns of the packed queries, keys and values of a token.
     pub const fn packed_width(&self) -> usize {
         self.config.width + 2 * self.config.kv_width()
     }
 
-    /// Projections to queries, keys and values of a block: one GEMM if their weights are contiguous, else three.
+    /// Returns the projections to queries, keys and values of a block: one GEMM if their weights are contiguous, else
+    /// three.
     pub fn projections(&self, block: usize) -> Vec<Projection> {
         let block = self.layout.blocks[block];
         let [q, k, v] = [block.q, block.k, block.v].map(|id| self.range(id));
@@ -180,12 +181,12 @@ impl<T: ModelFormat> Network<T> {
         ]
     }
 
-    /// Scale of the attention logits without temperature.
+    /// Returns the scale of the attention logits without temperature.
     pub fn scale(&self) -> f32 {
         (1.0 / (self.config.head_dim() as f64).sqrt()) as f32
     }
 
-    /// Sizes of heads for the kernels; keys are in rows from `first` on, of `key_rows` per head.
+    /// Returns the sizes of heads for the kernels; keys are in rows from `first` on, of `key_rows` per head.
     pub const fn head_args(&self, shape: &BatchShape, (first, key_rows): (usize, usize)) -> HeadArgs {
         let c = &self.config;
         HeadArgs {
@@ -208,13 +209,13 @@ pub fn report_tables(config: &Config, of_gemm: u64, to: &mut MemoryReport) {
     to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
 }
 
-/// Grid with a warp per item; above 2^16 items, warps loop.
+/// Returns a grid with a warp per item; above 2^16 items, warps loop.
 pub fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Grid with a thread per item; above 2^21 items, threads loop.
+/// Returns a grid with a thread per item; above 2^21 items, threads loop.
 pub fn threads(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
@@ -303,7 +304,7 @@ pub struct Run<'a, T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Layers that use the weights in the format of the model.
+    /// Returns the layers that use the weights in the format of the model.
     pub fn rounded(&mut self) -> Layers<'_, T> {
         let Network { ops, layout, .. } = self.network;
         Layers::new((&ops.model, &layout.map), self.matrices, self.batch, self.flag, self.frame, self.pass)
@@ -321,7 +322,7 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(T::rounded(x, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
     }
 
-    /// Layers that use the f32 weights.
+    /// Returns the layers that use the f32 weights.
     pub fn layers(&mut self) -> Layers<'_, f32> {
         let Network { ops, layout, .. } = self.network;
         Layers::new((&ops.model, &layout.map), self.weights, self.batch, self.flag, self.frame, self.pass)
@@ -339,7 +340,7 @@ impl<T: ModelFormat> Run<'_, T> {
         self.layers().norm(&op, (of.weight, Some(of.bias)), x, y, stats)
     }
 
-    /// Matrix of logits, with the number of rows per chunk.
+    /// Returns the matrix of logits, with the number of rows per chunk.
     pub fn head(&self) -> HeadMatrix {
         let network = self.network;
         HeadMatrix { weight: network.layout.lm_head, vocab: network.config.vocab, rows: self.logit_rows }
@@ -375,12 +376,12 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         }
     }
 
-    /// Values of a parameter in f32.
+    /// Returns the values of a parameter in f32.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, f32>, OpError> {
         Ok(self.weights.part(self.network.range(id))?)
     }
 
-    /// Router state of block `b`.
+    /// Returns the router state of block `b`.
     pub fn router(&self, b: usize) -> Result<RouterViews<'a>, OpError> {
         let e = self.network.config.experts;
         let (of_experts, of_features) = (b * e..(b + 1) * e, b * e * FEATURES..(b + 1) * e * FEATURES);
@@ -395,7 +396,7 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         Ok(RouterViews(values, r.alive.part(of_experts)?))
     }
 
-    /// Router and expert weights of block `b`.
+    /// Returns the router and expert weights of block `b`.
     pub fn experts(&self, b: usize) -> Result<WeightViews<'a, T>, OpError> {
         let block = self.network.layout.blocks[b];
         let rounded = |id| self.matrices.part(self.network.range(id));
@@ -405,7 +406,7 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         ))
     }
 
-    /// Temperatures of the heads of block `b`; `None`: the model has none.
+    /// Returns the temperatures of the heads of block `b`; `None`: the model has none.
     pub fn temperature(&self, b: usize) -> Result<Option<View<'a, f32>>, OpError> {
         self.network.layout.blocks[b].temperature.map(|id| self.weight(id)).transpose()
     }

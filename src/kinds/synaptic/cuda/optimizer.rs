@@ -80,7 +80,7 @@ pub(super) fn copy_frozen<T: ModelFormat>(b: &mut DeviceBuffers<T>, saves: bool)
     Ok(())
 }
 
-/// Parameter groups with their update rules; genomes are not trained.
+/// Returns the parameter groups with their update rules; genomes are not trained.
 fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGroups, SimError> {
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
@@ -91,7 +91,7 @@ fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGr
     ParameterGroups::new(&layout.map, rule).map_err(|why| SimError::Input(why.to_string()))
 }
 
-/// Matrices within blocks, separately for each expert: an update skips experts without tokens.
+/// Returns the matrices within blocks, separately for each expert: an update skips experts without tokens.
 pub(super) fn matrices(layout: &Layout, experts: usize) -> impl Iterator<Item = (ViewId, MatrixRun)> + '_ {
     let of_view = move |(i, view): (usize, &View)| {
         let id = ViewId(i);

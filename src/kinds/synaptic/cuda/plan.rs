@@ -110,7 +110,7 @@ pub struct MixtureTensors<'a, T: ModelFormat> {
 }
 
 impl<T: ModelFormat> BlockTensors<'_, T> {
-    /// Activations that router and experts use.
+    /// Returns the activations that router and experts use.
     pub fn mixture(&mut self) -> MixtureTensors<'_, T> {
         MixtureTensors {
             x: &self.norm_2,
@@ -264,14 +264,14 @@ impl Plan {
         }
     }
 
-    /// Arena bytes for training.
+    /// Returns the arena bytes for training.
     pub fn bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
         let common = self.held::<T>() + self.backward.bytes::<f32>();
         common + (self.head.bytes::<T, f32>() + logits).max(self.temporaries)
     }
 
-    /// Arena bytes of a pass without gradients.
+    /// Returns the arena bytes of a pass without gradients.
     pub fn forward_bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
         self.held::<T>() + self.head.bytes::<T, f32>() + logits.max(self.temporaries)
@@ -283,7 +283,7 @@ impl Plan {
     }
 }
 
-/// Bytes of temporaries of one operation.
+/// Returns the bytes of temporaries of one operation.
 fn temporaries(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> usize {
     let n = shape.n_tokens();
     let embedding = CudaEmbedding::scratch_bytes(&Embedding::new(n, config.padded_vocab(), config.width, 1));

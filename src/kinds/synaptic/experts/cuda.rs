@@ -166,7 +166,7 @@ impl CudaExperts {
         None
     }
 
-    /// Temporaries of the forward and backward pass, as (element count, element size).
+    /// Returns the temporaries of the forward and backward pass, as (element count, element size).
     pub fn temporaries(op: &Mixture, tokens: usize) -> [(usize, usize); 5] {
         let (experts, rows) = (op.experts, tokens * op.top_k);
         [
@@ -193,7 +193,7 @@ pub fn statistics(tokens: u64, experts: &[f64]) -> (LoadStatistics, Vec<f64>) {
     (load, contribution)
 }
 
-/// Sizes and constants of the router of the kind, for the kernels.
+/// Returns the sizes and constants of the router of the kind, for the kernels.
 fn args(op: &Router, tokens: usize, aux_weight: f32, is_aligned: bool) -> RouterArgs {
     RouterArgs {
         tokens: tokens as u32,
@@ -218,13 +218,13 @@ fn rates(op: &Router) -> RouterRates {
     RouterRates { energy_cost: op.energy_cost, pull: op.pull, push: op.push, balance_rate, is_balanced, is_own }
 }
 
-/// Grid with a warp per item; above 2^15 items, warps loop.
+/// Returns a grid with a warp per item; above 2^15 items, warps loop.
 fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 12) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Elements of the embeddings in shared memory, each padded by one.
+/// Returns the number of elements of the embeddings in shared memory, each padded by one.
 fn embedding_floats(op: &Router) -> u32 {
     (op.experts * (FEATURES + 1)) as u32
 }

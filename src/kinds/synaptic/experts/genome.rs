@@ -37,7 +37,7 @@ impl Phenotype {
         }
     }
 
-    /// The values in the order of the genes.
+    /// Returns the values in the order of the genes.
     pub const fn values(&self) -> [f64; GENES] {
         [self.fatigue_rate, self.energy_rate, self.camkii_gain, self.pp1_gain]
     }
@@ -47,7 +47,7 @@ impl Phenotype {
         Self { fatigue_rate, energy_rate, camkii_gain, pp1_gain }
     }
 
-    /// Derivatives of the fatigue rate with respect to gene 0, and of the energy rate with respect to gene 1.
+    /// Returns the derivatives of the fatigue rate with respect to gene 0, and of the energy rate with respect to gene 1.
     pub fn slopes<R: Real>(genes: &[R]) -> [f64; 2] {
         let slope = |x: f64| 2.0 * logistic(x) * (1.0 - logistic(x));
         [0.01 * slope(genes[0].f64()), 0.005 * slope(genes[1].f64())]

@@ -30,13 +30,13 @@ pub struct Decision {
 pub const TERM_NAMES: [&str; 6] = ["Router", "Genes", "Alignment", "Energy", "Fatigue", "Balance"];
 
 impl Decision {
-    /// The terms in the order of [`TERM_NAMES`].
+    /// Returns the terms in the order of [`TERM_NAMES`].
     pub const fn terms(&self) -> [f32; 6] {
         [self.z, self.gene, self.align, self.energy, self.fatigue, self.balance]
     }
 }
 
-/// Decision for a token, one entry per expert; empty if the token is beyond the batch.
+/// Returns the decision for a token, one entry per expert; empty if the token is beyond the batch.
 pub fn decisions<R: Real>(op: &Router, routing: &Routing<R>, token: usize) -> Vec<Decision> {
     if token >= routing.tokens {
         return Vec::new();

@@ -85,14 +85,14 @@ impl<R: Real + Default> MixtureWork<R> {
         Ok(())
     }
 
-    /// Outputs of the experts before the gates, by row, `[N k, C]`; valid until the backward pass.
+    /// Returns the outputs of the experts before the gates, by row, `[N k, C]`; valid until the backward pass.
     pub fn outputs(&self) -> &[R] {
         &self.outputs
     }
 }
 
 impl Mixture {
-    /// Bytes of the activations of `tokens` tokens.
+    /// Returns the bytes of the activations of `tokens` tokens.
     pub const fn n_bytes<R>(&self, tokens: usize) -> u64 {
         (tokens * self.top_k * 2 * (self.width + self.hidden) * size_of::<R>()) as u64
     }

@@ -128,7 +128,7 @@ impl Router {
         }
     }
 
-    /// Number of assignments, and so of rows, of `tokens` tokens.
+    /// Returns the number of assignments, and so of rows, of `tokens` tokens.
     pub const fn rows(&self, tokens: usize) -> usize {
         tokens * self.top_k
     }

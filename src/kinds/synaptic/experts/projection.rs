@@ -47,7 +47,7 @@ impl Projection {
         Self { mean, axes: nearest(&principal, before.unwrap_or(&first)), explained }
     }
 
-    /// Position of a feature vector `[24]`.
+    /// Computes the position of a feature vector `[24]`.
     pub fn position(&self, features: &[f32]) -> [f32; AXES] {
         self.axes.map(|axis| {
             let centred = features.iter().zip(&self.mean).map(|(x, mean)| f64::from(*x) - mean);
@@ -79,7 +79,7 @@ fn nearest(basis: &Axes, target: &Axes) -> Axes {
     std::array::from_fn(|j| std::array::from_fn(|c| (0..AXES).map(|i| basis[i][c] * rotation[i][j]).sum()))
 }
 
-/// Eigenvalues of a symmetric matrix in descending order, and their eigenvectors, by Jacobi rotations.
+/// Returns the eigenvalues of a symmetric matrix in descending order, and their eigenvectors, by Jacobi rotations.
 fn eigenvectors<const N: usize>(mut a: [[f64; N]; N]) -> ([f64; N], [[f64; N]; N]) {
     let mut v: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
     for _ in 0..SWEEPS {

@@ -96,17 +96,17 @@ impl<R: Real + Default> Routing<R> {
 }
 
 impl<R> Routing<R> {
-    /// Assignments of an expert in the order of tokens.
+    /// Returns the assignments of an expert in the order of tokens.
     pub fn group(&self, expert: usize) -> &[u32] {
         &self.order[self.rows(expert)]
     }
 
-    /// Range of the rows of an expert.
+    /// Returns the range of the rows of an expert.
     pub fn rows(&self, expert: usize) -> std::ops::Range<usize> {
         self.offsets[expert] as usize..self.offsets[expert + 1] as usize
     }
 
-    /// Memory held by the buffers in bytes.
+    /// Returns the memory held by the buffers in bytes.
     pub const fn n_bytes(&self) -> u64 {
         let words = self.indices.len() + self.order.len() + self.ranks.len() + self.counts.len() + self.offsets.len();
         let reals = self.gates.len()
@@ -258,7 +258,8 @@ fn sort<R>(op: &Router, out: &mut Routing<R>) {
     }
 }
 
-/// The auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch: k when balanced, larger otherwise; 0 without tokens.
+/// Computes the auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch: k when balanced, larger otherwise; 0 without
+/// tokens.
 pub fn aux_loss<R: Real>(routing: &Routing<R>) -> f64 {
     let tokens = routing.tokens.max(1) as f64;
     let of = |e: usize| {

@@ -33,12 +33,12 @@ impl RouterState {
         }
     }
 
-    /// Router embedding of an expert.
+    /// Returns the router embedding of an expert.
     pub fn embedding(&self, expert: usize) -> &[f32] {
         &self.embeddings[expert * FEATURES..][..FEATURES]
     }
 
-    /// Number of living experts.
+    /// Returns the number of living experts.
     pub fn n_alive(&self) -> usize {
         self.alive.iter().filter(|alive| **alive != 0).count()
     }
@@ -58,12 +58,12 @@ pub struct LoadStatistics {
 }
 
 impl LoadStatistics {
-    /// Statistics without tokens.
+    /// Creates statistics without tokens.
     pub fn new(experts: usize) -> Self {
         Self { tokens: 0, counts: vec![0; experts], gates: vec![0.0; experts], features: vec![0.0; experts * FEATURES] }
     }
 
-    /// Statistics of one batch.
+    /// Computes the statistics of a batch.
     pub fn of<R: Real>(op: &Router, routing: &Routing<R>) -> Self {
         let mut all = Self::new(op.experts);
         all.add(op, routing);
@@ -89,12 +89,12 @@ impl LoadStatistics {
         });
     }
 
-    /// Share of the tokens that selected an expert, in 0..=1.
+    /// Returns the share of the tokens that selected an expert, in 0..=1.
     pub fn load(&self, expert: usize) -> f64 {
         self.counts[expert] as f64 / self.tokens.max(1) as f64
     }
 
-    /// Mean gate of an expert over all tokens; the sum over experts is 1.
+    /// Returns the mean gate of an expert over all tokens; the sum over experts is 1.
     pub fn mean_gate(&self, expert: usize) -> f64 {
         self.gates[expert] / self.tokens.max(1) as f64
     }

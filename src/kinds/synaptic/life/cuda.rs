@@ -172,8 +172,8 @@ impl CudaLife {
         MeasureSpecialization { a, params, x, indices, records }.launch(&self.kernels, pass, grid)
     }
 
-    /// Mean square gradients of the `slots` experts of a layer, as [`gradient_utility`](super::slots::gradient_utility)
-    /// computes them.
+    /// Returns the mean square gradients of the `slots` experts of a layer, as
+    /// [`gradient_utility`](super::slots::gradient_utility) computes them.
     pub fn gradient_utility(
         &self,
         pass: &mut Pass,
@@ -252,7 +252,7 @@ impl CudaLife {
     }
 }
 
-/// Grid with a thread per item; above 2^24 items, threads loop.
+/// Returns a grid with a thread per item; above 2^24 items, threads loop.
 fn covering(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }

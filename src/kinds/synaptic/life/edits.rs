@@ -90,7 +90,7 @@ pub struct MoveAddress {
 }
 
 impl MoveAddress {
-    /// Address of the normal values of a slot.
+    /// Returns the address of the normal values of a slot.
     pub fn normals(&self, purpose: Purpose, slot: usize, first_lane: u32) -> Normals {
         // The step takes 40 bits, the slot the upper ones.
         let step = self.step | (u64::from(self.first_slot) + slot as u64) << 40;
@@ -98,7 +98,8 @@ impl MoveAddress {
     }
 }
 
-/// Edits that implement moves, in order. Moves must name slots of the layer, as those of [`plan`](super::plan()) do.
+/// Returns the edits that implement moves, in order. Moves must name slots of the layer, as those of
+/// [`plan`](super::plan()) do.
 pub fn edits(op: &LifeCycle, moves: &[Move], at: &MoveAddress, arrays: &ExpertArrays) -> Vec<Edit> {
     let mut all = vec![];
     let clear = |slot: u32| arrays.all().map(move |array| Edit::Clear(array.range(slot as usize)));
@@ -165,7 +166,7 @@ fn split_router_row(
 }
 
 impl Edit {
-    /// End of the elements that the edit reads or writes.
+    /// Returns the end of the elements that the edit reads or writes.
     pub fn end(&self) -> usize {
         match self {
             Self::Clear(range) | Self::Noise { range, .. } => range.end,
@@ -202,7 +203,7 @@ fn add<R: Real>(to: &mut [R], values: &[f64], factor: f64) {
     to.iter_mut().zip(values).for_each(|(to, value)| *to += R::of(factor * value));
 }
 
-/// Euclidean norm of a vector.
+/// Computes the Euclidean norm of a vector.
 pub(super) fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }

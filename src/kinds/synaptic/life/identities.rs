@@ -132,14 +132,14 @@ impl Identities {
         true
     }
 
-    /// Ids for a saved state.
+    /// Returns the ids for a saved state.
     pub fn save(&self) -> SavedIdentities {
         let Individuals { ids, born } = self.now();
         let frozen = self.slots.iter().map(|o| u8::from(o.is_some_and(|o| o.is_frozen))).collect();
         SavedIdentities { next: self.next, ids, born, generations: self.generations.clone(), frozen }
     }
 
-    /// Expert in a slot of a layer; `None`: the slot is empty.
+    /// Returns the expert in a slot of a layer; `None`: the slot is empty.
     pub fn occupant(&self, layer: usize, slot: usize) -> Option<Occupant> {
         *self.slots.get(layer * self.experts + slot)?
     }
@@ -156,13 +156,13 @@ impl Identities {
         self.slots.iter().map(|occupant| occupant.is_some_and(|o| o.is_frozen)).collect()
     }
 
-    /// Steps since birth of the experts of a layer, `[E]`; 0 for empty slots.
+    /// Returns the steps since birth of the experts of a layer, `[E]`; 0 for empty slots.
     pub fn ages(&self, layer: usize, step: u64) -> Vec<u64> {
         let slots = &self.slots[layer * self.experts..][..self.experts];
         slots.iter().map(|occupant| occupant.map_or(0, |o| step.saturating_sub(o.born))).collect()
     }
 
-    /// Name of an expert: layer, slot and generation.
+    /// Returns the name of an expert: layer, slot and generation.
     pub fn name(&self, layer: usize, slot: usize) -> String {
         let slot_name = slot_name(layer, slot);
         match self.occupant(layer, slot) {
@@ -178,7 +178,7 @@ impl Identities {
         }
     }
 
-    /// Current experts by slot.
+    /// Returns the current experts by slot.
     pub fn individuals(&self) -> Arc<Individuals> {
         self.shared.get_or_init(|| Arc::new(self.now())).clone()
     }
@@ -295,7 +295,7 @@ impl Identities {
         std::mem::take(&mut self.pending)
     }
 
-    /// Memory held in bytes.
+    /// Returns the memory held in bytes.
     pub fn n_bytes(&self) -> u64 {
         let slots = self.slots.len() * (size_of::<Option<Occupant>>() + size_of::<u32>());
         let shared = if self.shared.get().is_some() { self.slots.len() * 16 } else { 0 };

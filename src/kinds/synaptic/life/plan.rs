@@ -53,7 +53,7 @@ impl LayerStatus<'_> {
         pairs.map(|(a, b)| (self.cosine(a, b), a, b))
     }
 
-    /// Most similar pair of these slots.
+    /// Finds the most similar pair of these slots.
     fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
         // Of equal pairs, keeps the first.
         self.pairs(among).fold(None, |best, pair| {
@@ -71,7 +71,7 @@ impl LayerStatus<'_> {
     }
 }
 
-/// Slot with the largest value; of equal ones, the lowest.
+/// Finds the slot with the largest value; of equal ones, the lowest.
 fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> Option<usize> {
     slots.fold(None, |best, slot| match best {
         Some(best) if value(slot) <= value(best) => Some(best),

@@ -105,12 +105,12 @@ impl Score {
         }
     }
 
-    /// Contribution per energy of each slot.
+    /// Computes the contribution per energy of each slot.
     pub fn efficiency(&self, energy: &[f32]) -> Vec<f64> {
         self.contribution.iter().zip(energy).map(|(c, e)| c / (f64::from(*e) + ENERGY_FLOOR)).collect()
     }
 
-    /// Steadiness of the contribution; 0 for experts that are hardly used.
+    /// Computes the steadiness of the contribution; 0 for experts that are hardly used.
     pub fn resilience(&self, op: &Scoring, top_k: usize) -> Vec<f64> {
         let least = op.unused * top_k as f64 / self.frequency.len().max(1) as f64;
         let of = |(variance, frequency): (&f64, &f64)| {
@@ -119,7 +119,7 @@ impl Score {
         self.variance.iter().zip(&self.frequency).map(of).collect()
     }
 
-    /// Weighted mean rank among living experts, 0..=1; 0 for empty slots.
+    /// Computes the weighted mean rank among living experts, 0..=1; 0 for empty slots.
     pub fn fitness(&self, op: &Scoring, energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
         let scores = [self.efficiency(energy), self.specialization.clone(), self.resilience(op, top_k)];
         let total = op.weights.iter().sum::<f64>();
@@ -132,7 +132,7 @@ impl Score {
         fitness
     }
 
-    /// Gini coefficient of the frequencies, 0 (equal) to nearly 1.
+    /// Computes the Gini coefficient of the frequencies, 0 (equal) to nearly 1.
     pub fn gini(&self) -> f64 {
         gini(&self.frequency)
     }
@@ -183,7 +183,7 @@ fn ranks(score: &[f64], alive: &[u8]) -> Vec<f64> {
     score.iter().zip(alive).map(|(x, a)| if *a == 0 { 0.0 } else { rank(x) }).collect()
 }
 
-/// Gini coefficient: `Σ_i (2i - E - 1) x_i / (E Σ x + 1e-6)` of ascending values, i from 1.
+/// Computes the Gini coefficient: `Σ_i (2i - E - 1) x_i / (E Σ x + 1e-6)` of ascending values, i from 1.
 pub fn gini(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -199,7 +199,7 @@ struct MeanInputs {
     counts: Vec<u64>,
 }
 
-/// Means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens.
+/// Computes the means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens.
 fn mean_inputs<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<MeanInputs, LengthError> {
     let tokens = indices.len() / top_k.max(1);
     let width = x.len() / tokens.max(1);
@@ -223,15 +223,15 @@ fn mean_inputs<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) ->
     Ok(means)
 }
 
-/// Specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN for experts without
-/// tokens.
+/// Computes the specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN for
+/// experts without tokens.
 pub fn specialization<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<Vec<f64>, LengthError> {
     let means = mean_inputs(x, indices, top_k, slots)?;
     let of = |(mean, count): (&Vec<f64>, &u64)| if *count > 0 { 1.0 - cosine(mean, &means.all) } else { f64::NAN };
     Ok(means.experts.iter().zip(&means.counts).map(of).collect())
 }
 
-/// Cosine of two vectors; 0 if one of them is zero.
+/// Computes the cosine of two vectors; 0 if one of them is zero.
 fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     dot(a, b) / (dot(a, a).sqrt().max(SHORTEST) * dot(b, b).sqrt().max(SHORTEST))

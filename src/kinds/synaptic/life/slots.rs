@@ -23,7 +23,7 @@ pub struct ExpertArray {
 }
 
 impl ExpertArray {
-    /// Range of the elements of an expert.
+    /// Returns the range of the elements of an expert.
     pub const fn range(&self, slot: usize) -> Range<usize> {
         self.start + slot * self.len..self.start + (slot + 1) * self.len
     }
@@ -50,7 +50,7 @@ impl ExpertArrays {
         Self { weights: weights.iter().map(|id| array(*id)).collect(), router: array(router), genome: array(genome) }
     }
 
-    /// Number of weights and biases of an expert, at least 1.
+    /// Returns the number of weights and biases of an expert, at least 1.
     pub fn n_weights(&self) -> usize {
         self.weights.iter().map(|array| array.len).sum::<usize>().max(1)
     }
@@ -141,8 +141,8 @@ fn normalise(x: &mut [f32], to: &[f64]) {
     }
 }
 
-/// Mean square gradients of the experts of a layer, estimated by AdamW, `[E]`: means over their weights of the second
-/// moments `v` of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
+/// Returns the mean square gradients of the experts of a layer, estimated by AdamW, `[E]`: means over their weights of the
+/// second moments `v` of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
 pub fn gradient_utility<R: Real>(arrays: &ExpertArrays, slots: usize, v: &[R]) -> Vec<f64> {
     let sum = |range: Range<usize>| v[range].iter().map(|v| v.f64()).sum::<f64>();
     let of = |slot: usize| arrays.weights.iter().map(|array| sum(array.range(slot))).sum::<f64>();

@@ -27,7 +27,7 @@ pub fn cells(rule: u8, first: &[bool], rows: usize) -> Vec<bool> {
     all
 }
 
-/// Weights of a grid of cells. Cells that are all the same give zeros.
+/// Computes the weights of a grid of cells. Cells that are all the same give zeros.
 pub fn weights(cells: &[bool], rows: usize, columns: usize) -> Vec<f64> {
     let signs = || cells.iter().map(|cell| if *cell { 1.0 } else { -1.0 });
     let n = cells.len().max(1) as f64;

@@ -64,7 +64,7 @@ impl From<ConfigError> for SimError {
 }
 
 impl Config {
-    /// The smallest preset.
+    /// Returns the smallest preset.
     pub const fn nano(vocab: usize) -> Self {
         Self {
             vocab,
@@ -103,28 +103,28 @@ impl Config {
         Ok(())
     }
 
-    /// Features of a head, D.
+    /// Returns the number of features of a head, D.
     pub const fn head_dim(&self) -> usize {
         self.width / self.heads
     }
 
-    /// Features of the keys, or values, of a token.
+    /// Returns the number of features of the keys, or values, of a token.
     pub const fn kv_width(&self) -> usize {
         self.kv_heads * self.head_dim()
     }
 
-    /// Query heads that share keys and values.
+    /// Returns the number of query heads that share keys and values.
     pub const fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up.
+    /// Returns the number of rows of the embedding matrix and of columns of logits: the vocabulary, rounded up.
     pub const fn padded_vocab(&self) -> usize {
         self.vocab.next_multiple_of(VOCAB_ALIGN)
     }
 
-    /// Floating-point operations of a training step per token at the full context: three times those of the forward pass,
-    /// of which each edge of attention takes 60 for presynaptic release.
+    /// Returns the floating-point operations of a training step per token at the full context: three times those of the
+    /// forward pass, of which each edge of attention takes 60 for presynaptic release.
     pub fn flops_per_token(&self) -> f64 {
         let [v, t, l, h] = [self.vocab, self.context, self.layers, self.heads].map(|n| n as f64);
         let [c, kv, e, k] = [self.width, self.kv_width(), self.experts, self.top_k].map(|n| n as f64);

@@ -56,8 +56,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Parameters of which every expert has an equal part, one behind the other: matrices, biases, row of the router and
-    /// genome.
+    /// Returns the parameters of which every expert has an equal part, one behind the other: matrices, biases, row of the
+    /// router and genome.
     pub const fn of_experts(&self) -> [ViewId; 6] {
         [self.fc1, self.fc1_bias, self.fc2, self.fc2_bias, self.router, self.genome]
     }
@@ -181,7 +181,7 @@ impl Layout {
         Ok(Self { map: Arc::new(b.map), wte, blocks, ln_f, lm_head, roles: b.roles })
     }
 
-    /// The elements of an expert in a parameter of which every expert has an equal part.
+    /// Returns the range of the elements of an expert in a parameter of which every expert has an equal part.
     pub fn expert_range(&self, view: ViewId, expert: usize) -> Range<usize> {
         let view = self.map.view(view);
         let len = view.shape[1..].iter().product::<usize>();
@@ -189,22 +189,22 @@ impl Layout {
         start..start + len
     }
 
-    /// What a parameter is for.
+    /// Returns the role of a parameter.
     pub fn role(&self, view: ViewId) -> Role {
         self.roles[view.0].0
     }
 
-    /// The part of the model that a parameter belongs to.
+    /// Returns the part of the model that a parameter belongs to.
     pub fn layer(&self, view: ViewId) -> Layer {
         self.roles[view.0].1
     }
 
-    /// Names of the layers.
+    /// Returns the names of the layers.
     pub fn layer_names(&self) -> Vec<String> {
         Layer::names(self.blocks.len())
     }
 
-    /// Number of parameters, without the padding of the vocabulary.
+    /// Returns the number of parameters, without the padding of the vocabulary.
     pub fn count(&self, config: &Config) -> usize {
         self.map.count() - 2 * (config.padded_vocab() - config.vocab) * config.width
     }

@@ -14,7 +14,7 @@ pub struct Gains {
     pub pp1: f64,
 }
 
-/// `1 / (1 + e^-x)`
+/// Computes `1 / (1 + e^-x)`.
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
@@ -105,14 +105,14 @@ pub struct GateState<R> {
 }
 
 impl<R: Real> GateState<R> {
-    /// At rest: CaMKII 0 and PP1 0.5.
+    /// Returns the gate at rest: CaMKII 0 and PP1 0.5.
     pub fn rest(features: usize) -> Self {
         Self { camkii: vec![R::zero(); features], pp1: vec![R::of(0.5); features] }
     }
 }
 
 impl Gate {
-    /// The gate of a feature, 0..=1.
+    /// Computes the opening of the gate of a feature, 0..=1.
     pub fn opening<R: Real>(&self, state: &GateState<R>, feature: usize) -> f64 {
         match self {
             Self::Open => 1.0,

@@ -24,7 +24,7 @@ pub struct FastMemory {
 }
 
 impl FastMemory {
-    /// Recommended constants for tokens of `width` features.
+    /// Returns the recommended constants for tokens of `width` features.
     pub fn new(width: usize) -> Self {
         Self { width, decay: 0.95, rate: 0.5, target_norm: 1.0, strength: 1.0, gate: Gate::default() }
     }
@@ -47,12 +47,12 @@ impl<R: Real> MemoryState<R> {
         Self { f: vec![R::zero(); n * n], gate: GateState::rest(n), key: vec![R::zero(); n] }
     }
 
-    /// Frobenius norm of F.
+    /// Computes the Frobenius norm of F.
     pub fn norm(&self) -> f64 {
         self.f.iter().map(|f| f.f64() * f.f64()).sum::<f64>().sqrt()
     }
 
-    /// Bytes of the arrays of this state.
+    /// Returns the bytes of the arrays of this state.
     pub const fn n_bytes(&self) -> u64 {
         let elements = self.f.len() + self.gate.camkii.len() + self.gate.pp1.len() + self.key.len();
         (elements * size_of::<R>()) as u64

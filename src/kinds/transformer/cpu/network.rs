@@ -58,7 +58,7 @@ impl<R: Real + Default> TextNetwork for Network<R> {
     }
 }
 
-/// Tensor sizes of a pass that holds the activations of all blocks.
+/// Returns the tensor sizes of a pass that holds the activations of all blocks.
 pub fn plan(config: &Config, shape: &BatchShape, has_dropout: bool) -> Plan {
     Plan::new(config, shape, (Checkpointing::Nothing, has_dropout), LOGIT_ROWS)
 }
@@ -85,14 +85,14 @@ impl<R: Real + Default> Network<R> {
         Ok(Self { config: config.clone(), layout: layout.clone(), weights, rope, sinusoid })
     }
 
-    /// Memory of weights and tables in bytes.
+    /// Returns the memory of weights and tables in bytes.
     pub fn n_bytes(&self) -> u64 {
         let rope = self.rope.as_ref().map_or(0, |rope| rope.cos.len() + rope.sin.len());
         let sinusoid = self.sinusoid.as_ref().map_or(0, Vec::len);
         ((self.weights.len() + rope + sinusoid) * size_of::<R>()) as u64
     }
 
-    /// Arena bytes for a training step, which also suffice for losses.
+    /// Returns the arena bytes for a training step, which also suffice for losses.
     pub fn arena_bytes(config: &Config, shape: &BatchShape) -> usize {
         let plan = plan(config, shape, true);
         plan.bytes::<R, R>(0).max(plan.forward_bytes::<R, R>(0))
@@ -214,8 +214,8 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Logits of a batch, `[tokens, padded vocabulary]`. With a cache, the batch continues a text and is appended to the
-    /// cache.
+    /// Computes the logits of a batch, `[tokens, padded vocabulary]`. With a cache, the batch continues a text and is
+    /// appended to the cache.
     pub fn logits(&self, batch: HostBatch<'_>, cache: Option<Cache<'_, R>>) -> Result<Vec<R>, SimError> {
         let c = &self.config;
         let mut logits = zeros("logits", batch.shape.n_tokens() * c.padded_vocab())?;

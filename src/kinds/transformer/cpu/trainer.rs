@@ -86,14 +86,14 @@ impl<R: Real + Default> Trainer<R> {
         })
     }
 
-    /// Number of tokens whose activations are in memory at a time, for a batch of `sequences` sequences.
+    /// Returns the number of tokens whose activations are in memory at a time, for a batch of `sequences` sequences.
     pub fn part_tokens(config: &Config, sequences: usize, seq_len: usize) -> usize {
         let (width, hidden) = (config.width, config.fc_width() + config.hidden);
         let ops = 2 * width * (config.qkv_width() + width + hidden) + 4 * width * seq_len;
         (PART_OPS / (ops * seq_len).max(1)).clamp(1, sequences.max(1)) * seq_len
     }
 
-    /// Bytes of activations for parts of `part_tokens` tokens.
+    /// Returns the bytes of activations for parts of `part_tokens` tokens.
     pub fn arena_bytes(config: &Config, part_tokens: usize) -> u64 {
         let rows = part_tokens.div_ceil(config.context.max(1));
         Network::<R>::arena_bytes(config, &BatchShape::full(rows, config.context)) as u64
@@ -213,7 +213,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
     }
 }
 
-/// Number of sequences per part of a batch; packed sequences are one part.
+/// Returns the number of sequences per part of a batch; packed sequences are one part.
 fn sequences_of_part(config: &Config, batch: &Batch<'_>) -> usize {
     match batch.lengths {
         Lengths::Packed(_) => batch.sequences,
@@ -239,7 +239,7 @@ fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a
     })
 }
 
-/// Optimiser with the settings and frozen layers of a step.
+/// Returns the optimiser with the settings and frozen layers of a step.
 pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
@@ -252,7 +252,8 @@ pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool
     Ok(Optimizer { adamw: hyper.adamw(), muon: hyper.muon(), clip: Clip(hyper.clip.into()), groups, matrices })
 }
 
-/// Row counts of the matrices in a packed one, to orthogonalise each separately: queries, keys and values; gate and up.
+/// Returns the row counts of the matrices in a packed one, to orthogonalise each separately: queries, keys and values; gate
+/// and up.
 pub fn matrix_parts(config: &Config, layout: &Layout, view: Option<ViewId>) -> Vec<usize> {
     let is = |of: fn(&crate::kinds::transformer::model::Block) -> ViewId| {
         view.is_some_and(|view| layout.blocks.iter().any(|block| of(block) == view))

@@ -119,7 +119,7 @@ const fn backend_of(gemm: GemmMethod) -> Option<GemmBackend> {
     }
 }
 
-/// GEMM implementation of each weight and product that the exceptions select.
+/// Returns the GEMM implementation of each weight and product that the exceptions select.
 fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
     let mut sites = CallSites::new();
     for exception in exceptions {
@@ -143,7 +143,7 @@ fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
     sites
 }
 
-/// Name of an exception in the manifest.
+/// Returns the name of an exception in the manifest.
 fn site_name(exception: &GemmException) -> String {
     format!("multiplication {:?} {:?}", exception.layer, exception.product)
 }

@@ -30,8 +30,8 @@ use std::sync::Arc;
 /// A pass over a batch on a device.
 pub type CudaRun<'a, T> = Run<'a, Layers<'a, T>>;
 
-/// Operations that a model fuses. GELU is the only activation that cuBLASLt fuses; own GEMM kernels would lose more time
-/// than a pass over memory costs.
+/// Returns the operations that a model fuses. GELU is the only activation that cuBLASLt fuses; own GEMM kernels would lose
+/// more time than a pass over memory costs.
 pub fn fused(is_wanted: bool, f: ActivationFunction, mode: Checkpointing) -> Fused {
     let backward = is_wanted && f == ActivationFunction::GeluTanh;
     let forward = backward && matches!(mode, Checkpointing::Nothing | Checkpointing::Blocks);
@@ -77,7 +77,7 @@ pub struct Network<T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Network<T> {
-    /// Options of the backward pass that affect its memory.
+    /// Returns the options of the backward pass that affect its memory.
     pub fn backward_pass(&self) -> BackwardPass {
         BackwardPass { mode: self.mode, has_sums: self.ops.blocks.attention.is_fast_nondeterministic() }
     }
@@ -109,7 +109,7 @@ impl<T: ModelFormat> Network<T> {
         Ok(Self { gpu: gpu.clone(), config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
     }
 
-    /// The same network on the stream of another handle to the device.
+    /// Creates the same network on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let parts = (&self.config, &self.layout);
         let new = Self::new(gpu, parts, self.ops.beside(gpu)?, self.mode, self.seed)?;
@@ -163,7 +163,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Dropout of a step with these settings.
+    /// Returns the dropout of a step with these settings.
     pub fn of(hyper: &Hyper) -> Self {
         Self { elements: hyper.dropout > 0.0, probabilities: hyper.attention_dropout > 0.0 }
     }

@@ -124,22 +124,23 @@ impl Config {
         ConfigError::check_heads(self.width, self.heads, self.kv_heads, is_rotated)
     }
 
-    /// Features per head, d.
+    /// Returns the number of features per head, d.
     pub const fn head_dim(&self) -> usize {
         self.width / self.heads
     }
 
-    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up to [`VOCAB_ALIGN`].
+    /// Returns the number of rows of the embedding matrix and of columns of logits: the vocabulary, rounded up to
+    /// [`VOCAB_ALIGN`].
     pub const fn padded_vocab(&self) -> usize {
         self.vocab.next_multiple_of(VOCAB_ALIGN)
     }
 
-    /// Columns of the packed queries, keys and values: (n_h + 2 n_kv) d.
+    /// Returns the number of columns of the packed queries, keys and values: (n_h + 2 n_kv) d.
     pub const fn qkv_width(&self) -> usize {
         (self.heads + 2 * self.kv_heads) * self.head_dim()
     }
 
-    /// Rows of the first matrix of a feed-forward layer: F, for SwiGLU 2 F.
+    /// Returns the number of rows of the first matrix of a feed-forward layer: F, for SwiGLU 2 F.
     pub const fn fc_width(&self) -> usize {
         if matches!(self.activation, ActivationFunction::SwiGlu) { 2 * self.hidden } else { self.hidden }
     }
@@ -149,7 +150,7 @@ impl Config {
         self.bias && matches!(self.norm, NormFunction::Layer)
     }
 
-    /// Norm of `rows` tokens.
+    /// Returns the norm operation for `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> Norm {
         let kind = match self.norm {
             NormFunction::Layer => NormKind::Layer,
@@ -158,7 +159,7 @@ impl Config {
         Norm { rows, columns: self.width, eps: self.eps, kind }
     }
 
-    /// Activation function of a feed-forward layer, with its output width.
+    /// Returns the activation function of a feed-forward layer, with its output width.
     pub const fn activated(&self) -> Activated {
         let f = match self.activation {
             ActivationFunction::GeluTanh => Activation::GeluTanh,
@@ -170,7 +171,7 @@ impl Config {
         Activated { f, columns: self.hidden }
     }
 
-    /// Attention within the sequences of a batch, on packed queries, keys and values.
+    /// Returns the attention within the sequences of a batch, on packed queries, keys and values.
     pub fn attention(&self, shape: &BatchShape) -> Attention {
         let (batch, len) = shape.attended();
         let lengths = match shape.division {
@@ -182,8 +183,8 @@ impl Config {
         Attention { scale: self.scale, causal: self.causal, window: self.window, lengths, ..op }
     }
 
-    /// Rotation of the queries and keys of a batch whose sequences begin at position `offset`; `None` without rotary
-    /// positions.
+    /// Returns the rotation of the queries and keys of a batch whose sequences begin at position `offset`; `None` without
+    /// rotary positions.
     pub fn rope(&self, shape: &BatchShape, offset: usize) -> Option<Rope> {
         let Position::Rope { layout, .. } = self.positions else { return None };
         let layout = match layout {
@@ -195,8 +196,8 @@ impl Config {
         Some(op.stride(self.qkv_width()).offset(offset))
     }
 
-    /// Floating-point operations of a training step per token by the formula of llm.c: 6 N + 6 L C T, where N is
-    /// `parameters`.
+    /// Returns the floating-point operations of a training step per token by the formula of llm.c: 6 N + 6 L C T, where N
+    /// is `parameters`.
     pub fn flops_per_token(&self, parameters: usize) -> f64 {
         6.0 * parameters as f64 + 6.0 * (self.layers * self.width * self.context) as f64
     }

@@ -157,32 +157,32 @@ impl Layout {
         Ok(Self { map: Arc::new(builder.map), wte, wpe, blocks, ln_f, lm_head, roles: builder.roles })
     }
 
-    /// Matrix of logits, `[Vp, C]`: the token embedding if it is tied.
+    /// Returns the matrix of logits, `[Vp, C]`: the token embedding if it is tied.
     pub fn head(&self) -> ViewId {
         self.lm_head.unwrap_or(self.wte)
     }
 
-    /// Role of a parameter.
+    /// Returns the role of a parameter.
     pub fn role(&self, view: ViewId) -> Role {
         self.roles[view.0].0
     }
 
-    /// Layer that a parameter belongs to.
+    /// Returns the layer that a parameter belongs to.
     pub fn layer(&self, view: ViewId) -> Layer {
         self.roles[view.0].1
     }
 
-    /// Number of layers: embedding, blocks and head.
+    /// Returns the number of layers: embedding, blocks and head.
     pub fn n_layers(&self) -> usize {
         self.blocks.len() + 2
     }
 
-    /// Names of the layers, in the order embedding, blocks, head.
+    /// Returns the names of the layers, in the order embedding, blocks, head.
     pub fn layer_names(&self) -> Vec<String> {
         Layer::names(self.blocks.len())
     }
 
-    /// Number of parameters, excluding the padding of the vocabulary.
+    /// Returns the number of parameters, excluding the padding of the vocabulary.
     pub fn count(&self, config: &Config) -> usize {
         let padding = (config.padded_vocab() - config.vocab) * config.width;
         self.map.count() - padding * (1 + usize::from(self.lm_head.is_some()))

@@ -64,7 +64,7 @@ impl<O: BlockForward> Run<'_, O> {
         self.second_half(b, &block, a, output, branch)
     }
 
-    /// Feed-forward layer with the norms around it.
+    /// Applies the feed-forward layer with the norms around it.
     fn second_half(
         &mut self,
         b: usize,
@@ -154,7 +154,7 @@ impl<O: BlockForward> Run<'_, O> {
         Ok(x)
     }
 
-    /// Final norm; post-norm models have none.
+    /// Applies the final norm; post-norm models have none.
     pub(super) fn last_norm(&mut self, x: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
         match self.layout.ln_f {
             Some(norm) => self.norm(norm, x, head.norm_f, head.stats_f),

@@ -18,7 +18,7 @@ use crate::{
     nn::parameters::ViewId,
 };
 
-/// Loss including the auxiliary losses.
+/// Computes the loss including the auxiliary losses.
 fn loss(network: &Network<f64>, batch: &Batch<'_>, acts: &mut Activations<f64>) -> f64 {
     let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
     network.forward(batch.tokens, extent, None, acts, &mut Pass::default()).expect("it fits");
@@ -35,7 +35,7 @@ fn gradient(trainer: &mut Trainer<f64>, batch: &Batch<'_>) -> f64 {
     loss.mean + f64::from(trainer.network.dynamics.aux_weight) * aux
 }
 
-/// Elements of each parameter that are checked.
+/// Returns the elements of each parameter that are checked.
 fn checked(trainer: &Trainer<f64>) -> Vec<(String, usize)> {
     let layout = &trainer.network.layout;
     let views = (0..layout.map.views().len()).map(ViewId).filter(|view| layout.role(*view) != Role::Genome);

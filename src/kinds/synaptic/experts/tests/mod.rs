@@ -66,7 +66,7 @@ impl<R: Real + Default> Layer<R> {
         routing
     }
 
-    /// Output of the mixture, added to zeros.
+    /// Computes the output of the mixture, added to zeros.
     pub fn output(&self, routing: &Routing<R>) -> (Vec<R>, MixtureWork<R>) {
         let (mut out, mut work) = (vec![R::zero(); self.x.len()], MixtureWork::default());
         self.mixture

@@ -200,7 +200,7 @@ device_struct! {
 }
 
 impl ScanConstants {
-    /// Constants of an operation.
+    /// Derives the constants of an operation.
     pub(super) fn derive(op: &Presynaptic) -> Self {
         let c = &op.constants;
         let bias_per_calcium = c.bias.lambda * c.calcium.alpha;
