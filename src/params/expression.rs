@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
         Some(&self.rest[..end]).filter(|w| !w.is_empty())
     }
 
-    /// Parses a constant, a function, or a unit that stands for one of that unit: `1 / ms`, `5 * mV`.
+    /// Parses a constant, a function, or a unit without a number, which counts as 1 of the unit: `1 / ms`, `5 * mV`.
     fn named(&mut self) -> Result<Quantity, String> {
         let word = self.word().unwrap_or_default();
         self.rest = &self.rest[word.len()..];

@@ -78,7 +78,8 @@ impl Compared {
     }
 }
 
-/// Replays a run with a simulation that was just built from the run's project on the recording's device.
+/// Replays a run with a simulation that was just built from the run's project on the recording's device. Fails as
+/// [`replay_on`] does.
 pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<ReplayResult, SimError> {
     replay_on(run, sim, &run.manifest.device, progress)
 }

@@ -169,7 +169,7 @@ pub(super) mod tests {
             stop::after(Some(n_files));
             let ended = create(&killed).and_then(|mut writer| {
                 first_part(&mut writer)?;
-                stop::after(Some(n_files)); // of the second part
+                stop::after(Some(n_files)); // Kills the writer in the second part.
                 second_part(writer)
             });
             stop::after(None);

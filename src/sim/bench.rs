@@ -70,5 +70,5 @@ macro_rules! torch_script {
     };
 }
 
-/// The benchmark of a kind.
+/// Function that runs the benchmark of a kind.
 pub type Bench = fn(&BenchOptions, &Progress) -> Result<Vec<BenchRow>, SimError>;

@@ -221,9 +221,10 @@ pub trait Buffers: Sized {
     fn report(&self, to: &mut MemoryReport);
     /// Adds the sections of all [`Purpose::State`] buffers. Fails if the device fails.
     fn save(&mut self, sizes: &Self::Sizes, to: &mut Snapshot) -> Result<(), SimError>;
-    /// Checks the sections of all [`Purpose::State`] buffers.
+    /// Fails unless the snapshot has a matching section for each [`Purpose::State`] buffer: see [`StateBuffer::check`].
     fn check(&self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;
-    /// Replaces the contents of all [`Purpose::State`] buffers by sections that [`Buffers::check`] has accepted.
+    /// Replaces the contents of all [`Purpose::State`] buffers by sections that [`Buffers::check`] has accepted. Fails if
+    /// the device fails.
     fn load(&mut self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;
 
     /// Lists the declarations.
@@ -277,7 +278,7 @@ impl<B: Buffers> Buffers for Option<B> {
     }
 }
 
-/// Declares a group of buffers. From
+/// Declares a group of buffers, for example:
 ///
 /// ```ignore
 /// buffers! {
@@ -299,9 +300,9 @@ impl<B: Buffers> Buffers for Option<B> {
 /// }
 /// ```
 ///
-/// it generates the struct and its [`Buffers`](crate::sim::Buffers) implementation. A declaration lists owners with
-/// their buffers (purpose, name, shape as a function of the sizes), then nested groups with their sizes, then other
-/// fields with their values. Buffers are allocated in this order.
+/// The macro generates the struct and its [`Buffers`](crate::sim::Buffers) implementation. A declaration lists owners with
+/// their buffers (purpose, name, shape as a function of the sizes), then nested groups with their sizes, then other fields
+/// with their values. Buffers are allocated in this order.
 #[macro_export]
 macro_rules! buffers {
     (

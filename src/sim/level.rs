@@ -96,7 +96,7 @@ mod tests {
     fn levels_are_step_functions() {
         let mut known = now(&[("uniform", 5.5), ("floor", 1.0)]);
         Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 10);
-        Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 15); // nothing changed
+        Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 15); // No level changed.
         Level::follow(&mut known, &now(&[("uniform", 5.5)]), 20);
         Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 1.0)]), 30);
         assert_eq!(known.len(), 4, "{known:?}");

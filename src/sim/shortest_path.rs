@@ -62,7 +62,8 @@ impl PathQuery {
 mod tests {
     use super::*;
 
-    /// 0 → 1 → 2 → 3 with weights 9, −6, 5, a direct 0 → 3 of weight 2, and 3 → 0 of weight 7.
+    /// Four elements with the connections 0 → 1 → 2 → 3 of weights 9, −6, 5, a direct 0 → 3 of weight 2, and 3 → 0 of
+    /// weight 7.
     struct Few;
 
     impl ConnectionSource for Few {

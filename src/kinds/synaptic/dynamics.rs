@@ -1,4 +1,4 @@
-//! Parameters as the sizes and constants that operations take.
+//! Conversion of parameters to the sizes and constants of operations.
 
 use super::{
     Params,
@@ -29,7 +29,7 @@ pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
 }
 
 impl Params {
-    /// Returns the sizes of the model for a vocabulary of `vocab` tokens.
+    /// Returns the sizes of the model for a vocabulary of `vocab` tokens. Fails if they are invalid.
     pub fn config(&self, vocab: usize) -> Result<Config, SimError> {
         let (model, experts) = (&self.model, &self.experts);
         let config = Config {
@@ -50,7 +50,7 @@ impl Params {
         Ok(config)
     }
 
-    /// What may change while the model trains.
+    /// Returns the mechanisms and constants, which can change while the model trains.
     pub fn dynamics(&self, config: &Config) -> Dynamics {
         let is_balanced_by_loss = self.experts.balancing == BalancingMethod::AuxLoss;
         Dynamics {
@@ -62,7 +62,7 @@ impl Params {
 
     fn release(&self, config: &Config) -> Presynaptic {
         let p = &self.presynaptic;
-        // What other modes do not show has no effect in them.
+        // Parameters that the window hides in a mode have no effect in this mode.
         let is_scan = p.mode == ReleaseMode::Scan;
         Presynaptic {
             mode: match p.mode {
@@ -104,12 +104,12 @@ impl Params {
         }
     }
 
-    /// Returns the memory that a plastic decoder writes.
+    /// Returns the fast memory that a plastic decoder writes.
     pub fn fast_memory(&self, config: &Config) -> FastMemory {
         let p = &self.plasticity;
         FastMemory {
             decay: p.retain,
-            // Larger steps than the memory keeps would not be convex.
+            // A rate above the retained share would not give a convex combination.
             rate: p.rate.min(p.retain),
             target_norm: p.target_norm,
             strength: p.strength,

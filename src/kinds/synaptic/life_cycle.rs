@@ -1,4 +1,4 @@
-//! Life cycle during training: judging of experts, requests of the user, ids and events.
+//! Life cycle during training: rules for experts, actions of the user, ids and events.
 
 use super::{
     choices::SplitRule,
@@ -32,7 +32,7 @@ impl Lives {
         Self { identities: Identities::new(config.layers, config.experts), events: [0; 3], log: None }
     }
 
-    /// Takes the log of births and deaths since the last reading.
+    /// Takes the log of births and deaths since the last reading; empty if it is not tapped.
     pub fn take_log(&mut self) -> String {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -90,7 +90,7 @@ impl SynapticSim {
         Ok(all)
     }
 
-    /// Judges experts after a step if a call is due.
+    /// Applies the rules of the life cycle after a step, if a call is due.
     pub(super) fn live(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let cycle = self.params.life_cycle();
         if !self.params.life.enabled || !cycle.is_due(self.state.step) {
@@ -140,7 +140,8 @@ impl SynapticSim {
         Ok(after? - before)
     }
 
-    /// Performs an action of the user on experts.
+    /// Performs an action of the user that splits, merges or removes experts. Fails if the selection does not fit the
+    /// action.
     pub(super) fn wish(&mut self, action: &Action) -> Result<(), SimError> {
         let n = self.config.experts;
         let mut chosen: Vec<(usize, u32)> =
@@ -195,7 +196,7 @@ impl SynapticSim {
         }
     }
 
-    /// Freezes or unfreezes experts.
+    /// Freezes or unfreezes experts. Fails unless all selected slots have living experts.
     pub(super) fn freeze_experts(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
         let (n, ids) = (self.config.experts, &mut self.own.lives.identities);
         let places: Vec<_> = action.elements.iter().map(|e| (*e as usize / n, *e as usize % n)).collect();
@@ -232,7 +233,7 @@ impl SynapticSim {
         if moves.is_empty() {
             return Ok(());
         }
-        // The hash includes losses and moves in the order of steps, for any batch size.
+        // The hash includes losses and moves in the order of steps, so that it does not depend on the batch size.
         self.count_steps()?;
         let (step, first_slot) = (self.state.step, (layer * self.config.experts) as u32);
         self.take_scores()?;
@@ -296,7 +297,7 @@ impl SynapticSim {
     }
 }
 
-/// Inputs of the rules: values by slot.
+/// Inputs of the rules: values of a layer by slot.
 #[derive(Clone)]
 pub struct Status {
     /// Router state of the layer.

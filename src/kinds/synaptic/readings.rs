@@ -46,7 +46,7 @@ fn fair_load(n_alive: usize, top_k: usize) -> f32 {
 }
 
 impl SynapticSim {
-    /// Reads an expert probe now; `None` if it is expensive.
+    /// Reads a probe of experts; `None` if another function reads the probe.
     pub(super) fn expert_reading(&mut self, tap: &Tap) -> Result<Option<Reading>, SimError> {
         Ok(Some(match (tap.probe, PROBES[usize::from(tap.probe)].shape) {
             (probes::LINEAGE, _) => Reading::lineage(self.own.lives.identities.take()),
@@ -69,7 +69,7 @@ impl SynapticSim {
         })
     }
 
-    /// Returns the values of a parameter.
+    /// Reads the values of a parameter from the backend.
     pub(super) fn weight(&self, id: ViewId) -> Result<Vec<f32>, SimError> {
         let view = self.layout.map.view(id);
         let mut values = vec![0.0; view.len()];
@@ -182,7 +182,7 @@ impl SynapticSim {
         (0..self.config.experts).map(|slot| self.own.lives.identities.name(layer, slot)).collect()
     }
 
-    /// Gates of the last tokens of the last step.
+    /// Returns the gates of the last tokens of the last step, a row per expert; empty before the first step.
     fn gates(&self, layer: usize) -> Result<Matrix, SimError> {
         let steps = self.backend.expert_steps()?;
         let Some(selection) = steps.get(layer).map(|step| &step.selection) else { return Ok(Matrix::default()) };

@@ -18,13 +18,13 @@ use crate::{
 pub type Scores = Vec<Score>;
 
 impl SynapticSim {
-    /// Returns the scores without steps.
+    /// Creates the scores of a model that took no steps.
     pub(super) fn no_scores(&self) -> Scores {
         vec![Score::new(self.config.experts); self.config.layers]
     }
 
-    /// Runs after a step: scores cover all steps, whenever they are read. The specialization is measured on the first
-    /// sequence of the step.
+    /// Updates the scores after a step, so that they cover all steps regardless of when they are read. The specialization
+    /// is measured on the first sequence of the step.
     pub(super) fn score_step(&mut self) -> Result<(), SimError> {
         if Scoring::default().is_specialization_due(self.state.step) {
             let tokens = self.last_tokens()[..self.config.context].to_vec();
@@ -51,7 +51,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Discards the records of a state that is replaced.
+    /// Discards the waiting records, because the state is being replaced.
     pub(super) fn drop_records(&mut self) -> Result<(), SimError> {
         self.backend.take_expert_records(&mut vec![])
     }
@@ -105,10 +105,10 @@ impl SynapticSim {
     }
 }
 
-/// Selects a value of each expert.
+/// Function that selects one value per expert.
 type Values = fn(&Score) -> &[f64];
 
-/// Sections of a saved state, with their values.
+/// Names of the sections of a saved state, with the functions that select their values.
 const PARTS: &[(&str, Values)] = &[
     ("scores/contribution", |score| &score.contribution),
     ("scores/variance", |score| &score.variance),

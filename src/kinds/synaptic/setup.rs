@@ -1,4 +1,4 @@
-//! What is prepared on the host: initial weights of a file.
+//! Preparation on the host: initial weights from a file.
 
 use super::{
     Params,
@@ -22,7 +22,7 @@ fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> R
         let is_padded = matches!(&view.name[..], "wte.weight" | "lm_head.weight");
         TensorSource { rows: is_padded.then_some((config.vocab, VOCAB_ALIGN - 1)), ..TensorSource::same(view) }
     };
-    // Moments, and everything that is no weight.
+    // Other tensors of the file are moments and values that are not weights.
     let is_other = |name: &str| name.contains('/') || !name.contains('.');
     let file = TensorFile::open(path);
     let read = file.and_then(|file| weights::read(&file, &layout.map, source, is_other, &watch));
