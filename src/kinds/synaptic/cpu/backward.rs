@@ -75,8 +75,8 @@ impl<R: Real + Default> Network<R> {
         outcome(done.and_then(|()| network::blocks_backward(&mut run, &streams, blocks, s, t, gradient)))
     }
 
-    /// Adds the gradients of the temperatures: of s = temperature / sqrt(D) it is `Σ q dq / s`, so of the temperature `Σ q
-    /// dq / temperature`.
+    /// Adds the gradients of the temperatures. The gradient of the scale s = temperature / sqrt(D) is `Σ q dq / s`, so the
+    /// gradient of the temperature is `Σ q dq / temperature`.
     fn temperature_backward(&self, b: usize, q: &[R], dq: &[R], gradient: &mut [R]) {
         let (d, width) = (self.config.head_dim(), self.config.width);
         let root = (d as f64).sqrt();

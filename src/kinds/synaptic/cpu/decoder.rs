@@ -37,7 +37,7 @@ pub struct Cache<R> {
     presynaptic: Presynaptic,
 }
 
-/// Decoder with a cache. Tokens may be pushed in chunks of any length with the same results.
+/// Decoder with a cache. Results do not depend on the lengths of the chunks in which tokens are pushed.
 pub struct CpuDecoder<'a, R> {
     network: &'a Network<R>,
     presynaptic: Presynaptic,
@@ -48,7 +48,7 @@ pub struct CpuDecoder<'a, R> {
 }
 
 impl<'a, R: Real + Default> CpuDecoder<'a, R> {
-    /// Creates a decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if memory is exhausted.
     pub fn new(network: &'a Network<R>) -> Result<Self, SimError> {
         let (c, presynaptic) = (&network.config, network.presynaptic(None));
         let cache = || zeros("cache of keys and values", c.context * c.kv_width());

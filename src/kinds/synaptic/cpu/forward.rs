@@ -35,7 +35,7 @@ pub struct Noise {
     pub seed: u64,
     /// Index of the step.
     pub step: u64,
-    /// Sequences of the step before this micro-batch.
+    /// Number of sequences of the step before this micro-batch.
     pub first: usize,
     /// Total number of sequences of the step.
     pub sequences: usize,
@@ -113,7 +113,7 @@ impl<R: Real + Default> Network<R> {
         embedding::forward(&op, tokens, self.weight(self.layout.wte), None, None, y).map_err(refused)
     }
 
-    /// Scales of the logits of all query heads of a block.
+    /// Returns the scales of the logits of all query heads of a block.
     pub fn head_scales(&self, block: usize) -> Vec<R> {
         (0..self.config.heads).map(|head| self.head_scale(block, head)).collect()
     }
@@ -124,7 +124,7 @@ impl<R: Real + Default> Network<R> {
         if noise.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// Returns the addresses of the random draws of the first head of a block.
+    /// Returns the addresses of the random draws of the first head of a block; `None` without `noise`.
     pub fn draws(&self, block: usize, noise: Option<&Noise>) -> Option<Draws> {
         noise.map(|noise| Draws {
             seed: noise.seed,

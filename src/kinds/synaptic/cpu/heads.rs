@@ -137,7 +137,7 @@ impl<R: Real> Loop for EdgeGradients<'_, R> {
 }
 
 impl<R: Real + Default> Heads<'_, R> {
-    /// Whether edges have a derivative of their bias.
+    /// Whether the mode has derivatives of the bias of edges.
     pub fn has_factor(presynaptic: &Presynaptic) -> bool {
         presynaptic.mode != Mode::Off
     }

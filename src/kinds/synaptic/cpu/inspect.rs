@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl<R: Real + Default> Network<R> {
-    /// Runs one sequence without random draws and returns its activations.
+    /// Runs one sequence without random draws and returns its activations. Fails if the text exceeds context or vocabulary.
     pub fn activations(&self, tokens: &[u32]) -> Result<Activations<R>, SimError> {
         let c = &self.config;
         if tokens.len() > c.context || tokens.iter().any(|token| *token as usize >= c.vocab) {
@@ -35,7 +35,8 @@ impl<R: Real + Default> Network<R> {
         Ok(acts)
     }
 
-    /// Reads the values of a [`Site`] for one sequence.
+    /// Computes the values of a [`Site`] for one sequence. Fails as [`Network::activations`] does, or if there is no such
+    /// block or head.
     pub fn inspect(&self, tokens: &[u32], site: Site) -> Result<Vec<R>, SimError> {
         let n = tokens.len();
         let (Site::Attention { layer, .. }

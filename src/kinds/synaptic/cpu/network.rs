@@ -31,7 +31,7 @@ pub const EPS: f64 = 1e-5;
 /// Constant added to the mean square of queries and keys.
 pub const HEAD_EPS: f64 = 1e-6;
 
-/// Weights and router states of a model, and tables computed from its sizes.
+/// Weights and router states of a model, and tables that are computed from the model's sizes.
 pub struct Network<R> {
     /// Sizes and options of the model.
     pub config: Config,
@@ -65,7 +65,7 @@ pub fn of_experts(error: ExpertsError) -> SimError {
 pub struct Extent {
     /// Number of sequences, B.
     pub sequences: usize,
-    /// Tokens per sequence.
+    /// Number of tokens per sequence.
     pub seq_len: usize,
 }
 
@@ -95,7 +95,8 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Creates a network with zero weights and initial router states with zero embeddings.
+    /// Creates a network with zero weights and initial router states with zero embeddings. Fails if the constants do not
+    /// fit the sizes, or memory is exhausted.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics) -> Result<Self, SimError> {
         dynamics.check(config)?;
         Ok(Self {
@@ -143,7 +144,7 @@ impl<R: Real + Default> Network<R> {
         gemm(&op, x, self.weight(weight), y, residual.map_or(Epilogue::None, Epilogue::Residual)).map_err(refused)
     }
 
-    /// Like [`linear`](Self::linear), in parts between which the stop flag is checked.
+    /// Computes the same as [`linear`](Self::linear), in parts between which the stop flag is checked.
     pub fn linear_of_batch(
         &self,
         weight: ViewId,

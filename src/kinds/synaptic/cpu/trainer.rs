@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// Number of last tokens of a step whose selected experts are kept.
 const SHOWN_TOKENS: usize = 256;
 
-/// A network with its optimiser state and workspace.
+/// Network with its optimiser state and workspace.
 pub struct Trainer<R> {
     /// Weights and router states.
     pub network: Network<R>,
@@ -45,7 +45,7 @@ pub struct Trainer<R> {
     /// Records of experts, for scores, of the steps that were not collected yet, `[steps, L, E]`.
     pub records: Vec<ExpertRecord>,
     activations: Activations<R>,
-    /// Largest micro-batch so far.
+    /// Largest micro-batch so far; `None` before the first.
     largest: Option<Extent>,
     seed: u64,
 }
@@ -60,7 +60,7 @@ pub struct Loss {
 }
 
 impl<R: Real + Default> Trainer<R> {
-    /// Creates a trainer with zero weights.
+    /// Creates a trainer with zero weights. Fails as [`Network::new`] does.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics, seed: u64) -> Result<Self, SimError> {
         Ok(Self {
             network: Network::new(config, layout, dynamics)?,
@@ -73,21 +73,21 @@ impl<R: Real + Default> Trainer<R> {
         })
     }
 
-    /// Returns the bytes of gradient, weights, moments and activations for micro-batches of `extent`.
+    /// Returns the size of gradient, weights, moments and activations for micro-batches of `extent`, bytes.
     pub fn bytes(config: &Config, layout: &Layout, extent: Extent) -> u64 {
         let state = 4 * layout.map.len() * size_of::<R>();
         state as u64 + Activations::<R>::bytes(config, extent)
     }
 
-    /// Runs a training step. A stopped step changes only the gradient.
+    /// Runs a training step. A stopped step changes only the gradient. Fails if a batch is invalid.
     pub fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let Some(loss) = self.gradients(input.batches, input.step, pass)? else { return Ok(Outcome::Stopped) };
         self.apply(loss, input, pass)?;
         Ok(Outcome::Done)
     }
 
-    /// Computes the mean loss over the targets of all batches, and the gradient of it and the auxiliary losses, in which
-    /// each batch is weighted by its number of targets; `None` if stopped.
+    /// Computes the mean loss over the targets of all batches, and the gradient of the mean loss plus the auxiliary losses,
+    /// in which each batch is weighted by its number of targets. `None` if stopped; fails if a batch is invalid.
     pub fn gradients(&mut self, batches: &[Batch<'_>], step: u64, pass: &mut Pass) -> Result<Option<Loss>, SimError> {
         batches.iter().try_for_each(|batch| check(batch, &self.network.config))?;
         let n_targets = batches.iter().map(Batch::n_targets).sum::<usize>().max(1) as f64;
@@ -192,12 +192,12 @@ impl<R: Real + Default> Trainer<R> {
         extent
     }
 
-    /// Returns the state of the router of a block.
+    /// Returns the state of the router of a block. Fails if there is no such block.
     pub fn router(&self, block: usize) -> Result<&RouterState, SimError> {
         self.network.routers.get(block).ok_or_else(|| refused(format!("there is no block {block}")))
     }
 
-    /// Sets the state of the router of a block.
+    /// Sets the state of the router of a block. Fails if there is no such block or the sizes of the state differ.
     pub fn set_router(&mut self, block: usize, state: &RouterState) -> Result<(), SimError> {
         let experts = self.network.config.experts;
         let is_short = [&state.fatigue, &state.energy, &state.balance].iter().any(|x| x.len() != experts);
@@ -257,7 +257,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
 }
 
 impl ExpertStep {
-    /// Records for scores, one per slot.
+    /// Returns the records for scores, one per slot.
     fn records(&self) -> impl Iterator<Item = ExpertRecord> + '_ {
         let tokens = self.load.tokens.max(1) as f64;
         let of = move |(count, contribution): (&u64, &f64)| ExpertRecord {

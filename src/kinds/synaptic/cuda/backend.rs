@@ -48,11 +48,11 @@ use std::{
 pub enum Captured {
     /// Gradients of a batch; how gradients of expert matrices are stored.
     Gradients(BatchShape, MatrixGradients),
-    /// Losses of a batch.
+    /// Losses of a batch, without gradients.
     Losses(BatchShape),
     /// Update of parameters and routers.
     Update {
-        /// Whether it measures norms of parameters.
+        /// Whether the update measures norms of parameters.
         measures: bool,
     },
     /// Specialization of experts on a text of this length.
@@ -61,14 +61,14 @@ pub enum Captured {
     Token,
 }
 
-/// State of the experts on the host.
+/// State of the experts that is kept on the host.
 #[derive(Default)]
 pub struct Experts {
     /// Number of steps whose records were read.
     pub scored: u64,
-    /// Tokens of the last step, and of its last micro-batch.
+    /// Number of tokens of the last step, and of its last micro-batch; `None` before the first step.
     pub last_tokens: Option<(u64, usize)>,
-    /// Statistics of that step, read on first request.
+    /// Statistics of the experts in the last step, read on first request.
     last_step: OnceCell<Vec<ExpertStep>>,
 }
 

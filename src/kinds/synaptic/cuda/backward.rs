@@ -29,7 +29,7 @@ pub struct Sums<'a> {
     pub experts: &'a mut Slice<f64>,
     /// Sums of the auxiliary losses, `[L]`.
     pub aux: &'a mut Slice<f64>,
-    /// How gradients of expert matrices are stored.
+    /// Storage of the gradients of expert matrices.
     pub matrices: MatrixGradients,
 }
 

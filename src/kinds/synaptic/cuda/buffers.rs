@@ -42,15 +42,15 @@ pub type DeviceBuffers<T> = ModelBuffers<Network<T>>;
 pub struct SynapticSizes {
     /// Number of blocks, L.
     pub layers: usize,
-    /// Experts per block, E.
+    /// Number of experts per block, E.
     pub experts: usize,
-    /// Selected experts per token, k.
+    /// Number of selected experts per token, k.
     pub top_k: usize,
-    /// Elements of the key cache of all blocks, and of the value cache.
+    /// Number of elements of the key cache of all blocks, and of the value cache.
     pub cache: usize,
-    /// Elements of the synaptic states of a text, all blocks.
+    /// Number of elements of the synaptic states of a text, all blocks.
     pub synapses: usize,
-    /// Elements of the logits of one decoded chunk.
+    /// Number of elements of the logits of one decoded chunk.
     pub logits: usize,
 }
 
@@ -83,13 +83,13 @@ pub const fn synapses(config: &Config, op: &Presynaptic) -> usize {
     config.layers * KeyMemory::len(op, config.heads, config.context)
 }
 
-/// Returns the arena bytes for a batch, and for inspecting or decoding one text.
+/// Returns the size of the arena for a batch, and for inspecting or decoding one text, bytes.
 pub fn arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: &BatchShape) -> usize {
     let plan = Plan::new::<T>(config, dynamics, shape, shape.seq_len);
     plan.bytes::<T>().max(plan.forward_bytes::<T>()).max(text_arena_bytes::<T>(config, dynamics))
 }
 
-/// Returns the arena bytes to inspect or decode one text.
+/// Returns the size of the arena to inspect or decode one text, bytes.
 pub fn text_arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics) -> usize {
     let shape = BatchShape::full(1, config.context);
     Plan::new::<T>(config, dynamics, &shape, config.context).forward_bytes::<T>()
@@ -129,7 +129,7 @@ buffers! {
             pub values: Buf<f32> = Workspace "cache of values" s.cache;
             /// Synaptic states of a text, all blocks.
             pub synapses: Buf<f32> = Workspace "synapses of a text" s.synapses;
-            /// Position of the next token of a text, and the number of tokens including it.
+            /// Position of the next token of a text, and the number of tokens up to and including this token.
             pub place: Buf<i32> = Workspace "place of a token" 2;
             /// Logits of a decoded chunk, `[tokens, padded vocabulary]`.
             pub logits: Buf<T> = Workspace "logits of a text" s.logits;

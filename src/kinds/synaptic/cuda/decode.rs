@@ -32,7 +32,7 @@ use crate::{
 };
 use std::cell::{RefCell, RefMut};
 
-/// Decodes tokens one at a time or in chunks; the results are the same.
+/// Decoder of single tokens or chunks, with equal results.
 pub struct PieceOfText<'a, T: ModelFormat> {
     network: &'a Network<T>,
     captures: Option<&'a RefCell<Captures<Captured>>>,

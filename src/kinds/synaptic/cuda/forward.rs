@@ -27,11 +27,11 @@ use crate::{
 
 /// Batched GEMMs of attention, one per key/value head: the query heads that share it are rows of one matrix.
 pub struct Products {
-    /// Rows of queries per key/value head, group T.
+    /// Number of rows of queries per key/value head: query heads that share the head, times tokens of a sequence.
     pub queries: usize,
-    /// Keys per query.
+    /// Number of keys per query.
     pub keys: usize,
-    /// Rows allocated per key/value head.
+    /// Number of rows allocated per key/value head.
     pub key_rows: usize,
     /// Number of key/value heads of all sequences: the batch.
     pub heads: usize,
@@ -199,7 +199,7 @@ impl<T: ModelFormat> Forward for Run<'_, T> {
     type Head<'f> = HeadTensors<'f, T>;
     type Logits = Slice<T>;
 
-    /// While kernels are profiled, a section is timed as one row, between two events.
+    /// Runs a part of the pass. While kernels are profiled, the part is timed as one row, between two events.
     fn section(
         &mut self,
         name: &'static str,

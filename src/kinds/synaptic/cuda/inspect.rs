@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Reads the statistics of the experts of each block in the last step.
+    /// Reads the statistics of the experts of each block in the last step; empty before the first step.
     pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
         let Some((tokens, last)) = self.host.last_tokens else { return Ok(vec![]) };
         let b = self.buffers()?;
@@ -41,7 +41,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok((0..self.sizes.kind.layers).map(of_layer).collect())
     }
 
-    /// Runs one sequence and returns the values of `site`.
+    /// Runs one sequence and returns the values of `site`. Fails if the text exceeds context, vocabulary or buffers, or
+    /// there is no such block or head.
     pub(super) fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
         let (network, n) = (&self.network, tokens.len());
         let c = &network.config;

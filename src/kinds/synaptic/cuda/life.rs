@@ -42,7 +42,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(())
     }
 
-    /// Measures the specialization of experts on a text, for the records of the last step.
+    /// Measures the specialization of experts on a text, for the records of the last step. Fails if the text does not fit
+    /// the model.
     pub(super) fn specialize(&mut self, tokens: &[u32]) -> Result<(), SimError> {
         let c = &self.network.config;
         if tokens.len() > self.sizes.batch.tokens.min(c.context)
@@ -55,7 +56,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
             return Ok(());
         }
         self.buffers_mut().batch.tokens.write_at(0, tokens)?;
-        // Not listed as a row of a training step.
+        // A separate pass keeps the measurement out of the timing rows of the step.
         self.compute(Captured::Specialization(tokens.len()), &mut Pass::default())
     }
 
@@ -80,7 +81,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(life.gradient_utility(&mut Pass::default(), arrays, experts, &trained.squares, &frame)?)
     }
 
-    /// Averages of the given slots, numbered over all layers.
+    /// Reads the averages of the given slots, numbered over all layers.
     pub(super) fn read_slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
         let b = self.buffers()?;
         let values = match average {
@@ -90,7 +91,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(values.read_range(slots)?)
     }
 
-    /// Reads the router state of a layer.
+    /// Reads the router state of a layer. Fails if there is no such layer.
     pub(super) fn read_router(&self, layer: usize) -> Result<RouterState, SimError> {
         self.check_layer(layer)?;
         let held = self.buffers()?;

@@ -61,7 +61,7 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// Creates the operations, and loads the modules that are not loaded at first use.
+    /// Creates the operations, and loads the modules that are not loaded at first use. Fails if a module cannot be loaded.
     pub fn new(gpu: &Arc<Gpu>, options: Options) -> Result<Self, GpuError> {
         Self::with(gpu, ModelOps::new(gpu, options, BlockSize::Automatic)?)
     }
@@ -105,7 +105,7 @@ pub struct Network<T: ModelFormat> {
     format: PhantomData<fn() -> T>,
 }
 
-/// A GEMM whose outputs are a range of columns of the packed projections.
+/// GEMM whose outputs are a range of columns of the packed projections.
 pub struct Projection {
     /// Range of the weights in the parameters.
     pub weights: Range<usize>,
@@ -232,7 +232,7 @@ pub struct Routers<'a> {
     pub energy: &'a Slice<f32>,
     /// Selection bias, `[L, E]`.
     pub balance: &'a Slice<f32>,
-    /// Nonzero for living experts, `[L, E]`.
+    /// Value per expert, `[L, E]`; nonzero if the expert is alive.
     pub alive: &'a Slice<u32>,
 }
 
@@ -271,7 +271,7 @@ pub struct Cache<'a> {
     pub place: Option<&'a Slice<i32>>,
 }
 
-/// State of a pass over a batch: inputs of the layers, workspace, and where to launch.
+/// State of a pass over a batch: inputs of the layers, workspace, and the pass that collects launches.
 pub struct Run<'a, T: ModelFormat> {
     /// Operations, tables and sizes of the model.
     pub network: &'a Network<T>,
@@ -295,7 +295,7 @@ pub struct Run<'a, T: ModelFormat> {
     pub sums: Option<Sums<'a>>,
     /// Number of tokens whose logits are in memory at a time.
     pub logit_rows: usize,
-    /// Set to nonzero if a token is out of range.
+    /// Flag on the device; nonzero if a token is out of range.
     pub flag: &'a mut Slice<u32>,
     /// Arena frame for temporaries.
     pub frame: &'a Frame<'a>,

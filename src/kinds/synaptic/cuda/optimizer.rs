@@ -91,7 +91,7 @@ fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGr
     ParameterGroups::new(&layout.map, rule).map_err(|why| SimError::Input(why.to_string()))
 }
 
-/// Returns the matrices within blocks, separately for each expert: an update skips experts without tokens.
+/// Iterates over the matrices within blocks, separately for each expert, because an update skips experts without tokens.
 pub(super) fn matrices(layout: &Layout, experts: usize) -> impl Iterator<Item = (ViewId, MatrixRun)> + '_ {
     let of_view = move |(i, view): (usize, &View)| {
         let id = ViewId(i);

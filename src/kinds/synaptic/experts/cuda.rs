@@ -17,11 +17,11 @@ use crate::{
 use args::{GATES, PARTS, RouterArgs, RouterRates, TILE};
 use std::sync::Arc;
 
-/// Largest number of experts per layer on a device.
+/// Maximum number of experts per layer on a device.
 pub const MAX_EXPERTS: usize = args::MAX_EXPERTS as usize;
-/// Largest number of experts per token on a device.
+/// Maximum number of experts per token on a device.
 pub const MAX_TOP_K: usize = 32;
-/// Values per expert in the statistics of a step.
+/// Number of values per expert in the statistics of a step.
 pub const STATISTICS: usize = 32;
 
 /// Genomes and router state of a layer.
@@ -138,24 +138,24 @@ pub struct DeviceStatistics<'a> {
 pub struct CudaExperts {
     kernels: RouterKernels,
     multiprocessors: u32,
-    /// Whether terms and updates of the router are those of the earlier model.
+    /// Whether terms and updates of the router are those of bio_inspired_nanochat.
     is_earlier: bool,
 }
 
 impl CudaExperts {
-    /// Loads the router kernels.
+    /// Loads the router kernels. Fails if they cannot be compiled or loaded.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self { kernels: RouterKernels::load(gpu)?, multiprocessors: gpu.multiprocessors, is_earlier: false })
     }
 
-    /// Terms and updates of the router of bio_inspired_nanochat, in place of those of the CPU: the kernels are compared with its
-    /// golden files. No simulation has them.
+    /// Uses the terms and updates of the router of bio_inspired_nanochat instead of those of the CPU backend, to compare
+    /// the kernels with its golden files. No simulation uses them.
     #[must_use]
     pub fn with_earlier_router(self) -> Self {
         Self { is_earlier: true, ..self }
     }
 
-    /// Says why a device does not support a router; `None` if it does.
+    /// Returns the reason why a device does not support a router; `None` if it does.
     pub fn refusal(op: &Router) -> Option<String> {
         if op.experts > MAX_EXPERTS || op.top_k > MAX_TOP_K {
             let (experts, top_k) = (op.experts, op.top_k);

@@ -42,7 +42,7 @@ impl Phenotype {
         [self.fatigue_rate, self.energy_rate, self.camkii_gain, self.pp1_gain]
     }
 
-    /// Inverse of [`Phenotype::values`].
+    /// Creates a phenotype from values in the order of [`Phenotype::values`].
     pub const fn from_values([fatigue_rate, energy_rate, camkii_gain, pp1_gain]: [f64; GENES]) -> Self {
         Self { fatigue_rate, energy_rate, camkii_gain, pp1_gain }
     }
@@ -59,7 +59,7 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Computes `ln(1 + e^x)`; x itself above 20.
+/// Computes `ln(1 + e^x)`; returns x above 20, where both are equal in f64 up to rounding.
 fn softplus(x: f64) -> f64 {
     if x > 20.0 { x } else { x.exp().ln_1p() }
 }

@@ -63,7 +63,8 @@ pub fn decisions<R: Real>(op: &Router, routing: &Routing<R>, token: usize) -> Ve
     all
 }
 
-/// Gates of the last `tokens` tokens of a batch by expert, `[E, n]` with `n <= tokens`; 0 where an expert was not selected.
+/// Returns the gates of the last `tokens` tokens of a batch by expert, `[E, n]` with `n <= tokens`; 0 where an expert was
+/// not selected.
 pub fn gate_raster<R: Real>(op: &Router, routing: &Routing<R>, tokens: usize) -> Vec<f32> {
     let n = tokens.min(routing.tokens);
     let first = routing.tokens - n;

@@ -1,5 +1,5 @@
-//! Forward pass of the router: logits, top-k, gates, groups. Matrices are multiplied by `nn::gemm`; other arithmetic is in
-//! f64 and rounded once.
+//! Forward pass of the router: logits, top-k, gates, groups. Matrices are multiplied by `nn::gemm`; other values are
+//! computed in f64 and rounded once.
 
 use super::{ExpertsError, FEATURES, GENES, Phenotype, Router, RouterState, resize};
 use crate::nn::{
@@ -9,7 +9,7 @@ use crate::nn::{
 };
 use rayon::prelude::*;
 
-/// Tokens per parallel task.
+/// Number of tokens per parallel task.
 const TASK: usize = 64;
 /// Smallest norm of probe features that have a direction.
 const SHORTEST: f64 = 1e-8;
@@ -25,7 +25,7 @@ pub struct Routing<R> {
     pub indices: Vec<u32>,
     /// Gates of the selected experts, whose sum is 1, `[N, k]`.
     pub gates: Vec<R>,
-    /// Tokens per expert, `[E]`.
+    /// Number of tokens per expert, `[E]`.
     pub counts: Vec<u32>,
     /// First row of each expert and the number of rows, `[E + 1]`.
     pub offsets: Vec<u32>,
@@ -45,25 +45,25 @@ pub struct Routing<R> {
     pub inverse_norms: Vec<R>,
     /// Router embeddings that were used, `[E, 24]`.
     pub embeddings: Vec<R>,
-    /// Terms of the logits that are the same for all tokens.
+    /// Terms of the logits that are equal for all tokens.
     pub terms: SharedTerms<R>,
 }
 
-/// Terms of the logits that are the same for all tokens, `[E]` each, scaled by their factors.
+/// Terms of the logits that are equal for all tokens, scaled by their factors.
 #[derive(Clone, Debug, Default)]
 pub struct SharedTerms<R> {
     /// Gene bias, `[E]`.
     pub gene: Vec<R>,
-    /// Energy terms, positive.
+    /// Energy terms, positive, `[E]`.
     pub energy: Vec<R>,
-    /// Fatigue terms, negative.
+    /// Fatigue terms, negative, `[E]`.
     pub fatigue: Vec<R>,
-    /// Balance terms, for selection only.
+    /// Balance terms, which only selection uses, `[E]`.
     pub balance: Vec<R>,
 }
 
 impl<R: Real + Default> Routing<R> {
-    /// Resizes the buffers for a batch of `tokens` tokens.
+    /// Resizes the buffers for a batch of `tokens` tokens. Fails if memory is exhausted.
     fn resize(&mut self, op: &Router, tokens: usize) -> Result<(), ExpertsError> {
         let (rows, all) = (op.rows(tokens), tokens.saturating_mul(op.experts));
         self.tokens = tokens;
@@ -131,7 +131,7 @@ pub struct RouterWeights<'a, R> {
     pub genome: &'a [R],
 }
 
-/// Checks the lengths of input and weights.
+/// Checks the lengths of input and weights. Fails for the first length that does not fit.
 pub(super) fn check<R>(
     op: &Router,
     tokens: usize,
@@ -146,7 +146,8 @@ pub(super) fn check<R>(
     ])?)
 }
 
-/// Routes tokens x `[N, C]`. Does not change the state.
+/// Routes the tokens x `[N, C]` without changing the state. Fails if a length does not fit, memory is exhausted, or tokens
+/// need more experts than are alive.
 pub fn forward<R: Real + Default>(
     op: &Router,
     x: &[R],
@@ -258,8 +259,8 @@ fn sort<R>(op: &Router, out: &mut Routing<R>) {
     }
 }
 
-/// Computes the auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch: k when balanced, larger otherwise; 0 without
-/// tokens.
+/// Computes the auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch: k if the load is balanced, larger otherwise; 0
+/// without tokens.
 pub fn aux_loss<R: Real>(routing: &Routing<R>) -> f64 {
     let tokens = routing.tokens.max(1) as f64;
     let of = |e: usize| {

@@ -4,7 +4,7 @@ use super::{FEATURES, Router, Routing, contrastive, metabolism};
 use crate::nn::real::{Real, wide};
 use rayon::prelude::*;
 
-/// Router state of a layer, always f32: with fewer bits the slow averages would not move.
+/// Router state of a layer, always f32, because the slow averages need its precision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RouterState {
     /// Router embeddings, unit vectors, `[E, 24]`.
@@ -13,7 +13,7 @@ pub struct RouterState {
     pub fatigue: Vec<f32>,
     /// Energy of experts, in 0..=1, `[E]`.
     pub energy: Vec<f32>,
-    /// Bias added to logits for selection, `[E]`; 0 unless load is balanced by it.
+    /// Bias added to logits for selection, `[E]`; 0 unless balancing uses a bias.
     pub balance: Vec<f32>,
     /// 1 for a living expert, 0 for an empty slot, `[E]`.
     pub alive: Vec<u8>,
@@ -100,8 +100,8 @@ impl LoadStatistics {
     }
 }
 
-/// Updates the state after a training step from the statistics of all its tokens: metabolism, balance, embeddings. `genome`
-/// is `[E, 4]`. A step without tokens has no effect.
+/// Updates the state after a training step from the statistics of all tokens of the step: metabolism, balance, embeddings.
+/// `genome` is `[E, 4]`. A step without tokens has no effect.
 pub fn update_state<R: Real>(op: &Router, statistics: &LoadStatistics, genome: &[R], state: &mut RouterState) {
     if statistics.tokens > 0 {
         metabolism::update(op, statistics, genome, state);

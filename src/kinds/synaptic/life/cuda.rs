@@ -107,16 +107,16 @@ kernels! {
     }
 }
 
-/// Tokens of one sequence with the experts that they selected in a layer.
+/// Tokens of a sequence with the experts that they selected in a layer.
 #[derive(Clone, Copy)]
 pub struct Served<'a> {
     /// Inputs of the experts, `[N, C]`.
     pub x: &'a Slice<f32>,
     /// Selected experts, `[N, k]`.
     pub indices: &'a Slice<u32>,
-    /// Experts per token.
+    /// Number of experts per token.
     pub top_k: usize,
-    /// Slots of the layer among those of all layers.
+    /// Range of the layer's slots among those of all layers.
     pub slots: &'a Range<usize>,
 }
 
@@ -126,7 +126,7 @@ pub struct CudaLife {
 }
 
 impl CudaLife {
-    /// Loads the kernels of the life cycle.
+    /// Loads the kernels of the life cycle. Fails if they cannot be compiled or loaded.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self { kernels: LifeKernels::load(gpu)? })
     }

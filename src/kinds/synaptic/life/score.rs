@@ -2,12 +2,12 @@
 //!
 //! | score | definition |
 //! | --- | --- |
-//! | contribution | average of `-Σ_t gate · dL/dgate`: to first order the rise of the loss if the expert is removed, nats |
-//! | frequency | average of the share of tokens that selected it; the sum over experts is k |
-//! | specialization | `1 - cos(mean input of its tokens, mean input of all)` |
+//! | contribution | average of `-Σ_t gate · dL/dgate`: the first-order rise of the loss if the expert is removed, nats |
+//! | frequency | average of the share of tokens that selected the expert; the sum over experts is k |
+//! | specialization | `1 - cos(mean input of the expert's tokens, mean input of all)` |
 //! | efficiency | contribution / energy |
-//! | resilience | `1 / (variance of the contribution + 1e-4)`; 0 of an expert that is hardly used |
-//! | fitness | weighted mean of the ranks of efficiency, specialization and resilience among the living, 0..=1 |
+//! | resilience | `1 / (variance of the contribution + 1e-4)`; 0 for an expert that is rarely used |
+//! | fitness | weighted mean of the ranks of efficiency, specialization and resilience among living experts, 0..=1 |
 //!
 //! Averages are exponential with [`Scoring::decay`], and plain means during the first steps.
 
@@ -29,7 +29,7 @@ pub const SHORTEST: f64 = 1e-8;
 pub struct Scoring {
     /// Decay factor of averages per step.
     pub decay: f64,
-    /// Steps between updates of the specialization.
+    /// Number of steps between updates of the specialization.
     pub specialization_every: u64,
     /// Fraction of the fair load below which an expert counts as unused.
     pub unused: f64,
@@ -62,10 +62,10 @@ device_struct! {
     }
 }
 
-/// Averages of a layer, one entry per slot.
+/// Averages of the experts of a layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Number of averaged steps, `[E]`: since the birth of the expert.
+    /// Number of averaged steps since the birth of the expert, `[E]`.
     pub steps: Vec<u64>,
     /// Average contribution, nats, `[E]`.
     pub contribution: Vec<f64>,
@@ -110,7 +110,7 @@ impl Score {
         self.contribution.iter().zip(energy).map(|(c, e)| c / (f64::from(*e) + ENERGY_FLOOR)).collect()
     }
 
-    /// Computes the steadiness of the contribution; 0 for experts that are hardly used.
+    /// Computes the resilience of each slot; 0 for experts that are rarely used.
     pub fn resilience(&self, op: &Scoring, top_k: usize) -> Vec<f64> {
         let least = op.unused * top_k as f64 / self.frequency.len().max(1) as f64;
         let of = |(variance, frequency): (&f64, &f64)| {
@@ -119,7 +119,7 @@ impl Score {
         self.variance.iter().zip(&self.frequency).map(of).collect()
     }
 
-    /// Computes the weighted mean rank among living experts, 0..=1; 0 for empty slots.
+    /// Computes the weighted mean of the ranks among living experts, 0..=1; 0 for empty slots.
     pub fn fitness(&self, op: &Scoring, energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
         let scores = [self.efficiency(energy), self.specialization.clone(), self.resilience(op, top_k)];
         let total = op.weights.iter().sum::<f64>();
@@ -137,7 +137,8 @@ impl Score {
         gini(&self.frequency)
     }
 
-    /// Applies the moves of a call: parent and child share the parent's values, a merged expert has the sum.
+    /// Applies the moves of a call. At a split, parent and child each get half of the parent's averages, and both have the
+    /// parent's specialization. A merged expert gets the sums of both experts' averages.
     pub fn follow(&mut self, moves: &[Move]) {
         for one in moves {
             match *one {
@@ -171,7 +172,8 @@ impl Score {
     }
 }
 
-/// Ranks of living slots, from 0 for the smallest score to 1 for the largest; equal scores share their mean rank.
+/// Returns the ranks of living slots, from 0 for the smallest score to 1 for the largest; equal scores share their mean
+/// rank.
 fn ranks(score: &[f64], alive: &[u8]) -> Vec<f64> {
     let living: Vec<f64> = score.iter().zip(alive).filter(|(_, a)| **a != 0).map(|(s, _)| *s).collect();
     let last = living.len().saturating_sub(1).max(1) as f64;

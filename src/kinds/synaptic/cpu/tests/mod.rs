@@ -19,7 +19,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Returns the pseudo-random values in -1..1.
+/// Returns pseudo-random values in -1..1.
 fn noise(n: usize, seed: u32) -> Vec<f64> {
     let word = |i: u32| {
         (i ^ seed.wrapping_mul(0x9E37_79B9)).wrapping_mul(2_654_435_761).rotate_left(13).wrapping_mul(0x85EB_CA6B)
@@ -74,7 +74,7 @@ fn dynamics(config: &Config, mode: Mode) -> Dynamics {
     dynamics
 }
 
-/// Returns the tokens and targets of random sequences.
+/// Returns tokens and targets of random sequences.
 fn tokens(config: &Config, sequences: usize, seq_len: usize, seed: u32) -> (Vec<u32>, Vec<i32>) {
     let all = noise(sequences * (seq_len + 1), seed);
     let all: Vec<u32> = all.iter().map(|x| ((x + 1.0) / 2.0 * config.vocab as f64) as u32).collect();

@@ -26,7 +26,7 @@ use crate::{
 };
 
 impl CudaExperts {
-    /// Routes tokens x `[N, C]`, with f32 GEMMs.
+    /// Routes the tokens x `[N, C]`, with f32 GEMMs. Fails if lengths or sizes do not fit, or the device fails.
     pub fn route<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -64,7 +64,8 @@ impl CudaExperts {
             multiply(pass, FEATURES, weights.probe, out.features)?;
             let a = RouterArgs { is_reference: self.is_earlier.into(), ..args(op, tokens, 0.0, false) };
             let DeviceState { genome, embeddings, fatigue, energy, balance, alive } = state;
-            // At most the resident blocks, because each first computes the terms that all tokens share.
+            // The grid has at most as many blocks as are resident, because each block first computes the terms that all
+            // tokens share.
             let blocks = [tokens.div_ceil(8).min(4 * self.multiprocessors as usize) as u32, 1, 1];
             let shared_bytes = 4 * (embedding_floats(op) + 2 * e as u32);
             let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
@@ -185,7 +186,7 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Computes `out = base + Σ gate · row`; without gates `Σ row`.
+    /// Computes `out = base + Σ gate · row`; without gates, `out = base + Σ row`.
     pub(super) fn combine(
         &self,
         pass: &mut Pass,
