@@ -1,4 +1,4 @@
-//! The trait that a kind implements to plug into the simulation of a language model.
+//! Trait of the parts of the simulation that a language kind implements.
 
 use super::{
     backend::{Backend, Batch, Counters, Decoder, Outcome, StepStats},
@@ -23,10 +23,10 @@ pub type Config<K> = <<K as Kind>::Params as ModelParams>::Config;
 /// Parameter layout of kind `K`: the range of each parameter.
 pub type Layout<K> = <<K as Kind>::Params as ModelParams>::Layout;
 
-/// A kind that trains a language model; implements the kind-specific parts of a [`LanguageSim`].
+/// Kind that trains a language model, with the kind-specific parts of a [`LanguageSim`].
 ///
 /// A step calls [`step`](Self::step), then [`after_step`](Self::after_step). A tapped probe is read with
-/// [`reading`](Self::reading), and with [`kept_reading`](Self::kept_reading) if that returns `None`.
+/// [`reading`](Self::reading), and if that returns `None`, with [`kept_reading`](Self::kept_reading).
 pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'static {
     /// Trait of the models on a device.
     type Backend: Backend + ?Sized;
@@ -46,7 +46,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = params;
         Counters { loss_scale: 1.0, ..Counters::default() }
     }
-    /// Prepares step 0; the weights are already in the backend.
+    /// Prepares step 0. The weights are already in the backend.
     fn begin(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
@@ -56,14 +56,14 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = own;
     }
 
-    /// Runs a training step.
+    /// Runs a training step. Fails if an input is invalid or the device fails.
     fn step(sim: &mut LanguageSim<Self>, batches: &[Batch<'_>], pass: &mut Pass) -> Result<Outcome, SimError>;
     /// Runs after each completed step.
     fn after_step(sim: &mut LanguageSim<Self>, pass: &mut Pass) -> Result<(), SimError> {
         let _ = (sim, pass);
         Ok(())
     }
-    /// Called after the records of these steps were collected, which are the newest.
+    /// Runs after the statistics of `steps`, the newest steps, were collected.
     fn after_counting(sim: &mut LanguageSim<Self>, steps: RangeInclusive<u64>) -> Result<(), SimError> {
         let _ = (sim, steps);
         Ok(())
@@ -77,27 +77,27 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = params;
         stats.is_skipped || !stats.loss.is_finite()
     }
-    /// Returns the operations, bytes and other counts per step.
+    /// Returns the work per step: operations, bytes and other counts.
     fn step_counts(params: &Self::Params, config: &Config<Self>, layout: &Layout<Self>) -> Vec<StepCount>;
 
-    /// Checks or prepares a change of parameters before it takes effect.
+    /// Checks or prepares a change of parameters before it takes effect. Fails if the change is invalid.
     fn before_change(sim: &mut LanguageSim<Self>, new: &Self::Params) -> Result<Effect, SimError> {
         let _ = (sim, new);
         Ok(Effect::Applied)
     }
-    /// Performs an action other than `sample_now`.
+    /// Performs an action other than `sample_now`. Fails if the action is unknown or its elements are invalid.
     fn act(sim: &mut LanguageSim<Self>, action: &Action) -> Result<(), SimError>;
-    /// Returns the decoder for periodic texts.
+    /// Creates the decoder for periodic texts.
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()
     }
-    /// Whether a copy of the model may write a periodic text concurrently with later steps. It may not where the text
-    /// changes measurements of the model that wrote it, unless they are only shown on screen.
+    /// Whether a copy of the model may sample a periodic text concurrently with later steps. False if measurements of the
+    /// model depend on the sampled text, unless they are only shown on screen.
     fn writes_beside(sim: &LanguageSim<Self>, is_for_screen: bool) -> bool {
         let _ = (sim, is_for_screen);
         true
     }
-    /// Returns the decoder that the options of a request select.
+    /// Creates the decoder that the options of a request select.
     fn decoder<'a>(sim: &'a LanguageSim<Self>, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
         let _ = options;
         sim.backend.decoder()
@@ -105,7 +105,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
 
     /// Returns the valid values of probe argument `name`.
     fn arg_values(config: &Config<Self>, layout: &Layout<Self>, name: &str) -> ArgValues;
-    /// Checks the elements of a tap.
+    /// Checks the elements of a tap. Fails if they are invalid.
     fn check_tap(config: &Config<Self>, tap: &Tap) -> Result<(), SimError> {
         let _ = (config, tap);
         Ok(())
@@ -120,7 +120,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = (layout, probe);
         vec![]
     }
-    /// Returns the values to count in a histogram.
+    /// Returns the values that a histogram counts.
     fn histogram(sim: &LanguageSim<Self>, key: &TapKey) -> Result<Vec<f32>, SimError> {
         let _ = (sim, key);
         Ok(vec![])
@@ -130,11 +130,11 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = sim;
         Ok(())
     }
-    /// Reads a probe now; `None` if it is a [`kept_reading`](Self::kept_reading).
+    /// Reads a probe; `None` if the probe is a [`kept_reading`](Self::kept_reading).
     fn reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Option<Reading>, SimError>;
-    /// Reads a probe that is expensive; the reading is cached and serves the frames of several steps.
+    /// Reads an expensive probe. The reading is cached for the frames of several steps.
     fn kept_reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Reading, SimError>;
-    /// Returns the individuals in the slots of an element set.
+    /// Returns the individuals in the slots of an element set; `None` if the set has no slots.
     fn individuals(own: &Self::Own, set: &str) -> Option<Arc<Individuals>> {
         let _ = (own, set);
         None
@@ -147,7 +147,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
 
     /// Adds the kind's sections to a saved state.
     fn save(sim: &mut LanguageSim<Self>, counters: &Counters, out: &mut Snapshot) -> Result<(), SimError>;
-    /// Checks the sizes of a saved state before any section is loaded.
+    /// Checks the sizes of a saved state before any section is loaded. Fails if they differ.
     fn check_saved(config: &Config<Self>, from: &Snapshot) -> Result<(), SimError> {
         let _ = (config, from);
         Ok(())
@@ -157,8 +157,8 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = from;
         Ok(Counters { updates, loss_scale: 1.0, finite_steps: 0 })
     }
-    /// Loads the kind's sections. `weights` are the saved weights of `step`, which are not in the backend yet. An error
-    /// leaves the simulation unchanged.
+    /// Loads the kind's sections. `weights` contains the saved weights of step `step`, which are not in the backend yet. An
+    /// error leaves the simulation unchanged.
     fn load(sim: &mut LanguageSim<Self>, from: &Snapshot, step: u64, weights: &[f32]) -> Result<(), SimError> {
         let _ = (sim, from, step, weights);
         Ok(())

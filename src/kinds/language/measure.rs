@@ -1,4 +1,4 @@
-//! Schedules and takes measurements: those due after a step are taken before the next one.
+//! Schedules and takes measurements. Measurements that are due after a step are taken before the next step.
 
 use super::{
     backend::{Backend as _, Batch, Lengths, Outcome, StepStats},
@@ -26,21 +26,21 @@ const POLL_EVERY: Duration = Duration::from_micros(200);
 /// Measurements that are due or in progress.
 #[derive(Default)]
 pub struct Pending {
-    /// Evaluation of the held-out text in progress.
+    /// Evaluation of the held-out text that is in progress; `None` if none is due.
     held_out: Option<HeldOutLoss>,
-    /// Whether a text is to be sampled.
+    /// Whether a text must be sampled.
     text: bool,
-    /// The text that is sampled concurrently with the steps.
+    /// Text that is sampled concurrently with the steps; `None` if there is none.
     in_progress: Option<TextInProgress>,
     histograms: bool,
-    /// Time and duration of the last count of histograms.
+    /// Time and duration of the last count of histograms; `None` before the first.
     histogram_cost: Option<ReadingCost>,
     /// Number of steps whose loss is recorded.
     pub counted: u64,
 }
 
 impl Pending {
-    /// No measurement is due after `step` steps.
+    /// Creates the schedule after `step` steps, in which no measurement is due.
     pub fn after(step: u64) -> Self {
         Self { counted: step, ..Self::default() }
     }
@@ -50,7 +50,7 @@ impl Pending {
         self.histogram_cost.is_some_and(|cost| cost.is_early(std::iter::once(cost)))
     }
 
-    /// Whether a measurement is to be taken before the next step.
+    /// Whether a measurement must be taken before the next step.
     const fn is_due(&self) -> bool {
         self.held_out.is_some() || self.text || self.histograms
     }
@@ -72,7 +72,7 @@ impl Pending {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Takes the measurements that are due. A stopped one continues, or is repeated, in the next call.
+    /// Takes the measurements that are due. A stopped measurement continues, or is repeated, in the next call.
     pub(super) fn measure(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if self.evaluate(pass)? == Outcome::Stopped {
             return Ok(Outcome::Stopped);
@@ -97,7 +97,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// Collects a finished text, and samples the one that is due: concurrently with the next steps if the backend can copy
+    /// Collects a finished text, and samples the text that is due: concurrently with the next steps if the backend can copy
     /// the model.
     fn write_periodic(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if !self.pending.text {
@@ -131,7 +131,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Collects the text in progress if it is finished, or waits for it if `waits`. Returns whether there was one.
+    /// Collects the text in progress if it is finished, or waits for it if `waits`. Returns whether a text was collected.
     pub(super) fn take_text(&mut self, waits: bool) -> Result<bool, SimError> {
         match self.pending.in_progress.take_if(|text| waits || text.is_written()).map(TextInProgress::finish) {
             Some((due, written)) => self.finish_text(&due, written).map(|()| true),
@@ -140,7 +140,7 @@ impl<K: LanguageKind> LanguageSim<K> {
     }
 
     /// Collects the text in progress. If `waits`, also takes due measurements that a stop has interrupted. Returns whether
-    /// anything was measured.
+    /// there was any measurement.
     pub(super) fn finish_measurements(&mut self, waits: bool) -> Result<bool, SimError> {
         let is_due = waits && self.pending.is_due();
         if is_due {
@@ -204,8 +204,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// Keeps a sampled text. If its logits became NaN, the text is only the prompt and the title gives the error; training
-    /// continues, because its loss is checked separately.
+    /// Keeps a sampled text. If its logits became NaN, the text is only the prompt and the title contains the error.
+    /// Training continues, because its loss is checked separately.
     fn finish_text(&mut self, due: &DueText, written: Result<Vec<u32>, SimError>) -> Result<(), SimError> {
         let (tokens, failed) = match written {
             Err(SimError::Diverged(why)) => (due.writing.prompt.clone(), format!(": {why}")),
@@ -244,7 +244,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::record_step(sampler, step, stats);
     }
 
-    /// Reads a tap from its history, the kind or the cache.
+    /// Reads a tap from its history, from the kind or from the cache.
     pub(super) fn reading(&mut self, tap: &Tap, frame: &Frame) -> Result<Reading, SimError> {
         let lanes = K::lanes(&self.layout, tap.probe).len().max(1);
         if let Some(history) = self.sampler.take(tap, lanes) {
@@ -268,7 +268,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(reading)
     }
 
-    /// Returns the losses of the tokens of the scored text, or of the newest text if there is none.
+    /// Computes the losses of the tokens of the scored text, or of the newest text if there is none.
     fn token_losses(&self) -> Result<Reading, SimError> {
         let tokenizer = self.setup.texts.tokenizer();
         let tokens = text::scored(tokenizer, self.params.measure(), self.shown_tokens());
@@ -278,7 +278,7 @@ impl<K: LanguageKind> LanguageSim<K> {
     }
 }
 
-/// Checks that taps name existing probes, arguments and elements.
+/// Checks that taps name existing probes, arguments and elements. Fails with the first mistake.
 pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &Layout<K>) -> Result<(), SimError> {
     sampler::check(taps, K::PROBES)?;
     for tap in taps {
@@ -293,7 +293,7 @@ pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &La
     Ok(())
 }
 
-/// Returns the value of a numeric argument; 0 if it is missing.
+/// Returns the value of a numeric argument; 0 if it is missing or not a number.
 pub fn number(args: &TapArgs, name: &str) -> usize {
     args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
 }

@@ -9,12 +9,12 @@ use std::{path::Path, sync::Arc};
 
 /// The embedding matrix is padded to a multiple of this number of rows, for the tiles of matrix multiplications.
 pub const VOCAB_ALIGN: usize = 64;
-/// Largest number of features per head.
+/// Maximum number of features per head.
 pub const MAX_HEAD: usize = 256;
 /// Name of the element set of layers: embedding, blocks and head, each frozen as a whole.
 pub const LAYERS: &str = "layers";
 
-/// Reasons why a model cannot be built.
+/// Reason why a model cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A size is 0.
@@ -35,7 +35,7 @@ pub enum ConfigError {
     /// A head has more than [`MAX_HEAD`] features.
     #[error("a head has {0} features, at most {MAX_HEAD} are possible: use more heads")]
     WideHead(usize),
-    /// Rotary positions rotate pairs of features, and the number of features per head is odd.
+    /// The number of features per head is odd, but rotary positions rotate pairs of features.
     #[error(
         "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
     )]
@@ -52,7 +52,7 @@ impl From<ConfigError> for SimError {
 }
 
 impl ConfigError {
-    /// Returns an error that names the first size that is 0.
+    /// Checks that no size is 0. The error names the first size that is.
     pub fn check_sizes(sizes: &[(&'static str, usize)]) -> Result<(), Self> {
         match sizes.iter().find(|(_, size)| *size == 0) {
             Some((what, _)) => Err(Self::Zero(what)),
@@ -61,7 +61,7 @@ impl ConfigError {
     }
 
     /// Checks that `heads` divides the width and `kv_heads` divides `heads`, that a head has at most [`MAX_HEAD`] features,
-    /// and that their number is even if positions are rotary.
+    /// and that the number of features is even if positions are rotary.
     pub fn check_heads(width: usize, heads: usize, kv_heads: usize, is_rotated: bool) -> Result<(), Self> {
         let multiple = |what, value: usize, of, divisor| match value.is_multiple_of(divisor) {
             true => Ok(()),
@@ -84,7 +84,7 @@ pub enum Layer {
     Embedding,
     /// Block of this index.
     Block(usize),
-    /// The final norm, and the matrix of logits unless it is tied to the embedding.
+    /// Final norm, and the matrix of logits unless it is tied to the embedding.
     Head,
 }
 
@@ -104,7 +104,7 @@ impl Layer {
         std::iter::once("Embedding".to_owned()).chain(names).chain(["Head".to_owned()]).collect()
     }
 
-    /// Returns the element set of layers, drawn as a diagram.
+    /// Creates the element set of layers, drawn as a diagram.
     pub fn set(names: Vec<String>) -> ElementSet {
         let positions = (0..names.len()).map(|i| [0.0, i as f32 * 10.0, 0.0]).collect();
         ElementSet {
@@ -122,7 +122,7 @@ impl Layer {
 pub trait Sizes: Send {
     /// Returns the vocabulary size in tokens.
     fn vocab(&self) -> usize;
-    /// Returns the longest sequence in tokens.
+    /// Returns the maximum length of a sequence in tokens.
     fn context(&self) -> usize;
 }
 
@@ -140,9 +140,9 @@ pub trait ModelParams: crate::params::Params + Send {
     type Config: Sizes;
     /// Parameter layout of the model.
     type Layout: Ranges;
-    /// Returns the sizes and layout for a vocabulary of `vocab` tokens; an error if the model cannot be built.
+    /// Returns the sizes and layout for a vocabulary of `vocab` tokens. Fails if the model cannot be built.
     fn model(&self, vocab: usize) -> Result<(Self::Config, Arc<Self::Layout>), SimError>;
-    /// Reads initial weights from a file.
+    /// Reads initial weights from a file. Fails if the file is unreadable or does not fit the model.
     fn read_weights(
         path: &Path,
         config: &Self::Config,
@@ -155,7 +155,7 @@ pub trait ModelParams: crate::params::Params + Send {
     fn measure(&self) -> &Measure;
     /// Returns the number of sequences per micro-batch and of micro-batches per step.
     fn batches(&self) -> [usize; 2];
-    /// Returns the learning rate of a step, counted from 0.
+    /// Returns the learning rate of step `step`, counted from 0.
     fn rate_at(&self, step: u64) -> f64;
 }
 

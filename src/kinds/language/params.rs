@@ -106,7 +106,7 @@ one_of! {
 }
 
 /// Declares the parameter group `Training` of a kind: defaults of the common parameters, then the kind's own parameters,
-/// which must be fields of [`Hyper`] too.
+/// which must also be fields of [`Hyper`].
 macro_rules! training {
     (
         batch = $batch:literal, learning_rate = $rate:literal, schedule = $schedule:expr, optimizer = $optimizer:expr,
@@ -164,7 +164,7 @@ macro_rules! training {
                 }
             }
 
-            /// Returns the learning rate of a step, counted from 0.
+            /// Returns the learning rate of step `step`, counted from 0.
             pub fn rate_at(&self, step: u64) -> f64 {
                 self.schedule.rate_at(self.learning_rate, self.warm_up, step)
             }
@@ -236,7 +236,7 @@ impl Data {
         if is_generated { self.languages.div_ceil(self.languages_at_once.max(1)).max(1) } else { 1 }
     }
 
-    /// Returns the total bytes of the generated texts.
+    /// Returns the total size of the generated texts, bytes.
     pub fn generated_bytes(&self) -> u64 {
         u64::from(self.grammar_bytes) * u64::from(self.n_texts())
     }
@@ -284,7 +284,7 @@ params! {
 }
 
 impl Optimizer {
-    /// Returns the optimiser settings of a step; learning rate, weight decay, clip and dropout are 0.
+    /// Returns the optimiser settings of a step, in which learning rate, weight decay, clip and dropout are 0.
     pub fn hyper(&self) -> Hyper {
         let (beta1, beta2, eps, matrices) = match self {
             Self::AdamW(a) => (a.beta1, a.beta2, a.eps, MatrixUpdate::AdamW),

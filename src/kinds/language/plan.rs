@@ -1,5 +1,5 @@
-//! Tensor groups that a pass holds, and batch sizes. A workspace is sized from the same lists by which its tensors are
-//! allocated.
+//! Tensor groups that a pass holds, and batch sizes. The size of a workspace is computed from the same lists from which its
+//! tensors are allocated.
 
 use crate::kinds::language::backend::{Batch, Lengths};
 use std::ops::Range;
@@ -10,7 +10,7 @@ pub trait Memory {
     type Error;
 }
 
-/// A tensor that is allocated from memory `M`.
+/// Tensor that is allocated from memory `M`.
 pub trait TakeFrom<M: Memory>: Sized {
     /// Allocates `len` uninitialised elements.
     fn take_from(memory: &mut M, name: &'static str, len: usize) -> Result<Self, M::Error>;
@@ -25,13 +25,13 @@ macro_rules! tensors {
         }
     ) => {
         $(#[doc = $docs])*
-        /// Numbers of elements; 0: the tensor is not held.
+        /// Number of elements of each tensor; 0: the tensor is not held.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
 
         #[allow(dead_code, reason = "not every group is shared")]
         impl $Sizes {
-            /// Returns the arena bytes for elements of these types.
+            /// Returns the size of an arena for elements of these types, bytes.
             pub fn bytes<$($P),*>(&self) -> usize {
                 $crate::gpu::Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
             }
@@ -61,7 +61,7 @@ macro_rules! tensors {
                 $Tensors { $( $field: &mut *self.$field, )* }
             }
 
-            /// Returns the held tensors; for tensors that are not held, those of `shared`.
+            /// Returns the held tensors, and those of `shared` for tensors that are not held.
             pub fn of<'a>(held: &'a mut Self, shared: &'a mut Self) -> $Tensors<$( &'a mut $P::Target ),*>
             where
                 $( $P::Target: $crate::nn::layers::Elements, )*
@@ -123,7 +123,7 @@ pub enum Division {
     Packed {
         /// Number of sequences.
         sequences: usize,
-        /// Tokens of the longest sequence.
+        /// Number of tokens of the longest sequence.
         longest: usize,
     },
 }
@@ -133,13 +133,13 @@ pub enum Division {
 pub struct BatchShape {
     /// Number of rows.
     pub sequences: usize,
-    /// Tokens per row.
+    /// Number of tokens per row.
     pub seq_len: usize,
     /// Layout of the sequences in the rows.
     pub division: Division,
 }
 
-/// Error for a batch of padded or packed sequences in a model that supports full ones only.
+/// Message for a batch of padded or packed sequences in a model that supports only full ones.
 pub const UNDIVIDED: &str = "sequences of different lengths in one row are not possible here";
 
 impl BatchShape {
@@ -148,8 +148,8 @@ impl BatchShape {
         Self { sequences, seq_len, division: Division::Full }
     }
 
-    /// Returns the shape of the sequences `rows` of a batch, or of a whole packed batch. If not `is_divided`, padded
-    /// batches are treated as full, and packed ones have no shape: `None`, see [`UNDIVIDED`].
+    /// Returns the shape of the sequences `rows` of a batch, or of a whole packed batch. Unless `is_divided`, padded
+    /// batches count as full, and packed batches have no shape (`None`, see [`UNDIVIDED`]).
     pub fn of(batch: &Batch<'_>, rows: Range<usize>, is_divided: bool) -> Option<Self> {
         let division = match batch.lengths {
             Lengths::Padded(_) if is_divided => Division::Padded,
@@ -163,12 +163,12 @@ impl BatchShape {
         Some(Self { division, ..Self::full(rows.len(), batch.seq_len) })
     }
 
-    /// Returns the number of tokens, padding included.
+    /// Returns the number of tokens, including padding.
     pub const fn n_tokens(&self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Returns the number of sequences and the longest length, for attention.
+    /// Returns the number of sequences and the length of the longest, for attention.
     pub const fn attended(&self) -> (usize, usize) {
         match self.division {
             Division::Packed { sequences, longest } => (sequences, longest),
@@ -182,20 +182,20 @@ pub fn packed_positions(offsets: &[i32]) -> Vec<u32> {
     offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect()
 }
 
-/// A batch in the memory of a backend; `U` holds u32, `I` holds i32.
+/// Batch in the memory of a backend; `U` holds u32, `I` holds i32.
 #[derive(Debug)]
 pub struct BatchView<'a, U: ?Sized, I: ?Sized> {
     /// Sizes of the batch.
     pub shape: BatchShape,
-    /// Position of the first token of every sequence, after cached tokens.
+    /// Position of the first token of every sequence: the number of cached tokens.
     pub offset: usize,
     /// Token ids, `[tokens]`.
     pub tokens: &'a U,
     /// Target ids, `[tokens]`.
     pub targets: &'a I,
-    /// Lengths of padded sequences, or offsets of packed ones; `None`: full sequences.
+    /// Lengths of padded sequences, or offsets of packed ones; `None` for full sequences.
     pub lengths: Option<&'a I>,
-    /// Positions of packed tokens, `[tokens]`.
+    /// Positions of packed tokens, `[tokens]`; `None` for other sequences.
     pub positions: Option<&'a U>,
 }
 

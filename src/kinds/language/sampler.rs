@@ -1,4 +1,4 @@
-//! Samples tapped probes; histories are kept until they are read.
+//! Samples tapped probes, and keeps histories until they are read.
 
 use crate::sim::{
     Axis, Frame, Histogram, Matrix, ProbeId, ProbeSpec, Reading, ReadingCost, Series, Shape, SimError, Tap, TapKey,
@@ -31,13 +31,13 @@ pub struct Sampler {
     known: Vec<Known>,
 }
 
-/// A cached reading of an expensive probe.
+/// Cached reading of an expensive probe.
 struct Known {
     key: TapKey,
     step: u64,
     reading: Reading,
     cost: ReadingCost,
-    /// Whether the text that it shows was replaced.
+    /// Whether the text of the reading was replaced.
     is_outdated: bool,
 }
 
@@ -158,7 +158,8 @@ impl Sampler {
         self.known.clear();
     }
 
-    /// Takes the history of a tap; `lanes` is the row length of a series without rows.
+    /// Takes the history of a tap; `None` if the probe has no history or is not tapped. `lanes` is the row length of a
+    /// series without rows.
     pub fn take(&mut self, tap: &Tap, lanes: usize) -> Option<Reading> {
         Some(match self.probes.specs[usize::from(tap.probe)].shape {
             Shape::Series { .. } => {
@@ -177,8 +178,8 @@ impl Sampler {
         })
     }
 
-    /// Returns the cached reading of a tap, if it is at most `within` steps old or cheap enough to wait for, and the frame
-    /// may lag.
+    /// Returns the cached reading of a tap; `None` if there is none that can be shown. A reading of an earlier step can be
+    /// shown only if the frame may lag, and the reading is at most `within` steps old or too costly to repeat now.
     pub fn known(&self, tap: &Tap, frame: &Frame, within: u32) -> Option<Reading> {
         let known = self.known.iter().find(|known| tap.has_key(&known.key))?;
         let (now, step) = (frame.clock.step, known.step);
@@ -193,7 +194,7 @@ impl Sampler {
         self.known.push(Known { key: tap.key(), step, reading: reading.clone(), cost, is_outdated: false });
     }
 
-    /// Marks the readings of the replaced text as outdated.
+    /// Marks the cached readings of the replaced text as outdated.
     pub fn forget_text(&mut self) {
         let of_text = self.probes.of_text;
         self.known
@@ -205,8 +206,8 @@ impl Sampler {
 
 /// Checks that each tap names an existing probe.
 ///
-/// [`SimError::Input`] with the id of an unknown probe.
-/// The number that none has.
+/// # Errors
+/// If a probe does not exist. The message contains its id.
 pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     match taps.iter().find(|tap| usize::from(tap.probe) >= specs.len()) {
         Some(tap) => Err(SimError::Input(format!("there is no probe {}", tap.probe))),

@@ -1,4 +1,4 @@
-//! Saved state: each parameter tensor and each of its moments is a section.
+//! Saved state, in which each parameter tensor and each of its moments is a section.
 
 use super::{
     backend::{Backend as _, StateBuffer},
@@ -20,12 +20,12 @@ const fn prefix(buffer: StateBuffer) -> &'static str {
     }
 }
 
-/// Reads a section of flags.
+/// Reads a section of flags. Fails if it does not exist or has another shape.
 pub fn flags(from: &Snapshot, name: &str, shape: &[usize]) -> Result<Vec<bool>, SimError> {
     Ok(from.read::<u32>(name, shape)?.iter().map(|flag| *flag != 0).collect())
 }
 
-/// Returns an error if a value of the saved state is not finite.
+/// Checks that all values of a saved array are finite. The error names the array.
 pub fn expect_finite(values: &[f32], what: &str) -> Result<(), SimError> {
     match values.iter().all(|x| x.is_finite()) {
         true => Ok(()),

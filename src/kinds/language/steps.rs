@@ -12,7 +12,7 @@ pub fn is_due(every: u32, step: u64) -> bool {
     every > 0 && step.is_multiple_of(every.into())
 }
 
-/// Tokens and targets of the micro-batches of a step. The memory is reused.
+/// Tokens and targets of the micro-batches of a step. The memory is reused for later steps.
 #[derive(Default)]
 pub struct StepTokens {
     tokens: Vec<u32>,
@@ -52,13 +52,13 @@ impl StepTokens {
         &self.tokens
     }
 
-    /// Returns the host memory held, in bytes.
+    /// Returns the host memory in use, bytes.
     pub const fn n_bytes(&self) -> u64 {
         (self.tokens.capacity() * 8) as u64
     }
 }
 
-/// Mean loss over the held-out text, evaluated in batches; a stopped evaluation continues with the next batch.
+/// Mean loss over the held-out text, evaluated in batches. A stopped evaluation continues with the next batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldOutLoss {
     /// Number of windows evaluated.
@@ -69,7 +69,7 @@ pub struct HeldOutLoss {
 
 impl HeldOutLoss {
     /// Evaluates the remaining windows and reports progress; `None` if stopped. `size` is (sequence length, sequences per
-    /// batch, batches per call); `evaluate` writes the loss of each token of at most that number of batches.
+    /// batch, batches per call); `evaluate` writes the loss of each token of at most `batches per call` batches.
     pub fn run(
         &mut self,
         corpus: &Corpus,

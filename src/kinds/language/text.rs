@@ -14,11 +14,11 @@ use crate::{
     sim::{BuildContext, Level, Progress, SimError},
 };
 
-/// Texts of a project. Each is read for `steps` steps; after the last, the first is read again.
+/// Texts of a project, each read for `steps` steps. The first text follows the last.
 pub struct Texts {
-    /// At least one text; all share one tokenizer.
+    /// Texts in the order of training, at least one, with a common tokenizer.
     all: Vec<Corpus>,
-    /// Steps for which each text is read.
+    /// Number of steps for which each text is read.
     steps: u64,
 }
 
@@ -26,7 +26,7 @@ impl Texts {
     /// Reads the text from a file, or generates one per group of languages.
     ///
     /// # Errors
-    /// Errors of the file, with its line, and of the tokenizer.
+    /// Returns an error if the file is invalid, with its line, or the tokenizer cannot be built.
     pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
         Ok(Self { all: read(data, context, progress)?, steps: data.text_steps.max(1).into() })
     }
@@ -96,10 +96,10 @@ fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<
     })
 }
 
-/// Returns the tokens of the prompt; of an empty prompt the end-of-text token, or else a line break.
+/// Returns the tokens of the prompt; for an empty prompt, the end-of-text token or else a line break.
 ///
 /// # Errors
-/// [`SimError::Input`] if the tokenizer has no token for a character.
+/// Returns [`SimError::Input`] if the tokenizer has no token for a character.
 pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
     if !text.is_empty() {
         return tokenizer.encode(text).map_err(|error| SimError::Input(format!("the prompt: {error}")));
@@ -111,7 +111,7 @@ pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
 /// Checks that the prompt and the scored text can be tokenised.
 ///
 /// # Errors
-/// [`SimError::Input`] with the character that has no token.
+/// Returns [`SimError::Input`] with the character that has no token.
 pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
     prompt(tokenizer, &measure.prompt)?;
     let scored = tokenizer.encode(&measure.scored);
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!([0, 1, 3, 4].map(|steps| all.after(steps).hash), [a, a, a, b], "that of the last step");
         let new: Vec<u64> = (0..=10).filter(|step| all.is_new_at(*step)).collect();
         assert_eq!(new, [3, 6, 9]);
-        // All texts share a vocabulary; a mixture of two languages has a higher entropy than one language.
+        // All texts share a vocabulary. A mixture of two languages has a higher entropy than one language.
         assert!(all.all().iter().all(|text| text.tokenizer.is_same(all.tokenizer())));
         let floors: Vec<f64> = all.all().iter().filter_map(|text| text.floor).collect();
         assert!(floors[0] == floors[1] && floors[0] > floors[2], "{floors:?}");

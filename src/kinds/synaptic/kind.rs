@@ -157,7 +157,7 @@ pub(super) fn counts(params: &Params, config: &Config, layout: &Layout) -> Vec<S
     vec![
         StepCount::items("tokens", tokens),
         StepCount::ops("of the active experts and attention", tokens * config.flops_per_token()),
-        // The optimiser reads and writes weights and two moments, and reads and clears gradients.
+        // The optimiser reads and writes weights and two moments, and reads the gradient.
         StepCount::bytes("of the optimiser", 28.0 * layout.map.count() as f64),
     ]
 }

@@ -11,19 +11,19 @@ use crate::{
 #[derive(Default)]
 pub struct HostArena<R>(Vec<R>);
 
-/// The free part of an arena. Tensors taken from a nested frame are freed when its borrow ends.
+/// Free part of an arena. Tensors taken from a nested frame are freed when its borrow ends.
 pub struct HostFrame<'f, R>(&'f mut [R]);
 
 impl<R: Copy + Default> HostArena<R> {
-    /// Allocates at least `bytes` bytes.
+    /// Allocates at least `bytes` bytes. Fails if memory is exhausted.
     pub fn new(bytes: usize) -> Result<Self, SimError> {
         Ok(Self(zeros("activations", bytes.div_ceil(size_of::<R>()))?))
     }
 
-    /// Grows the arena to at least `bytes` bytes. Its contents are unspecified.
+    /// Grows the arena to at least `bytes` bytes with unspecified contents. Fails if memory is exhausted.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), SimError> {
         if bytes > self.0.len() * size_of::<R>() {
-            // Frees the old allocation before the new one.
+            // The old allocation is freed before the new one is made.
             self.0 = vec![];
             *self = Self::new(bytes)?;
         }

@@ -13,7 +13,7 @@ use crate::{
     sim::SimError,
 };
 
-/// Rows of logits in memory at a time.
+/// Maximum number of rows of logits in memory at a time.
 pub const LOGIT_ROWS: usize = 512;
 
 /// Matrix of logits with its sizes.
@@ -21,7 +21,7 @@ pub const LOGIT_ROWS: usize = 512;
 pub struct Head<'a, R> {
     /// Weights `[padded vocabulary, width]`.
     pub weight: &'a [R],
-    /// Features per token.
+    /// Number of features per token.
     pub width: usize,
     /// Vocabulary size without padding.
     pub vocab: usize,
@@ -31,9 +31,9 @@ pub struct Head<'a, R> {
 pub struct LossRows<'a, R> {
     /// Workspace for logits and then their gradients, [`LOGIT_ROWS`] rows.
     pub logits: &'a mut [R],
-    /// Loss of each token.
+    /// Loss of each token, `[tokens]`.
     pub losses: &'a mut [R],
-    /// Log-sum-exp of the logits of each token.
+    /// Log-sum-exp of the logits of each token, `[tokens]`.
     pub lse: &'a mut [R],
 }
 
@@ -69,7 +69,7 @@ impl<R: Real> Head<'_, R> {
     }
 
     /// Writes the losses of tokens and, to `dx`, `scale` times the gradients of their normalised features. Adds the
-    /// gradient of the matrix to `dweight`; `None`: it is frozen. Checks the stop flag between chunks of rows.
+    /// gradient of the matrix to `dweight`; `None`: the matrix is frozen. Checks the stop flag between chunks of rows.
     pub fn backward(
         &self,
         x: &[R],

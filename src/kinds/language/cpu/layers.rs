@@ -1,4 +1,4 @@
-//! CPU layers of models, which define the results of other backends. Layers of blocks are in [`blocks`](super::blocks).
+//! CPU layers of models, the reference for other backends. Layers of blocks are in [`blocks`](super::blocks).
 
 use super::{
     blocks::{Cache, Noise, Tables},
@@ -22,7 +22,7 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A batch in host memory.
+/// Batch in host memory.
 pub type HostBatch<'a> = BatchView<'a, [u32], [i32]>;
 
 impl<'a> HostBatch<'a> {
@@ -74,7 +74,7 @@ pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N])
     })
 }
 
-/// Returns the mutable gradients of a weight and of its bias, which follows it in the buffer.
+/// Returns the mutable gradients of a weight and of its bias; the bias must follow the weight in the buffer.
 fn pair<'g, R>(gradient: &'g mut [R], map: &ParameterMap, of: Weight) -> (&'g mut [R], Option<&'g mut [R]>) {
     let range = |id: ViewId| map.view(id).range();
     match of.1 {
@@ -98,7 +98,7 @@ impl<'a, R: Real> Layers<'a, R> {
         &self.weights[self.map.view(id).range()]
     }
 
-    /// Returns the numbers of outputs and inputs of a matrix.
+    /// Returns the numbers of outputs and inputs of a matrix. Fails if the parameter does not have two dimensions.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], SimError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| refused("no matrix"))
     }
@@ -223,7 +223,7 @@ impl<R: Real> Backward for Layers<'_, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`; for a frozen layer only `dx`.
+    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`; for a frozen layer, only `dx`.
     pub fn linear_backward_into(
         &mut self,
         (weight, bias): Weight,

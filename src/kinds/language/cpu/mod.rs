@@ -7,7 +7,7 @@
 //! | [`head`] | logits, losses and their gradients, in chunks of rows |
 //! | [`trainer`] | gradient, moments and step statistics |
 //! | [`backend`], [`decoder`] | a model and its decoders on a thread pool |
-//! | [`text_copy`] | a copy of a model that samples a text concurrently with training steps |
+//! | [`text_copy`] | copy of a model that samples a text concurrently with training steps |
 
 pub mod arena;
 pub mod backend;
@@ -32,19 +32,19 @@ use crate::{
 };
 use std::fmt;
 
-/// Allocates zeroed host memory; the error names the buffer.
+/// Allocates zeroed host memory. Fails with the name of the buffer if memory is exhausted.
 pub fn zeros<R: Copy + Default>(name: &'static str, len: usize) -> Result<Vec<R>, SimError> {
     Vec::zeros(&Host, name, [len].into())
 }
 
-/// Copies a slice to new memory; an error if the allocation fails.
+/// Copies a slice to new memory. Fails if memory is exhausted.
 pub fn copy<R: Copy + Default>(name: &'static str, from: &[R]) -> Result<Vec<R>, SimError> {
     let mut copy = zeros(name, from.len())?;
     copy.copy_from_slice(from);
     Ok(copy)
 }
 
-/// Converts an operation's rejection of its sizes, which is a defect of the model, to an error.
+/// Converts the error of an operation that rejects its sizes, which is a defect of the model.
 pub fn refused(error: impl fmt::Display) -> SimError {
     SimError::Input(format!("the model cannot compute this batch: {error}"))
 }

@@ -28,10 +28,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Batches that may be in flight; the host waits for an earlier one before it submits another.
+/// Maximum number of batches in flight; the host waits for an earlier batch before it submits another.
 const IN_FLIGHT: usize = 2;
 
-/// A model on a GPU.
+/// Model on a GPU.
 pub struct CudaBackend<M: DeviceModel> {
     /// Captured passes; declared first, so that they are dropped before the buffers that they reference.
     captures: RefCell<Captures<M::Captured>>,
@@ -50,22 +50,23 @@ pub struct CudaBackend<M: DeviceModel> {
     pub host: M::HostState,
     scaler: LossScaler,
     in_flight: VecDeque<Mark>,
-    /// The copy of the model that samples texts; `None` until a text was due.
+    /// Copy of the model that samples texts; `None` before the first text is due.
     texts: Option<Arc<Mutex<TextCopy<M>>>>,
-    /// Device memory of that copy in bytes, as last measured.
+    /// Device memory of the copy `texts`, as last measured, bytes.
     text_bytes: Cell<u64>,
-    /// Steps recorded on the device, and the number of those that the host has read.
+    /// Number of steps recorded on the device; `read` is the number of those that the host has read.
     recorded: u64,
     read: u64,
 }
 
-/// Converts a failed borrow, which means that another reading uses the model, to an error.
+/// Converts a failed borrow to an error. A borrow fails if another reading uses the model.
 fn in_use<E>(_: E) -> SimError {
     SimError::Input("the model is in use by another reading".to_owned())
 }
 
 impl<M: DeviceModel> CudaBackend<M> {
-    /// Allocates a model with zero weights for batches of up to `sequences` sequences of the context length.
+    /// Allocates a model with zero weights for batches of up to `sequences` sequences of the context length. Fails if a
+    /// kernel cannot be loaded or memory is exhausted.
     pub fn new(
         gpu: &Arc<Gpu>,
         network: M,
@@ -104,17 +105,17 @@ impl<M: DeviceModel> CudaBackend<M> {
         })
     }
 
-    /// Returns the buffers of the model.
+    /// Returns the buffers of the model. Fails if another reading uses them.
     pub fn buffers(&self) -> Result<Ref<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow().map_err(in_use)
     }
 
-    /// Returns the buffers, mutably, for a reading that uses the workspace.
+    /// Returns the buffers, mutably, for a reading that uses the workspace. Fails if another reading uses them.
     pub fn workspace(&self) -> Result<RefMut<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow_mut().map_err(in_use)
     }
 
-    /// Returns the buffers, mutably. Call [`forget`](Self::forget) before a buffer is replaced: graphs reference it.
+    /// Returns the buffers, mutably. Call [`forget`](Self::forget) before replacing a buffer, because graphs reference it.
     pub fn buffers_mut(&mut self) -> &mut ModelBuffers<M> {
         self.buffers.get_mut()
     }
@@ -156,7 +157,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         self.recorded
     }
 
-    /// Grows the batch buffers and the arena to fit a batch.
+    /// Grows the batch buffers and the arena to fit a batch. Fails if memory is exhausted.
     pub fn reserve(&mut self, shape: &BatchShape) -> Result<(), SimError> {
         let (tokens, arena) = (shape.n_tokens(), self.network.arena_bytes(shape));
         let held = self.sizes.batch;
@@ -171,8 +172,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Sets the optimiser settings, parameter groups and plan of the next updates, and whether the next one measures norms of
-    /// parameters.
+    /// Sets the optimiser settings, parameter groups and plan of the next updates, and whether the next update measures
+    /// norms of parameters.
     pub fn set_optimizer(
         &mut self,
         hyper: &Hyper,
@@ -203,7 +204,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Runs a pass: launch by launch at first, then as a captured graph.
+    /// Runs a pass: at first launch by launch, later as a captured graph.
     pub fn compute(&mut self, what: M::Captured, pass: &mut Pass) -> Result<(), SimError> {
         let Self { captures, network, kernels, buffers, gpu, .. } = self;
         let buffers = buffers.get_mut();
@@ -220,7 +221,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Checks that the batches fit the model, and reserves memory for them.
+    /// Checks that the batches fit the model, and reserves memory for them. Fails if a batch does not fit or memory is
+    /// exhausted.
     pub fn reserve_all(&mut self, batches: &[Batch<'_>]) -> Result<(), SimError> {
         let (ModelParts { context, vocab, .. }, is_divided) = (self.network.parts(), self.sizes.batch.is_divided);
         batches.iter().try_for_each(|batch| batch.check(context, vocab))?;
@@ -323,7 +325,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
         self.network.report(&mut report);
         if let Some(texts) = &self.texts {
-            // While a text is in progress, its copy is locked: the last measured size is reported.
+            // The copy is locked while a text is in progress. Then the last measured size is reported.
             let _ = texts.try_lock().map(|copy| self.text_bytes.set(copy.bytes()));
             report.add("texts", "copy of the model that writes texts", Place::Device, self.text_bytes.get());
         }

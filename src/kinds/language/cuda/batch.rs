@@ -69,9 +69,9 @@ impl BatchBuffers {
         self.kept_losses.read_into(0, to)
     }
 
-    /// Reallocates all buffers that depend on batch sizes. They must not be in use.
+    /// Reallocates all buffers that depend on batch sizes. The buffers must not be in use.
     pub fn resize(&mut self, gpu: &Arc<Gpu>, sizes: &BatchSizes) -> Result<(), GpuError> {
-        // Frees the old arena before the new one is allocated.
+        // The old arena is freed before the new one is allocated.
         self.arena = Arena::new(gpu, "activations", 0)?;
         self.arena = Arena::new(gpu, "activations", sizes.arena)?;
         self.tokens = Buf::zeros(gpu, "tokens", sizes.tokens)?;
@@ -109,7 +109,7 @@ impl BatchBuffers {
     }
 }
 
-/// The parts of the batch buffers that a batch uses.
+/// Parts of the batch buffers that a batch uses.
 pub struct BatchParts<'a> {
     shape: BatchShape,
     tokens: View<'a, u32>,
@@ -118,7 +118,7 @@ pub struct BatchParts<'a> {
     positions: Option<View<'a, u32>>,
 }
 
-/// A batch in device memory.
+/// Batch in device memory.
 pub type DeviceBatch<'a> = BatchView<'a, Slice<u32>, Slice<i32>>;
 
 impl<'a> BatchParts<'a> {

@@ -89,16 +89,16 @@ impl BlockOps {
 /// Tables of position encodings.
 #[derive(Clone, Copy)]
 pub struct Tables<'a, T: ModelFormat> {
-    /// Angles of rotary positions.
+    /// Angles of rotary positions; `None` for other positions.
     pub rope: Option<&'a CudaRopeTable>,
-    /// Fixed (sinusoidal) position vectors, `[T, C]`.
+    /// Fixed (sinusoidal) position vectors, `[T, C]`; `None` for other positions.
     pub positions: Option<&'a Slice<T>>,
 }
 
 /// Dropout settings of a step in device memory; `None`: no dropout.
 #[derive(Clone, Copy, Default)]
 pub struct Noise<'a> {
-    /// Dropout of elements.
+    /// Dropout of activations.
     pub elements: Option<&'a Slice<DropoutStep>>,
     /// Dropout of attention probabilities.
     pub probabilities: Option<&'a Slice<DropoutStep>>,
@@ -112,20 +112,20 @@ pub struct Cache<'a, T: ModelFormat> {
     pub keys: &'a mut Slice<T>,
     /// Values, `[blocks, context, n_kv d]`.
     pub values: &'a mut Slice<T>,
-    /// Number of cached tokens, the new ones included; one element.
+    /// Number of cached tokens, including the new ones; one element.
     pub lengths: &'a Slice<i32>,
 }
 
 impl<T: ModelFormat> Layers<'_, T> {
-    /// Returns the attention with dropout of its probabilities, if the step uses it.
+    /// Returns the attention operation, with dropout of its probabilities if the step uses it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
-        // Probability, seed and counters are in device memory.
+        // Probability, seed and counters are read from device memory instead.
         let drop = Dropout { p: 0.0, seed: 0, layer_site: of.site, offset: 0 };
         let dropout = AttentionDropout { drop, step: 0, first_token: 0, keys: of.context };
         Attention { dropout: self.noise.probabilities.map(|_| dropout), ..of.op }
     }
 
-    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached ones.
+    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached tokens.
     fn attend_to_cache(
         &mut self,
         of: &SelfAttention,

@@ -29,7 +29,7 @@ use std::{ops::Range, sync::Arc};
 /// Sizes that determine [`Trained`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainedSizes {
-    /// Number of elements of all parameters, padding included.
+    /// Number of elements of all parameters, including padding.
     pub n: usize,
     /// Number of elements of the gradient and of each moment: `n`, or 0 if the model is not trained.
     pub n_trained: usize,
@@ -43,7 +43,7 @@ impl TrainedSizes {
         Self { n: map.len(), n_trained: map.len(), views: map.views().len() }
     }
 
-    /// Returns the bytes of temporaries of an update in which any of `matrices` may use Muon.
+    /// Returns the size of the temporaries of an update in which any of `matrices` may use Muon, bytes.
     pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> usize {
         let all = CudaOptimizer::temporaries(map, matrices);
         all.into_iter().map(|temporary| Arena::bytes_of(&[temporary])).sum()
@@ -56,7 +56,7 @@ buffers! {
         "parameters" {
             /// Master weights in f32.
             pub weights: Buf<f32> = State "weights" s.n;
-            /// Rounded weights in the format of the model; empty if that is f32.
+            /// Rounded weights in the format of the model; empty if the format is f32.
             pub copy: Buf<T> = Derived "rounded weights" if T::HAS_COPY { s.n } else { 0 };
         }
         "gradient" {
@@ -64,7 +64,7 @@ buffers! {
             pub gradient: Buf<f32> = Workspace "gradient" s.n_trained;
         }
         "optimiser" {
-            /// First moments of AdamW, momentum of Muon.
+            /// First moments of AdamW, or momentum of Muon.
             pub means: Buf<f32> = State "first moments" s.n_trained;
             /// Second moments of AdamW.
             pub squares: Buf<f32> = State "second moments" s.n_trained;
@@ -113,13 +113,13 @@ buffers! {
 pub struct UpdatePlan {
     /// Matrices that Muon updates.
     pub matrices: Vec<MatrixRun>,
-    /// Newton-Schulz iterations per update.
+    /// Number of Newton-Schulz iterations per update.
     pub iterations: u32,
 }
 
 impl<T: ModelFormat> Trained<T> {
-    /// Writes the initial optimiser state and the parameter ranges. Only seed and rounding of `settings` matter at this
-    /// point.
+    /// Writes the initial optimiser state and the parameter ranges. Only seed and rounding of `settings` are used before
+    /// the first update.
     pub fn begin_training(
         &mut self,
         map: &ParameterMap,
@@ -184,7 +184,7 @@ impl<T: ModelFormat> Trained<T> {
     }
 
     /// Sets the optimiser state other than the moments, and rounds the weights again if the draws of stochastic rounding
-    /// change.
+    /// change. Fails if the device fails.
     pub fn set_counters(
         &mut self,
         counters: Counters,
@@ -226,7 +226,7 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Sets how further updates are computed. Returns whether a captured update is no longer valid.
+    /// Sets the rules, plan and settings of further updates. Returns whether a captured update is no longer valid.
     pub fn set_update(
         &mut self,
         map: &ParameterMap,
@@ -249,7 +249,8 @@ impl<T: ModelFormat> Trained<T> {
         Ok(true)
     }
 
-    /// Clears the loss and the gradient of a step, except the ranges `written`, in ascending order, which are overwritten.
+    /// Clears the loss and the gradient of a step, except the ascending ranges `written`, which the first micro-batch
+    /// overwrites.
     pub fn begin_step(
         &mut self,
         kernels: &StepKernels,
@@ -277,7 +278,7 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Updates the weights. `used` selects the matrices that have a gradient; `None`: all.
+    /// Updates the weights. `used` selects the matrices that have a gradient; `None`: all have one.
     pub fn optimize(
         &mut self,
         (ops, map): (&ModelOps, &ParameterMap),

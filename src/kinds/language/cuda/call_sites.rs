@@ -8,7 +8,7 @@ use crate::nn::{
 };
 use std::collections::HashMap;
 
-/// A multiplication with the weights of a linear layer.
+/// Multiplication with the weights of a linear layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
     /// Forward: `y = x Wᵀ`.
@@ -26,7 +26,7 @@ impl Product {
     pub const OF_PASSES: [Self; 3] = [Self::Outputs, Self::InputGradients, Self::WeightGradients];
 }
 
-/// GEMM implementations by weight matrix and product; `None`: chosen automatically.
+/// GEMM implementations by weight matrix and product; `None`: the implementation is chosen automatically.
 pub type CallSites = HashMap<(ViewId, Product), Option<Backend>>;
 
 impl ModelOps {
@@ -47,7 +47,7 @@ impl ModelOps {
         }
     }
 
-    /// Says why a selected implementation is not used; `None` if it is.
+    /// Returns the reason why a selected implementation is not used; `None` if all are used.
     pub fn notice(&self) -> Option<String> {
         let mut backends = [self.options.backend].into_iter().chain(self.call_sites.values().copied());
         backends.find_map(|backend| self.gemm.notice(backend))

@@ -4,11 +4,12 @@ use super::error::OpError;
 use crate::gpu::{Gpu, Graph, Pass, nvtx};
 use std::{collections::HashMap, fmt::Debug, hash::Hash};
 
-/// Largest number of passes kept; beyond it all are dropped.
+/// Maximum number of passes kept; if it is exceeded, all are dropped.
 const MOST: usize = 32;
 
 /// Passes by key: run once (`None`), or captured. The launches of a pass must depend only on its key and on device memory;
-/// otherwise the pass has to be [dropped](Self::forget). Must be dropped before the buffers that the launches reference.
+/// otherwise the pass must be [dropped](Self::forget). This value must be dropped before the buffers that the launches
+/// reference.
 pub struct Captures<K>(HashMap<K, Option<Graph>>);
 
 impl<K> Default for Captures<K> {
@@ -18,7 +19,8 @@ impl<K> Default for Captures<K> {
 }
 
 impl<K: Copy + Debug + Eq + Hash> Captures<K> {
-    /// Runs a pass: launch by launch the first time and while kernels are profiled, otherwise as a graph.
+    /// Runs a pass: launch by launch the first time and while kernels are profiled, otherwise as a graph. Fails if the pass
+    /// fails.
     pub fn run(
         &mut self,
         gpu: &Gpu,
@@ -49,8 +51,8 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
             match graph {
                 Ok(graph) => *place = Some(graph),
                 Err(error) if error.is_sticky() => return Err(error.into()),
-                // Work of other threads on this device can invalidate a capture, or make library calls fail in it: the next
-                // pass tries again.
+                // Work of other threads on this device can invalidate a capture, or make library calls fail during it. The
+                // next pass tries again.
                 Err(error) => {
                     tracing::warn!("a pass is computed launch by launch: {error}");
                     return launch(pass);
@@ -60,7 +62,7 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
         Ok(place.as_mut().map_or(Ok(()), Graph::launch)?)
     }
 
-    /// Drops one pass; `None`: all. The device must not be executing it.
+    /// Drops one pass; `None`: all passes. The device must not be executing a dropped pass.
     pub fn forget(&mut self, what: Option<K>) {
         match what {
             Some(what) => drop(self.0.remove(&what)),

@@ -1,9 +1,9 @@
-//! Device decoders: read a text in chunks that fit the buffers of training.
+//! Decoders on a device, which read a text in chunks that fit the buffers of training.
 
 use super::error::OpError;
 use crate::{kinds::language::backend::Decoder, sim::SimError};
 
-/// Reads chunks of a text into a KV cache.
+/// Reader of chunks of a text into a KV cache.
 pub trait PieceReader {
     /// Returns the context and vocabulary size.
     fn limits(&self) -> [usize; 2];
@@ -15,7 +15,7 @@ pub trait PieceReader {
     fn clear(&mut self) {}
 }
 
-/// Reads tokens one at a time or in chunks; the results are the same.
+/// Decoder of single tokens or chunks, with equal results.
 pub struct PieceDecoder<R> {
     reader: R,
     len: usize,

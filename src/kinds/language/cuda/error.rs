@@ -10,10 +10,10 @@ use crate::{
     sim::SimError,
 };
 
-/// Reasons why a pass failed.
+/// Reason why a pass failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {
-    /// A driver or device error.
+    /// The driver or the device failed.
     #[error(transparent)]
     Gpu(#[from] GpuError),
     /// An operation rejected its sizes or its backend.
@@ -27,7 +27,7 @@ impl OpError {
         Self::Refused("a weight is no matrix".to_owned())
     }
 
-    /// Converts to a [`GpuError`]; for a rejection, `refused` keeps its message.
+    /// Converts to a [`GpuError`]; stores the message of a rejection in `refused`.
     pub fn into_gpu(self, doing: &str, refused: &mut Option<String>) -> GpuError {
         match self {
             Self::Gpu(error) => error,

@@ -56,7 +56,7 @@ pub struct ModelOps {
 }
 
 impl ModelOps {
-    /// Creates the operations, and loads the modules that are not loaded at first use.
+    /// Creates the operations, and loads the modules that are not loaded at first use. Fails if a module cannot be loaded.
     pub fn new(gpu: &Arc<Gpu>, options: Options, block: BlockSize) -> Result<Self, GpuError> {
         Self::with(gpu, CudaGemm::new(gpu), options, block, BlockOps::new(gpu, block))
     }
@@ -91,7 +91,7 @@ impl ModelOps {
     }
 }
 
-/// State of a pass over a batch: inputs of the layers, workspace, and where to launch.
+/// State of a pass over a batch: inputs of the layers, workspace, and the pass that collects launches.
 pub struct Layers<'a, T: ModelFormat> {
     /// Operations and their implementations.
     pub ops: &'a ModelOps,
@@ -109,7 +109,7 @@ pub struct Layers<'a, T: ModelFormat> {
     pub cache: Option<Cache<'a, T>>,
     /// Scale and total of the loss; `None`: no gradients.
     pub loss: Option<Loss<'a>>,
-    /// Set to nonzero if a token is out of range.
+    /// Flag on the device; nonzero if a token is out of range.
     pub flag: &'a mut Slice<u32>,
     /// Arena frame for temporaries.
     pub frame: &'a Frame<'a>,
@@ -160,7 +160,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(self.weights.part(self.map.view(id).range())?)
     }
 
-    /// Returns the numbers of outputs and inputs of a matrix.
+    /// Returns the numbers of outputs and inputs of a matrix. Fails if the parameter does not have two dimensions.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], OpError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| OpError::no_matrix())
     }
@@ -243,7 +243,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
             let (frame, n) = (outer.frame(), rows.len());
             let mut logits = frame.take::<T>("logits", n * padded)?;
             let x = x.part(rows.start * width..rows.end * width)?;
-            // Without a bias, because its temporaries would come from the outer frame.
+            // The bias is omitted, because its temporaries would come from the outer frame.
             self.linear((of.weight, None), &x, &mut logits, None)?;
             let op = CrossEntropy { rows: n, vocab: of.vocab, padded };
             let targets = self.batch.targets.part(rows.clone())?;

@@ -1,4 +1,4 @@
-//! The trait of a kind's model on a device: its layers, and the buffers that only they use.
+//! Trait of a kind's model on a device: its layers, and the buffers that only they use.
 
 use super::{
     batch::{BatchBuffers, BatchSizes},
@@ -50,9 +50,9 @@ pub trait DeviceModel: Send + Sized + 'static {
     }
     /// Returns the buffer sizes for batches of up to `sequences` sequences of the context length.
     fn sizes(&self, sequences: usize) -> SizesOf<Self>;
-    /// Returns the arena bytes for a pass over a batch.
+    /// Returns the size of the arena for a pass over a batch, bytes.
     fn arena_bytes(&self, shape: &BatchShape) -> usize;
-    /// Returns the arena bytes for decoding a text.
+    /// Returns the size of the arena for decoding a text, bytes.
     fn text_arena_bytes(&self) -> usize;
     /// Adds the memory of tables and operations to the report.
     fn report(&self, to: &mut MemoryReport);
@@ -64,7 +64,7 @@ pub trait DeviceModel: Send + Sized + 'static {
         Ok(())
     }
 
-    /// Launches the kernels of a pass.
+    /// Launches the kernels of a pass. Fails if a launch fails.
     fn launch(
         &self,
         kernels: &StepKernels,
@@ -89,7 +89,7 @@ pub trait DeviceModel: Send + Sized + 'static {
 /// Context, vocabulary, parameters and operations of a model.
 #[derive(Clone, Copy)]
 pub struct ModelParts<'a> {
-    /// Largest number of tokens per sequence.
+    /// Maximum number of tokens per sequence.
     pub context: usize,
     /// Vocabulary size in tokens.
     pub vocab: usize,
@@ -111,7 +111,7 @@ buffers! {
             pub kind: M::Buffers = s.kind;
             /// Weights, optimiser state and step records.
             pub trained: Trained<M::Format> = s.trained;
-            /// A batch and its activations.
+            /// Batch with its activations.
             pub batch: BatchBuffers = s.batch;
         }
     }
@@ -147,15 +147,15 @@ impl<S> ModelSizes<S> {
     }
 }
 
-/// An uploaded micro-batch of a step.
+/// Uploaded micro-batch of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct MicroBatch<'a> {
-    /// The batch in host memory.
+    /// Batch in host memory.
     pub batch: &'a Batch<'a>,
     /// Shape of the uploaded batch.
     pub shape: BatchShape,
-    /// Tokens of the step in earlier micro-batches.
+    /// Number of tokens of the step in earlier micro-batches.
     pub first_token: usize,
-    /// Sequences of the step in earlier micro-batches.
+    /// Number of sequences of the step in earlier micro-batches.
     pub first_sequence: usize,
 }

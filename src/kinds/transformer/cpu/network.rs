@@ -43,13 +43,13 @@ pub struct Network<R> {
     pub layout: Arc<Layout>,
     /// All weights, in the layout of the parameter map.
     pub weights: Vec<R>,
-    /// Angles of rotary positions; `None`: other positions.
+    /// Angles of rotary positions; `None` for other positions.
     pub rope: Option<RopeTable<R>>,
-    /// Vectors of sinusoidal positions, `[T, C]`; `None`: other positions.
+    /// Vectors of sinusoidal positions, `[T, C]`; `None` for other positions.
     pub sinusoid: Option<Vec<R>>,
 }
 
-/// A pass over a batch on the CPU.
+/// Pass over a batch on the CPU.
 pub type CpuRun<'a, R> = Run<'a, Layers<'a, R>>;
 
 impl<R: Real + Default> TextNetwork for Network<R> {
@@ -64,14 +64,14 @@ pub fn plan(config: &Config, shape: &BatchShape, has_dropout: bool) -> Plan {
 }
 
 impl<R: Real + Default> Network<R> {
-    /// Copies the network; an error if the memory cannot be allocated.
+    /// Copies the network. Fails if memory is exhausted.
     pub fn copied(&self) -> Result<Self, SimError> {
         let weights = copy("copy of the weights", &self.weights)?;
         let (config, layout) = (self.config.clone(), self.layout.clone());
         Ok(Self { config, layout, weights, rope: self.rope.clone(), sinusoid: self.sinusoid.clone() })
     }
 
-    /// Creates a network with zero weights.
+    /// Creates a network with zero weights. Fails if memory is exhausted.
     pub fn new(config: &Config, layout: &Arc<Layout>) -> Result<Self, SimError> {
         let rope = match config.positions {
             Position::Rope { base, .. } => Some(RopeTable::new(config.context, config.head_dim(), base)),
@@ -92,7 +92,7 @@ impl<R: Real + Default> Network<R> {
         ((self.weights.len() + rope + sinusoid) * size_of::<R>()) as u64
     }
 
-    /// Returns the arena bytes for a training step, which also suffice for losses.
+    /// Returns the size of the arena for a training step, which also suffices for losses, bytes.
     pub fn arena_bytes(config: &Config, shape: &BatchShape) -> usize {
         let plan = plan(config, shape, true);
         plan.bytes::<R, R>(0).max(plan.forward_bytes::<R, R>(0))

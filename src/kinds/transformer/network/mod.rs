@@ -39,7 +39,7 @@ pub type Stream<'a, O> = StreamTensors<&'a mut Tensor<O>>;
 /// Gradients within a block.
 pub type Backward<'a, O> = BackwardTensors<&'a mut Tensor<O>>;
 
-/// Places where dropout is applied.
+/// Place where dropout is applied.
 #[derive(Clone, Copy, Debug)]
 pub enum DropSite {
     /// Output of the token and position embedding.
@@ -64,7 +64,7 @@ impl DropSite {
     }
 }
 
-/// A pass over a batch.
+/// Pass over a batch.
 pub struct Run<'a, O> {
     /// Sizes and options of the model.
     pub config: &'a Config,
