@@ -1,4 +1,4 @@
-//! Check of whether the activity of a network looks wrong. It counts the events of the newest second on the pool.
+//! Check of the activity of a network for problems. It counts the events of the newest second on the pool.
 
 use super::{session::Session, time::Time};
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Simulated time that is counted, and minimum of this time, seconds.
+/// Simulated time over which events are counted, and minimum of this time, seconds.
 const WINDOW_SECS: f64 = 1.0;
 const LEAST_SECS: f64 = 0.2;
 /// Wall-clock time between two counts while the simulation runs.
@@ -170,7 +170,7 @@ mod tests {
         let said = all.notice().unwrap();
         assert!(said.starts_with("Most neurons answer: 61 % were active in the newest 1.0 s"), "{said}");
         assert!(said.contains("stimuli act on 2.0 %"), "{said}");
-        // If noise acts on all elements or on none, most of them are active by themselves.
+        // If noise acts on all elements or on none, activity of most elements is normal.
         for stimulated in [Some(900), None] {
             assert_eq!(Activity { stimulated, ..all.clone() }.notice(), None);
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Time since which the open document has unsaved changes; `None` if it has none.
+/// Time at which the open document got unsaved changes; `None` if it has none.
 #[derive(Default)]
 pub struct Autosave(Option<Instant>);
 

@@ -31,9 +31,9 @@ pub struct Checkpoint {
 /// The newest checkpoint of the running simulation, and the failure that ended it.
 #[derive(Default)]
 pub struct Checkpoints {
-    /// Interval of checkpoints; `None`: disabled.
+    /// Interval of checkpoints; `None`: no checkpoints are taken.
     pub every: Option<Duration>,
-    /// Failure of the device, until another simulation is loaded.
+    /// Failure of the device; `None` if there was none, and after another simulation is loaded.
     pub failure: Option<DeviceFailure>,
     checkpoint: Option<Checkpoint>,
     requested: Option<Instant>,
@@ -52,7 +52,7 @@ impl Checkpoints {
         self.requested = Some(now);
     }
 
-    /// Keeps a state that has arrived. The longer it took, the later the next one is due.
+    /// Keeps a state that has arrived, and schedules the next one. A state that took longer delays the next one more.
     pub fn saved(&mut self, checkpoint: Checkpoint, now: Instant) {
         let Some(requested) = self.requested.take() else { return };
         self.checkpoint = Some(checkpoint);

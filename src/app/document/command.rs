@@ -4,7 +4,7 @@ use super::{layout::Target, settings::Theme};
 use crate::export::Format;
 use std::path::PathBuf;
 
-/// A command of the window.
+/// Command of the window.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UiCommand {
     /// Creates a project of the open project's kind.
@@ -35,7 +35,7 @@ pub enum UiCommand {
     Undo,
     /// Redoes the last undone edit.
     Redo,
-    /// Undoes (negative) or redoes (positive) this many edits.
+    /// Undoes (negative) or redoes (positive) a number of edits.
     UndoSteps(i32),
     /// Resets all parameters to their defaults.
     ResetParameters,
@@ -60,7 +60,7 @@ pub enum UiCommand {
     PauseDisplay,
     /// Measures the device's peak performance.
     MeasurePeak,
-    /// Runs the project on this device and on the CPU reference for this many steps, and compares.
+    /// Runs the project for a number of steps on this device and on the CPU reference, and compares the results.
     Compare(u64),
     /// Shows the window of requests.
     Requests,
@@ -78,7 +78,7 @@ pub enum UiCommand {
     SaveSelection,
     /// Shows and records traces of the selected elements.
     Probe,
-    /// Moves the time cursor by this many times N steps; negative numbers move it back.
+    /// Moves the time cursor by a multiple of N steps; negative numbers move it back.
     MoveCursor(i32),
     /// Moves the time cursor to the oldest step in the history.
     GoStart,

@@ -20,15 +20,15 @@ pub struct KindFeatures {
     pub named: Arc<[Named]>,
     /// Colours of named groups, as numbers of categorical colours counted from 1.
     pub colors: BTreeMap<String, u8>,
-    /// Individuals in sets of slots that are known.
+    /// Individuals in the slots of sets, as last reported.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Effects of interventions.
     pub effects: &'static [ChoiceSpec],
     /// Actions on the running simulation.
     pub actions: &'static [ActionSpec],
-    /// Seed of random choices.
+    /// Seed of random draws in queries.
     pub seed: u64,
-    /// Reads lists of elements.
+    /// Function that reads the elements listed in a file.
     pub listed: ElementListReader,
 }
 

@@ -1,4 +1,4 @@
-//! Undo history: a labelled list of documents. A project is small, so each step is a clone.
+//! Undo history: a labelled list of documents. A project is small, so that each step is a clone.
 
 use super::items::item_name;
 use crate::{
@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// Default number of undo steps; older steps are dropped.
 const MAX_STEPS: usize = 200;
-/// Memory limit of all steps, bytes, because a list of elements in a query can be a long text.
+/// Memory limit of all steps, bytes. Steps can be large, because a query can list many elements.
 const MAX_BYTES: usize = 64 << 20;
-/// Pause in typing that ends a step, seconds.
+/// Pause in typing after which a step is committed, seconds.
 const TYPING_PAUSE_SECS: f64 = 0.8;
 
 struct Step {
@@ -127,7 +127,7 @@ impl History {
         (self.past.len(), self.future.len())
     }
 
-    /// Returns the labels of all steps: those that can be undone, newest first, and those that can be redone, next first.
+    /// Returns the labels of the steps that can be undone, newest first, and of those that can be redone, next first.
     pub fn steps(&self) -> (Vec<&str>, Vec<&str>) {
         (labels(&self.past), labels(&self.future))
     }

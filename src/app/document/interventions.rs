@@ -1,4 +1,4 @@
-//! Creates selections and interventions in the document from the selected elements: their lists are found by the roles
+//! Creates selections and interventions in the document from the selected elements. The lists are found by the roles
 //! [`Role::Selections`] and [`Role::Interventions`].
 
 use super::{command::UiCommand, items::item_name, selection::Selection, time::Span};
@@ -39,12 +39,12 @@ pub fn set_text<'a>(schema: &SimSchema, set: &'a str) -> &'a str {
     if schema.sets.first().is_none_or(|first| first.name == set) { "" } else { set }
 }
 
-/// Whether selected elements can be targets of interventions: whether they are of the first set.
+/// Whether selected elements can be targets of interventions, which is the case for elements of the first set.
 pub fn can_target(schema: &SimSchema, selection: &Selection) -> bool {
     schema.sets.first().is_none_or(|set| set.name == selection.set)
 }
 
-/// Whether a command applies to the kind: to stimulate or to silence, the kind needs such an effect.
+/// Whether the kind offers a command: stimulation and silencing require a matching effect.
 pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
     match command {
         UiCommand::Stimulate => can(params, Intervention::Stimulate),
@@ -53,7 +53,7 @@ pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
     }
 }
 
-/// Adds the selected elements as a named selection, unless one with the same query and set exists. Returns the name; `None` if
+/// Adds the selected elements as a named selection, unless a selection has this query and set. Returns the name; `None` if
 /// the kind has no selections.
 pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
     let group = list(params, Role::Selections)?;

@@ -1,6 +1,6 @@
-//! Crash journal: every committed step of a document with unsaved changes is appended to a file in the state folder and synced at
-//! once by a thread. A clean exit or a save removes the file. The journal of a process that has ended is offered at the next
-//! start. An incomplete last line is skipped, so that the line before it is restored.
+//! Crash journal. Every committed step of a document with unsaved changes is appended to a file in the state folder and
+//! synced at once by a thread. A clean exit or a save removes the file. The journal of a process that has ended is offered
+//! at the next start. An incomplete last line is skipped, so that the previous step is restored.
 
 use super::session::Session;
 use crate::{
@@ -48,7 +48,7 @@ impl UnsavedWork {
     }
 }
 
-/// Path of the project's file, label of the step, document.
+/// Entry of the journal: path of the project's file, label of the step, document.
 type Entry = (Option<PathBuf>, String, Arc<Project>);
 
 enum JournalCommand {
@@ -200,7 +200,8 @@ fn process_of(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(".ron")?.parse().ok()
 }
 
-/// Whether a process is alive. A process of unknown state counts as ended, because an unneeded offer is better than lost work.
+/// Whether a process is alive. A process of unknown state counts as ended, because an unneeded offer is better than lost
+/// work.
 pub fn is_alive(process: u32) -> bool {
     process == std::process::id() || Path::new("/proc").join(process.to_string()).exists()
 }

@@ -25,7 +25,7 @@ pub struct Run {
     pub name: String,
     /// Kind of the simulation.
     pub kind: String,
-    /// Parameters at step 0.
+    /// Parameters at step 0; `None` if the project is unreadable.
     pub model: Option<Arc<Model>>,
     pub status: Status,
     /// Start time, UTC.
@@ -45,9 +45,9 @@ pub struct Run {
     pub device: String,
     /// Changes compared with the open project.
     pub changes: Vec<String>,
-    /// Note of the user.
+    /// Note of the user; empty if there is none.
     pub note: String,
-    /// The run of which this run is a branch; `None` if it started at step 0.
+    /// Run of which this run is a branch; `None` if the run started at step 0.
     pub parent: Option<PathBuf>,
     /// Number of ancestors of the run in the list.
     pub depth: usize,
@@ -59,7 +59,7 @@ pub struct Run {
     pub problem: Option<String>,
 }
 
-/// A replay in progress.
+/// Replay in progress.
 pub struct Replaying {
     /// Name of the run.
     pub name: String,
@@ -71,15 +71,15 @@ pub struct Replaying {
 pub struct Library {
     /// The runs, sorted by name of the folder.
     pub runs: Vec<Run>,
-    /// Folder of the run selected last.
+    /// Folder of the run selected last; `None` before the first selection.
     pub selected: Option<PathBuf>,
     /// The runs that are compared.
     pub compared: Compared,
     /// Whether the folder is read for the first time.
     pub is_reading: bool,
-    /// The replay in progress.
+    /// Replay in progress; `None` if there is none.
     pub replaying: Option<Replaying>,
-    /// The sweep in progress.
+    /// Sweep in progress; `None` if there is none.
     pub sweeping: Option<Sweeping>,
     /// The parameters of the sweep started last.
     pub swept: Vec<String>,
@@ -94,7 +94,7 @@ impl Library {
         self.is_reading = false;
     }
 
-    /// Selects a run and marks it as the only one.
+    /// Selects a run and marks only this run.
     pub fn select(&mut self, folder: &Path) {
         self.compared.only(folder);
         self.selected = Some(folder.to_owned());
@@ -262,15 +262,15 @@ impl Run {
     }
 }
 
-/// Unit of all simulated times of a list, so that they can be compared.
+/// Unit of all simulated times of a list, which makes them comparable.
 #[derive(Debug, PartialEq)]
 pub enum DurationUnit {
-    /// Milliseconds, if all runs are short.
+    /// Unit if all runs are short.
     Milliseconds,
     Seconds,
-    /// Steps of this name.
+    /// Unit if all runs count steps of this name.
     Steps(TimeBase),
-    /// Times and steps, or different steps: each cell contains its unit. Times are in seconds.
+    /// Unit if the list contains times and steps, or different steps: each cell shows its own unit. Times are in seconds.
     Mixed,
 }
 

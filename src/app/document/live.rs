@@ -1,4 +1,4 @@
-//! The window's part of the running simulation: engine, loader, and the state that they reported last.
+//! The running simulation as the window knows it: engine, loader, and the state that they reported last.
 
 mod acks;
 mod edits;
@@ -83,15 +83,15 @@ struct Loading {
     loader: Loader,
     project: Project,
     play: bool,
-    /// Step of the checkpoint to continue from, and the command log up to it; `None`: a new run.
+    /// Step of the checkpoint to continue from, and the command log up to it; `None` for a new run.
     resume: Option<(u64, RunLog)>,
-    /// Checkpoint of another run at which the simulation begins.
+    /// Checkpoint of another run at which the simulation begins; `None` for step 0.
     origin: Option<Origin>,
-    /// Commands of a recorded run that are applied at their steps.
+    /// Commands of a recorded run that are applied at their steps; `None` except in a rerun.
     scheduled: Option<rerun::SharedSchedule>,
 }
 
-/// The run since step 0: the document at step 0, and the applied edits and actions. A replay of a recording needs both.
+/// Run since step 0: the document at step 0, and the applied edits and actions. The replay of a recording needs both.
 #[derive(Clone)]
 pub struct RunLog {
     /// The document at step 0.
@@ -103,15 +103,15 @@ pub struct RunLog {
 /// The running simulation.
 pub struct Live {
     engine: Option<Engine>,
-    /// Nice value of the engine thread, to start another one after a failure.
+    /// Nice value of the engine thread, which is used again after a failure; `None` without an engine.
     nice: Option<i32>,
     builder: Builder,
     wake: egui::Context,
     loading: Option<Loading>,
     data_loading: Option<DataLoading>,
-    /// Documents that the simulation was built from and that the engine has.
+    /// Document from which the simulation was built, and document that the engine has.
     versions: Versions,
-    /// What the engine was last asked for.
+    /// Last requests to the engine.
     requested: Requested,
     /// Sets and probes of the simulation.
     pub schema: SimSchema,
@@ -123,27 +123,27 @@ pub struct Live {
     pub clock: Clock,
     /// Whether the simulation is running.
     pub running: bool,
-    /// Target of the run in progress.
+    /// Target of the run in progress; `None` if the run has no target.
     pub target: Option<Target>,
-    /// Whether the display is paused, so that new data need no prompt repaint.
+    /// Whether the display is paused, so that new data do not cause a prompt repaint.
     quiet: Arc<AtomicBool>,
-    /// The recording in progress.
+    /// Recording in progress; `None` if there is none.
     pub recording: Option<Recording>,
     /// Automatic safety recording.
     pub safety: Safety,
     /// Base folder of relative paths in the simulation's project.
     base: PathBuf,
-    /// Checkpoint of another run at which the simulation began.
+    /// Checkpoint of another run at which the simulation began; `None` for step 0.
     pub origin: Option<Origin>,
-    /// Finished run that is shown instead of a simulation.
+    /// Finished run that is shown instead of a simulation; `None` if there is none.
     pub playback: Option<Playback>,
-    /// Reason why there is no simulation.
+    /// Reason why there is no simulation; `None` if there is one or none was built yet.
     pub error: Option<String>,
     /// Checkpoints, to continue after a device failure.
     pub checkpoints: Checkpoints,
     /// Reason why the simulation stopped; `None` after it runs again.
     pub stop_reason: Option<StopReason>,
-    /// Work of the last step, where it varies.
+    /// Work of the last step if it varies; otherwise empty.
     counts: Vec<StepCount>,
     pub pace: Pace,
     /// Latency from edit to frame.
@@ -152,7 +152,7 @@ pub struct Live {
     pub acks: EditAcks,
     /// Wall-clock time that the simulation has run since step 0, seconds.
     pub ran_secs: f64,
-    /// Duration of the last build.
+    /// Duration of the last build; `None` before the first.
     pub build_time: Option<Duration>,
     /// Number of spikes that are not shown because the window was too slow.
     pub skipped: u64,
@@ -316,7 +316,7 @@ impl Live {
         }
     }
 
-    /// Returns the work per step; of the last step if it varies.
+    /// Returns the work per step; if it varies, the work of the last step.
     pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
         if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
     }
@@ -345,7 +345,7 @@ impl Live {
         self.send(Command::Pause);
     }
 
-    /// Takes this many steps.
+    /// Takes `steps` steps.
     pub fn step(&mut self, steps: u64) {
         let from = self.clock.step;
         self.requested.is_playing = false;
@@ -378,7 +378,7 @@ impl Live {
             }
         }
         if self.running && self.requested.is_playing {
-            self.start_run(); // the end of the run is counted from step 0
+            self.start_run(); // The end of the run is counted from step 0.
         }
     }
 

@@ -1,9 +1,9 @@
-//! Paths between two elements.
+//! Paths of connections between two elements.
 
 use crate::sim::{PathStep, Progress};
 use std::sync::Arc;
 
-/// Initial limits of a search: minimum synapses of a connection, maximum connections of a path.
+/// Initial limits of a search: minimum number of synapses of a connection, maximum number of connections of a path.
 const DEFAULTS: (u32, u32) = (5, 8);
 
 /// Result of a search for a path.

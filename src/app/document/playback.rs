@@ -19,7 +19,7 @@ const AHEAD: usize = 2;
 /// Time limit per frame of the window for taking slices.
 const TIME_PER_FRAME: Duration = Duration::from_millis(3);
 
-/// An opened run folder.
+/// Run folder that was opened.
 pub struct OpenedRun {
     pub run: RunFolder,
     /// The project at step 0.
@@ -38,7 +38,7 @@ pub struct OpenedRun {
 pub enum Opening {
     /// The run is open.
     Opened(Box<OpenedRun>),
-    /// The run reads files outside its folder that the user has not allowed.
+    /// The run reads files outside its folder, which the user has not allowed.
     NeedsConsent(Vec<OutsidePath>),
 }
 
@@ -154,10 +154,10 @@ enum ReaderMessage {
     Failed(String),
 }
 
-/// A finished run being shown.
+/// Finished run that is shown.
 pub struct Playback {
     pub folder: PathBuf,
-    /// First and last step.
+    /// First step of the run; `last` is its last step.
     pub first: u64,
     pub last: u64,
     /// Fraction read, 0 to 1.
@@ -166,7 +166,7 @@ pub struct Playback {
     slices: Receiver<ReaderMessage>,
     run: RunFolder,
     probes: &'static [ProbeSpec],
-    /// Panels that were opened late, and the slices of a second reading for them.
+    /// Panels that were opened late, and the slices of a second reading for them; `None` if there is no second reading.
     again: Option<(Vec<String>, Receiver<ReaderMessage>)>,
 }
 
@@ -220,7 +220,7 @@ impl Playback {
         self.run.build_context(project)
     }
 
-    /// Returns the reason why the project and log of the run do not reproduce it; `None` if they do.
+    /// Returns the reason why project and log of the run do not reproduce it; `None` if they do.
     pub fn why_not_rerun(&self) -> Option<&'static str> {
         let manifest = &self.run.manifest;
         match () {
@@ -240,8 +240,8 @@ impl Playback {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Starts to read the run once more for panels that were opened late. Returns these panels, which are emptied and then
-    /// filled. Does nothing while the run is being read; `waiting` then keeps the panels.
+    /// Starts to read the run again for panels that were opened late. Returns these panels, which must be emptied before
+    /// they are filled again. Has no effect while the run is being read; `waiting` then keeps the panels.
     pub fn read_again(&mut self, waiting: &mut Vec<String>, wake: impl Fn() + Send + 'static) -> Vec<String> {
         if waiting.is_empty() || self.fraction < 1.0 || self.again.is_some() {
             return vec![];

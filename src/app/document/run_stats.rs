@@ -19,7 +19,7 @@ impl Pace {
         if self.seen.back().is_some_and(|(_, last)| clock.step < last.step) {
             self.seen.clear();
         }
-        // If steps are long, the clock may not have changed since the last observation.
+        // During long steps, the clock may not have changed since the last observation.
         if self.seen.back().is_none_or(|(_, last)| clock.step > last.step) {
             self.seen.push_back((now, clock));
         }
@@ -50,7 +50,7 @@ impl Pace {
     }
 }
 
-/// The last samples of a duration, milliseconds.
+/// Last samples of a duration, milliseconds.
 pub struct Samples {
     ring: VecDeque<f32>,
     cap: usize,

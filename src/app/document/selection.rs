@@ -11,9 +11,9 @@ pub struct Selection {
     pub set: &'static str,
     /// Indices of the selected elements, sorted, without duplicates.
     pub elements: Arc<Vec<u32>>,
-    /// The element under the pointer in some view.
+    /// Element under the pointer in some view; `None` if there is none.
     pub hovered: Option<u32>,
-    /// Counts up with every change of `set` or `elements`, not of `hovered`.
+    /// Counter that increases with every change of `set` or `elements`, not of `hovered`.
     pub generation: u64,
     /// Ids of the individuals in the selected slots, in the order of `elements`; empty until they are known, and if the
     /// elements are not slots.
@@ -24,12 +24,12 @@ pub struct Selection {
     pub now: u64,
     /// The step that the views showed when the elements were selected.
     pub seen: u64,
-    /// The path between two elements that is shown.
+    /// Path between two elements that is shown; `None` if there is none.
     pub path: Option<Arc<ElementPath>>,
 }
 
 impl Selection {
-    /// Replaces the selection; sorts and removes duplicates.
+    /// Replaces the selection by elements, which are sorted and made unique.
     pub fn replace(&mut self, set: &'static str, mut elements: Vec<u32>) {
         elements.sort_unstable();
         elements.dedup();
@@ -97,7 +97,8 @@ impl Selection {
         }
     }
 
-    /// Moves the selection to the present indices of its elements after a change of their set; removed elements are deselected.
+    /// Moves the selection to the present indices of its elements after a change of their set, and deselects removed
+    /// elements.
     pub fn follow(&mut self, change: &SetChange) {
         self.path = self.path.take().filter(|path| path.set != change.name);
         if self.set == change.name {

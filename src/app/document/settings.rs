@@ -1,4 +1,5 @@
-//! Settings of the program. They are declared like parameters; the dialog, the palette and the file follow from the declarations.
+//! Settings of the program. They are declared like parameters, and the dialog, the palette and the file follow from the
+//! declarations.
 
 use super::time;
 use crate::{

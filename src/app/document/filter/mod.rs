@@ -1,5 +1,5 @@
-//! The element filter shared by all views: ticked categories and a query, evaluated on the pool. A query that reads live values
-//! is evaluated again twice a second.
+//! The element filter shared by all views: ticked categories and a query, evaluated on the pool. A query that reads live
+//! values is evaluated again twice per second.
 
 pub mod tree;
 
@@ -16,7 +16,7 @@ use tree::Tree;
 /// Minimum interval between evaluations of live values.
 const REEVALUATE_EVERY: Duration = Duration::from_millis(500);
 
-/// The elements of a set that views show. Cheap to clone.
+/// Mask of the elements of a set that views show. Clones share the mask.
 #[derive(Clone, Default)]
 pub struct FilterMask {
     set: &'static str,
@@ -158,7 +158,7 @@ impl Filter {
         }
     }
 
-    /// Whether the query, or a named one, may contain ids of individuals, which then have to be followed.
+    /// Whether the query, or a named group, may contain ids of individuals, so that the engine must report the individuals.
     pub fn names_individuals(&self) -> bool {
         let is_of_slots = self.set.as_ref().is_some_and(|set| set.are_slots);
         is_of_slots && (self.query.contains("id") || self.named.iter().any(|named| named.query.contains("id")))
@@ -169,8 +169,8 @@ impl Filter {
         &self.sampling
     }
 
-    /// Returns whether the query has come to need further fields since the last call. If views already tap these fields, a paused
-    /// simulation sends them only after another subscription.
+    /// Returns whether the query has started to read further fields since the last call. If views already tap these fields,
+    /// a paused simulation sends them only after another subscription.
     pub fn take_needs_sample(&mut self) -> bool {
         std::mem::take(&mut self.needs_sample)
     }

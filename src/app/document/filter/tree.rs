@@ -3,10 +3,11 @@
 use crate::{query, sim::ElementSet};
 use std::ops::Range;
 
-/// Minimum share of elements in the majority coarse category of their fine category for which a column refines another.
+/// Minimum purity for which a column refines a coarser one: the share of the elements of a fine category that are in the
+/// majority coarse category.
 const PURITY: f64 = 0.85;
 
-/// A category within a node of a coarser column.
+/// Category within a node of a coarser column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Depth; 0 is the coarsest.
@@ -23,7 +24,7 @@ pub struct Node {
     pub leaves: Range<u32>,
 }
 
-/// Elements of a set by the categories of one column, or of several columns of which each refines the one before.
+/// Elements of a set by the categories of one column, or of several columns of which each refines the previous one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     /// Indices of the columns, coarsest first.
@@ -45,7 +46,7 @@ pub enum Tick {
     Off,
 }
 
-/// Creates the trees of a set: one of the longest chain of refinements from the first column, and one of every other column.
+/// Creates the trees of a set: one of the longest chain of refinements from the first column, and one per other column.
 pub fn trees(set: &ElementSet) -> Vec<Tree> {
     let worth = |c: &usize| set.columns[*c].labels.len() > 1 && set.columns[*c].codes.len() == set.len as usize;
     let all: Vec<usize> = (0..set.columns.len()).filter(worth).collect();

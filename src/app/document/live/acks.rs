@@ -6,13 +6,13 @@ use std::collections::{HashMap, VecDeque};
 /// Maximum number of rejections kept; older ones are dropped.
 const MAX_REJECTIONS: usize = 64;
 
-/// An edit that the engine rejected. The engine keeps its value.
+/// Edit that the engine rejected. The engine keeps its own value.
 #[derive(Clone, Debug)]
 pub struct Rejection {
     pub change: Change,
     /// Reason of the rejection, a sentence.
     pub why: String,
-    /// Whether the edit may be sent again, because another edit was applied since.
+    /// Whether the edit may be sent again, because another edit was applied after the rejection.
     may_retry: bool,
 }
 
@@ -74,7 +74,8 @@ impl EditAcks {
         self.pending.clear();
     }
 
-    /// Keeps only the rejections of groups that differ between document and engine; in others, the edit was undone or is applied.
+    /// Keeps only the rejections of groups that differ between document and engine. In other groups, the edit was undone or
+    /// applied.
     pub fn keep_rejections(&mut self, is_different: impl Fn(u8) -> bool) {
         self.rejections.retain(|r| is_different(r.change.id.group));
     }

@@ -1,4 +1,5 @@
-//! Input data that are read while the simulation runs. The loader prepares them, and the engine replaces them between two steps.
+//! Input data that are read while the simulation runs. The loader prepares the data, and the engine replaces them between
+//! two steps.
 
 use super::{Live, LiveEvent};
 use crate::{
@@ -10,13 +11,13 @@ use crate::{
 };
 use std::{path::Path, time::Duration};
 
-/// A file that is being read. The old data stay in use until the new data are complete.
+/// File that is being read. The old data stay in use until the new data are complete.
 pub(super) struct DataLoading {
     loader: Loader<InputData>,
     change: Change,
     /// Path of the parameter.
     parameter: String,
-    /// Data that are read but not sent yet.
+    /// Data that were read but could not be sent yet; `None` if there are none.
     ready: Option<InputData>,
 }
 
@@ -33,7 +34,7 @@ impl Live {
             Some(other) if other.change.id != change.id => return self.data_loading = Some(other),
             Some(older) => {
                 older.loader.progress.cancel();
-                self.acks.needs_rebuild(&older.change); // the older change gets no other answer
+                self.acks.needs_rebuild(&older.change); // The older change gets no other answer.
             }
             None => {}
         }
@@ -61,7 +62,7 @@ impl Live {
             None => self.data_loading = Some(loading),
             Some(Ok(data)) => {
                 if !self.send(Command::Replace(data.clone())) {
-                    loading.ready = Some(data); // the engine computes a long step
+                    loading.ready = Some(data); // The engine computes a long step, so that its queue is full.
                     self.data_loading = Some(loading);
                 }
             }

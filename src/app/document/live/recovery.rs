@@ -42,8 +42,8 @@ impl Live {
         }
     }
 
-    /// Builds on the CPU after a device failure: the state of the last checkpoint if there is one, otherwise `project` at step 0.
-    /// The device setting of the document is kept.
+    /// Builds a simulation on the CPU after a device failure, in the state of the last checkpoint, or without a checkpoint
+    /// from `project` at step 0. The device setting of the document is kept.
     pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
         let play = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.play);
         let checkpoint = self.checkpoints.recovery_point().cloned().zip(self.versions.run_log.clone());

@@ -1,4 +1,4 @@
-//! The safety recording of the simulation, and the data that would be lost with an unrecorded simulation.
+//! Safety recording of the simulation, and the data that would be lost with an unrecorded simulation.
 
 use super::Live;
 use crate::{
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-/// Computing time below which a run is neither written nor asked about, because it can be computed again.
+/// Computing time below which a run is neither written nor asked about, because it can be recomputed.
 pub const RECOMPUTABLE: Duration = Duration::from_secs(30);
 /// Minimum computing time between two saved states.
 const STATE_EVERY: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ pub struct Safety {
     /// Computing time below which the user is not asked about a run: [`RECOMPUTABLE`], except in tests.
     pub recomputable: Duration,
     devices: Option<Arc<Devices>>,
-    /// The safety recording of the simulation.
+    /// Safety recording of the simulation; `None` if nothing is recorded.
     current: Option<SafetyFolder>,
     /// Computing time and step up to which a run on disk contains the data.
     recorded: (Duration, u64),
@@ -126,7 +126,7 @@ impl Live {
 
     /// Marks all steps after `step` as unrecorded, after a simulation was loaded.
     pub(super) fn restart_recorded(&mut self, step: u64) {
-        // A simulation that continues another after a failure continues its computing time.
+        // A simulation that continues another one after a failure keeps its computing time.
         if self.computed().is_zero() {
             self.safety.recorded = (Duration::ZERO, step);
         }

@@ -1,5 +1,5 @@
-//! Requests of the window to the engine: speed limit, taps, profiling. They are sent when they change, and again if the queue was
-//! full.
+//! Requests of the window to the engine: speed limit, taps, profiling. A request is sent when it changes, and again if the
+//! queue was full.
 
 use super::Live;
 use crate::{engine::Command, sim::Tap};
@@ -26,7 +26,7 @@ impl Live {
         }
     }
 
-    /// Taps that the engine samples for the window.
+    /// Returns the taps that the engine samples for the window.
     pub fn subscriptions(&self) -> &[Tap] {
         &self.requested.subscribed
     }
@@ -45,7 +45,7 @@ impl Live {
         }
     }
 
-    /// Makes the next call of [`Live::subscribe`] subscribe again, which samples a paused simulation.
+    /// Makes the next call of [`Live::subscribe`] subscribe again, so that a paused simulation is sampled.
     pub fn sample_again(&mut self) {
         self.requested.subscribed.clear();
     }

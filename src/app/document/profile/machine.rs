@@ -26,7 +26,7 @@ pub struct Machine {
     pub total: u64,
     /// Bytes and operations per work item, by row.
     pub work: &'static [RooflineWork],
-    /// Measured peak performance of the device.
+    /// Measured peak performance of the device; `None` if it was not measured.
     pub ceilings: Option<Ceilings>,
     /// Whether the peak performance is being measured.
     pub measuring: bool,

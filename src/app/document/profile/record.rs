@@ -11,7 +11,7 @@ use std::{collections::VecDeque, rc::Rc};
 
 /// Number of batches kept.
 const KEPT: usize = 8192;
-/// Numbers of measured batches that are kept with sums, and span by span.
+/// Maximum number of measured batches whose sums are kept; `IN_DETAIL` is the maximum number whose spans are kept.
 const MEASURED: usize = 256;
 const IN_DETAIL: usize = 64;
 
@@ -22,9 +22,9 @@ pub struct Profile {
     pub range: Option<(u64, u64)>,
     /// Number of the batch shown in the timeline; `None`: the newest measured one.
     pub batch: Option<u64>,
-    /// Kernel that was clicked.
+    /// Kernel that was clicked; `None` if there is none.
     pub kernel: Option<&'static str>,
-    /// Panel under the pointer, and kernel under the pointer.
+    /// Panel under the pointer, and kernel under the pointer; `None` if there is none.
     hovered: Option<(&'static str, &'static str)>,
     pub baseline: Option<Baseline>,
     /// Number of batches per measured batch; 0: the engine chooses.
@@ -68,14 +68,14 @@ impl Default for Profile {
 /// Cost of measuring, estimated by comparing the steps of measured batches with those of the other batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overhead {
-    /// Relative cost of a measured batch: 0.05 means that it takes 5 % longer.
+    /// Relative cost of a measured batch: 0.05 means that the batch takes 5 % longer.
     pub measured: f64,
     /// Relative cost over all batches.
     pub overall: f64,
 }
 
 impl Profile {
-    /// Takes the batches of a frame. A new epoch clears everything but the baseline.
+    /// Takes the batches of a frame. A new epoch clears everything except the baseline.
     pub fn absorb(&mut self, frame: &Frame) {
         self.clock = frame.clock;
         if frame.epoch != self.epoch {
@@ -90,7 +90,7 @@ impl Profile {
         }
     }
 
-    /// Clears everything but the baseline.
+    /// Clears everything except the baseline.
     pub fn clear(&mut self) {
         self.batches.clear();
         (self.range, self.batch, self.held) = (None, None, false);
@@ -137,7 +137,8 @@ impl Profile {
         }
     }
 
-    /// Returns the kernel to highlight: the one under the pointer, otherwise the clicked one; `None` if there is neither.
+    /// Returns the kernel to highlight: the kernel under the pointer, otherwise the clicked kernel; `None` if there is
+    /// neither.
     pub fn highlighted(&self) -> Option<&'static str> {
         self.hovered.map(|(_, name)| name).or(self.kernel)
     }
@@ -159,7 +160,7 @@ impl Profile {
         self.in_range().filter(move |b| inside(b)).filter_map(|b| Some((b, &**b.measured.as_ref()?)))
     }
 
-    /// Returns the number of steps of the range that were measured, and number of all its steps.
+    /// Returns the number of measured steps of the range, and the number of all its steps.
     pub fn steps(&self) -> (u64, u64) {
         let measured = self.measured().map(|(_, m)| u64::from(m.steps)).sum();
         (measured, self.in_range().map(|b| u64::from(b.steps)).sum())
@@ -170,8 +171,8 @@ impl Profile {
         self.measured().filter(|(_, m)| !m.spans.is_empty())
     }
 
-    /// Returns the batch shown in the timeline: the chosen one or the nearest with spans, otherwise the newest. `None` if
-    /// none has spans.
+    /// Returns the batch shown in the timeline: the chosen batch or the nearest batch with spans, or the newest batch with
+    /// spans if none is chosen. `None` if no batch has spans.
     pub fn shown(&self) -> Option<(&Batch, &Measured)> {
         match self.batch {
             Some(wanted) => self.in_detail().min_by_key(|(b, _)| b.number.abs_diff(wanted)),

@@ -37,7 +37,8 @@ impl Estimate {
     }
 }
 
-/// Whether two models differ only in parameters that apply without a rebuild. Runs of other projects may be in the same folder.
+/// Whether two models differ only in parameters that apply without a rebuild. The folder may also contain runs of other
+/// projects.
 fn are_built_alike(a: &Model, b: &Model) -> bool {
     let (params, is_same_kind) = (a.params(), a.name() == b.name());
     let needs_build = |id| params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild);

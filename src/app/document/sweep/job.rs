@@ -16,7 +16,7 @@ use std::{
 /// Interval of polling a process.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Sweep that is to be run.
+/// Sweep to run.
 pub struct Order {
     pub program: PathBuf,
     /// Document at the start of the sweep.
@@ -29,10 +29,10 @@ pub struct Order {
     pub swept: SweptValues,
 }
 
-/// Runs all combinations; returns the number of complete runs, fewer than all if the sweep was cancelled. `ended` is called with
-/// the folder after each run. Fails at the first run that fails.
+/// Runs all combinations. Returns the number of complete runs, which is smaller than the number of combinations if the
+/// sweep was cancelled. `ended` is called with the folder after each run. Fails at the first run that fails.
 pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
-    // The file is stored in the folder of the project, because its paths are relative to that folder; it is removed below.
+    // The file is stored in the folder of the project, because its paths are relative to this folder. It is removed below.
     let file = order.base.join(format!(".sweep-{}.ron", std::process::id()));
     project::save(&order.project, &file).map_err(|e| format!("{}: {e}", file.display()))?;
     let result = run_all(order, &file, progress, ended);

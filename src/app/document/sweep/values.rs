@@ -8,7 +8,7 @@ use crate::{
 /// Maximum number of runs of a sweep.
 pub const MAX_RUNS: usize = 1000;
 
-/// A parameter of a sweep.
+/// Parameter of a sweep with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptAxis {
     pub path: String,
@@ -26,7 +26,7 @@ impl SweptAxis {
 /// Parameters of a sweep, and the seeds of each combination of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptValues {
-    /// One or two parameters.
+    /// Swept parameters, one or two.
     pub axes: Vec<SweptAxis>,
     /// Seeds of random draws.
     pub seeds: Vec<u64>,
@@ -116,9 +116,9 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     if out.is_empty() { Err("Type a seed".into()) } else { Ok(out) }
 }
 
-/// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, evenly spaced, or at equal ratios on a logarithmic scale.
-/// Returns each value once with its unit, as `--set` takes it. Fails if a value is not accepted, or there are none or more than
-/// [`MAX_RUNS`].
+/// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, spaced evenly, or by equal ratios on a logarithmic
+/// scale. Returns each value once with its unit, in the form of `--set`. Fails if a value is not accepted, or there are
+/// none or more than [`MAX_RUNS`].
 pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>, String> {
     let mut out: Vec<String> = vec![];
     for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -138,7 +138,7 @@ pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>,
     if out.is_empty() { Err("Type at least two values".into()) } else { Ok(out) }
 }
 
-/// Parses one value or a range of values. Fails if a number is malformed or the range has no number of values.
+/// Parses one value or a range of values. Fails if a number is malformed or the range does not state the number of values.
 fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>, String> {
     let Some((from, rest)) = part.split_once("..") else { return Ok(vec![path::parse_value(spec, part)?]) };
     let Some((to, n)) = rest.rsplit_once('/') else {

@@ -13,7 +13,7 @@ pub struct Acted {
 }
 
 impl Acted {
-    /// Sets the interventions from a step on. Former interventions that are not among them end at this step.
+    /// Sets the interventions that act from a step on. Former interventions that are not among them end at this step.
     pub fn declare(&mut self, step: u64, spans: Vec<Span>) {
         let step = step as f64;
         let mut old = std::mem::take(&mut self.present);
@@ -43,8 +43,8 @@ impl Acted {
     }
 }
 
-/// Assigns a row to each span, so that overlapping spans do not share one. There are at most `most` rows; the last one contains
-/// all remaining spans.
+/// Assigns a row to each span, so that overlapping spans do not share a row. There are at most `most` rows; the last row
+/// contains all remaining spans.
 pub fn rows(spans: &[Span], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| spans[*a].start().total_cmp(&spans[*b].start()));

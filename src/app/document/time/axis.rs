@@ -8,13 +8,13 @@ use std::sync::Arc;
 pub struct TimeAxis {
     /// Visible times of linked views.
     pub line: Timeline,
-    /// Selected range, steps.
+    /// Selected range, steps; `None` if there is none.
     pub range: Option<(f64, f64)>,
     /// Whether playback repeats the range.
     pub is_looping: bool,
     /// Whether a finished run is shown, which has an end but no live edge.
     pub is_recorded: bool,
-    /// Time under the pointer in some view, and the egui pass in which it was set.
+    /// Time under the pointer in some view, and the egui pass in which it was set; `None` before the first.
     hover: Option<(f64, u64)>,
     cursor: Option<f64>,
 }
@@ -55,7 +55,7 @@ impl TimeAxis {
         self.hover = Some((step, pass));
     }
 
-    /// Returns the time under the pointer in any view; `None` unless it was set in this pass or the one before.
+    /// Returns the time under the pointer in any view; `None` unless it was set in this or the previous pass.
     pub fn pointer_step(&self, pass: u64) -> Option<f64> {
         self.hover.filter(|(_, at)| pass.saturating_sub(*at) <= 1).map(|(step, _)| step)
     }
@@ -80,7 +80,7 @@ impl TimeAxis {
     }
 }
 
-/// Link of a view to the shared axis; an unlinked view has its own visible times.
+/// Link of a view to the shared axis. An unlinked view has its own visible times.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLink {
     own: Option<Timeline>,

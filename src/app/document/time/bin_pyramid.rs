@@ -1,9 +1,9 @@
-//! Bins over a whole run at several resolutions, in bounded memory. The finest level contains the newest part, each coarser level
-//! the bins that the next finer one dropped, and the coarsest the remaining run. Every step is in one level only, so counts are
-//! conserved, and each part of the run is read at the finest resolution kept.
+//! Bins over a whole run at several resolutions, in bounded memory. The finest level contains the newest part, each coarser
+//! level the bins that the next finer level dropped, and the coarsest level the rest of the run. Every step is in only one
+//! level, so that counts are conserved, and each part of the run is read at the finest resolution kept.
 //!
-//! The coarsest level merges pairs when it is full. When its bins have become much wider than those of the next finer level, a
-//! level is inserted between them: a short run has one level, a long one several.
+//! The coarsest level merges pairs of bins when it is full. When its bins have become much wider than those of the next
+//! finer level, a level is inserted between them: a short run has one level, and a long run several.
 
 use std::collections::VecDeque;
 
@@ -43,12 +43,12 @@ impl<B> BinLevel<B> {
 #[derive(Clone, Debug)]
 pub struct BinPyramid<B> {
     first_width: u64,
-    /// Levels from the finest to the coarsest, which always exists.
+    /// Levels from the finest to the coarsest; at least one.
     levels: Vec<BinLevel<B>>,
     most: usize,
 }
 
-/// A bin with its steps, as read from a pyramid.
+/// Bin with its steps, as read from a pyramid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BinSpan<'a, B> {
     pub from: u64,

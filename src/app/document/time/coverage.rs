@@ -1,6 +1,6 @@
 //! Steps at which a probe was subscribed. At other steps it was not recorded.
 
-/// Maximum number of intervals; if there are more, the closest ones are merged.
+/// Maximum number of intervals; if it is exceeded, the closest intervals are merged.
 const MAX_INTERVALS: usize = 512;
 
 /// Intervals of steps with data, ascending and disjoint.
@@ -35,7 +35,7 @@ impl Coverage {
     fn start(&mut self, step: u64) {
         self.is_open = true;
         if self.end().is_some_and(|end| step <= end) {
-            return; // no steps are missing
+            return; // No steps are missing between the intervals.
         }
         self.intervals.push((step, step));
         if self.intervals.len() > MAX_INTERVALS {

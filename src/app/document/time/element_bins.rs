@@ -1,5 +1,5 @@
-//! Spikes per element and time bin for the time in which single spikes are no longer in memory, at several resolutions and in
-//! bounded memory. Counts of any group and row order can be computed from them.
+//! Spikes per element and time bin for the part of the run whose single spikes are no longer in memory, at several
+//! resolutions and in bounded memory. Counts of any group and row order can be computed from the bins.
 
 use super::{
     bin_pyramid::{BinPyramid, Merge},
@@ -51,8 +51,8 @@ fn memory() -> usize {
     spikes::limit() * size_of::<Spike>() / SHARE.1 * SHARE.0
 }
 
-/// Returns the width of the finest bins, steps. A bin has about as many spikes as the set has elements, so that bins need
-/// no more memory than the spikes.
+/// Returns the width of the finest bins, steps. A bin contains about as many spikes as the set has elements, so that the
+/// memory of bins does not exceed that of the spikes.
 fn width(n: usize, spikes: &[Spike]) -> u64 {
     let steps = spikes.first().zip(spikes.last()).map_or(1, |(a, b)| u64::from(b.step.saturating_sub(a.step)) + 1);
     let per_bin = (n as u64).saturating_mul(steps) / (spikes.len() as u64).max(1);
@@ -106,7 +106,7 @@ impl ElementBins {
         self.bins.widths(from, to)
     }
 
-    /// Iterates over the bins that overlap steps `from..to`, in each part the finest that are kept.
+    /// Iterates over the bins that overlap steps `from..to`, in each part at the finest resolution kept.
     pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = Bin> {
         self.bins.between(from, to).map(|span| Bin { from: span.from, to: span.to, counts: span.bin.clone() })
     }

@@ -1,5 +1,5 @@
-//! The last spike of every element before any step. States are kept at checkpoints among the spikes in memory, from which only
-//! the spikes of a few chunks have to be counted.
+//! The last spike of every element before any step. States are kept at checkpoints among the spikes in memory, so that only
+//! the spikes of a few chunks after a checkpoint must be counted.
 
 use super::spikes::{CHUNK, History, between};
 use crate::sim::Spike;
@@ -24,7 +24,7 @@ struct Checkpoint {
 /// Checkpoints, which clones share.
 #[derive(Clone, Default)]
 pub struct LastSpikes {
-    /// State after the spikes that are no longer in memory.
+    /// State after the spikes that have left memory.
     dropped: Arc<LastSteps>,
     checkpoints: VecDeque<Checkpoint>,
     origin: u64,
@@ -106,7 +106,7 @@ mod tests {
 
     const N: u32 = 50;
 
-    /// Spikes once per step, one lane after another; each lane has long pauses.
+    /// Returns the lane of the only spike of a step. Lanes follow one another, and each lane has long pauses.
     fn lane(step: u32) -> u32 {
         (step.wrapping_mul(2_654_435_761) >> 20) % (1 + step / 200_000 % N)
     }

@@ -42,7 +42,7 @@ use crate::{
     sim::{Frame, TimeBase},
 };
 
-/// A stimulus or a silencing over a span of time.
+/// Stimulus or silencing over a span of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     pub label: String,
@@ -94,7 +94,7 @@ impl Span {
     }
 }
 
-/// An edit applied while the simulation ran.
+/// Edit that was applied while the simulation ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     /// Step before which the edit was applied.
@@ -122,13 +122,13 @@ pub struct Time {
     /// Step whose states the views show, and the last known step before it; `None` for the present.
     shown_states: Option<(u64, u64)>,
     epoch: u64,
-    /// Window to repaint when the indexer has a snapshot; `None`: spikes are indexed on the thread of the window.
+    /// Window that is repainted when the indexer has a snapshot; `None`: spikes are indexed on the window's thread.
     wake: Option<egui::Context>,
 }
 
 fn start_indexer(wake: &egui::Context) -> Option<Indexer> {
     let wake = wake.clone();
-    // If no thread can be started, spikes are indexed on the thread of the window.
+    // If no thread can be started, spikes are indexed on the window's thread.
     Indexer::spawn(move || wake.request_repaint()).ok()
 }
 
@@ -155,7 +155,7 @@ impl Time {
         }
     }
 
-    /// Prepares for a run of this many steps. The whole run is visible if it is shorter than the default span.
+    /// Prepares for a run of `steps` steps. The whole run is visible if it is shorter than the default span.
     pub fn expect(&mut self, steps: Option<u64>, base: TimeBase) {
         if self.axis.line == Timeline::default() {
             self.axis.line.fit(base);

@@ -20,7 +20,7 @@ pub struct Past {
     has_frames: bool,
     /// Steps at which each spike probe was subscribed.
     coverage: BTreeMap<ProbeId, Coverage>,
-    /// Numbers of moved spikes, and of spikes lost because the indexer lagged.
+    /// Number of spikes moved to the indexer; `n_lost` is the number of spikes lost because the indexer lagged.
     n_moved: u64,
     n_lost: u64,
     /// Past states of fields, at intervals.
@@ -29,7 +29,7 @@ pub struct Past {
     wall_clock: Arc<WallClock>,
     /// Newest state of each field, for each combination of its arguments.
     latest: BTreeMap<TapKey, Arc<Vec<f32>>>,
-    /// Step of the first frame.
+    /// Step of the first frame; `None` before the first frame.
     first: Option<u64>,
     /// Step of the last frame.
     last: u64,
@@ -41,8 +41,7 @@ impl Past {
         self.indexer = indexer;
     }
 
-    /// Adds a frame. With an indexer, the spikes are moved out of the frame, and memory to be filled again is left in their
-    /// place.
+    /// Adds a frame. With an indexer, the spikes are moved out of the frame and replaced by memory for reuse.
     pub fn absorb(&mut self, schema: &SimSchema, frame: &mut Frame) {
         let is_first_frame = !std::mem::replace(&mut self.has_frames, true);
         let first = *self.first.get_or_insert(frame.clock.step);

@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(time.states_to_show(&schema, clock).unwrap().reading(2), Some(&Reading::field(vec![900.0; 4])));
     }
 
-    /// A finished run has recorded spikes only; its frames arrive while the cursor is at a later step.
+    /// A finished run has recorded only spikes, and its frames arrive while the cursor is at a later step.
     #[test]
     fn last_spikes_follow_from_spikes_where_they_were_not_recorded() {
         let (_, schema) = a_second();

@@ -48,12 +48,13 @@ impl History {
     }
 
     /// Appends spikes whose steps are modulo 2³², the newest not after `now`. Steps are stored relative to
-    /// [`History::origin`], so they never wrap.
+    /// [`History::origin`], so that they never wrap.
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
         self.push_dropping(spikes, now, |_, _| {});
     }
 
-    /// Appends spikes; calls `drop` with the spikes that leave memory, oldest first, and the origin of their steps.
+    /// Appends spikes as [`History::push`] does. Calls `drop` with the spikes that leave memory, oldest first, and the
+    /// origin of their steps.
     pub fn push_dropping(&mut self, spikes: &[Spike], now: u64, mut drop: impl FnMut(&[Spike], u64)) {
         let Some(first) = spikes.first() else { return };
         let first = full_step(first.step, now);
@@ -165,7 +166,7 @@ impl History {
             return self.first_step();
         }
         let chunk = self.chunks.get((self.len - n).div_ceil(CHUNK)).map_or(self.tail.as_slice(), |c| c.as_slice());
-        // Other spikes of the step of a chunk's first spike may be in the chunk before.
+        // The previous chunk may contain other spikes of the step of this chunk's first spike.
         chunk.first().map(|spike| spike.step + 1)
     }
 

@@ -1,4 +1,4 @@
-//! Visible times of a view: they follow the newest data, were set by the user, or are in a transition.
+//! Visible times of a view, which follow the newest data, were set by the user, or are in a transition.
 
 use super::WallClock;
 use crate::{
@@ -31,7 +31,7 @@ pub struct Timeline {
     ease: Option<Ease>,
 }
 
-/// A transition from one range to another.
+/// Transition from one range to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ease {
     from: (f64, f64),
@@ -62,7 +62,7 @@ impl Timeline {
         Self { wall_clock, ..self.clone() }
     }
 
-    /// Handles gestures over a plot. The caller calls [`Timeline::update`] afterwards.
+    /// Handles gestures over a plot. The caller must call [`Timeline::update`] afterwards.
     pub fn gestures(&mut self, ui: &Ui, response: &Response, plot: Rect) {
         if response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle) {
             let steps = -f64::from(response.drag_delta().x) * self.span / f64::from(plot.width().max(1.0));
@@ -134,7 +134,7 @@ impl Timeline {
         self.ease = None;
     }
 
-    /// Moves only as far as needed to make a step visible.
+    /// Moves as little as necessary to make a step visible.
     pub fn keep_in_view(&mut self, step: f64) {
         let margin = self.span * 0.05;
         let shift = if step < self.t0 {
