@@ -25,7 +25,7 @@ impl ProcessMemory {
     }
 }
 
-/// Reads the resident memory in bytes from `/proc/self/status`; `None` if it is not there.
+/// Reads the resident memory in bytes from `/proc/self/status`; `None` if the file or its entry is missing.
 fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find(|l| l.starts_with("VmRSS"))?;

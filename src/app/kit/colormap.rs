@@ -7,12 +7,13 @@ use egui::Color32;
 /// A continuous colormap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Colormap {
-    /// Sequential and perceptually uniform, safe for colour-blind readers. Used for rates and most fields.
+    /// Sequential, perceptually uniform map for rates and most fields, readable with colour blindness.
     #[default]
     Cividis,
     Viridis,
     Magma,
-    /// Cyclic, for angles: the colours of both ends are equal. Lightness encodes one half turn, warm or cold hue the other.
+    /// Cyclic map for angles: the colours of both ends are equal. Lightness encodes one half turn, warm or cold hue the
+    /// other.
     Twilight,
 }
 
@@ -54,7 +55,7 @@ impl Colormap {
             // Omits the end of the map that has the colour of the background.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
-                // Position 0.9 of Magma is a saturated orange, so the light theme uses the map up to 0.97.
+                // Position 0.9 of Magma is a saturated orange, so the light theme extends to position 0.97, which is paler.
                 Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };

@@ -11,13 +11,14 @@ pub trait Look {
     fn icon(&self) -> &'static str;
 }
 
-/// Draws the empty state: title, how to get data, and a button. Returns whether the button was pressed.
+/// Draws the empty state: a title, instructions for getting data, and a button. Returns whether the button was pressed.
 pub fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &impl Look, title: &str, how: &str, button: Option<&str>) -> bool {
     let ink = Tokens::fade(ctx.tokens().text_sub, 0.4);
     notice_ui(ui, canvas, ctx.tokens(), (ctx.icon(), ink), [title, how], button)
 }
 
-/// Draws the error state: what failed, why, and a button to recover. Returns whether the button was pressed.
+/// Draws the error state: the failed operation, the reason, and a button to recover. Returns whether the button was
+/// pressed.
 pub fn failed_ui(ui: &mut Ui, canvas: Rect, ctx: &impl Look, title: &str, why: &str, button: Option<&str>) -> bool {
     notice_ui(ui, canvas, ctx.tokens(), (icons::ERROR, ctx.tokens().error), [title, why], button)
 }

@@ -84,7 +84,7 @@ impl TimeUnit {
         if base.is_count() { self.name.to_owned() } else { format!("time ({})", self.name) }
     }
 
-    /// Formats a time in this unit, with enough digits to distinguish steps of `resolution_secs`.
+    /// Formats a time in this unit with enough digits to distinguish steps of `resolution_secs`.
     pub fn text(self, secs: f64, resolution_secs: f64) -> String {
         let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
         format!("{:.digits$} {}", secs * self.scale, self.name)
