@@ -30,15 +30,16 @@ pub struct Plan<'a> {
 /// Function that reads input data again, given the parameters in effect, the change and the hash of the file.
 pub type ReadData<'a> = dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError> + 'a;
 
-/// Receives the samples of a replay.
+/// Observer that receives the samples of a replay.
 pub trait Observer {
-    /// Returns the next step from `step` on at which a sample is required; `None` if none is.
+    /// Returns the next step from `step` on at which a sample is required; `None` if no more samples are required.
     fn next_sample(&mut self, step: u64) -> Option<u64>;
-    /// Receives a sample; may end the replay.
+    /// Receives a sample. May end the replay.
     fn sampled(&mut self, frame: &Frame) -> ControlFlow<()>;
 }
 
-/// Runs to the end of the plan, applying each command at its step. Ends early without an error if the observer ends the replay.
+/// Runs to the end of the plan and applies each command at its step. Ends early without an error if the observer ends the
+/// replay. Fails if a step, a command or its input data fails.
 pub fn drive(
     sim: &mut dyn Simulation,
     plan: &Plan<'_>,
@@ -82,7 +83,7 @@ struct Drive<'a> {
     end: u64,
     data: &'a ReadData<'a>,
     observer: Option<&'a mut dyn Observer>,
-    /// Taps, and the element sets that they index.
+    /// Taps, and the element sets to which their indices refer.
     taps: Vec<Tap>,
     generation: u64,
     sets: Vec<Arc<ElementSet>>,

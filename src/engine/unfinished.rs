@@ -1,5 +1,5 @@
 //! Measurements that run concurrently with later steps, such as text generation during training. The engine collects
-//! them when they are complete, and waits for them if a recording needs them.
+//! complete measurements, and waits for incomplete ones if a recording needs them.
 
 use super::{Command, worker::Worker};
 use crate::sim::SimError;

@@ -1,4 +1,4 @@
-//! Parser of queries, for the grammar alone.
+//! Parser of queries, which checks only the grammar.
 
 use super::{
     Mistake, Op, Query, Word,
@@ -58,7 +58,7 @@ impl Parser<'_> {
 
     fn query(&mut self) -> Result<Query, Mistake> {
         let is_random = self.peeks("random");
-        // A column may be named `first`; in a choice it is followed by a number.
+        // A column may also be named `first`; only a choice has a number after `first`.
         let is_number = |t: &&Token| t.piece == Piece::Word && t.word.text.parse::<usize>().is_ok();
         let count = self.tokens.get(self.at + 1).filter(is_number).map(|t| t.word.clone());
         let Some(count) = count.filter(|_| is_random || self.peeks("first")) else { return self.or() };
