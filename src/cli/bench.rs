@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-/// Measurements, each as JSON and as a line of text.
+/// List of measurements, each as JSON and as a line of text.
 pub(super) type Rows = Vec<(Json, String)>;
 /// Job that makes all measurements of a kind.
 type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
@@ -48,7 +48,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the measurements of a kind as a job; `None` if the kind has no benchmark.
+/// Returns the measurements of a kind as a job; `None` if the kind has no benchmark. Fails if the device is not available.
 fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     let chosen = device::choose(args.device.choice, args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0))?;
     let (repeats, only) = (args.repeats, args.only.clone());

@@ -101,7 +101,8 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
     columns(archive, trial, stream, name)
 }
 
-/// Writes the arrays that describe a stream: names of rows and columns, edges, reference values, lanes, elements and ids.
+/// Writes the arrays that describe the columns of a stream: names of rows and columns, edges, reference values, lanes,
+/// elements and ids.
 fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
     let width = stream.width as usize;
     for (names, what) in [(&stream.rows, "rows"), (&stream.columns, "columns")] {

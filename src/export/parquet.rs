@@ -82,8 +82,8 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], names: &FileNames, output
     Ok(())
 }
 
-/// Creates a file with a schema. `t` is in seconds; the column of a kind that counts is `t_generations`. The metadata of the
-/// file contains the unit (`time_unit`).
+/// Creates a file with a schema. Times are in the column `t` in seconds; for a kind that counts, the column has
+/// a name such as `t_generations`. The metadata of the file contains the unit (`time_unit`).
 fn open(file: File, schema: &str, manifest: &Manifest) -> Result<Writer> {
     let schema = if manifest.time_base().is_count() {
         schema.replace("double t;", &format!("double {};", time_column(manifest)))
@@ -178,7 +178,8 @@ fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-/// Returns the schema of individuals, followed by their attributes. Characters that a schema does not accept become `_`.
+/// Returns the schema of individuals, followed by their attributes. Characters that a schema does not accept are replaced
+/// by `_`.
 fn lineage_schema(attributes: &[(String, bool)]) -> String {
     let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let field = |(name, is_number): &(String, bool)| match is_number {
