@@ -10,8 +10,8 @@ use std::{
 /// Number of series in progress.
 static DEFERRED: AtomicU32 = AtomicU32::new(0);
 
-/// Guard of a series of runs. While it exists, run files are not synced one by one, because with short trials fsync takes most
-/// of the time. A crash of the system may then lose trials of the series; a crash of the program loses nothing.
+/// Guard of a series of runs. While it exists, run files are not synced one by one, because fsync would take most of the
+/// time of short trials. A crash of the system may then lose trials of the series; a crash of the program loses nothing.
 pub struct DeferredSync {
     folder: PathBuf,
 }

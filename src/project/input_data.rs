@@ -13,10 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Reads the file that a parameter change names, on the loader thread. `model` has the parameters in effect.
+/// Reads the file that a parameter change names, on the loader's thread. `model` has the parameters in effect.
 ///
 /// # Errors
-/// Returns the message of the kind, with file and position, or an error if the file changed while it was read.
+/// Fails with the message of the kind, which contains file and position, or if the file changed while it was read.
 pub fn load_data(
     model: &Model,
     context: &BuildContext,
@@ -48,7 +48,7 @@ pub fn load_data(
 /// Reads the file of a logged change.
 ///
 /// # Errors
-/// Returns an error also if the content of the file differs from what the recording read.
+/// Fails as [`load_data`] does, and if the content of the file differs from what the recording read.
 pub fn load_logged_data(
     model: &Model,
     context: &BuildContext,
@@ -59,7 +59,7 @@ pub fn load_logged_data(
     load_data(model, context, change, progress)
 }
 
-/// Checks that the file of a logged change is unchanged since the recording read it.
+/// Fails if the file of a logged change differs from what the recording read.
 pub(super) fn verify(
     model: &Model,
     context: &BuildContext,

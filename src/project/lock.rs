@@ -1,5 +1,5 @@
 //! Lock file of a run folder. The process that writes a run holds an advisory lock on the file. The system releases the
-//! lock when the process ends, however it ends, so that no lock remains of an ended process.
+//! lock when the process ends in any way, so that no lock of an ended process remains.
 //!
 //! ```text
 //! neuropil run 4f1c02d97ab3e655     id of the run, as in its manifest
@@ -26,7 +26,7 @@ use std::{
 const RESERVE: usize = 32 << 10;
 /// Maximum size of a lock file, bytes.
 const LIMIT: u64 = 16 << 20;
-/// Maximum number of attempts to lock, because a reader that tests the lock holds it briefly.
+/// Maximum number of attempts to lock, because a reader that tests the lock holds it for a short time.
 const ATTEMPTS: u32 = 20;
 
 /// Lock that this process holds.
@@ -54,7 +54,7 @@ pub(super) struct Progress {
 }
 
 impl RunLock {
-    /// Locks a folder for a new run. The error names the process that is writing to the folder.
+    /// Locks a folder for a new run. Fails if another process is writing to the folder; the error names the process.
     pub fn acquire(folder: &Path) -> io::Result<Self> {
         let path = folder.join(LOCK);
         let mut options = OpenOptions::new();
@@ -84,7 +84,7 @@ impl RunLock {
         self.reserve()
     }
 
-    /// Reserves space for the last manifest after the text.
+    /// Reserves space after the text for the last manifest.
     fn reserve(&mut self) -> io::Result<()> {
         let reserve = vec![b'\n'; RESERVE];
         self.file.write_all(&reserve).map_err(|e| at(&self.path, &e))
@@ -97,7 +97,7 @@ impl RunLock {
         read.map(|_| content).map_err(|e| at(&self.path, &e))
     }
 
-    /// Writes earlier content again, after a failure.
+    /// Writes the content from before a failure again.
     pub fn restore(&mut self, content: &[u8]) {
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(content));
         if let Err(error) = written.and_then(|()| self.file.set_len(content.len() as u64)) {
@@ -128,8 +128,8 @@ impl RunLock {
         self.write()
     }
 
-    /// Adds a file that will be created, until the manifest lists the file ([`Self::all_are_listed`]). If the process ends in
-    /// between, the lock file proves that the file belongs to this run.
+    /// Adds a file that will be created, until the manifest lists the file ([`Self::all_are_listed`]). If the process ends
+    /// in between, the lock file proves that the file belongs to this run.
     pub fn announce(&mut self, name: &str) -> io::Result<()> {
         self.unlisted.push(name.to_owned());
         let end = self.text.rfind("end ").unwrap_or(0);
@@ -172,7 +172,7 @@ pub(super) fn is_locked(folder: &Path) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Reads the lock file; `None` if there is none or it is incomplete.
+/// Reads the lock file; `None` if the file is missing or incomplete.
 pub(super) fn read(folder: &Path) -> Option<Progress> {
     let text = run_file::read_text(&folder.join(LOCK), LIMIT).ok()?;
     let (lines, end) = text.split_once("\nend ")?;

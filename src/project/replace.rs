@@ -1,5 +1,5 @@
-//! Prepares a folder for a new run. Only an older run in the folder is removed: a file is deleted only if the writer uses such
-//! a name and either the lock file proves the run's origin or the kind of the run has such a probe.
+//! Prepares a folder for a new run. Only an older run in the folder is removed. A file is deleted only if the writer uses
+//! names of its form, and if the lock file proves the run's origin or the kind of the run has such a probe.
 
 use super::{
     Manifest, RunFolder, Stream, atomic_file,
@@ -71,7 +71,7 @@ fn clear(run: &RunFolder) -> io::Result<()> {
             }
         }
     }
-    remove_unlisted(folder, &run.manifest, probes, |_| false)?; // also removes every checkpoint
+    remove_unlisted(folder, &run.manifest, probes, |_| false)?; // this call also removes every checkpoint
     if run.manifest.parent.as_ref().is_some_and(|parent| parent.copy == PARENT_STATE) {
         remove(folder, PARENT_STATE)?;
     }
@@ -100,7 +100,7 @@ fn is_signed(folder: &Path, manifest: &Manifest) -> bool {
     !manifest.id.is_empty() && lock::read(folder).is_some_and(|lock| lock.id == manifest.id)
 }
 
-/// Removes the trials of a run. Lists existing folders only, because a manifest may claim any number.
+/// Removes the trials of a run. Only existing folders are listed, because a manifest may claim any number of trials.
 fn clear_trials(folder: &Path) -> io::Result<()> {
     let trials = folder.join(TRIALS);
     if !fs::symlink_metadata(&trials).is_ok_and(|m| m.is_dir()) {
@@ -144,7 +144,8 @@ pub fn exports(folder: &Path) -> Vec<FileInfo> {
     super::from_ron(&text).unwrap_or_default()
 }
 
-/// Adds exports with their hashes to the list in a run folder. Files outside the folder are left out.
+/// Adds exports with their hashes to the list in a run folder. Files outside the folder are omitted. Fails if the list
+/// cannot be written.
 pub fn list_exports(folder: &Path, files: &[std::path::PathBuf]) -> io::Result<()> {
     let mut list = exports(folder);
     for path in files.iter().filter(|path| path.parent() == Some(folder)) {

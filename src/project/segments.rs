@@ -43,7 +43,7 @@ impl RunWriter {
         self.begin_segments_of(step, lanes, is_changed, Clone::clone)
     }
 
-    /// Ends streams like [`Self::begin_segments`]; `next` maps an ended tap to the tap of its further file.
+    /// Ends streams as [`Self::begin_segments`] does; `next` maps an ended tap to the tap of its further file.
     pub(super) fn begin_segments_of(
         &mut self,
         step: u64,
@@ -61,8 +61,8 @@ impl RunWriter {
         self.write_progress(step)
     }
 
-    /// Describes the shape of a matrix or histogram at its first reading; begins a further segment if the shape changes.
-    /// Returns the index of the file for the reading.
+    /// Describes the shape of a matrix or histogram at its first reading, and begins a further segment if the shape
+    /// changes. Returns the index of the file for the reading.
     pub(super) fn follow_shape(&mut self, which: usize, reading: &Reading, clock: Clock) -> io::Result<usize> {
         let stream = &self.manifest.streams[self.files[which].stream];
         let (is_empty, is_same) = match reading {

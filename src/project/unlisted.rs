@@ -52,7 +52,7 @@ pub(super) fn remove_unlisted(
     unlisted.try_for_each(|name| remove(folder, &name))
 }
 
-/// Removes a regular file if the folder has it.
+/// Removes a regular file if the folder contains it.
 pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     let path = run_file::inside(folder, name)?;
     match run_file::size_of(&path) {
@@ -61,7 +61,7 @@ pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Whether the writer uses such a file name: `rate-2.f32`, `map@head=3.f32` for probes, `experts-2.u64` and
+/// Whether the writer uses file names of this form: `rate-2.f32`, `map@head=3.f32` for probes, `experts-2.u64` and
 /// `experts-2.elements.ron` for sets, `parent.state` for a branch.
 fn is_of_writer(name: &str, probes: &[ProbeSpec]) -> bool {
     let is_of_set = [".u64", TABLE].iter().filter_map(|end| name.strip_suffix(end)).any(|stem| {
@@ -123,7 +123,7 @@ pub(super) mod tests {
         Ok(writer)
     }
 
-    /// Changes the set twice, the first time before the checkpoint.
+    /// Changes the set twice. The first change precedes the checkpoint.
     pub fn first_part(writer: &mut RunWriter) -> io::Result<()> {
         writer.sets_changed(5, &set(project().2, 3))?;
         let snapshot = Arc::new(Snapshot { model: "nuclei".into(), sections: vec![] });

@@ -43,7 +43,7 @@ pub struct RunStart<'a> {
     pub device: String,
     /// Number of CPU threads.
     pub threads: u32,
-    /// Command line; empty in the window.
+    /// Command line; empty for a run of the window.
     pub command: String,
     /// Seed of a trial, and the path from the trial's folder to the folder with the ids; `None` for other runs.
     pub trial: Option<(u64, &'a str)>,
@@ -74,7 +74,7 @@ pub struct RunWriter {
     pub(super) earlier_computed_s: f64,
     /// Computing time of the simulation at the start of the recording.
     pub(super) computed_at_start: Duration,
-    /// Folder of the safety recording that this recording continues.
+    /// Folder of the safety recording that this recording continues; `None` if there is none.
     pub(super) beginning: Option<PathBuf>,
     pub(super) buffer: Vec<u8>,
     pub(super) checkpoints: Checkpoints,
@@ -88,8 +88,8 @@ pub(super) struct StreamFile {
 }
 
 impl RunWriter {
-    /// Prepares the folder and writes all data known before the first step. Fails if the folder contains anything but an older
-    /// run, which is replaced.
+    /// Prepares the folder and writes all data known before the first step. Replaces an older run in the folder; fails if
+    /// the folder contains anything else.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {
         let mut lock = replace::prepare_folder(folder)?;
         let project = start.project;
@@ -400,7 +400,7 @@ fn hash_of_lines(head: &str, rest: &str) -> String {
     hash.hex()
 }
 
-/// Whether a manifest matches its own hash; `None` if it contains no hash, as in older versions.
+/// Whether a manifest matches its own hash; `None` if the manifest contains no hash, as in older versions.
 pub(super) fn manifest_matches(text: &str) -> Option<bool> {
     let (head, lines) = text.split_once('\n')?;
     if !lines.starts_with("//") && !head.contains(HASH_LINE.trim_end()) {
