@@ -3,7 +3,7 @@
 use crate::gpu::Place;
 use std::ops::AddAssign;
 
-/// Memory of one buffer, or of several that are reported as one.
+/// Memory of one buffer, or of several buffers that are reported as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Part of the model that owns the buffer: `neurons`.
@@ -14,21 +14,21 @@ pub struct Held {
     pub place: Place,
     /// Size in bytes.
     pub bytes: u64,
-    /// Whether the simulation also runs without the buffer, but slower, if it does not fit.
+    /// Whether the simulation also runs, more slowly, if the buffer does not fit.
     pub is_optional: bool,
 }
 
-/// Memory in use or predicted, by buffer. Empty if unknown.
+/// Memory in use or predicted, by buffer; empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryReport(Vec<Held>);
 
 impl MemoryReport {
-    /// Adds a buffer; sizes of equal names are summed.
+    /// Adds a buffer. Sizes of equal names are added.
     pub fn add(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
         self.add_held(Held { owner, name, place, bytes, is_optional: false });
     }
 
-    /// Adds a buffer without which the simulation can also run.
+    /// Adds a buffer without which the simulation also runs.
     pub fn add_optional(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
         self.add_held(Held { owner, name, place, bytes, is_optional: true });
     }

@@ -9,7 +9,7 @@ pub struct PathStep {
     pub from: u32,
     /// Target (postsynaptic) element.
     pub to: u32,
-    /// Weight; negative is inhibitory.
+    /// Weight; negative for an inhibitory connection.
     pub weight: f32,
 }
 
@@ -27,10 +27,11 @@ pub struct PathQuery {
 }
 
 impl PathQuery {
-    /// Finds a shortest path by breadth-first search; empty if no path satisfies the query or `from` equals `to`.
+    /// Finds a shortest path by breadth-first search. Returns an empty path if no path satisfies the query or `from` equals
+    /// `to`.
     ///
     /// # Errors
-    /// If the request is cancelled.
+    /// Fails if the request is cancelled.
     pub fn answer(&self, links: &dyn ConnectionSource, progress: &Progress) -> Result<Vec<PathStep>, SimError> {
         let Self { from, to, at_least, longest } = *self;
         let mut reached: Vec<Option<PathStep>> = vec![None; links.n() as usize];

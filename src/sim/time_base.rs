@@ -1,11 +1,11 @@
-//! Time base: whether a step is a span of simulated time or a count.
+//! Time base: a step is a span of simulated time or a count.
 
 /// Unit of a kind's steps, which time axes, captions, the speed and the planned length of a run use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimeBase {
     /// Step with a simulated duration.
     Seconds {
-        /// Simulated seconds per step, above 0.
+        /// Simulated seconds per step, greater than 0.
         per_step: f64,
     },
     /// Step without a duration, which is counted.
@@ -27,7 +27,7 @@ impl TimeBase {
     /// Counted steps without a specific noun.
     pub const STEPS: Self = Self::count("step", "steps");
 
-    /// Creates a time base with this simulated duration per step.
+    /// Creates a time base with the simulated duration `per_step` in seconds.
     pub const fn seconds(per_step: f64) -> Self {
         Self::Seconds { per_step }
     }
@@ -50,7 +50,7 @@ impl TimeBase {
         }
     }
 
-    /// Returns the singular noun of a step: `generation`; `step` if it has a duration.
+    /// Returns the singular noun of a step: `generation`, or `step` if steps have a duration.
     pub const fn singular(self) -> &'static str {
         match self {
             Self::Seconds { .. } => "step",
@@ -82,7 +82,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Creates a clock with a simulated duration per step.
+    /// Creates a clock with the simulated duration `per_step` in seconds.
     pub const fn seconds(step: u64, per_step: f64) -> Self {
         Self { step, base: TimeBase::seconds(per_step) }
     }
