@@ -74,8 +74,8 @@ impl Unit {
         out.into_iter().map(|s| s.text).collect()
     }
 
-    /// Parses `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`. A plain number is in this unit. The error says what is wrong and
-    /// what was expected.
+    /// Parses `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`. A plain number is in the unit `self`. Fails with the mistake
+    /// and the expected form.
     pub fn parse(self, text: &str) -> Result<f64, String> {
         let text = match self {
             Self::Count(name) => text.trim().trim_end_matches(name).trim(),
