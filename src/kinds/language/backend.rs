@@ -1,8 +1,8 @@
 //! Interface between the simulation of a language model and its backends: batches, optimiser settings, decoders.
 //!
-//! A backend holds parameters, optimiser state and workspace. The simulation determines the training tokens, the learning
-//! rate of a step, frozen layers, curves and sampled texts. Values are exchanged in f32, whatever format the backend
-//! stores.
+//! A backend contains parameters, optimiser state and workspace. The simulation determines the training tokens, the
+//! learning rate of a step, frozen layers, curves and sampled texts. Values are exchanged in f32, in whatever format the
+//! backend stores them.
 
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -39,11 +39,11 @@ pub enum Lengths<'a> {
     /// Every sequence is full.
     #[default]
     Full,
-    /// Only the first `lens[b]` tokens of sequence b are valid; the values of the padding have no effect. One length per
-    /// sequence, `[B]`.
+    /// Only the first `lens[b]` tokens of sequence b are valid, with one length per sequence, `[B]`. The values of the
+    /// padding have no effect.
     Padded(&'a [i32]),
-    /// Concatenated sequences: sequence i has the tokens `offsets[i]..offsets[i + 1]` of the whole batch, at positions from
-    /// 0. Each sequence is at most as long as the context; together they have `sequences · seq_len` tokens.
+    /// Concatenated sequences: sequence i has the tokens `offsets[i]..offsets[i + 1]` of the whole batch, with positions
+    /// from 0. Each sequence is at most as long as the context; together they have `sequences · seq_len` tokens.
     Packed(&'a [i32]),
 }
 
@@ -53,12 +53,12 @@ impl Batch<'_> {
         self.sequences * self.seq_len
     }
 
-    /// Returns the number of tokens with a loss; padding has none.
+    /// Returns the number of tokens with a loss. Padding has no loss.
     pub fn n_targets(&self) -> usize {
         self.masked_targets().iter().filter(|target| **target != IGNORED).count()
     }
 
-    /// Returns the targets, in which those of padding are [`IGNORED`].
+    /// Returns the targets, `[B, seq_len]`, in which those of padding are [`IGNORED`].
     pub fn masked_targets(&self) -> Vec<i32> {
         let mut targets = self.targets.to_vec();
         if let Lengths::Padded(lens) = self.lengths {
@@ -100,7 +100,7 @@ impl Batch<'_> {
 /// Update rule of the weight matrices in blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MatrixUpdate {
-    /// AdamW, as for all other parameters.
+    /// AdamW, which also updates all other parameters.
     AdamW,
     /// Muon: momentum SGD with orthogonalised updates.
     Muon {
@@ -125,7 +125,7 @@ pub struct Hyper {
     pub eps: f32,
     /// Decoupled weight decay of embeddings and matrices.
     pub weight_decay: f32,
-    /// Maximum gradient norm; 0: no clipping.
+    /// Maximum gradient norm; 0 for no clipping.
     pub clip: f32,
     /// Dropout probability of activations.
     pub dropout: f32,
@@ -151,8 +151,8 @@ impl Hyper {
         Muon { momentum, ..Muon::default() }
     }
 
-    /// Returns the update rule of a parameter. `decays`: weight decay applies to the parameter; `is_hidden_matrix`: the
-    /// parameter is a matrix in a block.
+    /// Returns the update rule of a parameter. `decays` tells whether weight decay applies to the parameter, and
+    /// `is_hidden_matrix` whether it is a matrix in a block.
     pub fn rule(&self, decays: bool, is_hidden_matrix: bool, is_frozen: bool) -> Rule {
         let decay = if decays { f64::from(self.weight_decay) } else { 0.0 };
         match self.matrices {
@@ -202,7 +202,7 @@ pub enum StateBuffer {
 }
 
 impl StateBuffer {
-    /// All buffers in the order of a saved state.
+    /// All buffers, in the order of a saved state.
     pub const ALL: [Self; 3] = [Self::Weights, Self::FirstMoment, Self::SecondMoment];
 }
 
@@ -253,20 +253,20 @@ pub trait Decoder {
     /// Empties the cache.
     fn clear(&mut self);
     /// Appends tokens to the cache. Returns the logits after each token, `[tokens, padded vocabulary]`. Fails if the cache
-    /// would exceed the context.
+    /// would exceed the context, or if the device fails.
     fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError>;
 }
 
 /// Snapshot of a model that samples a text concurrently with further training steps.
 pub trait TextModel: Send {
-    /// Creates a decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if the device fails.
     fn decoder(&mut self) -> Result<Box<dyn Decoder + '_>, SimError>;
 }
 
 /// Model on one device. Kinds add traits with their training step and their readings.
 pub trait Backend: Send {
     /// Appends the statistics of the steps since the last call to `out`, oldest first. Waits for the device. At most
-    /// [`MAX_WAITING_STEPS`] steps may be pending.
+    /// [`MAX_WAITING_STEPS`] steps may be pending. Fails if the device fails.
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
     /// Writes the loss of each token of the batches, concatenated, in nats and without dropout; 0 for the target
     /// [`IGNORED`]. Changes no state. Checks [`Pass::is_stopping`] at least every 100 ms; the losses of a stopped call are
@@ -277,12 +277,14 @@ pub trait Backend: Send {
         1
     }
     /// Returns the norms of each parameter in the step that is `ago` steps before the last one. The input of this step must
-    /// have requested norms, and the last call of [`take_stats`](Self::take_stats) must have collected it.
+    /// have requested norms, and the last call of [`take_stats`](Self::take_stats) must have collected the step. Fails if
+    /// the device fails.
     fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError>;
-    /// Creates a decoder with an empty cache. Changes no state of the model.
+    /// Creates a decoder with an empty cache. The state of the model does not change. Fails if memory is exhausted or
+    /// another reading uses the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
-    /// Creates a snapshot of the model for a text that is sampled concurrently with further steps; `None` if the backend
-    /// cannot create one. The previous snapshot must no longer be in use.
+    /// Returns a snapshot of the model for a text that is sampled concurrently with further steps; `None` if the backend
+    /// cannot create one. The previous snapshot must no longer be in use. Fails if the device fails.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         Ok(None)
     }
@@ -290,9 +292,9 @@ pub trait Backend: Send {
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
     /// Copies `from` to the elements of a buffer that begin at `start`. Fails if the device fails.
     fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
-    /// Returns the optimiser state other than the moments.
+    /// Returns the optimiser state other than the moments. Fails if the device fails.
     fn counters(&self) -> Result<Counters, SimError>;
-    /// Sets the optimiser state other than the moments.
+    /// Sets the optimiser state other than the moments. Fails if the device fails.
     fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
     /// Returns the device and implementations in use, for the report.
     fn execution(&self) -> Execution;

@@ -26,7 +26,7 @@ pub type Layout<K> = <<K as Kind>::Params as ModelParams>::Layout;
 /// Kind that trains a language model, with the kind-specific parts of a [`LanguageSim`].
 ///
 /// A step calls [`step`](Self::step), then [`after_step`](Self::after_step). A tapped probe is read with
-/// [`reading`](Self::reading), and if that returns `None`, with [`kept_reading`](Self::kept_reading).
+/// [`reading`](Self::reading); if that returns `None`, it is read with [`kept_reading`](Self::kept_reading).
 pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'static {
     /// Trait of the models on a device.
     type Backend: Backend + ?Sized;
@@ -37,7 +37,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
 
     /// Creates the kind's state before step 0.
     fn own(config: &Config<Self>) -> Self::Own;
-    /// Lists the element sets of the model.
+    /// Returns the element sets of the model.
     fn sets(config: &Config<Self>, layout: &Layout<Self>) -> Vec<Arc<ElementSet>>;
     /// Draws random initial weights.
     fn init(config: &Config<Self>, layout: &Layout<Self>, seed: u64) -> Parameters<f32>;
@@ -46,7 +46,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = params;
         Counters { loss_scale: 1.0, ..Counters::default() }
     }
-    /// Prepares step 0. The weights are already in the backend.
+    /// Prepares step 0, for which the weights are already in the backend. Fails if the device fails.
     fn begin(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
@@ -58,12 +58,12 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
 
     /// Runs a training step. Fails if an input is invalid or the device fails.
     fn step(sim: &mut LanguageSim<Self>, batches: &[Batch<'_>], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Runs after each completed step.
+    /// Measures and changes what the kind needs after each completed step. Fails if the device fails.
     fn after_step(sim: &mut LanguageSim<Self>, pass: &mut Pass) -> Result<(), SimError> {
         let _ = (sim, pass);
         Ok(())
     }
-    /// Runs after the statistics of `steps`, the newest steps, were collected.
+    /// Uses the statistics of `steps`, the newest steps, after they were collected. Fails if the device fails.
     fn after_counting(sim: &mut LanguageSim<Self>, steps: RangeInclusive<u64>) -> Result<(), SimError> {
         let _ = (sim, steps);
         Ok(())
@@ -87,17 +87,17 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     }
     /// Performs an action other than `sample_now`. Fails if the action is unknown or its elements are invalid.
     fn act(sim: &mut LanguageSim<Self>, action: &Action) -> Result<(), SimError>;
-    /// Creates the decoder for periodic texts.
+    /// Creates the decoder for periodic texts. Fails if the device fails.
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()
     }
-    /// Whether a copy of the model may sample a periodic text concurrently with later steps. False if measurements of the
-    /// model depend on the sampled text, unless they are only shown on screen.
+    /// Whether a copy of the model may sample a periodic text concurrently with later steps. This is not possible if
+    /// measurements of the model depend on the sampled text, unless they are only shown on screen.
     fn writes_beside(sim: &LanguageSim<Self>, is_for_screen: bool) -> bool {
         let _ = (sim, is_for_screen);
         true
     }
-    /// Creates the decoder that the options of a request select.
+    /// Creates the decoder that the options of a request select. Fails if an option is invalid or the device fails.
     fn decoder<'a>(sim: &'a LanguageSim<Self>, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
         let _ = options;
         sim.backend.decoder()
@@ -110,7 +110,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = (config, tap);
         Ok(())
     }
-    /// Runs after the tapped probes changed.
+    /// Prepares the model for changed taps. Fails if the device fails.
     fn after_tap(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
@@ -120,19 +120,19 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = (layout, probe);
         vec![]
     }
-    /// Returns the values that a histogram counts.
+    /// Returns the values that a histogram counts. Fails if the device fails.
     fn histogram(sim: &LanguageSim<Self>, key: &TapKey) -> Result<Vec<f32>, SimError> {
         let _ = (sim, key);
         Ok(vec![])
     }
-    /// Runs after a text was sampled.
+    /// Updates the measurements that depend on a text, after a text was sampled. Fails if the device fails.
     fn after_text(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
     }
-    /// Reads a probe; `None` if the probe is a [`kept_reading`](Self::kept_reading).
+    /// Reads a probe; returns `None` if the probe is a [`kept_reading`](Self::kept_reading). Fails if the device fails.
     fn reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Option<Reading>, SimError>;
-    /// Reads an expensive probe. The reading is cached for the frames of several steps.
+    /// Reads an expensive probe, whose reading is cached for the frames of several steps. Fails if the device fails.
     fn kept_reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Reading, SimError>;
     /// Returns the individuals in the slots of an element set; `None` if the set has no slots.
     fn individuals(own: &Self::Own, set: &str) -> Option<Arc<Individuals>> {
@@ -145,20 +145,20 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         vec![]
     }
 
-    /// Adds the kind's sections to a saved state.
+    /// Adds the kind's sections to a saved state. Fails if the device fails.
     fn save(sim: &mut LanguageSim<Self>, counters: &Counters, out: &mut Snapshot) -> Result<(), SimError>;
     /// Checks the sizes of a saved state before any section is loaded. Fails if they differ.
     fn check_saved(config: &Config<Self>, from: &Snapshot) -> Result<(), SimError> {
         let _ = (config, from);
         Ok(())
     }
-    /// Reads the optimiser's counters from a saved state that holds `updates` updates.
+    /// Reads the optimiser's counters from a saved state with `updates` updates. Fails if a section is missing or invalid.
     fn saved_counters(from: &Snapshot, updates: u64) -> Result<Counters, SimError> {
         let _ = from;
         Ok(Counters { updates, loss_scale: 1.0, finite_steps: 0 })
     }
-    /// Loads the kind's sections. `weights` contains the saved weights of step `step`, which are not in the backend yet. An
-    /// error leaves the simulation unchanged.
+    /// Loads the kind's sections. `weights` contains the saved weights of step `step`, which are not in the backend yet.
+    /// Fails if a section is missing or invalid; the simulation is then unchanged.
     fn load(sim: &mut LanguageSim<Self>, from: &Snapshot, step: u64, weights: &[f32]) -> Result<(), SimError> {
         let _ = (sim, from, step, weights);
         Ok(())

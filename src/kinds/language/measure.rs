@@ -26,14 +26,14 @@ const POLL_EVERY: Duration = Duration::from_micros(200);
 /// Measurements that are due or in progress.
 #[derive(Default)]
 pub struct Pending {
-    /// Evaluation of the held-out text that is in progress; `None` if none is due.
+    /// Evaluation of the held-out text that is due or in progress; `None` if no evaluation is due.
     held_out: Option<HeldOutLoss>,
     /// Whether a text must be sampled.
     text: bool,
-    /// Text that is sampled concurrently with the steps; `None` if there is none.
+    /// Text that is sampled concurrently with the steps; `None` if no text is in progress.
     in_progress: Option<TextInProgress>,
     histograms: bool,
-    /// Time and duration of the last count of histograms; `None` before the first.
+    /// Time and duration of the last count of histograms; `None` before the first count.
     histogram_cost: Option<ReadingCost>,
     /// Number of steps whose loss is recorded.
     pub counted: u64,
@@ -72,7 +72,8 @@ impl Pending {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Takes the measurements that are due. A stopped measurement continues, or is repeated, in the next call.
+    /// Takes the measurements that are due. A measurement that was stopped continues, or is repeated, in the next call.
+    /// Fails if a measurement fails.
     pub(super) fn measure(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if self.evaluate(pass)? == Outcome::Stopped {
             return Ok(Outcome::Stopped);
@@ -88,7 +89,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Adds a row to each tapped histogram.
+    /// Adds a row to each tapped histogram. Fails if the device fails.
     fn count_histograms(&mut self) -> Result<(), SimError> {
         for key in self.sampler.histogram_keys() {
             let values = K::histogram(self, &key)?;
@@ -97,8 +98,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// Collects a finished text, and samples the text that is due: concurrently with the next steps if the backend can copy
-    /// the model.
+    /// Collects a finished text, and samples the text that is due, concurrently with the next steps if the backend can copy
+    /// the model. Fails if the device fails.
     fn write_periodic(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if !self.pending.text {
             self.take_text(false)?;
@@ -139,8 +140,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
     }
 
-    /// Collects the text in progress. If `waits`, also takes due measurements that a stop has interrupted. Returns whether
-    /// there was any measurement.
+    /// Collects the text in progress. With `waits`, also takes due measurements that a stop has interrupted. Returns
+    /// whether there was any measurement. Fails if a measurement fails.
     pub(super) fn finish_measurements(&mut self, waits: bool) -> Result<bool, SimError> {
         let is_due = waits && self.pending.is_due();
         if is_due {
@@ -164,7 +165,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Computes the mean loss of the first held-out sequences, as many as a batch has.
+    /// Computes the mean loss, nats, of the first held-out sequences, of which there are as many as in a batch.
     pub(in crate::kinds) fn fixed_loss(&mut self) -> Result<f32, SimError> {
         let (sequences, seq_len) = (self.params.batches()[0], self.config.context());
         let (mut tokens, mut targets) = (vec![0; sequences * seq_len], vec![0; sequences * seq_len]);
@@ -175,7 +176,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 
-    /// Computes the mean loss of the first micro-batch of the last step under the current weights.
+    /// Computes the mean loss, nats, of the first micro-batch of the last step under the current weights.
     pub(in crate::kinds) fn last_step_loss(&mut self) -> Result<f64, SimError> {
         let batch = self.batch.first(self.params.batches()[0], self.config.context());
         let mut losses = vec![0.0; batch.n_tokens()];
@@ -204,8 +205,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// Keeps a sampled text. If its logits became NaN, the text is only the prompt and the title contains the error.
-    /// Training continues, because its loss is checked separately.
+    /// Adds a sampled text to the history. If its logits became NaN, the text is only the prompt and the title contains the
+    /// error. Training continues, because its loss is checked separately.
     fn finish_text(&mut self, due: &DueText, written: Result<Vec<u32>, SimError>) -> Result<(), SimError> {
         let (tokens, failed) = match written {
             Err(SimError::Diverged(why)) => (due.writing.prompt.clone(), format!(": {why}")),
@@ -220,8 +221,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::after_text(self)
     }
 
-    /// Returns the last tokens of the newest sampled text that fit into the context; the first held-out tokens if no text
-    /// was sampled yet.
+    /// Returns the last tokens of the newest sampled text that fit into the context, or the first held-out tokens if no
+    /// text was sampled yet.
     pub(in crate::kinds) fn shown_tokens(&self) -> Vec<u32> {
         text::shown(self.corpus(), &self.newest, self.config.context())
     }
@@ -268,7 +269,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(reading)
     }
 
-    /// Computes the losses of the tokens of the scored text, or of the newest text if there is none.
+    /// Computes the losses of the tokens of the scored text, or of the newest text if no scored text is given.
     fn token_losses(&self) -> Result<Reading, SimError> {
         let tokenizer = self.setup.texts.tokenizer();
         let tokens = text::scored(tokenizer, self.params.measure(), self.shown_tokens());
@@ -293,7 +294,7 @@ pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &La
     Ok(())
 }
 
-/// Returns the value of a numeric argument; 0 if it is missing or not a number.
+/// Returns the value of a numeric argument; 0 if the argument is missing or not a number.
 pub fn number(args: &TapArgs, name: &str) -> usize {
     args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
 }

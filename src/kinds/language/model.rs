@@ -17,7 +17,7 @@ pub const LAYERS: &str = "layers";
 /// Reason why a model cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// A size is 0.
+    /// A size is 0; contains its name.
     #[error("{0} must be at least 1")]
     Zero(&'static str),
     /// One size does not divide another.
@@ -52,7 +52,7 @@ impl From<ConfigError> for SimError {
 }
 
 impl ConfigError {
-    /// Checks that no size is 0. The error names the first size that is.
+    /// Fails if a size is 0. The error names the first such size.
     pub fn check_sizes(sizes: &[(&'static str, usize)]) -> Result<(), Self> {
         match sizes.iter().find(|(_, size)| *size == 0) {
             Some((what, _)) => Err(Self::Zero(what)),
@@ -60,8 +60,8 @@ impl ConfigError {
         }
     }
 
-    /// Checks that `heads` divides the width and `kv_heads` divides `heads`, that a head has at most [`MAX_HEAD`] features,
-    /// and that the number of features is even if positions are rotary.
+    /// Fails unless `heads` divides the width, `kv_heads` divides `heads`, a head has at most [`MAX_HEAD`] features, and
+    /// the number of features per head is even if positions are rotary.
     pub fn check_heads(width: usize, heads: usize, kv_heads: usize, is_rotated: bool) -> Result<(), Self> {
         let multiple = |what, value: usize, of, divisor| match value.is_multiple_of(divisor) {
             true => Ok(()),
@@ -77,12 +77,12 @@ impl ConfigError {
     }
 }
 
-/// Part of the model that a parameter belongs to. Each layer is frozen as a whole.
+/// Part of the model to which a parameter belongs. Each layer is frozen as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// Token and position embeddings.
     Embedding,
-    /// Block of this index.
+    /// Block with the given index.
     Block(usize),
     /// Final norm, and the matrix of logits unless it is tied to the embedding.
     Head,

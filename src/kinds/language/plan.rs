@@ -25,18 +25,18 @@ macro_rules! tensors {
         }
     ) => {
         $(#[doc = $docs])*
-        /// Number of elements of each tensor; 0: the tensor is not held.
+        /// Number of elements of each tensor; 0 for a tensor that is not held.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
 
         #[allow(dead_code, reason = "not every group is shared")]
         impl $Sizes {
-            /// Returns the size of an arena for elements of these types, bytes.
+            /// Returns the size of an arena for elements of the given types, bytes.
             pub fn bytes<$($P),*>(&self) -> usize {
                 $crate::gpu::Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
             }
 
-            /// Returns the sizes in `all` of the tensors that are not held here.
+            /// Returns the sizes in `all` of the tensors that are not held in `self`.
             #[must_use]
             pub fn others(&self, all: &Self) -> Self {
                 Self { $( $field: if self.$field == 0 { all.$field } else { 0 }, )* }
@@ -48,7 +48,7 @@ macro_rules! tensors {
 
         #[allow(dead_code, reason = "not every group is lent and shared")]
         impl<$($P: ::std::ops::DerefMut),*> $Tensors<$($P),*> {
-            /// Allocates the tensors, uninitialised.
+            /// Allocates the tensors without initialising them. Fails if they do not fit into the memory.
             pub fn take<M: $crate::kinds::language::plan::Memory>(memory: &mut M, sizes: &$Sizes) -> Result<Self, M::Error>
             where
                 $( $P: $crate::kinds::language::plan::TakeFrom<M>, )*
@@ -95,8 +95,8 @@ impl HeadSizes {
     }
 }
 
-/// Returns the number of tokens whose logits are in memory at a time: a multiple of 64, so that the logits have about
-/// `most` elements.
+/// Returns the number of tokens whose logits are in memory at a time. It is a multiple of 64, or all tokens, so that the
+/// logits have about `most` elements.
 pub fn logit_rows(most: usize, padded_vocab: usize, tokens: usize) -> usize {
     (most / padded_vocab / 64 * 64).max(64).min(tokens)
 }
@@ -107,7 +107,7 @@ pub fn chunks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..n).step_by(most).map(move |from| from..(from + most).min(n))
 }
 
-/// Allocates `n` residual streams of `len` elements each.
+/// Allocates `n` residual streams of `len` elements each. Fails if they do not fit into the memory.
 pub fn streams<M: Memory, T: TakeFrom<M>>(memory: &mut M, n: usize, len: usize) -> Result<Vec<T>, M::Error> {
     (0..n).map(|_| T::take_from(memory, "residual stream", len)).collect()
 }
@@ -168,7 +168,7 @@ impl BatchShape {
         self.sequences * self.seq_len
     }
 
-    /// Returns the number of sequences and the length of the longest, for attention.
+    /// Returns the number of sequences and the length of the longest one, for attention.
     pub const fn attended(&self) -> (usize, usize) {
         match self.division {
             Division::Packed { sequences, longest } => (sequences, longest),
@@ -182,7 +182,7 @@ pub fn packed_positions(offsets: &[i32]) -> Vec<u32> {
     offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect()
 }
 
-/// Batch in the memory of a backend; `U` holds u32, `I` holds i32.
+/// Batch in the memory of a backend; `U` contains u32 and `I` contains i32.
 #[derive(Debug)]
 pub struct BatchView<'a, U: ?Sized, I: ?Sized> {
     /// Sizes of the batch.

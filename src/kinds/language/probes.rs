@@ -51,7 +51,7 @@ impl ArgValues {
         }
     }
 
-    /// Returns the reason why `value` is invalid; `None` if it is valid.
+    /// Returns the reason why `value` is invalid; `None` if the value is valid.
     pub fn refusal(&self, name: &str, value: &str) -> Option<String> {
         match self {
             Self::Numbers(n) => {

@@ -70,7 +70,8 @@ pub fn answer<'a>(
     }
 }
 
-/// Samples a continuation of a prompt. Returns the prompt followed by the continuation.
+/// Samples a continuation of a prompt. Returns the prompt followed by the continuation. Fails for an invalid prompt or
+/// sampling parameter, and if cancelled.
 fn sample(
     tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),
@@ -85,7 +86,8 @@ fn sample(
     Ok(Answer::Text(format!("{prompt}{text}")))
 }
 
-/// Scores a text. Returns a table with a row per token and the columns [`SCORE`].
+/// Scores a text. Returns a table with a row per token and the columns [`SCORE`]. Fails for an invalid text, and if
+/// cancelled.
 fn score(
     tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),

@@ -47,7 +47,7 @@ impl Sampler {
         Self { probes, taps: vec![], series: vec![], histograms: vec![], texts: vec![], known: vec![] }
     }
 
-    /// Sets the tapped probes; the histories of probes that stay tapped are kept.
+    /// Sets the tapped probes. The histories of probes that stay tapped are kept.
     pub fn tap(&mut self, taps: &[Tap]) {
         self.taps = taps.to_vec();
         let (mut series, mut histograms) = (mem::take(&mut self.series), mem::take(&mut self.histograms));
@@ -110,7 +110,7 @@ impl Sampler {
         }
     }
 
-    /// Returns the smallest range of elements that covers all tapped series of a probe; empty if none is tapped.
+    /// Returns the smallest range of elements that covers all tapped series of a probe; empty if no series is tapped.
     pub fn span(&self, probe: ProbeId) -> Range<usize> {
         let elements = || self.series.iter().filter(|(key, _)| key.probe == probe).flat_map(|(_, s)| s.elements.iter());
         elements().min().zip(elements().max()).map_or(0..0, |(a, b)| *a as usize..*b as usize + 1)
@@ -128,7 +128,7 @@ impl Sampler {
         }
     }
 
-    /// Appends the counts of `values` to a histogram; NaN is not counted.
+    /// Appends the counts of `values` to a histogram. NaN is not counted.
     pub fn count(&mut self, key: &TapKey, step: u64, values: &[f32]) {
         let Some((_, histogram)) = self.histograms.iter_mut().find(|(known, _)| known == key) else { return };
         let (mut counts, limit) = ([0.0; N_BINS], (self.probes.limit)(key.probe));
@@ -146,7 +146,7 @@ impl Sampler {
         }
     }
 
-    /// Clears the histories and cached readings; taps stay.
+    /// Clears the histories and cached readings. The taps stay.
     pub fn restart(&mut self) {
         for (_, series) in &mut self.series {
             (series.steps, series.values) = (vec![], vec![]);
@@ -178,7 +178,7 @@ impl Sampler {
         })
     }
 
-    /// Returns the cached reading of a tap; `None` if there is none that can be shown. A reading of an earlier step can be
+    /// Returns the cached reading of a tap; `None` if no cached reading can be shown. A reading of an earlier step can be
     /// shown only if the frame may lag, and the reading is at most `within` steps old or too costly to repeat now.
     pub fn known(&self, tap: &Tap, frame: &Frame, within: u32) -> Option<Reading> {
         let known = self.known.iter().find(|known| tap.has_key(&known.key))?;
@@ -207,7 +207,7 @@ impl Sampler {
 /// Checks that each tap names an existing probe.
 ///
 /// # Errors
-/// If a probe does not exist. The message contains its id.
+/// Fails with the id of a probe that does not exist.
 pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     match taps.iter().find(|tap| usize::from(tap.probe) >= specs.len()) {
         Some(tap) => Err(SimError::Input(format!("there is no probe {}", tap.probe))),
@@ -215,7 +215,7 @@ pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     }
 }
 
-/// Returns the edges of [`N_BINS`] bins of equal width; the first and last bin also count values beyond the limit.
+/// Returns the edges of [`N_BINS`] bins of equal width. The first and last bin also count values beyond the limit.
 fn edges(limit: f32) -> Arc<Vec<f32>> {
     let edge = |i: usize| limit * (2.0 * i as f32 / N_BINS as f32 - 1.0);
     Arc::new((0..=N_BINS).map(edge).collect())

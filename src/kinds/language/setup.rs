@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Setup {
     /// Training and held-out tokens, vocabulary and entropy floors.
     pub texts: Texts,
-    /// Initial weights from a file; `None`: random weights.
+    /// Initial weights from a file; `None` for random weights.
     pub weights: Option<Parameters<f32>>,
 }
 
@@ -43,7 +43,7 @@ impl Setup {
         self.texts.all().iter().map(Corpus::n_resident_bytes).sum::<u64>() + weights
     }
 
-    /// Returns the sizes and parameter layout for the vocabulary of this text. Fails if the model cannot be built or the
+    /// Returns the sizes and parameter layout for the vocabulary of the text. Fails if the model cannot be built or the
     /// text is too short.
     pub fn model<P: ModelParams>(&self, params: &P) -> Result<(P::Config, Arc<P::Layout>), SimError> {
         let (config, layout) = params.model(self.texts.tokenizer().n_vocab())?;
@@ -51,7 +51,7 @@ impl Setup {
         Ok((config, layout))
     }
 
-    /// Checks that sequences of `length` tokens fit into every text. The error names the lengths.
+    /// Fails if sequences of `length` tokens do not fit into every text. The error contains the lengths.
     pub fn check_length(&self, length: usize) -> Result<(), SimError> {
         self.texts.all().iter().try_for_each(|text| text.check_length(length)).map_err(SimError::Input)
     }

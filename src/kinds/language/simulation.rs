@@ -93,7 +93,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(new)
     }
 
-    /// Resets to step 0: initial weights and zero moments.
+    /// Resets to step 0 with initial weights and zero moments. Fails if the device fails.
     fn begin(&mut self) -> Result<(), SimError> {
         match &self.setup.weights {
             Some(weights) => self.backend.write(StateBuffer::Weights, 0, weights.values())?,
@@ -119,7 +119,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         self.newest.clear();
     }
 
-    /// Runs one training step.
+    /// Runs one training step. Fails if the device fails or a step has diverged.
     fn train(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         let [sequences, micro_batches] = self.params.batches();
         let batches = Batches { seed: self.seed, sequences, length: self.config.context() };
@@ -162,7 +162,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
     }
 
-    /// Freezes or unfreezes the layers that an action names. Fails if it names none or unknown layers.
+    /// Freezes or unfreezes the layers that an action names. Fails if the action names no layers or unknown ones.
     pub(in crate::kinds) fn freeze_layers(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
         let layers = self.state.frozen.len();
         if action.elements.is_empty() || action.elements.iter().any(|e| *e as usize >= layers) {

@@ -61,15 +61,16 @@ impl StepTokens {
 /// Mean loss over the held-out text, evaluated in batches. A stopped evaluation continues with the next batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldOutLoss {
-    /// Number of windows evaluated.
+    /// Number of evaluated windows.
     first: usize,
     sum: f64,
     n: u64,
 }
 
 impl HeldOutLoss {
-    /// Evaluates the remaining windows and reports progress; `None` if stopped. `size` is (sequence length, sequences per
-    /// batch, batches per call); `evaluate` writes the loss of each token of at most `batches per call` batches.
+    /// Evaluates the remaining windows and reports progress. Returns the mean loss, nats; `None` if stopped. `size` is
+    /// (sequence length, sequences per batch, batches per call); `evaluate` writes the loss of each token of at most
+    /// `batches per call` batches.
     pub fn run(
         &mut self,
         corpus: &Corpus,

@@ -14,7 +14,7 @@ use crate::{
     sim::{BuildContext, Level, Progress, SimError},
 };
 
-/// Texts of a project, each read for `steps` steps. The first text follows the last.
+/// Texts of a project, each of which is read for `steps` steps. After the last text, the first one follows.
 pub struct Texts {
     /// Texts in the order of training, at least one, with a common tokenizer.
     all: Vec<Corpus>,
@@ -26,7 +26,7 @@ impl Texts {
     /// Reads the text from a file, or generates one per group of languages.
     ///
     /// # Errors
-    /// Returns an error if the file is invalid, with its line, or the tokenizer cannot be built.
+    /// Fails if the file is invalid, with the line, or the tokenizer cannot be built.
     pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
         Ok(Self { all: read(data, context, progress)?, steps: data.text_steps.max(1).into() })
     }
@@ -36,7 +36,7 @@ impl Texts {
         &self.all[self.index(step)]
     }
 
-    /// Returns the text that the last of `steps` completed steps read; measurements refer to it.
+    /// Returns the text that the last of `steps` completed steps read. Measurements refer to this text.
     pub fn after(&self, steps: u64) -> &Corpus {
         self.of_step(steps.saturating_sub(1))
     }
@@ -96,10 +96,11 @@ fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<
     })
 }
 
-/// Returns the tokens of the prompt; for an empty prompt, the end-of-text token or else a line break.
+/// Returns the tokens of the prompt. An empty prompt gives the end-of-text token, or a line break if there is no such
+/// token.
 ///
 /// # Errors
-/// Returns [`SimError::Input`] if the tokenizer has no token for a character.
+/// Fails with [`SimError::Input`] if the tokenizer has no token for a character.
 pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
     if !text.is_empty() {
         return tokenizer.encode(text).map_err(|error| SimError::Input(format!("the prompt: {error}")));
@@ -111,7 +112,7 @@ pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
 /// Checks that the prompt and the scored text can be tokenised.
 ///
 /// # Errors
-/// Returns [`SimError::Input`] with the character that has no token.
+/// Fails with [`SimError::Input`] for a character that has no token.
 pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
     prompt(tokenizer, &measure.prompt)?;
     let scored = tokenizer.encode(&measure.scored);
@@ -139,7 +140,7 @@ pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) 
     Writing { prompt, length: measure.length as usize, sampling }
 }
 
-/// Returns the last `context` tokens of the newest sampled text; the first held-out tokens if no text was sampled yet.
+/// Returns the last `context` tokens of the newest sampled text, or the first held-out tokens if no text was sampled yet.
 pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     if !newest.is_empty() {
         return newest[newest.len().saturating_sub(context)..].to_vec();
@@ -149,7 +150,7 @@ pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     tokens
 }
 
-/// Returns the tokens whose losses are shown: the scored text if there is one, else `shown`.
+/// Returns the tokens whose losses are shown: the scored text if it is not empty, otherwise `shown`.
 pub fn scored(tokenizer: &Tokenizer, measure: &Measure, shown: Vec<u32>) -> Vec<u32> {
     match measure.scored.is_empty() {
         true => shown,

@@ -25,7 +25,7 @@ pub struct Writing {
 
 /// Samples a text. Returns the tokens of the prompt, followed by the sampled tokens. When the context is full, the cache is
 /// refilled with the last half of the context. `goes_on` is called before each token with the number of tokens sampled so
-/// far, and its error stops the text.
+/// far. Fails with its error, or if the decoder fails.
 pub fn write(
     decoder: &mut dyn Decoder,
     context: usize,
@@ -58,7 +58,7 @@ fn refused(error: SamplingError) -> SimError {
 }
 
 /// Clears the cache and fills it with `text`, or with its last `context / 2` tokens, rounded up, if the text does not fit.
-/// Returns the logits after the last token.
+/// Returns the logits after the last token. Fails if the decoder fails.
 fn read(decoder: &mut dyn Decoder, context: usize, text: &[u32], vocab: usize) -> Result<Vec<f32>, SimError> {
     decoder.clear();
     let kept = if text.len() < context { text } else { &text[text.len() - context.div_ceil(2)..] };
@@ -81,7 +81,7 @@ pub struct Scored {
 }
 
 /// Scores each token of a text. A text longer than the context is read in windows that overlap by half a context. `goes_on`
-/// is called with the number of tokens read so far, and its error stops the scoring.
+/// is called with the number of tokens read so far. Fails with its error, or if the decoder fails.
 pub fn score(
     decoder: &mut dyn Decoder,
     context: usize,

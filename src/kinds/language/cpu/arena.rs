@@ -1,4 +1,4 @@
-//! Stack allocator for tensors in one host allocation, like the [arena](crate::gpu::Arena) of a device.
+//! Stack allocator for tensors in one host allocation, similar to the [arena](crate::gpu::Arena) of a device.
 
 use super::{refused, zeros};
 use crate::{
@@ -42,7 +42,7 @@ impl<R: Copy + Default> HostArena<R> {
 }
 
 impl<R> HostFrame<'_, R> {
-    /// Returns a frame nested in this one.
+    /// Returns a frame nested in the present one.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(self.0)
     }

@@ -50,7 +50,7 @@ pub struct Cache<'a, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Returns the attention operation, with dropout of its probabilities if the step uses it.
+    /// Returns the attention operation. If the step uses dropout of attention probabilities, the operation includes it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
         let noise = self.noise.filter(|noise| noise.attention > 0.0);
         let dropout = noise.map(|noise| {

@@ -38,7 +38,7 @@ pub struct LossRows<'a, R> {
 }
 
 impl<R: Real> Head<'_, R> {
-    /// Computes the logits of normalised tokens.
+    /// Computes the logits of normalised tokens. Fails if the sizes do not match.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
         let op = Gemm::new(x.len() / self.width, self.padded(), self.width).transposed_b();
         gemm(&op, x, self.weight, logits, Epilogue::None).map_err(refused)
@@ -52,7 +52,8 @@ impl<R: Real> Head<'_, R> {
         CrossEntropy { rows, vocab: self.vocab, padded: self.padded() }
     }
 
-    /// Writes the losses of tokens from their normalised features. Checks the stop flag between chunks of rows.
+    /// Writes the losses of tokens from their normalised features. Checks the stop flag between chunks of rows. Fails if
+    /// the sizes do not match.
     pub fn losses(&self, x: &[R], targets: &[i32], to: LossRows<'_, R>, stop: &StopFlag) -> Result<Outcome, SimError> {
         for from in (0..targets.len()).step_by(LOGIT_ROWS) {
             if stop.is_raised() {
@@ -69,7 +70,8 @@ impl<R: Real> Head<'_, R> {
     }
 
     /// Writes the losses of tokens and, to `dx`, `scale` times the gradients of their normalised features. Adds the
-    /// gradient of the matrix to `dweight`; `None`: the matrix is frozen. Checks the stop flag between chunks of rows.
+    /// gradient of the matrix to `dweight`, which is `None` for a frozen matrix. Checks the stop flag between chunks of
+    /// rows.
     pub fn backward(
         &self,
         x: &[R],

@@ -42,13 +42,13 @@ pub struct Layers<'a, R> {
     pub batch: HostBatch<'a>,
     /// Tables of position encodings.
     pub tables: Tables<'a, R>,
-    /// Dropout of the step; `None`: no dropout.
+    /// Dropout of the step; `None` for a pass without dropout.
     pub noise: Option<Noise>,
-    /// KV cache of earlier tokens; `None`: no cache.
+    /// KV cache of earlier tokens; `None` for a pass without cache.
     pub cache: Option<Cache<'a, R>>,
     /// Scale, total and workspace of the loss.
     pub loss: Loss<'a, R>,
-    /// Whether each parameter is frozen, so that its gradient is not needed; empty: none is frozen.
+    /// Whether each parameter is frozen, so that its gradient is not needed; empty if no parameter is frozen.
     pub frozen: &'a [bool],
     /// Stop flag, checked between layers.
     pub stop: &'a StopFlag,
@@ -64,7 +64,7 @@ pub struct Loss<'a, R> {
     pub logits: &'a mut [R],
 }
 
-/// Splits a buffer into disjoint mutable parts; `ranges` must ascend.
+/// Splits a buffer into disjoint mutable parts. The `ranges` must be ascending.
 pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N]) -> [&mut [R]; N] {
     let (mut rest, mut start) = (buffer, 0);
     ranges.map(|range| {
@@ -74,7 +74,7 @@ pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N])
     })
 }
 
-/// Returns the mutable gradients of a weight and of its bias; the bias must follow the weight in the buffer.
+/// Returns the mutable gradients of a weight and of its bias. The bias must follow the weight in the buffer.
 fn pair<'g, R>(gradient: &'g mut [R], map: &ParameterMap, of: Weight) -> (&'g mut [R], Option<&'g mut [R]>) {
     let range = |id: ViewId| map.view(id).range();
     match of.1 {
@@ -223,7 +223,7 @@ impl<R: Real> Backward for Layers<'_, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`; for a frozen layer, only `dx`.
+    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`. For a frozen layer, only `dx` is computed.
     pub fn linear_backward_into(
         &mut self,
         (weight, bias): Weight,

@@ -49,12 +49,12 @@ pub fn refused(error: impl fmt::Display) -> SimError {
     SimError::Input(format!("the model cannot compute this batch: {error}"))
 }
 
-/// Returns [`SimError::Cancelled`] if the stop flag is raised, to end the pass; see [`outcome`].
+/// Fails with [`SimError::Cancelled`] if the stop flag is raised, which ends the pass; see [`outcome`].
 pub fn go_on(stop: &StopFlag) -> Result<(), SimError> {
     if stop.is_raised() { Err(SimError::Cancelled) } else { Ok(()) }
 }
 
-/// Returns [`SimError::Cancelled`] if a part of the pass was stopped, to end the pass; see [`outcome`].
+/// Fails with [`SimError::Cancelled`] if a part of the pass was stopped, which ends the pass; see [`outcome`].
 pub const fn outcome_of(part: Outcome) -> Result<(), SimError> {
     match part {
         Outcome::Done => Ok(()),
@@ -62,7 +62,7 @@ pub const fn outcome_of(part: Outcome) -> Result<(), SimError> {
     }
 }
 
-/// Converts [`SimError::Cancelled`] from [`go_on`] to [`Outcome::Stopped`].
+/// Converts [`SimError::Cancelled`] of [`go_on`] to [`Outcome::Stopped`]. Fails with any other error.
 pub fn outcome(pass: Result<(), SimError>) -> Result<Outcome, SimError> {
     match pass {
         Ok(()) => Ok(Outcome::Done),
@@ -71,7 +71,7 @@ pub fn outcome(pass: Result<(), SimError>) -> Result<Outcome, SimError> {
     }
 }
 
-/// Multiplies matrices, adds `residual` if there is one, and checks the stop flag as [`go_on`] does.
+/// Multiplies matrices, adds `residual` if it is given, and checks the stop flag as [`go_on`] does.
 pub fn multiply<R: Real>(
     op: &Gemm<R>,
     a: &[R],

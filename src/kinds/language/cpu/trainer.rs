@@ -24,8 +24,8 @@ pub struct TrainingState<R> {
     steps: u64,
     /// Number of steps whose statistics were collected.
     read: u64,
-    /// Norms of each parameter by step: of steps that measured norms and were not collected yet, and of the last collected
-    /// step that did.
+    /// Norms of each parameter by step, for the steps that measured norms and were not collected yet, and for the last
+    /// collected one.
     norms: VecDeque<(u64, Vec<ViewNorms>)>,
 }
 
@@ -44,8 +44,8 @@ impl<R: Real + Default> TrainingState<R> {
         })
     }
 
-    /// Records an optimiser update after a step with mean loss `loss`. `before` holds the weights before the
-    /// step; `None`: norms are not measured.
+    /// Records an optimiser update after a step with mean loss `loss`. `before` contains the weights before the step, or
+    /// `None` if norms are not measured.
     pub fn record(&mut self, loss: f64, done: &Outcome, map: &ParameterMap, before: Option<&[R]>, weights: &[R]) {
         let is_skipped = !done.is_applied || !loss.is_finite();
         self.counters.updates += u64::from(done.is_applied);

@@ -28,7 +28,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Maximum number of batches in flight; the host waits for an earlier batch before it submits another.
+/// Maximum number of batches in flight. The host waits for an earlier batch before it submits another one.
 const IN_FLIGHT: usize = 2;
 
 /// Model on a GPU.
@@ -52,9 +52,9 @@ pub struct CudaBackend<M: DeviceModel> {
     in_flight: VecDeque<Mark>,
     /// Copy of the model that samples texts; `None` before the first text is due.
     texts: Option<Arc<Mutex<TextCopy<M>>>>,
-    /// Device memory of the copy `texts`, as last measured, bytes.
+    /// Device memory of the copy `texts` at the last measurement, bytes.
     text_bytes: Cell<u64>,
-    /// Number of steps recorded on the device; `read` is the number of those that the host has read.
+    /// Number of steps recorded on the device. `read` is the number of those that the host has read.
     recorded: u64,
     read: u64,
 }
@@ -110,22 +110,22 @@ impl<M: DeviceModel> CudaBackend<M> {
         self.buffers.try_borrow().map_err(in_use)
     }
 
-    /// Returns the buffers, mutably, for a reading that uses the workspace. Fails if another reading uses them.
+    /// Returns the mutable buffers, for a reading that uses the workspace. Fails if another reading uses them.
     pub fn workspace(&self) -> Result<RefMut<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow_mut().map_err(in_use)
     }
 
-    /// Returns the buffers, mutably. Call [`forget`](Self::forget) before replacing a buffer, because graphs reference it.
+    /// Returns the mutable buffers. Call [`forget`](Self::forget) before replacing a buffer, because graphs reference it.
     pub fn buffers_mut(&mut self) -> &mut ModelBuffers<M> {
         self.buffers.get_mut()
     }
 
-    /// Returns the network and its buffers, mutably.
+    /// Returns the mutable network and its mutable buffers.
     pub fn parts_mut(&mut self) -> (&mut M, &mut ModelBuffers<M>) {
         (&mut self.network, self.buffers.get_mut())
     }
 
-    /// Synchronises, then drops all captured passes and the copy that samples texts.
+    /// Synchronises, then drops all captured passes and the copy that samples texts. Fails if the device fails.
     pub fn forget(&mut self) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
         self.texts = None;
@@ -133,14 +133,15 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Synchronises, then drops the captured updates.
+    /// Synchronises, then drops the captured updates. Fails if the device fails.
     pub fn forget_updates(&mut self) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
         [false, true].into_iter().for_each(|measures| self.captures.get_mut().forget(Some(M::update(measures))));
         Ok(())
     }
 
-    /// Returns the copy that samples texts, created at the first call; `None` if device memory is short.
+    /// Returns the copy that samples texts, which is created at the first call; `None` if device memory is short. Fails if
+    /// the device fails.
     fn text_copy(&mut self) -> Result<Option<Arc<Mutex<TextCopy<M>>>>, GpuError> {
         if self.texts.is_none() {
             self.texts = match TextCopy::new(&self.network, &self.gpu) {
@@ -172,8 +173,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Sets the optimiser settings, parameter groups and plan of the next updates, and whether the next update measures
-    /// norms of parameters.
+    /// Sets the optimiser settings, parameter groups and plan of further updates, and whether the next update measures
+    /// norms of parameters. Fails if the device fails.
     pub fn set_optimizer(
         &mut self,
         hyper: &Hyper,
@@ -204,7 +205,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Runs a pass: at first launch by launch, later as a captured graph.
+    /// Runs a pass, launch by launch at first and as a captured graph later. Fails if the pass fails.
     pub fn compute(&mut self, what: M::Captured, pass: &mut Pass) -> Result<(), SimError> {
         let Self { captures, network, kernels, buffers, gpu, .. } = self;
         let buffers = buffers.get_mut();
@@ -212,7 +213,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(captures.get_mut().run(gpu, what, pass, launch)?)
     }
 
-    /// Waits until fewer than [`IN_FLIGHT`] batches are in flight.
+    /// Waits until fewer than [`IN_FLIGHT`] batches are in flight. Fails if the device fails.
     fn wait_for_earlier(&mut self) -> Result<(), GpuError> {
         while self.in_flight.len() >= IN_FLIGHT {
             let Some(mark) = self.in_flight.pop_front() else { break };
@@ -229,8 +230,9 @@ impl<M: DeviceModel> CudaBackend<M> {
         batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0..batch.sequences, is_divided)?))
     }
 
-    /// Runs a training step: gradients of all micro-batches, then the update. For each micro-batch, `prepare` uploads its
-    /// inputs and returns the key of its pass. Memory must be [reserved](Self::reserve_all) for the batches.
+    /// Runs a training step: the gradients of all micro-batches, then the update. For each micro-batch, `prepare` uploads
+    /// the inputs and returns the key of the pass. Memory must be [reserved](Self::reserve_all) for the batches. Fails if
+    /// the device fails.
     pub fn train(
         &mut self,
         batches: &[Batch<'_>],
@@ -325,7 +327,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
         self.network.report(&mut report);
         if let Some(texts) = &self.texts {
-            // The copy is locked while a text is in progress. Then the last measured size is reported.
+            // The copy is locked while a text is in progress. In this case the last measured size is reported.
             let _ = texts.try_lock().map(|copy| self.text_bytes.set(copy.bytes()));
             report.add("texts", "copy of the model that writes texts", Place::Device, self.text_bytes.get());
         }

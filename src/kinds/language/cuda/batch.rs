@@ -53,7 +53,8 @@ buffers! {
 pub const MAX_KEPT: usize = 16;
 
 impl BatchBuffers {
-    /// Copies the losses of the last evaluated batch, `n` tokens, to offset `at` of the kept losses. Asynchronous.
+    /// Copies the losses of the last evaluated batch, `n` tokens, to offset `at` of the kept losses. The copy is
+    /// asynchronous. Fails if the losses do not fit or the device fails.
     pub fn keep_losses(&mut self, at: usize, n: usize) -> Result<(), GpuError> {
         let losses = self.losses.part(0..n)?;
         self.kept_losses.part_mut(at..at + n)?.copy_from(&losses)
@@ -64,12 +65,12 @@ impl BatchBuffers {
         self.kept_losses.len()
     }
 
-    /// Waits for the kept losses and copies the first `to.len()` of them.
+    /// Waits for the kept losses and copies the first `to.len()` of them. Fails if the device fails.
     pub fn read_losses(&self, to: &mut [f32]) -> Result<(), GpuError> {
         self.kept_losses.read_into(0, to)
     }
 
-    /// Reallocates all buffers that depend on batch sizes. The buffers must not be in use.
+    /// Reallocates all buffers that depend on batch sizes. The buffers must not be in use. Fails if memory is exhausted.
     pub fn resize(&mut self, gpu: &Arc<Gpu>, sizes: &BatchSizes) -> Result<(), GpuError> {
         // The old arena is freed before the new one is allocated.
         self.arena = Arena::new(gpu, "activations", 0)?;
@@ -85,7 +86,8 @@ impl BatchBuffers {
         Ok(())
     }
 
-    /// Copies the sequences `rows` of a batch, or a whole packed batch, to the device.
+    /// Copies the sequences `rows` of a batch, or a whole packed batch, to the device. Returns their shape. Fails if the
+    /// model does not support the layout or the device fails.
     pub fn upload(&mut self, batch: &Batch<'_>, rows: Range<usize>) -> Result<BatchShape, SimError> {
         let shape = shape_of(batch, rows.clone(), !self.lengths.is_empty())?;
         let range = rows.start * batch.seq_len..rows.end * batch.seq_len;

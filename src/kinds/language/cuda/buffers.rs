@@ -43,7 +43,7 @@ impl TrainedSizes {
         Self { n: map.len(), n_trained: map.len(), views: map.views().len() }
     }
 
-    /// Returns the size of the temporaries of an update in which any of `matrices` may use Muon, bytes.
+    /// Returns the size in bytes of the temporaries of an update in which any of `matrices` may use Muon.
     pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> usize {
         let all = CudaOptimizer::temporaries(map, matrices);
         all.into_iter().map(|temporary| Arena::bytes_of(&[temporary])).sum()
@@ -118,8 +118,8 @@ pub struct UpdatePlan {
 }
 
 impl<T: ModelFormat> Trained<T> {
-    /// Writes the initial optimiser state and the parameter ranges. Only seed and rounding of `settings` are used before
-    /// the first update.
+    /// Writes the initial optimiser state and the parameter ranges. Before the first update, only seed and rounding of
+    /// `settings` are used. Fails if the device fails.
     pub fn begin_training(
         &mut self,
         map: &ParameterMap,
@@ -140,12 +140,13 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Copies elements of a state buffer to the host.
+    /// Copies elements of a state buffer to the host, from index `start` on. Fails if the device fails.
     pub fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), GpuError> {
         self.buffer(buffer).read_into(start, to)
     }
 
-    /// Copies elements of a state buffer from the host; new weights are rounded.
+    /// Copies elements of a state buffer from the host, from index `start` on. New weights are rounded. Fails if the device
+    /// fails.
     pub fn write(
         &mut self,
         buffer: StateBuffer,
@@ -163,7 +164,7 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Rounds all weights to the model's copy, with the random draws of the last update.
+    /// Rounds all weights to the model's copy, with the random draws of the last update. Fails if the device fails.
     pub fn round(&mut self, optimizer: &CudaOptimizer, pass: &mut Pass) -> Result<(), GpuError> {
         let (settings, state, is_stochastic) = (&self.settings, &self.state, self.is_stochastic());
         T::keep(&mut self.copy, &self.weights, |weights, copy| match is_stochastic {
@@ -177,7 +178,7 @@ impl<T: ModelFormat> Trained<T> {
         self.settings.value().is_stochastic != 0
     }
 
-    /// Returns the optimiser state other than the moments.
+    /// Returns the optimiser state other than the moments. Fails if the device fails.
     pub fn counters(&self) -> Result<Counters, GpuError> {
         let state = self.state.read()?.first().copied().unwrap_or_default();
         Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
@@ -197,7 +198,7 @@ impl<T: ModelFormat> Trained<T> {
         if self.is_stochastic() { self.round(optimizer, &mut Pass::default()) } else { Ok(()) }
     }
 
-    /// Appends the statistics of the recorded steps `steps`.
+    /// Appends the statistics of the recorded steps `steps` to `out`. Fails if the device fails.
     pub fn read_records(&self, steps: Range<u64>, out: &mut Vec<StepStats>) -> Result<(), GpuError> {
         for part in waiting(steps) {
             out.extend(self.records.read_range(part)?.into_iter().map(|record| StepStats {
@@ -210,14 +211,15 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Returns the norms of each parameter in a step that measured them, by the number of its record.
+    /// Returns the norms of each parameter in a step that measured them, given the number of its record. Fails if the
+    /// device fails.
     pub fn view_norms(&self, record: u64) -> Result<Vec<ViewNorms>, GpuError> {
         let (n, row) = (3 * self.views.len(), (record % MAX_WAITING_STEPS as u64) as usize);
         let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
         Ok(self.norms.read_range(row * n..(row + 1) * n)?.chunks_exact(3).map(of).collect())
     }
 
-    /// Sets whether the next update measures norms of parameters.
+    /// Sets whether the next update measures norms of parameters. Fails if the memory for the earlier weights is exhausted.
     pub fn set_measures(&mut self, gpu: &Arc<Gpu>, measures: bool) -> Result<(), GpuError> {
         if measures && self.before.is_none() {
             self.before = Some(Buf::zeros(gpu, "weights before a step", self.weights.len())?);
@@ -226,7 +228,8 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Sets the rules, plan and settings of further updates. Returns whether a captured update is no longer valid.
+    /// Sets the rules, plan and settings of further updates. Returns whether captured updates are no longer valid. Fails if
+    /// the device fails.
     pub fn set_update(
         &mut self,
         map: &ParameterMap,
@@ -278,7 +281,8 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Updates the weights. `used` selects the matrices that have a gradient; `None`: all have one.
+    /// Updates the weights. `used` selects the matrices that have a gradient; with `None`, all matrices have one. Fails if
+    /// a launch fails.
     pub fn optimize(
         &mut self,
         (ops, map): (&ModelOps, &ParameterMap),
@@ -299,7 +303,7 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Measures norms if requested, and records the loss and gradient norm of the step.
+    /// Measures norms if requested, and records the loss and gradient norm of the step. Fails if a launch fails.
     pub fn record_step(&mut self, kernels: &StepKernels, pass: &mut Pass) -> Result<(), GpuError> {
         let Self { weights, gradient, params, scale, total, state, records, .. } = self;
         let Self { views, partials, norms, before, measures, .. } = self;
@@ -314,7 +318,7 @@ impl<T: ModelFormat> Trained<T> {
     }
 }
 
-/// Returns the ranges of the ring of [`MAX_WAITING_STEPS`] records that hold `steps`, oldest first.
+/// Returns the ranges of the ring of [`MAX_WAITING_STEPS`] records that contain `steps`, oldest first.
 pub fn waiting(steps: Range<u64>) -> impl Iterator<Item = Range<usize>> {
     let most = MAX_WAITING_STEPS as u64;
     let mut at = steps.start.max(steps.end.saturating_sub(most));

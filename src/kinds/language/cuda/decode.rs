@@ -9,13 +9,14 @@ pub trait PieceReader {
     fn limits(&self) -> [usize; 2];
     /// Returns the largest number of tokens per chunk.
     fn piece(&self) -> usize;
-    /// Appends `tokens` to a cache that holds `first` tokens, and appends their logits to `logits`.
+    /// Appends `tokens` to a cache that contains `first` tokens, and appends their logits to `logits`. Fails if the device
+    /// fails.
     fn read(&mut self, first: usize, tokens: &[u32], logits: &mut Vec<f32>) -> Result<(), OpError>;
     /// Clears state that the next text does not overwrite.
     fn clear(&mut self) {}
 }
 
-/// Decoder of single tokens or chunks, with equal results.
+/// Decoder of single tokens or chunks. Both give equal results.
 pub struct PieceDecoder<R> {
     reader: R,
     len: usize,

@@ -27,7 +27,7 @@ impl OpError {
         Self::Refused("a weight is no matrix".to_owned())
     }
 
-    /// Converts to a [`GpuError`]; stores the message of a rejection in `refused`.
+    /// Converts the error to a [`GpuError`]. The message of a rejection is stored in `refused`.
     pub fn into_gpu(self, doing: &str, refused: &mut Option<String>) -> GpuError {
         match self {
             Self::Gpu(error) => error,

@@ -12,19 +12,20 @@ pub trait ModelFormat: Storage + Element {
     const HAS_COPY: bool;
     /// Returns the weights that the layers read.
     fn weights<'a>(master: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self>;
-    /// Returns the copy, or another tensor, as the target of rounding; [`Copy::None`] for f32.
+    /// Returns the copy, or another tensor, as the target of rounding; for f32, returns [`Copy::None`].
     fn copy(copy: &mut Slice<Self>) -> Copy<'_>;
     /// Returns the memory in which a tensor is computed in f32: `own` for f32, otherwise `room`, from which
     /// [`keep`](Self::keep) rounds the result.
     fn wide<'a>(own: &'a mut Slice<Self>, room: &'a mut Slice<f32>) -> &'a mut Slice<f32>;
-    /// Converts f32 to this format: returns `x` for f32, otherwise rounds it by `round` to the beginning of `room`.
+    /// Converts f32 values to this format. For f32, returns `x`; otherwise rounds `x` with `round` to the beginning of
+    /// `room`. Fails if a launch fails.
     fn rounded<'a>(
         x: &'a Slice<f32>,
         room: &'a mut Slice<Self>,
         round: impl FnOnce(&Slice<f32>, Copy<'_>) -> Result<(), GpuError>,
     ) -> Result<View<'a, Self>, GpuError>;
 
-    /// Rounds a result in `room` to its tensor; does nothing for f32.
+    /// Rounds a result in `room` to its tensor. Does nothing for f32. Fails if a launch fails.
     fn keep(
         own: &mut Slice<Self>,
         room: &Slice<f32>,

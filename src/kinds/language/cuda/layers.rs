@@ -61,7 +61,7 @@ impl ModelOps {
         Self::with(gpu, CudaGemm::new(gpu), options, block, BlockOps::new(gpu, block))
     }
 
-    /// Creates the same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device. Fails if a module cannot be loaded.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let blocks = self.blocks.beside(gpu, self.block);
         let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block, blocks)?;
@@ -105,9 +105,9 @@ pub struct Layers<'a, T: ModelFormat> {
     pub tables: Tables<'a, T>,
     /// Dropout of the step.
     pub noise: Noise<'a>,
-    /// KV cache of earlier tokens; `None`: no cache.
+    /// KV cache of earlier tokens; `None` for a pass without cache.
     pub cache: Option<Cache<'a, T>>,
-    /// Scale and total of the loss; `None`: no gradients.
+    /// Scale and total of the loss; `None` for a pass without gradients.
     pub loss: Option<Loss<'a>>,
     /// Flag on the device; nonzero if a token is out of range.
     pub flag: &'a mut Slice<u32>,
@@ -165,7 +165,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| OpError::no_matrix())
     }
 
-    /// Computes `x Wᵀ` with an epilogue; the output may have another format.
+    /// Computes `x Wᵀ` with an epilogue. The output may have another format than `x`. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn linear_with<O: Storage>(
         &mut self,
         weight: ViewId,
@@ -180,7 +181,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// Computes `dx = dy W` with an epilogue, `dW += dyᵀ x` and `db += Σ dy`.
+    /// Computes `dx = dy W` with an epilogue, `dW += dyᵀ x` and `db += Σ dy`. Fails if the sizes do not match or a launch
+    /// fails.
     pub fn linear_backward_with<O: Storage>(
         &mut self,
         (weight, bias): Weight,
@@ -211,7 +213,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(Embedding::new(self.batch.tokens.len(), rows, width, seq_len).offset(self.batch.offset))
     }
 
-    /// Computes the losses and gradients of the head; `dx` may have another format.
+    /// Computes the losses and gradients of the head. The gradient `dx` may have another format than the features.
     pub fn head_backward_with<O: Storage>(
         &mut self,
         of: HeadMatrix,

@@ -33,7 +33,7 @@ pub trait DeviceModel: Send + Sized + 'static {
     type Format: ModelFormat;
     /// Buffers that only this kind has.
     type Buffers: Buffers<Memory = Arc<Gpu>, Sizes: Send> + Send;
-    /// Key of a pass that can be captured. The launches of a pass must depend only on this key and on device memory;
+    /// Key of a pass that can be captured. The launches of a pass must depend only on the key and on device memory;
     /// otherwise its capture is dropped by [`CudaBackend::forget`](super::CudaBackend::forget).
     type Captured: Copy + Debug + Eq + Hash + Send;
     /// Per-step state of the kind on the host.
@@ -56,9 +56,9 @@ pub trait DeviceModel: Send + Sized + 'static {
     fn text_arena_bytes(&self) -> usize;
     /// Adds the memory of tables and operations to the report.
     fn report(&self, to: &mut MemoryReport);
-    /// Creates the same model on the stream of another handle to its device.
+    /// Creates the same model on the stream of another handle to its device. Fails if a module cannot be loaded.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError>;
-    /// Copies the state that decoders read besides weights.
+    /// Copies the state other than weights that decoders read. Fails if the device fails.
     fn copy_state(from: &Self::Buffers, to: &mut Self::Buffers) -> Result<(), GpuError> {
         let _ = (from, to);
         Ok(())
@@ -72,12 +72,12 @@ pub trait DeviceModel: Send + Sized + 'static {
         what: Self::Captured,
         pass: &mut Pass,
     ) -> Result<(), OpError>;
-    /// Returns the key of the optimiser update, by whether it measures norms of parameters.
+    /// Returns the key of the optimiser update that measures norms of parameters, or of the one that does not.
     fn update(measures: bool) -> Self::Captured;
     /// Returns the key of the pass that writes the [losses](BatchBuffers::losses) of the uploaded batch, without gradients
     /// and dropout.
     fn losses(shape: BatchShape) -> Self::Captured;
-    /// Creates a decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if the device fails.
     fn decoder<'a>(
         &'a self,
         kernels: &'a StepKernels,
@@ -132,8 +132,8 @@ pub struct ModelSizes<S> {
 pub type SizesOf<M> = ModelSizes<<<M as DeviceModel>::Buffers as Buffers>::Sizes>;
 
 impl<S> ModelSizes<S> {
-    /// Returns the sizes for batches of `shape` whose passes need `arena` bytes; `is_divided`: batches may be padded or
-    /// packed. The arena also fits an update in which Muon updates any of `matrices`.
+    /// Returns the sizes for batches of `shape` whose passes need `arena` bytes. `is_divided` tells whether batches may be
+    /// padded or packed. The arena also fits an update in which Muon updates any of `matrices`.
     pub fn new(
         kind: S,
         map: &ParameterMap,

@@ -1,8 +1,8 @@
 //! Copy of a model that samples a text on its own stream, concurrently with training steps.
 //!
-//! The copy holds the state that a decoder reads: weights, state that the kind adds, a batch of one sequence and KV caches.
-//! It launches the same kernels as the model's own decoder, so that texts are bit-identical. It is allocated when the first
-//! text is due, if its memory is at most half of the free memory; otherwise texts are sampled between steps.
+//! The copy contains the state that a decoder reads: weights, state that the kind adds, a batch of one sequence and KV
+//! caches. It launches the same kernels as the model's own decoder, so that texts are bit-identical. The copy is allocated
+//! when the first text is due, if its memory is at most half of the free memory; otherwise texts are sampled between steps.
 
 use super::{
     buffers::TrainedSizes,
@@ -43,7 +43,7 @@ impl<M: DeviceModel> TextCopy<M> {
     }
 
     /// Copies the state that decoders read, after all earlier launches on `gpu` and before later ones. Neither the host nor
-    /// other launches wait for the sampling of texts.
+    /// other launches wait for the sampling of texts. Fails if the device fails.
     pub fn copy(&mut self, from: &ModelBuffers<M>, gpu: &Gpu) -> Result<(), GpuError> {
         let to = self.buffers.get_mut();
         self.gpu.wait(&Mark::now(gpu)?)?;
@@ -53,7 +53,7 @@ impl<M: DeviceModel> TextCopy<M> {
         gpu.wait(&Mark::now(&self.gpu)?)
     }
 
-    /// Returns the device memory held, in bytes.
+    /// Returns the device memory in use, bytes. While a decoder uses the buffers, they are not included.
     pub fn bytes(&self) -> u64 {
         let mut report = self.buffers.try_borrow().map_or_else(|_| MemoryReport::default(), |b| b.held());
         self.network.report(&mut report);
@@ -61,7 +61,7 @@ impl<M: DeviceModel> TextCopy<M> {
     }
 }
 
-/// Returns the buffer sizes of a decoder: without gradient and moments, and with one sequence.
+/// Returns the buffer sizes of a decoder, which has no gradient and moments and reads one sequence.
 fn sizes<M: DeviceModel>(of: &M) -> SizesOf<M> {
     let mut sizes = of.sizes(1);
     sizes.trained = TrainedSizes { n_trained: 0, ..sizes.trained };

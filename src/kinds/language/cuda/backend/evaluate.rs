@@ -1,4 +1,4 @@
-//! Evaluates losses of batches in captured passes; the host waits once for several passes.
+//! Evaluates losses of batches in captured passes. The host waits once for several passes.
 
 use super::{CudaBackend, DeviceModel, ModelParts};
 use crate::{
