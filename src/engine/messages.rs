@@ -36,7 +36,7 @@ pub enum Command {
     RunToMultiple(u64),
     /// Returns to step 0 and closes a recording in progress.
     Rewind,
-    /// Limits the speed to simulated seconds per wall-clock second; `None`: unlimited.
+    /// Limits the speed to simulated seconds per wall-clock second; `None` for no limit.
     Speed(Option<f64>),
     /// Sets the steps per batch; `None` adapts the number to a target duration of at least 8 ms. Results do not depend on
     /// the number.

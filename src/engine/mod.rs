@@ -148,8 +148,8 @@ impl Engine {
         self.thread.as_ref().is_none_or(std::thread::JoinHandle::is_finished)
     }
 
-    /// Returns all parameters in effect: each field of a group, each list as a whole. Empty if the simulation does not
-    /// publish them.
+    /// Returns all parameters in effect: each field of a group, each list as a whole. The list is empty if the simulation
+    /// does not publish its parameters.
     pub fn params(&self) -> Vec<Change> {
         self.params.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

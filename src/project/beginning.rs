@@ -121,7 +121,7 @@ impl RunWriter {
 /// Moves a safety recording to the runs of its project under the next number.
 ///
 /// # Errors
-/// Returns an error if the recording can be neither moved nor copied. A failed copy leaves the recording unchanged.
+/// Fails if the recording can be neither moved nor copied. A failed copy leaves the recording unchanged.
 pub fn move_run(folder: &Path, runs: &Path, name: &str) -> io::Result<PathBuf> {
     let to = super::run::next_folder(runs, name)?;
     // A rename replaces an empty folder.

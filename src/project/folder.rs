@@ -163,7 +163,7 @@ impl RunFolder {
     /// Reads the input data of a logged change again, with the parameters `now` in effect.
     ///
     /// # Errors
-    /// Returns an error if the content of the file differs from what the run read.
+    /// Fails if the content of the file differs from what the run read.
     pub fn load_logged_data(
         &self,
         project: &Project,

@@ -26,7 +26,7 @@ impl ParamHistory {
     /// Reads project and command log of a run folder.
     ///
     /// # Errors
-    /// Returns an error if the project or the command log of the run cannot be read.
+    /// Fails if the project or the command log of the run cannot be read.
     pub fn read(run: &RunFolder) -> Result<Self, String> {
         let (project, _) = run.displayed_project().map_err(|e| e.to_string())?;
         let log = run.commands().map_err(|e| e.to_string())?;

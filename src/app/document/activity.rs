@@ -35,7 +35,7 @@ struct Activity {
     events: u64,
     /// Number of elements with an event.
     active: u32,
-    /// Number of elements that stimuli act on; `None`: no stimulus, or a target that cannot be evaluated.
+    /// Number of elements on which stimuli act; `None` if there is no stimulus or a target cannot be evaluated.
     stimulated: Option<u32>,
 }
 

@@ -31,7 +31,7 @@ pub struct Checkpoint {
 /// The newest checkpoint of the running simulation, and the failure that ended it.
 #[derive(Default)]
 pub struct Checkpoints {
-    /// Interval of checkpoints; `None`: no checkpoints are taken.
+    /// Interval of checkpoints; `None` if no checkpoints are taken.
     pub every: Option<Duration>,
     /// Failure of the device; `None` if there was none, and after another simulation is loaded.
     pub failure: Option<DeviceFailure>,

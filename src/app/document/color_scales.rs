@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct ScaleChoice {
-    /// Chosen colormap; `None`: the default colormap of the variable.
+    /// Chosen colormap; `None` for the default colormap of the variable.
     #[serde(rename = "ramp")]
     pub colormap: Option<Colormap>,
-    /// Fixed range; `None`: the range follows the data.
+    /// Fixed range; `None` if the range follows the data.
     pub range: Option<(f32, f32)>,
 }
 

@@ -16,7 +16,7 @@ pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     }
 }
 
-/// Formats the setting of an intervention: `phases.coupling = 0`. `None` if it sets no parameter.
+/// Formats the setting of an intervention: `phases.coupling = 0`; `None` if it sets no parameter.
 fn setting(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     let intervention = Intervention::of(params, group, item).filter(|v| v.role() == Role::SetsParameter)?;
     let parameter = intervention.text(Role::Parameter);

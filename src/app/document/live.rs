@@ -159,8 +159,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Starts the engine thread with the nice value `engine`; `None`: no engine (tests of the window alone). Fails if the thread
-    /// cannot be started.
+    /// Starts the engine thread with the nice value `engine`; with `None`, there is no engine (tests of the window alone).
+    /// Fails if the thread cannot be started.
     pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
         let quiet = Arc::new(AtomicBool::new(false));
         let start = |nice| recovery::start_engine(nice, &wake, &quiet).map_err(|e| format!("engine thread: {e}"));
@@ -305,7 +305,7 @@ impl Live {
         self.versions.sent.is_some() || self.playback.is_some()
     }
 
-    /// Formats the measured speed: `7.8×` real time, or `232 generations/s` for counted steps. `None` before enough steps.
+    /// Formats the measured speed: `7.8×` real time, or `232 generations/s` for counted steps; `None` before enough steps.
     pub fn speed_text(&self) -> Option<String> {
         match !self.clock.base.is_count() {
             true => self.pace.real_time_factor().map(|x| format!("{}×", crate::app::kit::text::short(x))),

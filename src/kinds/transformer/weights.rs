@@ -35,7 +35,7 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// rows of the vocabulary are zero.
 ///
 /// # Errors
-/// An error names all tensors that are missing, unknown or of another shape, and all settings that contradict
+/// The error names all tensors that are missing, unknown or of another shape, and all settings that contradict
 /// `config.json`.
 pub fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> Result<Parameters<f32>, SimError> {
     let watch = |what: &str, part: f32| progress.report(what, part).is_ok();

@@ -10,7 +10,7 @@ impl Live {
         self.versions.n_loads_pending > 0
     }
 
-    /// Sets the number of steps after which a run pauses, also for the run in progress; `None`: runs continue until they
+    /// Sets the number of steps after which a run pauses, also for the run in progress; with `None`, runs continue until they
     /// are paused.
     pub fn limit_steps(&mut self, steps: Option<u64>) {
         if self.requested.steps_per_run != steps {

@@ -43,9 +43,9 @@ pub struct SafetyFolder {
 
 /// Safety recordings of a window.
 pub struct Safety {
-    /// Folder of the recordings; `None`: nothing is recorded.
+    /// Folder of the recordings; `None` if nothing is recorded.
     pub folder: Option<PathBuf>,
-    /// Maximum size of a recording, bytes; 0: nothing is recorded.
+    /// Maximum size of a recording, bytes; 0 if nothing is recorded.
     pub limit_bytes: u64,
     /// Computing time below which the user is not asked about a run: [`RECOMPUTABLE`], except in tests.
     pub recomputable: Duration,
@@ -73,7 +73,7 @@ impl Default for Safety {
 }
 
 impl Safety {
-    /// Creates the state for safety recordings in subfolders of `folder`; `None`: nothing is recorded.
+    /// Creates the state for safety recordings in subfolders of `folder`; with `None`, nothing is recorded.
     pub fn new(folder: Option<PathBuf>, devices: Arc<Devices>) -> Self {
         Self { folder, devices: Some(devices), ..Self::default() }
     }

@@ -5,7 +5,7 @@ use super::Live;
 use crate::{engine::Command, sim::Tap};
 
 impl Live {
-    /// Sets the speed limit if it has changed; `None`: unlimited.
+    /// Sets the speed limit if it has changed; `None` for no limit.
     pub fn limit_speed(&mut self, speed: Option<f64>) {
         if self.requested.speed_sent != speed && self.send(Command::Speed(speed)) {
             self.requested.speed_sent = speed;
@@ -50,7 +50,7 @@ impl Live {
         self.requested.subscribed.clear();
     }
 
-    /// Turns profiling on (one measured batch out of `every`; 0: the engine chooses) or off, if it has changed.
+    /// Turns profiling on (one measured batch out of `every`; for 0 the engine chooses) or off, if it has changed.
     pub fn profile(&mut self, every: Option<u32>) {
         if self.versions.sent.is_some() && self.requested.profiled != every && self.send(Command::Profile(every)) {
             self.requested.profiled = every;

@@ -34,7 +34,7 @@ pub(super) struct Requested {
     pub follows_individuals: bool,
     pub profiled: Option<u32>,
     pub speed_sent: Option<f64>,
-    /// Number of steps after which a run pauses; `None`: it continues until it is paused.
+    /// Number of steps after which a run pauses; `None` if it continues until it is paused.
     pub steps_per_run: Option<u64>,
     /// Whether *Run* started the steps in progress, so that a new duration applies to them.
     pub is_playing: bool,

@@ -56,7 +56,7 @@ impl Baseline {
         (*launches > 0).then(|| *nanos as f64 / *launches as f64)
     }
 
-    /// Returns the relative change of the mean launch time: 0.1 is 10 % longer. `None` if the kernel is not in the
+    /// Returns the relative change of the mean launch time, where 0.1 is 10 % longer; `None` if the kernel is not in the
     /// baseline.
     pub fn change(&self, timing: &Timing) -> Option<f64> {
         let before = self.mean_of(timing.name).filter(|mean| *mean > 0.0)?;

@@ -36,7 +36,7 @@ pub struct Machine {
 
 impl Machine {
     /// Returns the share of the measured peak performance that a row reaches, of arithmetic or of memory, whichever is
-    /// higher. `None` if no peak or no work is known.
+    /// higher; `None` if no peak or no work is known.
     pub fn of_peak(&self, timing: &Timing) -> Option<f64> {
         let peaks = self.ceilings.as_ref()?;
         let amounts = [(Limit::Ops, ops_of(timing, self)), (Limit::Bytes, bytes_of(timing, self))];

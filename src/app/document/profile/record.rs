@@ -18,16 +18,16 @@ const IN_DETAIL: usize = 64;
 /// Recent batches, and the range, batch and kernel chosen among them.
 pub struct Profile {
     batches: VecDeque<Batch>,
-    /// First and last batch number of the chosen range; `None`: all batches.
+    /// First and last batch number of the chosen range; `None` for all batches.
     pub range: Option<(u64, u64)>,
-    /// Number of the batch shown in the timeline; `None`: the newest measured one.
+    /// Number of the batch shown in the timeline; `None` for the newest measured batch.
     pub batch: Option<u64>,
     /// Kernel that was clicked; `None` if there is none.
     pub kernel: Option<&'static str>,
     /// Panel under the pointer, and kernel under the pointer; `None` if there is none.
     hovered: Option<(&'static str, &'static str)>,
     pub baseline: Option<Baseline>,
-    /// Number of batches per measured batch; 0: the engine chooses.
+    /// Number of batches per measured batch; 0 if the engine chooses the number.
     pub every: u32,
     /// Whether new batches are ignored.
     pub held: bool,
@@ -172,7 +172,7 @@ impl Profile {
     }
 
     /// Returns the batch shown in the timeline: the chosen batch or the nearest batch with spans, or the newest batch with
-    /// spans if none is chosen. `None` if no batch has spans.
+    /// spans if none is chosen; `None` if no batch has spans.
     pub fn shown(&self) -> Option<(&Batch, &Measured)> {
         match self.batch {
             Some(wanted) => self.in_detail().min_by_key(|(b, _)| b.number.abs_diff(wanted)),
@@ -180,7 +180,7 @@ impl Profile {
         }
     }
 
-    /// Chooses a range of batches; `None`: all batches.
+    /// Chooses a range of batches; `None` chooses all batches.
     pub fn choose(&mut self, range: Option<(u64, u64)>) {
         self.range = range;
         self.generation += 1;
@@ -202,8 +202,8 @@ impl Profile {
         self.sums.1.clone()
     }
 
-    /// Estimates the cost of measuring. `None` with too few batches, or if step times vary too much, for example because other
-    /// processes use the machine.
+    /// Estimates the cost of measuring. Returns `None` with too few batches, or if step times vary too much, for example
+    /// because other processes use the machine.
     pub fn overhead(&self) -> Option<Overhead> {
         let of = |wanted: bool| {
             let is_wanted = |b: &&Batch| b.measured.is_some() == wanted && b.steps > 0;

@@ -84,7 +84,7 @@ impl TimeAxis {
 #[derive(Clone, Debug, Default)]
 pub struct TimeLink {
     own: Option<Timeline>,
-    /// Wall-clock times at which steps are drawn; `None`: steps are evenly spaced.
+    /// Wall-clock times at which steps are drawn; `None` if steps are evenly spaced.
     pub wall_clock: Option<Arc<WallClock>>,
 }
 

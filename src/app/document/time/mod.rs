@@ -122,7 +122,7 @@ pub struct Time {
     /// Step whose states the views show, and the last known step before it; `None` for the present.
     shown_states: Option<(u64, u64)>,
     epoch: u64,
-    /// Window that is repainted when the indexer has a snapshot; `None`: spikes are indexed on the window's thread.
+    /// Window that is repainted when the indexer has a snapshot; `None` if spikes are indexed on the window's thread.
     wake: Option<egui::Context>,
 }
 

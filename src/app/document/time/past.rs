@@ -36,7 +36,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Sets the thread that indexes spikes; `None`: [`Past::absorb`] indexes them.
+    /// Sets the thread that indexes spikes; with `None`, [`Past::absorb`] indexes them.
     pub fn set_indexer(&mut self, indexer: Option<Indexer>) {
         self.indexer = indexer;
     }

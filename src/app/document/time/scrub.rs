@@ -8,7 +8,7 @@ use crate::{
 
 impl Time {
     /// Returns the states at the cursor after the cursor has moved or more spikes before it are indexed, or the present states
-    /// after the cursor has returned to the live edge. `None` if nothing has changed.
+    /// after the cursor has returned to the live edge; `None` if nothing has changed.
     pub fn states_to_show(&mut self, schema: &SimSchema, clock: Clock) -> Option<Frame> {
         let wanted = self.axis.cursor().map(|cursor| cursor.max(0.0) as u64);
         let known_to = wanted.map_or(0, |step| self.past.complete_to(self.past.newest()).min(step));

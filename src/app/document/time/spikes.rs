@@ -37,7 +37,7 @@ pub struct History {
     len: usize,
     dropped: u64,
     origin: Option<u64>,
-    /// Maximum number of spikes; `None`: the limit of the settings.
+    /// Maximum number of spikes; `None` for the limit in the settings.
     capacity: Option<usize>,
 }
 

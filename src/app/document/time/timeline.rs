@@ -26,7 +26,7 @@ pub struct Timeline {
     /// Whether the right edge is the live edge.
     pub follow: bool,
     pub span: f64,
-    /// Wall-clock times at which steps are drawn; `None`: steps are evenly spaced.
+    /// Wall-clock times at which steps are drawn; `None` if steps are evenly spaced.
     pub wall_clock: Option<Arc<WallClock>>,
     ease: Option<Ease>,
 }

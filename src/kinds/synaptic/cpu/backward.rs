@@ -37,7 +37,7 @@ pub struct BackwardInput<'a, R> {
     pub targets: &'a [i32],
     /// Number and length of the sequences.
     pub extent: Extent,
-    /// Addresses of the random draws; `None`: no draws.
+    /// Addresses of the random draws; `None` for a pass without draws.
     pub noise: Option<&'a Noise>,
     /// Gradient of the loss with respect to the loss of one target.
     pub scale: R,

@@ -51,11 +51,11 @@ pub struct Run<'a, R> {
     pub targets: &'a [i32],
     /// Number and length of the sequences.
     pub extent: Extent,
-    /// Addresses of the random draws of release in training; `None`: no draws.
+    /// Addresses of the random draws of release in training; `None` for a pass without draws.
     pub noise: Option<&'a Noise>,
-    /// Number of cached tokens, and the cache of each block; `None`: no cache.
+    /// Number of cached tokens, and the cache of each block; `None` for a pass without cache.
     pub cache: Option<(usize, &'a mut [Cache<R>])>,
-    /// Memory that the tokens of a text write; `None`: no plasticity.
+    /// Memory that the tokens of a text write; `None` without plasticity.
     pub plastic: Option<&'a mut Plastic<R>>,
     /// Gradients of the loss with respect to the loss of one target, and to the auxiliary loss of a block.
     pub scales: (R, f64),

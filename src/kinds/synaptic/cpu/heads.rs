@@ -45,7 +45,7 @@ pub struct Heads<'a, R> {
     pub scales: &'a [R],
     /// Mechanism of release.
     pub presynaptic: &'a Presynaptic,
-    /// Addresses of the random draws of the block's first head in training; `None`: no draws.
+    /// Addresses of the random draws of the block's first head in training; `None` for a pass without draws.
     pub draws: Option<Draws>,
     /// Whether the parts of the forward pass are timed.
     pub profiled: bool,

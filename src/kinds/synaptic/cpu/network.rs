@@ -82,7 +82,7 @@ impl Extent {
 }
 
 impl<R: Real + Default> Network<R> {
-    /// Copies the network; an error if the memory cannot be allocated.
+    /// Copies the network. Fails if memory is exhausted.
     pub fn copied(&self) -> Result<Self, SimError> {
         Ok(Self {
             config: self.config.clone(),

@@ -87,7 +87,7 @@ impl<R: Real + Default> Trainer<R> {
     }
 
     /// Computes the mean loss over the targets of all batches, and the gradient of the mean loss plus the auxiliary losses,
-    /// in which each batch is weighted by its number of targets. `None` if stopped; fails if a batch is invalid.
+    /// in which each batch is weighted by its number of targets. Returns `None` if stopped; fails if a batch is invalid.
     pub fn gradients(&mut self, batches: &[Batch<'_>], step: u64, pass: &mut Pass) -> Result<Option<Loss>, SimError> {
         batches.iter().try_for_each(|batch| check(batch, &self.network.config))?;
         let n_targets = batches.iter().map(Batch::n_targets).sum::<usize>().max(1) as f64;

@@ -150,7 +150,7 @@ buffers! {
             pub kept: Option<Buf<f32>> = Workspace "frozen experts" 0;
         }
         plain {
-            /// Frozen blocks that are written to the device; `None`: unknown.
+            /// Frozen blocks that are written to the device; `None` if unknown.
             pub known_frozen: Option<Vec<u32>> = None;
             /// Parameter ranges of frozen experts, kept in the next update.
             pub frozen_ranges: Vec<Range<usize>> = vec![];

@@ -37,7 +37,7 @@ pub struct PieceOfText<'a, T: ModelFormat> {
     network: &'a Network<T>,
     captures: Option<&'a RefCell<Captures<Captured>>>,
     buffers: RefMut<'a, DeviceBuffers<T>>,
-    /// Fast memory, on the host; `None`: no plasticity.
+    /// Fast memory on the host; `None` without plasticity.
     plastic: Option<Plastic<f32>>,
 }
 

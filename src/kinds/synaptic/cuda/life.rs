@@ -107,7 +107,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         })
     }
 
-    /// Writes the router state of a layer; an error if its sizes differ or too few experts are alive.
+    /// Writes the router state of a layer. Fails if there is no such layer, the sizes differ or too few experts are alive.
     pub(super) fn write_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError> {
         self.check_layer(layer)?;
         let e = self.sizes.kind.experts;

@@ -283,13 +283,13 @@ pub struct Run<'a, T: ModelFormat> {
     pub routers: Routers<'a>,
     /// Batch that the pass reads.
     pub batch: DeviceBatch<'a>,
-    /// Addresses of random draws in training; `None`: no draws.
+    /// Addresses of random draws in training; `None` for a pass without draws.
     pub draws: Option<&'a Slice<ReleaseStep>>,
-    /// Cache of earlier tokens; `None`: no cache.
+    /// Cache of earlier tokens; `None` for a pass without cache.
     pub cache: Option<Cache<'a>>,
-    /// Fast memory, on the host; `None`: no plasticity.
+    /// Fast memory on the host; `None` without plasticity.
     pub plastic: Option<&'a mut Plastic<f32>>,
-    /// Scale and total of the loss; `None`: no gradients.
+    /// Scale and total of the loss; `None` for a pass without gradients.
     pub loss: Option<Loss<'a>>,
     /// Sums to which the backward pass adds statistics of experts.
     pub sums: Option<Sums<'a>>,
@@ -406,7 +406,7 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         ))
     }
 
-    /// Returns the temperatures of the heads of block `b`; `None`: the model has none.
+    /// Returns the temperatures of the heads of block `b`; `None` if the model has no temperatures.
     pub fn temperature(&self, b: usize) -> Result<Option<View<'a, f32>>, OpError> {
         self.network.layout.blocks[b].temperature.map(|id| self.weight(id)).transpose()
     }

@@ -31,7 +31,7 @@ pub struct RouterGradients<'a, R> {
     pub router: &'a mut [R],
     /// Gradient of `W_p`, `[24, C]`.
     pub probe: &'a mut [R],
-    /// Gradient of the genomes, `[E, 4]`; `None`: not computed. Genes 2 and 3 have no gradient.
+    /// Gradient of the genomes, `[E, 4]`; `None` if it is not computed. Genes 2 and 3 have no gradient.
     pub genome: Option<&'a mut [R]>,
 }
 

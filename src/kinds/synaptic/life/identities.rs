@@ -139,7 +139,7 @@ impl Identities {
         SavedIdentities { next: self.next, ids, born, generations: self.generations.clone(), frozen }
     }
 
-    /// Returns the expert in a slot of a layer; `None`: the slot is empty.
+    /// Returns the expert in a slot of a layer; `None` if the slot is empty.
     pub fn occupant(&self, layer: usize, slot: usize) -> Option<Occupant> {
         *self.slots.get(layer * self.experts + slot)?
     }

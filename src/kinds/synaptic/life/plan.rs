@@ -108,7 +108,7 @@ struct Call<'a, F> {
     layer: &'a LayerStatus<'a>,
     /// Experts that may change and are past their grace period.
     judged: Vec<usize>,
-    /// Measured costs by slot; `None`: not measured.
+    /// Measured costs by slot; `None` if they were not measured.
     costs: Vec<Option<f64>>,
     cost: F,
 }

@@ -34,7 +34,7 @@ pub struct Config {
     pub rope_base: f64,
     /// Whether attention has a trained factor per query head instead of presynaptic release: the ablation.
     pub temperature: bool,
-    /// Rule of the cellular automaton that initialises hidden matrices; `None`: random values.
+    /// Rule of the cellular automaton that initialises hidden matrices; `None` for random values.
     pub automaton: Option<u8>,
 }
 

@@ -94,7 +94,7 @@ pub fn backward<R: Real>(factor: &[R], dlogits: &[R], ddots: &mut [R]) {
     });
 }
 
-/// Returns the number of edges with which a query of `n` keys drives keys; `None`: with all.
+/// Returns the number of edges with which a query of `n` keys drives keys; `None` if it drives all keys.
 fn selection(op: &Presynaptic, n: usize) -> Option<usize> {
     op.edges.most().filter(|k| *k < n && op.mode != Mode::Off).map(|k| k.max(1))
 }

@@ -237,11 +237,11 @@ impl<R: Real + Default> Network<R> {
 pub struct GradientInput<'a, R> {
     /// Batch with its targets.
     pub batch: HostBatch<'a>,
-    /// Dropout of the step; `None`: no dropout.
+    /// Dropout of the step; `None` for a pass without dropout.
     pub noise: Option<Noise>,
     /// Gradient of the loss with respect to the loss of one target.
     pub scale: R,
-    /// Whether each parameter is frozen; empty: none is. Gradients of frozen matrices and embeddings are not computed.
+    /// Whether each parameter is frozen; empty if none is. Gradients of frozen matrices and embeddings are not computed.
     pub frozen: &'a [bool],
     /// Stop flag, checked between layers.
     pub stop: &'a StopFlag,

@@ -82,7 +82,7 @@ pub fn token<T: ModelFormat>(
 struct Piece {
     /// Number of tokens in the chunk.
     n: usize,
-    /// Position of the first token; `None`: positions are in device memory.
+    /// Position of the first token; `None` if positions are in device memory.
     first: Option<usize>,
 }
 

@@ -71,7 +71,7 @@ pub struct Config {
     pub tied: bool,
     /// Whether a token attends only to itself and earlier tokens.
     pub causal: bool,
-    /// Number of tokens that a token attends to, including itself (sliding window); `None`: all.
+    /// Number of tokens to which a token attends, including itself (sliding window); `None` for all.
     pub window: Option<usize>,
 }
 

@@ -84,7 +84,7 @@ pub struct Layout {
     pub blocks: Vec<Block>,
     /// Final norm before the logits; `None` for post-norm blocks.
     pub ln_f: Option<Norm>,
-    /// Matrix of logits: `[Vp, C]`; `None`: tied to the token embedding.
+    /// Matrix of logits: `[Vp, C]`; `None` if it is tied to the token embedding.
     pub lm_head: Option<ViewId>,
     roles: Vec<(Role, Layer)>,
 }

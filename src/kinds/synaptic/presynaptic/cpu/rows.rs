@@ -33,7 +33,7 @@ pub struct Row {
     factor: Vec<f64>,
     /// 1 for edges that drive their keys, otherwise 0.
     selected: Vec<f64>,
-    /// Keys, of which the first `k` have the largest logits and are selected; empty: all edges are selected.
+    /// Keys, of which the first `k` have the largest logits and are selected; empty if all edges are selected.
     order: Vec<u32>,
     /// Selected key with the smallest logit.
     last: usize,
