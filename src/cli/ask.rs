@@ -107,7 +107,8 @@ impl Observer for Unobserved {
     }
 }
 
-/// Executes a job on a separate thread and shows its progress. An interrupt cancels the job.
+/// Executes a job on a separate thread and shows its progress. An interrupt cancels the job. Fails if the job fails or
+/// panics.
 pub(super) fn in_thread<T: Send + 'static>(
     name: &str,
     job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,

@@ -69,7 +69,8 @@ impl WindowBench {
         Ok(cases)
     }
 
-    /// Applies --set, --device and --threads. With --device auto, the project determines the device.
+    /// Applies --set, --device and --threads. With --device auto, the project determines the device. Fails if a parameter
+    /// is invalid.
     fn adjust(&self, project: &mut Project) -> Result<(), CliError> {
         for text in &self.args.set {
             project.set(text, Path::new("."))?;

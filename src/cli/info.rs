@@ -12,7 +12,7 @@ use crate::{
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
-/// Describes a project file, a run folder or a file of lineages.
+/// Describes a project file, a run folder or a file of lineages. Fails if the path is none of these, or unreadable.
 pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     if path.join(MANIFEST).exists() {
         return run_info(&RunFolder::open(path)?, as_json);
@@ -34,7 +34,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Describes the lineages of a tree file.
+/// Describes the lineages of a tree file. Fails if the file is invalid.
 fn lineage_info(path: &Path, as_json: bool) -> Result<(), CliError> {
     let trees = newick::read(path, &|_, _| true).map_err(|e| CliError::Usage(e.to_string()))?;
     let all = trees.summary();
@@ -230,7 +230,7 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the parameters of a kind.
+/// Prints the parameters of a kind. Fails if the kind is unknown.
 pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     let Some(model) = Model::by_name(kind) else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();

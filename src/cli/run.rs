@@ -54,7 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     }
 }
 
-/// Runs a saved project without a window.
+/// Runs a saved project without a window. Fails if the run fails.
 pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     signal::listen();
     let args = |project| RunArgs {
@@ -96,7 +96,8 @@ fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// Opens the project and applies the arguments of the command line.
+/// Opens the project and applies the arguments of the command line. Fails if the project is unreadable or an argument is
+/// invalid.
 fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     let path = args.project.as_deref().unwrap_or(Path::new(""));
     let (project, warnings) = project::open(path)?;
@@ -109,7 +110,7 @@ fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     changed(project, base, args)
 }
 
-/// Applies the arguments to a project.
+/// Applies the arguments to a project. Fails if an argument is invalid.
 pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Result<Job, CliError> {
     for text in &args.set {
         project.set(text, &here())?;
@@ -199,7 +200,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Returns the requested run folder, or creates the next numbered folder in `runs`.
+/// Returns the requested run folder, or creates the next numbered folder in `runs`. Fails if the numbered folder cannot be
+/// created.
 pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     Ok(match out {
         Some(folder) => folder.clone(),
@@ -232,7 +234,7 @@ pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliEr
 }
 
 /// Resolves the taps with [`taps_of`], and makes all checks of a recording, so that they precede the replacement of an
-/// older run.
+/// older run. Fails if a tap is invalid, or the model does not fit the device.
 pub(super) fn checked_taps(
     job: &Job,
     prepared: &dyn Prepared,
@@ -397,7 +399,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
     out
 }
 
-/// Prints the plan of a run and its requirements without running it.
+/// Prints the plan of a run and its requirements without running it. Fails if the project or its input is invalid.
 fn dry_run(job: &Job) -> Result<(), CliError> {
     check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;

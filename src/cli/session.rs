@@ -57,7 +57,7 @@ pub(super) struct Pacing {
     pub speed: Option<f64>,
 }
 
-/// Prints the project's warnings, then loads the project with [`load`].
+/// Prints the project's warnings, then loads the project with [`load`]. Fails under the conditions of [`load`].
 pub(super) fn prepare(
     project: &Project,
     base: &Path,
@@ -67,7 +67,8 @@ pub(super) fn prepare(
     prepare_with(project, project.build_context(base), force, meter)
 }
 
-/// Prints the project's warnings, then loads the project with a given build context.
+/// Prints the project's warnings, then loads the project with a given build context. Fails under the conditions of
+/// [`load`].
 pub(super) fn prepare_with(
     project: &Project,
     context: BuildContext,
@@ -122,7 +123,8 @@ impl Preparing {
     }
 }
 
-/// Opens the project's device while the loader's thread prepares the inputs.
+/// Opens the project's device while the loader's thread prepares the inputs. Fails if an input is invalid or the device is
+/// not available.
 pub(super) fn prepare_beside_device(
     project: &Project,
     base: &Path,
@@ -186,7 +188,8 @@ pub(super) fn record(
     record_from(begin, folder, start, pacing, tick)
 }
 
-/// Runs and records as [`record`] does, for a simulation that may continue an earlier run.
+/// Runs and records as [`record`] does, for a simulation that may continue an earlier run. Fails if the simulation fails or
+/// the folder cannot be written.
 pub(super) fn record_from(
     begin: Begin<'_>,
     folder: &Path,
@@ -368,7 +371,7 @@ impl EngineEvents<'_> {
 }
 
 /// Starts a prepared simulation on its device. If a GPU is unusable and was only preferred, starts the simulation on the
-/// CPU.
+/// CPU. Fails if the start fails on the last device.
 pub(super) fn start(
     prepared: &dyn Prepared,
     seed: u64,

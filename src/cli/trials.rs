@@ -193,7 +193,8 @@ impl Series<'_> {
         Ok(trials)
     }
 
-    /// Runs the k-th trial. `kept` is the worker's simulation, which every trial reuses.
+    /// Runs the k-th trial. `kept` is the worker's simulation, which every trial reuses. Fails if the simulation or its
+    /// recording fails.
     fn trial(
         &self,
         k: u32,
@@ -225,7 +226,7 @@ impl Series<'_> {
     }
 
     /// Restarts the kept simulation with a seed. Without a kept simulation, or if its kind cannot restart, starts a new
-    /// one.
+    /// one. Fails if the device fails.
     fn simulation(
         &self,
         kept: Option<Box<dyn Simulation>>,
@@ -269,7 +270,7 @@ fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execut
 }
 
 /// Formats a line `idx,rate_hz,std_hz` for every neuron that spiked in any trial: the mean over trials and the population
-/// standard deviation (ddof 0), Hz. A trial without spikes counts as 0.
+/// standard deviation (ddof 0), Hz. A trial without spikes counts as 0. Fails if a trial cannot be read.
 fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
     let mut sums = BTreeMap::<u32, (u64, u64)>::new();
     for k in 0..n {

@@ -145,7 +145,7 @@ impl<W: Fn()> Worker<W> {
     }
 
     /// Takes a checkpoint of the present state; `None` without a simulation. The simulation waits for the copy to host
-    /// memory, and not for the disk.
+    /// memory, and not for the disk. The inner error is that of the simulation, or a lack of host memory.
     pub(super) fn checkpoint(&mut self) -> Option<Result<Checkpoint, SimError>> {
         if let Err(error) = self.finish_measuring() {
             return Some(Err(error));

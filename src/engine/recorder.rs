@@ -75,15 +75,16 @@ pub struct RecordingEnd {
 
 /// Destination of a recording. Its methods run on the recorder's thread and may block.
 pub trait Sink: Send {
-    /// Starts the recording. Called once, before all other methods except `checkpoints` and `continues`.
+    /// Starts the recording. Called once, before all other methods except `checkpoints` and `continues`. Fails if the data
+    /// cannot be written.
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()>;
     /// Appends a block of readings. After an error no blocks follow, and `finish` is called.
     fn write(&mut self, block: &Frame) -> io::Result<()>;
-    /// Appends a logged command.
+    /// Appends a logged command. Fails if the data cannot be written.
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
-    /// Records that the samples of a probe have new lanes after this step.
+    /// Records that the samples of a probe have new lanes after this step. Fails if the data cannot be written.
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
-    /// Records that a probe has new reference values after this step.
+    /// Records that a probe has new reference values after this step. Fails if the data cannot be written.
     fn levels_changed(&mut self, step: u64, probe: ProbeId, levels: &[Level]) -> io::Result<()> {
         let _ = (step, probe, levels);
         Ok(())
@@ -93,7 +94,7 @@ pub trait Sink: Send {
         CheckpointPlan::default()
     }
     /// Writes a checkpoint of the state after the last block. May return before the checkpoint is on disk, and holds the
-    /// snapshot until then, which delays the next checkpoint.
+    /// snapshot until then, which delays the next checkpoint. Fails if the checkpoint cannot be written.
     fn checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         drop(checkpoint);
         Ok(())
@@ -107,7 +108,7 @@ pub trait Sink: Send {
         let _ = checkpoint;
     }
     /// Takes the results of finished background writes. Called while no block arrives, because a paused simulation sends
-    /// none.
+    /// none. Fails if a background write failed.
     fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -115,16 +116,16 @@ pub trait Sink: Send {
     fn continues(&self) -> bool {
         false
     }
-    /// Records that these element sets changed after this step.
+    /// Records that these element sets changed after this step. Fails if the data cannot be written.
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let _ = (step, sets);
         Ok(())
     }
-    /// Closes the sink and removes its data. Only safety recordings are discarded.
+    /// Closes the sink and removes its data. Only safety recordings are discarded. Fails if the data cannot be removed.
     fn discard(self: Box<Self>) -> io::Result<()> {
         Ok(())
     }
-    /// Writes buffered data and closes the sink.
+    /// Writes buffered data and closes the sink. Fails if the data cannot be written.
     fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()>;
 }
 

@@ -95,7 +95,8 @@ impl Drive<'_> {
         self.sim.tap(&self.taps)
     }
 
-    /// After a sample, moves the taps of single elements to the indices in a changed set, as the engine does.
+    /// After a sample, moves the taps of single elements to the indices in a changed set, as the engine does. Fails if the
+    /// simulation rejects the taps.
     fn follow_sets(&mut self) -> Result<(), SimError> {
         if self.sim.generation() == self.generation
             && self.sim.sets().iter().zip(&self.sets).all(|(a, b)| Arc::ptr_eq(a, b))
@@ -138,7 +139,7 @@ impl Drive<'_> {
         self.observer.as_mut().and_then(|o| o.next_sample(step))
     }
 
-    /// Samples the present step if the observer requires it.
+    /// Samples the present step if the observer requires it. Fails if the sample cannot be read from the simulation.
     fn sample_if_due(&mut self) -> Result<ControlFlow<()>, SimError> {
         if self.next_sample() == Some(self.sim.clock().step) { self.sample() } else { Ok(ControlFlow::Continue(())) }
     }

@@ -36,7 +36,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Waits for concurrent measurements, so that a recording contains them before its state is saved or it ends.
+    /// Waits for concurrent measurements, so that a recording contains them before its state is saved or it ends. Fails if
+    /// a measurement fails.
     pub fn finish_measuring(&mut self) -> Result<(), SimError> {
         let Some(sim) = &mut self.sim else { return Ok(()) };
         if sim.finish_measuring(true)? { self.sample(false, false) } else { Ok(()) }

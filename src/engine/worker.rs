@@ -237,6 +237,7 @@ impl<W: Fn()> Worker<W> {
     }
 
     /// Samples histories, and with `states` also states. With `may_lag`, the states may be those of the previous reading.
+    /// Fails if the simulation cannot be read.
     pub fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
         let text_limit = (!self.records(|shape| shape == Shape::Text)).then_some(TEXT_LIMIT);
         let Some(sim) = &mut self.sim else { return Ok(()) };
@@ -295,7 +296,7 @@ impl<W: Fn()> Worker<W> {
     }
 
     /// Samples a batch. If the simulation changed its schema in the last step, the schema is read again: the histories of
-    /// the batch have the old schema, the states the new one.
+    /// the batch have the old schema, the states the new one. Fails if the simulation cannot be read.
     fn sample_batch(&mut self) -> Result<(), SimError> {
         if self.sim.as_ref().is_some_and(|sim| sim.generation() != self.sim_generation) {
             self.sample(false, false)?;
@@ -334,7 +335,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Runs one batch. Returns `true` if a command to quit arrived during a wait for the speed limit.
+    /// Runs one batch. Returns `true` if a command to quit arrived during a wait for the speed limit. Fails if the
+    /// simulation fails.
     fn batch(&mut self) -> Result<bool, SimError> {
         self.apply_scheduled();
         if self.running == Running::Paused {

@@ -229,7 +229,7 @@ impl Trial {
     }
 
     /// Returns the number of elements that can have events. If the set is unknown, returns 1 + the largest index with an
-    /// event.
+    /// event. Fails if the stream cannot be read.
     fn n_lanes(&self, stream: Option<&Stream>) -> io::Result<u32> {
         match self.manifest().set(stream.map_or("", |s| s.over.as_str())) {
             Some(set) => Ok(set.len),
@@ -251,6 +251,7 @@ impl Trial {
     }
 
     /// Calls `each` with every birth in a lineage and the death of the individual, if it died. Keeps all deaths in memory.
+    /// Fails if the stream cannot be read or `each` fails.
     fn individuals(
         &self,
         stream: &Stream,
@@ -271,7 +272,7 @@ impl Trial {
     }
 
     /// Returns the names of the attributes of births and deaths in a lineage in alphabetical order, and whether each is
-    /// always a number.
+    /// always a number. Fails if the stream cannot be read.
     fn attributes(&self, stream: &Stream) -> io::Result<Vec<(String, bool)>> {
         let mut names = BTreeMap::<String, bool>::new();
         for event in self.run.read_lineage(stream)? {

@@ -52,7 +52,7 @@ fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<
     Ok(())
 }
 
-/// Writes the spikes of all trials.
+/// Writes the spikes of all trials. Fails if a stream cannot be read or the archive not be written.
 fn all_spikes(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<()> {
     let n = [trials.iter().map(Trial::n_spikes).sum()];
     let spikes = || trials.iter().flat_map(|t| spikes_of(t.number(), t));
@@ -102,7 +102,7 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
 }
 
 /// Writes the arrays that describe the columns of a stream: names of rows and columns, edges, reference values, lanes,
-/// elements and ids.
+/// elements and ids. Fails if a stream cannot be read or the archive not be written.
 fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
     let width = stream.width as usize;
     for (names, what) in [(&stream.rows, "rows"), (&stream.columns, "columns")] {
@@ -152,7 +152,7 @@ fn array<T: AutoSerialize>(
     writer.finish()
 }
 
-/// Writes a one-dimensional array of Unicode strings.
+/// Writes a one-dimensional array of Unicode strings. Fails if the archive cannot be written.
 fn strings(archive: &mut Archive, name: &str, texts: &[String]) -> io::Result<()> {
     let longest = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
     let dtype: TypeStr = format!("<U{longest}").parse().map_err(io::Error::other)?;

@@ -19,6 +19,7 @@ pub(super) fn write(trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::
 }
 
 /// Draws the trials above each other, the first at the bottom. Darkness is logarithmic in the number of events per pixel.
+/// Fails if a stream cannot be read.
 fn draw(trials: &[Trial]) -> io::Result<GrayImage> {
     let mut counts = vec![0_u32; (WIDTH * HEIGHT) as usize];
     let lanes = trials.iter().map(|t| t.n_lanes(t.drawn_stream())).collect::<io::Result<Vec<u32>>>()?;

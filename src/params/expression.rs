@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         raise(base, power.in_units_of(0))
     }
 
-    /// Parses an atom and the units that follow: `20 ms`.
+    /// Parses an atom and the units that follow: `20 ms`. Fails at the first syntax error.
     fn with_unit(&mut self) -> Result<Quantity, String> {
         let mut quantity = self.atom()?;
         while let Some(unit) = self.word().and_then(|w| spelled(w).map(|s| (w, s))) {
@@ -193,7 +193,8 @@ impl<'a> Parser<'a> {
         Some(&self.rest[..end]).filter(|w| !w.is_empty())
     }
 
-    /// Parses a constant, a function, or a unit without a number, which counts as 1 of the unit: `1 / ms`, `5 * mV`.
+    /// Parses a constant, a function, or a unit without a number, which counts as 1 of the unit: `1 / ms`, `5 * mV`. Fails
+    /// at the first syntax error.
     fn named(&mut self) -> Result<Quantity, String> {
         let word = self.word().unwrap_or_default();
         self.rest = &self.rest[word.len()..];

@@ -161,7 +161,8 @@ crate::params! {
     pub struct NoParameters {}
 }
 
-/// Serialises the chosen group as `Variant(field: …)`, or as its name if the group has no parameters.
+/// Serialises the chosen group as `Variant(field: …)`, or as its name if the group has no parameters. Fails if the
+/// serializer fails.
 pub fn serialize<G: ParamGroup, S: Serializer>(
     group: &G,
     serializer: S,
@@ -175,7 +176,7 @@ pub fn serialize<G: ParamGroup, S: Serializer>(
     fields.end()
 }
 
-/// Deserialises the content of a variant. Missing fields get their defaults.
+/// Deserialises the content of a variant. Missing fields get their defaults. Fails if a field has the wrong type.
 pub fn deserialize<'de, G: ParamGroup, A: VariantAccess<'de>>(variant: A) -> Result<G, A::Error> {
     if G::SPECS.is_empty() {
         variant.unit_variant()?;

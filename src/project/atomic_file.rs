@@ -15,7 +15,7 @@ pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()>
     write(path, content, backup)
 }
 
-/// Replaces a file in a run folder. A link is replaced and not followed.
+/// Replaces a file in a run folder. A link is replaced and not followed. Fails if the file cannot be written.
 pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, false)
 }
@@ -52,7 +52,8 @@ fn fill(temporary: &Path, like: &Path, content: &[u8]) -> io::Result<()> {
     super::durability::sync(&file)
 }
 
-/// Keeps a backup as a hard link, which also works on a full disk, or as a copy on file systems without links.
+/// Keeps a backup as a hard link, which also works on a full disk, or as a copy on file systems without links. Fails if
+/// neither works.
 fn keep_backup(path: &Path) -> io::Result<()> {
     let backup = sibling(path, ".bak");
     let fresh = sibling(path, &format!(".{}.bak", std::process::id()));

@@ -85,7 +85,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Copies the original sets and their later versions.
+    /// Copies the original sets and their later versions. Fails if a file cannot be copied.
     fn copy_sets(&mut self, beginning: &RunFolder) -> io::Result<()> {
         let own: Vec<FileInfo> = self.written.extract_if(.., |file| file.name != PROJECT).collect();
         own.iter().try_for_each(|file| remove(&self.folder, &file.name))?;
@@ -98,7 +98,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Copies a file of the beginning. The recording may append to the copy.
+    /// Copies a file of the beginning. The recording may append to the copy. Fails if a file cannot be copied.
     fn copy(&mut self, beginning: &RunFolder, name: &str) -> io::Result<AppendFile> {
         let from = run_file::inside(&beginning.path, name)?;
         let (mut source, mut to) = (run_file::open_regular(&from)?, self.create_file(name, b"")?);

@@ -148,7 +148,7 @@ fn check_manifest(run: &RunFolder, prefix: &str) -> Option<FileCheck> {
     Some(FileCheck { name: format!("{prefix}{MANIFEST}"), probe: String::new(), n_bytes, n_records: 0, finding })
 }
 
-/// Verifies the directory and every section of a checkpoint.
+/// Verifies the directory and every section of a checkpoint. Fails if `progress` cancels.
 fn check_state(
     path: &Path,
     name: String,
@@ -171,7 +171,7 @@ fn check_state(
     Ok(FileCheck { name, probe: String::new(), n_bytes: size.unwrap_or(0), n_records: 0, finding })
 }
 
-/// Compares a file of an unclosed run with the hashes of its checkpoints.
+/// Compares a file of an unclosed run with the hashes of its checkpoints. Fails if `progress` cancels.
 fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress: &Progress) -> io::Result<Finding> {
     let Some((n_bytes, step)) = recorded.last().and_then(|d| Some((d.length(name)?, d.step))) else {
         return Ok(Finding::NoHash); // the file began after the checkpoint

@@ -152,7 +152,8 @@ pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil)
     }
 }
 
-/// Writes the contents of a checkpoint. Returns their length in bytes and the hash of the directory.
+/// Writes the contents of a checkpoint. Returns their length in bytes and the hash of the directory. Fails if the file
+/// cannot be written.
 fn fill(file: &File, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<(u64, String)> {
     let Checkpoint { snapshot, clock, digest, n_logged, .. } = checkpoint;
     let mut out = BufWriter::new(file);

@@ -43,7 +43,8 @@ impl Checkpoints {
 }
 
 impl RunWriter {
-    /// Starts a thread that writes a checkpoint during the recording. The data before the checkpoint are synced to disk first.
+    /// Starts a thread that writes a checkpoint during the recording. The data before the checkpoint are synced to disk
+    /// first. Fails if the data cannot be synced or the thread not be started.
     pub(super) fn start_checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         self.collect_checkpoint(true)?;
         for file in self.growing() {
@@ -62,7 +63,8 @@ impl RunWriter {
         streams.chain([&self.commands, &self.timings])
     }
 
-    /// Returns lengths and hashes of the data written so far. Hashes cover appended bytes; no file is read.
+    /// Returns lengths and hashes of the data written so far. Hashes cover appended bytes; no file is read. Fails if the
+    /// project cannot be formatted.
     pub(super) fn recorded_until(&self) -> io::Result<RecordedUntil> {
         let files = self.growing().map(AppendFile::info).chain(self.written.iter().cloned()).collect();
         let project = file::write(&self.project).map_err(io::Error::other)?;
@@ -102,7 +104,7 @@ impl RunWriter {
         self.remove_obsolete()
     }
 
-    /// Removes the checkpoints that the manifest no longer lists.
+    /// Removes the checkpoints that the manifest no longer lists. Fails if a file cannot be removed.
     pub(super) fn remove_obsolete(&mut self) -> io::Result<()> {
         std::mem::take(&mut self.checkpoints.obsolete).iter().try_for_each(|info| remove(&self.folder, &info.file))
     }

@@ -87,7 +87,7 @@ impl Comparison {
     }
 
     /// Returns the step of the next recorded state, at which the replay is compared; `None` if the stream has no states or
-    /// no more states at or after `step`.
+    /// no more states at or after `step`. Fails if the file cannot be read.
     pub fn next_state(&mut self, step: u64) -> io::Result<Option<u64>> {
         if !self.is_state() {
             return Ok(None);
@@ -205,7 +205,7 @@ impl Comparison {
     }
 
     /// Compares `bytes` with the next bytes of the file in records of `size` bytes. Returns the first difference as text;
-    /// `None` if there is none. `state` is the step of a field or matrix.
+    /// `None` if there is none. `state` is the step of a field or matrix. Fails if the file cannot be read.
     fn compare_bytes(&mut self, size: usize, state: Option<u64>) -> io::Result<Option<String>> {
         let size = size.max(1);
         let Source::Records(file, _) = &mut self.source else { return Ok(None) };
@@ -238,7 +238,8 @@ impl Comparison {
         is_row.then_some(if state.is_some() { 0 } else { 8 })
     }
 
-    /// Compares lines with the next lines of the file. `fit(recorded, replayed)` removes what the recorded line cannot contain.
+    /// Compares lines with the next lines of the file. `fit(recorded, replayed)` removes what the recorded line cannot
+    /// contain. Fails if the file cannot be read.
     fn compare_lines<'a, T: Clone + serde::Serialize + serde::de::DeserializeOwned + 'a>(
         &mut self,
         lines: impl Iterator<Item = &'a T>,
@@ -262,7 +263,7 @@ impl Comparison {
     }
 
     /// Returns a description of the data in the file after the end of the replay; `None` if there are no such data or they
-    /// are allowed.
+    /// are allowed. Fails if the file cannot be read.
     pub fn rest(&mut self) -> io::Result<Option<String>> {
         let size = record_bytes(&self.stream).unwrap_or(1);
         let more = match &mut self.source {

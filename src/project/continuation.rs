@@ -109,7 +109,8 @@ impl RunFolder {
         Ok((file, snapshot))
     }
 
-    /// Returns the state of the run at a checkpoint whose snapshot was read.
+    /// Returns the state of the run at a checkpoint whose snapshot was read. Fails if the project, the log or the input
+    /// data are invalid or have changed.
     fn continue_at(
         &self,
         info: &CheckpointInfo,
@@ -139,7 +140,8 @@ impl RunFolder {
     }
 
     /// Returns the recorded project, and its difference from the project in the folder, in which comments and layout may
-    /// differ. Checkpoints of older versions contain no project, so the project in the folder is used.
+    /// differ. Checkpoints of older versions contain no project, so the project in the folder is used. Fails if no project
+    /// can be read.
     fn recorded_project(&self, directory: &Directory) -> Result<(Project, Option<String>), SimError> {
         let (path, found) = (self.path.join(PROJECT), self.project());
         let mut project = match directory.project.as_str() {

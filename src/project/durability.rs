@@ -23,7 +23,7 @@ impl DeferredSync {
         Self { folder: folder.to_owned() }
     }
 
-    /// Syncs all files written since the guard was created.
+    /// Syncs all files written since the guard was created. Fails if the system reports an error.
     pub fn finish(self) -> io::Result<()> {
         sync_file_system(&self.folder)
     }
@@ -35,7 +35,7 @@ impl Drop for DeferredSync {
     }
 }
 
-/// Waits until a file or folder is on disk, unless syncing is deferred.
+/// Waits until a file or folder is on disk, unless syncing is deferred. Fails if the system reports an error.
 pub fn sync(file: &File) -> io::Result<()> {
     if DEFERRED.load(Ordering::SeqCst) > 0 {
         return Ok(());

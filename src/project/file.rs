@@ -137,6 +137,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
 }
 
 /// Reads the project of a recorded run for display: choices that are no longer offered are replaced, with a warning each.
+/// Fails under the conditions of [`read_bytes`].
 pub(super) fn read_recorded(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
     let Ok(text) = std::str::from_utf8(bytes) else { return read_bytes(bytes) };
     let (text, warnings) = retired::replace(text);
@@ -257,7 +258,8 @@ fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     }
 }
 
-/// Formats a project as text: every value in declaration order, with units as comments.
+/// Formats a project as text: every value in declaration order, with units as comments. Fails if RON cannot represent the
+/// project.
 pub fn write(project: &Project) -> Result<String, ReadError> {
     let text = to_ron(project)?;
     let tree = ron_tree::scan(&text);

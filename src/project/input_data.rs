@@ -90,7 +90,8 @@ fn path_of(context: &BuildContext, change: &Change) -> Option<PathBuf> {
 /// Maximum nesting of folders.
 const MAX_DEPTH: usize = 16;
 
-/// Returns the hash of a file's content, or of the names and contents of all files in a folder.
+/// Returns the hash of a file's content, or of the names and contents of all files in a folder. Fails if a file cannot be
+/// read.
 fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
     let mut hash = Hash::default();
     if !path.is_dir() {
@@ -106,7 +107,7 @@ fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
     Ok(hash.hex())
 }
 
-/// Lists the files of a folder and its subfolders, sorted.
+/// Lists the files of a folder and its subfolders, sorted. Fails if a file cannot be read.
 fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
     entries.sort();

@@ -78,19 +78,19 @@ impl RunLock {
         Ok(Self { file, path, id, text: String::new(), unlisted: vec![] })
     }
 
-    /// Writes the lock file without data and reserves space.
+    /// Writes the lock file without data and reserves space. Fails if the file cannot be written.
     pub fn begin(&mut self) -> io::Result<()> {
         self.update(None, std::iter::empty::<(&str, u64)>())?;
         self.reserve()
     }
 
-    /// Reserves space after the text for the last manifest.
+    /// Reserves space after the text for the last manifest. Fails if the file cannot be written.
     fn reserve(&mut self) -> io::Result<()> {
         let reserve = vec![b'\n'; RESERVE];
         self.file.write_all(&reserve).map_err(|e| at(&self.path, &e))
     }
 
-    /// Reads the content of the lock file.
+    /// Reads the content of the lock file. Fails if the file cannot be read.
     pub fn content(&mut self) -> io::Result<Vec<u8>> {
         let mut content = vec![];
         let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut content));
@@ -105,14 +105,15 @@ impl RunLock {
         }
     }
 
-    /// Writes the lock file of a run that continues: the data written up to `step`, and files that will be removed.
+    /// Writes the lock file of a run that continues: the data written up to `step`, and files that will be removed. Fails
+    /// if the file cannot be written.
     pub fn begin_again(&mut self, step: u64, files: &[(String, u64)], removed: &[String]) -> io::Result<()> {
         self.unlisted = removed.to_vec();
         self.update(Some(step), files.iter().map(|(name, n)| (name.as_str(), *n)))?;
         self.reserve()
     }
 
-    /// Overwrites the lock file with the amount of data written.
+    /// Overwrites the lock file with the amount of data written. Fails if the file cannot be written.
     pub fn update<'a>(&mut self, step: Option<u64>, files: impl Iterator<Item = (&'a str, u64)>) -> io::Result<()> {
         self.text.clear();
         let _ = write!(self.text, "neuropil run {}\nprocess {}\n", self.id, std::process::id());
@@ -129,7 +130,7 @@ impl RunLock {
     }
 
     /// Adds a file that will be created, until the manifest lists the file ([`Self::all_are_listed`]). If the process ends
-    /// in between, the lock file proves that the file belongs to this run.
+    /// in between, the lock file proves that the file belongs to this run. Fails if the file cannot be written.
     pub fn announce(&mut self, name: &str) -> io::Result<()> {
         self.unlisted.push(name.to_owned());
         let end = self.text.rfind("end ").unwrap_or(0);
@@ -143,7 +144,7 @@ impl RunLock {
         self.unlisted.clear();
     }
 
-    /// Appends the hash of the text to the text and overwrites the lock file.
+    /// Appends the hash of the text to the text and overwrites the lock file. Fails if the file cannot be written.
     fn write(&mut self) -> io::Result<()> {
         let mut hash = Hash::default();
         hash.add(self.text.as_bytes());

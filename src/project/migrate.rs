@@ -21,13 +21,13 @@ impl Default for Header {
     }
 }
 
-/// Returns the version of a file; a file without the field has the present version.
+/// Returns the version of a file; a file without the field has the present version. Fails if the text cannot be parsed.
 pub(super) fn version_of(text: &str) -> SpannedResult<u32> {
     Ok(options().from_str::<Header>(text)?.version)
 }
 
 /// Reads a file of a version up to [`VERSION`] and converts it. The versions differ only in a default. If the meaning of a
-/// field changes, keep the old structs of the field here and select them by `version`.
+/// field changes, keep the old structs of the field here and select them by `version`. Fails if the text cannot be parsed.
 pub(super) fn read(version: u32, text: &str, tree: &Node) -> SpannedResult<Project> {
     let mut project: Project = options().from_str(text)?;
     // Before version 2, *Run* continued beyond the duration.

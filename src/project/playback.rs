@@ -47,7 +47,7 @@ enum Records {
 struct Lines<T>(LineReader<T>, Option<T>);
 
 impl<T: StepLine> Lines<T> {
-    /// Takes the lines before the step `until`.
+    /// Takes the lines before the step `until`. Fails if the file cannot be read.
     fn until(&mut self, until: u64) -> io::Result<Vec<T>> {
         let mut lines = vec![];
         while let Some(line) = self.1.take().map_or_else(|| self.0.next_event(), |line| Ok(Some(line)))? {
@@ -74,7 +74,7 @@ pub struct PlaybackReader {
 }
 
 impl PlaybackReader {
-    /// Opens the streams of a run that belong to `probes`; other streams are skipped.
+    /// Opens the streams of a run that belong to `probes`; other streams are skipped. Fails if a file cannot be opened.
     pub fn open(run: &RunFolder, probes: &[ProbeSpec]) -> io::Result<Self> {
         let manifest = &run.manifest;
         let (mut sources, mut n_bytes) = (vec![], 0);
@@ -215,7 +215,7 @@ fn axes(stream: &Stream) -> [Axis; 2] {
 }
 
 /// Reads the newest row of the slice that is at least `every` steps after the previously read row; `None` if there is no
-/// such row.
+/// such row. Fails if the file cannot be read.
 fn newest_row(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every: u64) -> io::Result<Option<Vec<f32>>> {
     let (mut values, mut is_new) = (vec![], false);
     while let Some(step) = reader.peek()?.filter(|step| *step < until) {

@@ -85,7 +85,7 @@ pub(super) fn verify_until(
 }
 
 /// Verifies a whole file against the hash in the manifest, if the manifest has one. Returns the hash up to a checkpoint of
-/// an older version, which contains no hashes.
+/// an older version, which contains no hashes. Fails if the file differs or cannot be read.
 fn verify_whole(
     run: &RunFolder,
     directory: &Directory,

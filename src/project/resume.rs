@@ -159,7 +159,8 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Writes the manifest as running, removes files that began after the checkpoint, and cuts the others.
+    /// Writes the manifest as running, removes files that began after the checkpoint, and cuts the others. Fails if a file
+    /// cannot be written.
     fn begin_to_continue(&mut self, step: u64, later: &[String]) -> io::Result<()> {
         let before = self.lock.content()?;
         match self.manifest.id.is_empty() {
@@ -213,7 +214,8 @@ fn running_manifest(run: &RunFolder, directory: &Directory, start: &RunStart<'_>
     manifest
 }
 
-/// Opens the streams of a manifest at the checkpoint. Returns the growing files and the complete segments.
+/// Opens the streams of a manifest at the checkpoint. Returns the growing files and the complete segments. Fails if a file
+/// cannot be opened.
 fn reopen_streams(
     verified: &VerifiedRun,
     manifest: &mut Manifest,
@@ -235,7 +237,7 @@ fn reopen_streams(
     Ok((files, segments))
 }
 
-/// Returns the hashes of the files that no longer change: project and sets.
+/// Returns the hashes of the files that no longer change: project and sets. Fails if a file cannot be read.
 fn unchanging_files(folder: &Path, manifest: &Manifest) -> io::Result<Vec<FileInfo>> {
     let of_sets = manifest.sets.iter().flat_map(set_files).cloned();
     let hashed = |name: String| {
@@ -265,7 +267,8 @@ fn later_files(before: &Manifest, now: &Manifest) -> Vec<String> {
     names(before).filter(|name| !lists(now, name)).cloned().collect()
 }
 
-/// Reads the step of the last record in a stream of fields or matrices; `None` for other shapes and an empty file.
+/// Reads the step of the last record in a stream of fields or matrices; `None` for other shapes and an empty file. Fails if
+/// a file cannot be read.
 fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
     let is_state = matches!(stream.shape.as_str(), "field" | "matrix");
     let record = record_bytes(stream).filter(|n| is_state && file.n_bytes >= *n);

@@ -41,7 +41,7 @@ pub struct OwnedRunStart {
 }
 
 impl OwnedRunStart {
-    /// Creates the run folder, as a branch if the simulation has an origin.
+    /// Creates the run folder, as a branch if the simulation has an origin. Fails if the folder cannot be created.
     pub fn create(&self, folder: &Path) -> io::Result<RunWriter> {
         let start = RunStart {
             project: &self.project,

@@ -13,7 +13,7 @@ use std::{io, sync::Arc};
 
 impl RunWriter {
     /// Adds the new versions of the sets that changed after step `step`. The streams over these sets continue in further
-    /// files.
+    /// files. Fails if a file cannot be created.
     pub(super) fn follow_sets(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let mut now = self.sets.clone();
         for set in sets {

@@ -75,7 +75,7 @@ pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
     SetInfo { name: set.name.into(), len: set.len, ids, names, ..SetInfo::default() }
 }
 
-/// Writes the id files of sets and returns their entries for the manifest.
+/// Writes the id files of sets and returns their entries for the manifest. Fails if a file cannot be written.
 pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<Vec<FileInfo>> {
     let with_ids = sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty());
     with_ids.map(|(set, info)| Ok(AppendFile::create(folder, &info.ids, &bytes_of_ids(set))?.info())).collect()

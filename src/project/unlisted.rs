@@ -25,7 +25,7 @@ impl RunWriter {
         AppendFile::create(&self.folder, name, head)
     }
 
-    /// Writes a manifest that lists the created files.
+    /// Writes a manifest that lists the created files. Fails if the manifest cannot be written.
     pub(super) fn list_files(&mut self) -> io::Result<()> {
         save_manifest(&self.folder, &self.manifest)?;
         self.lock.all_are_listed();
@@ -33,7 +33,8 @@ impl RunWriter {
     }
 }
 
-/// Removes unlisted files of the process that wrote a run, except `kept` files. The caller holds the lock.
+/// Removes unlisted files of the process that wrote a run, except `kept` files. The caller holds the lock. Fails if a file
+/// cannot be removed.
 pub(super) fn remove_unlisted(
     folder: &Path,
     manifest: &Manifest,
@@ -52,7 +53,7 @@ pub(super) fn remove_unlisted(
     unlisted.try_for_each(|name| remove(folder, &name))
 }
 
-/// Removes a regular file if the folder contains it.
+/// Removes a regular file if the folder contains it. Fails if a file cannot be removed.
 pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     let path = run_file::inside(folder, name)?;
     match run_file::size_of(&path) {

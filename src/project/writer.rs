@@ -161,13 +161,14 @@ impl RunWriter {
         self.close()
     }
 
-    /// Closes a run that was interrupted at step `step`.
+    /// Closes a run that was interrupted at step `step`. Fails if a file cannot be written.
     pub fn interrupt(mut self, step: u64) -> io::Result<()> {
         self.manifest.status = Status::Interrupted { step };
         self.close()
     }
 
-    /// Writes the last manifest with lengths and hashes of all files. Dropping the writer releases the lock.
+    /// Writes the last manifest with lengths and hashes of all files. Dropping the writer releases the lock. Fails if a
+    /// file cannot be written.
     fn close(&mut self) -> io::Result<()> {
         self.manifest.stopped = run::now_utc();
         self.manifest.wall_s = self.earlier_s + self.started.elapsed().as_secs_f64();
@@ -191,7 +192,8 @@ impl RunWriter {
         &self.folder
     }
 
-    /// Writes the project with its parameters at step 0, and the commands applied since step 0.
+    /// Writes the project with its parameters at step 0, and the commands applied since step 0. Fails if a file cannot be
+    /// written.
     pub(super) fn write_history(&mut self, history: &CommandHistory) -> io::Result<()> {
         let built = self.project.clone();
         for change in &history.params {
@@ -383,7 +385,7 @@ impl Sink for RunWriter {
     }
 }
 
-/// Writes the manifest by atomic replacement of its file.
+/// Writes the manifest by atomic replacement of its file. Fails if a file cannot be written.
 pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     let text = file::to_ron(manifest).map_err(io::Error::other)?;
     let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).";

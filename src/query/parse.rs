@@ -135,7 +135,7 @@ impl Parser<'_> {
     }
 
     /// Parses the source of a link: a name without a comparison, because `>=` belongs to the count, or an expression in
-    /// parentheses.
+    /// parentheses. Fails with the mistake at the next token.
     fn source(&mut self) -> Result<Query, Mistake> {
         let is_name = |t: &&Token| matches!(t.piece, Piece::Word | Piece::Quoted);
         let is_plain = !["(", "in", "all", "not"].iter().any(|w| self.peeks(w)) && !self.is_linked();
@@ -181,7 +181,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the values of a comparison, separated by commas; adjacent words are one value.
+    /// Parses the values of a comparison, separated by commas; adjacent words are one value. Fails with the mistake at the
+    /// next token.
     fn values(&mut self) -> Result<Vec<Word>, Mistake> {
         let mut out = Vec::new();
         loop {

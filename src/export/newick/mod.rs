@@ -76,7 +76,7 @@ impl Forest {
         self.order.push(*child);
     }
 
-    /// Writes the trees, one per line; `last` is the last step of the lineage.
+    /// Writes the trees, one per line; `last` is the last step of the lineage. Fails if the text cannot be written.
     fn write(&self, last: u64, to: &mut impl Write) -> io::Result<()> {
         for root in self.order.iter().filter(|id| self.all[id].parents.is_empty()) {
             let born = self.all[root].born;

@@ -131,7 +131,7 @@ impl Reader<'_> {
         Ok(if self.skip()? { Some(self.text[self.at]) } else { None })
     }
 
-    /// Reads a tree up to its semicolon into `nodes`.
+    /// Reads a tree up to its semicolon into `nodes`. Fails at the first syntax error, or if memory is exhausted.
     fn tree(&mut self) -> Result<(), DataError> {
         self.nodes.clear();
         // The stack holds the nodes whose children are being read.

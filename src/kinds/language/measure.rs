@@ -133,6 +133,7 @@ impl<K: LanguageKind> LanguageSim<K> {
     }
 
     /// Collects the text in progress if it is finished, or waits for it if `waits`. Returns whether a text was collected.
+    /// Fails if the device fails.
     pub(super) fn take_text(&mut self, waits: bool) -> Result<bool, SimError> {
         match self.pending.in_progress.take_if(|text| waits || text.is_written()).map(TextInProgress::finish) {
             Some((due, written)) => self.finish_text(&due, written).map(|()| true),
@@ -165,7 +166,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Computes the mean loss, nats, of the first held-out sequences, of which there are as many as in a batch.
+    /// Computes the mean loss, nats, of the first held-out sequences, of which there are as many as in a batch. Fails if
+    /// the device fails.
     pub(in crate::kinds) fn fixed_loss(&mut self) -> Result<f32, SimError> {
         let (sequences, seq_len) = (self.params.batches()[0], self.config.context());
         let (mut tokens, mut targets) = (vec![0; sequences * seq_len], vec![0; sequences * seq_len]);
@@ -176,7 +178,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 
-    /// Computes the mean loss, nats, of the first micro-batch of the last step under the current weights.
+    /// Computes the mean loss, nats, of the first micro-batch of the last step under the current weights. Fails if the
+    /// device fails.
     pub(in crate::kinds) fn last_step_loss(&mut self) -> Result<f64, SimError> {
         let batch = self.batch.first(self.params.batches()[0], self.config.context());
         let mut losses = vec![0.0; batch.n_tokens()];
@@ -195,7 +198,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         writing::write(&mut *K::writer(self)?, self.config.context(), self.config.vocab(), &due.writing, goes_on)
     }
 
-    /// Samples a text synchronously, also while the simulation is paused.
+    /// Samples a text synchronously, also while the simulation is paused. Fails if the device fails.
     pub(super) fn write_now(&mut self) -> Result<(), SimError> {
         self.take_text(true)?;
         let due = self.due_text();
@@ -245,7 +248,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::record_step(sampler, step, stats);
     }
 
-    /// Reads a tap from its history, from the kind or from the cache.
+    /// Reads a tap from its history, from the kind or from the cache. Fails if the device fails.
     pub(super) fn reading(&mut self, tap: &Tap, frame: &Frame) -> Result<Reading, SimError> {
         let lanes = K::lanes(&self.layout, tap.probe).len().max(1);
         if let Some(history) = self.sampler.take(tap, lanes) {
@@ -269,7 +272,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(reading)
     }
 
-    /// Computes the losses of the tokens of the scored text, or of the newest text if no scored text is given.
+    /// Computes the losses of the tokens of the scored text, or of the newest text if no scored text is given. Fails if the
+    /// device fails.
     fn token_losses(&self) -> Result<Reading, SimError> {
         let tokenizer = self.setup.texts.tokenizer();
         let tokens = text::scored(tokenizer, self.params.measure(), self.shown_tokens());

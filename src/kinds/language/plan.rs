@@ -12,7 +12,7 @@ pub trait Memory {
 
 /// Tensor that is allocated from memory `M`.
 pub trait TakeFrom<M: Memory>: Sized {
-    /// Allocates `len` uninitialised elements.
+    /// Allocates `len` uninitialised elements. Fails if the elements do not fit into the memory.
     fn take_from(memory: &mut M, name: &'static str, len: usize) -> Result<Self, M::Error>;
 }
 

@@ -70,7 +70,7 @@ pub struct HeldOutLoss {
 impl HeldOutLoss {
     /// Evaluates the remaining windows and reports progress. Returns the mean loss, nats; `None` if stopped. `size` is
     /// (sequence length, sequences per batch, batches per call); `evaluate` writes the loss of each token of at most
-    /// `batches per call` batches.
+    /// `batches per call` batches. Fails if `evaluate` fails.
     pub fn run(
         &mut self,
         corpus: &Corpus,

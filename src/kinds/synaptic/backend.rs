@@ -144,30 +144,37 @@ pub trait Backend: language::Backend {
     /// Takes a training step: gradients of all micro-batches, clipping, optimiser, state of the routers. Checks
     /// [`Pass::is_stopping`] between operations. Fails if an input is invalid or the device fails.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Creates a decoder with an empty cache and fresh synapses, in which each token writes the fast memory.
+    /// Creates a decoder with an empty cache and fresh synapses, in which each token writes the fast memory. Fails if the
+    /// constants do not match the model, or memory is exhausted.
     fn plastic_decoder(&self, op: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError>;
-    /// Returns the activations of one sequence.
+    /// Returns the activations of one sequence. Fails if the text does not fit the model, or there is no such block or
+    /// head.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
     /// Computes the decision of the router of a layer for each token of one sequence; see
-    /// [`experts::inspect`](super::experts::inspect).
+    /// [`experts::inspect`](super::experts::inspect). Fails if the text does not fit the model, or there is no such block
+    /// or head.
     fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError>;
-    /// Waits for the last step and returns the statistics of its experts by layer; empty before the first step.
+    /// Waits for the last step and returns the statistics of its experts by layer; empty before the first step. Fails if
+    /// the device fails.
     fn expert_steps(&self) -> Result<&[ExpertStep], SimError>;
     /// Appends the records of experts that scores need to `out`, `[steps, L, E]`, oldest first, and removes them from the
-    /// backend. At most [`MAX_WAITING_STEPS`](crate::kinds::language::backend::MAX_WAITING_STEPS) steps may wait.
+    /// backend. At most [`MAX_WAITING_STEPS`](crate::kinds::language::backend::MAX_WAITING_STEPS) steps may wait. Fails if
+    /// the device fails.
     fn take_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError>;
     /// Measures the specialization of experts on one sequence with the current model, and adds it to the records of the
-    /// last step. Does not wait for a device.
+    /// last step. Does not wait for a device. Fails if the device fails.
     fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError>;
-    /// Applies edits to parameters and their optimiser states, in order.
+    /// Applies edits to parameters and their optimiser states, in order. Fails if a range is invalid or the device fails.
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError>;
     /// Returns the mean square gradients of the experts of a layer, `[E]`: see
-    /// [`life::slots::gradient_utility`](super::life::slots::gradient_utility).
+    /// [`life::slots::gradient_utility`](super::life::slots::gradient_utility). Fails if a range is invalid or the device
+    /// fails.
     fn gradient_utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError>;
-    /// Returns the averages of slots, which are numbered over all layers.
+    /// Returns the averages of slots, which are numbered over all layers. Fails if a range is invalid or the device fails.
     fn slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError>;
-    /// Returns the state of the router of a layer. The state changes only in training.
+    /// Returns the state of the router of a layer. The state changes only in training. Fails if there is no such layer or
+    /// the device fails.
     fn router(&self, layer: usize) -> Result<RouterState, SimError>;
-    /// Sets the state of the router of a layer.
+    /// Sets the state of the router of a layer. Fails if there is no such layer or the sizes differ.
     fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError>;
 }

@@ -360,7 +360,7 @@ fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Pro
     Ok(row)
 }
 
-/// Returns the mean training loss of the second half of the steps.
+/// Returns the mean training loss of the second half of the steps. Fails if the device fails.
 fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
     let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
     sim.sample(&mut frame)?;
@@ -369,7 +369,7 @@ fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
     Ok(deviation(&half.iter().map(|loss| f64::from(*loss)).collect::<Vec<_>>()).0)
 }
 
-/// Computes the loss of the held-out text.
+/// Computes the loss of the held-out text. Fails if the device fails.
 fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError> {
     let size = (sim.config.context, sim.params.training.batch as usize, sim.backend.batches_at_once());
     let setup = sim.setup.clone();

@@ -66,14 +66,14 @@ impl Lives {
 }
 
 impl SynapticSim {
-    /// Resets the ids to founders at step 0.
+    /// Resets the ids to founders at step 0. Fails if the device fails.
     pub(super) fn begin_lives(&mut self) -> Result<(), SimError> {
         let (is_tapped, is_logged) = (self.own.lives.identities.is_tapped(), self.own.lives.log.is_some());
         self.own.lives = Lives::new(&self.config);
         self.tap_lives(is_tapped, is_logged)
     }
 
-    /// Enables or disables the taps of lineage and log.
+    /// Enables or disables the taps of lineage and log. Fails if the device fails.
     pub(super) fn tap_lives(&mut self, is_tapped: bool, is_logged: bool) -> Result<(), SimError> {
         let genomes = self.genomes()?;
         self.own.lives.identities.tap(is_tapped, self.state.step, of_slot(&genomes));
@@ -81,7 +81,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Returns the genomes of all layers, `[L E, 4]`.
+    /// Returns the genomes of all layers, `[L E, 4]`. Fails if the device fails.
     pub(super) fn genomes(&self) -> Result<Vec<f32>, SimError> {
         let mut all = vec![];
         for block in &self.layout.blocks {
@@ -90,7 +90,7 @@ impl SynapticSim {
         Ok(all)
     }
 
-    /// Applies the rules of the life cycle after a step, if a call is due.
+    /// Applies the rules of the life cycle after a step, if a call is due. Fails if the device fails.
     pub(super) fn live(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let cycle = self.params.life_cycle();
         if !self.params.life.enabled || !cycle.is_due(self.state.step) {
@@ -117,7 +117,7 @@ impl SynapticSim {
     }
 
     /// Returns the rise of the loss of the last step without the expert of a slot. `loss` caches the loss of the unchanged
-    /// model.
+    /// model. Fails if the device fails.
     fn cost_of_end(
         &mut self,
         layer: usize,
@@ -258,7 +258,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Applies moves to the weights, moments and router of a layer.
+    /// Applies moves to the weights, moments and router of a layer. Fails if the device fails.
     fn move_experts(
         &mut self,
         layer: usize,
@@ -280,7 +280,7 @@ impl SynapticSim {
         ExpertArrays::new(&self.layout.map, &weights, block.router, block.genome)
     }
 
-    /// Returns the inputs of the rules for a layer.
+    /// Returns the inputs of the rules for a layer. Fails if the device fails.
     pub(super) fn status(&self, layer: usize) -> Result<Status, SimError> {
         let (router, n) = (self.backend.router(layer)?, self.config.experts);
         let utility = match self.params.life.split_rule {

@@ -13,7 +13,8 @@
 use crate::gpu::nvtx;
 use std::ops::DerefMut;
 
-/// Operations of the forward pass. `b` is the index of a block.
+/// Operations of the forward pass. `b` is the index of a block. Every operation fails if the sizes do not match, a launch
+/// fails, or the pass is stopped.
 pub trait Forward {
     /// Reason why an operation failed, or that the pass was stopped.
     type Error;
@@ -73,7 +74,8 @@ pub trait Forward {
     fn logits(&mut self, head: &Self::Head<'_>, logits: &mut Self::Logits) -> Result<(), Self::Error>;
 }
 
-/// Operations of the backward pass. Gradients of parameters are accumulated.
+/// Operations of the backward pass. Gradients of parameters are accumulated. Operations fail under the conditions of
+/// [`Forward`].
 pub trait Backward: Forward {
     /// Gradients of all parameters.
     type Gradient: ?Sized;

@@ -25,7 +25,7 @@ pub fn check_sizes(config: &Config, from: &Snapshot) -> Result<(), SimError> {
 }
 
 impl SynapticSim {
-    /// Saves ids, events, router states and scores.
+    /// Saves ids, events, router states and scores. Fails if the device fails.
     pub(super) fn save_experts(&mut self, out: &mut Snapshot) -> Result<(), SimError> {
         self.take_scores()?;
         let sizes = [self.config.layers, self.config.experts];

@@ -24,7 +24,7 @@ impl SynapticSim {
     }
 
     /// Updates the scores after a step, so that they cover all steps regardless of when they are read. The specialization
-    /// is measured on the first sequence of the step.
+    /// is measured on the first sequence of the step. Fails if the device fails.
     pub(super) fn score_step(&mut self) -> Result<(), SimError> {
         if Scoring::default().is_specialization_due(self.state.step) {
             let tokens = self.last_tokens()[..self.config.context].to_vec();
@@ -36,7 +36,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Collects the records since the last call and updates the scores. Waits for the device.
+    /// Collects the records since the last call and updates the scores. Waits for the device. Fails if the device fails.
     pub(super) fn take_scores(&mut self) -> Result<(), SimError> {
         let (op, n, mut records) = (Scoring::default(), self.config.experts, vec![]);
         self.backend.take_expert_records(&mut records)?;
@@ -51,7 +51,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Discards the waiting records, because the state is being replaced.
+    /// Discards the waiting records, because the state is being replaced. Fails if the device fails.
     pub(super) fn drop_records(&mut self) -> Result<(), SimError> {
         self.backend.take_expert_records(&mut vec![])
     }

@@ -66,7 +66,7 @@ impl LanguageKind for SynapticKind {
         model::init(config, layout, seed)
     }
 
-    /// Begins at step 0 with rested routers and founders.
+    /// Begins at step 0 with rested routers and founders. Fails if the device fails.
     fn begin(sim: &mut SynapticSim) -> Result<(), SimError> {
         sim.backend.set_dynamics(&sim.params.dynamics(&sim.config))?;
         for layer in 0..sim.config.layers {
@@ -95,7 +95,7 @@ impl LanguageKind for SynapticKind {
         sim.backend.step(&input, pass)
     }
 
-    /// Updates scores, life cycle and series of experts after a step.
+    /// Updates scores, life cycle and series of experts after a step. Fails if the device fails.
     fn after_step(sim: &mut SynapticSim, pass: &mut Pass) -> Result<(), SimError> {
         sim.score_step()?;
         sim.live(pass)?;
@@ -207,7 +207,7 @@ impl LanguageKind for SynapticKind {
 }
 
 impl SynapticSim {
-    /// Creates a decoder; in a plastic one, each token writes the fast memory.
+    /// Creates a decoder; in a plastic one, each token writes the fast memory. Fails if the device fails.
     pub(super) fn decoder(&self, is_plastic: bool) -> Result<Box<dyn Decoder + '_>, SimError> {
         match is_plastic {
             true => self.backend.plastic_decoder(&self.params.fast_memory(&self.config)),
@@ -215,7 +215,7 @@ impl SynapticSim {
         }
     }
 
-    /// Records the series of experts after the step that was just taken.
+    /// Records the series of experts after the step that was just taken. Fails if the device fails.
     fn record_experts(&mut self) -> Result<(), SimError> {
         let step = self.state.step;
         self.sampler.push(probes::EVENTS, step, &self.own.lives.events.map(|n| n as f32));

@@ -36,7 +36,7 @@ const fn is_shown(mode: Mode, quantity: usize) -> bool {
 }
 
 impl SynapticSim {
-    /// Reads attention, release bias, the synapse of a key, or parity, for the shown text.
+    /// Reads attention, release bias, the synapse of a key, or parity, for the shown text. Fails if the device fails.
     pub(super) fn synapse_reading(&mut self, tap: &Tap, tokens: &[u32]) -> Result<Matrix, SimError> {
         let (layer, head) = (number(&tap.args, "layer"), number(&tap.args, "head"));
         let inspect = |site| self.backend.inspect(tokens, site, &Progress::default());
@@ -74,7 +74,8 @@ impl SynapticSim {
         }
     }
 
-    /// Returns the mean over the keys of layer 0 at the end of the shown text: ready, reserve, in endocytosis, total.
+    /// Returns the mean over the keys of layer 0 at the end of the shown text: ready, reserve, in endocytosis, total. Fails
+    /// if the device fails.
     pub(super) fn vesicles(&self) -> Result<[f32; 4], SimError> {
         let (tokens, op) = (self.shown_tokens(), self.params.dynamics(&self.config).presynaptic);
         let (n, mut sums) = (tokens.len(), [0.0; 4]);
@@ -92,7 +93,7 @@ impl SynapticSim {
     }
 
     /// Compares the losses of the text computed as a whole sequence, as in training, and token by token; adds the
-    /// differences.
+    /// differences. Fails if the device fails.
     fn compare_decoding(&mut self, tokens: &[u32], to: &mut Parity) -> Result<(), SimError> {
         let n = tokens.len().saturating_sub(1);
         if n == 0 {

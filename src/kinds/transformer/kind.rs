@@ -112,7 +112,7 @@ impl Kind for TransformerKind {
     }
 }
 
-/// Starts the model on a device, with zero weights.
+/// Starts the model on a device, with zero weights. Fails if the device is not available or memory is exhausted.
 pub(super) fn start_backend(
     params: &Params,
     config: &Config,

@@ -14,7 +14,7 @@ use crate::{
 pub type Norms = Vec<ViewNorms>;
 
 impl TransformerSim {
-    /// Reads and records the norms of step `step`, whose record was just collected.
+    /// Reads and records the norms of step `step`, whose record was just collected. Fails if the device fails.
     pub(super) fn record_norms(&mut self, step: u64) -> Result<(), SimError> {
         self.own = self.backend.norms(self.state.step - step)?;
         let layers = self.layer_norms();
@@ -63,7 +63,8 @@ impl TransformerSim {
         self.layout.map.views().enumerate().map(value).collect()
     }
 
-    /// Reads the weights of the tensor that a tap names; of the embedding if there is no such tensor.
+    /// Reads the weights of the tensor that a tap names; of the embedding if there is no such tensor. Fails if the device
+    /// fails.
     pub(super) fn weights_of(&self, args: &TapArgs) -> Result<Vec<f32>, SimError> {
         let named = args.get("tensor").and_then(|name| self.layout.map.find(&name));
         let view = self.layout.map.view(named.unwrap_or(self.layout.wte));

@@ -143,7 +143,7 @@ impl LanguageKind for TransformerKind {
         Ok(sim.field(tap.probe).map(Reading::field))
     }
 
-    /// Computes the attention map of the shown tokens.
+    /// Computes the attention map of the shown tokens. Fails if the device fails.
     fn kept_reading(sim: &mut TransformerSim, tap: &Tap) -> Result<Reading, SimError> {
         let tokens = sim.shown_tokens();
         let site = Site::Attention { layer: number(&tap.args, "layer"), head: number(&tap.args, "head") };

@@ -89,7 +89,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, threads: &self.threads }))
     }
 
-    /// Returns a copy that runs on its own thread; `None` if training has a single thread.
+    /// Returns a copy that runs on its own thread; `None` if training has a single thread. Fails if memory is exhausted.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         if self.threads.number() < 2 {
             return Ok(None);

@@ -60,7 +60,8 @@ impl<R: Real> Layers<'_, R> {
         Attention { dropout, ..of.op }
     }
 
-    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached tokens.
+    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached tokens. Fails
+    /// if the sizes do not match.
     fn attend_to_cache(
         of: &SelfAttention,
         (cache, known, n): (&mut [Vec<R>; 2], usize, usize),

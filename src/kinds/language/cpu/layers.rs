@@ -223,7 +223,8 @@ impl<R: Real> Backward for Layers<'_, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`. For a frozen layer, only `dx` is computed.
+    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`. For a frozen layer, only `dx` is computed. Fails if
+    /// the sizes do not match or the pass is stopped.
     pub fn linear_backward_into(
         &mut self,
         (weight, bias): Weight,

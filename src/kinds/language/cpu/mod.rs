@@ -71,7 +71,8 @@ pub fn outcome(pass: Result<(), SimError>) -> Result<Outcome, SimError> {
     }
 }
 
-/// Multiplies matrices, adds `residual` if it is given, and checks the stop flag as [`go_on`] does.
+/// Multiplies matrices, adds `residual` if it is given, and checks the stop flag as [`go_on`] does. Fails if the sizes do
+/// not match or the pass is stopped.
 pub fn multiply<R: Real>(
     op: &Gemm<R>,
     a: &[R],

@@ -124,7 +124,7 @@ pub struct BatchParts<'a> {
 pub type DeviceBatch<'a> = BatchView<'a, Slice<u32>, Slice<i32>>;
 
 impl<'a> BatchParts<'a> {
-    /// Slices the buffers for a batch of shape `shape`.
+    /// Slices the buffers for a batch of shape `shape`. Fails if the buffers are smaller than the batch.
     pub fn new(
         shape: BatchShape,
         (tokens, targets): (&'a Slice<u32>, &'a Slice<i32>),

@@ -126,7 +126,8 @@ impl<T: ModelFormat> Layers<'_, T> {
         Attention { dropout: self.noise.probabilities.map(|_| dropout), ..of.op }
     }
 
-    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached tokens.
+    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached tokens. Fails
+    /// if the sizes do not match or a launch fails.
     fn attend_to_cache(
         &mut self,
         of: &SelfAttention,

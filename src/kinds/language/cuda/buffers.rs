@@ -253,7 +253,7 @@ impl<T: ModelFormat> Trained<T> {
     }
 
     /// Clears the loss and the gradient of a step, except the ascending ranges `written`, which the first micro-batch
-    /// overwrites.
+    /// overwrites. Fails if a launch fails.
     pub fn begin_step(
         &mut self,
         kernels: &StepKernels,
@@ -273,7 +273,7 @@ impl<T: ModelFormat> Trained<T> {
         gradient.clear_range(from..end)
     }
 
-    /// Saves the weights before the update if their changes are measured.
+    /// Saves the weights before the update if their changes are measured. Fails if a launch fails.
     pub fn keep_before(&mut self) -> Result<(), GpuError> {
         match self.before.as_mut().filter(|_| self.measures) {
             Some(before) => before.copy_from(&self.weights),

@@ -125,7 +125,7 @@ pub struct Loss<'a> {
     pub total: &'a mut Slice<LossTotal>,
 }
 
-/// Returns the mutable gradients of a weight and of its bias.
+/// Returns the mutable gradients of a weight and of its bias. Fails if the view exceeds the buffer.
 fn pair<'g>(
     gradient: &'g mut Slice<f32>,
     map: &ParameterMap,
@@ -155,7 +155,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Self { ops, map, weights, batch, tables, noise, cache: None, loss: None, flag, frame, pass }
     }
 
-    /// Returns the values of a parameter.
+    /// Returns the values of a parameter. Fails if the view exceeds the buffer.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, T>, OpError> {
         Ok(self.weights.part(self.map.view(id).range())?)
     }
@@ -213,7 +213,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(Embedding::new(self.batch.tokens.len(), rows, width, seq_len).offset(self.batch.offset))
     }
 
-    /// Computes the losses and gradients of the head. The gradient `dx` may have another format than the features.
+    /// Computes the losses and gradients of the head. The gradient `dx` may have another format than the features. Fails if
+    /// the sizes do not match or a launch fails.
     pub fn head_backward_with<O: Storage>(
         &mut self,
         of: HeadMatrix,
@@ -231,7 +232,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// Computes logits and losses in chunks of rows, and the gradients if requested.
+    /// Computes logits and losses in chunks of rows, and the gradients if requested. Fails if the sizes do not match or a
+    /// launch fails.
     fn head_rows<O: Storage>(
         &mut self,
         of: HeadMatrix,

@@ -108,7 +108,7 @@ pub struct Activations<R> {
     pub gradients: Gradients<R>,
 }
 
-/// Grows a buffer to at least `len` elements; its contents are unspecified.
+/// Grows a buffer to at least `len` elements; its contents are unspecified. Fails if memory is exhausted.
 fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimError> {
     if buffer.len() < len {
         *buffer = Vec::new();

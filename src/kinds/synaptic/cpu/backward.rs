@@ -50,7 +50,7 @@ impl<R: Real + Default> Network<R> {
         &mut gradient[self.layout.map.view(id).range()]
     }
 
-    /// Computes the losses of all tokens from the activations of [`Network::forward`].
+    /// Computes the losses of all tokens from the activations of [`Network::forward`]. Fails if the sizes do not match.
     pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>, stop: &StopFlag) -> Result<Outcome, SimError> {
         let (mut pass, extent) = (Pass::default(), Extent { sequences: 1, seq_len: targets.len() });
         let mut run = Run { targets, stop: stop.clone(), ..Run::new(self, &[], extent, &mut pass) };
@@ -58,7 +58,8 @@ impl<R: Real + Default> Network<R> {
     }
 
     /// Computes the losses of all tokens, and adds the gradients of `scale` times their sum plus the weighted auxiliary
-    /// losses to `gradient`. Adds the first-order contributions of experts to `contributions` (`[L, E]`).
+    /// losses to `gradient`. Adds the first-order contributions of experts to `contributions` (`[L, E]`). Fails if the
+    /// sizes do not match.
     pub fn backward(
         &self,
         input: &BackwardInput<'_, R>,
@@ -90,7 +91,8 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Backpropagates `dy`, the gradient of the normalised heads, through norm and rotation to `dx`.
+    /// Backpropagates `dy`, the gradient of the normalised heads, through norm and rotation to `dx`. Fails if the sizes do
+    /// not match.
     fn heads_backward(
         &self,
         seq_len: usize,
@@ -123,7 +125,8 @@ impl<R: Real + Default> Network<R> {
         multiply(&by_input, dy, x, self.part(gradient, weight), None, stop)
     }
 
-    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters.
+    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters. Fails if the sizes do not
+    /// match.
     fn norm_backward(
         &self,
         of: Norm,

@@ -80,7 +80,7 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
 
 impl<R: Real + Default> Cache<R> {
     /// Attends from new tokens to all tokens so far, of which `known` are in the cache. Writes `y` `[n, H D]`; `by_head` is
-    /// workspace of the same size.
+    /// workspace of the same size. Fails if the sizes do not match.
     pub fn attend(
         &mut self,
         network: &Network<R>,
@@ -110,7 +110,7 @@ impl<R: Real + Default> Cache<R> {
     }
 }
 
-/// Computes the output `[n, D]` of a query head for `n` tokens that follow `len` others.
+/// Computes the output `[n, D]` of a query head for `n` tokens that follow `len` others. Fails if the sizes do not match.
 fn attend<R: Real + Default>(
     network: &Network<R>,
     (block, head): (usize, usize),

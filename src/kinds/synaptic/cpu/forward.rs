@@ -107,7 +107,7 @@ impl<R: Real + Default> Network<R> {
         outcome(done.and_then(|()| run.last_norm(streams[self.config.layers], head, shared)))
     }
 
-    /// Looks up the embeddings of tokens.
+    /// Looks up the embeddings of tokens. Fails if a token is out of range.
     pub fn embed(&self, tokens: &[u32], y: &mut [R]) -> Result<(), SimError> {
         let op = Embedding::new(tokens.len(), self.config.padded_vocab(), self.config.width, tokens.len().max(1));
         embedding::forward(&op, tokens, self.weight(self.layout.wte), None, None, y).map_err(refused)
@@ -155,7 +155,8 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Rotates `x` (`[tokens, heads D]`) in place by its positions, then computes `y = x / rms(x)` for each head.
+    /// Rotates `x` (`[tokens, heads D]`) in place by its positions, then computes `y = x / rms(x)` for each head. Fails if
+    /// the sizes do not match.
     pub fn normalize_heads(
         &self,
         position: (usize, usize),

@@ -143,7 +143,8 @@ impl<R: Real + Default> Heads<'_, R> {
     }
 
     /// Writes probabilities `[B, H, T, T]`, derivatives of the bias (same shape, or empty), and outputs `[tokens, H D]`;
-    /// `by_head` is workspace of the size of the outputs. Returns the times of the parts, averaged over the threads.
+    /// `by_head` is workspace of the size of the outputs. Returns the times of the parts, averaged over the threads. Fails
+    /// if the sizes do not match or the pass is stopped.
     pub fn forward(
         &self,
         x: Rows<'_, R>,
@@ -234,7 +235,8 @@ impl<R: Real + Default> Heads<'_, R> {
     }
 
     /// Writes the gradients of queries (`[tokens, H D]`), keys and values (`[tokens, Hkv D]` each) from `dy` (`[tokens, H
-    /// D]`), the gradient of the output. `by_head` is workspace of `[tokens, H D]`, `kv_by_head` of keys and values.
+    /// D]`), the gradient of the output. `by_head` is workspace of `[tokens, H D]`, `kv_by_head` of keys and values. Fails
+    /// if the sizes do not match or the pass is stopped.
     pub fn backward(
         &self,
         x: Rows<'_, R>,
@@ -267,7 +269,8 @@ impl<R: Real + Default> Heads<'_, R> {
         Ok(())
     }
 
-    /// Backpropagates through one head: writes `dq`, adds to `dk` and `dv`.
+    /// Backpropagates through one head: writes `dq`, adds to `dk` and `dv`. Fails if the sizes do not match or the pass is
+    /// stopped.
     fn head_backward(
         &self,
         i: usize,

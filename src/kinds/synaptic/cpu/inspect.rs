@@ -68,7 +68,8 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Computes the attention logits `[n, n]` of a query head before release, which drive its synapses.
+    /// Computes the attention logits `[n, n]` of a query head before release, which drive its synapses. Fails if the sizes
+    /// do not match.
     fn drives(&self, acts: &Activations<R>, (layer, head): (usize, usize), n: usize) -> Result<Vec<R>, SimError> {
         let (c, a) = (&self.config, &acts.blocks[layer]);
         if head >= c.heads {
@@ -83,7 +84,7 @@ impl<R: Real + Default> Network<R> {
         Ok(dots)
     }
 
-    /// Computes the presynaptic bias without the barrier, `[n, n]`; 0 for masked edges.
+    /// Computes the presynaptic bias without the barrier, `[n, n]`; 0 for masked edges. Fails if the sizes do not match.
     fn bias(&self, dots: &[R], n: usize) -> Result<Vec<R>, SimError> {
         let mut op = self.presynaptic(None);
         op.constants.bias.barrier = 0.0;
@@ -96,7 +97,8 @@ impl<R: Real + Default> Network<R> {
         Ok(bias)
     }
 
-    /// Computes the routing of the tokens of one sequence in a block.
+    /// Computes the routing of the tokens of one sequence in a block. Fails under the conditions of
+    /// [`Network::activations`], or if there is no such block.
     pub fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<R>, SimError> {
         let mut acts = self.activations(tokens)?;
         let block = acts.blocks.get_mut(layer).ok_or_else(|| refused(format!("there is no block {layer}")))?;

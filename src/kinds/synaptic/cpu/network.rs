@@ -126,7 +126,7 @@ impl<R: Real + Default> Network<R> {
         norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
     }
 
-    /// Computes `y = LayerNorm(x)` and its statistics.
+    /// Computes `y = LayerNorm(x)` and its statistics. Fails if the sizes do not match.
     pub fn norm(&self, of: Norm, x: &[R], y: &mut [R], stats: &mut [R]) -> Result<(), SimError> {
         let op = self.norm_op(x.len() / self.config.width);
         norm::forward(&op, x, self.weight(of.weight), Some(self.weight(of.bias)), y, stats).map_err(refused)
@@ -137,14 +137,15 @@ impl<R: Real + Default> Network<R> {
         norm::Norm { rows, columns: self.config.head_dim(), eps: HEAD_EPS, kind: NormKind::Rms }
     }
 
-    /// Computes `y = x Wᵀ`, plus `residual` if there is one.
+    /// Computes `y = x Wᵀ`, plus `residual` if there is one. Fails if the sizes do not match.
     pub fn linear(&self, weight: ViewId, x: &[R], y: &mut [R], residual: Option<&[R]>) -> Result<(), SimError> {
         let [outputs, inputs] = self.layout.map.view(weight).shape[..] else { return Err(refused("no matrix")) };
         let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
         gemm(&op, x, self.weight(weight), y, residual.map_or(Epilogue::None, Epilogue::Residual)).map_err(refused)
     }
 
-    /// Computes the same as [`linear`](Self::linear), in parts between which the stop flag is checked.
+    /// Computes the same as [`linear`](Self::linear), in parts between which the stop flag is checked. Fails if the sizes
+    /// do not match or the pass is stopped.
     pub fn linear_of_batch(
         &self,
         weight: ViewId,
@@ -158,7 +159,7 @@ impl<R: Real + Default> Network<R> {
         multiply(&op, x, self.weight(weight), y, residual, stop)
     }
 
-    /// Computes the logits of normalised tokens.
+    /// Computes the logits of normalised tokens. Fails if the sizes do not match.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
         self.head().logits(x, logits)
     }
@@ -169,7 +170,7 @@ impl<R: Real + Default> Network<R> {
     }
 
     /// Rotates heads by the angles of their positions, or back if `is_inverse`. `x` is `[tokens, heads D]`; the positions
-    /// of every sequence begin at `offset`.
+    /// of every sequence begin at `offset`. Fails if the sizes do not match.
     pub fn rotate(
         &self,
         (seq_len, offset): (usize, usize),

@@ -145,7 +145,8 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Measures the specialization of experts on one sequence, for the records of the last step.
+    /// Measures the specialization of experts on one sequence, for the records of the last step. Fails if the text does not
+    /// fit the model.
     pub fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
         let (network, n) = (&self.network, self.network.config.experts);
         let first = self.records.len().saturating_sub(network.config.layers * n);
@@ -158,7 +159,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Applies edits to parameters and moments.
+    /// Applies edits to parameters and moments. Fails if a range of an edit is invalid.
     pub fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
         let TrainingState { m, v, .. } = &mut self.state;
         let mut to = Buffers { p: &mut self.network.weights, m, v };

@@ -22,7 +22,7 @@ use crate::{
 use std::ops::Range;
 
 /// Updates the weights and the moments `(m, v)`; `t` is the index of this update from 1. Sets the gradient of frozen
-/// experts to 0.
+/// experts to 0. Fails if the sizes do not match.
 pub fn apply<R: Real + Default>(
     network: &mut Network<R>,
     (m, v): (&mut [R], &mut [R]),

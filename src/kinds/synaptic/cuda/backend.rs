@@ -108,7 +108,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         Network::beside(self, gpu)
     }
 
-    /// Copies the states of routers.
+    /// Copies the states of routers. Fails if the device fails.
     fn copy_state(from: &SynapticBuffers<T>, to: &mut SynapticBuffers<T>) -> Result<(), GpuError> {
         to.embeddings.copy_from(&from.embeddings)?;
         to.fatigue.copy_from(&from.fatigue)?;
@@ -159,7 +159,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
 }
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Initialises the routers: all experts alive with full energy.
+    /// Initialises the routers: all experts alive with full energy. Fails if the device fails.
     pub fn begin(&mut self) -> Result<(), SimError> {
         let n = self.sizes.kind.layers * self.sizes.kind.experts;
         let b = &mut self.buffers_mut().kind;

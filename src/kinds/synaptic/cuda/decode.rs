@@ -41,7 +41,8 @@ pub struct PieceOfText<'a, T: ModelFormat> {
     plastic: Option<Plastic<f32>>,
 }
 
-/// Applies the fast memory of a block to its output `[n, C]`. Activations are copied to the host and back.
+/// Applies the fast memory of a block to its output `[n, C]`. Activations are copied to the host and back. Fails if the
+/// sizes do not match or a launch fails.
 pub(super) fn write_memory<T: ModelFormat>(
     plastic: &mut Plastic<f32>,
     block: usize,
@@ -66,7 +67,7 @@ impl<'a, T: ModelFormat> PieceOfText<'a, T> {
         Self { network, captures, buffers, plastic: None }
     }
 
-    /// Enables plasticity: the memory is written after each token.
+    /// Enables plasticity: the memory is written after each token. Fails if the device fails.
     pub fn plastic(mut self, op: FastMemory) -> Result<Self, SimError> {
         let (network, weights) = (self.network, &self.buffers.trained.weights);
         let phenotypes = |block: &Block| {
@@ -123,7 +124,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 }
 
-/// Launches the pass of one token, whose position is in device memory.
+/// Launches the pass of one token, whose position is in device memory. Fails if the sizes do not match or a launch fails.
 pub(super) fn token<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -143,7 +144,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Appends the chunk to the cache, and writes its logits.
+    /// Appends the chunk to the cache, and writes its logits. Fails if the sizes do not match or a launch fails.
     fn launch<T: ModelFormat>(
         &self,
         network: &Network<T>,

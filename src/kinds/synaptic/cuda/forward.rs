@@ -94,7 +94,7 @@ impl<T: ModelFormat> Run<'_, T> {
         if self.draws.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// Projects tokens to packed queries, keys and values.
+    /// Projects tokens to packed queries, keys and values. Fails if the sizes do not match or a launch fails.
     fn project_packed(&mut self, b: usize, x: &Slice<T>, packed: &mut Slice<f32>) -> Result<(), OpError> {
         let (network, width) = (self.network, self.network.config.width);
         let (n, columns) = (x.len() / width, network.packed_width());
@@ -115,7 +115,8 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(())
     }
 
-    /// Attends over all heads, from packed projections to `y`, `[tokens, C]`.
+    /// Attends over all heads, from packed projections to `y`, `[tokens, C]`. Fails if the sizes do not match or a launch
+    /// fails.
     fn attend_heads(
         &mut self,
         b: usize,
@@ -199,7 +200,8 @@ impl<T: ModelFormat> Forward for Run<'_, T> {
     type Head<'f> = HeadTensors<'f, T>;
     type Logits = Slice<T>;
 
-    /// Runs a part of the pass. While kernels are profiled, the part is timed as one row, between two events.
+    /// Runs a part of the pass. While kernels are profiled, the part is timed as one row, between two events. Fails if
+    /// `work` fails.
     fn section(
         &mut self,
         name: &'static str,

@@ -23,7 +23,8 @@ use crate::{
 };
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Reads the statistics of the experts of each block in the last step; empty before the first step.
+    /// Reads the statistics of the experts of each block in the last step; empty before the first step. Fails if the device
+    /// fails.
     pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
         let Some((tokens, last)) = self.host.last_tokens else { return Ok(vec![]) };
         let b = self.buffers()?;
@@ -91,7 +92,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(read)
     }
 
-    /// Computes the routing of a block: its input is read from the device, the decision is computed on the CPU.
+    /// Computes the routing of a block: its input is read from the device, the decision is computed on the CPU. Fails if
+    /// the text does not fit the model or the device fails.
     pub(super) fn read_decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError> {
         let x = self.read_activations(tokens, Site::RouterInput(layer))?;
         let (state, network) = (self.router(layer)?, &self.network);

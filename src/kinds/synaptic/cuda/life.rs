@@ -32,7 +32,7 @@ use crate::{
 use std::ops::Range;
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Appends the records of experts that were not read yet to `out`.
+    /// Appends the records of experts that were not read yet to `out`. Fails if the device fails.
     pub(super) fn read_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
         let (steps, n) = (self.host.scored..self.recorded(), self.sizes.kind.layers * self.sizes.kind.experts);
         for part in waiting(steps.clone()) {
@@ -60,7 +60,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         self.compute(Captured::Specialization(tokens.len()), &mut Pass::default())
     }
 
-    /// Applies edits to parameters and moments.
+    /// Applies edits to parameters and moments. Fails if a range is invalid or a launch fails.
     pub(super) fn apply_edits(&mut self, edits: &[Edit]) -> Result<(), OpError> {
         let (network, b) = self.parts_mut();
         let Trained { weights, means, squares, .. } = &mut b.trained;
@@ -72,7 +72,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(b.trained.round(&ops.model.optimizer, &mut pass)?)
     }
 
-    /// Computes the mean square gradients of the experts of a layer, summed on the device.
+    /// Computes the mean square gradients of the experts of a layer, summed on the device. Fails if the device fails.
     pub(super) fn utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError> {
         let mut b = self.workspace()?;
         let DeviceBuffers { trained, batch, .. } = &mut *b;
@@ -81,7 +81,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(life.gradient_utility(&mut Pass::default(), arrays, experts, &trained.squares, &frame)?)
     }
 
-    /// Reads the averages of the given slots, numbered over all layers.
+    /// Reads the averages of the given slots, numbered over all layers. Fails if the device fails.
     pub(super) fn read_slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
         let b = self.buffers()?;
         let values = match average {
@@ -130,7 +130,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Launches a pass that measures the specialization of all experts on the first `n` tokens of the batch.
+/// Launches a pass that measures the specialization of all experts on the first `n` tokens of the batch. Fails if a launch
+/// fails.
 pub(super) fn specialize<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,

@@ -66,7 +66,7 @@ impl Ops {
         Self::with(gpu, ModelOps::new(gpu, options, BlockSize::Automatic)?)
     }
 
-    /// Creates the same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device. Fails if a module cannot be loaded.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::with(gpu, self.model.beside(gpu)?)
     }
@@ -116,7 +116,7 @@ pub struct Projection {
 }
 
 impl<T: ModelFormat> Network<T> {
-    /// Creates the tables of a model.
+    /// Creates the tables of a model. Fails if memory is exhausted.
     pub fn new(
         gpu: &Arc<Gpu>,
         config: &Config,
@@ -139,7 +139,7 @@ impl<T: ModelFormat> Network<T> {
         })
     }
 
-    /// Creates the same network on the stream of another handle to the device.
+    /// Creates the same network on the stream of another handle to the device. Fails if a module cannot be loaded.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::new(gpu, &self.config, &self.layout, &self.dynamics, self.ops.beside(gpu)?, self.seed)
     }
@@ -310,13 +310,13 @@ impl<T: ModelFormat> Run<'_, T> {
         Layers::new((&ops.model, &layout.map), self.matrices, self.batch, self.flag, self.frame, self.pass)
     }
 
-    /// Rounds a result in `room` to its tensor; no operation for f32.
+    /// Rounds a result in `room` to its tensor; no operation for f32. Fails if a launch fails.
     pub fn keep(&mut self, own: &mut Slice<T>, room: &Slice<f32>) -> Result<(), OpError> {
         let (network, pass) = (self.network, &mut *self.pass);
         Ok(T::keep(own, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
     }
 
-    /// Converts an f32 tensor to a GEMM operand in the format of the model.
+    /// Converts an f32 tensor to a GEMM operand in the format of the model. Fails if a launch fails.
     pub fn operand<'x>(&mut self, x: &'x Slice<f32>, room: &'x mut Slice<T>) -> Result<View<'x, T>, OpError> {
         let (network, pass) = (self.network, &mut *self.pass);
         Ok(T::rounded(x, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
@@ -328,7 +328,7 @@ impl<T: ModelFormat> Run<'_, T> {
         Layers::new((&ops.model, &layout.map), self.weights, self.batch, self.flag, self.frame, self.pass)
     }
 
-    /// Computes `y = norm(x)` and its statistics.
+    /// Computes `y = norm(x)` and its statistics. Fails if a launch fails.
     pub fn norm(
         &mut self,
         of: Norm,
@@ -376,12 +376,12 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         }
     }
 
-    /// Returns the values of a parameter in f32.
+    /// Returns the values of a parameter in f32. Fails if the view exceeds the buffer.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, f32>, OpError> {
         Ok(self.weights.part(self.network.range(id))?)
     }
 
-    /// Returns the router state of block `b`.
+    /// Returns the router state of block `b`. Fails if the view exceeds the buffer.
     pub fn router(&self, b: usize) -> Result<RouterViews<'a>, OpError> {
         let e = self.network.config.experts;
         let (of_experts, of_features) = (b * e..(b + 1) * e, b * e * FEATURES..(b + 1) * e * FEATURES);
@@ -396,7 +396,7 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         Ok(RouterViews(values, r.alive.part(of_experts)?))
     }
 
-    /// Returns the router and expert weights of block `b`.
+    /// Returns the router and expert weights of block `b`. Fails if the view exceeds the buffer.
     pub fn experts(&self, b: usize) -> Result<WeightViews<'a, T>, OpError> {
         let block = self.network.layout.blocks[b];
         let rounded = |id| self.matrices.part(self.network.range(id));
@@ -406,7 +406,8 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         ))
     }
 
-    /// Returns the temperatures of the heads of block `b`; `None` if the model has no temperatures.
+    /// Returns the temperatures of the heads of block `b`; `None` if the model has no temperatures. Fails if the view
+    /// exceeds the buffer.
     pub fn temperature(&self, b: usize) -> Result<Option<View<'a, f32>>, OpError> {
         self.network.layout.blocks[b].temperature.map(|id| self.weight(id)).transpose()
     }

@@ -243,7 +243,8 @@ impl Mixture {
         dgates.iter_mut().zip(&routing.ranks).for_each(|(dgate, row)| *dgate = by_row[*row as usize]);
     }
 
-    /// Computes `dW += dyᵀ x` and `db += Σ dy` for every expert, with dy `[rows, outputs]` and x `[rows, inputs]`.
+    /// Computes `dW += dyᵀ x` and `db += Σ dy` for every expert, with dy `[rows, outputs]` and x `[rows, inputs]`. Fails if
+    /// the sizes do not match or the pass is stopped.
     fn add_weight_gradients<R: Real>(
         &self,
         routing: &Routing<R>,

@@ -131,7 +131,7 @@ impl CudaLife {
         Ok(Self { kernels: LifeKernels::load(gpu)? })
     }
 
-    /// Records a step from the statistics of all experts (`[L, E, 32]`).
+    /// Records a step from the statistics of all experts (`[L, E, 32]`). Fails if a launch fails.
     pub fn record(
         &self,
         pass: &mut Pass,
@@ -146,7 +146,7 @@ impl CudaLife {
         RecordExperts { experts, params, step, statistics, records }.launch(&self.kernels, pass, experts)
     }
 
-    /// Adds the specialization of the experts of a layer to the records of the last step.
+    /// Adds the specialization of the experts of a layer to the records of the last step. Fails if a launch fails.
     pub fn measure_specialization(
         &self,
         pass: &mut Pass,
@@ -173,7 +173,7 @@ impl CudaLife {
     }
 
     /// Returns the mean square gradients of the `slots` experts of a layer, as
-    /// [`gradient_utility`](super::slots::gradient_utility) computes them.
+    /// [`gradient_utility`](super::slots::gradient_utility) computes them. Fails if a launch fails.
     pub fn gradient_utility(
         &self,
         pass: &mut Pass,
@@ -196,7 +196,7 @@ impl CudaLife {
         Ok(sums.read()?.into_iter().map(|sum| sum / arrays.n_weights() as f64).collect())
     }
 
-    /// Applies an edit, as [`Edit::apply`] does on the CPU.
+    /// Applies an edit, as [`Edit::apply`] does on the CPU. Fails if a range is invalid or a launch fails.
     pub fn edit(
         &self,
         pass: &mut Pass,

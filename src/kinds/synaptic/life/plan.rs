@@ -152,7 +152,7 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
     }
 
     /// Plans the replacement of the weakest expert that may end, with a health up to `limit`, by a child; empty if there is
-    /// none.
+    /// none. Fails if the measurement of a cost fails.
     fn replace(&mut self, limit: f64, cause: Removal) -> Result<Vec<Move>, E> {
         let health = self.layer.health;
         let mut weak: Vec<usize> = self.judged.iter().copied().filter(|slot| health[*slot] <= limit).collect();
@@ -166,7 +166,8 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
         Ok(vec![])
     }
 
-    /// Plans the merge of the two most similar weak experts that may end; empty if there are none.
+    /// Plans the merge of the two most similar weak experts that may end; empty if there are none. Fails if the measurement
+    /// of a cost fails.
     fn merge(&mut self) -> Result<Vec<Move>, E> {
         let (op, layer) = (self.op, self.layer);
         let weak: Vec<usize> = self.judged.iter().copied().filter(|slot| layer.health[*slot] <= op.weak).collect();

@@ -201,7 +201,8 @@ struct MeanInputs {
     counts: Vec<u64>,
 }
 
-/// Computes the means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens.
+/// Computes the means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens. Fails if the
+/// lengths do not match.
 fn mean_inputs<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<MeanInputs, LengthError> {
     let tokens = indices.len() / top_k.max(1);
     let width = x.len() / tokens.max(1);
@@ -226,7 +227,7 @@ fn mean_inputs<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) ->
 }
 
 /// Computes the specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN for
-/// experts without tokens.
+/// experts without tokens. Fails if the lengths do not match.
 pub fn specialization<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<Vec<f64>, LengthError> {
     let means = mean_inputs(x, indices, top_k, slots)?;
     let of = |(mean, count): (&Vec<f64>, &u64)| if *count > 0 { 1.0 - cosine(mean, &means.all) } else { f64::NAN };

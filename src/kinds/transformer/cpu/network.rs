@@ -113,7 +113,8 @@ impl<R: Real + Default> Network<R> {
         Run { config, layout, shape, offset, ops }
     }
 
-    /// Adds the gradients of the losses of a batch to `gradient`. Returns the sum of the losses.
+    /// Adds the gradients of the losses of a batch to `gradient`. Returns the sum of the losses. Fails if the sizes do not
+    /// match, memory is exhausted, or the pass is stopped.
     pub fn gradients(
         &self,
         input: &GradientInput<'_, R>,
@@ -147,7 +148,7 @@ impl<R: Real + Default> Network<R> {
 
     /// Runs a forward pass without dropout through the first `layers` blocks, reusing one block's tensors. Then calls
     /// `then` with the pass, the residual stream after these blocks, the tensors of the last block, the plan, and the
-    /// tensors of the head.
+    /// tensors of the head. Fails if the sizes do not match, memory is exhausted, or the pass is stopped.
     pub fn forward_to<T>(
         &self,
         batch: HostBatch<'_>,
@@ -174,7 +175,8 @@ impl<R: Real + Default> Network<R> {
         then(&mut run, last, &a, &plan, head.refs())
     }
 
-    /// Writes the loss of each token of a batch.
+    /// Writes the loss of each token of a batch. Fails if the sizes do not match, memory is exhausted, or the pass is
+    /// stopped.
     pub fn losses(
         &self,
         batch: HostBatch<'_>,
@@ -188,7 +190,8 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Runs a batch up to the block of `site` and returns its activations.
+    /// Runs a batch up to the block of `site` and returns its activations. Fails if the batch does not fit the model, or
+    /// memory is exhausted.
     pub fn read(&self, batch: HostBatch<'_>, site: Site) -> Result<Vec<R>, SimError> {
         let (layers, shape) = (self.config.layers, batch.shape);
         let depth = match site {
@@ -215,7 +218,7 @@ impl<R: Real + Default> Network<R> {
     }
 
     /// Computes the logits of a batch, `[tokens, padded vocabulary]`. With a cache, the batch continues a text and is
-    /// appended to the cache.
+    /// appended to the cache. Fails if the batch does not fit the model, or memory is exhausted.
     pub fn logits(&self, batch: HostBatch<'_>, cache: Option<Cache<'_, R>>) -> Result<Vec<R>, SimError> {
         let c = &self.config;
         let mut logits = zeros("logits", batch.shape.n_tokens() * c.padded_vocab())?;

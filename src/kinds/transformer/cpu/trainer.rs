@@ -240,7 +240,7 @@ fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a
     })
 }
 
-/// Returns the optimiser with the settings and frozen layers of a step.
+/// Returns the optimiser with the settings and frozen layers of a step. Fails if the groups are invalid.
 pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);

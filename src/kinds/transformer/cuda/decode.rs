@@ -68,7 +68,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 }
 
-/// Launches the pass of one token, whose position is in device memory.
+/// Launches the pass of one token, whose position is in device memory. Fails if the sizes do not match or a launch fails.
 pub fn token<T: ModelFormat>(
     network: &Network<T>,
     kernels: &StepKernels,
@@ -87,7 +87,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Appends the chunk to the cache, and writes its logits.
+    /// Appends the chunk to the cache, and writes its logits. Fails if the sizes do not match or a launch fails.
     fn launch<T: ModelFormat>(
         &self,
         network: &Network<T>,

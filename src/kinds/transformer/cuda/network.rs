@@ -110,7 +110,7 @@ impl<T: ModelFormat> Network<T> {
         Ok(Self { gpu: gpu.clone(), config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
     }
 
-    /// Creates the same network on the stream of another handle to the device.
+    /// Creates the same network on the stream of another handle to the device. Fails if a module cannot be loaded.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let parts = (&self.config, &self.layout);
         let new = Self::new(gpu, parts, self.ops.beside(gpu)?, self.mode, self.seed)?;

@@ -103,7 +103,7 @@ impl CudaExperts {
         self.combine(pass, router, (rows.outputs, None, None), routing, dx)
     }
 
-    /// Computes `db += Σ dy` for each expert.
+    /// Computes `db += Σ dy` for each expert. Fails if the sizes do not match or a launch fails.
     fn add_columns<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -128,7 +128,8 @@ impl CudaExperts {
     }
 
     /// Adds the gradients of the router: the gradient of the input to `dx`, and those of the weights to `gradients`. Only
-    /// the decisions of the forward pass need f32 GEMMs, so `options` apply here.
+    /// the decisions of the forward pass need f32 GEMMs, so `options` apply here. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn route_backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -178,7 +179,8 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Adds load, served features, contribution and auxiliary loss of a micro-batch to the sums of the step.
+    /// Adds load, served features, contribution and auxiliary loss of a micro-batch to the sums of the step. Fails if the
+    /// sizes do not match or a launch fails.
     pub fn add_statistics(
         &self,
         pass: &mut Pass,
@@ -224,7 +226,8 @@ impl CudaExperts {
     }
 
     /// Updates metabolism, balance and embeddings of all layers except frozen ones, if the optimiser applied its update.
-    /// `genome` spans the genomes of the first to the last layer at a constant stride.
+    /// `genome` spans the genomes of the first to the last layer at a constant stride. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn update(
         &self,
         pass: &mut Pass,
@@ -277,7 +280,8 @@ impl CudaExperts {
         RepelEmbeddings { a, step, state: optimizer, frozen, statistics, embeddings }.launch(&self.kernels, pass, grid)
     }
 
-    /// Decodes genomes `[E, 4]` to `[E, 4]` in the order of [`Phenotype::values`](super::super::Phenotype::values).
+    /// Decodes genomes `[E, 4]` to `[E, 4]` in the order of [`Phenotype::values`](super::super::Phenotype::values). Fails
+    /// if the sizes do not match or a launch fails.
     pub fn decode_genomes(
         &self,
         pass: &mut Pass,

@@ -90,7 +90,7 @@ impl CudaExperts {
         self.sort(pass, op, tokens, out, frame)
     }
 
-    /// Sorts assignments by expert, then by token.
+    /// Sorts assignments by expert, then by token. Fails if the sizes do not match or a launch fails.
     pub fn sort(
         &self,
         pass: &mut Pass,
@@ -125,7 +125,8 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Computes `out = base + Σ gate · expert(x)`; x, base and out are `[N, C]`.
+    /// Computes `out = base + Σ gate · expert(x)`; x, base and out are `[N, C]`. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn forward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -158,7 +159,7 @@ impl CudaExperts {
         self.combine(pass, router, (rows.outputs, gates, Some(base)), routing, out)
     }
 
-    /// Gathers the tokens into the rows of their groups.
+    /// Gathers the tokens into the rows of their groups. Fails if the sizes do not match or a launch fails.
     fn gather<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -186,7 +187,8 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Computes `out = base + Σ gate · row`; without gates, `out = base + Σ row`.
+    /// Computes `out = base + Σ gate · row`; without gates, `out = base + Σ row`. Fails if the sizes do not match or a
+    /// launch fails.
     pub(super) fn combine(
         &self,
         pass: &mut Pass,

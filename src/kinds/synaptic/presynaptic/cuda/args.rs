@@ -123,7 +123,7 @@ kernels! {
 }
 
 impl ScanKernels {
-    /// Returns the grid of the backward pass for rows of `packs` packs of 16 bytes.
+    /// Returns the grid of the backward pass for rows of `packs` packs of 16 bytes. Fails if the driver reports an error.
     pub(super) fn backward_grid(&self, rows: u64, packs: u64) -> Result<Grid, GpuError> {
         // A thread keeps 2 packs in registers, as in kernels/nn/rows.cuh.
         self.release_backward.grid_of_rows(rows, packs, 2, BlockSize::Automatic)
