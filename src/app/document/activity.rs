@@ -1,4 +1,4 @@
-//! Check of the activity of a network for problems. It counts the events of the newest second on the pool.
+//! Check of the activity of a network for problems. The check counts the events of the newest second on the pool.
 
 use super::{session::Session, time::Time};
 use crate::{
@@ -128,13 +128,13 @@ impl ActivityCheck {
     }
 }
 
-/// Lists the targets of the enabled stimuli.
+/// Returns the targets of the enabled stimuli.
 fn stimulated(params: &dyn Params) -> Vec<String> {
     let acts = |v: &Intervention<'_>| v.is_enabled() && v.role().takes_target() && !v.role().is_lesion();
     Intervention::all(params).filter(acts).map(|v| v.text(Role::Target)).collect()
 }
 
-/// Counts the elements that any of these queries selects; `None` if a query cannot be evaluated.
+/// Counts the elements that at least one of the queries selects; `None` if a query cannot be evaluated.
 fn targeted(queries: &[String], context: &QueryContext, n: u32) -> Option<u32> {
     let mut is_in = vec![false; n as usize];
     for query in queries {

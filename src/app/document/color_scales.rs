@@ -56,7 +56,7 @@ impl ColorScales {
         self.of(probe.name).colormap.unwrap_or_else(|| Colormap::of(probe))
     }
 
-    /// Creates the colour scale for these values of a variable.
+    /// Creates the colour scale for the values of a variable.
     pub fn scale(&self, probe: &ProbeSpec, values: &[f32], tokens: &Tokens) -> FieldScale {
         match self.of(probe.name).range {
             Some(range) => FieldScale::fixed(self.colormap(probe), range, values, tokens),
@@ -65,7 +65,7 @@ impl ColorScales {
     }
 
     /// Fixes the range at `of_data`, the range of the data, or unfixes it so that it follows the data. Returns whether the
-    /// range is fixed now.
+    /// range is now fixed.
     pub fn toggle(&mut self, name: &str, of_data: (f32, f32)) -> bool {
         let choice = self.of(name);
         let range = if choice.range.is_some() { None } else { Some(of_data) };
@@ -74,7 +74,7 @@ impl ColorScales {
     }
 
     /// Fixes the range at the range of `values`, or unfixes it so that it follows the data. Returns whether the range is
-    /// fixed now.
+    /// now fixed.
     pub fn toggle_of(&mut self, probe: &ProbeSpec, values: &[f32]) -> bool {
         self.toggle(probe.name, color_scale::range_of(probe, values))
     }

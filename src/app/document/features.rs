@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Function that reads the elements listed in a file. The error is a message.
+/// Function that reads the elements listed in a file. Fails with a message.
 pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, String> + Send + Sync>;
 
 /// Named groups, effects and actions that the kind offers.
@@ -48,7 +48,7 @@ impl Default for KindFeatures {
 }
 
 impl KindFeatures {
-    /// Lists the named selections over a set.
+    /// Returns the named selections over a set.
     pub fn named_over(&self, schema: &SimSchema, set: &str) -> Arc<[Named]> {
         let is_first = schema.sets.first().is_none_or(|first| first.name == set);
         self.named.iter().filter(|named| named.is_over(set, is_first)).cloned().collect()
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// Lists the probes of a matching shape that the model uses, with their ids.
+/// Iterates over the probes of a matching shape that the model uses, with their ids.
 pub(crate) fn probes_where(
     schema: &SimSchema,
     wanted: impl Fn(&Shape) -> bool,

@@ -1,4 +1,4 @@
-//! Undo history: a labelled list of documents. A project is small, so that each step is a clone.
+//! Undo history: a labelled list of documents. A project is small, so each step is a clone.
 
 use super::items::item_name;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Default number of undo steps; older steps are dropped.
+/// Default number of undo steps. Older steps are dropped.
 const MAX_STEPS: usize = 200;
 /// Memory limit of all steps, bytes. Steps can be large, because a query can list many elements.
 const MAX_BYTES: usize = 64 << 20;
@@ -93,7 +93,7 @@ impl History {
         }
     }
 
-    /// Undoes one step and returns its label; `None` if there is none.
+    /// Undoes one step and returns its label; `None` if there is no step to undo.
     pub fn undo(&mut self, project: &mut Project) -> Option<String> {
         self.seen = Arc::new(project.clone());
         self.commit();
@@ -103,7 +103,7 @@ impl History {
         Some(step.label)
     }
 
-    /// Redoes one step and returns its label; `None` if there is none.
+    /// Redoes one step and returns its label; `None` if there is no step to redo.
     pub fn redo(&mut self, project: &mut Project) -> Option<String> {
         let step = self.future.pop()?;
         self.past.push(Step { label: step.label.clone(), project: self.committed.clone() });
@@ -127,12 +127,12 @@ impl History {
         (self.past.len(), self.future.len())
     }
 
-    /// Returns the labels of the steps that can be undone, newest first, and of those that can be redone, next first.
+    /// Returns the labels of the steps that can be undone, newest first, and of the steps that can be redone, next first.
     pub fn steps(&self) -> (Vec<&str>, Vec<&str>) {
         (labels(&self.past), labels(&self.future))
     }
 
-    /// Returns the labels of the next undo and the next redo; `None` if there is none.
+    /// Returns the labels of the next undo and the next redo; `None` if there is no such step.
     pub fn labels(&self) -> (Option<&str>, Option<&str>) {
         (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
     }

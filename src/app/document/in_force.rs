@@ -17,9 +17,9 @@ impl InForce {
         Self { now: began.clone(), began, log, n_done: 0 }
     }
 
-    /// Moves to a step. Returns the model at this step; `None` if the same changes are in effect as before.
+    /// Moves to a step. Returns the model at the step; `None` if the same changes are in effect as before.
     pub fn move_to(&mut self, step: u64) -> Option<&Model> {
-        // Commands up to a rewind have steps of an earlier run. Their changes are in effect from step 0.
+        // Commands up to a rewind have steps of an earlier run, so their changes are in effect from step 0.
         let rewound = self.log.iter().rposition(|(_, what)| matches!(what, LoggedCommand::Rewind)).map_or(0, |i| i + 1);
         let n_done = rewound + self.log[rewound..].partition_point(|(at, _)| *at <= step);
         if n_done == self.n_done {
@@ -37,7 +37,7 @@ impl InForce {
         Some(&self.now)
     }
 
-    /// Lists the changes in effect, with the steps before which they were applied.
+    /// Iterates over the changes in effect, with the steps before which they were applied.
     pub fn changes(&self) -> impl Iterator<Item = (u64, &Change)> {
         self.log[..self.n_done].iter().filter_map(|(step, what)| Some((*step, what.change()?)))
     }

@@ -23,7 +23,8 @@ fn setting(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     (!parameter.is_empty()).then(|| format!("{parameter} = {}", intervention.text(Role::ParameterValue)))
 }
 
-/// Returns the noun of a list's items: `Stimulus` if they can act on elements, otherwise the label of the list without a final s.
+/// Returns the noun of a list's items: `Stimulus` if the items can act on elements, otherwise the label of the list without
+/// a final s.
 pub fn item_noun(group: GroupSpec) -> String {
     let acts_on_elements = |spec: &ParamSpec| match spec.kind {
         ValueType::Choice(effects) => spec.role == Role::Effect && effects.iter().any(|e| e.role.takes_target()),

@@ -29,7 +29,7 @@ pub struct UnsavedWork {
     pub path: Option<PathBuf>,
     /// Document after its last step.
     pub project: Box<Project>,
-    /// Document as saved in `path`; `None` if that file cannot be read.
+    /// Document as saved in `path`; `None` if this file cannot be read.
     pub base: Option<Box<Project>>,
     /// Number of steps in the journal.
     pub n_steps: usize,
@@ -65,7 +65,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates the journal of this process. Without a state folder nothing is written.
+    /// Creates the journal of this process. Without a state folder, nothing is written.
     pub fn new(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join(format!("{PREFIX}{}.ron", std::process::id())));
         let (commands, inbox) = bounded(64);
@@ -122,7 +122,7 @@ impl Drop for Journal {
     }
 }
 
-/// Runs the journal thread: appends the entries, then syncs the file.
+/// Runs the journal thread, which appends the entries and then syncs the file.
 fn write(file: &Path, inbox: &Receiver<JournalCommand>) {
     let mut open: Option<File> = None;
     while let Ok(command) = inbox.recv() {
@@ -171,7 +171,7 @@ fn checksum(text: &str) -> String {
     hash.hex()
 }
 
-/// Finds the newest readable journal of a process that has ended; `None` if there is none.
+/// Finds the newest readable journal of a process that has ended; `None` if there is no such journal.
 pub fn find(state_dir: &Path) -> Option<UnsavedWork> {
     let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> =
@@ -180,7 +180,8 @@ pub fn find(state_dir: &Path) -> Option<UnsavedWork> {
     files.into_iter().rev().find_map(read)
 }
 
-/// Reads the last complete step of a journal; `None` if there is none. A journal equal to the project's file is removed.
+/// Reads the last complete step of a journal; `None` if there is no such step. A journal that equals the project's file is
+/// removed.
 fn read(file: PathBuf) -> Option<UnsavedWork> {
     let bytes = std::fs::read(&file).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -21,7 +21,7 @@ use std::{
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     pub folder: PathBuf,
-    /// Name of the folder.
+    /// Name of the run's folder.
     pub name: String,
     /// Kind of the simulation.
     pub kind: String,
@@ -45,7 +45,7 @@ pub struct Run {
     pub device: String,
     /// Changes compared with the open project.
     pub changes: Vec<String>,
-    /// Note of the user; empty if there is none.
+    /// Note of the user; empty if the run has no note.
     pub note: String,
     /// Run of which this run is a branch; `None` if the run started at step 0.
     pub parent: Option<PathBuf>,
@@ -77,9 +77,9 @@ pub struct Library {
     pub compared: Compared,
     /// Whether the folder is read for the first time.
     pub is_reading: bool,
-    /// Replay in progress; `None` if there is none.
+    /// Replay in progress; `None` if no run is being replayed.
     pub replaying: Option<Replaying>,
-    /// Sweep in progress; `None` if there is none.
+    /// Sweep in progress; `None` if no sweep is running.
     pub sweeping: Option<Sweeping>,
     /// The parameters of the sweep started last.
     pub swept: Vec<String>,
@@ -88,7 +88,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Replaces the list.
+    /// Replaces the list of runs.
     pub fn set_runs(&mut self, runs: Vec<Run>) {
         self.runs = runs;
         self.is_reading = false;
@@ -100,9 +100,9 @@ impl Library {
         self.selected = Some(folder.to_owned());
     }
 
-    /// Selects a row of a table of these runs. With Ctrl, the mark of the row is toggled; with Shift, all rows from the selected
-    /// one to this row are marked. Returns `false` if too many runs are marked. `rows` are indices of runs in the order of the
-    /// table.
+    /// Selects a row of a table of runs. With Ctrl, toggles the mark of the row; with Shift, marks all rows from the
+    /// selected one to the clicked one. Returns `false` if too many runs are marked. `rows` are indices of runs in the
+    /// order of the table.
     pub fn click(&mut self, row: usize, rows: &[usize], keys: egui::Modifiers) -> bool {
         let folder_of = |row: usize| rows.get(row).and_then(|at| self.runs.get(*at)).map(|run| run.folder.clone());
         let Some(folder) = folder_of(row) else { return true };
@@ -125,7 +125,7 @@ impl Library {
         self.compared.iter().filter_map(|(folder, color)| Some((run(folder)?, color))).collect()
     }
 
-    /// Returns the reason why the last run cannot be exported to a format; `None` if it can.
+    /// Returns the reason why the last run cannot be exported to a format; `None` if the export is possible.
     pub fn why_not_export(&self, format: Format) -> Option<&'static str> {
         let Some(last) = self.runs.last() else { return Some("No run: record one first") };
         last.not_exported.iter().find(|(known, _)| *known == format).map(|(_, why)| *why)
@@ -214,7 +214,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     }
 }
 
-/// Returns the folder of another run; if it is in the folder of the list, in the form of the paths of the list.
+/// Returns the folder of another run. A folder in the folder of the list has the form of the paths of the list.
 fn beside(folder: &Path, other: &Path) -> PathBuf {
     let full = |path: &Path| std::fs::canonicalize(path).ok();
     match (full(&folder.join(other)), folder.parent()) {
@@ -268,9 +268,9 @@ pub enum DurationUnit {
     /// Unit if all runs are short.
     Milliseconds,
     Seconds,
-    /// Unit if all runs count steps of this name.
+    /// Unit if all runs count steps with the same name.
     Steps(TimeBase),
-    /// Unit if the list contains times and steps, or different steps: each cell shows its own unit. Times are in seconds.
+    /// Unit if the list contains times and steps, or different steps. Each cell shows its own unit; times are in seconds.
     Mixed,
 }
 
@@ -278,7 +278,7 @@ pub enum DurationUnit {
 const SHORT_SECS: f64 = 10.0;
 
 impl DurationUnit {
-    /// Chooses the unit for these runs.
+    /// Chooses the unit for the runs of a list.
     pub fn of(runs: &[Run]) -> Self {
         let readable = || runs.iter().filter(|r| r.problem.is_none());
         let counted = readable().find(|r| r.base.is_count()).map(|r| r.base);

@@ -55,7 +55,7 @@ pub enum LiveEvent {
     /// A simulation was loaded.
     Loaded,
     Frame(Frame),
-    /// A message for the log; warnings and errors are also toasts.
+    /// A message for the log. Warnings and errors are also toasts.
     Message(Level, String),
     /// The schema changed while the simulation runs. Frames before this event have the old schema.
     SchemaChanged(SchemaChanges),
@@ -83,7 +83,7 @@ struct Loading {
     loader: Loader,
     project: Project,
     play: bool,
-    /// Step of the checkpoint to continue from, and the command log up to it; `None` for a new run.
+    /// Step of the checkpoint from which to continue, and the command log up to the checkpoint; `None` for a new run.
     resume: Option<(u64, RunLog)>,
     /// Checkpoint of another run at which the simulation begins; `None` for step 0.
     origin: Option<Origin>,
@@ -127,7 +127,7 @@ pub struct Live {
     pub target: Option<Target>,
     /// Whether the display is paused, so that new data do not cause a prompt repaint.
     quiet: Arc<AtomicBool>,
-    /// Recording in progress; `None` if there is none.
+    /// Recording in progress; `None` without a recording.
     pub recording: Option<Recording>,
     /// Automatic safety recording.
     pub safety: Safety,
@@ -135,9 +135,9 @@ pub struct Live {
     base: PathBuf,
     /// Checkpoint of another run at which the simulation began; `None` for step 0.
     pub origin: Option<Origin>,
-    /// Finished run that is shown instead of a simulation; `None` if there is none.
+    /// Finished run that is shown instead of a simulation; `None` if no run is shown.
     pub playback: Option<Playback>,
-    /// Reason why there is no simulation; `None` if there is one or none was built yet.
+    /// Reason why there is no simulation; `None` if there is a simulation or none was built yet.
     pub error: Option<String>,
     /// Checkpoints, to continue after a device failure.
     pub checkpoints: Checkpoints,
@@ -152,7 +152,7 @@ pub struct Live {
     pub acks: EditAcks,
     /// Wall-clock time that the simulation has run since step 0, seconds.
     pub ran_secs: f64,
-    /// Duration of the last build; `None` before the first.
+    /// Duration of the last build; `None` before the first build.
     pub build_time: Option<Duration>,
     /// Number of spikes that are not shown because the window was too slow.
     pub skipped: u64,
@@ -200,7 +200,7 @@ impl Live {
         })
     }
 
-    /// Builds a simulation on the loader thread; the current one continues until the new one is ready.
+    /// Builds a simulation on the loader thread. The current simulation continues until the new one is ready.
     pub fn build(&mut self, project: &Project, context: BuildContext, play: bool) {
         self.base.clone_from(&context.base);
         let (builder, wanted) = (self.builder.clone(), project.clone());
@@ -239,8 +239,8 @@ impl Live {
         self.load(job, project.clone(), false, resume);
     }
 
-    /// Sends a request; `None` if there is no engine or it is busy. The event with the answer contains the returned progress,
-    /// which also cancels the request.
+    /// Sends a request; `None` if there is no engine or it is busy. The event with the answer contains the returned
+    /// progress, which can also cancel the request.
     pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
         self.engine.as_ref()?.ask(request)
     }
@@ -316,7 +316,7 @@ impl Live {
         }
     }
 
-    /// Returns the work per step; if it varies, the work of the last step.
+    /// Returns the work per step, or the work of the last step if it varies.
     pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
         if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
     }

@@ -3,7 +3,7 @@
 use crate::sim::{PathStep, Progress};
 use std::sync::Arc;
 
-/// Initial limits of a search: minimum number of synapses of a connection, maximum number of connections of a path.
+/// Initial limits of a search: minimum number of synapses of a connection, and maximum number of connections of a path.
 const DEFAULTS: (u32, u32) = (5, 8);
 
 /// Result of a search for a path.

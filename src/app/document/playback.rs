@@ -1,4 +1,4 @@
-//! Playback of a finished run. A thread reads it in slices into the history and views that a running simulation uses.
+//! Playback of a finished run. A thread reads the run in slices into the history and views that a running simulation uses.
 
 use super::live::Builder;
 use crate::{
@@ -166,7 +166,7 @@ pub struct Playback {
     slices: Receiver<ReaderMessage>,
     run: RunFolder,
     probes: &'static [ProbeSpec],
-    /// Panels that were opened late, and the slices of a second reading for them; `None` if there is no second reading.
+    /// Panels that were opened late, and the slices of a second reading for them; `None` without a second reading.
     again: Option<(Vec<String>, Receiver<ReaderMessage>)>,
 }
 
@@ -220,7 +220,7 @@ impl Playback {
         self.run.build_context(project)
     }
 
-    /// Returns the reason why project and log of the run do not reproduce it; `None` if they do.
+    /// Returns the reason why project and log of the run do not reproduce it; `None` if they reproduce it.
     pub fn why_not_rerun(&self) -> Option<&'static str> {
         let manifest = &self.run.manifest;
         match () {
@@ -230,7 +230,7 @@ impl Playback {
         }
     }
 
-    /// Returns the step of the run's last checkpoint at or before a step; `None` if there is none.
+    /// Returns the step of the run's last checkpoint at or before a step; `None` if there is no such checkpoint.
     pub fn checkpoint_before(&self, step: f64) -> Option<u64> {
         self.run.manifest.checkpoints.iter().map(|c| c.step).filter(|at| *at as f64 <= step).max()
     }
@@ -254,7 +254,7 @@ impl Playback {
         panes
     }
 
-    /// Takes the frames for panels that were opened late, and the names of these panels.
+    /// Takes the frames for panels that were opened late, and the names of the panels.
     pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
         let Some((panes, slices)) = &self.again else { return (vec![], vec![]) };
         let (panes, since, mut frames) = (panes.clone(), Instant::now(), vec![]);

@@ -1,5 +1,5 @@
-//! Parameters that the engine ran with, from the project at step 0 and the log of the run. They allow the timeline to show
-//! the interventions that acted, even if the project has changed since.
+//! Parameters that the engine ran with, from the project at step 0 and the log of the run. With these parameters the
+//! timeline shows the interventions that acted, even if the project has changed since.
 
 use crate::{
     app::document::{

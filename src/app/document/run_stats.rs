@@ -75,7 +75,7 @@ impl Samples {
         self.ring.len()
     }
 
-    /// Returns the newest sample; `None` if there is none.
+    /// Returns the newest sample; `None` without samples.
     pub fn last(&self) -> Option<f32> {
         self.ring.back().copied()
     }
@@ -116,14 +116,14 @@ impl Latency {
         self.sent.push((id, Instant::now()));
     }
 
-    /// Notes that the engine has applied an edit before this step.
+    /// Notes that the engine has applied an edit before step `step`.
     pub fn applied(&mut self, id: ParamId, step: u64) {
         if let Some(i) = self.sent.iter().position(|(s, _)| *s == id) {
             self.applied.push((step, self.sent.swap_remove(i).1));
         }
     }
 
-    /// Notes that a frame of this step is about to be drawn.
+    /// Notes that a frame of step `step` is about to be drawn.
     pub fn frame(&mut self, step: u64) {
         let arrived = &mut self.arrived;
         self.applied.retain(|(at, since)| {

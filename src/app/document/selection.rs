@@ -11,7 +11,7 @@ pub struct Selection {
     pub set: &'static str,
     /// Indices of the selected elements, sorted, without duplicates.
     pub elements: Arc<Vec<u32>>,
-    /// Element under the pointer in some view; `None` if there is none.
+    /// Element under the pointer in some view; `None` if there is no such element.
     pub hovered: Option<u32>,
     /// Counter that increases with every change of `set` or `elements`, not of `hovered`.
     pub generation: u64,
@@ -24,7 +24,7 @@ pub struct Selection {
     pub now: u64,
     /// The step that the views showed when the elements were selected.
     pub seen: u64,
-    /// Path between two elements that is shown; `None` if there is none.
+    /// Path between two elements that is shown; `None` if no path is shown.
     pub path: Option<Arc<ElementPath>>,
 }
 
@@ -67,7 +67,7 @@ impl Selection {
         }
     }
 
-    /// Forgets the individuals of the selected slots, because they have others after a restart or a jump of the run.
+    /// Forgets the individuals of the selected slots, because the slots have others after a restart or a jump of the run.
     pub fn forget_individuals(&mut self) {
         (self.individuals, self.seen) = (Arc::default(), self.now);
     }
@@ -86,7 +86,7 @@ impl Selection {
         }
     }
 
-    /// Replaces the selection by shared elements; copies them only if they are not sorted and unique.
+    /// Replaces the selection by shared elements, which are copied only if they are not sorted and unique.
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {
             if self.set != set || self.elements != elements {
@@ -113,7 +113,7 @@ impl Selection {
         self.replace(set, kept);
     }
 
-    /// Applies an area selection: replaces the selection; with Ctrl adds to it, with Ctrl and Alt removes from it.
+    /// Applies an area selection. It replaces the selection; with Ctrl it is added, with Ctrl and Alt it is removed.
     pub fn apply_area(&mut self, set: &'static str, inside: Vec<u32>, modifiers: egui::Modifiers) {
         match (modifiers.command, modifiers.alt) {
             (true, true) => self.remove(set, &inside),
@@ -160,7 +160,7 @@ impl Selection {
         self.of(set).binary_search(&element).is_ok()
     }
 
-    /// Returns the hovered element; `None` if there is none or the selection is of another set.
+    /// Returns the hovered element; `None` if no element is hovered or the selection is of another set.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
     }

@@ -25,7 +25,7 @@ use std::{
 pub struct Session {
     /// The document. Widgets edit it in place; undo, saving and engine commands are derived by comparison.
     pub project: Project,
-    /// File of the document; `None` if it was never saved.
+    /// File of the document; `None` if the document was never saved.
     pub path: Option<PathBuf>,
     /// Base folder of relative paths for a document without a file, such as a run that is displayed or continued; `None`
     /// otherwise.
@@ -120,8 +120,8 @@ impl Session {
         self.live.rerun_as_recorded(context);
     }
 
-    /// Sets the document to the one from which the simulation was built, because a simulation was loaded in place of the shown
-    /// run.
+    /// Sets the document to the one from which the simulation was built, because a simulation was loaded in place of the
+    /// shown run.
     pub fn leave_run(&mut self) {
         if self.in_force.take().is_some()
             && let Some(built) = self.live.built_model()
@@ -273,8 +273,8 @@ impl Session {
         self.live.build(&self.project, context, play);
     }
 
-    /// Whether *Run* restarts at step 0. It does at the end of a run, unless the run trains or began at a checkpoint; such
-    /// runs continue.
+    /// Whether *Run* restarts at step 0. This is the case at the end of a run, unless the run trains or began at a
+    /// checkpoint; such runs continue.
     pub fn runs_again(&self) -> bool {
         self.live.has_ended() && !self.project.model.keeps_final_state() && self.live.origin.is_none()
     }

@@ -1,4 +1,4 @@
-//! Settings of the program. They are declared like parameters, and the dialog, the palette and the file follow from the
+//! Settings of the program. The settings are declared like parameters; the dialog, the palette and the file follow from the
 //! declarations.
 
 use super::time;
@@ -116,7 +116,7 @@ param_tree! {
 }
 
 impl Settings {
-    /// Reads the settings, one small file, before the first frame. If it is missing or damaged, the defaults apply.
+    /// Reads the settings, one small file, before the first frame. If the file is missing or damaged, the defaults apply.
     pub fn load(config_dir: Option<&Path>) -> Self {
         let text = config_dir.and_then(|d| std::fs::read_to_string(d.join(FILE)).ok());
         let mut settings: Self = text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default();

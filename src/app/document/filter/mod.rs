@@ -27,12 +27,12 @@ pub struct FilterMask {
 }
 
 impl FilterMask {
-    /// Returns one flag per element of a set; `None` if all are shown.
+    /// Returns one flag per element of a set; `None` if all elements are shown.
     pub fn mask(&self, set: &str) -> Option<&[bool]> {
         self.mask.as_ref().filter(|_| self.set == set).map(|m| m.as_slice())
     }
 
-    /// Returns the flags per element of a set for jobs on the pool; `None` if all are shown.
+    /// Returns the flags per element of a set for jobs on the pool; `None` if all elements are shown.
     pub fn shared(&self, set: &str) -> Option<Arc<Vec<bool>>> {
         self.mask.as_ref().filter(|_| self.set == set).cloned()
     }
@@ -129,12 +129,12 @@ impl Filter {
         self.values.clear();
     }
 
-    /// Lists the probes of the live values that the query reads.
+    /// Returns the probes of the live values that the query reads.
     fn probes(&self, schema: &SimSchema) -> Vec<ProbeId> {
         self.set.as_ref().map(|set| field_probes(schema, set, &self.query, &self.named)).unwrap_or_default()
     }
 
-    /// Returns the next finer column of the tree that contains `column`; `None` if there is none.
+    /// Returns the next finer column of the tree that contains `column`; `None` if there is no finer column.
     pub fn finer(&self, set: &ElementSet, column: usize) -> Option<usize> {
         let tree = self.trees.get().filter(|_| self.set.as_ref().is_some_and(|s| s.name == set.name))?.first()?;
         let at = tree.columns.iter().position(|c| *c == column)?;
@@ -169,8 +169,8 @@ impl Filter {
         &self.sampling
     }
 
-    /// Returns whether the query has started to read further fields since the last call. If views already tap these fields,
-    /// a paused simulation sends them only after another subscription.
+    /// Whether the query has started to read further fields since the last call. If views already tap these fields, a
+    /// paused simulation sends them only after another subscription.
     pub fn take_needs_sample(&mut self) -> bool {
         std::mem::take(&mut self.needs_sample)
     }
@@ -267,7 +267,7 @@ impl Filter {
     }
 }
 
-/// Lists the probes of the fields that a query reads, directly or through named groups.
+/// Returns the probes of the fields that a query reads, directly or through named groups.
 pub fn field_probes(schema: &SimSchema, set: &ElementSet, query: &str, named: &[Named]) -> Vec<ProbeId> {
     let mut words = Vec::new();
     words_of(query, named, &mut words, 0);

@@ -3,14 +3,14 @@
 use crate::{query, sim::ElementSet};
 use std::ops::Range;
 
-/// Minimum purity for which a column refines a coarser one: the share of the elements of a fine category that are in the
+/// Minimum purity at which a column refines a coarser one: the share of the elements of a fine category that are in the
 /// majority coarse category.
 const PURITY: f64 = 0.85;
 
 /// Category within a node of a coarser column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Depth; 0 is the coarsest.
+    /// Depth in the tree; 0 for the coarsest nodes.
     pub depth: usize,
     /// Index into the labels of the column.
     pub code: u16,
@@ -46,7 +46,8 @@ pub enum Tick {
     Off,
 }
 
-/// Creates the trees of a set: one of the longest chain of refinements from the first column, and one per other column.
+/// Creates the trees of a set: one of the longest chain of refinements from the first column, and one for each other
+/// column.
 pub fn trees(set: &ElementSet) -> Vec<Tree> {
     let worth = |c: &usize| set.columns[*c].labels.len() > 1 && set.columns[*c].codes.len() == set.len as usize;
     let all: Vec<usize> = (0..set.columns.len()).filter(worth).collect();
@@ -80,7 +81,7 @@ fn refines(set: &ElementSet, coarse: usize, fine: usize) -> bool {
 }
 
 impl Tree {
-    /// Creates the tree of these columns.
+    /// Creates the tree of the given columns.
     pub fn new(set: &ElementSet, columns: Vec<usize>) -> Self {
         let code = |depth: usize, element: u32| set.columns[columns[depth]].codes[element as usize];
         let mut order: Vec<u32> = (0..set.len).collect();
@@ -166,7 +167,7 @@ impl Tree {
         }
     }
 
-    /// Returns the shown elements as a query; `None` if all are shown.
+    /// Returns the shown elements as a query; `None` if all elements are shown.
     pub fn query(&self, set: &ElementSet, hidden: &[bool]) -> Option<String> {
         if !hidden.contains(&true) {
             return None;

@@ -1,4 +1,4 @@
-//! Runs that are compared. They are marked in the table of runs, and each has its own colour while it is marked.
+//! Runs that are compared. The runs are marked in the table of runs, and each has its own colour while it is marked.
 
 use std::path::{Path, PathBuf};
 

@@ -73,7 +73,7 @@ impl Live {
     }
 
     /// Returns the rejection that explains why the document's value of a parameter differs from the engine's; `None` if
-    /// there is none.
+    /// there is no such rejection.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
         let rejection = self.acks.rejection(id)?;
         // Unchanged items of a rejected list have the values of the engine, so they are not rejected.
@@ -88,8 +88,8 @@ impl Live {
         Some(rejection)
     }
 
-    /// Returns the document's parameters with the engine's values in place of rejected values, and the paths of these
-    /// parameters; `None` if no value was rejected. A rejected list is replaced as a whole.
+    /// Returns the document's parameters with the engine's values in place of rejected values, and the paths of the
+    /// replaced parameters; `None` if no value was rejected. A rejected list is replaced as a whole.
     pub fn without_rejected(&self, model: &Model) -> Option<(Model, Vec<String>)> {
         let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?.params();
         let params = model.params();
@@ -114,18 +114,18 @@ impl Live {
         Some((model, ids.iter().map(path).collect()))
     }
 
-    /// Whether an edit of this parameter waits for a rebuild.
+    /// Whether an edit of a parameter waits for a rebuild.
     pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
         use crate::params::Apply;
         self.versions.rebuild_only.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
     }
 
-    /// Lists the parameters whose edits wait for a rebuild.
+    /// Returns the parameters whose edits wait for a rebuild.
     pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
         self.changes(model).into_iter().map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
     }
 
-    /// Lists the changed parameters that take effect at a rewind.
+    /// Returns the changed parameters that take effect at a rewind.
     pub fn waiting_for_rewind(&self, model: &Model) -> Vec<ParamId> {
         use crate::params::Apply;
         let began = self.versions.run_log.as_ref().filter(|since| since.project.model.name() == model.name());
@@ -134,7 +134,7 @@ impl Live {
         changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
     }
 
-    /// Lists other fields of the document that wait for a rebuild, by name.
+    /// Returns the names of other fields of the document that wait for a rebuild.
     pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
         let Some(sent) = &self.versions.sent else { return vec![] };
         let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
@@ -149,8 +149,8 @@ impl Live {
     }
 }
 
-/// Lists the changes from `old` to `new`. If the parameter that an item sets has changed, the whole list is one change, because
-/// the value for one parameter does not fit the other.
+/// Returns the changes from `old` to `new`. If the parameter that an item sets has changed, the whole list is one change,
+/// because the value for one parameter does not fit the other.
 fn whole_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let mut changes = new.changes_since(old);
     let is_parameter = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Parameter);

@@ -17,12 +17,12 @@ pub(super) struct DataLoading {
     change: Change,
     /// Path of the parameter.
     parameter: String,
-    /// Data that were read but could not be sent yet; `None` if there are none.
+    /// Data that were read but could not be sent yet; `None` without such data.
     ready: Option<InputData>,
 }
 
 impl Live {
-    /// Whether an edit of this parameter is applied with the data that its value names.
+    /// Whether an edit of a parameter is applied together with the data that its value names.
     pub(super) fn is_data(params: &dyn Params, id: ParamId) -> bool {
         params.spec(id).is_some_and(|spec| spec.apply == Apply::Data)
     }
@@ -79,7 +79,7 @@ impl Live {
         }
     }
 
-    /// Returns the text, completed fraction and elapsed time of data that are being read; `None` if none are.
+    /// Returns the text, completed fraction and elapsed time of data that are being read; `None` if no data are being read.
     pub fn data_progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.data_loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();

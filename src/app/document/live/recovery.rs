@@ -1,4 +1,4 @@
-//! Recovery: continue on the CPU from the last checkpoint after a device failure; restart the engine thread after a
+//! Recovery: continues on the CPU from the last checkpoint after a device failure, and restarts the engine thread after a
 //! panic.
 
 use super::Live;
@@ -22,7 +22,7 @@ const PROMPT: Duration = Duration::from_micros(1);
 /// Repaint interval while the display is paused.
 const PAUSED_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts the engine thread with this nice value. Fails if the thread cannot be started.
+/// Starts the engine thread with the nice value `nice`. Fails if the thread cannot be started.
 pub(super) fn start_engine(nice: i32, wake: &egui::Context, quiet: &Arc<AtomicBool>) -> std::io::Result<Engine> {
     let (screen, is_quiet) = (wake.clone(), quiet.clone());
     Engine::spawn_with_priority(nice, move || {

@@ -40,7 +40,8 @@ impl Live {
         self.target = self.next_end(from).map(|to| Target { from, to, since: Instant::now() });
     }
 
-    /// Returns the step at which *Run* pauses if the simulation continues from `step`; `None` if it continues until paused.
+    /// Returns the step at which *Run* pauses if the simulation continues from `step`; `None` if the run continues until
+    /// paused.
     pub fn next_end(&self, step: u64) -> Option<u64> {
         self.requested.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
     }

@@ -80,7 +80,7 @@ impl Safety {
 }
 
 impl Live {
-    /// Starts the safety recording of a simulation of this project at its present step.
+    /// Starts the safety recording of a simulation of a project at its present step.
     pub(super) fn start_safety_recording(&mut self, project: &Project) {
         self.safety.current = None;
         let (Some(parent), true) = (&self.safety.folder, self.safety.limit_bytes > 0) else { return };
@@ -132,7 +132,7 @@ impl Live {
         }
     }
 
-    /// Notes that a run on disk contains everything up to this step.
+    /// Notes that a run on disk contains everything up to a step.
     pub(super) fn recorded_up_to(&mut self, computed: Duration, step: u64) {
         self.safety.recorded = (computed, step);
     }
@@ -142,7 +142,8 @@ impl Live {
         self.counters().map_or(Duration::ZERO, |c| Duration::from_nanos(EngineCounters::read(&c.computed_nanos)))
     }
 
-    /// Returns the data that would be lost with the simulation; `None` if there are none or they can be computed again quickly.
+    /// Returns the data that would be lost with the simulation; `None` if there are no such data or they can be computed
+    /// again quickly.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
         let is_shown = self.versions.sent.is_some() && self.playback.is_none() && self.versions.n_loads_pending == 0;
         if !is_shown || self.recording.is_some() || self.safety.n_rewinds_pending > 0 {

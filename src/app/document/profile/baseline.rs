@@ -35,7 +35,7 @@ impl Baseline {
         let mut baseline = Self { name, rows: vec![] };
         for line in BufReader::new(file).lines().skip(1) {
             let line = line.map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
-            // A crash may have cut off the last line; it is skipped.
+            // The last line may have been cut off by a crash; such a line is skipped.
             if let Some((kernel, launches, nanos)) = row(&line) {
                 baseline.add(kernel, launches, nanos);
             }

@@ -7,6 +7,6 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub struct Comparison {
     pub progress: Option<Arc<Progress>>,
-    /// Result of the last comparison; `None` before the first.
+    /// Result of the last comparison; `None` before the first comparison.
     pub done: Option<Result<Parity, String>>,
 }

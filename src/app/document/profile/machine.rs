@@ -44,7 +44,7 @@ impl Machine {
         amounts.into_iter().filter_map(share).reduce(f64::max)
     }
 
-    /// Returns the declared bytes and operations per item of a row; `None` if none are declared.
+    /// Returns the declared bytes and operations per item of a row; `None` if the row has no declaration.
     pub fn work_of(&self, row: &str) -> Option<&'static RooflineWork> {
         self.work.iter().find(|w| w.row == row)
     }

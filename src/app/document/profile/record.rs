@@ -22,9 +22,9 @@ pub struct Profile {
     pub range: Option<(u64, u64)>,
     /// Number of the batch shown in the timeline; `None` for the newest measured batch.
     pub batch: Option<u64>,
-    /// Kernel that was clicked; `None` if there is none.
+    /// Kernel that was clicked; `None` if no kernel was clicked.
     pub kernel: Option<&'static str>,
-    /// Panel under the pointer, and kernel under the pointer; `None` if there is none.
+    /// Panel under the pointer, and kernel under the pointer; `None` if the pointer is not over a kernel.
     hovered: Option<(&'static str, &'static str)>,
     pub baseline: Option<Baseline>,
     /// Number of batches per measured batch; 0 if the engine chooses the number.
@@ -148,7 +148,7 @@ impl Profile {
         &self.batches
     }
 
-    /// Iterates over the batches of the chosen range; over all if no range is chosen.
+    /// Iterates over the batches of the chosen range, or over all batches if no range is chosen.
     pub fn in_range(&self) -> impl DoubleEndedIterator<Item = &Batch> {
         let (from, to) = self.range.unwrap_or((0, u64::MAX));
         self.batches.iter().filter(move |b| (from..=to).contains(&b.number))

@@ -95,7 +95,8 @@ impl SweptValues {
     }
 }
 
-/// Parses seeds: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5. Fails if there are none or more than [`MAX_RUNS`].
+/// Parses seeds: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5. Fails if there are no seeds or more than
+/// [`MAX_RUNS`].
 pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     let number = |text: &str| {
         let text = text.trim();
@@ -117,8 +118,8 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
 }
 
 /// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, spaced evenly, or by equal ratios on a logarithmic
-/// scale. Returns each value once with its unit, in the form of `--set`. Fails if a value is not accepted, or there are
-/// none or more than [`MAX_RUNS`].
+/// scale. Returns each value once with its unit, in the form of `--set`. Fails if a value is not accepted, or there are no
+/// values or more than [`MAX_RUNS`].
 pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>, String> {
     let mut out: Vec<String> = vec![];
     for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -191,7 +192,7 @@ mod tests {
         values(spec, text, spec.scale)
     }
 
-    /// Creates a sweep over parameters with these values, separated by blanks, and seeds.
+    /// Creates a sweep over parameters with the values in `text`, separated by blanks, and seeds.
     fn swept(axes: &[&str], text: &str) -> Result<SweptValues, String> {
         let axis = |(i, values): (usize, &&str)| SweptAxis {
             path: format!("group.p{i}"),

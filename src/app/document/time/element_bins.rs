@@ -76,7 +76,7 @@ impl ElementBins {
         self.bins.bins_mut().for_each(|bin| Arc::make_mut(bin).resize(n, 0));
     }
 
-    /// Counts spikes; steps are relative to `origin` and ascending.
+    /// Counts spikes, whose steps are relative to `origin` and ascending.
     pub fn push(&mut self, spikes: &[Spike], origin: u64) {
         if self.bins.n_bins() == 0 {
             self.bins = BinPyramid::new(width(self.n, spikes), most(self.n));
@@ -100,8 +100,8 @@ impl ElementBins {
         }
     }
 
-    /// Returns the widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are
-    /// none.
+    /// Returns the widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are no
+    /// such bins.
     pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         self.bins.widths(from, to)
     }

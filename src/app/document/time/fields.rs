@@ -12,7 +12,7 @@ use std::{
 
 /// Memory limit of all fields together, bytes.
 pub const CAPACITY: usize = 64 << 20;
-/// Initial interval of kept states, seconds of simulated time; doubled whenever the memory is full.
+/// Initial interval of kept states, seconds of simulated time. The interval is doubled whenever the memory is full.
 const INTERVAL_SECS: f64 = 0.05;
 
 /// The states of one field by step.
@@ -69,15 +69,15 @@ impl FieldHistory {
         self.count();
     }
 
-    /// Returns the last kept state of a field at or before a step, with its step; the oldest state if all are later. `None`
-    /// if there are none.
+    /// Returns the last kept state of a field at or before a step, with its step, or the oldest state if all are later;
+    /// `None` if no state is kept.
     pub fn at(&self, key: impl Into<TapKey>, step: u64) -> Option<(u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&key.into())?;
         let after = states.partition_point(|(at, _)| *at <= step);
         states.get(after.saturating_sub(1)).map(|(at, values)| (*at, values))
     }
 
-    /// Iterates over the kept states of a field after a step; over all kept states without a step.
+    /// Iterates over the kept states of a field after a step, or over all kept states without a step.
     pub fn after(&self, key: impl Into<TapKey>, step: Option<u64>) -> impl Iterator<Item = (u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&key.into()).into_iter();
         let from = move |s: &States| step.map_or(0, |step| s.partition_point(|(at, _)| *at <= step));

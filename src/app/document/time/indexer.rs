@@ -96,7 +96,7 @@ impl Indexer {
         Ok(Self { batches, used, shared, n_sent: 0, max_pending })
     }
 
-    /// Queues a batch. Returns the batch as an error if too many spikes or batches are waiting.
+    /// Queues a batch. Fails with the batch if too many spikes or batches are waiting.
     pub fn send(&mut self, batch: Batch) -> Result<(), Batch> {
         let n = batch.spikes.len();
         if self.shared.pending.load(Ordering::Acquire) + n > self.max_pending {
@@ -116,7 +116,7 @@ impl Indexer {
         self.shared.ready.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Takes the memory of an indexed batch for reuse; `None` if there is none.
+    /// Takes the memory of an indexed batch for reuse; `None` if no such memory is left.
     pub fn used(&self) -> Option<Vec<Spike>> {
         self.used.try_recv().ok()
     }

@@ -41,7 +41,7 @@ fn count(last: &mut LastSteps, spikes: &[Spike]) {
 }
 
 impl LastSpikes {
-    /// Counts spikes that leave memory, oldest first; steps are relative to `origin`.
+    /// Counts spikes that leave memory, oldest first. The steps are relative to `origin`.
     pub fn drop(&mut self, spikes: &[Spike], origin: u64) {
         self.settle(origin);
         count(Arc::make_mut(&mut self.dropped), spikes);
@@ -78,7 +78,7 @@ impl LastSpikes {
         }
     }
 
-    /// Returns the number of steps from the last spike of each of `n` elements before relative step `at` to this step; −1
+    /// Returns for each of `n` elements the number of steps from its last spike before the relative step `at` to `at`; −1
     /// without a spike.
     pub fn since(&self, history: &History, at: u32, n: usize) -> Vec<f32> {
         let before = self.checkpoints.partition_point(|c| c.last_step < at);

@@ -49,7 +49,7 @@ pub struct Span {
     pub from: f64,
     /// First step after the span; infinite if the span never ends.
     pub to: f64,
-    /// Step at which the intervention was added; it has no effect before.
+    /// Step at which the intervention was added. Before this step the intervention has no effect.
     pub since: f64,
     /// Whether the intervention silences rather than stimulates.
     pub is_lesion: bool,
@@ -71,7 +71,7 @@ impl Span {
         self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()
     }
 
-    /// Lists the parts of the span between two steps, each with its first step and the first step after.
+    /// Iterates over the parts of the span between two steps, each with its first step and the first step after it.
     pub fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + use<> {
         let (from, to) = (from.max(self.from).max(self.since), to.min(self.to));
         let (every, on) =
@@ -83,7 +83,7 @@ impl Span {
         (first..).map(part).take_while(move |(a, _)| *a < to).filter(move |(_, b)| *b > from)
     }
 
-    /// Lists the onsets of the span before step `to`.
+    /// Iterates over the onsets of the span before step `to`.
     pub fn onsets(&self, to: f64) -> impl Iterator<Item = u64> + use<> {
         let to = to.min(self.to);
         let (every, start) = match self.pulses {

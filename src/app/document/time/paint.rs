@@ -5,7 +5,8 @@ use super::{Time, TimeAxis, Timeline};
 use crate::app::kit::{self, theme::Tokens};
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Vec2, pos2};
 
-/// Draws stimuli, silencing and the selected range. `seen` is the first and the last visible step; `x` maps a step to the screen.
+/// Draws stimuli, silencing and the selected range. `seen` is the first and the last visible step; `x` maps a step to the
+/// screen.
 pub fn background(
     painter: &Painter,
     plot: Rect,

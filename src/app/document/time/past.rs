@@ -120,7 +120,7 @@ impl Past {
         }
     }
 
-    /// Takes the indexer's newest snapshot; returns whether there was one.
+    /// Takes the indexer's newest snapshot. Returns whether there was a snapshot.
     pub fn update(&mut self) -> bool {
         let Some(trains) = self.indexer.as_ref().and_then(Indexer::take) else { return false };
         let old = std::mem::replace(&mut self.trains, trains);
@@ -128,8 +128,8 @@ impl Past {
         true
     }
 
-    /// Returns the newest step up to which the spikes of all subscribed probes can be shown; `now` if none is subscribed.
-    /// Views that follow the newest data end at this step, because later spikes are not indexed yet.
+    /// Returns the newest step up to which the spikes of all subscribed probes can be shown, or `now` if no probe of spikes
+    /// is subscribed. Views that follow the newest data end at this step, because later spikes are not indexed yet.
     pub fn complete_to(&self, now: u64) -> u64 {
         let end = |id: &ProbeId| self.trains.get(id).map_or_else(|| self.first(), |train| train.end);
         let subscribed = self.coverage.iter().filter(|(_, coverage)| coverage.is_open());
@@ -141,7 +141,7 @@ impl Past {
         self.indexer.as_ref().is_none_or(Indexer::is_idle)
     }
 
-    /// Lists the intervals between `from` and `to`, up to the newest step, in which spikes of a probe were not recorded.
+    /// Returns the intervals between `from` and `to`, up to the newest step, in which spikes of a probe were not recorded.
     pub fn gaps(&self, probe: ProbeId, from: f64, to: f64) -> Vec<(f64, f64)> {
         let (from, to) = (from.max(0.0), to.min(self.last as f64));
         match self.coverage.get(&probe) {
@@ -181,7 +181,7 @@ impl Past {
         &self.wall_clock
     }
 
-    /// Returns the newest state of a field; `None` if there is none.
+    /// Returns the newest state of a field; `None` before the first state.
     pub fn latest(&self, key: &TapKey) -> Option<&Arc<Vec<f32>>> {
         self.latest.get(key)
     }
@@ -191,7 +191,7 @@ impl Past {
         self.latest.keys()
     }
 
-    /// Returns the oldest step to which the cursor can be moved: single spikes of all probes are in memory from it on.
+    /// Returns the oldest step to which the cursor can be moved, from which on single spikes of all probes are in memory.
     pub fn oldest(&self) -> u64 {
         let first = self.first.unwrap_or(0);
         self.trains.values().filter_map(Train::oldest_single).max().map_or(first, |kept| kept.max(first))

@@ -26,7 +26,7 @@ impl Time {
         let is_derived = |probe: ProbeId| wanted.is_some() && time_since(schema, probe).is_some_and(has_spikes);
         let kept = self.past.field_keys().filter(|key| !is_derived(key.probe));
         let mut readings: Vec<_> = kept.filter_map(|k| Some((k.clone(), Reading::Field(value_of(k)?)))).collect();
-        // The time since the last spike can be derived from the spikes, also if it was not recorded.
+        // The time since the last spike can be derived from the spikes, even if the time itself was not recorded.
         for probe in (0..schema.probes.len() as ProbeId).filter(|probe| is_derived(*probe)) {
             let over = time_since(schema, probe).unwrap_or_default();
             let values = since(&self.past, schema, over, Clock { step, ..clock });
@@ -44,7 +44,7 @@ fn time_since(schema: &SimSchema, probe: ProbeId) -> Option<&'static str> {
     }
 }
 
-/// Returns the spikes of the elements of a set; `None` if there are none.
+/// Returns the spikes of the elements of a set; `None` if no such spikes are in the history.
 fn spikes_of<'a>(past: &'a Past, schema: &SimSchema, set: &str) -> Option<&'a Train> {
     let is_of = |id: ProbeId| {
         let probe = schema.probes.get(usize::from(id));

@@ -1,4 +1,4 @@
-//! Spikes in memory: chunks in time order. The oldest chunks are dropped first.
+//! Spikes in memory, as chunks in time order. The oldest chunks are dropped first.
 
 use crate::sim::Spike;
 use std::{

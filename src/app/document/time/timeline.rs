@@ -87,7 +87,7 @@ impl Timeline {
         }
     }
 
-    /// Advances a transition; returns whether it continues.
+    /// Advances a transition. Returns whether the transition continues.
     pub fn settle(&mut self, dt_secs: f64, at_once: bool) -> bool {
         let Some(Ease { from, to, done }) = self.ease else { return false };
         let done = if at_once { 1.0 } else { (done + dt_secs / EASE_SECS).min(1.0) };
@@ -121,20 +121,20 @@ impl Timeline {
         self.follow = true;
     }
 
-    /// Moves by steps and stops following.
+    /// Moves the visible times by a number of steps, and stops following the live edge.
     pub fn pan(&mut self, steps: f64) {
         self.stop_following();
         self.t0 += steps;
         self.t1 += steps;
     }
 
-    /// Stops following and any transition.
+    /// Stops following the live edge, and stops any transition.
     pub fn stop_following(&mut self) {
         self.follow = false;
         self.ease = None;
     }
 
-    /// Moves as little as necessary to make a step visible.
+    /// Moves the visible times as little as necessary to make a step visible.
     pub fn keep_in_view(&mut self, step: f64) {
         let margin = self.span * 0.05;
         let shift = if step < self.t0 {

@@ -1,4 +1,4 @@
-//! Spikes of one probe: single spikes for the newest part, counts per element and time bin for the remaining run.
+//! Spikes of one probe: single spikes for the newest part, and counts per element and time bin for the remaining run.
 
 use super::{ActiveElements, ElementBins, EventDensity, LastSpikes, spikes::History};
 use crate::sim::Spike;

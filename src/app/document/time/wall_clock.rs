@@ -1,6 +1,6 @@
 //! Wall-clock time of the run by step.
 
-/// Maximum number of points; if it is exceeded, every second point is removed.
+/// Maximum number of points. If it is exceeded, every second point is removed.
 const MAX_POINTS: usize = 1 << 13;
 
 /// Points of step and elapsed wall-clock time in seconds without pauses. Both ascend.
