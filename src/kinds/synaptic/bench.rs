@@ -239,7 +239,7 @@ pub fn cases() -> impl Iterator<Item = &'static str> {
     SPEED.iter().chain(LARGE).chain(VARIANTS).chain(CHANGING).map(|case| case.name)
 }
 
-/// Runs the cases that `options` select; returns no rows if no name begins with [`BenchOptions::only`]. Fails if a case is
+/// Runs the cases that `options` select. Returns no rows if no name begins with [`BenchOptions::only`]. Fails if a case is
 /// invalid, an input is unreadable, or the job is cancelled.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| is_chosen(only, case.name));

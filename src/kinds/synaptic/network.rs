@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A value of a type with [`Forward`] is one pass over one batch, like those of [`nn::layers`](crate::nn::layers). `Block`
-//! contains the activations that the backward pass reads. Backends choose them differently: attention with release is one
+//! contains the activations that the backward pass reads, which backends choose differently: attention with release is one
 //! task per head on the CPU, and a sequence of launches over all heads on a GPU.
 
 use crate::gpu::nvtx;

@@ -11,7 +11,7 @@ use crate::{
     sim::{FREE_SLOT, SimError, Snapshot, snapshot::misfit},
 };
 
-/// Checks that a saved state has as many layers and experts as `config`; otherwise returns an error that names both sizes.
+/// Fails unless a saved state has as many layers and experts as `config`. The error contains both sizes.
 pub fn check_sizes(config: &Config, from: &Snapshot) -> Result<(), SimError> {
     let sizes = [config.layers, config.experts];
     match from.get("experts/id").filter(|section| section.shape != sizes.map(|n| n as u64)) {

@@ -61,7 +61,7 @@ impl SynapticSim {
         self.own.scores[layer].follow(moves);
     }
 
-    /// Returns a score over all slots; NaN for empty ones.
+    /// Returns a score over all slots, which is NaN for empty slots.
     pub(super) fn scores_field(&self, probe: ProbeId, routers: &[RouterState]) -> Vec<f32> {
         let (op, k) = (Scoring::default(), self.config.top_k);
         let of_layer = |(score, router): (&Score, &RouterState)| {

@@ -15,7 +15,7 @@ use std::path::Path;
 
 crate::kinds::language::model::model_params!(Params, Config, Layout, load, |self, vocab| self.config(vocab)?);
 
-/// Loads weights from a file of this program; rows after the vocabulary are zero. Fails if the file is unreadable or does
+/// Loads weights from a file of this program. Rows after the vocabulary are zero. Fails if the file is unreadable or does
 /// not fit the model.
 fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> Result<Parameters<f32>, SimError> {
     let watch = |what: &str, part: f32| progress.report(what, part).is_ok();

@@ -130,8 +130,8 @@ impl LanguageKind for SynapticKind {
         sim.decoder(sim.params.plasticity.sampling)
     }
 
-    /// Whether texts are sampled concurrently: not with plasticity, which runs on the host, and not while vesicles are
-    /// recorded, because their pools are read after the text.
+    /// Whether texts are sampled concurrently. This is not possible with plasticity, which runs on the host, and while
+    /// vesicles are recorded, because their pools are read after the text.
     fn writes_beside(sim: &SynapticSim, is_for_screen: bool) -> bool {
         !sim.params.plasticity.sampling && (is_for_screen || !sim.sampler.is_tapped(probes::VESICLES))
     }
@@ -207,7 +207,7 @@ impl LanguageKind for SynapticKind {
 }
 
 impl SynapticSim {
-    /// Creates a decoder; in a plastic one, each token writes the fast memory. Fails if the device fails.
+    /// Creates a decoder. In a plastic decoder, each token writes the fast memory. Fails if the device fails.
     pub(super) fn decoder(&self, is_plastic: bool) -> Result<Box<dyn Decoder + '_>, SimError> {
         match is_plastic {
             true => self.backend.plastic_decoder(&self.params.fast_memory(&self.config)),

@@ -92,8 +92,8 @@ impl SynapticSim {
         Ok(sums.map(|sum| (sum / (self.config.heads * n).max(1) as f64) as f32))
     }
 
-    /// Compares the losses of the text computed as a whole sequence, as in training, and token by token; adds the
-    /// differences. Fails if the device fails.
+    /// Compares the losses of the text computed as a whole sequence, as in training, and token by token. Adds the
+    /// differences to `to`. Fails if the device fails.
     fn compare_decoding(&mut self, tokens: &[u32], to: &mut Parity) -> Result<(), SimError> {
         let n = tokens.len().saturating_sub(1);
         if n == 0 {

@@ -66,7 +66,7 @@ pub struct BenchRow {
     pub name: String,
     /// Name of the device.
     pub device: String,
-    /// Whether the case sets parameters that are not part of the workload, so that another program cannot run it.
+    /// Whether the case sets parameters that are not part of the workload, so that another program cannot run the case.
     pub is_variant: bool,
     /// Sizes of the case, for another program.
     pub workload: Workload,
@@ -150,7 +150,8 @@ impl Case {
     }
 }
 
-/// Runs the cases whose names begin with [`BenchOptions::only`]; returns no rows if there are none. Fails if a case fails.
+/// Runs the cases whose names begin with [`BenchOptions::only`]. Returns no rows if there are no such cases. Fails if a case
+/// fails.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let on_gpu = matches!(options.device, Device::Cuda(_));
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
@@ -183,7 +184,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     let batches: Vec<Batch<'_>> = tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect();
     let frozen = vec![false; layout.n_layers()];
     let (mut step, mut stats) = (0, Vec::<StepStats>::new());
-    // The closure runs `n` steps and profiles one step in `every`; 0: none.
+    // The closure runs `n` steps and profiles one step in `every`, or none if `every` is 0.
     let mut steps = |n: u32, every: u64, pass: &mut Pass| -> Result<f64, SimError> {
         let since = Instant::now();
         for i in 0..u64::from(n) {

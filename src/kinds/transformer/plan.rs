@@ -63,7 +63,7 @@ tensors! {
     }
 }
 
-/// Sizes of the tensors of a pass over a batch, in elements.
+/// Sizes of the tensors of a pass over a batch, elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Number of elements of the residual stream.

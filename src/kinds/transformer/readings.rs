@@ -63,8 +63,8 @@ impl TransformerSim {
         self.layout.map.views().enumerate().map(value).collect()
     }
 
-    /// Reads the weights of the tensor that a tap names; of the embedding if there is no such tensor. Fails if the device
-    /// fails.
+    /// Reads the weights of the tensor that a tap names, or those of the embedding if there is no such tensor. Fails if the
+    /// device fails.
     pub(super) fn weights_of(&self, args: &TapArgs) -> Result<Vec<f32>, SimError> {
         let named = args.get("tensor").and_then(|name| self.layout.map.find(&name));
         let view = self.layout.map.view(named.unwrap_or(self.layout.wte));

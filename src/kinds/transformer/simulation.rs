@@ -105,7 +105,8 @@ impl LanguageKind for TransformerKind {
         }
     }
 
-    /// Whether texts are sampled concurrently: not while activations are recorded, because they are read after the text.
+    /// Whether texts are sampled concurrently. This is not possible while activations are recorded, because they are read
+    /// after the text.
     fn writes_beside(sim: &TransformerSim, is_for_screen: bool) -> bool {
         is_for_screen || !sim.sampler.is_tapped(probes::ACTIVATIONS)
     }

@@ -91,7 +91,7 @@ fn gpt2(mut source: TensorSource, prefix: &str, has_head: bool) -> TensorSource 
     source
 }
 
-/// Fields of `config.json` that are compared; missing fields are not compared.
+/// Fields of `config.json` that are compared. Missing fields are not compared.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct Gpt2Config {

@@ -108,7 +108,7 @@ pub struct Activations<R> {
     pub gradients: Gradients<R>,
 }
 
-/// Grows a buffer to at least `len` elements; its contents are unspecified. Fails if memory is exhausted.
+/// Grows a buffer to at least `len` elements, whose contents are unspecified. Fails if memory is exhausted.
 fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimError> {
     if buffer.len() < len {
         *buffer = Vec::new();
@@ -118,7 +118,7 @@ fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimErr
 }
 
 impl<R: Real + Default> BlockActivations<R> {
-    /// Grows the buffers to `n` tokens and `edges` edges per block; with a KV cache, edges are not kept. Fails if memory is
+    /// Grows the buffers to `n` tokens and `edges` edges per block. With a KV cache, edges are not kept. Fails if memory is
     /// exhausted.
     pub fn reserve(&mut self, config: &Config, n: usize, (edges, has_factor): (usize, bool)) -> Result<(), SimError> {
         let (width, kv) = (config.width, config.kv_width());
@@ -145,8 +145,8 @@ impl<R: Real + Default> BlockActivations<R> {
 }
 
 impl<R: Real + Default> Activations<R> {
-    /// Grows the buffers to fit the sequences; `has_factor`: derivatives of the presynaptic bias are kept. Fails if memory
-    /// is exhausted.
+    /// Grows the buffers to fit the sequences. `has_factor` tells whether derivatives of the presynaptic bias are kept.
+    /// Fails if memory is exhausted.
     pub fn reserve(&mut self, config: &Config, extent: Extent, has_factor: bool) -> Result<(), SimError> {
         let (n, width, kv) = (extent.n_tokens(), config.width, config.kv_width());
         let edges = (extent.n_edges(config.heads), has_factor);

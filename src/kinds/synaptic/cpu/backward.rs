@@ -125,8 +125,8 @@ impl<R: Real + Default> Network<R> {
         multiply(&by_input, dy, x, self.part(gradient, weight), None, stop)
     }
 
-    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters. Fails if the sizes do not
-    /// match.
+    /// Backpropagates through a LayerNorm. Adds to `dx` and to the gradients of the parameters of the norm. Fails if the
+    /// sizes do not match.
     fn norm_backward(
         &self,
         of: Norm,

@@ -118,7 +118,7 @@ impl<R: Real + Default> Network<R> {
         (0..self.config.heads).map(|head| self.head_scale(block, head)).collect()
     }
 
-    /// Returns the release mechanism; deterministic without `noise`.
+    /// Returns the release mechanism, which is deterministic without `noise`.
     pub fn presynaptic(&self, noise: Option<&Noise>) -> Presynaptic {
         let op = self.dynamics.presynaptic;
         if noise.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }

@@ -76,7 +76,7 @@ const fn rows_of_head(width: usize) -> Layout {
     Layout::rows(width)
 }
 
-/// Replaces the logits of a row by probabilities; logits of `-∞` become 0.
+/// Replaces the logits of a row by probabilities. Logits of `-∞` become 0.
 #[inline(always)]
 pub fn softmax<R: Real>(row: &mut [R]) {
     let largest = max(row).f64();

@@ -55,7 +55,7 @@ impl<R: Real + Default> TextNetwork for Network<R> {
     }
 }
 
-/// Converts an error of the experts; a stop becomes [`SimError::Cancelled`].
+/// Converts an error of the experts. A stop becomes [`SimError::Cancelled`].
 pub fn of_experts(error: ExpertsError) -> SimError {
     if error == ExpertsError::Stopped { SimError::Cancelled } else { refused(error) }
 }
@@ -144,7 +144,7 @@ impl<R: Real + Default> Network<R> {
         gemm(&op, x, self.weight(weight), y, residual.map_or(Epilogue::None, Epilogue::Residual)).map_err(refused)
     }
 
-    /// Computes the same as [`linear`](Self::linear), in parts between which the stop flag is checked. Fails if the sizes
+    /// Computes what [`linear`](Self::linear) computes, in parts between which the stop flag is checked. Fails if the sizes
     /// do not match or the pass is stopped.
     pub fn linear_of_batch(
         &self,

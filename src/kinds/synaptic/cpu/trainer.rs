@@ -45,7 +45,7 @@ pub struct Trainer<R> {
     /// Records of experts, for scores, of the steps that were not collected yet, `[steps, L, E]`.
     pub records: Vec<ExpertRecord>,
     activations: Activations<R>,
-    /// Largest micro-batch so far; `None` before the first.
+    /// Largest micro-batch so far; `None` before the first micro-batch.
     largest: Option<Extent>,
     seed: u64,
 }
@@ -172,7 +172,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Updates the router states after a step; frozen blocks keep theirs.
+    /// Updates the router states after a step. Frozen blocks keep their states.
     fn update_routers(&mut self, steps: &[ExpertStep], input: &StepInput<'_>) {
         let mut routers = std::mem::take(&mut self.network.routers);
         for (b, (state, step)) in routers.iter_mut().zip(steps).enumerate() {
@@ -184,7 +184,7 @@ impl<R: Real + Default> Trainer<R> {
         self.network.routers = routers;
     }
 
-    /// Returns the extent of a batch; records the largest one for the memory report.
+    /// Returns the extent of a batch, and records the largest extent for the memory report.
     fn extent(&mut self, batch: &Batch<'_>) -> Extent {
         let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
         if self.largest.is_none_or(|largest| largest.n_edges(1) < extent.n_edges(1)) {

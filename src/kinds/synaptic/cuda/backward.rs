@@ -34,8 +34,8 @@ pub struct Sums<'a> {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters. Fails if the sizes do not
-    /// match or a launch fails.
+    /// Backpropagates through a LayerNorm. Adds to `dx` and to the gradients of the parameters of the norm. Fails if the
+    /// sizes do not match or a launch fails.
     fn layer_norm_backward(
         &mut self,
         of: Norm,

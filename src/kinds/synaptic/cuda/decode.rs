@@ -32,7 +32,7 @@ use crate::{
 };
 use std::cell::{RefCell, RefMut};
 
-/// Decoder of single tokens or chunks, with equal results.
+/// Decoder of single tokens or chunks. Both give equal results.
 pub struct PieceOfText<'a, T: ModelFormat> {
     network: &'a Network<T>,
     captures: Option<&'a RefCell<Captures<Captured>>>,
@@ -137,7 +137,7 @@ pub(super) fn token<T: ModelFormat>(
 /// A chunk of tokens in device memory that follows the cached ones.
 struct Piece {
     shape: BatchShape,
-    /// Number of cached tokens; the largest possible if it is in device memory.
+    /// Number of cached tokens, or the largest possible number if the number is in device memory.
     first: usize,
     /// Whether the number of cached tokens is in device memory.
     has_place: bool,

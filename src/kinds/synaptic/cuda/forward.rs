@@ -88,7 +88,7 @@ impl<T: ModelFormat> Run<'_, T> {
         }
     }
 
-    /// Returns the release mechanism; deterministic in passes without random draws.
+    /// Returns the release mechanism, which is deterministic in passes without random draws.
     pub fn release(&self) -> Presynaptic {
         let op = self.network.dynamics.presynaptic;
         if self.draws.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }

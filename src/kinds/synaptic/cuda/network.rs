@@ -186,7 +186,7 @@ impl<T: ModelFormat> Network<T> {
         (1.0 / (self.config.head_dim() as f64).sqrt()) as f32
     }
 
-    /// Returns the sizes of heads for the kernels; keys are in rows from `first` on, of `key_rows` per head.
+    /// Returns the sizes of heads for the kernels. Each head has `key_rows` rows of keys, which begin at row `first`.
     pub const fn head_args(&self, shape: &BatchShape, (first, key_rows): (usize, usize)) -> HeadArgs {
         let c = &self.config;
         HeadArgs {
@@ -209,13 +209,13 @@ pub fn report_tables(config: &Config, of_gemm: u64, to: &mut MemoryReport) {
     to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
 }
 
-/// Returns a grid with a warp per item; above 2^16 items, warps loop.
+/// Returns a grid with a warp per item. Above 2^16 items, each warp loops over several.
 pub fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Returns a grid with a thread per item; above 2^21 items, threads loop.
+/// Returns a grid with a thread per item. Above 2^21 items, each thread loops over several.
 pub fn threads(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }

@@ -1,5 +1,5 @@
-//! Passes over a batch in device memory: gradients, losses, and the update of parameters and routers. They consist of
-//! launches only and can be captured as CUDA graphs.
+//! Passes over a batch in device memory: gradients, losses, and the update of parameters and routers. The passes consist
+//! of launches only and can be captured as CUDA graphs.
 
 use super::{
     backward::Sums,

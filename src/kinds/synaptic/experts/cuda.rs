@@ -41,7 +41,7 @@ pub struct DeviceState<'a> {
     pub alive: &'a Slice<u32>,
 }
 
-/// Genomes, and the router states of all layers that an update changes.
+/// Genomes of all layers, and the router states that an update changes.
 pub struct DeviceStateMut<'a> {
     /// Genomes of all layers.
     pub genome: &'a Slice<f32>,
@@ -59,7 +59,7 @@ pub struct DeviceStateMut<'a> {
     pub balance: &'a mut Slice<f32>,
 }
 
-/// Routing decisions: see [`Routing`](super::Routing).
+/// Routing decisions of a batch, see [`Routing`](super::Routing).
 pub struct DeviceRouting<'a> {
     /// Probe features, `[N, 24]`.
     pub features: &'a mut Slice<f32>,
@@ -81,7 +81,7 @@ pub struct DeviceRouting<'a> {
     pub ranks: &'a mut Slice<u32>,
 }
 
-/// Activations by row of the groups: see [`MixtureWork`](super::MixtureWork).
+/// Activations by row of the groups, see [`MixtureWork`](super::MixtureWork).
 pub struct DeviceRows<'a, T: ModelFormat> {
     /// Inputs, `[N k, C]`.
     pub inputs: &'a mut Slice<T>,
@@ -155,7 +155,7 @@ impl CudaExperts {
         Self { is_earlier: true, ..self }
     }
 
-    /// Returns the reason why a device does not support a router; `None` if it does.
+    /// Returns the reason why a device does not support a router; `None` if the router is supported.
     pub fn refusal(op: &Router) -> Option<String> {
         if op.experts > MAX_EXPERTS || op.top_k > MAX_TOP_K {
             let (experts, top_k) = (op.experts, op.top_k);
@@ -218,7 +218,7 @@ fn rates(op: &Router) -> RouterRates {
     RouterRates { energy_cost: op.energy_cost, pull: op.pull, push: op.push, balance_rate, is_balanced, is_own }
 }
 
-/// Returns a grid with a warp per item; above 2^15 items, warps loop.
+/// Returns a grid with a warp per item. Above 2^15 items, each warp loops over several.
 fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 12) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
@@ -229,7 +229,7 @@ fn embedding_floats(op: &Router) -> u32 {
     (op.experts * (FEATURES + 1)) as u32
 }
 
-/// Returns an error if the rows overflow the kernels' index type.
+/// Fails if the rows overflow the kernels' index type.
 fn check_rows(op: &Mixture, tokens: usize) -> Result<(), ExpertsError> {
     let rows = tokens.saturating_mul(op.top_k);
     if rows > u32::MAX as usize / 2 { Err(ExpertsError::Memory { elements: rows }) } else { Ok(()) }

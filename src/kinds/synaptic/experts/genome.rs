@@ -59,7 +59,7 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Computes `ln(1 + e^x)`; returns x above 20, where both are equal in f64 up to rounding.
+/// Computes `ln(1 + e^x)`. Above 20, returns x, which is equal up to rounding.
 fn softplus(x: f64) -> f64 {
     if x > 20.0 { x } else { x.exp().ln_1p() }
 }

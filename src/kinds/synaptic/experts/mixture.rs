@@ -160,7 +160,7 @@ impl Mixture {
         ])?;
         let MixtureWork { inputs, linear, hidden, outputs } = work;
         self.scatter(routing, dout, outputs, dgates);
-        // From this point on, `outputs` holds the gradients of the outputs.
+        // From this point on, `outputs` contains the gradients of the outputs.
         self.add_weight_gradients(routing, outputs, hidden, g.fc2_weight, g.fc2_bias, stop)?;
         let down = Gemm::new(rows, self.hidden, self.width).groups(Split::Rows, self.experts);
         let split = (Split::Rows, &routing.offsets[..]);
@@ -169,7 +169,7 @@ impl Mixture {
             let slope = |z: R| if z > R::zero() { z + z } else { R::zero() };
             wide(|| d.iter_mut().zip(z).for_each(|(d, z)| *d *= slope(*z)));
         });
-        // From this point on, `hidden` holds the gradient of `linear`.
+        // From this point on, `hidden` contains the gradient of `linear`.
         self.add_weight_gradients(routing, hidden, inputs, g.fc1_weight, g.fc1_bias, stop)?;
         let up = Gemm::new(rows, self.width, self.hidden).groups(Split::Rows, self.experts);
         groups(&up, split, (hidden, weights.fc1_weight), inputs, None, stop)?;

@@ -67,7 +67,7 @@ pub enum Balancing {
     /// The auxiliary loss alone, with the weight of the training step.
     #[default]
     AuxLoss,
-    /// A bias per expert that selection uses and gates do not, raised or lowered after every step.
+    /// A bias per expert, which is raised or lowered after every step. Selection uses the bias, and gates do not.
     Bias {
         /// Change of the bias per step.
         rate: f64,
@@ -77,10 +77,10 @@ pub enum Balancing {
 /// Set of tokens over which the mean gate that scales the pull of an embedding is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PullOver {
-    /// All tokens: the embeddings of rarely selected experts hardly move.
+    /// All tokens, so that the embeddings of rarely selected experts hardly move.
     #[default]
     AllTokens,
-    /// The tokens of the expert: rarely selected experts move as fast as others.
+    /// The tokens of the expert, so that rarely selected experts move as fast as others.
     OwnTokens,
 }
 

@@ -212,7 +212,8 @@ fn decide<R: Real + Default>(op: &Router, state: &RouterState, out: &mut Routing
     });
 }
 
-/// Selects the living experts with the largest logits plus balance, in descending order; ties go to the lower index.
+/// Selects the living experts with the largest sums of logit and balance, in descending order. Among equal sums, the lower index
+/// comes first.
 fn select<R: Real>(logits: &[R], balance: &[R], alive: &[u8], selected: &mut [u32]) {
     let score = |e: u32| logits[e as usize] + balance[e as usize];
     let mut len = 0;
@@ -259,8 +260,8 @@ fn sort<R>(op: &Router, out: &mut Routing<R>) {
     }
 }
 
-/// Computes the auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch: k if the load is balanced, larger otherwise; 0
-/// without tokens.
+/// Computes the auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch. The loss is k if the load is balanced, larger
+/// otherwise, and 0 without tokens.
 pub fn aux_loss<R: Real>(routing: &Routing<R>) -> f64 {
     let tokens = routing.tokens.max(1) as f64;
     let of = |e: usize| {

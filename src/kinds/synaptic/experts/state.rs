@@ -15,12 +15,12 @@ pub struct RouterState {
     pub energy: Vec<f32>,
     /// Bias added to logits for selection, `[E]`; 0 unless balancing uses a bias.
     pub balance: Vec<f32>,
-    /// 1 for a living expert, 0 for an empty slot, `[E]`.
+    /// Value per slot, `[E]`: 1 for a living expert, 0 for an empty slot.
     pub alive: Vec<u8>,
 }
 
 impl RouterState {
-    /// Creates a state with all experts alive, no fatigue and full energy; embeddings (`[E, 24]`) are normalised.
+    /// Creates a state with all experts alive, no fatigue and full energy. The embeddings (`[E, 24]`) are normalised.
     pub fn new(experts: usize, mut embeddings: Vec<f32>) -> Self {
         embeddings.resize(experts * FEATURES, 0.0);
         embeddings.chunks_exact_mut(FEATURES).for_each(contrastive::normalize);

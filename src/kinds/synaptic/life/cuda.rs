@@ -252,7 +252,7 @@ impl CudaLife {
     }
 }
 
-/// Returns a grid with a thread per item; above 2^24 items, threads loop.
+/// Returns a grid with a thread per item. Above 2^24 items, each thread loops over several.
 fn covering(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }

@@ -98,7 +98,7 @@ impl MoveAddress {
     }
 }
 
-/// Returns the edits that implement moves, in order. Moves must name slots of the layer, as the moves of
+/// Returns the edits that implement moves, in order. The moves must name slots of the layer, as the moves of
 /// [`plan`](super::plan()) do.
 pub fn edits(op: &LifeCycle, moves: &[Move], at: &MoveAddress, arrays: &ExpertArrays) -> Vec<Edit> {
     let mut all = vec![];

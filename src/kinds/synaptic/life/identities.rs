@@ -1,4 +1,4 @@
-//! Ids of experts: slots are reused, ids are not.
+//! Ids of experts. Slots are reused, and ids are not.
 //!
 //! A merge ends both experts, and a new expert begins in the slot of the winner. At a split, the parent continues.
 
@@ -162,7 +162,8 @@ impl Identities {
         slots.iter().map(|occupant| occupant.map_or(0, |o| step.saturating_sub(o.born))).collect()
     }
 
-    /// Returns the name of an expert, made of layer, slot and generation; of an empty slot, the slot name with `(empty)`.
+    /// Returns the name of an expert, made of layer, slot and generation. For an empty slot, returns the slot name with
+    /// `(empty)`.
     pub fn name(&self, layer: usize, slot: usize) -> String {
         let slot_name = slot_name(layer, slot);
         match self.occupant(layer, slot) {
@@ -183,7 +184,7 @@ impl Identities {
         self.shared.get_or_init(|| Arc::new(self.now())).clone()
     }
 
-    /// Enables or disables the tap. A new tap starts with the living experts: founders at step 0, a snapshot later.
+    /// Enables or disables the tap. A new tap starts with the living experts: with founders at step 0, with a snapshot later.
     pub fn tap(&mut self, is_tapped: bool, step: u64, genome: impl Fn(usize) -> Option<[f32; 4]>) {
         let begins = is_tapped && !self.is_tapped;
         self.is_tapped = is_tapped;

@@ -74,8 +74,8 @@ pub struct LifeCycle {
     pub weakest: f64,
     /// Minimum health of an expert that splits.
     pub healthy: f64,
-    /// Maximum rise of the loss when an expert ends, nats per token, measured on the batch of the last step. Infinite: not
-    /// measured.
+    /// Maximum rise of the loss when an expert ends, nats per token, measured on the batch of the last step. With an
+    /// infinite limit, the rise is not measured.
     pub loss_limit: f64,
     /// Choice of the healthy expert that splits.
     pub parent: ParentChoice,
@@ -129,21 +129,21 @@ pub enum Removal {
     Dead,
     /// The expert was the weakest.
     Weakest,
-    /// The user requested it.
+    /// The user requested the removal.
     Killed,
 }
 
 /// Change of the experts of a layer, by slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Move {
-    /// Removes an expert; its slot becomes free.
+    /// Removes an expert, whose slot becomes free.
     Remove {
         /// Slot of the expert.
         slot: u32,
         /// Cause of the removal.
         cause: Removal,
     },
-    /// Merges `winner <- alpha winner + (1 - alpha) loser`; the loser's slot becomes free.
+    /// Merges `winner <- alpha winner + (1 - alpha) loser`. The loser's slot becomes free.
     Merge {
         /// Slot of the merged expert.
         winner: u32,

@@ -47,13 +47,13 @@ impl LayerStatus<'_> {
         row(a).iter().zip(row(b)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     }
 
-    /// Iterates over all pairs of these slots, as (cosine, first, second).
+    /// Iterates over all pairs of the slots `among`, as (cosine, first, second).
     fn pairs(&self, among: &[usize]) -> impl Iterator<Item = (f64, usize, usize)> {
         let pairs = among.iter().enumerate().flat_map(|(i, a)| among[i + 1..].iter().map(move |b| (*a, *b)));
         pairs.map(|(a, b)| (self.cosine(a, b), a, b))
     }
 
-    /// Finds the most similar pair of these slots, as (cosine, first, second); `None` for fewer than two slots.
+    /// Finds the most similar pair of the slots `among`, as (cosine, first, second); `None` for fewer than two slots.
     fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
         // Among equal pairs, the first is kept.
         self.pairs(among).fold(None, |best, pair| {
@@ -71,7 +71,7 @@ impl LayerStatus<'_> {
     }
 }
 
-/// Finds the slot with the largest value, the lowest of equal ones; `None` without slots.
+/// Finds the slot with the largest value, or the lowest slot of several with this value; `None` without slots.
 fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> Option<usize> {
     slots.fold(None, |best, slot| match best {
         Some(best) if value(slot) <= value(best) => Some(best),
@@ -192,7 +192,7 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
 pub enum Wish {
     /// Splits an expert into an empty slot, or into the slot of the weakest other expert.
     Split(u32),
-    /// Merges two experts; the slot of the less healthy one becomes free.
+    /// Merges two experts. The slot of the less healthy expert becomes free.
     Merge(u32, u32),
     /// Merges the two most similar experts of the less healthy half.
     MergeMostSimilar,

@@ -133,7 +133,7 @@ fn move_on_sphere(x: &mut [f32], noise: &[f64], scale: f64) {
     normalise(x, &moved.collect::<Vec<f64>>());
 }
 
-/// Sets a vector to `to` scaled to norm 1; unchanged if `to` is zero.
+/// Sets a vector to `to` scaled to norm 1. If `to` is zero, the vector is unchanged.
 fn normalise(x: &mut [f32], to: &[f64]) {
     let norm = length(to);
     if norm > 1e-8 {

@@ -9,7 +9,7 @@ use crate::{
     num::rng::{Draw, Purpose},
 };
 
-/// Maximum number of rows of matrices that are filled; larger matrices are unchanged.
+/// Maximum number of rows of matrices that are filled. Larger matrices are unchanged.
 const MAX_ROWS: usize = 8192;
 
 /// Computes `rows` generations of a ring, including the first. The next state of a cell is bit `4 left + 2 self + right` of
@@ -38,7 +38,7 @@ pub fn weights(cells: &[bool], rows: usize, columns: usize) -> Vec<f64> {
     signs().map(|x| (x - mean) * scale).collect()
 }
 
-/// Fills the matrices of attention, router and experts; embedding, logits, norms, biases and genomes are unchanged. The
+/// Fills the matrices of attention, router and experts. Embedding, logits, norms, biases and genomes are unchanged. The
 /// first row of each matrix is drawn at (seed, synaptic weights, number of the parameter, matrix and cell).
 pub fn fill(layout: &Layout, rule: u8, seed: u64, parameters: &mut Parameters<f32>) {
     for i in 0..layout.map.views().len() {

@@ -32,7 +32,7 @@ pub struct Config {
     pub hidden: usize,
     /// Base of the rotary angles: the angle of pair i at position p is p · base^(-2i/D).
     pub rope_base: f64,
-    /// Whether attention has a trained factor per query head instead of presynaptic release: the ablation.
+    /// Whether attention has a trained factor per query head instead of presynaptic release, as in the ablation.
     pub temperature: bool,
     /// Rule of the cellular automaton that initialises hidden matrices; `None` for random values.
     pub automaton: Option<u8>,

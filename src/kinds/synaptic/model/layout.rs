@@ -95,7 +95,7 @@ impl Role {
         matches!(self, Self::Embedding | Self::Head) || self.is_hidden_matrix()
     }
 
-    /// Whether the parameter is a matrix, or several, within a block. Muon updates these.
+    /// Whether the parameter is one or several matrices within a block, which Muon can update.
     pub const fn is_hidden_matrix(self) -> bool {
         matches!(self, Self::Attention | Self::Router | Self::ExpertIn | Self::ExpertOut)
     }
@@ -195,7 +195,7 @@ impl Layout {
         self.roles[view.0].0
     }
 
-    /// Returns the part of the model that a parameter belongs to.
+    /// Returns the part of the model to which a parameter belongs.
     pub fn layer(&self, view: ViewId) -> Layer {
         self.roles[view.0].1
     }

@@ -1,6 +1,6 @@
 //! Memory that is written while a text is continued, and the gate of its writes.
 //!
-//! In a decoder, every layer has a matrix F and a gate per feature. They belong to one text, begin at rest, do not change
+//! In a decoder, every layer has a matrix F and a gate per feature. Both belong to one text, begin at rest, do not change
 //! the weights, and do not exist in training and evaluation. F acts on the mixture of experts with input x and output y,
 //! with `k = x / |x|`:
 //!

@@ -80,7 +80,7 @@ pub struct KeyMemory<'a> {
     pub state: &'a mut Slice<f32>,
     /// Number of keys of a head for which memory is allocated.
     pub capacity: usize,
-    /// Number of keys of a head that have a state; the others begin at their own query.
+    /// Number of keys of a head that have a state. The other keys begin at their own query.
     pub known: usize,
     /// Position of the first query and number of keys that have a state, in device memory, instead of `first_query` and
     /// `known`. The extent then ends at the last possible position.
@@ -114,7 +114,7 @@ impl CudaPresynaptic {
 
     /// Sets whether passes over whole sequences store derivatives of the bias in f16 (11 significant bits), if the device
     /// copies to shared memory asynchronously. Intended for models whose multiplications round operands to 11 bits or
-    /// fewer. These passes use half of the buffer.
+    /// fewer. Such passes use half of the buffer.
     #[must_use]
     pub fn packed(self, packs: bool) -> Self {
         Self { packs, ..self }
@@ -248,7 +248,7 @@ fn unaligned() -> GpuError {
     GpuError::Driver { doing: "releasing vesicles".to_owned(), why: "a tensor is not aligned to 16 bytes".to_owned() }
 }
 
-/// Returns the number of keys that a query drives; `None` if it drives all or the model has no bias.
+/// Returns the number of keys that a query drives; `None` if a query drives all keys or the model has no bias.
 fn selects(op: &Presynaptic) -> Option<usize> {
     op.edges.most().filter(|_| op.mode != Mode::Off)
 }

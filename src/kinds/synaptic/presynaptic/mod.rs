@@ -69,7 +69,7 @@ pub enum Edges {
 }
 
 impl Edges {
-    /// Returns the maximum number of keys that a query drives; `None` if it drives all.
+    /// Returns the maximum number of keys that a query drives; `None` if a query drives all keys.
     pub const fn most(self) -> Option<usize> {
         match self {
             Self::All => None,

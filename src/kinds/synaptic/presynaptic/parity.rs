@@ -12,7 +12,7 @@ pub struct ParityRow {
     pub max_abs: f64,
     /// Largest `|a - b| / (|b| + tolerance)`.
     pub max_rel: f64,
-    /// First step at which `|a - b| > tolerance·(1 + |b|)`; `None` if there is none.
+    /// First step at which `|a - b| > tolerance·(1 + |b|)`; `None` if there is no such step.
     pub first_divergent: Option<usize>,
     /// Number of compared pairs.
     pub n: usize,

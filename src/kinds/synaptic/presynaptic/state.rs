@@ -57,7 +57,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Creates the first state; pools are multiples of the quantum of `R`.
+    /// Creates the first state, whose pools are multiples of the quantum of `R`.
     #[inline(always)]
     pub fn fresh<R: Real>(c: &Constants) -> Self {
         let key = Self {

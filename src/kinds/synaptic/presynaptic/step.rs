@@ -18,7 +18,7 @@ pub fn softplus<R: Real>(x: f64) -> (f64, f64) {
     (positive + R::ln_wide(1.0 + u), numerator / (1.0 + u))
 }
 
-/// Clamps a value to two bounds; NaN stays NaN.
+/// Clamps a value to two bounds. NaN stays NaN.
 #[inline(always)]
 pub fn clip(x: f64, low: f64, high: f64) -> f64 {
     let x = if x < low { low } else { x };

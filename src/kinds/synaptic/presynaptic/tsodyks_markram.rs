@@ -11,7 +11,7 @@ use crate::nn::real::Real;
 /// Resources of one key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resources {
-    /// Available resources; 1 when fully recovered.
+    /// Available resources, 1 when fully recovered.
     pub x: f64,
     /// Share of the available resources that a spike of weight 1 uses.
     pub u: f64,

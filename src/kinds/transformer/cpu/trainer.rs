@@ -37,7 +37,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Approximate number of operations of a layer between two checks of the stop flag; larger batches are split.
+/// Approximate number of operations of a layer between two checks of the stop flag. Larger batches are split.
 const PART_OPS: usize = 2_000_000_000;
 
 /// Network with its optimiser state and workspace.
@@ -214,7 +214,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
     }
 }
 
-/// Returns the number of sequences per part of a batch; packed sequences are one part.
+/// Returns the number of sequences per part of a batch. Packed sequences are one part.
 fn sequences_of_part(config: &Config, batch: &Batch<'_>) -> usize {
     match batch.lengths {
         Lengths::Packed(_) => batch.sequences,

@@ -62,8 +62,8 @@ pub struct BackwardPass {
     pub has_sums: bool,
 }
 
-/// Returns the size of the temporaries of one operation of a block or of the embedding, bytes; `has_sums` as in
-/// [`BackwardPass`].
+/// Returns the size in bytes of the temporaries of one operation of a block or of the embedding. `has_sums` has the meaning of
+/// the field of [`BackwardPass`].
 fn temporaries(config: &Config, shape: &BatchShape, has_sums: bool) -> usize {
     let n = shape.n_tokens();
     let (sequences, longest) = shape.attended();

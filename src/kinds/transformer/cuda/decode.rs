@@ -28,7 +28,7 @@ use crate::{
 };
 use std::cell::{RefCell, RefMut};
 
-/// Decoder of single tokens or chunks, with equal results.
+/// Decoder of single tokens or chunks. Both give equal results.
 pub struct PieceOfText<'a, T: ModelFormat> {
     /// Network that decodes.
     pub network: &'a Network<T>,

@@ -1,5 +1,5 @@
-//! Passes over a batch in device memory: gradients, losses, and the update of the parameters. They consist of launches only
-//! and can be captured as CUDA graphs.
+//! Passes over a batch in device memory: gradients, losses, and the update of the parameters. The passes consist of launches
+//! only and can be captured as CUDA graphs.
 
 use super::{
     buffers::{DeviceBuffers, TransformerBuffers, plan},

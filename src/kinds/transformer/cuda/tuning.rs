@@ -20,16 +20,16 @@ const FILE: &str = "gemm.txt";
 /// Method by which GEMM implementations are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tuning {
-    /// Heuristics from sizes and device select.
+    /// Heuristics select implementations from sizes and device.
     Default,
-    /// The choices of the recorded run are used: names and implementations.
+    /// The choices of the recorded run are used, given as names and implementations.
     Repeated(Vec<(String, String)>),
-    /// Measured times select; the choices are cached in this file.
+    /// Measured times select implementations. The choices are cached in a file, if one is given.
     Measured(Option<PathBuf>),
 }
 
 impl Tuning {
-    /// Returns the method for measured choices: the recorded choices of a run if there are any, otherwise timing.
+    /// Returns the method for measured choices. The recorded choices of a run have precedence over timing.
     pub fn measured(context: &BuildContext) -> Self {
         match &context.kernels.0[..] {
             [] => Self::Measured(context.cache.as_ref().map(|folder| folder.join(FILE))),

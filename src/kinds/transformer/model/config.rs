@@ -36,7 +36,7 @@ pub enum Position {
     Sinusoidal,
 }
 
-/// Sizes and options of a model. Created by [`Config::new`], or checked by [`Config::check`].
+/// Sizes and options of a model, created by [`Config::new`] or checked by [`Config::check`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Vocabulary size, V.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct Linear {
     /// Matrix `[out, in]`.
     pub weight: ViewId,
-    /// Bias `[out]`; `None` if the layer has none.
+    /// Bias `[out]`; `None` if the layer has no bias.
     pub bias: Option<ViewId>,
 }
 
@@ -23,7 +23,7 @@ pub struct Linear {
 pub struct Norm {
     /// Scale factors `[C]`.
     pub weight: ViewId,
-    /// Bias `[C]`; `None` if the norm has none.
+    /// Bias `[C]`; `None` if the norm has no bias.
     pub bias: Option<ViewId>,
 }
 
@@ -167,7 +167,7 @@ impl Layout {
         self.roles[view.0].0
     }
 
-    /// Returns the layer that a parameter belongs to.
+    /// Returns the layer to which a parameter belongs.
     pub fn layer(&self, view: ViewId) -> Layer {
         self.roles[view.0].1
     }

@@ -154,7 +154,7 @@ impl<O: BlockForward> Run<'_, O> {
         Ok(x)
     }
 
-    /// Applies the final norm; post-norm models have none.
+    /// Applies the final norm. Post-norm models have no such norm.
     pub(super) fn last_norm(&mut self, x: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
         match self.layout.ln_f {
             Some(norm) => self.norm(norm, x, head.norm_f, head.stats_f),

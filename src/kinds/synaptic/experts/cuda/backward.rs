@@ -31,7 +31,7 @@ use crate::{
 /// Storage of the gradients of expert matrices in a micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixGradients {
-    /// Gradients are overwritten: in the first micro-batch of a step, before which they are not cleared.
+    /// Gradients are overwritten. This applies to the first micro-batch of a step, before which they are not cleared.
     Written,
     /// Gradients are added to those of earlier micro-batches.
     Added,
@@ -73,7 +73,7 @@ impl CudaExperts {
             warps(n),
         )?;
         pass.last_work(n as u64, n_bytes, 0);
-        // From this point on, `outputs` holds the gradients of the outputs.
+        // From this point on, `outputs` contains the gradients of the outputs.
         let of_rows = (Split::Rows, &*routing.offsets);
         let of_depth = (Split::Depth, &*routing.offsets);
         let beta = match of_matrices {
@@ -92,7 +92,7 @@ impl CudaExperts {
         let down = Gemm::new(n, op.hidden, op.width).groups(Split::Rows, op.experts);
         let slope = Epilogue::Gradient { f: Activation::ReluSquared, aux: &*rows.linear };
         gemm.run_groups(pass, &down, of_rows, (dy, weights.fc2), &mut *rows.hidden, slope, options)?;
-        // From this point on, `hidden` holds the gradient of `linear`.
+        // From this point on, `hidden` contains the gradient of `linear`.
         let (dz, inputs) = (&*rows.hidden, &*rows.inputs);
         let fc1 = add(op.hidden, op.width);
         gemm.run_groups(pass, &fc1, of_depth, (dz, inputs), &mut *gradients.fc1, Epilogue::None, options)?;

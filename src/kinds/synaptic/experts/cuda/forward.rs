@@ -187,7 +187,7 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Computes `out = base + Σ gate · row`; without gates, `out = base + Σ row`. Fails if the sizes do not match or a
+    /// Computes `out = base + Σ gate · row`, or `out = base + Σ row` without gates. Fails if the sizes do not match or a
     /// launch fails.
     pub(super) fn combine(
         &self,
