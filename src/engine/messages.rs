@@ -397,7 +397,7 @@ pub struct EngineCounters {
     pub batch_steps: AtomicU64,
     /// Wall-clock nanoseconds that the simulation has waited for the recorder.
     pub stalled_nanos: AtomicU64,
-    /// Blocks in the recorder's queue.
+    /// Number of blocks in the recorder's queue.
     pub queued_blocks: AtomicU64,
     /// Nanoseconds of computing since step 0, or since the state that the simulation began with. Excludes pauses and
     /// waits for the speed limit or the disk.

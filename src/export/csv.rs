@@ -90,7 +90,7 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// Writes one row per text, token or link. Fails if the stream cannot be read or the file not be written.
+/// Writes one row per text, token or link. Fails if the stream cannot be read or the file cannot be written.
 fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     match stream.shape.as_str() {
@@ -135,7 +135,7 @@ fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
 }
 
 /// Writes one row per individual: birth, death, parents, slot, cause of death, attributes. Fails if the stream cannot be
-/// read or the file not be written.
+/// read or the file cannot be written.
 fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = ["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"];

@@ -77,7 +77,7 @@ impl Format {
         }
     }
 
-    /// Returns the reason why a run cannot be written in this format; `None` if it can.
+    /// Returns the reason why a run cannot be written in this format; `None` if the run can be written.
     pub fn why_not(self, trials: &[&Manifest]) -> Option<&'static str> {
         let has = |shape: &str| trials.iter().any(|m| m.streams.iter().any(|stream| stream.shape == shape));
         match self {

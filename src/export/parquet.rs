@@ -148,7 +148,7 @@ fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-/// Writes one row per value. Fails if the stream cannot be read or the file not be written.
+/// Writes one row per value. Fails if the stream cannot be read or the file cannot be written.
 fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     let mut writer = open(file, ROWS, trial.manifest())?;
     let names: Vec<ByteArray> = lane_names(stream).iter().map(|n| ByteArray::from(n.as_str())).collect();
@@ -193,7 +193,7 @@ fn lineage_schema(attributes: &[(String, bool)]) -> String {
 }
 
 /// Writes one row per individual. Unknown numbers are -1 or NaN, unknown texts are empty. Fails if the stream cannot be
-/// read or the file not be written.
+/// read or the file cannot be written.
 fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
     let attributes = trial.attributes(stream).map_err(from_io)?;
     let mut writer = open(file, &lineage_schema(&attributes), trial.manifest())?;

@@ -246,7 +246,7 @@ pub struct Manifest {
     pub streams: Vec<Stream>,
     /// Other files with their hashes: project, command log, ids.
     pub files: Vec<FileInfo>,
-    /// Element sets that lanes refer to.
+    /// Element sets to which lanes refer.
     pub sets: Vec<SetInfo>,
     /// Input files of the project.
     pub data: Vec<DataFile>,

@@ -221,7 +221,7 @@ pub trait Buffers: Sized {
     fn report(&self, to: &mut MemoryReport);
     /// Adds the sections of all [`Purpose::State`] buffers. Fails if the device fails.
     fn save(&mut self, sizes: &Self::Sizes, to: &mut Snapshot) -> Result<(), SimError>;
-    /// Fails unless the snapshot has a matching section for each [`Purpose::State`] buffer: see [`StateBuffer::check`].
+    /// Fails unless the snapshot has a matching section for each [`Purpose::State`] buffer, see [`StateBuffer::check`].
     fn check(&self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;
     /// Replaces the contents of all [`Purpose::State`] buffers by sections that [`Buffers::check`] has accepted. Fails if
     /// the device fails.

@@ -116,7 +116,7 @@ pub struct Digest {
 pub trait Simulation: Send {
     /// Returns the probes that can be shown and recorded.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Returns the lane names of a `Series` probe with fixed lanes; one unnamed lane if empty.
+    /// Returns the lane names of a `Series` probe with fixed lanes, or an empty list for one unnamed lane.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
     /// Returns the values of each declared argument of a probe, in declaration order; empty for free text. The values may
     /// change during the run.

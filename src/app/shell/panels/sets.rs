@@ -23,7 +23,7 @@ pub struct Sets {
     counts: PooledResult<(Vec<Named>, Vec<usize>, u64), Counts>,
     /// Item that is being renamed, and the typed name; `None` if no item is being renamed.
     renaming: Option<(usize, String)>,
-    /// Last clicked item, to which F2 and Delete apply; `None` without one.
+    /// Last clicked item, to which F2 and Delete apply; `None` if no item is chosen.
     chosen: Option<usize>,
     /// Names of the selections in the last frame.
     names: Vec<String>,

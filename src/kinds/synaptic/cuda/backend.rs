@@ -46,7 +46,7 @@ use std::{
 /// Keys of passes that are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Captured {
-    /// Gradients of a batch; how gradients of expert matrices are stored.
+    /// Gradients of a batch, with the storage of the gradients of expert matrices.
     Gradients(BatchShape, MatrixGradients),
     /// Losses of a batch, without gradients.
     Losses(BatchShape),

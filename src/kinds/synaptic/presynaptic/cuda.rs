@@ -206,7 +206,7 @@ impl CudaPresynaptic {
         Ok(())
     }
 
-    /// Backward pass of softmax and release: replaces the gradients `d` of the probabilities `p` by the gradients of the
+    /// Backpropagates through softmax and release: replaces the gradients `d` of the probabilities `p` by the gradients of the
     /// logits before release, `p (d - Σ p d) (1 + factor)`; 0 where invisible. Operation and extent are those of the
     /// forward pass. Fails if a length does not match the extent or the device fails.
     pub fn backward(
