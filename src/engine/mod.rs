@@ -1,6 +1,6 @@
 //! The engine: a worker thread that owns the simulation, handles commands and publishes frames.
 //!
-//! It uses `dyn Simulation` and depends on no kind and no window. It notifies the window only through `wake`.
+//! The engine uses `dyn Simulation` and depends on no kind and no window. The window is notified only through `wake`.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! One declaration per parameter.
+//! Parameters of a kind. Each parameter is declared once.
 //!
 //! [`params!`](crate::params!) turns a plain struct into the project-file schema (serde), the default value, the widget
 //! (unit, range, scale, choices), the tooltip (doc comment), the command-line override and the granularity of undo. No

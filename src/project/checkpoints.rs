@@ -21,7 +21,7 @@ pub(super) struct Checkpoints {
     keep: usize,
     /// Thread that writes a checkpoint; `None` if no checkpoint is being written.
     writing: Option<JoinHandle<io::Result<CheckpointInfo>>>,
-    /// Checkpoints beyond the number to keep. They are removed when no manifest lists them.
+    /// Checkpoints beyond the number to keep, which are removed when no manifest lists them.
     obsolete: Vec<CheckpointInfo>,
     /// Step of the last saved state, and the data written up to that step; `None` before the first state.
     pub marked: Option<(u64, RecordedUntil)>,

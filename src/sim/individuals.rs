@@ -3,7 +3,7 @@
 /// Id in a slot that has no individual.
 pub const FREE_SLOT: u64 = u64::MAX;
 
-/// Individuals of a set at one step, by slot. Ids are never reused. They depend on the simulation since step 0 and not on
+/// Individuals of a set at one step, by slot. Ids are never reused, and depend on the simulation since step 0 and not on
 /// taps, so that a replay assigns equal ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Individuals {

@@ -37,7 +37,7 @@ impl RequestSpec {
         }
     }
 
-    /// Whether the request has the arguments `from` and `to`. They name the ends of a path, because a selection has no
+    /// Whether the request has the arguments `from` and `to`, which name the ends of a path, because a selection has no
     /// order.
     pub fn has_ends(&self) -> bool {
         ["from", "to"].iter().all(|end| self.params.iter().any(|param| param.name == *end))

@@ -113,7 +113,7 @@ impl Selection {
         self.replace(set, kept);
     }
 
-    /// Applies an area selection. It replaces the selection; with Ctrl it is added, with Ctrl and Alt it is removed.
+    /// Applies an area selection. The area replaces the selection; with Ctrl the area is added, with Ctrl and Alt removed.
     pub fn apply_area(&mut self, set: &'static str, inside: Vec<u32>, modifiers: egui::Modifiers) {
         match (modifiers.command, modifiers.alt) {
             (true, true) => self.remove(set, &inside),

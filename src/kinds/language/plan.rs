@@ -95,7 +95,7 @@ impl HeadSizes {
     }
 }
 
-/// Returns the number of tokens whose logits are in memory at a time. It is a multiple of 64, or all tokens, so that the
+/// Returns the number of tokens whose logits are in memory at a time: a multiple of 64, or all tokens, so that the
 /// logits have about `most` elements.
 pub fn logit_rows(most: usize, padded_vocab: usize, tokens: usize) -> usize {
     (most / padded_vocab / 64 * 64).max(64).min(tokens)

@@ -189,7 +189,7 @@ mod tests {
     }
 
     /// Activation memory is 16 C elements per token and block, of which the activation function needs 4 C and the norms 2
-    /// C. If whole blocks are recomputed, it is C per token and block, and the activations of one block.
+    /// C. If whole blocks are recomputed, activation memory is C per token and block, and the activations of one block.
     #[test]
     fn a_model_of_124_million_parameters_holds_what_is_specified() {
         let (config, shape) = (gpt2(), BatchShape::full(64, 1024));

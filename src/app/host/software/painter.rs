@@ -274,8 +274,8 @@ fn uniform(n_bytes: u64, stages: wgpu::ShaderStages) -> (wgpu::BindingType, wgpu
     )
 }
 
-/// Creates the layout of egui's texture bind groups. It includes the flags that this shader ignores, because a bind group
-/// requires an equal layout.
+/// Creates the layout of egui's texture bind groups. The layout includes the flags that this shader ignores, because a bind
+/// group requires an equal layout.
 fn texture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     let stages = wgpu::ShaderStages::FRAGMENT;
     let texture = wgpu::BindingType::Texture {

@@ -42,7 +42,7 @@ pub struct Toasts {
 }
 
 impl Toasts {
-    /// Shows a message. It replaces an earlier toast with an equal text.
+    /// Shows a message, which replaces an earlier toast with an equal text.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.list.retain(|t| t.text != text);

@@ -108,7 +108,7 @@ impl<R: Real + Default> Network<R> {
         self.rotate((seq_len, 0), heads, dx, true)
     }
 
-    /// Computes `dx = dy W + beta dx` and `dW += dyᵀ x`. Checks the stop flag.
+    /// Computes `dx = dy W + beta dx` and `dW += dyᵀ x`. Fails if the sizes do not match or the pass is stopped.
     fn linear_backward(
         &self,
         weight: ViewId,

@@ -92,7 +92,7 @@ impl<R: Real + Default> Network<R> {
         ((self.weights.len() + rope + sinusoid) * size_of::<R>()) as u64
     }
 
-    /// Returns the size of the arena for a training step, which also suffices for losses, bytes.
+    /// Returns the size in bytes of the arena for a training step, which also suffices for losses.
     pub fn arena_bytes(config: &Config, shape: &BatchShape) -> usize {
         let plan = plan(config, shape, true);
         plan.bytes::<R, R>(0).max(plan.forward_bytes::<R, R>(0))
