@@ -87,7 +87,8 @@ impl Action {
     }
 }
 
-/// Declares actions: `actions! { pub const ACTIONS; /// Docs. fn kick(over "neurons") { /// Docs. #[param(…)] weight_mv: f64 = 68.75, } }`.
+/// Declares actions:
+/// `actions! { pub const ACTIONS; /// Docs. fn kick(over "neurons") { /// Docs. #[param(…)] weight_mv: f64 = 68.75, } }`.
 #[macro_export]
 macro_rules! actions {
     (

@@ -2,7 +2,7 @@
 //!
 //! | cases | measurement |
 //! | --- | --- |
-//! | `train-…` | time of a training step, life cycle included, on the text of a grammar; the share of release in the forward pass |
+//! | `train-…` | time of a training step with life cycle on the text of a grammar; the share of release in the forward pass |
 //! | `tf32-…`, `bf16-…` | `train-…` with operands of multiplications in tf32 or bf16 |
 //! | `ablate-…` | held-out loss without release, with a static transform, with the scan, with a trained temperature per head |
 //! | `grow-…` | held-out loss of a mixture that splits and merges, and of mixtures of fixed size |
