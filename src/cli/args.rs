@@ -268,11 +268,11 @@ impl ValueEnum for Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceArg {
     pub choice: DeviceChoice,
-    /// Index of the GPU; `None` if the argument has none.
+    /// Index of the GPU; `None` if the argument contains no index.
     pub gpu: Option<u32>,
 }
 
-/// Length of a run, as given in the argument.
+/// Length of a run as given in the argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Duration {
     /// Number without a unit.
@@ -291,7 +291,7 @@ pub(super) enum CheckpointInterval {
     Steps(u64),
 }
 
-/// Parses an interval such as `10min`, `90 s` or `5000steps`.
+/// Parses an interval such as `10min`, `90 s` or `5000steps`. Fails if the text is not a positive interval with a unit.
 fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
     let steps = text.trim().strip_suffix("steps").or_else(|| text.trim().strip_suffix("step"));
     if let Some(n) = steps.and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0) {
@@ -305,8 +305,8 @@ fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
     }
 }
 
-/// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. [`Duration::apply`] checks whether the unit
-/// fits the kind.
+/// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. [`Duration::apply`] checks whether the
+/// unit fits the kind. Fails if the text is not a length.
 fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(n) = text.trim().parse::<f64>() {
         return duration_ms(text).map(|_| Duration::Bare(n));
@@ -322,7 +322,8 @@ fn duration(text: &str) -> Result<Duration, String> {
     duration_ms(text).map(Duration::Time)
 }
 
-/// Parses a simulated time in ms; a number without a unit is in ms.
+/// Parses a simulated time and returns it in ms; a number without a unit is in ms. Fails if the text is not a time, or the
+/// time is out of range.
 fn duration_ms(text: &str) -> Result<f64, String> {
     match Unit::Ms.parse(text)? {
         ms if (0.0..=1e12).contains(&ms) => Ok(ms),
@@ -331,7 +332,7 @@ fn duration_ms(text: &str) -> Result<f64, String> {
 }
 
 impl Duration {
-    /// Sets the length of a run. Fails if the unit does not fit the kind.
+    /// Sets the length of a run. Fails if the unit does not fit the kind, or if the number of steps is not whole.
     pub fn apply(&self, plan: &mut RunPlan, base: TimeBase) -> Result<(), String> {
         match (self, base) {
             (Self::Bare(ms) | Self::Time(ms), TimeBase::Seconds { .. }) => plan.duration_ms = *ms,

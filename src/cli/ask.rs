@@ -58,8 +58,9 @@ pub(super) fn ask(args: AskArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the simulation at a checkpoint, with notes about the checkpoint. Without a checkpoint at or before `--at`, simulates
-/// the run again up to `--at` or the end of the run.
+/// Returns the simulation at a checkpoint, with notes about the checkpoint. Without a checkpoint at or before `--at`,
+/// simulates the run again up to `--at` or the end of the run. Fails if the run is unreadable, no device is available, or
+/// the simulation fails.
 fn simulation(run: &RunFolder, args: &AskOptions) -> Result<(Box<dyn Simulation>, Vec<String>), CliError> {
     let at_checkpoint = run.manifest.checkpoints.first().is_some_and(|c| args.at.is_none_or(|step| c.step <= step));
     let from = if at_checkpoint { Some(run.continuation(args.at, &Progress::default())?) } else { None };
@@ -106,7 +107,8 @@ impl Observer for Unobserved {
     }
 }
 
-/// Executes a job on a separate thread, so that an interrupt cancels the job. Shows the job's progress.
+/// Executes a job on a separate thread and shows its progress. An interrupt cancels the job. Fails if the job fails or
+/// panics.
 pub(super) fn in_thread<T: Send + 'static>(
     name: &str,
     job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
@@ -129,7 +131,7 @@ pub(super) fn in_thread<T: Send + 'static>(
     Ok(thread.join().map_err(panicked)??)
 }
 
-/// Separates the options of `ask` from the words after the name of a request. Arguments of the request have precedence.
+/// Separates the options of `ask` from the arguments after the name of a request. Arguments of the request have precedence.
 fn without_options(spec: &RequestSpec, words: Vec<String>) -> (Vec<String>, AskOptions) {
     let command = AskOptions::augment_args(clap::Command::new("neuropil ask").no_binary_name(true));
     let (mut arguments, mut options) = (vec![], vec![]);
@@ -156,7 +158,7 @@ fn without_options(spec: &RequestSpec, words: Vec<String>) -> (Vec<String>, AskO
     (arguments, options)
 }
 
-/// Whether a request has an argument with the name `name`, given without its dashes.
+/// Whether a request has an argument with the name `name`, which is given without dashes.
 fn is_argument(spec: &RequestSpec, name: &str) -> bool {
     (name == "elements" && !spec.over.is_empty()) || spec.params.iter().any(|p| p.name == name.replace('-', "_"))
 }

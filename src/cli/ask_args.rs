@@ -25,7 +25,7 @@ pub(super) struct AskOptions {
 }
 
 impl AskOptions {
-    /// Combines options; options in `later` have precedence.
+    /// Combines options. The options in `later` have precedence.
     pub fn or(self, later: Self) -> Self {
         Self {
             at: later.at.or(self.at),

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-/// Measurements, each as JSON and as a line of text.
+/// List of measurements, each as JSON and as a line of text.
 pub(super) type Rows = Vec<(Json, String)>;
 /// Job that makes all measurements of a kind.
 type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
@@ -48,7 +48,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the measurements of a kind as a job; `None` if the kind has no benchmark.
+/// Returns the measurements of a kind as a job; `None` if the kind has no benchmark. Fails if the device is not available.
 fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     let chosen = device::choose(args.device.choice, args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0))?;
     let (repeats, only) = (args.repeats, args.only.clone());
@@ -76,7 +76,7 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     })
 }
 
-/// Adds the measurement of PyTorch to a row that has a case for comparison.
+/// Adds the measurement of PyTorch to a row that has a case for comparison. Fails if the job is cancelled.
 fn compared(
     row: BenchRow,
     options: &BenchOptions,
@@ -93,7 +93,7 @@ fn compared(
     Ok((json!({ "training": row.values, "torch": torch.as_ref().ok(), "without_torch": torch.as_ref().err() }), line))
 }
 
-/// Benchmarks matrix multiplication on every backend of the device.
+/// Benchmarks matrix multiplication on every backend of the device. Fails if the device fails or the job is cancelled.
 fn matrix_products(
     device: &Device,
     threads: u32,
@@ -125,7 +125,7 @@ fn gemm_line(row: &gemm::BenchRow) -> String {
     )
 }
 
-/// Measures the peak performance of the device and saves the result for the roofline.
+/// Measures the peak performance of the device and saves the result for the roofline. Fails if the device fails.
 fn ceilings(device: &Device, threads: u32) -> Result<Rows, SimError> {
     let mut measured = match device {
         Device::Cuda(gpu) => ceilings::measure_gpu(gpu)?,
@@ -151,7 +151,8 @@ const fn unit(limit: Limit) -> &'static str {
     }
 }
 
-/// Executes the measurements on a separate thread, so that interrupts are handled.
+/// Executes the measurements on a separate thread, so that interrupts are handled. Fails if a measurement fails or is
+/// cancelled.
 fn watched(job: Job) -> Result<Rows, CliError> {
     let _closing = signal::closing();
     let (progress, meter) = (Arc::new(Progress::default()), ProgressLine::new());

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Interval between two readings of states, and target duration of a batch, seconds; both as in the engine.
+/// Interval between two readings of states, and target duration of a batch in seconds; both equal those of the engine.
 const READ_EVERY: Duration = Duration::from_millis(16);
 const BATCH_SECS: f64 = 0.008;
 /// Duration of a measurement without taps, seconds.
@@ -28,9 +28,9 @@ struct Row {
     /// Name of the case.
     case: &'static str,
     device: String,
-    /// Number of steps per measurement, from step 0.
+    /// Number of steps of a measurement, from step 0.
     steps: u64,
-    /// Median steps per second without taps and with taps.
+    /// Median number of steps per second, without taps and with taps.
     without: f64,
     with: f64,
     /// Median relative difference of the pairs of measurements, percent.
@@ -41,7 +41,7 @@ struct Row {
     same_digest: bool,
 }
 
-/// Benchmarks the project of `--project`.
+/// Benchmarks the project of `--project`. Fails if the project cannot be read or simulated.
 pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError> {
     let [path] = &args.project[..] else {
         return Err(CliError::Usage("bench taps needs one --project FILE".to_owned()));
@@ -131,7 +131,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Returns the number of steps from step 0 that take about `secs` seconds without taps, at least 1.
+/// Returns the number of steps from step 0 that take about `secs` seconds without taps; at least 1. Fails if the simulation
+/// fails.
 fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
     sim.tap(&[])?;
     sim.rewind()?;
@@ -143,6 +144,7 @@ fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
 }
 
 /// Runs `steps` steps from step 0. Returns the wall time in seconds, the final digest, and the loop with its readings.
+/// Fails if the simulation fails.
 fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Digest, Loop), SimError> {
     sim.tap(taps)?;
     sim.rewind()?;
@@ -164,7 +166,8 @@ struct Loop {
 }
 
 impl Loop {
-    /// Runs one batch, at most to step `end`, and samples the taps; reads fields only if they are due.
+    /// Runs one batch, at most up to step `end`, and samples the taps. Reads fields only if they are due. Fails if the
+    /// simulation fails.
     fn batch(&mut self, sim: &mut dyn Simulation, end: u64) -> Result<(), SimError> {
         let (start, left) = (Instant::now(), end - sim.clock().step);
         let steps = u64::from(self.steps.max(1)).min(left) as u32;

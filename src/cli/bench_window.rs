@@ -7,14 +7,14 @@ use std::{
     process::ExitCode,
 };
 
-/// Default seconds per measurement: at a spike rate, and with a project.
+/// Default duration of a measurement, seconds: at a given spike rate, and with a project.
 const SECS: [f64; 2] = [10.0, 4.0];
 
 /// Settings of a measurement of the window.
 pub struct WindowBench {
-    /// Seconds per measurement.
+    /// Duration of a measurement, seconds.
     pub secs: f64,
-    /// Measurements per project; the median is reported.
+    /// Number of measurements per project, whose median is reported.
     pub repeats: u32,
     /// Whether the result is printed as JSON.
     pub json: bool,
@@ -36,10 +36,11 @@ impl WindowBench {
         Self { secs: args.duration.map_or(secs, |ms| ms * 1e-3), repeats: args.repeats, json: args.json, args }
     }
 
-    /// Returns the projects that the arguments select among the examples and files; empty if only the UI thread is measured.
+    /// Returns the projects that the arguments select among the examples and files; empty if only the UI thread is
+    /// measured.
     ///
     /// # Errors
-    /// Returns the exit code; the message has been printed.
+    /// Fails with the exit code, after the message has been printed.
     pub fn cases(&self, examples: impl Iterator<Item = (&'static str, Project)>) -> Result<Vec<WindowCase>, ExitCode> {
         self.named(examples).map_err(|error| finish(Err(error)))
     }
@@ -68,7 +69,8 @@ impl WindowBench {
         Ok(cases)
     }
 
-    /// Applies --set, --device and --threads. With --device auto, the project chooses the device.
+    /// Applies --set, --device and --threads. With --device auto, the project determines the device. Fails if a parameter
+    /// is invalid.
     fn adjust(&self, project: &mut Project) -> Result<(), CliError> {
         for text in &self.args.set {
             project.set(text, Path::new("."))?;

@@ -12,8 +12,8 @@ pub(super) struct Chosen {
     pub may_fall_back: bool,
 }
 
-/// Opens the requested device; `gpu` is the index of the GPU. With `Auto` and no usable GPU, chooses the CPU and logs the
-/// reason. With `Cuda` and no usable GPU, returns an error.
+/// Opens the requested device; `gpu` is the index of the GPU. Without a usable GPU, `Auto` chooses the CPU and logs the
+/// reason, and `Cuda` fails.
 pub(super) fn choose(choice: DeviceChoice, gpu: u32, threads: u32) -> Result<Chosen, CliError> {
     if choice == DeviceChoice::Cpu {
         return Ok(cpu(threads));

@@ -4,7 +4,7 @@ use super::{error::CliError, stdout::print_line};
 use crate::project;
 use std::path::Path;
 
-/// Prints one line per difference, in the order of the file. Returns an error if there is a difference.
+/// Prints one line per difference, in the order of the file. Fails if a file is unreadable or the projects differ.
 pub(super) fn diff(a: &Path, b: &Path) -> Result<(), CliError> {
     let (old, new) = (project::open(a)?.0, project::open(b)?.0);
     let differences = project::diff(&old, &new);

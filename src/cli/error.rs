@@ -13,7 +13,7 @@ pub(super) enum CliError {
     Usage(String),
     #[error("cancelled{0}")]
     Cancelled(String),
-    /// A GPU was requested and is not available, or failed.
+    /// A requested GPU is not available or has failed.
     #[error("{0}")]
     NoGpu(String),
 }
@@ -55,7 +55,7 @@ impl From<ReadError> for CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // The run is missing, or a folder must not be overwritten: both are errors of usage.
+            // The run is missing, or a folder must not be overwritten; both are errors of usage.
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Self::Usage(io_reason(&error)),
             _ => Self::Failed(io_reason(&error)),
         }

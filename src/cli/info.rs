@@ -12,7 +12,7 @@ use crate::{
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
-/// Describes a project file, a run folder or a file of lineages.
+/// Describes a project file, a run folder or a file of lineages. Fails if the path is none of these, or unreadable.
 pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     if path.join(MANIFEST).exists() {
         return run_info(&RunFolder::open(path)?, as_json);
@@ -34,7 +34,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Describes the lineages of a tree file.
+/// Describes the lineages of a tree file. Fails if the file is invalid.
 fn lineage_info(path: &Path, as_json: bool) -> Result<(), CliError> {
     let trees = newick::read(path, &|_, _| true).map_err(|e| CliError::Usage(e.to_string()))?;
     let all = trees.summary();
@@ -102,7 +102,7 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     changed.iter().for_each(|line| print_line!("  {line}"));
 }
 
-/// Lists the files that a command reads only with consent.
+/// Prints the files that a command reads only with consent.
 fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
     for OutsidePath { parameter, path } in outside {
         print_line!(
@@ -111,7 +111,8 @@ fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
     }
 }
 
-/// Predicts the memory by owner on each kind of device from the parameters alone; leaves out devices without a prediction.
+/// Predicts the memory by owner on each kind of device, from the parameters alone. Devices without a prediction are
+/// omitted.
 fn predicted(model: &Model) -> Vec<(&'static str, MemoryReport)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let places = [("cpu", DeviceKind::Cpu { threads }), ("cuda", DeviceKind::Cuda)];
@@ -229,7 +230,7 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Lists the parameters of a kind.
+/// Prints the parameters of a kind. Fails if the kind is unknown.
 pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     let Some(model) = Model::by_name(kind) else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
@@ -239,7 +240,7 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     let mut all = vec![];
     for (g, group) in params.groups().iter().enumerate() {
         let entry = |f: usize| (path_of(group, &group.params[f]), params.get(ParamId::of(g, f)), &group.params[f]);
-        // A missing list item reads as the default, so lists need no item.
+        // A missing list item reads as the default, so the list may be empty.
         all.extend(group.in_order().map(entry));
     }
     if as_json {
@@ -261,8 +262,8 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the path of a parameter declaration: `N` stands for the index of a list item, and parameters of a sum type follow
-/// their group.
+/// Returns the path of a parameter declaration. In the path, `N` stands for the index of a list item, and a parameter of a
+/// sum type follows its group.
 fn path_of(group: &GroupSpec, spec: &ParamSpec) -> String {
     let item = if group.list { ".N" } else { "" };
     let of = match spec.part {

@@ -39,7 +39,7 @@ use tracing_subscriber::{Layer, Registry};
 
 /// Command line options of the window.
 pub struct Window {
-    /// File or run folder to open.
+    /// File or run folder to open; `None` for the default project.
     pub project: Option<PathBuf>,
     /// Whether to ignore the saved layout.
     pub reset_layout: bool,
@@ -47,7 +47,7 @@ pub struct Window {
     pub reset_settings: bool,
     /// Whether to ignore everything saved and render in software.
     pub safe_mode: bool,
-    /// Measurement of the window without a display, instead of opening the window.
+    /// Measurement of the window, which replaces the window itself; `None` opens the window.
     pub bench: Option<WindowBench>,
 }
 
@@ -78,7 +78,7 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
     }
 }
 
-/// Runs a project, or the default project, for its planned duration; used if there is no display.
+/// Runs a project, or the default project, for its planned duration. Used if there is no display.
 pub fn headless(project: Option<PathBuf>) -> ExitCode {
     finish(run::headless(project))
 }
@@ -123,7 +123,7 @@ fn finish(result: Result<(), CliError>) -> ExitCode {
 /// Default filter of the log on stderr: warnings, and the notice of a missing matrix library.
 const LOGGED: &str = "warn,neuropil::nn::gemm=info";
 
-/// Sets up the log; `NEUROPIL_LOG` or `RUST_LOG` select the messages on stderr.
+/// Sets up the log. `NEUROPIL_LOG` or `RUST_LOG` selects the messages on stderr.
 fn listen(window: Option<Listener>) {
     use tracing_subscriber::{EnvFilter, prelude::*};
     let filter = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| LOGGED.into());

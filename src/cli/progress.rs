@@ -10,7 +10,7 @@ use std::{
 /// Interval of updates on a terminal.
 const REWRITE_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// Length of the windows over which speed is measured; an estimate needs two windows that agree.
+/// Length of the windows over which speed is measured. An estimate needs two windows with nearly equal speeds.
 const WINDOW: Duration = Duration::from_millis(700);
 
 /// A progress display. Any thread may update it.
@@ -34,8 +34,8 @@ impl ProgressLine {
         Self { is_terminal: std::io::stderr().is_terminal(), since: now, state: Mutex::new(state) }
     }
 
-    /// Shows the progress `done` of `total` in any unit; a total of 0 means that the work has no known end. While kernels are
-    /// compiled, shows the progress of the compilation instead.
+    /// Shows the progress `done` of `total` in any unit; a total of 0 means that the end of the work is unknown. While
+    /// kernels are compiled, shows the progress of the compilation instead.
     pub fn update(&self, done: f64, total: f64, words: impl FnOnce() -> String) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (now, compiling) = (Instant::now(), compiling());
@@ -72,7 +72,7 @@ impl ProgressLine {
 }
 
 impl State {
-    /// Measures the speed of the work. Compilation, which pauses the work, discards the measurement.
+    /// Measures the speed of the work. Compilation pauses the work and therefore discards the measurement.
     fn measure(&mut self, done: f64, now: Instant, is_held_up: bool) {
         let elapsed = now - self.window.0;
         if is_held_up {
@@ -103,7 +103,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// Formats the remaining time; `None` until the speeds of two windows agree within a fifth.
+/// Formats the remaining time; `None` until the speeds of two windows differ by less than a fifth.
 fn eta(speeds: &[f64; 2], left: f64) -> Option<String> {
     let [a, b] = *speeds;
     let is_stable = a > 0.0 && b > 0.0 && (a / b).max(b / a) < 1.2;

@@ -62,7 +62,8 @@ fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     compare_on_thread(run.clone(), sim, chosen.name, &meter)
 }
 
-/// Compares a run with its replay on a separate thread, so that interrupts are handled.
+/// Compares a run with its replay on a separate thread, so that interrupts are handled. Fails if the simulation fails or
+/// the job is cancelled.
 fn compare_on_thread(
     run: RunFolder,
     mut sim: Box<dyn Simulation>,

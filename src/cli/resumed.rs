@@ -33,7 +33,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     drop(prepared);
     sim.load(&from.snapshot)?;
     let taps = run.taps(sim.probes(), step);
-    sim.tap(&taps)?; // everything that can fail precedes changes of the run
+    sim.tap(&taps)?; // all that can fail is done before the run is changed
     if sim.clock().step != step {
         let what = format!("{}: the state is of step {}, not {step}", path.display(), sim.clock().step);
         return Err(CliError::Failed(what));
@@ -46,7 +46,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     record(&job, args, path, start, begin, began.elapsed().as_secs_f64())
 }
 
-/// Locks a run and verifies its files. Fails for a series of trials and a run that is being written.
+/// Locks a run and verifies its files. Fails for a series of trials, and for a run that is being written or needs consent.
 fn verified(path: &Path, args: &RunArgs) -> Result<VerifiedRun, CliError> {
     let locked = LockedRun::open(path).map_err(|e| match e.kind() {
         ErrorKind::ResourceBusy => CliError::Usage(e.to_string()),
@@ -61,8 +61,8 @@ fn verified(path: &Path, args: &RunArgs) -> Result<VerifiedRun, CliError> {
     in_thread("verify", move |progress| locked.verify(progress))
 }
 
-/// Rejects an end before the last recorded step, because the recording would be truncated, and the present end of a complete
-/// run. A run that was killed at its end, after the last checkpoint, is accepted and only closed.
+/// Rejects an end before the last recorded step, because the recording would be truncated, and rejects the present end of a
+/// complete run. A run that was killed at its end, after the last checkpoint, is accepted; such a run is only closed.
 fn check_end(run: &RunFolder, step: u64, job: &Job) -> Result<(), CliError> {
     let Some(end) = job.project.planned_steps() else { return Ok(()) };
     let last = run.manifest.last_step.max(step);

@@ -1,4 +1,4 @@
-//! Returns a simulation when its engine ends, so that the next trial reuses it.
+//! Returns a simulation when its engine ends, so that the next trial reuses the simulation.
 
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -25,7 +25,7 @@ pub(super) struct ReusedSimulation {
 }
 
 impl ReusedSimulation {
-    /// Wraps a simulation for an engine, and creates the channel on which it is returned.
+    /// Wraps a simulation for an engine, and creates the channel that returns the simulation.
     pub fn new(sim: Box<dyn Simulation>) -> (Box<Self>, Receiver<Box<dyn Simulation>>) {
         let (finished, returned) = channel();
         (Box::new(Self { sim: Some(sim), finished }), returned)

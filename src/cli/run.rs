@@ -32,7 +32,7 @@ pub(super) struct Job {
     pub command: String,
     /// Whether to build a model that needs more memory than is available.
     pub force: bool,
-    /// Entries of `record` that the parent of a branch has; the elements that they name may no longer exist.
+    /// Entries of `record` that the parent of a branch already has; their elements may no longer exist.
     pub recorded_before: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     }
 }
 
-/// Runs the project as saved, without a window.
+/// Runs a saved project without a window. Fails if the run fails.
 pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     signal::listen();
     let args = |project| RunArgs {
@@ -96,7 +96,8 @@ fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// Opens the project and applies the arguments of the command line.
+/// Opens the project and applies the arguments of the command line. Fails if the project is unreadable or an argument is
+/// invalid.
 fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     let path = args.project.as_deref().unwrap_or(Path::new(""));
     let (project, warnings) = project::open(path)?;
@@ -109,7 +110,7 @@ fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     changed(project, base, args)
 }
 
-/// Applies the arguments to a project.
+/// Applies the arguments to a project. Fails if an argument is invalid.
 pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Result<Job, CliError> {
     for text in &args.set {
         project.set(text, &here())?;
@@ -141,8 +142,8 @@ pub(super) fn base_of(project: &Path) -> PathBuf {
     std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// Rejects a project from another folder that names files outside that folder. Projects in or below the working directory count
-/// as the user's own.
+/// Fails for a project from another folder that names files outside that folder. Projects in or below the working directory
+/// count as the user's own.
 pub(super) fn check_outside(project: &Project, base: &Path, allow_outside: bool) -> Result<(), CliError> {
     if allow_outside || is_own(base) {
         return Ok(());
@@ -156,7 +157,7 @@ pub(super) fn is_own(folder: &Path) -> bool {
     std::fs::canonicalize(here()).is_ok_and(|here| real.starts_with(here))
 }
 
-/// Returns an error about the first file outside the folder of a project or run; `Ok` without such files.
+/// Fails with a message about the first file outside the folder of a project or run; succeeds if there are no such files.
 pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), CliError> {
     match outside.first() {
         None => Ok(()),
@@ -167,7 +168,7 @@ pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), Cl
     }
 }
 
-/// Prints how a duration without a unit is read, because users may mean seconds.
+/// Prints how a duration without a unit is understood, because users may mean seconds.
 fn say_duration(project: &Project, duration: &Duration) {
     if let (Duration::Bare(ms), TimeBase::Seconds { .. }, Some(steps)) =
         (duration, project.model.time_base(), project.planned_steps())
@@ -176,7 +177,7 @@ fn say_duration(project: &Project, duration: &Duration) {
     }
 }
 
-/// Rejects a file named on the command line that does not exist.
+/// Fails if a file named on the command line does not exist.
 fn check_paths(project: &Project, set: &[String]) -> Result<(), CliError> {
     let params = project.model.params();
     for (id, typed) in project.paths() {
@@ -199,7 +200,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Returns the requested run folder, or creates the next numbered one in `runs`.
+/// Returns the requested run folder, or creates the next numbered folder in `runs`. Fails if the numbered folder cannot be
+/// created.
 pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     Ok(match out {
         Some(folder) => folder.clone(),
@@ -207,13 +209,13 @@ pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, Cl
     })
 }
 
-/// Checks the taps before a simulation exists, without looking up elements. Unknown names are usage errors.
+/// Checks the taps before a simulation exists, without looking up elements. Fails with a usage error for an unknown name.
 pub(super) fn check_taps(project: &Project) -> Result<(), CliError> {
     project.taps().1.into_iter().next().map_or(Ok(()), |problem| Err(CliError::Usage(problem)))
 }
 
-/// Resolves the taps of a job. Usage errors are ids of missing elements, queries that the simulation cannot answer, and
-/// arguments of probes without a match.
+/// Resolves the taps of a job. Fails with a usage error for ids of missing elements, queries that the simulation cannot
+/// answer, and arguments of probes without a match.
 pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliError> {
     let schema = SimSchema::of(sim);
     let elements = Elements { sets: &schema.sets, connectivity: schema.connectivity.as_ref(), base: Some(&job.base) };
@@ -231,7 +233,8 @@ pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliEr
     checked.map(|()| taps).map_err(|why| CliError::Usage(format!("`record`: {why}")))
 }
 
-/// Resolves the taps with [`taps_of`], and makes all checks of a recording before an older run is replaced.
+/// Resolves the taps with [`taps_of`], and makes all checks of a recording, so that they precede the replacement of an
+/// older run. Fails if a tap is invalid, or the model does not fit the device.
 pub(super) fn checked_taps(
     job: &Job,
     prepared: &dyn Prepared,
@@ -278,7 +281,7 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     record(job, args, &folder, start, begin, setup_s)
 }
 
-/// Records a simulation, prints the result, and returns an error if the run was interrupted or its recording failed.
+/// Records a simulation and prints the result. Fails if the run was interrupted or its recording failed.
 pub(super) fn record(
     job: &Job,
     args: &RunArgs,
@@ -303,7 +306,7 @@ pub(super) fn record(
     ended(&outcome, folder)
 }
 
-/// Returns an error if the run was interrupted or its recording failed.
+/// Fails if the run was interrupted or its recording failed.
 fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
     if let Some(why) = &outcome.recording_failed {
         return Err(CliError::Failed(format!("the recording in {} is not complete: {why}", folder.display())));
@@ -396,7 +399,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
     out
 }
 
-/// Prints the plan of a run and its requirements, without running it.
+/// Prints the plan of a run and its requirements without running it. Fails if the project or its input is invalid.
 fn dry_run(job: &Job) -> Result<(), CliError> {
     check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;

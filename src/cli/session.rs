@@ -38,11 +38,11 @@ pub(super) struct Outcome {
     /// Part of the wall time spent waiting for the disk, seconds.
     pub stalled_s: f64,
     pub interrupted: bool,
-    /// Reason why a failed write stopped the recording; `None` if none did.
+    /// Reason why a failed write stopped the recording; `None` if the recording is complete.
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
     pub memory: MemoryReport,
-    /// Mean amounts per step, for amounts that vary with time.
+    /// Mean amounts per step of the quantities that vary with time.
     pub counts: Vec<StepCount>,
     /// Time per kernel in the profiled batches.
     pub timings: Vec<Row>,
@@ -50,14 +50,14 @@ pub(super) struct Outcome {
 
 /// End, batch size and speed of a session.
 pub(super) struct Pacing {
-    /// Step at which the session stops; `None` runs until an interrupt.
+    /// Step at which the session stops; `None` for a session that runs until an interrupt.
     pub until: Option<u64>,
     pub batch: Option<u32>,
-    /// Maximum speed in simulated seconds per wall second.
+    /// Maximum speed in simulated seconds (or steps) per wall second; `None` for no limit.
     pub speed: Option<f64>,
 }
 
-/// Prints the project's warnings, then loads the project by [`load`].
+/// Prints the project's warnings, then loads the project with [`load`]. Fails under the conditions of [`load`].
 pub(super) fn prepare(
     project: &Project,
     base: &Path,
@@ -67,7 +67,8 @@ pub(super) fn prepare(
     prepare_with(project, project.build_context(base), force, meter)
 }
 
-/// Prints the project's warnings and loads the project with another build context than its own.
+/// Prints the project's warnings, then loads the project with a given build context. Fails under the conditions of
+/// [`load`].
 pub(super) fn prepare_with(
     project: &Project,
     context: BuildContext,
@@ -78,8 +79,8 @@ pub(super) fn prepare_with(
     load(project, context, force, meter)
 }
 
-/// Reads or generates the inputs on the loader's thread and shows the progress. With `force`, also if less memory seems
-/// available than the model needs.
+/// Reads or generates the inputs on the loader's thread and shows the progress. Fails if the available memory seems too
+/// small for the model, unless `force` is set.
 pub(super) fn load(
     project: &Project,
     context: BuildContext,
@@ -122,7 +123,8 @@ impl Preparing {
     }
 }
 
-/// Opens the project's device while the loader's thread prepares the inputs.
+/// Opens the project's device while the loader's thread prepares the inputs. Fails if an input is invalid or the device is
+/// not available.
 pub(super) fn prepare_beside_device(
     project: &Project,
     base: &Path,
@@ -171,7 +173,8 @@ impl Begin<'_> {
     }
 }
 
-/// Runs a simulation to its end and records `taps` into `folder`. Calls `tick` with the clock at intervals.
+/// Runs a simulation to its end and records `taps` into `folder`. Calls `tick` with the clock at intervals. Fails if the
+/// simulation fails or the folder cannot be created.
 pub(super) fn record(
     sim: Box<dyn Simulation>,
     folder: &Path,
@@ -185,7 +188,8 @@ pub(super) fn record(
     record_from(begin, folder, start, pacing, tick)
 }
 
-/// Runs and records like [`record`], for a simulation that may continue an earlier run.
+/// Runs and records as [`record`] does, for a simulation that may continue an earlier run. Fails if the simulation fails or
+/// the folder cannot be written.
 pub(super) fn record_from(
     begin: Begin<'_>,
     folder: &Path,
@@ -198,7 +202,7 @@ pub(super) fn record_from(
     let base = first.base;
     let engine = Engine::spawn(|| {})?;
     let plan = start.project.checkpoint_plan();
-    // A final state that is a result must survive a failure of the simulation.
+    // If the final state is a result, it must survive a failure of the simulation.
     let saves = plan.at_end && !plan.is_periodic();
     let Begin { command, taps, writer, .. } = begin;
     engine.send(command);
@@ -244,7 +248,8 @@ pub(super) fn record_from(
     })
 }
 
-/// Returns the error of a failed run. The engine has closed the recording before it reported the failure.
+/// Adds the last step and a remedy to a GPU error of a failed run; returns any other error unchanged. The engine has closed
+/// the recording before it reports the failure.
 fn closed(error: CliError, folder: &Path, engine: &Engine) -> CliError {
     let step = EngineCounters::read(&engine.counters.step);
     match error {
@@ -284,7 +289,7 @@ struct EngineEvents<'a> {
     saves: bool,
     last_save: Instant,
     awaits_state: bool,
-    /// The last saved state, which the recorder writes if the simulation fails.
+    /// The last saved state, which the recorder writes if the simulation fails; `None` before the first one.
     saved: Option<Checkpoint>,
 }
 
@@ -317,7 +322,7 @@ impl EngineEvents<'_> {
         }
     }
 
-    /// Collects kernel timings and amounts of the newest frame; its readings are ignored.
+    /// Collects the kernel timings and amounts of the newest frame, whose readings are ignored.
     fn take_timings(&mut self) {
         let Some(frame) = self.engine.take_frame() else { return };
         self.counts.add(frame.clock.step, frame.counts);
@@ -329,7 +334,8 @@ impl EngineEvents<'_> {
         }
     }
 
-    /// Requests a state, if one is due, from which the run can continue if the simulation fails. At most one state is kept.
+    /// If a state is due, requests it, so that the run can continue from it after a failure of the simulation. At most one
+    /// state is kept.
     fn save_if_due(&mut self) {
         if self.saves && self.last_save.elapsed() >= SAVE_EVERY {
             self.last_save = Instant::now();
@@ -343,7 +349,7 @@ impl EngineEvents<'_> {
         self.failed.get_or_insert(error.to_string());
     }
 
-    /// Keeps the message of the failure. The run continues, because its result may be worth more than its recording.
+    /// Stores the message of the failure. The run continues, because its result may be worth more than its recording.
     fn recording_failed(&mut self, error: &std::io::Error, end: &RecordingEnd) {
         let step = end.clock.step;
         eprintln!("neuropil: the recording failed: {error}. The data up to step {step} is valid; the run continues");
@@ -364,7 +370,8 @@ impl EngineEvents<'_> {
     }
 }
 
-/// Starts a prepared simulation on its device, or on the CPU if a GPU was only preferred and is unusable.
+/// Starts a prepared simulation on its device. If a GPU is unusable and was only preferred, starts the simulation on the
+/// CPU. Fails if the start fails on the last device.
 pub(super) fn start(
     prepared: &dyn Prepared,
     seed: u64,

@@ -1,7 +1,7 @@
 //! Handles interrupts (Ctrl-C, termination, hang-up) and the limit on file size.
 //!
 //! While files are open that must be closed, the first interrupt requests closing and the second aborts. At other times the
-//! first interrupt ends the program, because nothing can be lost.
+//! first interrupt ends the program, because no data can be lost.
 
 use std::sync::{
     Once,
@@ -15,7 +15,7 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Exit code of a program that was interrupted without open files.
 const CANCELLED: i32 = 3;
-/// Exit code after a second interrupt.
+/// Exit code of a program that was aborted by a second interrupt.
 const ABORTED: i32 = 130;
 
 /// Installs the handler of interrupts. A hang-up that the parent process ignores stays ignored, as `nohup` requires.
@@ -45,7 +45,7 @@ fn interrupt() {
 /// Ends the process without exit handlers, because other threads may be in any state.
 fn end(code: i32) -> ! {
     #[cfg(unix)]
-    // SAFETY: a system call that does not return.
+    // SAFETY: the system call does not return.
     unsafe {
         libc::_exit(code)
     }

@@ -48,12 +48,12 @@ pub(super) fn put_speed(out: &mut Json, n_steps: u64, n_trials: u32, base: TimeB
     }
 }
 
-/// Returns an amount (simulated seconds, or steps) per second of wall time; 0 without wall time.
+/// Returns an amount (simulated seconds, or steps) per second of wall time; 0 if the wall time is 0.
 pub(super) fn per_second(amount: f64, wall_s: f64) -> f64 {
     if wall_s > 0.0 { amount / wall_s } else { 0.0 }
 }
 
-/// Loads the measured peak rates of a device; `None` if they have not been measured.
+/// Loads the measured peak rates of a device; `None` if the rates have not been measured.
 pub(super) fn measured_peaks(device: &str, threads: u32) -> Option<Ceilings> {
     let model = device.split(" (").next().unwrap_or_default();
     let name = if device.starts_with("CPU") { cpu_name(threads as usize) } else { model.to_owned() };
@@ -92,7 +92,7 @@ impl MeanCounts {
         Self { last: step, ..Self::default() }
     }
 
-    /// Adds the steps since the last call, with the amounts of the newest step.
+    /// Adds the steps since the last call. All of them count with the amounts of the newest step.
     pub fn add(&mut self, step: u64, counts: Vec<StepCount>) {
         let n = step.saturating_sub(self.last) as f64;
         self.last = step;

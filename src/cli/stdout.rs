@@ -6,7 +6,7 @@ macro_rules! print_line {
 }
 pub(super) use print_line;
 
-/// Prints a line; a closed pipe ends the program, see [`print_line!`].
+/// Prints a line. A closed pipe ends the program, see [`print_line!`].
 pub(super) fn line(text: &str) {
     use std::io::Write;
     if let Err(error) = writeln!(std::io::stdout(), "{text}") {

@@ -13,8 +13,8 @@ use std::{
 };
 use strsim::levenshtein;
 
-/// Returns a message if the first argument is neither a command, an option nor an existing file. `words` are the arguments
-/// after the program's name.
+/// Returns a message if the first argument is neither a command, an option nor an existing file; `None` otherwise, and for
+/// a single argument that resembles no command. `words` are the arguments after the program's name.
 pub(super) fn unknown_command(words: &[OsString]) -> Option<String> {
     let first = words.first().filter(|word| !Path::new(word).exists())?.to_string_lossy();
     if first.starts_with('-') {
@@ -33,7 +33,7 @@ pub(super) fn unknown_command(words: &[OsString]) -> Option<String> {
         _ if words.len() > 1 => {
             Some(format!("there is no command or file `{first}`; the commands are {}", names.join(", ")))
         }
-        _ => None, // a file that does not exist
+        _ => None, // the word is taken as the name of a missing file
     }
 }
 
@@ -44,7 +44,7 @@ const DEVICES: [(&str, DeviceChoice, &str); 3] = [
     ("cuda", DeviceChoice::Cuda, "An NVIDIA GPU, and nothing else; with several, cuda:1 is the second"),
 ];
 
-/// Parses a device; `gpu` and similar names get a hint.
+/// Parser of devices. Names such as `gpu` get a hint.
 #[derive(Clone)]
 pub(super) struct DeviceParser;
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// Result of a script with its fastest setting.
+/// Result of a script, with the values of its fastest setting.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Torch {
     pub torch: String,
@@ -29,7 +29,7 @@ pub(super) struct Torch {
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Setting {
     pub mode: String,
-    /// Throughput; `None` if it could not be measured.
+    /// Tokens per second; `None` if the setting could not be measured.
     pub tokens_per_s: Option<f64>,
     pub note: String,
 }
@@ -42,11 +42,11 @@ pub(super) struct Options<'a> {
     pub repeats: u32,
 }
 
-/// Message if the Python has no PyTorch.
+/// Message about a Python without PyTorch.
 const NO_TORCH: &str = "it has no PyTorch; install it there, or name a Python that has it in NEUROPIL_PYTHON";
 
-/// Runs a script on a workload; the inner error is the reason why there is no measurement. `$NEUROPIL_PYTHON` names a Python
-/// other than `python3`. Fails if cancelled.
+/// Runs a script on a workload. The inner error is the reason why there is no measurement. `$NEUROPIL_PYTHON` names a
+/// Python other than `python3`. Fails if the job is cancelled.
 pub(super) fn run(
     script: &str,
     name: &str,
@@ -111,7 +111,8 @@ fn measure(
     serde_json::from_str(&last(&out)).map_err(|e| failed(format!("{e} in {}", last(&out))))
 }
 
-/// Compares `per_s` with the fastest setting of PyTorch, as the end of a line; each other setting follows in a separate line.
+/// Compares `per_s` with the fastest setting of PyTorch, as text for the end of a line. Each other setting follows in a
+/// separate line.
 pub(super) fn comparison(per_s: f64, unit: &str, torch: &Result<Torch, String>) -> String {
     match torch {
         Ok(torch) => format!(
@@ -150,7 +151,7 @@ mod tests {
         }
     }
 
-    /// The search runs without PyTorch, on a table of speeds instead of measurements.
+    /// The search runs without PyTorch, on a table of speeds that replaces measurements.
     #[test]
     fn the_fastest_setting_wins_and_those_that_fail_are_noted() {
         let driver = r#"

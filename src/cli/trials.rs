@@ -69,7 +69,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let trials = match series.run(first) {
         Ok(trials) => trials,
         Err(error) => {
-            // The completed trials are valid runs; the series is not.
+            // The completed trials are valid runs, but the series is not.
             writer.fail(&error.to_string())?;
             return Err(error);
         }
@@ -105,7 +105,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Adds a spike tap if there is none, because rates need spikes.
+/// Adds a spike tap if there is none, because rates are computed from spikes.
 fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
     let probes = job.project.model.probes();
     if !spike_taps(probes).any(|s| taps.iter().any(|t| t.probe == s.probe)) {
@@ -113,7 +113,7 @@ fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
     }
 }
 
-/// Returns the element set whose events `rates.csv` counts; `None` without taps of events.
+/// Returns the element set whose events `rates.csv` counts; `None` if no events are tapped.
 fn first_spikes(job: &Job, taps: &[Tap]) -> Option<&'static str> {
     let probes = job.project.model.probes();
     taps.iter().find_map(|tap| match probes.get(usize::from(tap.probe))?.shape {
@@ -148,7 +148,8 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// Runs all trials: on the CPU as many concurrently as there are threads, each on one thread; on a GPU one at a time.
+    /// Runs all trials. On the CPU, as many trials run concurrently as there are threads, each on one thread; on a GPU, one
+    /// trial runs at a time. Fails if a trial fails or the series was interrupted.
     fn run(&self, first: Box<dyn Simulation>) -> Result<Vec<Trial>, CliError> {
         let n_workers = match self.chosen.device {
             Device::Cpu { threads } => (threads as u32).clamp(1, self.n),
@@ -156,7 +157,8 @@ impl Series<'_> {
         };
         let device = if n_workers > 1 { session::one_thread(&self.chosen.device) } else { self.chosen.device.clone() };
         let series = DeferredSync::new(self.folder);
-        // With several workers each simulation uses one thread, so the first simulation, which has all threads, is not reused.
+        // With several workers, each simulation uses one thread. The first simulation, which has all threads, is then not
+        // reused.
         let first = Mutex::new((n_workers == 1).then_some(first));
         let (next, done) = (AtomicU32::new(0), (0..self.n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let results = Mutex::new(vec![]);
@@ -191,7 +193,8 @@ impl Series<'_> {
         Ok(trials)
     }
 
-    /// Runs one trial. `kept` is the worker's simulation, which every trial reuses.
+    /// Runs the k-th trial. `kept` is the worker's simulation, which every trial reuses. Fails if the simulation or its
+    /// recording fails.
     fn trial(
         &self,
         k: u32,
@@ -222,7 +225,8 @@ impl Series<'_> {
         }
     }
 
-    /// Restarts the kept simulation with a seed, or starts a new one if there is none or its kind cannot restart.
+    /// Restarts the kept simulation with a seed. Without a kept simulation, or if its kind cannot restart, starts a new
+    /// one. Fails if the device fails.
     fn simulation(
         &self,
         kept: Option<Box<dyn Simulation>>,
@@ -238,7 +242,7 @@ impl Series<'_> {
     }
 }
 
-/// Combines the digests of trials: sums the totals, and hashes the hashes.
+/// Combines the digests of trials: adds the totals, and hashes the hashes in the order of the trials.
 fn combined(trials: &[Trial]) -> Digest {
     let mut hash = StreamHash::default();
     let mut totals: Vec<(String, u64)> = vec![];
@@ -265,8 +269,8 @@ fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execut
     Ok(())
 }
 
-/// Formats `idx,rate_hz,std_hz` of every neuron that spiked in any trial: mean over trials and population standard deviation
-/// (ddof 0). A trial without spikes counts as 0.
+/// Formats a line `idx,rate_hz,std_hz` for every neuron that spiked in any trial: the mean over trials and the population
+/// standard deviation (ddof 0), Hz. A trial without spikes counts as 0. Fails if a trial cannot be read.
 fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
     let mut sums = BTreeMap::<u32, (u64, u64)>::new();
     for k in 0..n {

@@ -15,7 +15,7 @@ use std::path::Path;
 struct Report {
     /// Reasons why `run` refuses the project.
     errors: Vec<String>,
-    /// Unknown fields and values that were replaced, with their line.
+    /// Unknown fields and replaced values, each with its line in the file if known.
     warnings: Vec<(Option<u32>, String)>,
     /// Predicted memory, one line per device.
     memory: Vec<String>,
@@ -51,7 +51,8 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
     }
 }
 
-/// Makes the checks of `run` in their order. Reads the input files or generates the network.
+/// Makes the checks of `run` in the same order. Reads the input files or generates the network. Fails only if cancelled;
+/// errors of the project are added to the report.
 fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Report) -> Result<(), CliError> {
     let base = run::base_of(path);
     let (taps, problems) = project.taps();

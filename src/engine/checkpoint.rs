@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// State to continue from. Clones share the memory of the snapshot.
+/// State from which a simulation can continue. Clones share the memory of the snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Checkpoint {
     /// State of the simulation.
@@ -21,16 +21,16 @@ pub struct Checkpoint {
     pub digest: Digest,
     /// Parameters in effect; empty if the simulation does not publish them.
     pub params: Vec<Change>,
-    /// Number of entries of the command log that led to the state. Later entries at the same step are not part of it.
+    /// Number of entries of the command log that led to the state. Later entries of the same step are not included.
     pub n_logged: u64,
 }
 
 /// Conditions on which a recording takes checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CheckpointPlan {
-    /// Wall-clock interval; zero: no checkpoints by time.
+    /// Wall-clock interval; zero for no checkpoints by time.
     pub every: Duration,
-    /// Interval in steps; 0: no checkpoints by steps.
+    /// Interval in steps; 0 for no checkpoints by steps.
     pub every_steps: u64,
     /// Whether a checkpoint is taken at the end of the recording, unless the recording failed.
     pub at_end: bool,
@@ -47,10 +47,10 @@ impl CheckpointPlan {
 pub(super) struct Schedule {
     plan: CheckpointPlan,
     last: Instant,
-    /// Step of the last checkpoint, or of the start.
+    /// Step of the last checkpoint, or of the start of the recording.
     pub last_step: u64,
     last_logged: u64,
-    /// Snapshot that is being written.
+    /// Snapshot that the recorder is writing.
     pending: Weak<Snapshot>,
 }
 
@@ -59,7 +59,7 @@ impl Schedule {
         Self { plan, last: Instant::now(), last_step: step, last_logged: u64::MAX, pending: Weak::new() }
     }
 
-    /// Steps until the next checkpoint that is planned by steps; `u64::MAX` if none is planned.
+    /// Returns the steps until the next checkpoint that is planned by steps; `u64::MAX` if none is planned.
     pub fn steps_left(&self, step: u64) -> u64 {
         if self.plan.every_steps == 0 { u64::MAX } else { self.plan.every_steps - step % self.plan.every_steps }
     }
@@ -74,7 +74,7 @@ impl Schedule {
         self.pending.strong_count() > 0
     }
 
-    /// Waits until the last snapshot is written.
+    /// Waits until the recorder has written the last snapshot.
     fn wait(&self) {
         while self.is_pending() {
             std::thread::sleep(Duration::from_millis(1));
@@ -144,8 +144,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Takes a checkpoint of the present state; `None` without a simulation. The simulation waits only for the copy to host
-    /// memory.
+    /// Takes a checkpoint of the present state; `None` without a simulation. The simulation waits for the copy to host
+    /// memory, and not for the disk. The inner error is that of the simulation, or a lack of host memory.
     pub(super) fn checkpoint(&mut self) -> Option<Result<Checkpoint, SimError>> {
         if let Err(error) = self.finish_measuring() {
             return Some(Err(error));
@@ -166,7 +166,7 @@ impl<W: Fn()> Worker<W> {
     }
 }
 
-/// Rejects a snapshot that does not fit into host memory.
+/// Fails if the available host memory is less than the size of a snapshot.
 fn check_memory(n_bytes: u64, step: u64) -> Result<(), SimError> {
     let Some(memory) = HostMemory::now().filter(|memory| memory.available < n_bytes) else { return Ok(()) };
     let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 * 1e-9);
@@ -192,7 +192,8 @@ impl Rescue {
         Self { checkpoint: Checkpoint { snapshot: Arc::default(), ..checkpoint.clone() }, snapshot }
     }
 
-    /// Returns the checkpoint; `None` if `step`, the step of the last one on disk, is not earlier or the snapshot has been freed.
+    /// Returns the checkpoint; `None` if the last checkpoint on disk, at `step`, is not earlier or the snapshot has been
+    /// freed.
     fn newer_than(self, step: u64) -> Option<Checkpoint> {
         let snapshot = self.snapshot.upgrade().filter(|_| self.checkpoint.clock.step > step)?;
         Some(Checkpoint { snapshot, ..self.checkpoint })
@@ -203,7 +204,7 @@ fn params_of(sim: &dyn Simulation) -> Vec<Change> {
     sim.params().map(Params::snapshot).unwrap_or_default()
 }
 
-/// Returns a simulation to a checkpoint, with its parameters. An `Err` leaves the simulation unchanged.
+/// Returns a simulation to a checkpoint and its parameters. A failure leaves the simulation unchanged.
 pub(super) fn restore(sim: &mut dyn Simulation, checkpoint: &Checkpoint) -> Result<(), SimError> {
     let now = params_of(sim);
     let changes: Vec<&Change> = checkpoint.params.iter().filter(|change| !now.contains(change)).collect();

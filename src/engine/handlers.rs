@@ -65,8 +65,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Reports a rejected command. The simulation continues unchanged unless its device failed. `change` is the
-    /// rejected parameter change.
+    /// Reports a rejected command. The simulation continues unchanged unless its device failed. `change` is the rejected
+    /// parameter change, if the command was one.
     pub(super) fn reject(&mut self, change: Option<Change>, error: SimError) {
         if error.is_device() {
             return self.fail(error);
@@ -115,7 +115,7 @@ impl<W: Fn()> Worker<W> {
         let was_paused = self.running == Running::Paused;
         self.set_running(Running::Paused);
         if was_paused {
-            // Without a simulation nothing can run; the end of the run is reported nevertheless.
+            // Without a simulation nothing can run, but the end of the run is reported.
             self.send_event(Event::Running(false, self.clock()));
         }
     }
@@ -230,7 +230,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Logs and reports an applied command.
+    /// Logs an applied command and reports it.
     fn applied(&mut self, what: LoggedCommand) {
         let step = self.clock().step;
         if let Some(recorder) = &self.recorder {
@@ -241,7 +241,7 @@ impl<W: Fn()> Worker<W> {
         }
         self.history.commands.push((step, what.clone()));
         self.outbox.send(Event::Applied(step, what)).ok();
-        // A running simulation shows the effect within a batch; a repaint before that would delay it.
+        // A running simulation shows the effect after the present batch, and an earlier repaint would delay the batch.
         if self.running == Running::Paused {
             (self.wake)();
         }
@@ -252,8 +252,8 @@ impl<W: Fn()> Worker<W> {
         *self.shared.params.lock().unwrap_or_else(PoisonError::into_inner) = params;
     }
 
-    /// Sends the schema again if it differs from the last one; the new schema holds after step `since`. Samples are read after
-    /// every batch, so those of the old schema have been published and recorded.
+    /// Sends the schema again if it differs from the last one. The new schema holds after step `since`. Samples are read
+    /// after every batch, so the samples of the old schema have been published and recorded.
     pub(super) fn update_schema(&mut self, since: u64) {
         let Some(sim) = self.sim.as_deref() else { return };
         let (mut now, generation) = (SimSchema::of(sim), sim.generation());
@@ -281,7 +281,8 @@ impl<W: Fn()> Worker<W> {
         self.send_event(Event::SchemaChanged(self.schema.clone()));
     }
 
-    /// Taps the probes that screen and recording need: the union of both, with the elements of equal keys merged.
+    /// Taps the probes that the screen and the recordings need. Taps with equal keys are merged into one with the elements
+    /// of all.
     pub(super) fn update_taps(&mut self) {
         let mut union = self.subscribed.clone();
         Tap::merge(&mut union, self.recorder.iter().flat_map(|r| &r.taps).cloned());
@@ -310,7 +311,7 @@ impl<W: Fn()> Worker<W> {
         let digest = sim.digest();
         let Some(start) = self.recording_start(&taps) else { return };
         let continues = sink.continues();
-        // The data of the safety recording are complete, so the recording may take them over.
+        // The safety recording is complete up to this step, so the recording may take over its data.
         self.close_safety(EndStatus::Complete);
         match Recorder::start(taps, sink, start, digest, self.shared.counters.clone()) {
             Ok(recorder) => {
@@ -325,7 +326,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// State at the start of a recording of these taps; `None` without a simulation.
+    /// Returns the state at the start of a recording of these taps; `None` without a simulation.
     pub(super) fn recording_start(&self, taps: &[Tap]) -> Option<RecordingStart> {
         let sim = self.sim.as_ref()?;
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
@@ -335,8 +336,8 @@ impl<W: Fn()> Worker<W> {
         Some(RecordingStart { clock, begun: Some(Instant::now()), computed, execution, lanes, levels, history })
     }
 
-    /// Discards unread lineage events when a recording continues another: a lineage tap begins with the living
-    /// individuals, which the recording already has.
+    /// Discards unread lineage events before a recording continues another. A lineage tap begins with the living
+    /// individuals, which the continued recording already contains.
     fn drop_unread(&mut self) {
         let mut frame = Frame { histories_only: true, ..Frame::default() };
         if let Some(Err(error)) = self.sim.as_mut().map(|s| s.sample(&mut frame)) {

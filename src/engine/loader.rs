@@ -32,8 +32,8 @@ impl<T: Send + 'static> Loader<T> {
         Ok(Self { progress, since: Instant::now(), outcome })
     }
 
-    /// Returns the outcome of the job; `None` while the job runs. An error if the thread panicked or the outcome was already
-    /// returned.
+    /// Returns the outcome of the job; `None` while the job runs. The outcome is an error if the thread panicked or the
+    /// outcome was already returned.
     pub fn poll(&self) -> Option<Result<T, SimError>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),

@@ -1,4 +1,4 @@
-//! Mailbox of frames for the screen: states are replaced, histories kept in order, memory is bounded.
+//! Mailbox of frames for the screen. States are replaced, histories are kept in order, and the memory is bounded.
 
 use crate::sim::{Frame, Reading, Spike};
 use std::{
@@ -7,8 +7,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Number of frames that wait unmerged. A visible window takes frames before more of them wait; merging copies their spikes while
-/// the device waits.
+/// Number of frames that wait unmerged. A visible window takes the frames before this number is reached; merging copies
+/// their spikes while the device waits.
 const LOOSE: usize = 4;
 
 /// Number of spike vectors kept for reuse.
@@ -23,7 +23,7 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// Adds a frame. Frames of different schema generations are not merged: their lanes differ.
+    /// Adds a frame. Frames of different schema generations are not merged, because their lanes differ.
     pub fn put(&self, frame: Frame) {
         let mut waiting = locked(&self.waiting);
         if waiting.len() >= LOOSE {
@@ -43,7 +43,7 @@ impl Mailbox {
         mem::take(&mut *locked(&self.waiting))
     }
 
-    /// Takes all frames, merged into one; `None` if there are none.
+    /// Takes all frames, merged into one; `None` if no frame waits.
     pub fn take(&self) -> Option<Frame> {
         merge(self.take_all())
     }

@@ -4,13 +4,13 @@ use crate::gpu::PROFILE_EVERY;
 
 /// Maximum share of the run time that measuring may cost.
 const MAX_COST: f64 = 0.01;
-/// Maximum number of batches per measured batch.
+/// Maximum number of batches for each measured batch.
 const LONGEST: u64 = 1024;
-/// Number of batches whose times are kept. [`ENOUGH`] is the minimum before a rate is computed.
+/// Number of batches whose times are kept, and the minimum number of times from which a rate is computed.
 const KEPT: usize = 16;
 const ENOUGH: usize = 5;
 
-/// Adapts the rate by comparing step times of measured batches with those of the others.
+/// Adapts the rate by comparing the step times of measured batches with those of ordinary batches.
 #[derive(Default)]
 pub(super) struct MeasuringRate {
     measured: Times,
@@ -32,8 +32,8 @@ impl MeasuringRate {
         times.n += 1;
     }
 
-    /// Number of batches per measured batch for which measuring costs at most [`MAX_COST`]; [`PROFILE_EVERY`] until enough
-    /// batches with and without measuring have been timed.
+    /// Returns the number of batches for each measured batch at which measuring costs at most [`MAX_COST`]. Returns
+    /// [`PROFILE_EVERY`] until enough batches of both sorts have been timed.
     pub fn every(&self) -> u64 {
         let (Some(measured), Some(ordinary)) = (self.measured.low(), self.ordinary.low()) else { return PROFILE_EVERY };
         let cost = (measured / ordinary - 1.0).max(0.0);
@@ -42,7 +42,8 @@ impl MeasuringRate {
 }
 
 impl Times {
-    /// Lower quartile of step times, because disturbances only lengthen steps; `None` before [`ENOUGH`] batches.
+    /// Returns the lower quartile of the step times, nanoseconds, because disturbances only lengthen steps; `None` before
+    /// [`ENOUGH`] batches.
     fn low(&self) -> Option<f64> {
         let n = self.n.min(KEPT);
         let mut nanos = self.nanos;

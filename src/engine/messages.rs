@@ -20,7 +20,7 @@ use std::{
 
 /// Command to the engine.
 pub enum Command {
-    /// Replaces the simulation by one that was built on a loader thread, so that the replacement is cheap. The engine pauses.
+    /// Replaces the simulation by one that was built on a loader thread, so that this command is fast. The engine pauses.
     Load(Box<dyn Simulation>),
     /// Replaces the simulation by one that continues a run, with its command log since step 0.
     Resume(Box<dyn Simulation>, CommandHistory),
@@ -36,9 +36,10 @@ pub enum Command {
     RunToMultiple(u64),
     /// Returns to step 0 and closes a recording in progress.
     Rewind,
-    /// Limits the speed to simulated seconds per wall-clock second; `None`: unlimited.
+    /// Limits the speed to simulated seconds per wall-clock second; `None` for no limit.
     Speed(Option<f64>),
-    /// Sets the steps per batch; `None` adapts them to a target duration of at least 8 ms. Results do not depend on it.
+    /// Sets the steps per batch; `None` adapts the number to a target duration of at least 8 ms. Results do not depend on
+    /// the number.
     Batch(Option<u32>),
     /// Applies a parameter change between two steps.
     Set(Change),
@@ -53,8 +54,8 @@ pub enum Command {
     Subscribe(Vec<Tap>),
     /// Selects whether frames contain the individuals of slot sets.
     Individuals(bool),
-    /// Profiles every n-th batch launch by launch, and puts every batch into frames. `None` ends profiling; 0 chooses an n for
-    /// which profiling costs at most 1 % of the run time.
+    /// Profiles every n-th batch launch by launch, and puts every batch into frames. `None` ends profiling; for 0 the
+    /// engine chooses an n at which profiling costs at most 1 % of the run time.
     Profile(Option<u32>),
     /// Starts a recording of these probes.
     Record(Vec<Tap>, Box<dyn Sink>),
@@ -96,8 +97,8 @@ impl Command {
     }
 }
 
-/// Schema of a simulation: its probes, sets and other properties that views need. Sent with [`Event::Loaded`], and again when it
-/// changes.
+/// Schema of a simulation: its probes, sets and other properties that views need. The schema is sent with
+/// [`Event::Loaded`], and again after a change.
 #[derive(Clone, Default)]
 pub struct SimSchema {
     /// Number of schema changes since the simulation was loaded. Frames carry the generation of their readings.
@@ -122,7 +123,7 @@ pub struct SimSchema {
     pub unrecorded: Vec<ProbeId>,
     /// Element sets to which fields, spikes and tables refer.
     pub sets: Vec<Arc<ElementSet>>,
-    /// Connections among elements; `None` if there are none.
+    /// Connections among elements; `None` for a simulation without connections.
     pub connectivity: Option<Connectivity>,
     /// Memory in use, by buffer.
     pub memory: MemoryReport,
@@ -155,32 +156,32 @@ impl SimSchema {
         }
     }
 
-    /// Elements of a probe that a finished run recorded; empty for a simulation.
+    /// Returns the elements of a probe that a finished run recorded; empty for a simulation.
     pub fn recorded(&self, probe: ProbeId) -> &[u32] {
         self.recorded.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the id of the probe with this name; `None` if there is none.
+    /// Returns the id of the probe with the name `name`; `None` if there is no such probe.
     pub fn probe(&self, name: &str) -> Option<ProbeId> {
         self.probes.iter().position(|p| p.name == name).map(|i| i as ProbeId)
     }
 
-    /// Returns the element set with this name; `None` if there is none.
+    /// Returns the element set with the name `name`; `None` if there is no such set.
     pub fn set(&self, name: &str) -> Option<&Arc<ElementSet>> {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// Values that an argument of a probe can have; empty for free text.
+    /// Returns the values that an argument of a probe can have; empty for free text.
     pub fn choices(&self, probe: ProbeId, arg: usize) -> &[String] {
         self.choices.get(usize::from(probe)).and_then(|args| args.get(arg)).map_or(&[], Vec::as_slice)
     }
 
-    /// Reference values of a probe.
+    /// Returns the reference values of a probe.
     pub fn levels(&self, probe: ProbeId) -> &[Level] {
         self.levels.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
 
-    /// Merges the reference values with those of an older schema, which this one replaces after step `step`.
+    /// Merges the reference values with those of an older schema, which the present schema replaces after step `step`.
     pub(super) fn follow_levels(&mut self, older: &Self, step: u64) {
         for (now, known) in self.levels.iter_mut().zip(&older.levels) {
             let mut known = known.clone();
@@ -189,8 +190,8 @@ impl SimSchema {
         }
     }
 
-    /// Creates a tap of a probe with these arguments. If a finished run did not record them, the tap has the first arguments that
-    /// the run recorded.
+    /// Creates a tap of a probe with the given arguments. If a finished run did not record them, the tap has the first
+    /// arguments that the run recorded.
     pub fn tap(&self, probe: ProbeId, args: &TapArgs) -> Tap {
         let recorded = self.recorded_args.get(usize::from(probe)).map_or(&[][..], Vec::as_slice);
         let shown = if recorded.contains(args) { args } else { recorded.first().unwrap_or(args) };
@@ -200,7 +201,7 @@ impl SimSchema {
     /// Checks that the arguments of a tap have listed values.
     ///
     /// # Errors
-    /// A sentence with the listed values.
+    /// Fails with a sentence that lists the accepted values.
     pub fn check_args(&self, tap: &Tap) -> Result<(), String> {
         let Some(spec) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
         for (i, arg) in spec.args.iter().enumerate().filter(|(_, arg)| arg.values == ArgValues::Listed) {
@@ -216,12 +217,12 @@ impl SimSchema {
     /// Checks several taps with [`check_args`](Self::check_args).
     ///
     /// # Errors
-    /// Describes the first wrong tap.
+    /// Fails with the message about the first wrong tap.
     pub fn check_taps(&self, taps: &[Tap]) -> Result<(), String> {
         taps.iter().try_for_each(|tap| self.check_args(tap))
     }
 
-    /// Compares two generations: lanes, choices, levels, sets and connectivity.
+    /// Compares two generations by their lanes, choices, levels and sets.
     pub fn changes_since(&self, old: &Self) -> SchemaChanges {
         let sets = SetChange::between(&old.sets, &self.sets);
         let is_changed = |name: &str| sets.iter().any(|s| s.name == name);
@@ -237,7 +238,7 @@ impl SimSchema {
 /// Difference between two generations of a schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaChanges {
-    /// Probes with changed lanes or over a changed set: their samples so far belong to the old schema.
+    /// Probes with changed lanes or over a changed set. Their samples up to the change belong to the old schema.
     pub probes: Vec<ProbeId>,
     /// Changes of element sets.
     pub sets: Vec<SetChange>,
@@ -250,12 +251,12 @@ pub struct SchemaChanges {
 pub struct SetChange {
     /// Name of the set.
     pub name: &'static str,
-    /// Former index of each element; `None` for new ones.
+    /// Former index of each element; `None` for a new element.
     pub former: Arc<Vec<Option<u32>>>,
 }
 
 impl SetChange {
-    /// Matches elements by id, or by index if they have no ids.
+    /// Matches elements by id, or by index if the elements have no ids.
     pub(crate) fn new(old: Option<&Arc<ElementSet>>, new: &ElementSet) -> Self {
         let n_old = old.map_or(0, |old| old.len);
         let former = match old.filter(|old| !old.ids.is_empty() && !new.ids.is_empty()) {
@@ -274,8 +275,8 @@ impl SetChange {
         former.iter().filter_map(|f| now.get(f).copied()).collect()
     }
 
-    /// Moves the taps of single elements to their present indices; returns whether any moved. The series of a removed
-    /// element ends.
+    /// Moves the taps of single elements to the present indices of the elements; returns whether a tap changed. The series
+    /// of a removed element ends.
     pub(crate) fn follow_taps(changes: &[Self], probes: &[ProbeSpec], taps: &mut [Tap]) -> bool {
         let mut is_changed = false;
         for tap in taps.iter_mut().filter(|tap| !tap.elements.is_empty()) {
@@ -304,7 +305,7 @@ impl SetChange {
 }
 
 impl SchemaChanges {
-    /// Whether nothing changed.
+    /// Whether nothing has changed.
     pub const fn is_empty(&self) -> bool {
         self.probes.is_empty() && self.sets.is_empty() && !self.has_others
     }
@@ -316,7 +317,7 @@ pub enum Event {
     Loaded(SimSchema),
     /// The schema changed during the run. Frames of older generations were published before.
     SchemaChanged(SimSchema),
-    /// The memory in use changed: some buffers are allocated on first use.
+    /// The memory in use changed, because some buffers are allocated on first use.
     Memory(MemoryReport),
     /// The simulation started or paused, at this step.
     Running(bool, Clock),
@@ -324,21 +325,21 @@ pub enum Event {
     Applied(u64, LoggedCommand),
     /// A scheduled change comes next, so that controls can follow it.
     Scheduled(Change),
-    /// A change requires a rebuild of the simulation from the project.
+    /// A change has no effect until the simulation is rebuilt from the project.
     NeedsRebuild(Change),
     /// A command was rejected and the simulation is unchanged. Every `Set` and `Replace` is answered in order by
     /// exactly one of `Applied`, `NeedsRebuild` and `Rejected`, or by `Failed`.
     Rejected {
         /// Rejected parameter change; `None` for actions, states and taps.
         change: Option<Change>,
-        /// Reason of the rejection.
+        /// Reason for the rejection.
         error: SimError,
     },
     /// The simulation stopped with an error; a recording in progress is closed. If the device failed, the simulation is dropped.
     Failed(SimError),
     /// The recording is closed.
     Recorded(RecordingEnd),
-    /// The recording failed, with the end of its valid data. The simulation continues.
+    /// The recording failed; contains the end of its valid data. The simulation continues.
     RecordingFailed(io::Error, RecordingEnd),
     /// The safety recording was closed and its data kept, because a recording began, or the simulation or the disk failed.
     SafetyClosed(RecordingEnd),
@@ -359,7 +360,7 @@ pub enum Event {
     },
 }
 
-/// Entry of a run's command log. With the project, the log makes a run replayable bit for bit.
+/// Entry of a run's command log. The project and the log make a run replayable bit for bit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoggedCommand {
     /// A parameter change.
@@ -370,12 +371,13 @@ pub enum LoggedCommand {
     Act(Action),
     /// A rewind to step 0.
     Rewind,
-    /// Change of a value that was a parameter when the run was recorded and affected no result: path, value. Ignored.
+    /// Change of a value that was a parameter when the run was recorded and affected no result: path, value. Replays ignore
+    /// the entry.
     Former(String, NamedValue),
 }
 
 impl LoggedCommand {
-    /// Parameter change of the entry; `None` for actions, rewinds and former parameters.
+    /// Returns the parameter change of the entry; `None` for actions, rewinds and former parameters.
     pub const fn change(&self) -> Option<&Change> {
         match self {
             Self::Set(change) | Self::Data(change, _) => Some(change),
@@ -395,7 +397,7 @@ pub struct EngineCounters {
     pub batch_steps: AtomicU64,
     /// Wall-clock nanoseconds that the simulation has waited for the recorder.
     pub stalled_nanos: AtomicU64,
-    /// Blocks in the recorder's queue.
+    /// Number of blocks in the recorder's queue.
     pub queued_blocks: AtomicU64,
     /// Nanoseconds of computing since step 0, or since the state that the simulation began with. Excludes pauses and
     /// waits for the speed limit or the disk.

@@ -1,6 +1,6 @@
 //! The engine: a worker thread that owns the simulation, handles commands and publishes frames.
 //!
-//! It uses `dyn Simulation` and depends on no kind and no window. It notifies the window only through `wake`.
+//! The engine uses `dyn Simulation` and depends on no kind and no window. The window is notified only through `wake`.
 
 #![warn(missing_docs)]
 
@@ -106,18 +106,19 @@ impl Engine {
         Ok(Self { commands, events, frames, counters, params, stop, asked: Mutex::default(), thread: Some(thread) })
     }
 
-    /// Sends a command; `false` if the engine has ended, or is blocked because its events are not read: two full
+    /// Sends a command. Returns `false` if the engine has ended or is blocked because its events are not read: two full
     /// channels must not wait for each other.
     pub fn send(&self, command: Command) -> bool {
         self.send_with(command, |command| self.commands.send_timeout(command, Duration::from_secs(2)).is_ok())
     }
 
-    /// Sends a command if there is room; `false` if the queue is full because a step takes long, or if the engine has ended.
+    /// Sends a command if there is room. Returns `false` if the queue is full because a step takes long, or if the engine
+    /// has ended.
     pub fn try_send(&self, command: Command) -> bool {
         self.send_with(command, |command| self.commands.try_send(command).is_ok())
     }
 
-    /// Sends a command; one that ends a run aborts a long step instead of waiting for it.
+    /// Sends a command. A command that ends a run aborts a long step in progress.
     fn send_with(&self, command: Command, send: impl FnOnce(Command) -> bool) -> bool {
         let stops = command.stops();
         if stops {
@@ -130,8 +131,8 @@ impl Engine {
         is_sent
     }
 
-    /// Sends a request; `None` if the queue is full or the engine has ended. [`Event::Answered`] carries the returned progress
-    /// object, which can also cancel the request.
+    /// Sends a request; `None` if the queue is full or the engine has ended. [`Event::Answered`] contains the returned
+    /// progress object, which can also cancel the request.
     pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
         let progress = Arc::new(Progress::default());
         {
@@ -147,18 +148,19 @@ impl Engine {
         self.thread.as_ref().is_none_or(std::thread::JoinHandle::is_finished)
     }
 
-    /// All parameters in effect: each field of a group, each list as a whole. Empty if the simulation does not publish
-    /// them.
+    /// Returns all parameters in effect: each field of a group, each list as a whole. The list is empty if the simulation
+    /// does not publish its parameters.
     pub fn params(&self) -> Vec<Change> {
         self.params.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes all unread frames, merged into one; `None` if there are none.
+    /// Takes all unread frames, merged into one; `None` if there are no frames.
     pub fn take_frame(&self) -> Option<Frame> {
         self.frames.take()
     }
 
-    /// Takes the unread frames, oldest first, without the copies of a merge.
+    /// Takes the unread frames, oldest first. Unlike [`take_frame`](Self::take_frame), the frames are not merged and their
+    /// data not copied.
     pub fn take_frames(&self) -> impl Iterator<Item = Frame> + use<> {
         self.frames.take_all().into_iter()
     }
@@ -175,7 +177,7 @@ impl Drop for Engine {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.iter().filter_map(Weak::upgrade).for_each(|progress| progress.cancel());
         drop(asked);
-        // Reads events meanwhile, so that a worker blocked on a full channel receives the last command.
+        // The loop reads events, so that a worker blocked on a full channel receives the last command.
         while matches!(self.commands.try_send(Command::Quit), Err(e) if e.is_full()) {
             while self.events.try_recv().is_ok() {}
             std::thread::yield_now();

@@ -21,7 +21,7 @@ pub(super) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts or stops the stopwatch; the measured time is kept.
+    /// Starts or stops the stopwatch. The measured time is kept.
     pub fn turn(&mut self, on: bool) {
         self.before += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.since = on.then(Instant::now);
@@ -32,7 +32,7 @@ impl Stopwatch {
         *self = Self { before: Duration::ZERO, since: self.since.map(|_| Instant::now()) };
     }
 
-    /// Measured time in seconds.
+    /// Returns the measured time in seconds.
     pub fn secs(&self) -> f64 {
         (self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())).as_secs_f64()
     }
@@ -51,8 +51,7 @@ impl Pace {
         Self { batch: 1, fixed: None, speed: None, origin: None }
     }
 
-    /// Forgets the batch length of the previous simulation, whose steps may have been a thousand times faster or
-    /// slower.
+    /// Discards the batch length of the previous simulation, whose steps may have had a very different duration.
     pub fn restart(&mut self) {
         self.batch = 1;
         self.forget();
@@ -67,7 +66,7 @@ impl Pace {
         self.forget();
     }
 
-    /// Resets the origin of the speed limit: after a pause, a rewind, a stall.
+    /// Resets the origin of the speed limit after a pause, a rewind or a stall.
     pub fn forget(&mut self) {
         self.origin = None;
     }
@@ -77,18 +76,18 @@ impl Pace {
         let steps = self.fixed.unwrap_or(self.batch);
         let Some(speed) = self.speed else { return (steps, Duration::ZERO) };
         let (since, from) = *self.origin.get_or_insert((Instant::now(), now_secs));
-        // A batch holds no more steps than are due in its target duration, or the screen would jump.
+        // A batch contains at most the steps that are due in its target duration, otherwise the display would jump.
         let due = (BATCH.as_secs_f64() * speed / secs_per_step).ceil().max(1.0);
         let steps = steps.min(due.min(f64::from(LONGEST)) as u32);
         let ahead = (now_secs - from) / speed - since.elapsed().as_secs_f64();
         if ahead < -0.25 {
-            self.forget(); // slower than the limit; the delay is not caught up
+            self.forget(); // the simulation is slower than the limit; the delay is not caught up
         }
         (steps, Duration::from_secs_f64(ahead.clamp(0.0, 0.05)))
     }
 
-    /// Adapts the batch length to its target duration: at most doubled when batches are short, shortened at once when they are
-    /// long, because the window gets no frame during a batch.
+    /// Adapts the batch length to its target duration. A short length is at most doubled; a long one is shortened at once,
+    /// because the window gets no frame during a batch.
     pub fn took(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;
@@ -96,8 +95,9 @@ impl Pace {
         self.batch = fitting(steps, time, is_watched);
     }
 
-    /// Adapts the batch length to a batch that a command ended early. The length is reduced only if the batch took longer than
-    /// the longest target: a few steps say nothing about a longer batch, and batches must not become short with every command.
+    /// Adapts the batch length to a batch that a command ended early. The length is reduced only if the batch took longer
+    /// than the longest target: a few steps say little about a longer batch, and batches must not become shorter with every
+    /// command.
     pub fn cut_short(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_none() && time > longest(is_watched) {
             self.batch = self.batch.min(fitting(steps, time, is_watched));
@@ -120,7 +120,7 @@ fn fitting(steps: u32, time: Duration, is_watched: bool) -> u32 {
 mod tests {
     use super::*;
 
-    /// Batch length after some batches with steps of this duration.
+    /// Returns the batch length after some batches with steps of duration `step`.
     fn settled(step: Duration, is_watched: bool) -> u32 {
         let mut pace = Pace::new();
         for _ in 0..40 {
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Pace after a series of batches of a microsecond each.
+    /// Returns the pace after a series of batches that take a microsecond each.
     fn fast() -> Pace {
         let mut pace = Pace::new();
         for _ in 0..12 {

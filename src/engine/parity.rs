@@ -1,6 +1,6 @@
-//! Comparison of two simulations of one project: where they first differ, and by how much.
+//! Comparison of two simulations of one project: the first step with a difference, and the size of the differences.
 //!
-//! Every field is compared element by element after each batch, and so are the digests.
+//! Fields are compared element by element and digests as a whole after each batch.
 
 use crate::{
     gpu::Pass,
@@ -23,7 +23,7 @@ pub struct FieldParity {
     pub max_rel: f64,
     /// Element with the largest difference.
     pub element: u32,
-    /// First step with a difference; `None`: all values were equal.
+    /// First step with a difference; `None` if all values were equal.
     pub first: Option<u64>,
     /// Number of values per class of [`ULPS`].
     pub ulps: [u64; 4],
@@ -38,7 +38,7 @@ pub struct Parity {
     pub steps: u64,
     /// Number of steps between two comparisons.
     pub every: u32,
-    /// First step at which the digests differed; `None`: they were equal.
+    /// First step at which the digests differed; `None` if the digests were always equal.
     pub first: Option<u64>,
     /// Final digests of the reference and the subject.
     pub digests: (Digest, Digest),
@@ -121,7 +121,7 @@ impl FieldParity {
     }
 }
 
-/// Distance of two values in units in the last place; NaN equals NaN.
+/// Returns the distance of two values in units in the last place; NaN equals NaN.
 fn ulps_between(a: f32, b: f32) -> u32 {
     if a == b || (a.is_nan() && b.is_nan()) {
         return 0;

@@ -1,4 +1,4 @@
-//! Thread priorities, for machines with few processors.
+//! Thread priorities for machines with few processors.
 
 /// Lowers the priority of the calling thread and of the threads that it starts. Does nothing on systems without
 /// priorities per thread.

@@ -1,5 +1,5 @@
-//! A recording in progress: a bounded queue to a thread that writes. When the disk is the bottleneck the simulation
-//! waits, so no spike is lost and memory is bounded.
+//! A recording in progress: a bounded queue to a thread that writes. If the disk is too slow, the simulation waits, so that
+//! no spike is lost and memory is bounded.
 
 use super::{
     Checkpoint, EngineCounters, LoggedCommand, SchemaChanges, SimSchema,
@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Parameters at step 0 and every command applied since.
+/// Parameters at step 0 and every command applied after it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandHistory {
     /// All parameters at step 0; empty if the simulation does not publish them.
@@ -41,9 +41,9 @@ pub struct RecordingStart {
     pub execution: Execution,
     /// Lane names of the recorded probes.
     pub lanes: Vec<(ProbeId, Vec<String>)>,
-    /// Reference values of the recorded probes, for those that have any.
+    /// Reference values of the recorded probes that have any.
     pub levels: Vec<(ProbeId, Vec<Level>)>,
-    /// Parameters and commands since step 0. The engine keeps them, so that no command is lost between a snapshot of
+    /// Parameters and commands since step 0. The engine keeps the history, so that no command is lost between a snapshot of
     /// the project and the first recorded step.
     pub history: CommandHistory,
 }
@@ -75,25 +75,26 @@ pub struct RecordingEnd {
 
 /// Destination of a recording. Its methods run on the recorder's thread and may block.
 pub trait Sink: Send {
-    /// Starts the recording; called once, before all other methods but `checkpoints` and `continues`.
+    /// Starts the recording. Called once, before all other methods except `checkpoints` and `continues`. Fails if the data
+    /// cannot be written.
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()>;
-    /// Appends a block of readings. After an error no more blocks follow, and `finish` is still called.
+    /// Appends a block of readings. After an error no blocks follow, and `finish` is called.
     fn write(&mut self, block: &Frame) -> io::Result<()>;
-    /// Appends a logged command.
+    /// Appends a logged command. Fails if the data cannot be written.
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
-    /// Records that the samples of a probe have new lanes after this step.
+    /// Records that the samples of a probe have new lanes after this step. Fails if the data cannot be written.
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
-    /// Records that a probe has new reference values after this step.
+    /// Records that a probe has new reference values after this step. Fails if the data cannot be written.
     fn levels_changed(&mut self, step: u64, probe: ProbeId, levels: &[Level]) -> io::Result<()> {
         let _ = (step, probe, levels);
         Ok(())
     }
-    /// Conditions on which the sink requests checkpoints; called once, before `begin`.
+    /// Returns the conditions on which the sink requests checkpoints; called once, before `begin`.
     fn checkpoints(&self) -> CheckpointPlan {
         CheckpointPlan::default()
     }
-    /// Writes a checkpoint of the state after the last block. May return before everything is on disk, and holds the
-    /// snapshot until then, which delays the next checkpoint.
+    /// Writes a checkpoint of the state after the last block. May return before the checkpoint is on disk, and holds the
+    /// snapshot until then, which delays the next checkpoint. Fails if the checkpoint cannot be written.
     fn checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         drop(checkpoint);
         Ok(())
@@ -106,8 +107,8 @@ pub trait Sink: Send {
     fn rescue(&mut self, checkpoint: &Checkpoint) {
         let _ = checkpoint;
     }
-    /// Lists background writes that have finished. Called while no block arrives, because a paused simulation sends
-    /// none.
+    /// Takes the results of finished background writes. Called while no block arrives, because a paused simulation sends
+    /// none. Fails if a background write failed.
     fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -115,16 +116,16 @@ pub trait Sink: Send {
     fn continues(&self) -> bool {
         false
     }
-    /// Records that these element sets changed after this step.
+    /// Records that these element sets changed after this step. Fails if the data cannot be written.
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let _ = (step, sets);
         Ok(())
     }
-    /// Closes the sink and removes its data. Only safety recordings are discarded.
+    /// Closes the sink and removes its data. Only safety recordings are discarded. Fails if the data cannot be removed.
     fn discard(self: Box<Self>) -> io::Result<()> {
         Ok(())
     }
-    /// Writes buffered data and closes the sink.
+    /// Writes buffered data and closes the sink. Fails if the data cannot be written.
     fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()>;
 }
 
@@ -186,8 +187,8 @@ impl Recorder {
         Ok(Self { taps, schedule, rescue: None, queue, thread, counters, failed, is_discarded })
     }
 
-    /// Queues a block; waits if the queue is full. `false` if the sink has failed, whose error [`Recorder::finish`]
-    /// returns.
+    /// Queues a block; waits if the queue is full. Returns `false` if the sink has failed; the error is in the result of
+    /// [`Recorder::finish`].
     pub fn offer(&self, frame: Frame, digest: Digest) -> bool {
         self.send(Block::Readings(frame, digest))
     }
@@ -236,7 +237,7 @@ impl Recorder {
         }
     }
 
-    /// Queues a block if there is room, otherwise returns it. After a failure the block is dropped.
+    /// Queues a block if there is room, otherwise fails with the block. After a failure of the sink, the block is dropped.
     #[expect(clippy::result_large_err, reason = "the block is queued later")]
     pub fn try_send(&self, block: Block) -> Result<(), Block> {
         match self.queue.try_send(block) {
@@ -250,13 +251,14 @@ impl Recorder {
         self.failed.load(Ordering::Relaxed) || self.thread.is_finished()
     }
 
-    /// Ends the recording. Returns its thread, which removes the data.
+    /// Ends the recording. Returns the thread, which removes the data.
     pub fn discard(self) -> RecorderThread {
         self.is_discarded.store(true, Ordering::Relaxed);
         self.thread
     }
 
-    /// Closes the recording. Returns the written end, which is earlier than `end` if the sink failed.
+    /// Closes the recording. Returns the result of writing and the written end, which is earlier than `end` if the sink
+    /// failed.
     pub fn finish(self, end: RecordingEnd) -> (io::Result<()>, RecordingEnd) {
         self.queue.send(Block::End(end.clone())).ok();
         drop(self.queue);
@@ -264,7 +266,7 @@ impl Recorder {
     }
 }
 
-/// Returns the queue entries for a recording of these taps when the schema changes after a step.
+/// Returns the queue entries about schema changes after a step, for a recording of the given taps.
 pub(super) fn schema_blocks(
     taps: &[Tap],
     step: u64,
@@ -301,7 +303,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes blocks until the end. After an error, only waits for the end, so that the sink can still be closed.
+    /// Writes blocks until the end. After an error, waits for the end without writing, so that the sink can still be
+    /// closed.
     fn run(mut self, begun: io::Result<()>, blocks: &Receiver<Block>) -> (io::Result<()>, RecordingEnd) {
         let mut result = begun;
         loop {
@@ -328,7 +331,7 @@ impl Writer {
         if self.is_discarded.load(Ordering::Relaxed) {
             return (self.sink.discard(), self.written);
         }
-        // The engine's thread ended abnormally.
+        // The queue was closed without an end, so the engine's thread ended abnormally.
         let status = EndStatus::Failed("internal error, see the log".to_owned());
         let end = RecordingEnd { status, ..self.written.clone() };
         self.close(result, end)

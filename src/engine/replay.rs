@@ -30,15 +30,16 @@ pub struct Plan<'a> {
 /// Function that reads input data again, given the parameters in effect, the change and the hash of the file.
 pub type ReadData<'a> = dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError> + 'a;
 
-/// Receives the samples of a replay.
+/// Observer that receives the samples of a replay.
 pub trait Observer {
-    /// Returns the next step from `step` on at which a sample is required; `None` if none is.
+    /// Returns the next step from `step` on at which a sample is required; `None` if no more samples are required.
     fn next_sample(&mut self, step: u64) -> Option<u64>;
-    /// Receives a sample; may end the replay.
+    /// Receives a sample. May end the replay.
     fn sampled(&mut self, frame: &Frame) -> ControlFlow<()>;
 }
 
-/// Runs to the end of the plan, applying each command at its step. Ends early without an error if the observer ends the replay.
+/// Runs to the end of the plan and applies each command at its step. Ends early without an error if the observer ends the
+/// replay. Fails if a step, a command or its input data fails.
 pub fn drive(
     sim: &mut dyn Simulation,
     plan: &Plan<'_>,
@@ -82,7 +83,7 @@ struct Drive<'a> {
     end: u64,
     data: &'a ReadData<'a>,
     observer: Option<&'a mut dyn Observer>,
-    /// Taps, and the element sets that they index.
+    /// Taps, and the element sets to which their indices refer.
     taps: Vec<Tap>,
     generation: u64,
     sets: Vec<Arc<ElementSet>>,
@@ -94,7 +95,8 @@ impl Drive<'_> {
         self.sim.tap(&self.taps)
     }
 
-    /// After a sample, moves the taps of single elements to the indices in a changed set, as the engine does.
+    /// After a sample, moves the taps of single elements to the indices in a changed set, as the engine does. Fails if the
+    /// simulation rejects the taps.
     fn follow_sets(&mut self) -> Result<(), SimError> {
         if self.sim.generation() == self.generation
             && self.sim.sets().iter().zip(&self.sets).all(|(a, b)| Arc::ptr_eq(a, b))
@@ -137,7 +139,7 @@ impl Drive<'_> {
         self.observer.as_mut().and_then(|o| o.next_sample(step))
     }
 
-    /// Samples the present step if the observer requires it.
+    /// Samples the present step if the observer requires it. Fails if the sample cannot be read from the simulation.
     fn sample_if_due(&mut self) -> Result<ControlFlow<()>, SimError> {
         if self.next_sample() == Some(self.sim.clock().step) { self.sample() } else { Ok(ControlFlow::Continue(())) }
     }

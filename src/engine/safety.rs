@@ -1,5 +1,5 @@
-//! The safety recording: a small automatic recording, so that a run that the user does not record is not lost. The
-//! simulation never waits for it: while the disk is busy, its blocks are merged in memory.
+//! The safety recording: a small automatic recording of a run that the user does not record. The simulation never waits for
+//! it: while the disk is busy, the blocks are merged in memory.
 
 use super::{
     Checkpoint, EndStatus, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, SchemaChanges,
@@ -18,7 +18,8 @@ use std::{
 const WRITE_EVERY: Duration = Duration::from_millis(250);
 /// Reciprocal of the share of computing time that saving states may take.
 const MAX_COST: u32 = 100;
-/// Maximum number of blocks that wait for a stalled disk. Readings are merged, so these are commands and lane changes.
+/// Maximum number of blocks that wait for a stalled disk. Since readings are merged, the blocks are mostly commands and
+/// lane changes.
 const MAX_WAITING: usize = 1 << 16;
 
 /// Contents of a safety recording.
@@ -34,7 +35,7 @@ pub struct SafetyPlan {
     pub max_state_bytes: u64,
 }
 
-/// Destination, which is opened once the run is long enough.
+/// Destination of the data, which is opened when the run is long enough.
 enum Destination {
     Closed(Box<dyn Sink>, RecordingStart, Digest),
     Open(Recorder),
@@ -98,8 +99,8 @@ impl SafetyRecorder {
         now >= self.state_due && matches!(self.to, Destination::Open(_)) && self.pending.strong_count() == 0
     }
 
-    /// Adds a state; `took` is the time that saving it took. A state over the size limit is dropped, and no further states are
-    /// saved.
+    /// Adds a state; `took` is the time that saving the state took. If the state exceeds the size limit, it is dropped, and
+    /// no more states are saved.
     fn add_state(&mut self, checkpoint: Checkpoint, took: Duration, now: Duration) {
         self.state_due = now + self.plan.state_every.max(took * MAX_COST);
         if checkpoint.snapshot.n_bytes() > self.plan.max_state_bytes {
@@ -121,7 +122,8 @@ impl SafetyRecorder {
         self.to = to;
     }
 
-    /// Sends waiting blocks to the recorder while it accepts them. `false` if the recorder has failed or too many blocks wait.
+    /// Sends waiting blocks to the recorder while it accepts them. Returns `false` if the recorder has failed or too many
+    /// blocks wait.
     fn write(&mut self, now: Duration, counters: &Arc<EngineCounters>) -> bool {
         if matches!(self.to, Destination::Closed(..)) && now.saturating_sub(self.since) < self.plan.write_after {
             return true;
@@ -208,7 +210,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Closes the safety recording; its data stay.
+    /// Closes the safety recording and keeps its data.
     pub(super) fn close_safety(&mut self, status: EndStatus) {
         let (digest, clock) = self.batch_start.clone().unwrap_or_else(|| (self.digest(), self.clock()));
         self.close_safety_at(status, digest, clock);

@@ -3,22 +3,22 @@
 use crate::sim::reading_cost::SHARE;
 use std::time::{Duration, Instant};
 
-/// Minimum time between two readings of states (fields, matrices) during a run: no screen shows them faster.
+/// Minimum time between two readings of states (fields, matrices) during a run, because no screen shows more frames.
 const SHORTEST: Duration = Duration::from_millis(16);
-/// Maximum time between two readings, however long they take.
+/// Maximum time between two readings, regardless of their duration.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// Decides when states are read again, so that reading them takes a small share of the time.
+/// Decides when states are read again, so that the readings take a small share of the time.
 #[derive(Default)]
 pub(super) struct StatesRate {
     /// Time of the last reading.
     last: Option<Instant>,
-    /// Duration of the last reading, with the histories of its batch.
+    /// Duration of the last reading, including the histories of its batch.
     took: Duration,
 }
 
 impl StatesRate {
-    /// Records that states were read now.
+    /// Stores the present time as the time of a reading.
     pub fn read(&mut self) {
         self.last = Some(Instant::now());
     }
@@ -28,13 +28,13 @@ impl StatesRate {
         self.took = time;
     }
 
-    /// Returns whether states are to be read again.
+    /// Whether states are to be read again.
     pub fn is_due(&self) -> bool {
         self.last.is_none_or(|last| last.elapsed() >= interval(self.took))
     }
 }
 
-/// Returns the time from a reading of this duration to the next one.
+/// Returns the time from a reading that took `took` to the next reading.
 fn interval(took: Duration) -> Duration {
     (took * SHARE).clamp(SHORTEST, LONGEST)
 }

@@ -1,5 +1,5 @@
 //! Measurements that run concurrently with later steps, such as text generation during training. The engine collects
-//! them when they are complete, and waits for them if a recording needs them.
+//! complete measurements, and waits for incomplete ones if a recording needs them.
 
 use super::{Command, worker::Worker};
 use crate::sim::SimError;
@@ -36,7 +36,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Waits for concurrent measurements, so that a recording contains them before its state is saved or it ends.
+    /// Waits for concurrent measurements, so that a recording contains them before its state is saved or it ends. Fails if
+    /// a measurement fails.
     pub fn finish_measuring(&mut self) -> Result<(), SimError> {
         let Some(sim) = &mut self.sim else { return Ok(()) };
         if sim.finish_measuring(true)? { self.sample(false, false) } else { Ok(()) }

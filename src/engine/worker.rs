@@ -20,10 +20,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Minimum time between two frames for the screen; histories in between are merged. Shorter than the target duration of
-/// a batch: merging a batch that ended slightly early copies its spikes while the device waits.
+/// Minimum time between two frames for the screen; histories in between are merged. The time is shorter than the target
+/// duration of a batch, because merging a batch that ended slightly early copies its spikes while the device waits.
 const FRAME_EVERY: Duration = Duration::from_millis(6);
-/// Maximum bytes of a log that a batch sends to the screen: more than a second of reading.
+/// Maximum size of the log text that a batch sends to the screen, bytes: more than anyone reads in a second.
 const TEXT_LIMIT: usize = 16 << 10;
 /// Minimum time between two readings of the memory in use during a run.
 const MEMORY_EVERY: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ pub(super) struct Worker<W> {
     pub profile_next: bool,
     pub measuring: MeasuringRate,
     pub recorder: Option<Recorder>,
-    /// Automatic safety recording.
+    /// Automatic safety recording; `None` if there is none.
     pub safety: Option<SafetyRecorder>,
     /// Threads that remove the data of discarded safety recordings.
     pub removals: Vec<RecorderThread>,
@@ -78,15 +78,15 @@ pub(super) struct Worker<W> {
     pub epoch: u64,
     pub last_frame: Instant,
     pub run_time: pace::Stopwatch,
-    /// When states are read for the screen.
+    /// Rate at which states are read for the screen.
     pub states_rate: StatesRate,
     /// Time of the last reading of the memory in use; `None` before the first batch.
     pub last_memory: Option<Instant>,
     /// Whether steps were taken since states were last read.
     pub states_are_stale: bool,
-    /// Readings that are not published yet.
+    /// Readings that are not published yet; `None` if all are published.
     pub unpublished: Option<Frame>,
-    /// Start of the batch in progress, at which the recording ends if the batch fails.
+    /// Digest and clock at the start of the batch in progress, where the recording ends if the batch fails.
     pub batch_start: Option<(Digest, Clock)>,
 }
 
@@ -236,7 +236,8 @@ impl<W: Fn()> Worker<W> {
         self.publish();
     }
 
-    /// Samples histories, and with `states` also states. With `may_lag`, states may be those of the previous reading.
+    /// Samples histories, and with `states` also states. With `may_lag`, the states may be those of the previous reading.
+    /// Fails if the simulation cannot be read.
     pub fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
         let text_limit = (!self.records(|shape| shape == Shape::Text)).then_some(TEXT_LIMIT);
         let Some(sim) = &mut self.sim else { return Ok(()) };
@@ -294,8 +295,8 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
 
-    /// Samples a batch, and reads the schema again if the simulation changed it in the last step: histories up to then
-    /// follow the old schema, states from then on the new one.
+    /// Samples a batch. If the simulation changed its schema in the last step, the schema is read again: the histories of
+    /// the batch have the old schema, the states the new one. Fails if the simulation cannot be read.
     fn sample_batch(&mut self) -> Result<(), SimError> {
         if self.sim.as_ref().is_some_and(|sim| sim.generation() != self.sim_generation) {
             self.sample(false, false)?;
@@ -303,7 +304,7 @@ impl<W: Fn()> Worker<W> {
         }
         // A recording gets the exact states of every batch.
         let exact = self.records(Shape::is_state);
-        // The screen gets states at intervals that keep the time for reading them a small share.
+        // The screen gets states at intervals at which reading them takes a small share of the time.
         let due = exact || self.states_rate.is_due();
         let began = Instant::now();
         self.sample(due, !exact)?;
@@ -313,7 +314,7 @@ impl<W: Fn()> Worker<W> {
         Ok(())
     }
 
-    /// Publishes the memory in use if it changed.
+    /// Publishes the memory in use if the memory changed, at most once per [`MEMORY_EVERY`].
     fn update_memory(&mut self) {
         if self.last_memory.is_some_and(|last| last.elapsed() < MEMORY_EVERY) {
             return;
@@ -334,7 +335,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Runs one batch. `true` if a command to quit arrived during a wait for the speed limit.
+    /// Runs one batch. Returns `true` if a command to quit arrived during a wait for the speed limit. Fails if the
+    /// simulation fails.
     fn batch(&mut self) -> Result<bool, SimError> {
         self.apply_scheduled();
         if self.running == Running::Paused {
@@ -356,7 +358,7 @@ impl<W: Fn()> Worker<W> {
             steps = u64::from(steps).min(recorder.schedule.steps_left(clock.step)) as u32;
         }
         if !wait.is_zero() {
-            // A long wait is divided, and the pace computed again after each part.
+            // A long wait is divided, and the pace is computed again after each part.
             match self.inbox.recv_timeout(wait) {
                 Ok(Command::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(true),
                 Ok(command) => self.handle_command(command),
@@ -379,7 +381,7 @@ impl<W: Fn()> Worker<W> {
         }
         let taken = (self.clock().step - clock.step) as u32;
         if taken == 0 {
-            // A command is pending, and the current step was aborted for it.
+            // A command is pending, for which the current step was aborted.
             self.pass.abandon();
             self.batch_start = None;
             std::thread::yield_now();
@@ -389,7 +391,7 @@ impl<W: Fn()> Worker<W> {
         self.sample_batch()?;
         self.pass.aside_since(sampling, "sample");
         self.batch_start = None;
-        // Time spent waiting for the disk does not count, because shorter batches would not reduce it.
+        // Time spent waiting for the disk is excluded, because shorter batches would not reduce it.
         let stalled = Duration::from_nanos(EngineCounters::read(&counters.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);
         self.measuring.took(profiled, taken, took.as_nanos() as u64);

@@ -1,4 +1,4 @@
-//! Comma-separated values: the spikes of neurons in one file, and one file per other stream.
+//! Comma-separated values: one file with the spikes of neurons, and one file for each other stream.
 
 use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column};
 use crate::{
@@ -76,7 +76,8 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let (mut rows, mut values) = (trial.run.read_rows(stream)?, vec![]);
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = [time_column(trial.manifest()), "step".to_owned()].into_iter().chain(lane_names(stream));
-    // Reference values become columns, so that they are plotted with the curves. A cell is empty if no value holds at the step.
+    // Reference values become columns, so that they can be plotted with the curves. A cell is empty if no value holds at
+    // the step.
     let names = Level::names(&stream.levels);
     file.write_record(head.chain(names.iter().map(|name| format!("level {name}"))))?;
     while let Some(step) = rows.next_row(&mut values)? {
@@ -89,7 +90,7 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// Writes one row per text, token or link.
+/// Writes one row per text, token or link. Fails if the stream cannot be read or the file cannot be written.
 fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     match stream.shape.as_str() {
@@ -133,7 +134,8 @@ fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// Writes one row per individual: birth, death, parents, slot, cause of death, attributes.
+/// Writes one row per individual: birth, death, parents, slot, cause of death, attributes. Fails if the stream cannot be
+/// read or the file cannot be written.
 fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = ["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"];

@@ -1,5 +1,5 @@
-//! Exports a run folder to formats of other programs. An export needs only the folder. Memory does not depend on the length of
-//! the run, except for lineages.
+//! Exports a run folder to formats of other programs. An export needs only the folder. The required memory does not depend
+//! on the length of the run, except for lineages.
 
 mod checkpoint;
 mod csv;
@@ -77,7 +77,7 @@ impl Format {
         }
     }
 
-    /// Returns the reason why a run cannot be written in this format; `None` if it can.
+    /// Returns the reason why a run cannot be written in this format; `None` if the run can be written.
     pub fn why_not(self, trials: &[&Manifest]) -> Option<&'static str> {
         let has = |shape: &str| trials.iter().any(|m| m.streams.iter().any(|stream| stream.shape == shape));
         match self {
@@ -89,17 +89,18 @@ impl Format {
     }
 }
 
-/// Whether damage of a stream is reported before an export in a format.
+/// Whether an export in a format reads a stream, so that damage of the stream is reported.
 fn is_read(format: Format, stream: &Stream) -> bool {
     match format {
         Format::Csv | Format::Npz | Format::Parquet => true,
         Format::Png => stream.shape == "spikes",
         Format::Newick => stream.shape == "lineage",
-        Format::Safetensors => false, // reads a checkpoint, whose sections are verified on reading
+        Format::Safetensors => false, // the export reads a checkpoint, whose sections are verified on reading
     }
 }
 
-/// Verifies the streams of a run and its trials that concern a format, and describes each damaged stream in a sentence.
+/// Verifies the streams of a run and its trials that an export in a format reads. Returns a sentence about each damaged
+/// stream. Fails if a file cannot be read or the job is cancelled.
 pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Result<Vec<String>> {
     let mut out = vec![];
     for trial in run.trials()? {
@@ -121,8 +122,9 @@ struct FileNames {
 }
 
 impl FileNames {
-    /// Names the main file `out`, or by default a file in the run folder after its contents: `spikes.csv`, `transformer.npz`.
-    /// Probes exported with spikes have names such as `spikes.rate.csv`, otherwise `loss.csv`.
+    /// Names the main file `out`, or by default a file in the run folder after its contents: `spikes.csv`,
+    /// `transformer.npz`. The names of other files begin with that of the main file (`spikes.rate.csv`). Without `out`, spikes
+    /// and trees, they are names of probes alone (`loss.csv`).
     fn new(run: &RunFolder, trials: &[Trial], format: Format, out: Option<&Path>) -> Self {
         let has_spikes = trials.iter().any(|trial| trial.spike_stream().is_some());
         let drawn = || trials.iter().find_map(Trial::drawn_stream).map(|stream| stream.probe.clone());
@@ -150,8 +152,8 @@ impl FileNames {
 }
 
 /// Writes a run and returns the written files; `out` is the main file ([`FileNames`]). A series of trials is written as one
-/// file of spikes, with the number of the trial per spike. Each file appears complete or not at all, and never replaces a file
-/// of the run. Fails if the run has no data for the format.
+/// file of spikes, with the number of the trial per spike. Each file appears complete or not at all, and never replaces a
+/// file of the run. Fails if the run has no data for the format or a file cannot be written.
 pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
     let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
     if let Some(why) = format.why_not(&trials.iter().map(Trial::manifest).collect::<Vec<_>>()) {
@@ -198,12 +200,12 @@ impl Trial {
         &self.run.manifest
     }
 
-    /// Returns the stream of the spikes of neurons; `None` for kinds with other events.
+    /// Returns the stream of the spikes of neurons; `None` if no neurons were recorded.
     fn spike_stream(&self) -> Option<&Stream> {
         spike_stream(self.manifest())
     }
 
-    /// Returns the stream that is drawn as a raster: the first recorded stream of events, if any.
+    /// Returns the stream that is drawn as a raster: the first recorded stream of events, `None` without events.
     fn drawn_stream(&self) -> Option<&Stream> {
         self.manifest().spikes()
     }
@@ -216,17 +218,18 @@ impl Trial {
         self.spike_stream().map_or(0, |stream| self.run.n_records(stream))
     }
 
-    /// Returns the time of a spike, seconds or counted steps.
+    /// Returns the time of a spike in seconds or counted steps.
     fn secs(&self, spike: Spike) -> f64 {
         secs(spike.step.into(), self.manifest().secs_per_step)
     }
 
-    /// Returns the public id of a spike's neuron; the neuron's index if it has no id.
+    /// Returns the public id of a spike's neuron, or the neuron's index if it has no id.
     fn id(&self, spike: Spike) -> u64 {
         self.ids.get(spike.lane as usize).copied().unwrap_or(spike.lane.into())
     }
 
-    /// Returns the number of elements that can have events; 1 + the largest index with an event if the set is unknown.
+    /// Returns the number of elements that can have events. If the set is unknown, returns 1 + the largest index with an
+    /// event. Fails if the stream cannot be read.
     fn n_lanes(&self, stream: Option<&Stream>) -> io::Result<u32> {
         match self.manifest().set(stream.map_or("", |s| s.over.as_str())) {
             Some(set) => Ok(set.len),
@@ -234,20 +237,21 @@ impl Trial {
         }
     }
 
-    /// Iterates over the streams of rows: series, fields, matrices, histograms.
+    /// Iterates over the streams of rows: series, fields, matrices and histograms.
     fn row_streams(&self) -> impl Iterator<Item = &Stream> {
         let has_rows =
             |s: &&Stream| matches!(s.shape.as_str(), "series" | "field" | "matrix" | "histogram") && s.width > 0;
         self.manifest().streams.iter().filter(has_rows)
     }
 
-    /// Iterates over the streams of events that are not spikes of neurons: births and deaths.
+    /// Iterates over the streams of events other than spikes of neurons, such as births and deaths.
     fn event_streams(&self) -> impl Iterator<Item = &Stream> {
         let spikes = self.spike_stream().map(|stream| &stream.file);
         self.manifest().streams.iter().filter(move |s| s.shape == "spikes" && Some(&s.file) != spikes)
     }
 
     /// Calls `each` with every birth in a lineage and the death of the individual, if it died. Keeps all deaths in memory.
+    /// Fails if the stream cannot be read or `each` fails.
     fn individuals(
         &self,
         stream: &Stream,
@@ -267,7 +271,8 @@ impl Trial {
         Ok(())
     }
 
-    /// Returns the names of the attributes of births and deaths in a lineage, and whether each is always a number.
+    /// Returns the names of the attributes of births and deaths in a lineage in alphabetical order, and whether each is
+    /// always a number. Fails if the stream cannot be read.
     fn attributes(&self, stream: &Stream) -> io::Result<Vec<(String, bool)>> {
         let mut names = BTreeMap::<String, bool>::new();
         for event in self.run.read_lineage(stream)? {
@@ -302,7 +307,8 @@ fn spike_stream(manifest: &Manifest) -> Option<&Stream> {
     manifest.spikes().filter(|stream| stream.probe == SPIKES)
 }
 
-/// Returns the file name of a stream without its extension: the probe with its arguments, and the number of a later segment.
+/// Returns the file name of a stream without its extension: the probe with its arguments, and the number of a later
+/// segment.
 fn array_name(stream: &Stream) -> &str {
     stream.file.rsplit_once('.').map_or(stream.probe.as_str(), |(stem, _)| stem)
 }
@@ -328,8 +334,8 @@ fn time_column(manifest: &Manifest) -> String {
     format!("t_{}", time_unit(manifest))
 }
 
-/// Returns the names of the lanes of a stream: bins, cells of a matrix, declared names, elements, the probe or numbers,
-/// whichever exists first.
+/// Returns the names of the lanes of a stream. The first of these that exists is used: bins, cells of a matrix, declared
+/// names, elements, the probe, numbers.
 fn lane_names(stream: &Stream) -> Vec<String> {
     let n = stream.width as usize;
     if stream.edges.len() == n + 1 {

@@ -1,11 +1,12 @@
-//! NumPy archive. It contains `t_start`, `t_stop`, and `time_unit`, the unit of all times (`s`, or a counted unit such as
-//! `generations`). Spikes of neurons are `spike_times`, `spike_ids` (indices), `spike_steps` and `n_lanes`, as most analysis
-//! scripts expect; `ids` contains the public ids of the neurons, if they have any. Other events are `NAME_t`, `NAME_steps` and
-//! `NAME_lanes` (indices). Every other probe is `NAME_t` and `NAME`; its columns are described by `NAME_lanes` (names),
-//! `NAME_elements` (indices) and `NAME_ids` (public ids). A matrix adds `NAME_rows` and `NAME_columns`, a histogram
-//! `NAME_edges`. Reference values of a series are `NAME_levels`, `NAME_level_names` and `NAME_level_steps`: the step after which
-//! each holds (0: from the beginning) and the last step for which it holds (the last step of the run if it does not end). In a
-//! series of trials, `NAME` includes the number of the trial (`NAME_1_t`), and `spike_trials` is the trial of each spike.
+//! NumPy archive. The archive contains `t_start`, `t_stop`, and `time_unit`, the unit of all times (`s`, or a counted unit
+//! such as `generations`). Spikes of neurons are `spike_times`, `spike_ids` (indices), `spike_steps` and `n_lanes`, as most
+//! analysis scripts expect; `ids` contains the public ids of the neurons, if they have any. Other events are `NAME_t`,
+//! `NAME_steps` and `NAME_lanes` (indices). Every other probe is `NAME_t` and `NAME`; its columns are described by
+//! `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids` (public ids). A matrix adds `NAME_rows` and
+//! `NAME_columns`, a histogram `NAME_edges`. Reference values of a series are `NAME_levels`, `NAME_level_names` and
+//! `NAME_level_steps`: the step after which each holds (0: from the beginning) and the last step for which it holds (the
+//! last step of the run if it does not end). In a series of trials, `NAME` includes the number of the trial (`NAME_1_t`),
+//! and `spike_trials` is the trial of each spike.
 
 use super::{Outputs, Trial, array_name, at, secs, time_unit};
 use crate::project::{RunFolder, Stream};
@@ -52,7 +53,7 @@ fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<
     Ok(())
 }
 
-/// Writes the spikes of all trials.
+/// Writes the spikes of all trials. Fails if a stream cannot be read or the archive cannot be written.
 fn all_spikes(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<()> {
     let n = [trials.iter().map(Trial::n_spikes).sum()];
     let spikes = || trials.iter().flat_map(|t| spikes_of(t.number(), t));
@@ -101,7 +102,8 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
     columns(archive, trial, stream, name)
 }
 
-/// Writes the arrays that describe a stream: names of rows and columns, edges, reference values, lanes, elements and ids.
+/// Writes the arrays that describe the columns of a stream: names of rows and columns, edges, reference values, lanes,
+/// elements and ids. Fails if a stream cannot be read or the archive cannot be written.
 fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
     let width = stream.width as usize;
     for (names, what) in [(&stream.rows, "rows"), (&stream.columns, "columns")] {
@@ -151,7 +153,7 @@ fn array<T: AutoSerialize>(
     writer.finish()
 }
 
-/// Writes a one-dimensional array of Unicode strings.
+/// Writes a one-dimensional array of Unicode strings. Fails if the archive cannot be written.
 fn strings(archive: &mut Archive, name: &str, texts: &[String]) -> io::Result<()> {
     let longest = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
     let dtype: TypeStr = format!("<U{longest}").parse().map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Exported files, which are written under temporary names and renamed after all are complete.
+//! Exported files, which are written under temporary names and renamed after all files are complete.
 
 use super::at;
 use crate::project::RunFolder;
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files of one export. Dropping the value without [`commit`](Self::commit) removes them.
+/// Files of one export. If the value is dropped without [`commit`](Self::commit), the temporary files are removed.
 pub(super) struct Outputs<'a> {
     run: &'a RunFolder,
     /// Temporary and final paths.
@@ -25,7 +25,8 @@ impl<'a> Outputs<'a> {
         self.files.is_empty()
     }
 
-    /// Creates a temporary file whose final path is `path`. Fails if `path` is a folder or a file of the run.
+    /// Creates a temporary file whose final path is `path`. Fails if `path` is a folder or a file of the run, or if the
+    /// file cannot be created.
     pub fn create(&mut self, path: &Path) -> io::Result<File> {
         if self.run.is_own_file(path) {
             let what = format!("{} is part of the run; choose another name", path.display());
@@ -44,8 +45,8 @@ impl<'a> Outputs<'a> {
         Ok(file)
     }
 
-    /// Renames all files to their final names and returns their paths. Stops at the first file that cannot be renamed, and
-    /// removes the temporary files that are left.
+    /// Renames all files to their final names and returns their paths. Fails at the first file that cannot be renamed; the
+    /// temporary files after it are removed.
     pub fn commit(mut self) -> io::Result<Vec<PathBuf>> {
         for (temporary, path) in &self.files {
             fs::rename(temporary, path).map_err(at(path))?;

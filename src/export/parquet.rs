@@ -82,8 +82,9 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], names: &FileNames, output
     Ok(())
 }
 
-/// Creates a file with a schema. `t` is in seconds; the column of a kind that counts is `t_generations`. The metadata of the
-/// file contains the unit (`time_unit`).
+/// Creates a file with a schema. Times are in the column `t` in seconds; for a kind that counts, the column has a name such
+/// as `t_generations`. The metadata of the file contains the unit (`time_unit`). Fails if the schema is invalid or the file
+/// cannot be written.
 fn open(file: File, schema: &str, manifest: &Manifest) -> Result<Writer> {
     let schema = if manifest.time_base().is_count() {
         schema.replace("double t;", &format!("double {};", time_column(manifest)))
@@ -101,7 +102,8 @@ fn from_io(error: io::Error) -> ParquetError {
     ParquetError::General(error.to_string())
 }
 
-/// Collects items into groups of [`GROUP`] rows and calls `write` with each group.
+/// Collects items into groups of [`GROUP`] rows and calls `write` with each group. Fails with the first error of an item or
+/// of `write`.
 fn in_groups<T>(items: impl Iterator<Item = io::Result<T>>, mut write: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
     let mut group = vec![];
     for item in items {
@@ -146,7 +148,7 @@ fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-/// Writes one row per value.
+/// Writes one row per value. Fails if the stream cannot be read or the file cannot be written.
 fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     let mut writer = open(file, ROWS, trial.manifest())?;
     let names: Vec<ByteArray> = lane_names(stream).iter().map(|n| ByteArray::from(n.as_str())).collect();
@@ -178,7 +180,8 @@ fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-/// Returns the schema of individuals, followed by their attributes. Characters that a schema does not accept become `_`.
+/// Returns the schema of individuals, followed by their attributes. Characters that a schema does not accept are replaced
+/// by `_`.
 fn lineage_schema(attributes: &[(String, bool)]) -> String {
     let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let field = |(name, is_number): &(String, bool)| match is_number {
@@ -189,7 +192,8 @@ fn lineage_schema(attributes: &[(String, bool)]) -> String {
     format!("{}{fields}}}", LINEAGE.trim_end_matches('}'))
 }
 
-/// Writes one row per individual. Unknown numbers are -1 or NaN, unknown texts are empty.
+/// Writes one row per individual. Unknown numbers are -1 or NaN, unknown texts are empty. Fails if the stream cannot be
+/// read or the file cannot be written.
 fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
     let attributes = trial.attributes(stream).map_err(from_io)?;
     let mut writer = open(file, &lineage_schema(&attributes), trial.manifest())?;

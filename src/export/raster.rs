@@ -18,7 +18,8 @@ pub(super) fn write(trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::
     file.flush().map_err(at(out))
 }
 
-/// Draws trials stacked, the first at the bottom.
+/// Draws the trials above each other, the first at the bottom. Darkness is logarithmic in the number of events per pixel.
+/// Fails if a stream cannot be read.
 fn draw(trials: &[Trial]) -> io::Result<GrayImage> {
     let mut counts = vec![0_u32; (WIDTH * HEIGHT) as usize];
     let lanes = trials.iter().map(|t| t.n_lanes(t.drawn_stream())).collect::<io::Result<Vec<u32>>>()?;
@@ -38,7 +39,7 @@ fn draw(trials: &[Trial]) -> io::Result<GrayImage> {
         below += u64::from(*n);
     }
     let most = f64::from(counts.iter().copied().max().unwrap_or(0).max(1));
-    // A single event is clearly visible; the scale is logarithmic for more events.
+    // A pixel with a single event is clearly visible, and the scale is logarithmic for more events.
     let shade = |n: u32| match n {
         0 => 255,
         n => (140.0 * (1.0 - f64::from(n).ln_1p() / most.ln_1p())) as u8,

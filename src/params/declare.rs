@@ -1,4 +1,4 @@
-//! The declaration macros. From
+//! The declaration macros, for example:
 //!
 //! ```ignore
 //! params! {

@@ -52,7 +52,7 @@ impl Dimension {
         Some(out)
     }
 
-    /// Name in messages: `a time`.
+    /// Returns the name in messages: `a time`.
     pub const fn name(self) -> &'static str {
         match self.0 {
             [0, 0, 0, 0, 0, 0, 0] => "a plain number",
@@ -89,7 +89,7 @@ const fn unit(text: &'static str, dimension: Dimension, factor: f64, exponent: i
     Spelling { text, dimension, factor, exponent }
 }
 
-/// All accepted spellings; the first of a dimension and scale is the usual one.
+/// All accepted spellings. The first spelling of a dimension and scale is the usual one.
 pub const SPELLINGS: &[Spelling] = &[
     unit("ms", Dimension::TIME, 1.0, -3),
     unit("s", Dimension::TIME, 1.0, 0),
@@ -137,7 +137,7 @@ pub const SPELLINGS: &[Spelling] = &[
     unit("%", Dimension::NONE, 1.0, -2),
 ];
 
-/// Finds a unit by its spelling; `None` if there is none. Both Unicode characters for µ and for Ω are accepted.
+/// Finds a unit by its spelling; `None` if there is no such unit. Both Unicode characters for µ and for Ω are accepted.
 pub fn spelled(text: &str) -> Option<&'static Spelling> {
     let text = text.replace('\u{3bc}', "µ").replace('\u{2126}', "Ω");
     SPELLINGS.iter().find(|s| s.text == text)

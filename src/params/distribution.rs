@@ -1,7 +1,7 @@
 //! Distribution of a parameter: constant, uniform, normal or log-normal, with optional bounds.
 //!
 //! The text form is `20 ms`, `uniform(1 ms, 3 ms)`, `normal(20 ms, 2 ms) in 5..40 ms`, `log_normal(-0.6, 0.5)`. Files
-//! hold a plain number for a constant, and otherwise the same text with plain numbers in the unit of the parameter.
+//! contain a plain number for a constant, otherwise the text form with plain numbers in the unit of the parameter.
 
 use super::{ParamSpec, ParamValue, Scale, Unit, Value, ValueType};
 use crate::num::{normal, rng::Draw};
@@ -11,7 +11,7 @@ use crate::num::{normal, rng::Draw};
 pub enum Law {
     /// Single value without spread.
     Constant,
-    /// Equal density from the lowest to the highest value.
+    /// Equal density between the lowest and the highest value.
     Uniform,
     /// Normal distribution with mean and standard deviation.
     Normal,
@@ -69,7 +69,7 @@ pub const LAWS: [LawSpec; 4] = [
 ];
 
 impl Law {
-    /// Declaration of the family.
+    /// Returns the declaration of the family.
     pub const fn spec(self) -> &'static LawSpec {
         &LAWS[self as usize]
     }
@@ -82,8 +82,8 @@ pub struct Distribution {
     pub law: Law,
     /// Arguments of the family; unused ones are 0.
     pub arguments: [f64; 2],
-    /// Lowest and highest value, at which the distribution is truncated; `None`: not truncated. In between, the distribution
-    /// keeps its shape.
+    /// Lowest and highest value, at which the distribution is truncated; `None` if it is not truncated. Between the bounds,
+    /// the distribution keeps its shape.
     pub bounds: Option<(f64, f64)>,
 }
 
@@ -108,18 +108,18 @@ impl Distribution {
         Self { law: Law::LogNormal, arguments: [mean, sd], bounds: None }
     }
 
-    /// Truncates the distribution to these bounds in addition to the present ones.
+    /// Truncates the distribution to the given bounds in addition to the present ones.
     pub fn within(self, (low, high): (f64, f64)) -> Self {
         let (now_low, now_high) = self.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         Self { bounds: Some((low.max(now_low), high.min(now_high))), ..self }
     }
 
-    /// Value of a constant; `None` for other families.
+    /// Returns the value of a constant; `None` for other families.
     pub fn as_constant(self) -> Option<f64> {
         (self.law == Law::Constant).then_some(self.arguments[0])
     }
 
-    /// Draws the value at this address, which depends on the address alone.
+    /// Draws the value at the address `at`. The value depends on distribution and address alone.
     pub fn draw(self, at: Draw) -> f64 {
         match self.as_constant() {
             Some(value) => value,
@@ -127,8 +127,8 @@ impl Distribution {
         }
     }
 
-    /// Returns the quantile `u`, between 0 and 1, of the truncated distribution. Each value takes one uniform number, so no draw
-    /// is repeated.
+    /// Returns the quantile `u`, between 0 and 1, of the truncated distribution. Each value takes one uniform number, so no
+    /// draw is repeated.
     pub fn quantile(self, u: f64) -> f64 {
         let [a, b] = self.arguments;
         let (low, high) = self.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -150,7 +150,7 @@ impl Distribution {
         if low <= high { x.clamp(low, high) } else { low }
     }
 
-    /// Declares arguments and bounds as parameters, in this order.
+    /// Returns the declarations of arguments and bounds as parameters, in this order.
     pub fn argument_specs(law: Law, of: &ParamSpec) -> Vec<ParamSpec> {
         let real = ParamSpec { kind: ValueType::Real, symbol: "", formula: "", source: "", ..*of };
         let width = (of.soft.1 - of.soft.0, of.hard.1 - of.hard.0);
@@ -171,8 +171,8 @@ impl Distribution {
         named.chain(bounds.map(|(spec, (name, title))| ParamSpec { name, title, ..spec })).collect()
     }
 
-    /// Returns a distribution of another family with about the same median and spread, rounded to three digits. Bounds stay,
-    /// except for a constant.
+    /// Returns a distribution of another family with about the same median and spread, rounded to three digits. The bounds
+    /// stay, except for a constant.
     pub fn with_law(self, law: Law, of: &ParamSpec) -> Self {
         let median = self.quantile(0.5);
         let half = (self.quantile(0.841) - self.quantile(0.159)) / 2.0;
@@ -188,8 +188,8 @@ impl Distribution {
         Self { law, arguments: arguments.map(rounded), ..self }.nearest(of)
     }
 
-    /// Returns a copy with another value of argument or bound `i`, in the order of [`Distribution::argument_specs`]. Bounds that
-    /// the distribution does not have are not set.
+    /// Returns a copy with another value of argument or bound `i`, in the order of [`Distribution::argument_specs`]. Bounds
+    /// that the distribution does not have are not set.
     pub fn with_value(self, i: usize, value: f64) -> Self {
         let mut out = self;
         match (i.checked_sub(self.law.spec().arguments.len()), &mut out.bounds) {
@@ -201,14 +201,14 @@ impl Distribution {
         out
     }
 
-    /// Values of arguments and bounds, in the order of [`Distribution::argument_specs`].
+    /// Returns the values of arguments and bounds, in the order of [`Distribution::argument_specs`].
     pub fn values(self) -> Vec<f64> {
         let n = self.law.spec().arguments.len();
         self.arguments[..n].iter().copied().chain(self.bounds.into_iter().flat_map(|(low, high)| [low, high])).collect()
     }
 
-    /// Returns the reason why a parameter rejects the distribution: an argument out of range, or bounds without values between
-    /// them. `None` if the parameter accepts it.
+    /// Returns the reason why a parameter rejects the distribution: an argument out of range, or bounds without values
+    /// between them. Returns `None` if the parameter accepts the distribution.
     pub fn refusal(self, of: &ParamSpec) -> Option<String> {
         let specs = Self::argument_specs(self.law, of);
         let refused = specs.iter().zip(self.values()).find_map(|(spec, x)| {
@@ -228,7 +228,8 @@ impl Distribution {
         refused.or_else(ends).or_else(between)
     }
 
-    /// Returns the nearest distribution that the parameter accepts; without bounds if it accepts none with them.
+    /// Returns the nearest distribution that the parameter accepts. If there is none with the bounds, the result has no
+    /// bounds.
     pub fn nearest(self, of: &ParamSpec) -> Self {
         let specs = Self::argument_specs(self.law, of);
         let into = |spec: &ParamSpec, x: f64| if x.is_nan() { spec.hard.0 } else { x.clamp(spec.hard.0, spec.hard.1) };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
 impl Distribution {
-    /// Formats with units, for display and editing.
+    /// Formats the distribution with units, for display and editing.
     pub fn show(self, of: &ParamSpec) -> String {
         self.text(|spec, x| path::show(spec, &Value::Real(x)), of)
     }
@@ -24,7 +24,7 @@ impl Distribution {
         }
     }
 
-    /// Parses the text form; plain numbers are in the unit of the parameter. An error names the argument.
+    /// Parses the text form; plain numbers are in the unit of the parameter. Fails with an error that names the argument.
     pub fn parse(text: &str, of: &ParamSpec) -> Result<Self, String> {
         let text = text.trim();
         let called = |name: &str| {
@@ -74,7 +74,8 @@ fn not_a_distribution(text: &str) -> Option<String> {
     (is_name && !is_known).then(|| format!("`{word}` is none of {}", names.join(", ")))
 }
 
-/// Splits at the matching closing parenthesis into the text before and the text after it; `None` if there is none.
+/// Splits at the matching closing parenthesis into the text before and the text after it; `None` if there is no such
+/// parenthesis.
 fn closing(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
@@ -88,7 +89,7 @@ fn closing(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Specification used for files, which accepts every number, without a unit.
+/// Specification used for files, which accepts every number without a unit.
 const IN_FILES: ParamSpec = ParamSpec::new("", "", ValueType::Distribution);
 
 impl Serialize for Distribution {

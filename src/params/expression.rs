@@ -22,8 +22,8 @@ impl Quantity {
         Self { value, exponent: 0, dimension: Dimension::NONE }
     }
 
-    /// Value in units of `10^exponent` base units. Conversion between decimal prefixes is exact up to floating-point
-    /// rounding.
+    /// Returns the value in units of `10^exponent` base units. Conversions between decimal prefixes are exact up to
+    /// floating-point rounding.
     pub fn in_units_of(self, exponent: i32) -> f64 {
         match self.exponent - exponent {
             shift @ 0.. => self.value * 10_f64.powi(shift),
@@ -40,29 +40,29 @@ impl Quantity {
     }
 }
 
-/// Evaluates an expression. The error is a clause about the mistake: "`foo` is neither a unit nor a function".
+/// Evaluates an expression. Fails with a clause about the mistake: "`foo` is neither a unit nor a function".
 pub fn evaluate(text: &str) -> Result<Quantity, String> {
     evaluate_with(text, &|name| Err(format!("`{name}` is neither a unit nor a function")))
 }
 
-/// Resolves a dotted name, or says why it cannot.
+/// Function that resolves a dotted name, or returns the reason why it cannot be resolved.
 type Names<'a> = &'a dyn Fn(&str) -> Result<Quantity, String>;
 
-/// Evaluates an expression in which dotted names such as `lif.tau_m` are resolved by `names`. Fails as [`evaluate`] does, or with
-/// an error of `names`.
+/// Evaluates an expression in which dotted names such as `lif.tau_m` are resolved by `names`. Fails as [`evaluate`] does,
+/// or with an error of `names`.
 pub fn evaluate_with(text: &str, names: Names<'_>) -> Result<Quantity, String> {
     let mut parser = Parser { rest: text, depth: 0, n_numbers: 0, names };
     let quantity = parser.sum()?;
     match parser.peek() {
-        // `ms` alone most likely lacks its number, as in `${UNSET}ms`.
+        // The text `ms` alone most likely lacks its number, as in `${UNSET}ms`.
         None if parser.n_numbers == 0 => Err("a number is missing before the unit".into()),
         None => Ok(quantity),
         Some(_) => Err(format!("`{}` does not belong there", parser.rest.trim())),
     }
 }
 
-/// Evaluates an expression whose last unit applies to the whole: `1/3 s` is a third of a second. `None` if the text does not end
-/// in a unit or the part before the unit is not an expression.
+/// Evaluates an expression whose last unit applies to the whole: `1/3 s` is a third of a second. Returns `None` if the text
+/// does not end in a unit or the part before the unit is not an expression.
 pub fn evaluate_with_last_unit(text: &str) -> Option<Quantity> {
     let text = text.trim_end();
     let start = text.char_indices().rev().take_while(|(_, c)| is_word(*c)).last().map(|(i, _)| i)?;
@@ -77,7 +77,7 @@ fn is_word(c: char) -> bool {
 struct Parser<'a> {
     rest: &'a str,
     depth: u32,
-    /// Count of numbers, constants and names read so far, without units.
+    /// Number of numbers, constants and names read so far; units are not counted.
     n_numbers: u32,
     names: Names<'a>,
 }
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         raise(base, power.in_units_of(0))
     }
 
-    /// Parses an atom with the units that follow it: `20 ms`.
+    /// Parses an atom and the units that follow: `20 ms`. Fails at the first syntax error.
     fn with_unit(&mut self) -> Result<Quantity, String> {
         let mut quantity = self.atom()?;
         while let Some(unit) = self.word().and_then(|w| spelled(w).map(|s| (w, s))) {
@@ -193,7 +193,8 @@ impl<'a> Parser<'a> {
         Some(&self.rest[..end]).filter(|w| !w.is_empty())
     }
 
-    /// Parses a constant, a function, or a unit that stands for one of that unit: `1 / ms`, `5 * mV`.
+    /// Parses a constant, a function, or a unit without a number, which counts as 1 of the unit: `1 / ms`, `5 * mV`. Fails
+    /// at the first syntax error.
     fn named(&mut self) -> Result<Quantity, String> {
         let word = self.word().unwrap_or_default();
         self.rest = &self.rest[word.len()..];
@@ -241,7 +242,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns the dotted name at the start of the text; `None` if there is none.
+/// Returns the dotted name at the start of the text; `None` if the text does not begin with a name.
 fn dotted(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len());
     Some(text[..end].trim_end_matches('.')).filter(|name| name.contains('.'))
@@ -260,7 +261,7 @@ fn end_of_number(text: &str) -> usize {
     if digits == 0 { mantissa } else { mantissa + 1 + sign + digits }
 }
 
-/// Removes thousands separators: `1,234,567.8` gives `1234567.8`. `None` unless all groups have three digits.
+/// Removes thousands separators: `1,234,567.8` gives `1234567.8`. Returns `None` unless all groups have three digits.
 pub(super) fn without_groups(text: &str) -> Option<String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut groups = whole.split(',');

@@ -25,8 +25,8 @@ params! {
     }
 }
 
-/// Removed fields of lists with these roles. Old files and logs contain them, and readers ignore them. Colours of selections are
-/// stored with the view of a project.
+/// Removed fields of lists with these roles. Old files and logs contain such fields, and readers ignore them. Colours of
+/// selections are stored with the view of a project.
 pub(super) const FORMER_FIELDS: &[(Role, &str)] = &[(Role::Selections, "color")];
 
 /// Declares the effects of a kind's interventions, and the struct of an intervention: name, switch, type, target and
@@ -110,8 +110,8 @@ macro_rules! interventions {
         }
 
         impl $Intervention {
-            /// Schedule of the intervention. `per_step` is the duration of a step in the unit of its times. The error
-            /// names the field.
+            /// Returns the schedule of the intervention. `per_step` is the duration of a step in the unit of its times. The
+            /// error names the field.
             pub fn schedule(&self, per_step: f64) -> Result<$crate::params::Schedule, String> {
                 use $crate::params::ParamGroup;
                 $crate::params::Schedule::read(Self::SPECS, |i| self.get(i), |i| self.is_shown(i), per_step)
@@ -120,17 +120,17 @@ macro_rules! interventions {
     };
 }
 
-/// Returns the index of the list group with this role; `None` if there is none.
+/// Returns the index of the list group with the role `role`; `None` if there is no such group.
 pub fn list(params: &dyn Params, role: Role) -> Option<usize> {
     params.groups().iter().position(|g| g.list && g.role == role)
 }
 
-/// Returns the index of the field of a group with this role; `None` if there is none.
+/// Returns the index of the field of a group with the role `role`; `None` if there is no such field.
 pub fn field(params: &dyn Params, group: usize, role: Role) -> Option<usize> {
     params.groups().get(group)?.fields().iter().position(|p| p.role == role)
 }
 
-/// Text of the field with this role; empty if there is none.
+/// Returns the text of the field with the role `role`; empty if there is no such field.
 fn text(params: &dyn Params, group: usize, item: usize, role: Role) -> String {
     let id = field(params, group, role).map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
     match id.map(|id| params.get(id)) {
@@ -168,30 +168,30 @@ impl<'a> Intervention<'a> {
         (0..n).filter_map(move |item| Some(Self { params, group: group?, item }))
     }
 
-    /// Returns the intervention at an index of a list group; `None` if the group is no list of interventions or the item does not
-    /// exist.
+    /// Returns the intervention at an index of a list group; `None` if the group is not the list of interventions or the
+    /// item does not exist.
     pub fn of(params: &'a dyn Params, group: usize, item: usize) -> Option<Self> {
         let is_one = list(params, Role::Interventions) == Some(group) && item < params.len(group as u8);
         is_one.then_some(Self { params, group, item })
     }
 
-    /// Address of the field with this role; `None` if there is none.
+    /// Returns the address of the field with the role `role`; `None` if there is no such field.
     pub fn id(&self, role: Role) -> Option<ParamId> {
         let field = field(self.params, self.group, role)?;
         Some(ParamId { item: self.item as u16, ..ParamId::of(self.group, field) })
     }
 
-    /// Text of the field with this role; empty if there is none.
+    /// Returns the text of the field with the role `role`; empty if there is no such field.
     pub fn text(&self, role: Role) -> String {
         text(self.params, self.group, self.item, role)
     }
 
-    /// Whether the intervention is enabled; true if it has no such field.
+    /// Whether the intervention is enabled. An intervention without such a field is always enabled.
     pub fn is_enabled(&self) -> bool {
         self.id(Role::Enabled).is_none_or(|id| self.params.get(id) == Value::Bool(true))
     }
 
-    /// Effect that is chosen; `None` if the intervention has no effect field.
+    /// Returns the effect that is chosen; `None` if the intervention has no effect field.
     pub fn effect(&self) -> Option<&'static ChoiceSpec> {
         let id = self.id(Role::Effect)?;
         match (self.params.spec(id)?.kind, self.params.get(id)) {
@@ -200,19 +200,19 @@ impl<'a> Intervention<'a> {
         }
     }
 
-    /// Role of the effect; [`Role::Plain`] if there is no effect.
+    /// Returns the role of the effect, or [`Role::Plain`] if there is no effect.
     pub fn role(&self) -> Role {
         self.effect().map_or(Role::Plain, |effect| effect.role)
     }
 
-    /// Name of the intervention; if empty, the label of its effect.
+    /// Returns the name of the intervention, or the label of its effect if the name is empty.
     pub fn label(&self) -> String {
         let name = self.text(Role::Name);
         if name.trim().is_empty() { self.effect().map_or_else(String::new, |e| e.label().into_owned()) } else { name }
     }
 
-    /// Reads the schedule of the intervention. `per_step` is the length of a step in the time base of the kind: seconds, or 1 for
-    /// counted steps. The error names the field.
+    /// Reads the schedule of the intervention. `per_step` is the length of a step in the time base of the kind: seconds, or
+    /// 1 for counted steps. Fails with an error that names the field.
     pub fn schedule(&self, per_step: f64) -> Result<Schedule, String> {
         let specs = self.params.groups()[self.group].fields();
         let at = |f| ParamId { item: self.item as u16, ..ParamId::of(self.group, f) };
@@ -221,8 +221,8 @@ impl<'a> Intervention<'a> {
         Schedule::read(specs, |f| self.params.get(at(f)), |f| self.params.is_shown(at(f)), per_step)
     }
 
-    /// Reads the parameter that the intervention sets, with the value while it is active. The error is a clause that names the
-    /// field.
+    /// Reads the parameter that the intervention sets, and its value while the intervention is active. Fails with a clause
+    /// that names the field.
     pub fn setting(&self) -> Result<Change, String> {
         let (parameter, value) = (self.text(Role::Parameter), self.text(Role::ParameterValue));
         let parameter = parameter.trim();
@@ -239,8 +239,8 @@ impl<'a> Intervention<'a> {
     }
 }
 
-/// Checks that an intervention can set a parameter: numbers, switches and choices that take effect during a run can be
-/// set. The error is a clause about the parameter.
+/// Checks that an intervention can set a parameter. This holds for numbers, switches and choices that take effect during a
+/// run. Fails with a clause about the parameter.
 pub fn settable(params: &dyn Params, id: ParamId, spec: &ParamSpec) -> Result<(), &'static str> {
     match (spec.apply, spec.kind) {
         _ if params.groups().get(usize::from(id.group)).is_none_or(|group| group.list) => {

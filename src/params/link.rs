@@ -18,12 +18,12 @@ pub struct Link {
 }
 
 impl Link {
-    /// Address and declaration of the computed parameter; `None` if there is no such parameter.
+    /// Returns the address and declaration of the computed parameter; `None` if there is no such parameter.
     pub fn target(&self, params: &dyn Params) -> Option<(ParamId, &'static ParamSpec)> {
         path::find(params, &self.path).ok()
     }
 
-    /// Evaluates the formula. The error is a clause without the path of the link.
+    /// Evaluates the formula. Fails with a clause that does not contain the path of the link.
     pub fn value(&self, params: &dyn Params) -> Result<Change, String> {
         let (id, spec) = path::find(params, &self.path).map_err(|e| e.to_string())?;
         let quantity = evaluate_with(&self.formula, &|name| read(params, name))?;
@@ -61,8 +61,8 @@ fn read(params: &dyn Params, name: &str) -> Result<Quantity, String> {
     }
 }
 
-/// Converts a quantity to a value. A plain number is in the unit of the parameter, as when it is typed. Fails if the dimension or
-/// the type of the parameter does not match, or the value is not finite.
+/// Converts a quantity to a value. A plain number is in the unit of the parameter, as in a number field. Fails if the
+/// dimension or the type of the parameter does not match, or the value is not finite.
 fn into_value(spec: &ParamSpec, quantity: Quantity) -> Result<Value, String> {
     let (dimension, exponent) = spec.unit.dimension();
     let x = match quantity.dimension {
@@ -102,7 +102,8 @@ pub fn follow(params: &mut dyn Params, links: &[Link]) -> Vec<String> {
     problems
 }
 
-/// Orders links so that each is evaluated after the links it depends on, if such an order exists.
+/// Returns the indices of the links in an order in which each follows the links on which it depends, if such an order
+/// exists.
 fn in_order(params: &dyn Params, links: &[Link]) -> Vec<usize> {
     let targets: Vec<_> = links.iter().map(|l| l.target(params).map(|(id, _)| id)).collect();
     let mut order: Vec<usize> = vec![];
@@ -119,7 +120,7 @@ fn in_order(params: &dyn Params, links: &[Link]) -> Vec<usize> {
     order
 }
 
-/// Describes the cycle that a link would close; `None` if it closes none or has no target.
+/// Describes the cycle that a link would close; `None` if there is no cycle or the link has no target.
 pub fn goes_round(params: &dyn Params, links: &[Link], link: &Link) -> Option<String> {
     let (start, _) = link.target(params)?;
     let mut way = vec![(start, link.sources(params))];

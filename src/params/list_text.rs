@@ -5,15 +5,15 @@ use super::{ParamSpec, ValueType, one_of_text::split};
 /// Maximum number of items in an entered or pasted list.
 const MAX_ITEMS: usize = 100_000;
 
-/// Formats a list in brackets with the unit after them.
+/// Formats a list in brackets, followed by the unit.
 pub(super) fn show(spec: &ParamSpec, values: &[f64]) -> String {
     let items: Vec<String> = values.iter().map(f64::to_string).collect();
     let unit = spec.unit.suffix();
     format!("[{}]{}{unit}", items.join(", "), if unit.is_empty() { "" } else { " " })
 }
 
-/// Parses the form written by [`show`]; brackets are optional, and numbers may have their own units. An error names the
-/// number.
+/// Parses the form written by [`show`]. Brackets are optional, and numbers may have units of their own. Fails with an error
+/// that names the number.
 pub(super) fn parse(spec: &ParamSpec, text: &str) -> Result<Vec<f64>, String> {
     let text = text.trim();
     let (inner, unit) = match text.strip_prefix('[') {

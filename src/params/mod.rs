@@ -1,4 +1,4 @@
-//! One declaration per parameter.
+//! Parameters of a kind. Each parameter is declared once.
 //!
 //! [`params!`](crate::params!) turns a plain struct into the project-file schema (serde), the default value, the widget
 //! (unit, range, scale, choices), the tooltip (doc comment), the command-line override and the granularity of undo. No
@@ -57,7 +57,7 @@ pub enum Scale {
 pub struct ParamWarning {
     /// Path of the parameter, e.g. `lif.v_threshold`.
     pub path: &'static str,
-    /// Sentences that say what is unusual, its effect, and what to do.
+    /// Sentences that state what is unusual, its effect, and the remedy.
     pub text: String,
 }
 
@@ -74,7 +74,7 @@ pub enum Apply {
     Rebuild,
 }
 
-/// Struct declared with [`params!`](crate::params!).
+/// Struct that is declared with [`params!`](crate::params!).
 pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned {
     /// One specification per field in declaration order, followed by the parameters of the groups in its sum types.
     const SPECS: &'static [ParamSpec];
@@ -82,9 +82,10 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     const NAMES: &'static [&'static str];
     /// Reads field `i`.
     fn field(&self, i: usize) -> Value;
-    /// Writes field `i`; `false` if the type of the value does not match.
+    /// Writes field `i`. Returns `false` if the type of the value does not match.
     fn set_field(&mut self, i: usize, value: &Value) -> bool;
-    /// Whether field `i`, or the parameter that `parts` lead to within the field, applies given the other fields (`#[show_if]`).
+    /// Whether field `i` applies given the other fields (`#[show_if]`). With `parts`, whether the parameter applies to
+    /// which they lead within the field.
     fn shows_field(&self, i: usize, parts: &[Part]) -> bool;
     /// Serialises the fields into the variant that holds this group.
     fn serialize_fields<S: SerializeStructVariant>(&self, fields: &mut S) -> Result<(), S::Error>;
@@ -100,7 +101,7 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         }
     }
 
-    /// Writes parameter `i`; `false` if the type does not match or the parameter is not in the chosen group.
+    /// Writes parameter `i`. Returns `false` if the type does not match or the parameter is not in the chosen group.
     fn set(&mut self, i: usize, value: &Value) -> bool {
         match Self::SPECS.get(i).and_then(|spec| spec.part) {
             None => self.set_field(i, value),
@@ -111,24 +112,24 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         }
     }
 
-    /// Whether parameter `i` applies given the others.
+    /// Whether parameter `i` applies given the other parameters.
     fn is_shown(&self, i: usize) -> bool {
         let (field, parts) = one_of::parts_to(Self::SPECS, i);
         self.shows_field(field, &parts)
     }
 
-    /// Accepted range of the named field; unbounded if there is no such field.
+    /// Returns the accepted range of the named field; unbounded if there is no such field.
     fn accepted(name: &str) -> (f64, f64) {
         Self::SPECS.iter().find(|spec| spec.name == name).map_or((f64::NEG_INFINITY, f64::INFINITY), |spec| spec.hard)
     }
 
-    /// Values of all fields in declaration order.
+    /// Returns the values of all fields in declaration order.
     fn row(&self) -> Vec<Value> {
         (0..one_of::n_fields(Self::SPECS)).map(|i| self.field(i)).collect()
     }
 
-    /// Creates a group from the values of [`ParamGroup::row`]; `None` if a value does not fit or there are too many. Rows of
-    /// older logs may be shorter: missing fields have their defaults.
+    /// Creates a group from the values of [`ParamGroup::row`]; `None` if a value does not fit or there are too many values.
+    /// Rows of older logs may be shorter; the missing fields have their defaults.
     fn from_row(row: &[Value]) -> Option<Self> {
         let mut group = Self::default();
         let fits = row.len() <= one_of::n_fields(Self::SPECS);
@@ -136,7 +137,7 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     }
 }
 
-/// Address of a parameter within a kind: group, item of a list group, field. Files name parameters by path instead.
+/// Address of a parameter within a kind: group, item of a list group, field. Files name parameters by path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParamId {
     /// Index of the group.
@@ -169,7 +170,7 @@ pub struct GroupSpec {
     pub name: &'static str,
     /// Heading in the window; if empty, the name in sentence case ([`GroupSpec::label`]).
     pub title: &'static str,
-    /// Former names, which are read but never written.
+    /// Former names, which are accepted when read but never written.
     pub aliases: &'static [&'static str],
     /// Doc comment, shown as the introduction of the section.
     pub docs: &'static str,
@@ -182,7 +183,7 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
-    /// Heading in the window: the declared title, or the name in sentence case.
+    /// Returns the heading in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_name(self.title, self.name)
     }
@@ -192,18 +193,18 @@ impl GroupSpec {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// Fields of the group; a row of a list has one value for each.
+    /// Returns the fields of the group, in the order of the values in a row of a list.
     pub fn fields(&self) -> &'static [ParamSpec] {
         &self.params[..one_of::n_fields(self.params)]
     }
 
-    /// Name of the variant that a part belongs to; empty if there is none.
+    /// Returns the name of the variant to which a part belongs; empty if there is no such variant.
     pub fn variant_of(&self, part: Part) -> &'static str {
         let variants = self.params[usize::from(part.field)].kind.variants();
         variants.get(usize::from(part.variant)).map_or("", |variant| variant.choice.name)
     }
 
-    /// Indices of the parameters in display order: the parameters of a sum type follow its field.
+    /// Returns the indices of the parameters in display order: the parameters of a sum type follow its field.
     pub fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
         fn add(params: &[ParamSpec], i: usize, order: &mut Vec<usize>) {
             order.push(i);
@@ -225,27 +226,27 @@ pub struct Change {
     pub value: Value,
 }
 
-/// All parameters of a kind, as widgets, the command line, undo and the engine use them. Object-safe.
+/// All parameters of a kind, as widgets, the command line, undo and the engine use them. The trait is object-safe.
 pub trait Params {
-    /// Groups in declaration order.
+    /// Returns the groups in declaration order.
     fn groups(&self) -> &'static [GroupSpec];
-    /// Number of items in a list group; 1 for a plain group.
+    /// Returns the number of items in a list group; 1 for a plain group.
     fn len(&self, group: u8) -> usize;
-    /// Reads a parameter. An item that does not exist reads as the field's default.
+    /// Reads a parameter. For an item that does not exist, returns the default of the field.
     fn get(&self, id: ParamId) -> Value;
-    /// Writes a parameter; `false` if the address or the type of the value does not match.
+    /// Writes a parameter. Returns `false` if the address or the type of the value does not match.
     fn set(&mut self, change: &Change) -> bool;
     /// Whether the parameter applies given its neighbours.
     fn is_shown(&self, id: ParamId) -> bool;
-    /// Appends a default item to a list group; `false` for a plain group.
+    /// Appends a default item to a list group. Returns `false` for a plain group.
     fn push(&mut self, group: u8) -> bool;
 
-    /// Declaration at an address; `None` for whole lists and for addresses that do not exist.
+    /// Returns the declaration at an address; `None` for whole lists and for addresses that do not exist.
     fn spec(&self, id: ParamId) -> Option<&'static ParamSpec> {
         self.groups().get(usize::from(id.group))?.params.get(usize::from(id.field))
     }
 
-    /// Whether the parameter exists: the parameters of a group that is not chosen do not.
+    /// Whether the parameter exists. The parameters of a group that is not chosen do not exist.
     fn has(&self, id: ParamId) -> bool {
         let part = self.spec(id).and_then(|spec| spec.part);
         part.is_none_or(|part| {
@@ -254,7 +255,7 @@ pub trait Params {
         })
     }
 
-    /// Path of a parameter: `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
+    /// Returns the path of a parameter: `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
     fn path(&self, id: ParamId) -> String {
         let group = &self.groups()[usize::from(id.group)];
         if usize::from(id.field) >= group.params.len() {
@@ -272,7 +273,7 @@ pub trait Params {
         path
     }
 
-    /// Addresses of all parameters, lists item by item.
+    /// Returns the addresses of all parameters. Those of lists are in the order of the items.
     fn ids(&self) -> Vec<ParamId> {
         let mut out = Vec::new();
         for (g, group) in self.groups().iter().enumerate() {
@@ -284,7 +285,7 @@ pub trait Params {
         out
     }
 
-    /// Values of all parameters: each field of a group, each list as a whole.
+    /// Returns the values of all parameters: each field of a group, each list as a whole.
     fn snapshot(&self) -> Vec<Change> {
         let ids = self.groups().iter().enumerate().flat_map(|(g, group)| match group.list {
             true => vec![ParamId::list(g)],
@@ -293,8 +294,8 @@ pub trait Params {
         ids.map(|id| Change { id, value: self.get(id) }).collect()
     }
 
-    /// Lists the changes that turn `old` into `self`. A list of another length is one change, and so is a sum type with another
-    /// chosen group.
+    /// Returns the changes that turn `old` into `self`. A list of another length is one change, and so is a sum type with
+    /// another chosen group.
     fn changes_since(&self, old: &dyn Params) -> Vec<Change> {
         let mut out = Vec::new();
         for g in 0..self.groups().len() {
@@ -311,7 +312,7 @@ pub trait Params {
         out
     }
 
-    /// Lists the changes of the parameters of a group or an item that differ from those of item `old_item` of `old`.
+    /// Returns the changes of the parameters of a group or an item that differ from those of item `old_item` of `old`.
     fn changed_fields(&self, at: ParamId, old: &dyn Params, old_item: u16) -> Vec<Change> {
         let group = self.groups()[usize::from(at.group)];
         let differing = group.in_order().filter_map(|f| {

@@ -1,6 +1,6 @@
-//! Changes by name, as files hold them: paths of parameters, names of choices and of fields. In memory a [`Change`]
-//! uses indices of groups, fields and choices, which change whenever a declaration is inserted, so files never contain
-//! them.
+//! Changes by name, as files contain them: paths of parameters, names of choices and of fields. In memory a [`Change`] uses
+//! indices of groups, fields and choices. Files never contain these indices, because they change whenever a declaration is
+//! inserted.
 
 use super::{
     Change, ChoiceSpec, Distribution, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType,
@@ -50,8 +50,8 @@ impl NamedValue {
         })
     }
 
-    /// Converts to a value of a declaration. The error names the choice or field that no longer exists, or the parameter with
-    /// another type.
+    /// Converts to a value of a declaration. Fails with an error that names the choice or field that no longer exists, or
+    /// the parameter with another type.
     pub fn value(&self, spec: &ParamSpec) -> Result<Value, String> {
         Ok(match (self, spec.kind) {
             (Self::Bool(x), ValueType::Bool) => Value::Bool(*x),
@@ -74,7 +74,7 @@ impl NamedValue {
             (Self::Distribution(x), ValueType::Distribution) => Value::Distribution(*x),
             (Self::Real(x), ValueType::Distribution) => Value::Distribution(Distribution::constant(*x)),
             (Self::Int(x), ValueType::Distribution) => Value::Distribution(Distribution::constant(*x as f64)),
-            // A whole number may become a real number between versions, and the reverse if no digits are lost.
+            // Between versions, a whole number may become a real number. The reverse is accepted if no digits are lost.
             (Self::Int(x), ValueType::Real) => Value::Real(*x as f64),
             (Self::Real(x), ValueType::Int) if x.fract() == 0.0 => Value::Int(*x as i64),
             _ => return Err(format!("`{}` has a value of another type", spec.name)),
@@ -119,14 +119,15 @@ fn fields(specs: &[ParamSpec], row: &[Value]) -> Option<Vec<(String, NamedValue)
     specs.iter().zip(row).map(named).collect()
 }
 
-/// Reverses [`name`], and accepts former names. Does not check that list items exist and groups are chosen, because both may have
-/// differed when the file was written.
+/// Converts path and value back to a change, as the inverse of [`name`]; accepts former names. The function does not check
+/// that list items exist and groups are chosen, because both may have differed when the file was written. Fails if a name
+/// is unknown or the value does not fit.
 pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Change, String> {
     let parts: Vec<&str> = path.split('.').collect();
     let unknown = || format!("there is no parameter `{path}`");
     let (g, group) = params.groups().iter().enumerate().find(|(_, g)| g.is_called(parts[0])).ok_or_else(unknown)?;
     if let ([_], NamedValue::Items(items), true) = (parts.as_slice(), value, group.list) {
-        // An item that does not exist has the defaults.
+        // For an item that does not exist, `get` returns the defaults.
         let default = |f: usize| params.get(ParamId { item: u16::MAX, ..ParamId::of(g, f) });
         let defaults: Vec<Value> = (0..group.fields().len()).map(default).collect();
         let present = |(name, _): &&(String, NamedValue)| !is_former(group, name);
@@ -151,7 +152,7 @@ pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Ch
     Ok(Change { id: ParamId { item, ..ParamId::of(g, f) }, value })
 }
 
-/// Finds the index of a named parameter of the sum type `field`; `None` if there is none.
+/// Finds the index of a named parameter of the sum type `field`; `None` if there is no such parameter.
 fn part(group: &GroupSpec, field: usize, variant: &str, name: &str) -> Option<usize> {
     let variant = choice(group.params[field].kind.variants().iter().map(|v| v.choice), variant).ok()?;
     let is_it = |s: &ParamSpec| {
@@ -161,6 +162,7 @@ fn part(group: &GroupSpec, field: usize, variant: &str, name: &str) -> Option<us
 }
 
 /// Returns the values of the fields of an item or a variant in declaration order. `of` names the item or variant in errors.
+/// Fails if a field is unknown or a value does not fit.
 fn row(
     specs: &[ParamSpec],
     defaults: Vec<Value>,

@@ -198,7 +198,7 @@ fn files_and_logs_hold_every_level_by_name() {
     let list = Change { id: super::ParamId::list(1), value: tree.get(super::ParamId::list(1)) };
     let (name, value) = named::name(&tree, &list).expect("named");
     assert_eq!(named::resolve(&tree, &name, &value), Ok(list));
-    // A log of a version in which the spread had no parameters.
+    // The log is of a version in which the spread had no parameters.
     let older = named::NamedValue::Variant(
         "Around".into(),
         vec![("spread".into(), named::NamedValue::Choice("Normal".into()))],

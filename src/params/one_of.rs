@@ -45,7 +45,7 @@ pub struct VariantSpec {
 }
 
 impl VariantSpec {
-    /// Fields of the group; a value of the sum type has one value for each.
+    /// Returns the fields of the group, in the order of the values in a value of the sum type.
     pub const fn fields(&self) -> &'static [ParamSpec] {
         self.params.split_at(n_fields(self.params)).0
     }
@@ -83,7 +83,7 @@ impl Part {
         }
     }
 
-    /// Returns the value of the sum type with this parameter changed; `None` if another group is chosen.
+    /// Returns the value of the sum type with the parameter changed to `value`; `None` if another group is chosen.
     pub(super) fn write(self, sum: Value, value: &Value) -> Option<Value> {
         let Value::Variant(variant, mut row) = sum else { return None };
         let slot = row.get_mut(usize::from(self.index)).filter(|_| variant == self.variant)?;
@@ -92,8 +92,8 @@ impl Part {
     }
 }
 
-/// Returns the index of the field that contains a parameter, and the parts that lead from the field to the parameter; no parts if
-/// the parameter is itself a field.
+/// Returns the index of the field that contains a parameter, and the parts that lead from the field to the parameter. There
+/// are no parts if the parameter is itself a field.
 pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
     let mut parts = vec![];
     while let Some(part) = specs.get(i).and_then(|spec| spec.part) {
@@ -104,7 +104,7 @@ pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
     (i, parts)
 }
 
-/// Number of fields, which precede the parts.
+/// Returns the number of fields, which precede the parts.
 pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     let mut n = 0;
     while n < specs.len() && specs[n].part.is_none() {
@@ -113,7 +113,7 @@ pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     n
 }
 
-/// Number of fields and of the parameters of all groups in them.
+/// Returns the number of fields and of the parameters of all groups in them.
 pub const fn n_with_parts(fields: &[ParamSpec]) -> usize {
     let (mut n, mut f) = (fields.len(), 0);
     while f < fields.len() {
@@ -161,7 +161,8 @@ crate::params! {
     pub struct NoParameters {}
 }
 
-/// Serialises the chosen group as `Variant(field: …)`, or as its name if it has no parameters.
+/// Serialises the chosen group as `Variant(field: …)`, or as its name if the group has no parameters. Fails if the
+/// serializer fails.
 pub fn serialize<G: ParamGroup, S: Serializer>(
     group: &G,
     serializer: S,
@@ -175,7 +176,7 @@ pub fn serialize<G: ParamGroup, S: Serializer>(
     fields.end()
 }
 
-/// Deserialises the content of a variant. Missing fields have their defaults.
+/// Deserialises the content of a variant. Missing fields get their defaults. Fails if a field has the wrong type.
 pub fn deserialize<'de, G: ParamGroup, A: VariantAccess<'de>>(variant: A) -> Result<G, A::Error> {
     if G::SPECS.is_empty() {
         variant.unit_variant()?;

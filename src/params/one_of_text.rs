@@ -3,7 +3,7 @@
 use super::{ParamSpec, Value, ValueType, VariantSpec, path};
 use strsim::levenshtein;
 
-/// Formats a chosen group with its parameters; `?` for an unknown variant.
+/// Formats a chosen group with its parameters. An unknown variant is formatted as `?`.
 pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> String {
     let Some(spec) = variants.get(usize::from(variant)) else { return "?".to_owned() };
     let fields = spec.fields().iter().zip(row).map(|(p, value)| match value {
@@ -16,8 +16,8 @@ pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> Str
     }
 }
 
-/// Parses the form written by [`show`]. A name alone gives an empty row. Fails for an unknown name, a malformed text or a value
-/// of another type.
+/// Parses the form written by [`show`]. A name alone gives an empty row. Fails for an unknown name, a malformed text or a
+/// value of another type.
 pub(super) fn parse(variants: &[VariantSpec], text: &str) -> Result<Value, String> {
     let (name, inner) = match text.split_once('(') {
         Some((name, rest)) => {

@@ -17,7 +17,7 @@ pub enum PathError {
     Unknown {
         /// Path that was requested.
         path: String,
-        /// Nearest existing path.
+        /// Nearest existing path; `None` if no path is similar.
         nearest: Option<String>,
     },
     /// The list has no such item.
@@ -65,7 +65,7 @@ pub enum PathError {
         min: f64,
         /// Highest accepted value.
         max: f64,
-        /// Unit with a leading space.
+        /// Suffix with a leading space.
         unit: String,
     },
 }
@@ -78,14 +78,14 @@ fn items(known: &[String]) -> String {
     if known.is_empty() { "; it is empty".to_owned() } else { format!("; there are {}", known.join(", ")) }
 }
 
-/// Parses one `path=value` and checks that the parameter accepts the value.
+/// Parses one `path=value`. Fails if the path is unknown or the parameter does not accept the value.
 pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
     let path = path.trim();
     let (id, spec) = find(params, path)?;
     let value = parse_value(spec, value.trim()).map_err(|why| PathError::Value { path: path.to_owned(), why })?;
     let value = match (params.get(id), value) {
-        // Choosing the current group keeps its values.
+        // A choice of the current group keeps the values of the group.
         (now @ Value::Variant(chosen, _), Value::Variant(variant, row)) if chosen == variant && row.is_empty() => now,
         (_, value) => value,
     };
@@ -135,14 +135,14 @@ struct FoundPart<'a> {
     index: usize,
     /// Group that has the parameter.
     of: &'static str,
-    /// Chosen group if it is not `of`.
+    /// Chosen group, if the parameter belongs to another one; `None` otherwise.
     instead_of: Option<&'static str>,
     /// Remaining names of the path.
     rest: &'a [&'a str],
 }
 
-/// Finds the parameter of the sum type `field` at the start of `names`, with or without the name of its group; prefers the chosen
-/// group. `None` if no group has such a parameter.
+/// Finds the parameter of the sum type `field` at the start of `names`, with or without the name of its group. The chosen
+/// group has precedence. Returns `None` if no group has such a parameter.
 fn part_of<'a>(group: &GroupSpec, field: usize, names: &'a [&'a str], chosen: &Value) -> Option<FoundPart<'a>> {
     let Value::Variant(chosen, _) = *chosen else { return None };
     let variants = group.params[field].kind.variants();
@@ -191,7 +191,7 @@ fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathErr
     }
 }
 
-/// Parses a value of the declared type without checking its range. The error is a clause about the text.
+/// Parses a value of the declared type without checking its range. Fails with a clause about the text.
 pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
     let is_zero = !spec.zero.is_empty() && text.eq_ignore_ascii_case(spec.zero);
     let text = if is_zero { "0" } else { text };
@@ -204,7 +204,7 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
         ValueType::Int => Value::Int(match text.parse::<i64>() {
             Ok(i) => i,
             Err(_) => {
-                // Accepts thousands separators, because counts are displayed with them.
+                // Thousands separators are accepted, because counts are displayed with them.
                 let plain = without_groups(text).unwrap_or_else(|| text.to_owned());
                 let x = spec.unit.parse(&plain)?;
                 if x.fract() != 0.0 {
@@ -249,7 +249,7 @@ pub fn show(spec: &ParamSpec, value: &Value) -> String {
     }
 }
 
-/// Returns the existing path nearest to a mistyped one; `None` if none is close.
+/// Returns the existing path that is nearest to a mistyped one; `None` if no path is similar.
 pub fn nearest(params: &dyn Params, path: &str) -> Option<String> {
     let mut paths: Vec<String> = params.ids().into_iter().map(|id| params.path(id)).collect();
     paths.dedup();

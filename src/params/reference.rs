@@ -58,7 +58,7 @@ pub fn range(spec: &ParamSpec) -> String {
     }
 }
 
-/// Formats the descriptions of the choices of these fields, and the parameters of groups among them.
+/// Formats the descriptions of the choices of `fields`, and the parameters of groups among them.
 fn choices(fields: &[ParamSpec]) -> String {
     let mut out = String::new();
     for spec in fields {

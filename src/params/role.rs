@@ -7,9 +7,9 @@ pub enum Role {
     #[default]
     Plain,
 
-    /// List of named sets of elements: [`Selection`](super::Selection).
+    /// List of named sets of elements, see [`Selection`](super::Selection).
     Selections,
-    /// List of interventions over a span of time: [`interventions!`](crate::interventions!).
+    /// List of interventions over a span of time, see [`interventions!`](crate::interventions!).
     Interventions,
 
     /// Name of an item.
@@ -20,7 +20,7 @@ pub enum Role {
     OverSet,
     /// Affected elements: the name of a selection, or a query.
     Target,
-    /// Effect on the targets: a choice with one of the roles below.
+    /// Effect on the targets: a choice whose options have the roles from [`Role::Excites`] on.
     Effect,
     /// Whether an item is enabled.
     Enabled,
@@ -57,7 +57,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the declared role, or [`Role::Plain`]; for the macros.
+    /// Returns the declared role, or [`Role::Plain`]. The macros use this function.
     pub const fn or_plain(declared: &[Self]) -> Self {
         match declared {
             [role, ..] => *role,
@@ -65,7 +65,7 @@ impl Role {
         }
     }
 
-    /// Whether the effect is a lesion rather than a stimulus.
+    /// Whether the effect is a lesion and not a stimulus.
     pub const fn is_lesion(self) -> bool {
         matches!(self, Self::Silences | Self::SilencesOutput | Self::Scales)
     }

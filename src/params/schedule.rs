@@ -9,16 +9,16 @@ pub struct Schedule {
     pub from: u64,
     /// First step after the span; `u64::MAX` if it never ends.
     pub to: u64,
-    /// Period and duration of pulses in steps; `None` if continuous.
+    /// Period and duration of pulses in steps; `None` for a continuous intervention.
     pub pulses: Option<(u64, u64)>,
 }
 
 impl Schedule {
-    /// Schedule that is active from step 0 on.
+    /// Schedule that is active from step 0 without end.
     pub const ALWAYS: Self = Self { from: 0, to: u64::MAX, pulses: None };
 
-    /// Reads the schedule from the fields of a group by their roles. `per_step` is the duration of a step in the unit
-    /// of these fields. The error names the field.
+    /// Reads the schedule from the fields of a group by their roles. `per_step` is the duration of a step in the unit of
+    /// the time fields. Fails with an error that names the field.
     pub fn read(
         specs: &[ParamSpec],
         value: impl Fn(usize) -> Value,
@@ -45,7 +45,8 @@ impl Schedule {
         Ok(Self { from, to, pulses })
     }
 
-    /// Returns whether the schedule is active in a step, and the next step at which this changes; `u64::MAX` if it does not.
+    /// Returns whether the schedule is active in a step, and the next step at which this changes; `u64::MAX` if it never
+    /// changes.
     pub fn at(&self, step: u64) -> (bool, u64) {
         match self.pulses {
             _ if step < self.from => (false, self.from),
@@ -60,7 +61,8 @@ impl Schedule {
     }
 }
 
-/// Converts a time to steps as Brian2's `timestep()` does, robust against `2.2 / 0.1 = 22.000000000000004`.
+/// Converts a time to steps as Brian2's `timestep()` does, so that `2.2 / 0.1 = 22.000000000000004` and similar errors have
+/// no effect.
 pub fn steps(time: f64, per_step: f64) -> u64 {
     ((time + 1e-3 * per_step) / per_step).max(0.0) as u64
 }

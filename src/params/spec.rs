@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Specification of one parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamSpec {
-    /// Field name, key in RON, and last segment of `--set group.name=value`.
+    /// Field name, which is also the key in RON and the last segment of `--set group.name=value`.
     pub name: &'static str,
     /// Label in the window; if empty, the name in sentence case ([`ParamSpec::label`]).
     pub title: &'static str,
@@ -20,17 +20,17 @@ pub struct ParamSpec {
     pub unit: Unit,
     /// Slider range, inclusive.
     pub soft: (f64, f64),
-    /// Accepted range, inclusive; equals the slider range unless declared wider.
+    /// Accepted range, inclusive. Equals the slider range unless declared wider.
     pub hard: (f64, f64),
     /// Spacing of values along the slider.
     pub scale: Scale,
     /// Time at which an edit takes effect.
     pub apply: Apply,
-    /// Symbol of the quantity (`τ_m`); empty if it has none.
+    /// Symbol of the quantity (`τ_m`); empty if the quantity has no symbol.
     pub symbol: &'static str,
     /// Equation with the quantity; empty if it adds nothing to the documentation.
     pub formula: &'static str,
-    /// Citation for the default value; empty if there is none.
+    /// Citation for the default value; empty if the value has no source.
     pub source: &'static str,
     /// Word displayed for 0 where 0 is not a quantity: `Never`; empty otherwise.
     pub zero: &'static str,
@@ -41,7 +41,7 @@ pub struct ParamSpec {
 }
 
 impl ParamSpec {
-    /// Creates a dimensionless live parameter on `0..=1`, which the builder methods refine.
+    /// Creates a dimensionless live parameter on `0..=1`. The builder methods refine it.
     pub const fn new(name: &'static str, docs: &'static str, kind: ValueType) -> Self {
         let range = (0.0, 1.0);
         Self {
@@ -76,7 +76,7 @@ impl ParamSpec {
         self
     }
 
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_name(self.title, self.name)
     }
@@ -105,7 +105,7 @@ impl ParamSpec {
         self
     }
 
-    /// Widens the accepted range beyond the slider range. Must follow `range`.
+    /// Widens the accepted range beyond the slider range. The call must follow that of `range`.
     pub const fn hard(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
         self.hard = (*range.start(), *range.end());
         self
@@ -147,8 +147,8 @@ impl ParamSpec {
         self
     }
 
-    /// Increment of an arrow key: at most a hundredth of the slider range, rounded down to 1, 2 or 5 times a power of ten; on a
-    /// logarithmic slider, at most a tenth of the value. At least 1 for whole numbers.
+    /// Returns the increment of an arrow key: at most a hundredth of the slider range, rounded down to 1, 2 or 5 times a
+    /// power of ten; on a logarithmic slider, at most a tenth of the value. The increment of a whole number is at least 1.
     pub fn nudge(&self, now: f64) -> f64 {
         let span = match self.scale {
             Scale::Log => now.abs().max(self.soft.0),
@@ -228,7 +228,7 @@ impl ParamSpec {
         }
     }
 
-    /// Whether the value is inside the accepted range; texts and switches always are.
+    /// Whether the value is inside the accepted range. Texts and switches are always accepted.
     pub fn admits(&self, value: &Value) -> bool {
         match value {
             Value::Real(x) => x.is_finite() && *x >= self.hard.0 && *x <= self.hard.1,

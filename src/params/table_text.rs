@@ -5,7 +5,7 @@ use super::{ParamId, ParamSpec, Params, Value, path};
 /// Maximum length of a list after pasting.
 const MAX_ITEMS: usize = 10_000;
 
-/// Formats items with these fields as text: first a line of titles with units, then the values; numbers are in these units.
+/// Formats the given fields of items as text: first a line of titles with units, then the values in these units.
 pub fn copy(params: &dyn Params, group: usize, items: &[usize], fields: &[usize]) -> String {
     let specs = params.groups()[group].params;
     let mut lines = vec![fields.iter().map(|f| heading(&specs[*f])).collect::<Vec<_>>().join("\t")];
@@ -23,12 +23,12 @@ pub fn copy(params: &dyn Params, group: usize, items: &[usize], fields: &[usize]
     lines.join("\n") + "\n"
 }
 
-/// Pastes text at an item and one of these fields; returns the list and the number of lines pasted. `at` is the item and the
-/// position in `fields`. Items beyond the end are appended; empty cells change nothing. A first line of titles or names assigns
-/// the cells to fields.
+/// Pastes text at an item and a field. Returns the list and the number of pasted lines. `at` is the item and the position
+/// in `fields`. Items beyond the end are appended; empty cells change nothing. A first line of titles or names assigns the
+/// cells to fields.
 ///
 /// # Errors
-/// Names the first rejected cell by line and field. Nothing is pasted then.
+/// Fails with the line and field of the first rejected cell. Nothing is then pasted.
 pub fn paste(
     params: &dyn Params,
     group: usize,
@@ -86,12 +86,12 @@ fn field_called(specs: &[ParamSpec], fields: &[usize], cell: &str) -> Option<usi
     fields.iter().copied().find(|f| is_called(&specs[*f]))
 }
 
-/// Quotes cells with tabs, line ends or quotes; quotes in the cell are doubled.
+/// Quotes a cell that contains tabs, line ends or quotes. Quotes in the cell are doubled.
 fn quoted(cell: String) -> String {
     if cell.contains(['\t', '\n', '\r', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
 
-/// Splits text into lines of cells; an empty last line is dropped.
+/// Splits text into lines of cells. An empty last line is dropped.
 fn cells(text: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut cell) = (vec![], vec![], String::new());
     let mut in_quotes = false;

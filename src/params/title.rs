@@ -21,7 +21,7 @@ pub fn from_name(name: &str) -> String {
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Converts `SilenceOutgoing` to `Silence outgoing`; `F64` stays.
+/// Converts `SilenceOutgoing` to `Silence outgoing`, and leaves `F64` unchanged.
 pub fn from_variant(name: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';

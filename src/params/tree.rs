@@ -8,15 +8,15 @@ pub trait TreeNode {
     const SPECS: &'static [ParamSpec];
     /// Whether the field is a list.
     const LIST: bool;
-    /// Number of items.
+    /// Returns the number of items.
     fn count(&self) -> usize;
-    /// Reads a parameter: [`Params::get`].
+    /// Reads a parameter, see [`Params::get`].
     fn read(&self, id: ParamId) -> Value;
-    /// Writes a parameter: [`Params::set`].
+    /// Writes a parameter, see [`Params::set`].
     fn write(&mut self, change: &Change) -> bool;
-    /// Whether a parameter applies: [`Params::is_shown`].
+    /// Whether a parameter applies, see [`Params::is_shown`].
     fn shown(&self, id: ParamId) -> bool;
-    /// Appends an item: [`Params::push`].
+    /// Appends an item, see [`Params::push`].
     fn append(&mut self) -> bool;
 }
 

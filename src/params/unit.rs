@@ -31,7 +31,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Suffix after the value, without a space.
+    /// Returns the suffix after the value, without a space.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::One => "",
@@ -47,7 +47,7 @@ impl Unit {
         }
     }
 
-    /// Dimension of the unit, and its scale as a power of ten of the base units.
+    /// Returns the dimension of the unit, and its scale as a power of ten of the base units.
     pub const fn dimension(self) -> (Dimension, i32) {
         match self {
             Self::One => (Dimension::NONE, 0),
@@ -62,7 +62,7 @@ impl Unit {
         }
     }
 
-    /// Accepted spellings, one per scale.
+    /// Returns the accepted spellings, one per scale.
     pub fn spellings(self) -> Vec<&'static str> {
         let (dimension, _) = self.dimension();
         let mut out: Vec<&Spelling> = vec![];
@@ -74,8 +74,8 @@ impl Unit {
         out.into_iter().map(|s| s.text).collect()
     }
 
-    /// Parses `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`. A plain number is in this unit. The error says what is wrong and
-    /// what was expected.
+    /// Parses `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`. A plain number is in the unit `self`. Fails with the mistake
+    /// and the expected form.
     pub fn parse(self, text: &str) -> Result<f64, String> {
         let text = match self {
             Self::Count(name) => text.trim().trim_end_matches(name).trim(),

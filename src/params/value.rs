@@ -8,7 +8,7 @@ use super::{
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Value of a parameter, as widgets and the engine exchange it; files hold a [`NamedValue`](named::NamedValue).
+/// Value of a parameter, as widgets and the engine exchange it. Files contain a [`NamedValue`](named::NamedValue).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// State of a switch.
@@ -34,13 +34,13 @@ pub enum Value {
 /// Declaration of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChoiceSpec {
-    /// Identifier in files and `--set`.
+    /// Identifier in files and in `--set`.
     pub name: &'static str,
-    /// Display name; if empty, the split name ([`ChoiceSpec::label`]).
+    /// Display name; if empty, the split name is displayed ([`ChoiceSpec::label`]).
     pub title: &'static str,
     /// Tooltip of the choice.
     pub docs: &'static str,
-    /// Former names, which are read but never written.
+    /// Former names, which are accepted when read but never written.
     pub aliases: &'static [&'static str],
     /// Role of the choice.
     pub role: Role,
@@ -59,19 +59,19 @@ pub struct RetiredChoice {
 }
 
 impl RetiredChoice {
-    /// Message of a refusal, which names the choice to write instead.
+    /// Returns the message of a refusal, which names the choice to write instead.
     pub fn refusal(&self, instead: &ChoiceSpec) -> String {
         format!("`{}` is no longer offered: {}. Write `{}` instead", self.name, self.why, instead.name)
     }
 }
 
 impl ChoiceSpec {
-    /// Display name: the declared title, or `name` in sentence case.
+    /// Returns the display name: the declared title, or `name` in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_variant(self.title, self.name)
     }
 
-    /// Whether this is the display name, the current or a former name of the choice, ignoring case.
+    /// Whether `name` is the display name, the current or a former name of the choice. Case is ignored.
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
             || self.title.eq_ignore_ascii_case(name) && !name.is_empty()
@@ -88,7 +88,7 @@ pub enum ValueType {
     Int,
     /// Real number in a range.
     Real,
-    /// One of these choices.
+    /// One of the given choices.
     Choice(&'static [ChoiceSpec]),
     /// Free text without syntax.
     Text,
@@ -103,7 +103,7 @@ pub enum ValueType {
         /// Whether the numbers are whole.
         whole: bool,
     },
-    /// One of these parameter groups.
+    /// One of the given parameter groups.
     OneOf(&'static [VariantSpec]),
 }
 
@@ -113,14 +113,15 @@ impl ValueType {
         matches!(self, Self::Int | Self::Real | Self::Distribution | Self::List { .. })
     }
 
-    /// Finds the choice of earlier versions with this name, and the choice that replaces it; `None` if there is none.
+    /// Finds the choice of earlier versions with the name `name`, and the choice that replaces it; `None` if there is no
+    /// such choice.
     pub fn retired(self, name: &str) -> Option<(&'static ChoiceSpec, &'static RetiredChoice)> {
         let Self::Choice(choices) = self else { return None };
         let of = |choice: &'static ChoiceSpec| choice.replaces.iter().map(move |retired| (choice, retired));
         choices.iter().flat_map(of).find(|(_, retired)| retired.name.eq_ignore_ascii_case(name))
     }
 
-    /// Groups of a sum type; empty for other types.
+    /// Returns the groups of a sum type; empty for other types.
     pub const fn variants(self) -> &'static [VariantSpec] {
         match self {
             Self::OneOf(variants) => variants,
@@ -137,12 +138,12 @@ pub trait ParamValue: Clone {
     fn to_value(&self) -> Value;
     /// Converts from the exchange form; `None` if the type does not match.
     fn from_value(value: &Value) -> Option<Self>;
-    /// Whether the parameter of a sum type that `parts` lead to is chosen and applies given its neighbours.
+    /// Whether the parameter of a sum type to which `parts` lead is chosen and applies given its neighbours.
     fn shows_part(&self, _parts: &[Part]) -> bool {
         false
     }
 
-    /// Role of a choice; [`Role::Plain`] for other types.
+    /// Returns the role of a choice, or [`Role::Plain`] for other types.
     fn role(&self) -> Role {
         match (Self::TYPE, self.to_value()) {
             (ValueType::Choice(choices), Value::Choice(c)) => choices[usize::from(c)].role,

@@ -31,8 +31,8 @@ impl AppendFile {
         Ok(appended)
     }
 
-    /// Opens a file to continue at a length with a known hash. Bytes beyond that length are kept until [`Self::cut_rest`].
-    /// Fails if the file cannot be opened for writing.
+    /// Opens a file to continue at the length `n_bytes`, up to which its hash is `hash`. The bytes after this length are
+    /// kept until [`Self::cut_rest`]. Fails if the file cannot be opened for writing.
     pub fn reopen(folder: &Path, name: &str, n_bytes: u64, hash: Hash) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let mut options = OpenOptions::new();
@@ -43,7 +43,7 @@ impl AppendFile {
         Ok(Self { file, path, n_bytes, hash })
     }
 
-    /// Cuts off the bytes beyond the length at which the file continues.
+    /// Removes the bytes after the length at which the file continues.
     pub fn cut_rest(&self) -> io::Result<()> {
         self.file.set_len(self.n_bytes).map_err(|e| at(&self.path, &e))?;
         #[cfg(test)]
@@ -51,8 +51,8 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Appends a block and passes it to the operating system, so that the block survives a crash of the program. A block that
-    /// does not fit on the disk is removed as a whole. Fails if the block cannot be written.
+    /// Appends a block and passes it to the operating system, so that the block survives a crash of the program. Fails if
+    /// the block cannot be written; a partly written block is then removed.
     pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(block) {
             self.cut(self.n_bytes);
@@ -63,7 +63,7 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Cuts the file to a length. Errors are ignored.
+    /// Cuts the file to `n_bytes` bytes. Errors are ignored.
     pub fn cut(&mut self, n_bytes: u64) {
         self.file.set_len(n_bytes).ok();
         self.file.seek(SeekFrom::Start(n_bytes)).ok();
@@ -78,7 +78,7 @@ impl AppendFile {
     }
 }
 
-/// Fault injection: fails a writer after it created or cut a number of files, as if its process had been killed.
+/// Fault injection: makes a writer fail after a number of created or cut files, as if its process had been killed.
 #[cfg(test)]
 pub(super) mod stop {
     use std::{cell::Cell, io};
@@ -87,7 +87,8 @@ pub(super) mod stop {
         static FILES_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
     }
 
-    /// Makes creating or cutting a file on this thread fail after `n_files` successful calls; `None`: never.
+    /// Makes creating or cutting a file on this thread fail after `n_files` successful calls; with `None`, the calls never
+    /// fail.
     pub fn after(n_files: Option<u32>) {
         FILES_LEFT.set(n_files);
     }

@@ -7,15 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. If writing or renaming fails, the
-/// old file is unchanged. With `backup` the old content is kept as `NAME.bak`.
+/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. With `backup` the old content is
+/// kept as `NAME.bak`. Fails if a step fails; the old file is then unchanged.
 pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     // A link is resolved, so that its target is replaced and the link kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     write(path, content, backup)
 }
 
-/// Replaces a file in a run folder: a link is replaced, never followed.
+/// Replaces a file in a run folder. A link is replaced and not followed. Fails if the file cannot be written.
 pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, false)
 }
@@ -37,7 +37,7 @@ fn write(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the name of the temporary file in which a process writes the new content.
+/// Returns the name of the temporary file to which the process with the id `process` writes the new content of `name`.
 pub(super) fn temporary_name(name: &str, process: u32) -> String {
     format!("{name}.{process}.tmp")
 }
@@ -52,7 +52,8 @@ fn fill(temporary: &Path, like: &Path, content: &[u8]) -> io::Result<()> {
     super::durability::sync(&file)
 }
 
-/// Keeps a backup as a hard link, which also works on a full disk; as a copy on file systems without links.
+/// Keeps a backup as a hard link, which also works on a full disk, or as a copy on file systems without links. Fails if
+/// neither works.
 fn keep_backup(path: &Path) -> io::Result<()> {
     let backup = sibling(path, ".bak");
     let fresh = sibling(path, &format!(".{}.bak", std::process::id()));
@@ -63,7 +64,7 @@ fn keep_backup(path: &Path) -> io::Result<()> {
     fs::rename(&fresh, backup)
 }
 
-/// Makes a rename in the folder of `path` durable, where folders can be synced.
+/// Makes a rename in the folder of `path` durable, on systems where folders can be synced.
 fn sync_folder(path: &Path) {
     if let Some(Ok(folder)) = path.parent().map(File::open) {
         super::durability::sync(&folder).ok();
@@ -76,7 +77,7 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Adds the path, and for an existing file a note that it is unchanged.
+/// Adds the path to an error and, if the file exists, a note that the file is unchanged.
 fn explain(error: io::Error, path: &Path) -> io::Error {
     let intact = if path.exists() { "; the existing file is unchanged" } else { "" };
     io::Error::new(error.kind(), format!("cannot write {}: {}{intact}", path.display(), io_reason(&error)))

@@ -25,7 +25,7 @@ use std::{
 const COPY_BLOCK: usize = 1 << 20;
 
 impl RunWriter {
-    /// Continues the data in `folder` if they end at the start of the recording, and then removes the folder.
+    /// Continues the data in `folder` if they end at the start of the recording. The folder is then removed.
     #[must_use]
     pub fn with_beginning(mut self, folder: Option<PathBuf>) -> Self {
         self.beginning = folder;
@@ -39,7 +39,7 @@ impl RunWriter {
         );
     }
 
-    /// Returns the safety recording if its data end at step `step`; otherwise `None`.
+    /// Returns the safety recording if its data end at step `step`; `None` otherwise.
     pub(super) fn take_beginning(&mut self, step: u64) -> Option<RunFolder> {
         let run = RunFolder::open(&self.beginning.take()?).ok()?;
         let m = &run.manifest;
@@ -85,7 +85,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Copies the original sets and their later versions.
+    /// Copies the original sets and their later versions. Fails if a file cannot be copied.
     fn copy_sets(&mut self, beginning: &RunFolder) -> io::Result<()> {
         let own: Vec<FileInfo> = self.written.extract_if(.., |file| file.name != PROJECT).collect();
         own.iter().try_for_each(|file| remove(&self.folder, &file.name))?;
@@ -98,7 +98,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Copies a file of the beginning, to which the recording may append.
+    /// Copies a file of the beginning. The recording may append to the copy. Fails if a file cannot be copied.
     fn copy(&mut self, beginning: &RunFolder, name: &str) -> io::Result<AppendFile> {
         let from = run_file::inside(&beginning.path, name)?;
         let (mut source, mut to) = (run_file::open_regular(&from)?, self.create_file(name, b"")?);
@@ -121,7 +121,7 @@ impl RunWriter {
 /// Moves a safety recording to the runs of its project under the next number.
 ///
 /// # Errors
-/// Returns an error if the recording can be neither moved nor copied. A failed copy leaves the recording unchanged.
+/// Fails if the recording can be neither moved nor copied. A failed copy leaves the recording unchanged.
 pub fn move_run(folder: &Path, runs: &Path, name: &str) -> io::Result<PathBuf> {
     let to = super::run::next_folder(runs, name)?;
     // A rename replaces an empty folder.

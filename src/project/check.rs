@@ -16,8 +16,8 @@ pub enum Finding {
     Intact,
     /// The manifest has no hash, because the run was not closed or an older version wrote it.
     NoHash,
-    /// The run was not closed. The content is as recorded up to `n_bytes`, at the checkpoint of `step`; later content has no
-    /// hash.
+    /// The run was not closed. The content is as recorded up to `n_bytes`, at the checkpoint of `step`; no hash covers the
+    /// later content.
     IntactUntil {
         /// Number of verified bytes.
         n_bytes: u64,
@@ -40,13 +40,13 @@ pub enum Finding {
 /// Check of one file of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCheck {
-    /// File name; for a trial with the trial's folder.
+    /// File name; in a trial, with the trial's folder.
     pub name: String,
     /// Recorded probe; empty for other files.
     pub probe: String,
     /// Size of the file, bytes.
     pub n_bytes: u64,
-    /// Number of whole records; 0 for lines and text.
+    /// Number of whole records; 0 for files of lines or text.
     pub n_records: u64,
     /// Result of the check.
     pub finding: Finding,
@@ -129,7 +129,7 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
     for info in &manifest.checkpoints {
         let path = run_file::inside(&run.path, &info.file)?;
         if manifest.status == Status::Running && run_file::size_of(&path).is_none() {
-            continue; // the process that writes the run removed it after the manifest was read
+            continue; // the process that writes the run removed the checkpoint after the manifest was read
         }
         out.push(check_state(&path, format!("{prefix}{}", info.file), info, || run.checkpoint(info), progress)?);
     }
@@ -141,14 +141,14 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
     Ok(out)
 }
 
-/// Checks the manifest against its own hash; `None` if it has no hash.
+/// Checks the manifest against its own hash; `None` if the manifest contains no hash.
 fn check_manifest(run: &RunFolder, prefix: &str) -> Option<FileCheck> {
     let finding = if run.manifest_matches? { Finding::Intact } else { Finding::Changed };
     let n_bytes = run_file::size_of(&run.path.join(MANIFEST)).unwrap_or(0);
     Some(FileCheck { name: format!("{prefix}{MANIFEST}"), probe: String::new(), n_bytes, n_records: 0, finding })
 }
 
-/// Verifies the directory and every section of a checkpoint.
+/// Verifies the directory and every section of a checkpoint. Fails if `progress` cancels.
 fn check_state(
     path: &Path,
     name: String,
@@ -171,7 +171,7 @@ fn check_state(
     Ok(FileCheck { name, probe: String::new(), n_bytes: size.unwrap_or(0), n_records: 0, finding })
 }
 
-/// Compares a file of an unclosed run with the hashes of its checkpoints.
+/// Compares a file of an unclosed run with the hashes of its checkpoints. Fails if `progress` cancels.
 fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress: &Progress) -> io::Result<Finding> {
     let Some((n_bytes, step)) = recorded.last().and_then(|d| Some((d.length(name)?, d.step))) else {
         return Ok(Finding::NoHash); // the file began after the checkpoint
@@ -184,8 +184,9 @@ fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress
     }
 }
 
-/// Describes the damage of a stream's file, if any. Reads the file of a closed run and compares its hash; without a hash in the
-/// manifest, the file must only exist. An unclosed run is not checked.
+/// Returns a description of the damage of a stream's file; `None` if there is no damage. Reads the file of a closed run and
+/// compares its hash; without a hash in the manifest, the file must only exist. An unclosed run is not checked. Fails if
+/// `progress` cancels.
 pub fn damage_of(run: &RunFolder, stream: &Stream, progress: &Progress) -> io::Result<Option<String>> {
     let name = &stream.file;
     let is_closed = !matches!(run.manifest.status, Status::Running | Status::Unclosed);

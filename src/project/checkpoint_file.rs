@@ -71,7 +71,7 @@ pub struct Directory {
     pub n_logged: u64,
     /// Length of each file of the run at the state, bytes.
     pub files: Vec<(String, u64)>,
-    /// XXH64 of each of `files` up to its length, in their order; empty in checkpoints of older versions.
+    /// XXH64 of each of `files` up to its length, in the order of `files`; empty in checkpoints of older versions.
     pub hashes: Vec<String>,
     /// Recorded project of the run with its parameters at step 0; empty in checkpoints of older versions.
     pub project: String,
@@ -90,7 +90,7 @@ impl Directory {
         !self.hashes.is_empty()
     }
 
-    /// Returns the XXH64 of a file of the run up to its length; `None` if unknown.
+    /// Returns the XXH64 of a file of the run up to its length at the state; `None` if the hash is unknown.
     pub fn hash(&self, name: &str) -> Option<&str> {
         let at = self.files.iter().position(|(known, _)| known == name)?;
         self.hashes.get(at).map(String::as_str)
@@ -130,7 +130,8 @@ pub(super) fn is_file_name(name: &str) -> bool {
     step.and_then(|step| step.parse().ok()).is_some_and(|step| file_name(step) == name)
 }
 
-/// Writes a checkpoint to a temporary file and renames it. Removes the temporary file if that fails.
+/// Writes a checkpoint to a temporary file and renames the file. Fails if the file cannot be written; the temporary file is
+/// then removed.
 pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<CheckpointInfo> {
     let name = file_name(checkpoint.clock.step);
     let path = folder.join(&name);
@@ -151,7 +152,8 @@ pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil)
     }
 }
 
-/// Writes the contents of a checkpoint; returns their length and the hash of the directory.
+/// Writes the contents of a checkpoint. Returns their length in bytes and the hash of the directory. Fails if the file
+/// cannot be written.
 fn fill(file: &File, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<(u64, String)> {
     let Checkpoint { snapshot, clock, digest, n_logged, .. } = checkpoint;
     let mut out = BufWriter::new(file);
@@ -264,8 +266,8 @@ impl CheckpointFile {
         Clock::seconds(self.directory.step, self.directory.secs_per_step)
     }
 
-    /// Reads all sections into one copy in memory and verifies their hashes. `report` receives the number of bytes read since
-    /// its last call and returns `false` to cancel. Fails if a section is damaged.
+    /// Reads all sections into one copy in memory and verifies their hashes. `report` receives the number of bytes read
+    /// since its last call and returns `false` to cancel. Fails if a section is damaged or the reading is cancelled.
     pub fn read(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<Snapshot> {
         let mut file = run_file::open_regular(&self.path)?;
         let mut snapshot = Snapshot::new(&self.directory.model);
@@ -291,7 +293,8 @@ impl CheckpointFile {
         Ok(snapshot)
     }
 
-    /// Verifies all sections and the padding between them without keeping them in memory.
+    /// Verifies all sections and the padding between them without keeping them in memory. Fails if a section or the padding
+    /// is damaged, or if `report` returns `false`.
     pub fn verify(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
         let mut file = run_file::open_regular(&self.path)?;
         let mut buffer = vec![0; 1 << 20];
@@ -318,8 +321,8 @@ impl CheckpointFile {
         self.verify_space(&mut file, self.directory_range.1, len - TRAILER)
     }
 
-    /// Verifies that the last 64 bytes of the range `from..to`, or all of a shorter range, are spaces. Leaves the file
-    /// position at `to`.
+    /// Fails if one of the last 64 bytes of the range `from..to`, or of a shorter range as a whole, is not a space. Leaves
+    /// the file position at `to`.
     fn verify_space(&self, file: &mut File, from: u64, to: u64) -> io::Result<()> {
         let mut space = vec![0; to.saturating_sub(from).min(ALIGN) as usize];
         let read = file.seek(SeekFrom::Start(to - space.len() as u64)).and_then(|_| file.read_exact(&mut space));
@@ -354,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Any flipped bit and any truncation of the file is refused before data are used.
+    /// Every flipped bit and every truncation is refused before data are used.
     #[test]
     fn every_flipped_bit_and_every_truncation_is_refused() {
         let folder = TempFolder::new("checkpoint");

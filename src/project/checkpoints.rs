@@ -19,18 +19,18 @@ pub(super) struct Checkpoints {
     pub plan: CheckpointPlan,
     /// Number of checkpoints to keep; 0 keeps all.
     keep: usize,
-    /// Thread that writes a checkpoint.
+    /// Thread that writes a checkpoint; `None` if no checkpoint is being written.
     writing: Option<JoinHandle<io::Result<CheckpointInfo>>>,
-    /// Checkpoints beyond the number to keep, which are removed once no manifest lists them.
+    /// Checkpoints beyond the number to keep, which are removed when no manifest lists them.
     obsolete: Vec<CheckpointInfo>,
-    /// Step of the last saved state, and the data written up to that step.
+    /// Step of the last saved state, and the data written up to that step; `None` before the first state.
     pub marked: Option<(u64, RecordedUntil)>,
-    /// Step at which the run continues an earlier recording.
+    /// Step at which the run continues an earlier recording; `None` for a new recording.
     pub resumed_at: Option<u64>,
 }
 
 impl Checkpoints {
-    /// Creates the checkpoints of a project's plan; a series of trials takes none.
+    /// Creates the checkpoints of a project's plan. A series of trials takes no checkpoints.
     pub fn of(project: &Project, has_trials: bool) -> Self {
         let plan = if has_trials { CheckpointPlan::default() } else { project.checkpoint_plan() };
         Self { plan, keep: project.run.keep_checkpoints as usize, ..Self::default() }
@@ -43,7 +43,8 @@ impl Checkpoints {
 }
 
 impl RunWriter {
-    /// Starts a thread that writes a checkpoint during the recording. The data before the checkpoint are synced to disk first.
+    /// Starts a thread that writes a checkpoint during the recording. The data before the checkpoint are synced to disk
+    /// first. Fails if the data cannot be synced or the thread not be started.
     pub(super) fn start_checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         self.collect_checkpoint(true)?;
         for file in self.growing() {
@@ -62,15 +63,16 @@ impl RunWriter {
         streams.chain([&self.commands, &self.timings])
     }
 
-    /// Returns lengths and hashes of the data written so far. Hashes cover appended bytes; no file is read.
+    /// Returns lengths and hashes of the data written so far. Hashes cover appended bytes; no file is read. Fails if the
+    /// project cannot be formatted.
     pub(super) fn recorded_until(&self) -> io::Result<RecordedUntil> {
         let files = self.growing().map(AppendFile::info).chain(self.written.iter().cloned()).collect();
         let project = file::write(&self.project).map_err(io::Error::other)?;
         Ok(RecordedUntil { files, project })
     }
 
-    /// Writes the state of the last mark if `checkpoint` has the step of the mark. A failure is only logged, because the run
-    /// has failed anyway.
+    /// Writes the state of the last mark if `checkpoint` has the step of the mark. A failure is only logged, because the
+    /// run has already failed.
     pub(super) fn write_rescue(&mut self, checkpoint: &Checkpoint) {
         let Some((step, recorded)) = self.checkpoints.marked.take() else { return };
         if step != checkpoint.clock.step {
@@ -82,8 +84,8 @@ impl RunWriter {
         }
     }
 
-    /// Lists a checkpoint that was written. During the run, removes the oldest checkpoints beyond the number to keep. With
-    /// `wait`, waits for the writing thread. Fails if the checkpoint was not written.
+    /// Adds a written checkpoint to the manifest. During the run, removes the oldest checkpoints beyond the number to keep.
+    /// With `wait`, waits for the writing thread. Fails if the checkpoint was not written.
     pub(super) fn collect_checkpoint(&mut self, wait: bool) -> io::Result<()> {
         if !wait && self.checkpoints.writing.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
@@ -102,7 +104,7 @@ impl RunWriter {
         self.remove_obsolete()
     }
 
-    /// Removes the checkpoints that the manifest no longer lists.
+    /// Removes the checkpoints that the manifest no longer lists. Fails if a file cannot be removed.
     pub(super) fn remove_obsolete(&mut self) -> io::Result<()> {
         std::mem::take(&mut self.checkpoints.obsolete).iter().try_for_each(|info| remove(&self.folder, &info.file))
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// Maximum length of a list after pasting.
 const MAX_ITEMS: usize = 10_000;
 
-/// Formats the parameters selected by `wanted` as text.
+/// Formats the parameters for which `wanted` holds as text.
 pub fn copy(params: &dyn Params, kind: &str, wanted: impl Fn(ParamId) -> bool) -> String {
     let mut out = format!("/* Parameters of {kind}, Neuropil {} */\n{{\n", env!("CARGO_PKG_VERSION"));
     for id in params.ids().into_iter().filter(|id| wanted(*id)) {
@@ -20,8 +20,8 @@ pub fn copy(params: &dyn Params, kind: &str, wanted: impl Fn(ParamId) -> bool) -
     out + "}\n"
 }
 
-/// Applies the text of [`copy`]. Returns the number of parameters set, and a message per rejected parameter. Any other text is
-/// an error.
+/// Applies the text of [`copy`]. Returns the number of parameters set, and a message per rejected parameter. Fails for any
+/// other text.
 pub fn paste(params: &mut dyn Params, text: &str) -> Result<(usize, Vec<String>), String> {
     let pairs = from_ron::<Pairs>(text).map_err(|e| format!("not a list of parameters: {e}"))?.0;
     let (mut set, mut rejected) = (0, vec![]);
@@ -44,13 +44,13 @@ fn add_items(params: &mut dyn Params, name: &str) {
     while params.len(group as u8) <= item.min(MAX_ITEMS - 1) && params.push(group as u8) {}
 }
 
-/// Formats one parameter with its unit, as `Ctrl+C` on a row copies it: `20 ms`. The text is empty if the parameter does not
-/// exist.
+/// Formats one parameter with its unit, as `Ctrl+C` on a row copies it: `20 ms`. Returns an empty text if the parameter
+/// does not exist.
 pub fn copy_one(params: &dyn Params, id: ParamId) -> String {
     params.spec(id).map(|spec| path::show(spec, &params.get(id))).unwrap_or_default()
 }
 
-/// Parses the change that `Ctrl+V` on a row makes; the error states why the text is rejected.
+/// Parses the change that `Ctrl+V` on a row makes. Fails with the reason if the text is rejected.
 pub fn paste_one(params: &dyn Params, id: ParamId, text: &str) -> Result<Change, String> {
     let spec = params.spec(id).ok_or("this row accepts no text")?;
     let text =

@@ -1,5 +1,5 @@
-//! Lines of `commands.ron`: one `(step, command)` each, by name. Logs of format 1 address parameters, choices and arguments by
-//! index; `log_order.ron` contains the order that was valid for that format.
+//! Lines of `commands.ron`: each is a pair `(step, command)` with names. Logs of format 1 address parameters, choices and
+//! arguments by index; `log_order.ron` contains the order of that format.
 
 use super::file;
 use crate::{
@@ -34,7 +34,7 @@ enum Line {
         /// Public ids of the elements, if the set has ids.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ids: Vec<u64>,
-        /// Version of the set that the elements belong to, from 1; 0 for the first.
+        /// Version of the set to which the elements belong, from 1; 0 for the first.
         #[serde(default, skip_serializing_if = "is_first")]
         version: u32,
         /// Indices of the elements, if the line has neither `individuals` nor `ids`.
@@ -59,11 +59,11 @@ pub(super) struct Declarations<'a> {
     pub params: &'a dyn Params,
     /// Actions of the kind.
     pub actions: &'a [ActionSpec],
-    /// Public ids of the elements in a version of a set; empty if the elements have none.
+    /// Returns the public ids of the elements in a version of a set; empty if the elements have no ids.
     pub ids: &'a dyn Fn(&str, u32) -> Vec<u64>,
-    /// Present version of a set, from 1, for lines that are written.
+    /// Returns the present version of a set, from 1, for lines that are written.
     pub version: &'a dyn Fn(&str) -> u32,
-    /// Order that indices of the log follow; `None` for a log of names.
+    /// Order to which the indices of the log refer; `None` for a log of names.
     pub order: Option<Order>,
 }
 
@@ -191,7 +191,7 @@ mod unnamed {
     #[derive(Clone, Debug, Deserialize)]
     struct Field(String, Vec<String>);
 
-    /// Returns the frozen order of a kind; an error if the kind has none.
+    /// Returns the frozen order of a kind. Fails if there is no order of the kind.
     pub fn order_in(text: &str, kind: &str) -> Result<Order, String> {
         let mut orders = super::file::from_ron::<BTreeMap<String, Order>>(text).map_err(|e| e.to_string())?;
         orders.remove(kind).ok_or_else(|| format!("logs of format 1 have no commands of kind `{kind}`"))
@@ -250,7 +250,8 @@ mod unnamed {
         }
     }
 
-    /// Converts values in the order of these fields to named values; later fields keep their defaults.
+    /// Converts values in the order of `fields` to named values. The fields without a value keep their defaults. Fails if
+    /// there are more values than fields.
     fn row(values: Vec<Value>, fields: &[Field]) -> Result<Vec<(String, NamedValue)>, String> {
         if values.len() > fields.len() {
             return Err(format!("{} values for {} fields", values.len(), fields.len()));

@@ -17,7 +17,7 @@ pub(super) struct Comparison {
     stream: Stream,
     source: Source,
     first: u64,
-    /// Range of steps to compare: after the first, up to and including the last.
+    /// Range of steps to compare: after the first bound, if any, up to and including the last.
     range: (Option<u64>, u64),
     /// Number of records, lines or bytes compared.
     n: u64,
@@ -32,9 +32,9 @@ pub(super) struct Comparison {
 }
 
 enum Source {
-    /// Records of numbers; for fields and matrices with the step of the next record.
+    /// Records of numbers. For fields and matrices, also the step of the next record.
     Records(Option<StreamFile>, Option<u64>),
-    /// Lines of tokens or links, with the next line.
+    /// Lines of tokens or links, and the next line with its step.
     Lines(LineReader<serde_json::Value>, Option<(u64, String)>),
 }
 
@@ -80,13 +80,14 @@ impl Comparison {
         matches!(self.stream.shape.as_str(), "field" | "matrix" | "tokens" | "links")
     }
 
-    /// Returns the step after which this segment begins, if it is later than `step`: a frame never spans a border.
+    /// Returns the step after which this segment begins; `None` if that is not later than `step`. A frame never spans a
+    /// border.
     pub fn next_border(&self, step: u64) -> Option<u64> {
         self.range.0.filter(|from| *from > step)
     }
 
-    /// Returns the step of the next recorded state, at which the replay is compared; `None` if the stream has no states or no
-    /// further one at or after `step`.
+    /// Returns the step of the next recorded state, at which the replay is compared; `None` if the stream has no states or
+    /// no more states at or after `step`. Fails if the file cannot be read.
     pub fn next_state(&mut self, step: u64) -> io::Result<Option<u64>> {
         if !self.is_state() {
             return Ok(None);
@@ -114,7 +115,7 @@ impl Comparison {
         Ok(next.filter(|next| *next >= step))
     }
 
-    /// Compares one reading with the file; returns the first difference as text, `None` if there is none. Fails if the file
+    /// Compares one reading with the file. Returns the first difference as text; `None` if there is none. Fails if the file
     /// cannot be read.
     pub fn compare(&mut self, reading: &Reading, clock: Clock) -> io::Result<Option<String>> {
         match (reading, &mut self.source) {
@@ -203,8 +204,8 @@ impl Comparison {
         encode(reading, clock, &self.stream, &mut self.bytes)
     }
 
-    /// Compares `bytes` with the next bytes of the file in records of `size` bytes. Returns the first difference as text.
-    /// `state` is the step of a field or matrix.
+    /// Compares `bytes` with the next bytes of the file in records of `size` bytes. Returns the first difference as text;
+    /// `None` if there is none. `state` is the step of a field or matrix. Fails if the file cannot be read.
     fn compare_bytes(&mut self, size: usize, state: Option<u64>) -> io::Result<Option<String>> {
         let size = size.max(1);
         let Source::Records(file, _) = &mut self.source else { return Ok(None) };
@@ -237,7 +238,8 @@ impl Comparison {
         is_row.then_some(if state.is_some() { 0 } else { 8 })
     }
 
-    /// Compares lines with the next lines of the file. `fit(recorded, replayed)` removes what the recorded line cannot contain.
+    /// Compares lines with the next lines of the file. `fit(recorded, replayed)` removes what the recorded line cannot
+    /// contain. Fails if the file cannot be read.
     fn compare_lines<'a, T: Clone + serde::Serialize + serde::de::DeserializeOwned + 'a>(
         &mut self,
         lines: impl Iterator<Item = &'a T>,
@@ -260,7 +262,8 @@ impl Comparison {
         Ok(None)
     }
 
-    /// Describes the data in the file after the end of the replay; `None` if there are none or they are allowed.
+    /// Returns a description of the data in the file after the end of the replay; `None` if there are no such data or they
+    /// are allowed. Fails if the file cannot be read.
     pub fn rest(&mut self) -> io::Result<Option<String>> {
         let size = record_bytes(&self.stream).unwrap_or(1);
         let more = match &mut self.source {
@@ -286,7 +289,8 @@ impl Comparison {
     }
 }
 
-/// Returns the index of the first record of `size` bytes that differs: in any bit, or in a value by more than the tolerance.
+/// Returns the index of the first record of `size` bytes that differs in any bit, or in a value by more than the tolerance;
+/// `None` if no record differs.
 fn first_difference(a: &[u8], b: &[u8], size: usize, values_at: Option<usize>, tolerance: f32) -> Option<usize> {
     if a == b {
         return None;

@@ -33,14 +33,14 @@ pub struct Continuation {
     pub info: CheckpointInfo,
     /// State of the simulation.
     pub snapshot: Arc<Snapshot>,
-    /// Difference between the project in the folder and the recorded project, if any.
+    /// Difference between the project in the folder and the recorded project; `None` if both are equal.
     pub edited: Option<String>,
     /// Reasons for which newer checkpoints are not used.
     pub notes: Vec<String>,
 }
 
 impl Continuation {
-    /// Messages about the checkpoint, for uses of its state with the recorded project.
+    /// Returns messages about the checkpoint for commands that use its state with the recorded project.
     pub fn messages(&self) -> Vec<String> {
         let edited = self.edited.iter().map(|what| format!("{what}; the recorded project is used"));
         self.notes.iter().cloned().chain(edited).collect()
@@ -55,7 +55,7 @@ pub(super) fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
 }
 
 impl RunFolder {
-    /// Returns the recorded taps, with elements as numbered at a step.
+    /// Returns the recorded taps. Their elements are numbered as at step `step`.
     pub fn taps(&self, probes: &[ProbeSpec], step: u64) -> Vec<Tap> {
         let mut taps: Vec<Tap> = vec![];
         for stream in self.manifest.streams.iter().filter(|stream| stream.from_step <= step) {
@@ -68,7 +68,7 @@ impl RunFolder {
         taps
     }
 
-    /// Opens a checkpoint of the run and verifies its directory. Fails if the directory is not the one in the manifest.
+    /// Opens a checkpoint of the run and verifies its directory. Fails if the directory differs from that in the manifest.
     pub fn checkpoint(&self, info: &CheckpointInfo) -> io::Result<CheckpointFile> {
         let path = run_file::inside(&self.path, &info.file)?;
         let file = CheckpointFile::open(&path)?;
@@ -109,7 +109,8 @@ impl RunFolder {
         Ok((file, snapshot))
     }
 
-    /// Returns the state of the run at a checkpoint whose snapshot was read.
+    /// Returns the state of the run at a checkpoint whose snapshot was read. Fails if the project, the log or the input
+    /// data are invalid or have changed.
     fn continue_at(
         &self,
         info: &CheckpointInfo,
@@ -138,8 +139,9 @@ impl RunFolder {
         Ok(Continuation { project, history, now, file, info, snapshot, edited, notes })
     }
 
-    /// Returns the recorded project, and its difference from the project in the folder, where comments and layout may differ.
-    /// Checkpoints of older versions contain no project; for them the project in the folder is used.
+    /// Returns the recorded project, and its difference from the project in the folder, in which comments and layout may
+    /// differ. Checkpoints of older versions contain no project, so the project in the folder is used. Fails if no project
+    /// can be read.
     fn recorded_project(&self, directory: &Directory) -> Result<(Project, Option<String>), SimError> {
         let (path, found) = (self.path.join(PROJECT), self.project());
         let mut project = match directory.project.as_str() {
@@ -168,7 +170,7 @@ impl RunFolder {
         Ok((project, (!differences.is_empty()).then(what)))
     }
 
-    /// Checks that the input data in effect are unchanged since the run read them.
+    /// Fails if the input data in effect have changed since the run read them.
     fn verify_data(
         &self,
         commands: &[(u64, LoggedCommand)],

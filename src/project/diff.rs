@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Difference {
     /// Path of a parameter, or a short description.
     pub what: String,
-    /// Old value; `None` if the new project added it.
+    /// Old value; `None` if only the new project has the parameter.
     pub old: Option<String>,
-    /// New value; `None` if the new project removed it.
+    /// New value; `None` if only the old project has the parameter.
     pub new: Option<String>,
 }
 
@@ -91,7 +91,7 @@ fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &
     }
 }
 
-/// Matches items by unique name, or else by index, and compares them.
+/// Matches items by unique name, otherwise by index, and compares them.
 fn items(old: &dyn Params, new: &dyn Params, g: usize, out: &mut Vec<Difference>) {
     let list = new.groups()[g].name;
     let keys = |p: &dyn Params| (0..p.len(g as u8)).map(|i| key(p, g, i)).collect::<Vec<_>>();
@@ -131,7 +131,7 @@ fn summary(params: &dyn Params, g: usize, item: usize) -> String {
     words.join(", ")
 }
 
-/// Shortens long texts and marks empty ones.
+/// Shortens a long text, and marks an empty one.
 fn quoted(text: &str) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match flat.chars().count() {

@@ -10,8 +10,8 @@ use std::{
 /// Number of series in progress.
 static DEFERRED: AtomicU32 = AtomicU32::new(0);
 
-/// Guard of a series of runs. While it exists, run files are not synced one by one, because with short trials fsync takes most
-/// of the time. A crash of the system may then lose trials of the series; a crash of the program loses nothing.
+/// Guard of a series of runs. While it exists, run files are not synced one by one, because fsync would take most of the
+/// time of short trials. A crash of the system may then lose trials of the series; a crash of the program loses nothing.
 pub struct DeferredSync {
     folder: PathBuf,
 }
@@ -23,7 +23,7 @@ impl DeferredSync {
         Self { folder: folder.to_owned() }
     }
 
-    /// Syncs all files written since the guard was created.
+    /// Syncs all files written since the guard was created. Fails if the system reports an error.
     pub fn finish(self) -> io::Result<()> {
         sync_file_system(&self.folder)
     }
@@ -35,7 +35,7 @@ impl Drop for DeferredSync {
     }
 }
 
-/// Waits until a file or folder is on disk, unless syncing is deferred.
+/// Waits until a file or folder is on disk, unless syncing is deferred. Fails if the system reports an error.
 pub fn sync(file: &File) -> io::Result<()> {
     if DEFERRED.load(Ordering::SeqCst) > 0 {
         return Ok(());

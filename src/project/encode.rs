@@ -4,7 +4,7 @@ use super::Stream;
 use crate::sim::{Clock, Link, Matrix, Reading, Spike};
 use std::io;
 
-/// Appends a reading to `out`. Fails if a series, field or matrix has another width than its stream.
+/// Appends a reading to `out`. Fails if the width of a series, field or matrix differs from that of its stream.
 pub(super) fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -> io::Result<()> {
     match reading {
         Reading::Spikes(spikes) => encode_spikes(spikes, out),

@@ -101,12 +101,13 @@ pub fn to_line<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     options().to_string(value).map_err(|e| ReadError::plain(e.to_string()))
 }
 
-/// Parses text of [`to_ron`] or [`to_line`]. The error has the position of the mistake.
+/// Parses text of [`to_ron`] or [`to_line`]. Fails with the position of the mistake.
 pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     Ok(options().from_str(text)?)
 }
 
-/// Opens a project file. Fails if it cannot be read or parsed, or is of a newer version; all other mistakes are warnings.
+/// Opens a project file. Fails if the file cannot be read or parsed, or is of a newer version; all other mistakes are
+/// warnings.
 pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
     let bytes = input_file::read(path).map_err(|e| ReadError::plain(missing(path, &e)).in_file(path))?;
     read_bytes(&bytes).map_err(|e| e.in_file(path))
@@ -122,7 +123,7 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// Reads a project from bytes, which must be UTF-8. Fails if they cannot be parsed or their version is newer.
+/// Reads a project from bytes, which must be UTF-8. Fails if the bytes cannot be parsed or the version is newer.
 pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => read(text),
@@ -136,6 +137,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
 }
 
 /// Reads the project of a recorded run for display: choices that are no longer offered are replaced, with a warning each.
+/// Fails under the conditions of [`read_bytes`].
 pub(super) fn read_recorded(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
     let Ok(text) = std::str::from_utf8(bytes) else { return read_bytes(bytes) };
     let (text, warnings) = retired::replace(text);
@@ -239,7 +241,7 @@ fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut V
     }
 }
 
-/// Returns the nearest accepted value; `None` if the value is accepted or has no nearest one.
+/// Returns the nearest accepted value; `None` if the value is accepted or no nearest value exists.
 fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     if spec.admits(value) {
         return None;
@@ -256,7 +258,8 @@ fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     }
 }
 
-/// Formats a project as text: every value in declaration order, with units as comments.
+/// Formats a project as text: every value in declaration order, with units as comments. Fails if RON cannot represent the
+/// project.
 pub fn write(project: &Project) -> Result<String, ReadError> {
     let text = to_ron(project)?;
     let tree = ron_tree::scan(&text);
@@ -289,7 +292,8 @@ fn units(params: &dyn Params, tree: &Node, prefix: &[&str], notes: &mut Vec<(usi
     }
 }
 
-/// Saves a project. The file has either the former or the new content, and a copy of the former stays as `NAME.bak`.
+/// Saves a project. The file always has either the former or the new content, and a copy of the former content stays as
+/// `NAME.bak`. Fails if the file cannot be written.
 pub fn save(project: &Project, path: &Path) -> std::io::Result<()> {
     let text = write(project).map_err(std::io::Error::other)?;
     atomic_file::write_atomic(path, text.as_bytes(), true)

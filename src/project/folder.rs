@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A project with warnings about its file, or why the file cannot be read.
+/// A project with warnings about its file, or the reason why the file cannot be read.
 type ReadProject = Result<(Project, Vec<file::Warning>), ReadError>;
 
 /// Maximum size of manifest and command log, bytes.
@@ -38,7 +38,7 @@ pub struct RunFolder {
     pub manifest: Manifest,
     /// Messages about the condition of the run: not closed, disk full, damaged.
     pub notes: Vec<String>,
-    /// Number of the trial within a series of trials.
+    /// Number of the trial within a series of trials; `None` for a single run.
     pub trial: Option<u32>,
     /// Whether the manifest matches its own hash; `None` if the manifest has no hash.
     pub(super) manifest_matches: Option<bool>,
@@ -58,8 +58,8 @@ pub struct Rows {
 }
 
 impl RunFolder {
-    /// Opens a run; an unclosed run gets a note. Reads the manifest and, for an unclosed run without a lock file, the ends of
-    /// its streams. Fails if the folder has no manifest, or the manifest is invalid or of a newer format.
+    /// Opens a run and adds a note if the run is not closed. Reads the manifest and, for an unclosed run without a lock
+    /// file, the ends of its streams. Fails if the folder has no manifest, or the manifest is invalid or of a newer format.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_with(path, || lock::is_locked(path))
     }
@@ -147,7 +147,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Describes a missing file or a wrong length of a closed run's stream; `None` without damage and for other runs.
+    /// Describes a missing file or wrong length of a closed run's stream; `None` without damage and for unclosed runs.
     pub(super) fn damage(&self, stream: &Stream) -> Option<String> {
         if matches!(self.manifest.status, Status::Running | Status::Unclosed) {
             return None;
@@ -163,7 +163,7 @@ impl RunFolder {
     /// Reads the input data of a logged change again, with the parameters `now` in effect.
     ///
     /// # Errors
-    /// Returns an error if the content of the file differs from what the run read.
+    /// Fails if the content of the file differs from what the run read.
     pub fn load_logged_data(
         &self,
         project: &Project,
@@ -184,7 +184,7 @@ impl RunFolder {
         BuildContext { kernels: self.manifest.execution.kernels.clone(), ..project.build_context(&self.base()) }
     }
 
-    /// Returns the base folder of relative paths in the run's project; the run folder if the manifest has none.
+    /// Returns the base folder of relative paths in the run's project, or the run folder if the manifest names none.
     pub fn base(&self) -> PathBuf {
         let base = &self.manifest.base;
         if base.as_os_str().is_empty() { self.path.clone() } else { base.clone() }
@@ -224,7 +224,7 @@ impl RunFolder {
         record_bytes(stream).map_or(0, |n| self.n_bytes(stream) / n)
     }
 
-    /// Reads the project at step 0, to compute with. Fails if the file cannot be parsed.
+    /// Reads the project at step 0 for computing. Fails if the file cannot be parsed.
     pub fn project(&self) -> Result<Project, ReadError> {
         self.read_project(file::read_bytes).map(|(project, _)| project)
     }
@@ -243,7 +243,7 @@ impl RunFolder {
         read_bytes(&bytes).map_err(|e| e.in_file(&path))
     }
 
-    /// Reads the command log by [`Self::commands_with`]. Elements of actions are indices into the run's sets.
+    /// Reads the command log with [`Self::commands_with`]. Elements of actions are indices into the run's sets.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         self.commands_with(&|set| self.ids(set).unwrap_or_default())
     }
@@ -348,7 +348,7 @@ impl RunFolder {
         self.manifest.set(set).map_or(Ok(vec![]), |info| self.ids_of(info))
     }
 
-    /// Reads ids and names of a version of a set, and positions and categories of a later version. Unreadable ones stay empty.
+    /// Reads ids and names of a version of a set, and positions and categories of a later one. Unreadable data stay empty.
     pub fn stored_set(&self, name: &'static str, info: &SetInfo) -> ElementSet {
         let ids = self.ids_of(info).unwrap_or_default();
         let mut set = ElementSet { name, len: info.len, ids, names: info.names.clone(), ..ElementSet::default() };
@@ -359,12 +359,12 @@ impl RunFolder {
         set
     }
 
-    /// Reads the public ids of a version of a set; empty if it has none. Fails if the file does not have `info.len` ids.
+    /// Reads the public ids of a version of a set; empty if it has no ids. Fails if the file does not have `info.len` ids.
     pub fn ids_of(&self, info: &SetInfo) -> io::Result<Vec<u64>> {
         if info.ids.is_empty() {
             return Ok(vec![]);
         }
-        // The trials of a series share its ids.
+        // The trials of a series share the ids of the series.
         let path = match info.ids.strip_prefix("../../") {
             Some(name) => run_file::inside(&self.path.join("../.."), name)?,
             None => run_file::inside(&self.path, &info.ids)?,
@@ -379,8 +379,8 @@ impl RunFolder {
         Ok(bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).collect())
     }
 
-    /// Opens the existing trials of this run, sorted by number; returns the run itself if it is not a series. An interrupted
-    /// series has gaps. Fails if no trial exists.
+    /// Opens the existing trials of this run, sorted by number; an interrupted series has gaps. Returns the run itself if
+    /// it is not a series. Fails if no trial exists.
     pub fn trials(&self) -> io::Result<Vec<Self>> {
         if self.manifest.trials == 0 {
             return Ok(vec![self.clone()]);
@@ -406,7 +406,7 @@ pub fn trial_folder(run: &Path, trial: u32) -> PathBuf {
     run.join(TRIALS).join(format!("{trial:04}"))
 }
 
-/// Checks a manifest from an untrusted source: file names without folders, and sizes that memory can hold.
+/// Fails if a manifest from an untrusted source contains file names with folders, or sizes that exceed memory.
 fn is_plausible(manifest: &Manifest) -> Result<(), String> {
     for stream in &manifest.streams {
         if !run_file::is_plain_name(&stream.file) {

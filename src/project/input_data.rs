@@ -13,10 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Reads the file that a parameter change names, on the loader thread. `model` has the parameters in effect.
+/// Reads the file that a parameter change names, on the loader's thread. `model` has the parameters in effect.
 ///
 /// # Errors
-/// Returns the message of the kind, with file and position, or an error if the file changed while it was read.
+/// Fails with the message of the kind, which contains file and position, or if the file changed while it was read.
 pub fn load_data(
     model: &Model,
     context: &BuildContext,
@@ -48,7 +48,7 @@ pub fn load_data(
 /// Reads the file of a logged change.
 ///
 /// # Errors
-/// Returns an error also if the content of the file differs from what the recording read.
+/// Fails as [`load_data`] does, and if the content of the file differs from what the recording read.
 pub fn load_logged_data(
     model: &Model,
     context: &BuildContext,
@@ -59,7 +59,7 @@ pub fn load_logged_data(
     load_data(model, context, change, progress)
 }
 
-/// Checks that the file of a logged change is unchanged since the recording read it.
+/// Fails if the file of a logged change differs from what the recording read.
 pub(super) fn verify(
     model: &Model,
     context: &BuildContext,
@@ -90,7 +90,8 @@ fn path_of(context: &BuildContext, change: &Change) -> Option<PathBuf> {
 /// Maximum nesting of folders.
 const MAX_DEPTH: usize = 16;
 
-/// Returns the hash of a file's content, or of the names and contents of all files in a folder.
+/// Returns the hash of a file's content, or of the names and contents of all files in a folder. Fails if a file cannot be
+/// read.
 fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
     let mut hash = Hash::default();
     if !path.is_dir() {
@@ -106,7 +107,7 @@ fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
     Ok(hash.hex())
 }
 
-/// Lists the files of a folder and its subfolders, sorted.
+/// Lists the files of a folder and its subfolders, sorted. Fails if a file cannot be read.
 fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
     entries.sort();

@@ -1,5 +1,5 @@
 //! Lock file of a run folder. The process that writes a run holds an advisory lock on the file. The system releases the
-//! lock when the process ends, however it ends, so that no lock remains of an ended process.
+//! lock when the process ends in any way, so that no lock of an ended process remains.
 //!
 //! ```text
 //! neuropil run 4f1c02d97ab3e655     id of the run, as in its manifest
@@ -26,7 +26,7 @@ use std::{
 const RESERVE: usize = 32 << 10;
 /// Maximum size of a lock file, bytes.
 const LIMIT: u64 = 16 << 20;
-/// Maximum number of attempts to lock, because a reader that tests the lock holds it briefly.
+/// Maximum number of attempts to lock, because a reader that tests the lock holds it for a short time.
 const ATTEMPTS: u32 = 20;
 
 /// Lock that this process holds.
@@ -54,7 +54,7 @@ pub(super) struct Progress {
 }
 
 impl RunLock {
-    /// Locks a folder for a new run. The error names the process that is writing to the folder.
+    /// Locks a folder for a new run. Fails if another process is writing to the folder; the error names the process.
     pub fn acquire(folder: &Path) -> io::Result<Self> {
         let path = folder.join(LOCK);
         let mut options = OpenOptions::new();
@@ -78,26 +78,26 @@ impl RunLock {
         Ok(Self { file, path, id, text: String::new(), unlisted: vec![] })
     }
 
-    /// Writes the lock file without data and reserves space.
+    /// Writes the lock file without data and reserves space. Fails if the file cannot be written.
     pub fn begin(&mut self) -> io::Result<()> {
         self.update(None, std::iter::empty::<(&str, u64)>())?;
         self.reserve()
     }
 
-    /// Reserves space for the last manifest after the text.
+    /// Reserves space after the text for the last manifest. Fails if the file cannot be written.
     fn reserve(&mut self) -> io::Result<()> {
         let reserve = vec![b'\n'; RESERVE];
         self.file.write_all(&reserve).map_err(|e| at(&self.path, &e))
     }
 
-    /// Reads the content of the lock file.
+    /// Reads the content of the lock file. Fails if the file cannot be read.
     pub fn content(&mut self) -> io::Result<Vec<u8>> {
         let mut content = vec![];
         let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut content));
         read.map(|_| content).map_err(|e| at(&self.path, &e))
     }
 
-    /// Writes earlier content again, after a failure.
+    /// Writes the content from before a failure again.
     pub fn restore(&mut self, content: &[u8]) {
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(content));
         if let Err(error) = written.and_then(|()| self.file.set_len(content.len() as u64)) {
@@ -105,14 +105,15 @@ impl RunLock {
         }
     }
 
-    /// Writes the lock file of a run that continues: the data written up to `step`, and files that will be removed.
+    /// Writes the lock file of a run that continues: the data written up to `step`, and files that will be removed. Fails
+    /// if the file cannot be written.
     pub fn begin_again(&mut self, step: u64, files: &[(String, u64)], removed: &[String]) -> io::Result<()> {
         self.unlisted = removed.to_vec();
         self.update(Some(step), files.iter().map(|(name, n)| (name.as_str(), *n)))?;
         self.reserve()
     }
 
-    /// Overwrites the lock file with the amount of data written.
+    /// Overwrites the lock file with the amount of data written. Fails if the file cannot be written.
     pub fn update<'a>(&mut self, step: Option<u64>, files: impl Iterator<Item = (&'a str, u64)>) -> io::Result<()> {
         self.text.clear();
         let _ = write!(self.text, "neuropil run {}\nprocess {}\n", self.id, std::process::id());
@@ -128,8 +129,8 @@ impl RunLock {
         self.write()
     }
 
-    /// Adds a file that will be created, until the manifest lists the file ([`Self::all_are_listed`]). If the process ends in
-    /// between, the lock file proves that the file belongs to this run.
+    /// Adds a file that will be created, until the manifest lists the file ([`Self::all_are_listed`]). If the process ends
+    /// in between, the lock file proves that the file belongs to this run. Fails if the file cannot be written.
     pub fn announce(&mut self, name: &str) -> io::Result<()> {
         self.unlisted.push(name.to_owned());
         let end = self.text.rfind("end ").unwrap_or(0);
@@ -143,7 +144,7 @@ impl RunLock {
         self.unlisted.clear();
     }
 
-    /// Appends the hash of the text to the text and overwrites the lock file.
+    /// Appends the hash of the text to the text and overwrites the lock file. Fails if the file cannot be written.
     fn write(&mut self) -> io::Result<()> {
         let mut hash = Hash::default();
         hash.add(self.text.as_bytes());
@@ -172,7 +173,7 @@ pub(super) fn is_locked(folder: &Path) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Reads the lock file; `None` if there is none or it is incomplete.
+/// Reads the lock file; `None` if the file is missing or incomplete.
 pub(super) fn read(folder: &Path) -> Option<Progress> {
     let text = run_file::read_text(&folder.join(LOCK), LIMIT).ok()?;
     let (lines, end) = text.split_once("\nend ")?;

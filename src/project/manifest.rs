@@ -10,19 +10,19 @@ use std::path::PathBuf;
 /// Status of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Status {
-    /// A live process is writing the run. In a manifest: not closed yet.
+    /// A live process is writing the run. In a manifest, the value means that the run is not closed.
     #[default]
     Running,
     /// The run reached its end or was stopped by the user.
     Complete,
-    /// A signal or a closed window ended the run before its planned end. Its data are valid up to `step`.
+    /// A signal or a closed window ended the run before its planned end. The data are valid up to `step`.
     Interrupted {
         /// Last recorded step.
         step: u64,
     },
-    /// Disk or device failed, with the reason. Data up to the last step of the manifest are valid.
+    /// The disk or the device failed; contains the reason. The data are valid up to the last step of the manifest.
     Failed(String),
-    /// The process ended without closing the run. Never in a manifest: a `Running` run that no process writes.
+    /// The process ended without closing the run. A manifest never contains this value, but `Running`.
     Unclosed,
 }
 
@@ -61,7 +61,7 @@ pub struct Stream {
     pub lanes: Vec<String>,
     /// Number of columns, for a matrix.
     pub n_columns: u32,
-    /// Names of the rows of a matrix; empty if they are numbered.
+    /// Names of the rows of a matrix; empty if the rows are numbered.
     pub rows: Vec<String>,
     /// Names of the columns of a matrix.
     pub columns: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Stream {
     pub levels: Vec<Level>,
     /// Elements of the lanes, for a series over selected elements.
     pub elements: Vec<u32>,
-    /// Public ids of `elements`, if they have any.
+    /// Public ids of `elements`; empty if the elements have no ids.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub element_ids: Vec<u64>,
     /// Set whose elements are the lanes.
@@ -87,7 +87,7 @@ pub struct Stream {
     pub has_run_ids: bool,
     /// Size of the file when the run was closed, bytes.
     pub n_bytes: u64,
-    /// XXH64 of the file when the run was closed (`xxhsum -H64`); empty before, and in runs of older versions.
+    /// XXH64 of the file when the run was closed (`xxhsum -H64`); empty before the end, and in runs of older versions.
     pub hash: String,
 }
 
@@ -139,7 +139,7 @@ pub struct FileInfo {
     pub name: String,
     /// Size when the run was closed, bytes.
     pub n_bytes: u64,
-    /// XXH64 when the run was closed.
+    /// XXH64 of the file when the run was closed.
     pub hash: String,
 }
 
@@ -160,10 +160,10 @@ pub struct Parent {
 /// Recorded time base of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum RecordedTimeBase {
-    /// Unknown in runs of older versions: a count if `secs_per_step` is 1.
+    /// Unknown time base of a run of an older version: a count if `secs_per_step` is 1.
     #[default]
     Unknown,
-    /// Simulated time, `secs_per_step` per step.
+    /// Simulated time of `secs_per_step` per step.
     Seconds,
     /// Count without a duration.
     Count {
@@ -189,7 +189,7 @@ impl From<TimeBase> for RecordedTimeBase {
 pub struct Manifest {
     /// Version of the format.
     pub format: u32,
-    /// Random number of this run, also in its lock file, which identifies the files of its writer. The id is empty in older
+    /// Random id of this run, which identifies the files of its writer and is also in the lock file; empty in runs of older
     /// versions.
     pub id: String,
     /// Program, version and commit that wrote the run.
@@ -228,7 +228,7 @@ pub struct Manifest {
     pub stopped: String,
     /// Wall time of the recording including pauses, seconds.
     pub wall_s: f64,
-    /// Computing time of the recorded steps in seconds, without pauses and waits for speed limit or disk. The time is 0 in
+    /// Computing time of the recorded steps in seconds, without pauses and waits for speed limit or disk; 0 in runs of
     /// older versions.
     pub computed_s: f64,
     /// Hash and totals of the simulation at the end.
@@ -246,7 +246,7 @@ pub struct Manifest {
     pub streams: Vec<Stream>,
     /// Other files with their hashes: project, command log, ids.
     pub files: Vec<FileInfo>,
-    /// Element sets that lanes refer to.
+    /// Element sets to which lanes refer.
     pub sets: Vec<SetInfo>,
     /// Input files of the project.
     pub data: Vec<DataFile>,
@@ -254,16 +254,16 @@ pub struct Manifest {
     pub checkpoints: Vec<CheckpointInfo>,
     /// Steps at which the run continued from a checkpoint, with the time, UTC.
     pub resumed: Vec<(u64, String)>,
-    /// Step before which data were not verified when the run was continued, because the checkpoint of an older version contains
-    /// no hashes. The step is 0 if all data were verified.
+    /// Step before which data were not verified when the run was continued, because the checkpoint of an older version
+    /// contains no hashes; 0 if all data were verified.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_verified_before: u64,
-    /// Checkpoint of another run at which this run began; project and log begin there.
+    /// Checkpoint of another run at which this run, its project and its log begin; `None` for a run from step 0.
     pub parent: Option<Parent>,
 }
 
 impl Manifest {
-    /// Returns the first stream of spikes, if any.
+    /// Returns the first stream of spikes; `None` without such a stream.
     pub fn spikes(&self) -> Option<&Stream> {
         self.streams.iter().find(|s| s.shape == "spikes")
     }
@@ -282,10 +282,10 @@ impl Manifest {
         declared.filter(|base| base.is_count()).unwrap_or(TimeBase::STEPS)
     }
 
-    /// Returns the XXH64 over the recorded histories: names, arguments and hashes of their files. The hash is equal for every
-    /// repetition if the kind declares exact repetition. Excludes states (fields, matrices, tokens, links), which are recorded
-    /// at the ends of batches, and wall-clock times. `None` before the run is closed, without histories, and for an unknown
-    /// kind.
+    /// Returns the XXH64 over the recorded histories: names, arguments and hashes of their files. The hash is equal for
+    /// every repetition if the kind declares exact repetition. States (fields, matrices, tokens, links), which are recorded
+    /// at the ends of batches, and wall-clock times are excluded. Returns `None` before the run is closed, without
+    /// histories, and for an unknown kind.
     pub fn data_hash(&self) -> Option<String> {
         let model = Model::by_name(&self.kind)?;
         let is_history = |s: &&Stream| {
@@ -315,7 +315,7 @@ impl Manifest {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// Returns the version of a named set in the samples of step `step`; `None` if the run has no such set.
+    /// Returns the version of a named set to which the samples of step `step` refer; `None` if the run has no such set.
     pub fn set_at(&self, name: &str, step: u64) -> Option<&SetInfo> {
         self.sets.iter().rfind(|s| s.name == name && (s.from_step == 0 || s.from_step < step))
     }
@@ -407,7 +407,7 @@ pub(super) fn stream_of(
             every_steps: every,
             ..base
         },
-        Shape::Histogram { .. } => Stream { file: format!("{name}.f32"), shape: "histogram".into(), ..base }, // likewise
+        Shape::Histogram { .. } => Stream { file: format!("{name}.f32"), shape: "histogram".into(), ..base }, // as for matrices
         Shape::Samples => lines("samples"),
         Shape::Tokens { .. } => Stream { every_steps: every, ..lines("tokens") },
         Shape::Links { from, .. } => Stream { every_steps: every, over: from.into(), ..lines("links") },
@@ -416,7 +416,7 @@ pub(super) fn stream_of(
     }
 }
 
-/// Maximum length of arguments in a file name; longer ones are replaced by a hash.
+/// Maximum length of arguments in a file name; longer arguments are replaced by a hash.
 const MAX_ARGS: usize = 100;
 
 /// Returns the stem of a stream's file name: the probe, and the arguments after `@`.

@@ -21,13 +21,13 @@ impl Default for Header {
     }
 }
 
-/// Returns the version of a file; a file without the field has the present version.
+/// Returns the version of a file; a file without the field has the present version. Fails if the text cannot be parsed.
 pub(super) fn version_of(text: &str) -> SpannedResult<u32> {
     Ok(options().from_str::<Header>(text)?.version)
 }
 
-/// Reads a file of a version up to [`VERSION`] and converts it. The versions differ in a default only. If the meaning of a
-/// field changes, keep the field's old structs here and select them by `version`.
+/// Reads a file of a version up to [`VERSION`] and converts it. The versions differ only in a default. If the meaning of a
+/// field changes, keep the old structs of the field here and select them by `version`. Fails if the text cannot be parsed.
 pub(super) fn read(version: u32, text: &str, tree: &Node) -> SpannedResult<Project> {
     let mut project: Project = options().from_str(text)?;
     // Before version 2, *Run* continued beyond the duration.
@@ -37,7 +37,7 @@ pub(super) fn read(version: u32, text: &str, tree: &Node) -> SpannedResult<Proje
     Ok(Project { version: VERSION, ..project })
 }
 
-/// Whether a field of a list item was removed, rather than mistyped.
+/// Whether a field of a list item was removed from the format, and is not mistyped.
 pub(super) fn is_former(path: &[Step], field: &str) -> bool {
     let [.., Step::Field(list), Step::Item] = path else { return false };
     let models = Model::all();
@@ -45,7 +45,7 @@ pub(super) fn is_former(path: &[Step], field: &str) -> bool {
     groups.any(|group| group.is_called(list) && named::is_former(group, field))
 }
 
-/// Colours of the former parameter of selections; the first means no colour.
+/// Colours of the former parameter of selections, of which the first means no colour.
 const COLORS: [&str; 8] = ["Plain", "Amber", "Sky", "Green", "Straw", "Blue", "Rust", "Plum"];
 
 /// Moves colours from the parameters of selections to the view.

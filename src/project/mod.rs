@@ -4,8 +4,8 @@
 //! This is the only module that reads and writes the file format, and everything it writes is versioned.
 //!
 //! Selections and interventions are declared once for every kind ([`params::interventions`]) as two groups of each
-//! kind's parameters, so that files, `--set`, links, the command log and undo address them like any parameter. The
-//! window stores their colours in the [`ViewState`] of the project. No result depends on it.
+//! kind's parameters, so that files, `--set`, links, the command log and undo address them as any parameter. The window
+//! stores their colours in the [`ViewState`] of the project. No result depends on the colours.
 
 #![warn(missing_docs)]
 
@@ -109,7 +109,7 @@ pub struct Project {
     pub model: Model,
     /// Settings of a run.
     pub run: RunPlan,
-    /// Entries of recorded probes: [`record`].
+    /// Entries for the recorded probes, see [`record`].
     pub record: Vec<String>,
     /// Parameters computed from others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -117,7 +117,7 @@ pub struct Project {
     /// View settings: colours of selections.
     #[serde(skip_serializing_if = "ViewState::is_empty")]
     pub view: ViewState,
-    /// Layout of the window in the app's format.
+    /// Layout of the window in the app's format; `None` for the default layout.
     pub workspace: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl Default for Project {
     }
 }
 
-/// Reads the embedded fly project, which opens by default; an empty project if the file is invalid.
+/// Reads the embedded fly project, which opens by default; returns an empty project if the file is invalid.
 pub fn default_project() -> Project {
     read(include_str!("../../projects/fly.ron")).map_or_else(|_| Project::default(), |(project, _)| project)
 }
@@ -215,7 +215,7 @@ impl Project {
         Ok(())
     }
 
-    /// Sets every linked parameter. Returns a message per link that could not be evaluated.
+    /// Sets every linked parameter. Returns a message for each link that could not be evaluated.
     pub fn follow_links(&mut self) -> Vec<String> {
         if self.links.is_empty() { vec![] } else { link::follow(self.model.params_mut(), &self.links) }
     }
@@ -250,7 +250,8 @@ impl Project {
         self.taps_in(&Elements::default())
     }
 
-    /// Returns the taps that a run records and a message per invalid entry; looks up ids and selections in `elements`.
+    /// Returns the taps that a run records, and a message per invalid entry. Ids and selections are looked up in
+    /// `elements`.
     pub fn taps_in(&self, elements: &Elements<'_>) -> (Vec<Tap>, Vec<String>) {
         let probes = self.model.probes();
         let (mut taps, mut problems) = (Vec::<Tap>::new(), vec![]);

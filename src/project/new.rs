@@ -1,9 +1,9 @@
-//! New projects: small, driven, and recording events or curves, so that results are visible within a second.
+//! New projects, which are small, driven, and recording events or curves, so that results are visible within a second.
 
 use super::{Project, read};
 use crate::kinds::Model;
 
-/// Returns a new project of a kind: the kind's template, or its defaults; `None` for an unknown kind.
+/// Returns a new project of a kind: the template of the kind, or its defaults; `None` for an unknown kind.
 pub fn new_project(kind: &str) -> Option<Project> {
     let model = Model::by_name(kind)?;
     let template = Some(model.template()).filter(|file| !file.is_empty()).and_then(|file| read(file).ok());

@@ -30,7 +30,7 @@ pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
     outside_of(named_files(project), base)
 }
 
-/// Returns the files outside a folder that these paths lead to, without duplicates.
+/// Returns the files outside a folder to which the given paths lead, without duplicates.
 fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
     let mut all: Vec<OutsidePath> = vec![];
     for OutsidePath { parameter, path } in named.into_iter().filter(|file| !file.path.is_empty()) {
@@ -49,7 +49,7 @@ fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
     all
 }
 
-/// Returns a path as typed, or the target of a link, because consent is for the file and the link may change.
+/// Returns a path as typed or, for a link, the target, because consent is given for a file and a link may change.
 fn behind_links(typed: &str, base: &Path) -> String {
     let (Ok(real), Ok(base)) = (base.join(typed).canonicalize(), base.canonicalize()) else { return typed.to_owned() };
     let mut plain = PathBuf::new();
@@ -63,8 +63,8 @@ fn behind_links(typed: &str, base: &Path) -> String {
     if plain == real { typed.to_owned() } else { real.display().to_string() }
 }
 
-/// Returns the files outside `folder` and `inside` to which links in `folder` lead; the folder itself if it has too many
-/// entries to search. Links to folders are left out, because no reader follows them.
+/// Returns the files outside `folder` and `inside` to which links in `folder` lead, or the folder itself if it has too many
+/// entries to search. Links to folders are omitted, because no reader follows them.
 fn links_of_folder(folder: &Path, inside: &Path) -> Vec<PathBuf> {
     let (Ok(real), Ok(inside)) = (folder.canonicalize(), inside.canonicalize()) else { return vec![] };
     if !real.is_dir() {
@@ -79,7 +79,8 @@ fn links_of_folder(folder: &Path, inside: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Returns the targets of the links in a folder and its subfolders; `None` if there are too many entries.
+/// Returns the targets of the links in a folder and its subfolders; `None` if there are too many entries. Fails if a folder
+/// cannot be read.
 fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     let (mut open, mut n, mut found) = (vec![(folder.to_owned(), 0)], 0, vec![]);
     while let Some((folder, depth)) = open.pop() {
@@ -93,7 +94,7 @@ fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
             if kind.is_dir() && depth < MAX_DEPTH {
                 open.push((entry.path(), depth + 1));
             } else if kind.is_symlink() {
-                // Dangling links are left out.
+                // Dangling links are omitted.
                 found.extend(entry.path().canonicalize());
             }
         }
@@ -113,7 +114,7 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
     let inside = if is_at_default_place { &base } else { &folder };
     let read = |file: OutsidePath| OutsidePath { path: base.join(&file.path).display().to_string(), ..file };
     let mut named = named_files(project);
-    // Files that the command log sets are also read.
+    // The files that the command log sets are also read.
     let mut then = project.clone();
     for (_, command) in run.commands().unwrap_or_default() {
         let Some(change) =
@@ -124,7 +125,7 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
         then.model.params_mut().set(change);
         named.extend(named_files(&then).into_iter().filter(|file| !named.contains(file)).collect::<Vec<_>>());
     }
-    // An empty path names no file, but joined with the folder it would name the folder.
+    // An empty path names no file, but after joining it would name the folder.
     let named = named.into_iter().filter(|file| !file.path.is_empty());
     outside_of(named.map(read).collect(), inside)
 }
@@ -149,7 +150,7 @@ fn named_files(project: &Project) -> Vec<OutsidePath> {
     out
 }
 
-/// Whether an entered path leaves the folder, by `..`, as an absolute path, or through a symbolic link.
+/// Whether an entered path leads out of the folder, by `..`, as an absolute path, or through a symbolic link.
 fn is_outside(typed: &str, base: &Path) -> bool {
     if typed.is_empty() {
         return false;
@@ -158,7 +159,7 @@ fn is_outside(typed: &str, base: &Path) -> bool {
     if let (Ok(real), Ok(base)) = (path.canonicalize(), base.canonicalize()) {
         return !real.starts_with(base);
     }
-    // A file that does not exist is classified by its path components.
+    // The path components tell where a file is that does not exist.
     let inside = path.strip_prefix(base).unwrap_or(Path::new(".."));
     let mut depth = 0_i32;
     inside.components().any(|part| {
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!(outside(&network("network")), one("network.path", "keys.csv"));
         assert_eq!(outside(&network("link.csv")), one("network.path", "later.txt"));
         assert_eq!(outside(&network("../other")), [("network.path".to_owned(), "../other".to_owned())]);
-        // The folder outside contains a link that leaves it again.
+        // The folder outside contains a link that leads out of it.
         symlink("/etc/passwd", other.join("passwd.csv")).unwrap();
         let twice =
             [("network.path".to_owned(), "../other".to_owned()), ("network.path".to_owned(), "/etc/passwd".to_owned())];

@@ -7,7 +7,7 @@ use crate::{
     sim::TimeBase,
 };
 
-/// Maximum number of values of a parameter that are listed: a dragged slider logs one value per frame.
+/// Maximum number of values of a parameter that are listed, because a dragged slider logs one value per frame.
 const MAX_WRITTEN: usize = 4;
 
 /// Parameters in effect from the first to the last recorded step.
@@ -17,7 +17,7 @@ pub struct ParamHistory {
     pub first: Project,
     /// Project at the last step.
     pub last: Project,
-    /// Later changes with their steps.
+    /// Changes after the first step, with their steps.
     changes: Vec<(u64, Change)>,
     base: TimeBase,
 }
@@ -26,7 +26,7 @@ impl ParamHistory {
     /// Reads project and command log of a run folder.
     ///
     /// # Errors
-    /// Returns an error if the project or the command log of the run cannot be read.
+    /// Fails if the project or the command log of the run cannot be read.
     pub fn read(run: &RunFolder) -> Result<Self, String> {
         let (project, _) = run.displayed_project().map_err(|e| e.to_string())?;
         let log = run.commands().map_err(|e| e.to_string())?;
@@ -55,7 +55,7 @@ impl ParamHistory {
         sorted(self.changes.iter().map(|(_, change)| change.id).collect())
     }
 
-    /// Formats the values of a parameter: `0.006 → 0.02 (step 1200)`.
+    /// Formats the values of a parameter with the steps of the changes: `0.006 → 0.02 (step 1200)`.
     pub fn text(&self, id: ParamId) -> String {
         let values = self.values(id);
         let since = |step: u64| match self.base {
@@ -108,7 +108,7 @@ fn apply(changes: &[(u64, Change)], project: &mut Project) {
     }
 }
 
-/// Returns the displayed value of a parameter; for a list, its number of items; empty if the parameter does not exist.
+/// Returns the displayed value of a parameter, or the number of items of a list; empty if the parameter does not exist.
 fn shown(project: &Project, id: ParamId) -> String {
     let params = project.model.params();
     match params.spec(id) {
@@ -132,7 +132,7 @@ mod tests {
         project
     }
 
-    /// Returns the history of a learning rate with edits at these steps.
+    /// Returns the history of a learning rate that begins at `began` and has the given edits.
     fn history(began: f64, edits: &[(u64, f64)], first_step: u64) -> ParamHistory {
         let change = |rate: f64| project(rate).model.params().changes_since(project(9.0).model.params()).remove(0);
         let log: Vec<_> = edits.iter().map(|(step, rate)| (*step, LoggedCommand::Set(change(*rate)))).collect();

@@ -1,5 +1,5 @@
-//! Checkpoint of another run at which a branch begins. The branch keeps a copy, so that it can be replayed without the other
-//! run; branches of older versions read the checkpoint from the other run.
+//! Checkpoint of another run at which a branch begins. The branch keeps a copy of the checkpoint, so that it can be
+//! replayed without the other run; branches of older versions read the checkpoint from the other run.
 
 use super::{
     CheckpointFile, CheckpointInfo, RunFolder, RunWriter, continuation, durability, manifest::Parent, run::at, run_file,
@@ -17,8 +17,8 @@ pub const PARENT_STATE: &str = "parent.state";
 pub(super) const PARENT_PART: &str = "parent.state.part";
 
 impl RunWriter {
-    /// Makes this a run that begins at a checkpoint of another run, which is copied to the folder of this run. If the copy
-    /// fails, the run is closed as failed.
+    /// Makes this a run that begins at a checkpoint of another run, which is copied to the folder of this run. Fails if the
+    /// checkpoint cannot be copied; the run is then closed as failed.
     pub fn branch_of(mut self, run: &Path, checkpoint: CheckpointInfo) -> io::Result<Self> {
         if let Err(error) = self.copy_parent(run, &checkpoint) {
             fs::remove_file(self.folder.join(PARENT_PART)).ok();
@@ -98,7 +98,7 @@ fn resolved(path: &Path) -> PathBuf {
     out
 }
 
-/// Returns the relative path from one folder to another; `to` unchanged if one of them does not exist.
+/// Returns the relative path from one folder to another, or `to` unchanged if one of the folders does not exist.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let (Ok(from), Ok(to)) = (fs::canonicalize(from), fs::canonicalize(to)) else { return to.to_owned() };
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Serialises paths as text, or as a list of bytes if they are not UTF-8.
+//! Serialises paths as text, or as lists of bytes if they are not UTF-8.
 
 use serde::{
     Deserializer, Serializer,

@@ -19,7 +19,7 @@ pub fn load(cache: &Path, device: &str) -> Option<Ceilings> {
     from_ron::<Ceilings>(&text).ok().filter(|c| c.device == device)
 }
 
-/// Adds the date, saves the measurements and returns the path.
+/// Adds the date, saves the measurements and returns the path of the file. Fails if the file cannot be written.
 pub fn save(cache: &Path, ceilings: &mut Ceilings) -> Result<PathBuf, String> {
     ceilings.measured = now_utc();
     let path = path(cache, &ceilings.device);

@@ -103,13 +103,13 @@ impl RunPlan {
         if self.continuous { None } else { self.planned_steps(base) }
     }
 
-    /// Returns the name of the setting that does not apply with this time base.
+    /// Returns the name of the setting that does not apply with the time base `base`.
     pub const fn unused(base: TimeBase) -> &'static str {
         if base.is_count() { "duration_ms" } else { "steps" }
     }
 
-    /// Converts the duration of a file of an older version, which stored the length of every run as a time: a counted step was
-    /// a second.
+    /// Converts the duration of a file of an older version, which stored the length of every run as a time. A counted step
+    /// was one second.
     pub(super) fn count_steps(&mut self, base: TimeBase) {
         if base.is_count() && self.duration_ms > 0.0 {
             self.steps = ((self.duration_ms * 1e-3).round() as u64).max(1);

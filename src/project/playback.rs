@@ -27,7 +27,7 @@ struct Source {
 }
 
 enum Records {
-    /// Spikes, with the first spike after the last slice, whose step is not modulo 2³².
+    /// Spikes, and the first spike after the last slice with its full step, which is not modulo 2³².
     Spikes(SpikeReader, Option<(u64, u32)>),
     Series(RowReader, Box<Stream>),
     /// Fields, with the step of the last field read.
@@ -39,7 +39,7 @@ enum Records {
     Samples(Lines<TextSample>),
     Tokens(Lines<Tokens>),
     Links(Lines<LinksAt>),
-    /// Log without steps, all of it in the first slice.
+    /// Log without steps, which is part of the first slice as a whole; `None` after it was read.
     Text(Option<String>),
 }
 
@@ -47,7 +47,7 @@ enum Records {
 struct Lines<T>(LineReader<T>, Option<T>);
 
 impl<T: StepLine> Lines<T> {
-    /// Takes the lines before the step `until`.
+    /// Takes the lines before the step `until`. Fails if the file cannot be read.
     fn until(&mut self, until: u64) -> io::Result<Vec<T>> {
         let mut lines = vec![];
         while let Some(line) = self.1.take().map_or_else(|| self.0.next_event(), |line| Ok(Some(line)))? {
@@ -69,12 +69,12 @@ pub struct PlaybackReader {
     step: u64,
     end: u64,
     steps_per_slice: u64,
-    /// Last steps of segments, where the schema changes: a slice never spans a border.
+    /// Last steps of segments, at which the schema changes. A slice never spans a border.
     borders: Vec<u64>,
 }
 
 impl PlaybackReader {
-    /// Opens the streams of a run that belong to `probes`; other streams are skipped.
+    /// Opens the streams of a run that belong to `probes`; other streams are skipped. Fails if a file cannot be opened.
     pub fn open(run: &RunFolder, probes: &[ProbeSpec]) -> io::Result<Self> {
         let manifest = &run.manifest;
         let (mut sources, mut n_bytes) = (vec![], 0);
@@ -118,7 +118,7 @@ impl PlaybackReader {
         (self.step - self.first) as f32 / (self.end - self.first).max(1) as f32
     }
 
-    /// Reads the next slice; `None` after the last slice. Fails if a line cannot be parsed.
+    /// Reads the next slice; `None` after the last slice. Fails if a file cannot be read or a line cannot be parsed.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         if self.step >= self.end {
             return Ok(None);
@@ -214,7 +214,8 @@ fn axes(stream: &Stream) -> [Axis; 2] {
     [axis(stream.width / columns, &stream.rows), axis(columns, &stream.columns)]
 }
 
-/// Reads the newest row of the slice that is at least `every` steps after the previously read row; `None` if there is none.
+/// Reads the newest row of the slice that is at least `every` steps after the previously read row; `None` if there is no
+/// such row. Fails if the file cannot be read.
 fn newest_row(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every: u64) -> io::Result<Option<Vec<f32>>> {
     let (mut values, mut is_new) = (vec![], false);
     while let Some(step) = reader.peek()?.filter(|step| *step < until) {

@@ -19,8 +19,8 @@ pub struct DataFile {
     pub path: PathBuf,
     /// Size of the file, bytes.
     pub n_bytes: u64,
-    /// 64-bit hash of the content (the variant of FNV-1a in [`StreamHash`], over little-endian words); empty for a file above
-    /// the size limit.
+    /// 64-bit hash of the content (the variant of FNV-1a in [`StreamHash`], over little-endian words); empty for a file
+    /// above the size limit.
     pub hash: String,
 }
 
@@ -77,7 +77,7 @@ fn hash_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Returns a message per file that has changed or is missing.
+/// Returns a message for each file that has changed or is missing.
 pub fn changed(files: &[DataFile]) -> Vec<String> {
     let message = |file: &DataFile| match file.path.is_file() {
         true => difference(file),

@@ -24,11 +24,11 @@ pub const MAX_RECORDED: usize = 16_384;
 /// Context in which the elements of entries are looked up.
 #[derive(Clone, Copy, Default)]
 pub struct Elements<'a> {
-    /// Sets of a simulation. Without them, ids and queries are not resolved.
+    /// Sets of a simulation. Without sets, ids and queries are not resolved.
     pub sets: &'a [Arc<ElementSet>],
-    /// Connections of the simulation.
+    /// Connections of the simulation; `None` if it has none.
     pub connectivity: Option<&'a Connectivity>,
-    /// Folder of the project file, the base of paths in queries.
+    /// Folder of the project file, from which paths in queries start; `None` if there is no file.
     pub base: Option<&'a Path>,
 }
 
@@ -38,7 +38,7 @@ pub fn spike_taps(probes: &[ProbeSpec]) -> impl Iterator<Item = Tap> + '_ {
     probes.iter().enumerate().filter(move |(_, p)| is_spikes(p)).map(|(i, _)| Tap::of(i as u16))
 }
 
-/// Returns an entry that records a probe for these elements, by public ids if they have any.
+/// Returns an entry that records a probe for the given elements, by public ids if the elements have ids.
 pub fn record_entry(probe: &str, set: Option<&ElementSet>, elements: &[u32]) -> String {
     let ids: Option<Vec<u64>> = elements.iter().map(|e| set?.ids.get(*e as usize).copied()).collect();
     let list = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(", ");
@@ -53,7 +53,7 @@ pub fn record_selection(probe: &str, selection: &str) -> String {
     format!("{probe}[in {}]", query::quote(selection))
 }
 
-/// Returns the query of an entry; `None` if a query does not give the entry's elements.
+/// Returns the query of an entry; `None` if no query determines the entry's elements.
 pub fn query_of(entry: &str) -> Option<&str> {
     match split(entry).1 {
         List::Query(query) => Some(query),
@@ -75,7 +75,7 @@ pub fn probe_of(entry: &str) -> &str {
 /// Prefix of a list of public ids.
 const IDS: &str = "ids";
 
-/// Form in which an entry gives its elements.
+/// Form of the elements in an entry.
 enum List<'a> {
     None,
     Indices(&'a str),
@@ -99,13 +99,13 @@ fn split(entry: &str) -> (&str, List<'_>) {
     (name.trim(), list)
 }
 
-/// Parses the numbers of a list; `what` names a number in the error, such as `index`.
+/// Parses the numbers of a list. Fails for an invalid number; `what` names a number in the error, such as `index`.
 fn numbers<T: std::str::FromStr>(list: &str, entry: &str, what: &str) -> Result<Vec<T>, String> {
     let items = list.split(',').map(str::trim).filter(|s| !s.is_empty());
     items.map(|item| item.parse().map_err(|_| format!("`record`: `{item}` in `{entry}` is not an {what}"))).collect()
 }
 
-/// Returns the indices of elements with these ids; empty if the set is not in `sets`. An unknown id is an error.
+/// Returns the indices of the elements with the given ids; empty if the set is not in `sets`. Fails for an unknown id.
 fn indices_of(ids: &[u64], of: &str, sets: &[Arc<ElementSet>]) -> Result<Vec<u32>, String> {
     let Some(set) = sets.iter().find(|set| set.name == of) else { return Ok(vec![]) };
     let places: HashMap<u64, u32> = set.ids.iter().copied().zip(0..).collect();
@@ -114,7 +114,7 @@ fn indices_of(ids: &[u64], of: &str, sets: &[Arc<ElementSet>]) -> Result<Vec<u32
 }
 
 impl Project {
-    /// Returns the tap of an entry of `record`. The error is a sentence.
+    /// Returns the tap of an entry of `record`. Fails with a sentence about the mistake.
     pub(super) fn tap_of(&self, entry: &str, elements: &Elements<'_>) -> Result<Tap, String> {
         let probes = self.model.probes();
         let (name, list) = split(entry);
@@ -145,8 +145,8 @@ impl Project {
         Ok(Tap { probe: probe as u16, elements: found, args })
     }
 
-    /// Returns the elements of the set `of` that a query selects. The list is empty if the set is unknown; then only the
-    /// grammar is checked.
+    /// Returns the elements of the set `of` that a query selects. If the set is unknown, only the grammar is checked and
+    /// the list is empty. Fails if the query is invalid.
     fn select(&self, query: &str, of: &str, elements: &Elements<'_>) -> Result<Vec<u32>, String> {
         query::parse(query).map_err(|wrong| wrong.of(query))?;
         let Some((at, set)) = elements.sets.iter().enumerate().find(|(_, set)| set.name == of) else {
@@ -190,7 +190,7 @@ mod tests {
             let (found, problems) = taps(&entry, &sets);
             assert_eq!((&found[0].elements, problems.len()), (&elements, 0), "{entry}");
         }
-        // After the elements were reordered, ids still match while indices keep their old meaning.
+        // After the elements were reordered, ids still match, and indices keep their old meaning.
         let turned = set(known.ids.iter().rev().copied().collect());
         assert_eq!(taps("v[ids 720575940000000007]", &[Arc::new(turned)]).0[0].elements, [0]);
         assert_eq!(taps("v[ids 5]", &sets).1, ["`record`: none of the neurons has id 5"]);

@@ -26,14 +26,14 @@ struct Mark {
 pub(super) struct RecordedFiles(Vec<Directory>);
 
 impl RecordedFiles {
-    /// Returns the checkpoints up to `directory`, which contains hashes; earlier checkpoints only if they are readable.
+    /// Returns the checkpoint `directory`, which contains hashes, with the readable earlier checkpoints.
     pub fn until(run: &RunFolder, directory: &Directory) -> Self {
         let earlier = run.manifest.checkpoints.iter().filter(|info| info.step < directory.step);
         let read = earlier.filter_map(|info| run.checkpoint(info).ok()).map(|file| file.directory);
         Self(read.filter(Directory::has_hashes).chain([directory.clone()]).collect())
     }
 
-    /// Returns the checkpoints up to the newest readable checkpoint; `None` if that contains no hashes or no checkpoint is
+    /// Returns the checkpoints up to the newest readable one; `None` if that contains no hashes or no checkpoint is
     /// readable.
     pub fn newest(run: &RunFolder) -> Option<Self> {
         let read = |info| run.checkpoint(info).ok().map(|file| file.directory);
@@ -41,15 +41,15 @@ impl RecordedFiles {
         newest.has_hashes().then(|| Self::until(run, &newest))
     }
 
-    /// Returns the newest of these checkpoints; `None` if there are none.
+    /// Returns the newest of the checkpoints; `None` if there are none.
     pub fn last(&self) -> Option<&Directory> {
         self.0.last()
     }
 
-    /// Verifies a file up to the last of these checkpoints that lists it, and returns the file's hash at that checkpoint.
+    /// Verifies a file up to the last checkpoint that lists the file, and returns the hash of the file at that checkpoint.
     ///
     /// # Errors
-    /// Returns an error that names the checkpoints between which the content differs.
+    /// Fails with the names of the checkpoints between which the content differs.
     pub fn verify(&self, folder: &Path, name: &str, progress: &Progress) -> io::Result<Hash> {
         let mark = |directory: &Directory| {
             let (n_bytes, hash) = directory.length(name).zip(directory.hash(name))?;
@@ -62,11 +62,11 @@ impl RecordedFiles {
     }
 }
 
-/// Verifies the files of a run up to a checkpoint and returns their hashes there, in the order of the checkpoint's directory.
-/// The project is left out, because it is compared by value.
+/// Verifies the files of a run up to a checkpoint, and returns their hashes at the checkpoint in the order of its
+/// directory. The project is omitted, because it is compared by value.
 ///
 /// # Errors
-/// Returns the first file that differs as an error, with the position.
+/// Fails with the first file that differs and the position of the difference.
 pub(super) fn verify_until(
     run: &RunFolder,
     directory: &Directory,
@@ -84,8 +84,8 @@ pub(super) fn verify_until(
     Ok(out)
 }
 
-/// Verifies a whole file against the hash in the manifest, if there is one; returns the hash up to a checkpoint of an older
-/// version, which contains no hashes.
+/// Verifies a whole file against the hash in the manifest, if the manifest has one. Returns the hash up to a checkpoint of
+/// an older version, which contains no hashes. Fails if the file differs or cannot be read.
 fn verify_whole(
     run: &RunFolder,
     directory: &Directory,
@@ -106,8 +106,8 @@ fn verify_whole(
     Ok(verify_marks(&path, &marks, progress)?.swap_remove(0))
 }
 
-/// Returns length and hash of a file in the manifest; `None` if it has no valid hash. Values of growing files are outdated
-/// while a run is written and after its process was killed.
+/// Returns length and hash of a file in the manifest; `None` if the file has no valid hash. The values of growing files are
+/// outdated while a run is written and after its process was killed.
 pub(super) fn recorded_info(run: &RunFolder, name: &str) -> Option<FileInfo> {
     let is_open = matches!(run.manifest.status, Status::Running | Status::Unclosed);
     if is_open && [COMMANDS, TIMINGS].contains(&name) {
@@ -119,7 +119,7 @@ pub(super) fn recorded_info(run: &RunFolder, name: &str) -> Option<FileInfo> {
     all.find(|file| file.name == name && !file.hash.is_empty())
 }
 
-/// Reads a file up to its last mark; returns its hash at each mark. Fails if the file is too short or a hash differs.
+/// Reads a file up to its last mark, and returns its hash at each mark. Fails if the file is too short or a hash differs.
 fn verify_marks(path: &Path, marks: &[Mark], progress: &Progress) -> io::Result<Vec<Hash>> {
     let invalid = |what: String| io::Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display()));
     let total = marks.iter().map(|mark| mark.n_bytes).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Prepares a folder for a new run. Only an older run in the folder is removed: a file is deleted only if the writer uses such
-//! a name and either the lock file proves the run's origin or the kind of the run has such a probe.
+//! Prepares a folder for a new run. Only an older run in the folder is removed. A file is deleted only if the writer uses
+//! names of its form, and if the lock file proves the run's origin or the kind of the run has such a probe.
 
 use super::{
     Manifest, RunFolder, Stream, atomic_file,
@@ -36,7 +36,8 @@ pub(super) fn prepare_folder(folder: &Path) -> io::Result<RunLock> {
     Ok(lock)
 }
 
-/// Whether a folder contains a run, or nothing except the remains of a run that was killed at its start.
+/// Whether a folder contains a run, or nothing except the remains of a run that was killed at its start. Fails if the
+/// folder cannot be read.
 fn is_usable(folder: &Path) -> io::Result<bool> {
     let first_manifest = first_manifest(folder);
     let mut names = fs::read_dir(folder).map_err(|e| at(folder, &e))?.flatten().map(|entry| entry.file_name());
@@ -50,7 +51,7 @@ fn first_manifest(folder: &Path) -> Option<String> {
     lock::read(folder).map(|lock| atomic_file::temporary_name(MANIFEST, lock.process))
 }
 
-/// Removes the files of a run, the manifest last.
+/// Removes the files of a run, the manifest last. Fails if a file cannot be removed.
 fn clear(run: &RunFolder) -> io::Result<()> {
     let folder = &run.path;
     clear_trials(folder)?;
@@ -71,7 +72,7 @@ fn clear(run: &RunFolder) -> io::Result<()> {
             }
         }
     }
-    remove_unlisted(folder, &run.manifest, probes, |_| false)?; // also removes every checkpoint
+    remove_unlisted(folder, &run.manifest, probes, |_| false)?; // this call also removes every checkpoint
     if run.manifest.parent.as_ref().is_some_and(|parent| parent.copy == PARENT_STATE) {
         remove(folder, PARENT_STATE)?;
     }
@@ -100,7 +101,8 @@ fn is_signed(folder: &Path, manifest: &Manifest) -> bool {
     !manifest.id.is_empty() && lock::read(folder).is_some_and(|lock| lock.id == manifest.id)
 }
 
-/// Removes the trials of a run. Lists existing folders only, because a manifest may claim any number.
+/// Removes the trials of a run. Only existing folders are listed, because a manifest may claim any number of trials. Fails
+/// if a file cannot be removed.
 fn clear_trials(folder: &Path) -> io::Result<()> {
     let trials = folder.join(TRIALS);
     if !fs::symlink_metadata(&trials).is_ok_and(|m| m.is_dir()) {
@@ -127,7 +129,8 @@ fn clear_trials(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes unchanged exports of the old run, which would be mistaken for exports of the new data.
+/// Removes unchanged exports of the old run, which would be mistaken for exports of the new data. Fails if a file cannot be
+/// removed.
 fn clear_exports(folder: &Path) -> io::Result<()> {
     for export in super::exports(folder) {
         let Ok(path) = run_file::inside(folder, &export.name) else { continue };
@@ -144,7 +147,8 @@ pub fn exports(folder: &Path) -> Vec<FileInfo> {
     super::from_ron(&text).unwrap_or_default()
 }
 
-/// Adds exports with their hashes to the list in a run folder. Files outside the folder are left out.
+/// Adds exports with their hashes to the list in a run folder. Files outside the folder are omitted. Fails if the list
+/// cannot be written.
 pub fn list_exports(folder: &Path, files: &[std::path::PathBuf]) -> io::Result<()> {
     let mut list = exports(folder);
     for path in files.iter().filter(|path| path.parent() == Some(folder)) {

@@ -18,7 +18,7 @@ pub enum ReplayResult {
         steps: u64,
         /// Streams that were compared with their files.
         compared: Vec<Compared>,
-        /// Sentence per recorded stream that was not compared, with the reason.
+        /// Sentence per recorded stream that was not compared, which states the reason.
         not_compared: Vec<String>,
         /// Hash and totals of the replay.
         digest: Digest,
@@ -78,7 +78,8 @@ impl Compared {
     }
 }
 
-/// Replays a run with a simulation that was just built from the run's project on the recording's device.
+/// Replays a run with a simulation that was just built from the run's project on the recording's device. Fails as
+/// [`replay_on`] does.
 pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<ReplayResult, SimError> {
     replay_on(run, sim, &run.manifest.device, progress)
 }
@@ -170,7 +171,7 @@ struct Streams {
     compares_digest: bool,
 }
 
-/// Returns the difference from the recording that may change bits: the device, or the kernel choices. `None` without
+/// Returns the difference from the recording that may change bits: the device, or the kernel choices; `None` if there is no
 /// difference.
 fn difference(run: &RunFolder, device: &str, sim: &dyn Simulation) -> Option<String> {
     let recorded = &run.manifest.device;
@@ -180,8 +181,8 @@ fn difference(run: &RunFolder, device: &str, sim: &dyn Simulation) -> Option<Str
     sim.execution().kernels.difference_from(&run.manifest.execution.kernels)
 }
 
-/// Whether a simulation has equal bits on both devices regardless of its backends: GPUs of one model, or CPUs, whose results
-/// depend neither on the model nor on the number of threads.
+/// Whether a simulation has equal bits on both devices regardless of its backends. This holds for GPUs of one model, and
+/// for CPUs, whose results depend neither on the model nor on the number of threads.
 fn is_same_device(recorded: &str, now: &str) -> bool {
     let model = |name: &str| name.split([',', '(']).next().unwrap_or_default().trim().to_owned();
     recorded.is_empty() || model(recorded) == model(now)
@@ -221,7 +222,7 @@ impl Observer for Streams {
 }
 
 impl Streams {
-    /// Records a stream that cannot be compared.
+    /// Adds a stream that cannot be compared to the list, with the reason.
     fn skip(&mut self, what: &str, why: &str) {
         self.not_compared.push(format!("{what} is not compared: {why}"));
     }

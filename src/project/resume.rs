@@ -38,9 +38,9 @@ impl LockedRun {
     /// Locks a run, then reads it.
     ///
     /// # Errors
-    /// Returns an error if the folder holds no readable run, or a process is writing the run.
+    /// Fails if the folder contains no readable run, or if a process is writing the run.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        RunFolder::open(folder)?; // no lock file is created in a folder without a run
+        RunFolder::open(folder)?; // creates no lock file in a folder without a run
         let lock = RunLock::acquire(folder).map_err(|e| match e.kind() {
             ErrorKind::ResourceBusy => {
                 let process = lock::read(folder).map_or_else(String::new, |p| format!(" by process {}", p.process));
@@ -51,10 +51,10 @@ impl LockedRun {
         Ok(Self { run: RunFolder::open_locked(folder)?, lock })
     }
 
-    /// Reads the last usable checkpoint and verifies every file up to it.
+    /// Reads the last usable checkpoint and verifies every file up to the checkpoint.
     ///
     /// # Errors
-    /// Returns the first difference in recorded files, project or input files as an error.
+    /// Fails with the first difference in recorded files, project or input files.
     pub fn verify(self, progress: &Progress) -> Result<VerifiedRun, SimError> {
         let Self { run, lock } = self;
         if run.manifest_matches == Some(false) {
@@ -113,8 +113,9 @@ impl VerifiedRun {
 }
 
 impl RunWriter {
-    /// Continues a run from its checkpoint by cutting its files to their lengths there. `start` provides sets, device and
-    /// command; project and probes are those of the run. Fails if a file cannot be written; the run can then be resumed again.
+    /// Continues a run from its checkpoint by cutting its files to their lengths at the checkpoint. `start` provides sets,
+    /// device and command; project and probes are those of the run. Fails if a file cannot be written; the run can then be
+    /// resumed again.
     pub fn resume(verified: VerifiedRun, start: &RunStart<'_>) -> io::Result<Self> {
         let (run, directory) = (&verified.run, &verified.from.file.directory);
         let folder = run.path.clone();
@@ -158,11 +159,12 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Writes the manifest as running, removes files that began after the checkpoint, and cuts the others.
+    /// Writes the manifest as running, removes files that began after the checkpoint, and cuts the others. Fails if a file
+    /// cannot be written.
     fn begin_to_continue(&mut self, step: u64, later: &[String]) -> io::Result<()> {
         let before = self.lock.content()?;
         match self.manifest.id.is_empty() {
-            true => self.manifest.id.clone_from(&self.lock.id), // run of an older version
+            true => self.manifest.id.clone_from(&self.lock.id), // the run is of an older version
             false => self.lock.id.clone_from(&self.manifest.id),
         }
         let streams = self.files.iter().chain(&self.segments);
@@ -212,7 +214,8 @@ fn running_manifest(run: &RunFolder, directory: &Directory, start: &RunStart<'_>
     manifest
 }
 
-/// Opens the streams of a manifest at the checkpoint. Returns the growing files and the complete segments.
+/// Opens the streams of a manifest at the checkpoint. Returns the growing files and the complete segments. Fails if a file
+/// cannot be opened.
 fn reopen_streams(
     verified: &VerifiedRun,
     manifest: &mut Manifest,
@@ -234,7 +237,7 @@ fn reopen_streams(
     Ok((files, segments))
 }
 
-/// Returns the hashes of the files that no longer change: project and sets.
+/// Returns the hashes of the files that no longer change: project and sets. Fails if a file cannot be read.
 fn unchanging_files(folder: &Path, manifest: &Manifest) -> io::Result<Vec<FileInfo>> {
     let of_sets = manifest.sets.iter().flat_map(set_files).cloned();
     let hashed = |name: String| {
@@ -264,7 +267,8 @@ fn later_files(before: &Manifest, now: &Manifest) -> Vec<String> {
     names(before).filter(|name| !lists(now, name)).cloned().collect()
 }
 
-/// Reads the step of the last record in a stream of fields or matrices; `None` for other shapes and an empty file.
+/// Reads the step of the last record in a stream of fields or matrices; `None` for other shapes and an empty file. Fails if
+/// a file cannot be read.
 fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
     let is_state = matches!(stream.shape.as_str(), "field" | "matrix");
     let record = record_bytes(stream).filter(|n| is_state && file.n_bytes >= *n);

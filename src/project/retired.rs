@@ -10,8 +10,8 @@ use crate::{
     params::{ChoiceSpec, RetiredChoice},
 };
 
-/// Finds a choice of earlier versions by name, for the parameter at a path of group and field. Returns the choice that replaces
-/// it and the retired choice; `None` if the name is not retired.
+/// Finds a choice of earlier versions by name, for the parameter at a path of group and field. Returns the present choice
+/// and the retired choice that it replaces; `None` if the name is not retired.
 pub(super) fn at(path: &[String], name: &str) -> Option<(&'static ChoiceSpec, &'static RetiredChoice)> {
     let [group, .., field] = path else { return None };
     let groups = Model::all().into_iter().flat_map(|model| model.params().groups());
@@ -19,7 +19,8 @@ pub(super) fn at(path: &[String], name: &str) -> Option<(&'static ChoiceSpec, &'
     specs.filter(|spec| spec.is_called(field)).find_map(|spec| spec.kind.retired(name))
 }
 
-/// Replaces the choices of earlier versions in the text of a project; returns the new text and a warning per replaced choice.
+/// Replaces the choices of earlier versions in the text of a project. Returns the new text and a warning per replaced
+/// choice.
 pub(super) fn replace(text: &str) -> (String, Vec<Warning>) {
     let tree = ron_tree::scan(text);
     let mut leaves = vec![];

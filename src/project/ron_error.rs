@@ -3,8 +3,8 @@
 use super::{file::ReadError, retired, ron_tree};
 use ron::error::{Error, Position, SpannedError};
 
-/// Converts an error of the parser, with the path of the parameter whose value does not fit, in the form of the window and
-/// `--set`.
+/// Converts an error of the parser. The message contains the path of the parameter whose value does not fit, in the form of
+/// the window and `--set`.
 pub(super) fn with_parameter(error: SpannedError, text: &str) -> ReadError {
     let at = byte_at(text, error.span.end);
     // For a number with a fraction, the parser of integers stops at the decimal point.

@@ -26,8 +26,8 @@ pub(super) enum Body {
 }
 
 impl Node {
-    /// Returns the value at a path of field names and item numbers; `None` if there is none. Newtype wrappers (`Spiking((…))`)
-    /// are transparent.
+    /// Returns the value at a path of field names and item numbers; `None` if there is no such value. Newtype wrappers
+    /// (`Spiking((…))`) are transparent.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         match (path, &self.body) {
             (_, Body::Items(items)) if !self.name.is_empty() && items.len() == 1 => items[0].at(path),
@@ -145,7 +145,7 @@ impl Scanner<'_> {
         String::from_utf8_lossy(&self.text[start..self.at]).into_owned()
     }
 
-    /// Reads a name before a colon; otherwise returns `None` without moving.
+    /// Reads a name before a colon. Returns `None` without moving if there is no such name.
     fn field_name(&mut self) -> Option<(String, u32)> {
         let (at, line) = (self.at, self.line);
         let name = self.ident();
@@ -263,7 +263,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Skips a string, raw string, byte string or character, if one begins here.
+    /// Skips a string, raw string, byte string or character. Returns whether one begins here.
     fn string(&mut self) -> bool {
         let rest = &self.text[self.at..];
         let prefix = rest.iter().take_while(|c| matches!(c, b'r' | b'b')).count().min(2);

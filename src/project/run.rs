@@ -76,12 +76,12 @@ pub fn slug(name: &str) -> String {
     if out.is_empty() { "run".into() } else { out }
 }
 
-/// Adds the path to the message of an I/O error.
+/// Adds the path of the file to the message of an I/O error.
 pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {}", path.display(), io_reason(error)))
 }
 
-/// Returns program, version and, if the build knows it, the commit.
+/// Returns the program, its version and, if known at the build, the commit.
 pub fn app_version() -> String {
     let commit = option_env!("NEUROPIL_GIT").map_or(String::new(), |c| format!(" ({c})"));
     format!("neuropil {}{commit}", env!("CARGO_PKG_VERSION"))

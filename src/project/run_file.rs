@@ -25,7 +25,7 @@ pub(super) fn inside(folder: &Path, name: &str) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::InvalidData, what))
 }
 
-/// Opens a regular file for reading. Links, pipes and devices are errors.
+/// Opens a regular file for reading. Fails for links, pipes and devices.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -38,7 +38,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata().map_err(|e| at(path, &e))?.is_file() { Ok(file) } else { Err(not_regular(path)) }
 }
 
-/// Creates a file. Fails if it exists.
+/// Creates a file. Fails if the file exists.
 pub(super) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => not_of_the_run(path),
@@ -46,7 +46,7 @@ pub(super) fn create_new(path: &Path) -> io::Result<File> {
     })
 }
 
-/// Fails if a file, folder or link of this name exists.
+/// Fails if a file, folder or link with this path exists.
 pub(super) fn is_free(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(not_of_the_run(path)),
@@ -74,7 +74,7 @@ fn not_regular(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-/// Reads a text file. Fails if it has more than `limit` bytes.
+/// Reads a text file. Fails if the file has more than `limit` bytes or is not regular.
 pub(super) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let file = open_regular(path)?;
     let mut text = String::new();
@@ -86,13 +86,13 @@ pub(super) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Returns the size of a regular file in bytes; `None` if there is no regular file.
+/// Returns the size of a regular file in bytes; `None` if there is no such file.
 pub(super) fn size_of(path: &Path) -> Option<u64> {
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
 }
 
-/// Returns size in bytes and hash of a file. `report` receives the number of bytes read since its last call and returns `false`
-/// to cancel. Fails if the file is not regular or the hashing is cancelled.
+/// Returns the size in bytes and the hash of a file. `report` receives the number of bytes read since its last call and
+/// returns `false` to cancel. Fails if the file is not regular or the hashing is cancelled.
 pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io::Result<(u64, String)> {
     let (mut file, mut hash, mut n_bytes) = (open_regular(path)?, Hash::default(), 0);
     let mut buffer = vec![0; 1 << 18];

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-/// Returns those of `taps` that a safety recording has: scalars and sampled texts.
+/// Returns the taps among `taps` that a safety recording contains: scalars and sampled texts.
 pub fn safety_taps(taps: Vec<Tap>, probes: &[ProbeSpec]) -> Vec<Tap> {
     let shape = |tap: &Tap| probes.get(usize::from(tap.probe)).map(|probe| probe.shape);
     let is_light = |tap: &Tap| matches!(shape(tap), Some(Shape::Series { of: "" } | Shape::Samples));
@@ -36,12 +36,12 @@ pub struct OwnedRunStart {
     pub device: String,
     /// Number of CPU threads.
     pub threads: u32,
-    /// Checkpoint of another run at which the simulation began.
+    /// Checkpoint of another run at which the simulation began, with the folder of that run; `None` for a start at step 0.
     pub origin: Option<(PathBuf, CheckpointInfo)>,
 }
 
 impl OwnedRunStart {
-    /// Creates the run folder, as a branch if the simulation has an origin.
+    /// Creates the run folder, as a branch if the simulation has an origin. Fails if the folder cannot be created.
     pub fn create(&self, folder: &Path) -> io::Result<RunWriter> {
         let start = RunStart {
             project: &self.project,
@@ -71,7 +71,7 @@ pub struct SafetyWriter {
 }
 
 impl SafetyWriter {
-    /// Creates a safety recording of at most `limit_bytes` bytes. `folder` must be new.
+    /// Creates a safety recording of at most `limit_bytes` bytes. The folder `folder` must be new.
     pub const fn new(folder: PathBuf, start: OwnedRunStart, limit_bytes: u64) -> Self {
         Self { folder, start, limit_bytes, writer: None }
     }

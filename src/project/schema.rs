@@ -1,5 +1,5 @@
-//! Finds the field names of a type by serde: a deserializer follows a path and reports the field names and aliases that serde
-//! accepts there, so that no second list of names is needed.
+//! Finds the field names of a type with serde: a deserializer follows a path and reports the field names and aliases that
+//! serde accepts there, so that no second list of names is needed.
 
 use serde::{
     Deserialize,
@@ -20,7 +20,7 @@ pub(super) enum Step {
     Variant(String),
 }
 
-/// Returns the fields of the struct at a path in `T`; `None` if there is no struct.
+/// Returns the fields of the struct at a path in `T`; `None` if there is no struct at the path.
 pub(super) fn fields_at<'de, T: Deserialize<'de>>(path: &[Step]) -> Option<&'static [&'static str]> {
     match T::deserialize(Walker(path)) {
         Err(Answer(fields)) => fields,
@@ -28,7 +28,7 @@ pub(super) fn fields_at<'de, T: Deserialize<'de>>(path: &[Step]) -> Option<&'sta
     }
 }
 
-/// Formats a suggestion `; did you mean …?`; empty if no name is similar.
+/// Formats a suggestion `; did you mean …?`. The text is empty if no name is similar.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let best = known.into_iter().map(|k| (levenshtein(name, k), k)).min();
     match best.filter(|(d, k)| *d <= 1 + k.len() / 3) {
@@ -110,7 +110,7 @@ impl<'de> de::Deserializer<'de> for Walker<'_> {
     }
 }
 
-/// Map, list or enum with one entry, which continues with the rest of the path.
+/// Map, list or enum with one entry, to which the rest of the path applies.
 struct Only<'a>(Option<&'a str>, &'a [Step]);
 
 impl<'de> MapAccess<'de> for Only<'_> {

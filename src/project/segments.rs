@@ -8,7 +8,7 @@ use crate::sim::{Clock, Reading, Tap};
 use std::io;
 
 impl RunWriter {
-    /// Adds a stream, or a further segment of a probe's data from step `from_step` on.
+    /// Adds a stream, or a further segment of a probe's data from step `from_step` on. Fails if a file cannot be created.
     pub(super) fn add_stream(&mut self, tap: &Tap, lanes: &[String], from_step: u64) -> io::Result<()> {
         let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
         let mut sets = self.manifest.sets.clone();
@@ -33,7 +33,8 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Ends the streams of taps for which `is_changed` holds; each stream continues in a further file.
+    /// Ends the streams of taps for which `is_changed` holds; each stream continues in a further file. Fails if a file
+    /// cannot be created.
     pub(super) fn begin_segments(
         &mut self,
         step: u64,
@@ -43,7 +44,8 @@ impl RunWriter {
         self.begin_segments_of(step, lanes, is_changed, Clone::clone)
     }
 
-    /// Ends streams like [`Self::begin_segments`]; `next` maps an ended tap to the tap of its further file.
+    /// Ends streams as [`Self::begin_segments`] does; `next` maps an ended tap to the tap of its further file. Fails if a
+    /// file cannot be created.
     pub(super) fn begin_segments_of(
         &mut self,
         step: u64,
@@ -61,8 +63,8 @@ impl RunWriter {
         self.write_progress(step)
     }
 
-    /// Describes the shape of a matrix or histogram at its first reading; begins a further segment if the shape changes.
-    /// Returns the index of the file for the reading.
+    /// Describes the shape of a matrix or histogram at its first reading, and begins a further segment if the shape
+    /// changes. Returns the index of the file for the reading. Fails if a file cannot be created.
     pub(super) fn follow_shape(&mut self, which: usize, reading: &Reading, clock: Clock) -> io::Result<usize> {
         let stream = &self.manifest.streams[self.files[which].stream];
         let (is_empty, is_same) = match reading {

@@ -12,7 +12,8 @@ use crate::{
 use std::{io, sync::Arc};
 
 impl RunWriter {
-    /// Adds the new versions of sets that changed after step `step`; streams over these sets continue in further files.
+    /// Adds the new versions of the sets that changed after step `step`. The streams over these sets continue in further
+    /// files. Fails if a file cannot be created.
     pub(super) fn follow_sets(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let mut now = self.sets.clone();
         for set in sets {

@@ -14,7 +14,7 @@ pub struct SetInfo {
     pub len: u32,
     /// File of little-endian u64 public ids, relative to the run folder; empty if the elements have no ids.
     pub ids: String,
-    /// Names of the elements, for a small set.
+    /// Names of the elements of a small set; empty for other sets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// File of names, positions and categories ([`ElementTable`]) of a set that changed during the run; empty for the first
@@ -35,14 +35,14 @@ pub(super) struct ElementTable {
 }
 
 impl ElementTable {
-    /// Returns the table of a set; `None` if the set's manifest entry is sufficient.
+    /// Returns the table of a set; `None` if the manifest entry of the set is sufficient.
     pub fn of(set: &ElementSet) -> Option<Self> {
         let has_more = !set.positions.is_empty() || !set.columns.is_empty() || set.names.len() > MAX_NAMES;
         let of = || Self { names: set.names.clone(), positions: set.positions.clone(), columns: set.columns.clone() };
         has_more.then(of)
     }
 
-    /// Adds those properties to a set that have one value per element.
+    /// Adds the properties that have one value per element to a set.
     pub fn add_to(self, set: &mut ElementSet) {
         let n = set.len as usize;
         if self.names.len() == n {
@@ -68,20 +68,20 @@ pub(super) const TABLE: &str = ".elements.ron";
 /// Maximum size of sets whose names are stored in the manifest.
 const MAX_NAMES: usize = 1024;
 
-/// Returns the manifest entry of a set; `ids` is its file of ids, if it has ids.
+/// Returns the manifest entry of a set; `ids` is the file of its ids, which is omitted for a set without ids.
 pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
     let ids = if set.ids.is_empty() { String::new() } else { ids.to_owned() };
     let names = if set.names.len() <= MAX_NAMES { set.names.clone() } else { vec![] };
     SetInfo { name: set.name.into(), len: set.len, ids, names, ..SetInfo::default() }
 }
 
-/// Writes the id files of sets and returns their entries for the manifest.
+/// Writes the id files of sets and returns their entries for the manifest. Fails if a file cannot be written.
 pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<Vec<FileInfo>> {
     let with_ids = sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty());
     with_ids.map(|(set, info)| Ok(AppendFile::create(folder, &info.ids, &bytes_of_ids(set))?.info())).collect()
 }
 
-/// Returns the public ids as little-endian u64.
+/// Returns the public ids of a set as little-endian u64.
 pub(super) fn bytes_of_ids(set: &ElementSet) -> Vec<u8> {
     set.ids.iter().flat_map(|id| id.to_le_bytes()).collect()
 }

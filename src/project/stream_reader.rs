@@ -26,7 +26,7 @@ impl StreamFile {
         Ok(Self { file: BufReader::with_capacity(BUFFER, file).take(n_bytes), path })
     }
 
-    /// Fills a buffer; returns `false` at the end or at an incomplete record.
+    /// Fills a buffer. Returns `false` at the end or at an incomplete record. Fails if the file cannot be read.
     pub fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
         if self.file.limit() < bytes.len() as u64 {
             return Ok(false);
@@ -38,7 +38,7 @@ impl StreamFile {
         }
     }
 
-    /// Skips `n_bytes` bytes, at most those left.
+    /// Skips `n_bytes` bytes, or the remaining bytes if there are fewer. Fails if the file cannot be read.
     pub fn skip(&mut self, n_bytes: u64) -> io::Result<()> {
         let n = n_bytes.min(self.file.limit());
         let left = self.file.limit() - n;
@@ -48,14 +48,14 @@ impl StreamFile {
         Ok(())
     }
 
-    /// Reads the next complete line without its end; `None` after the last line.
+    /// Reads the next complete line without its end; `None` after the last line. Fails if the file cannot be read.
     pub fn line<'a>(&mut self, line: &'a mut String) -> io::Result<Option<&'a str>> {
         line.clear();
         self.file.read_line(line).map_err(|e| at(&self.path, &e))?;
         Ok(line.strip_suffix('\n'))
     }
 
-    /// Returns the number of bytes left.
+    /// Returns the number of remaining bytes.
     pub fn left(&self) -> u64 {
         self.file.limit()
     }
@@ -76,7 +76,7 @@ impl SpikeReader {
         Self { file: None }
     }
 
-    /// Reads the next spike; `None` after the last spike.
+    /// Reads the next spike; `None` after the last spike. Fails if the file cannot be read.
     pub fn next_spike(&mut self) -> io::Result<Option<Spike>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let mut record = [0; 8];
@@ -105,7 +105,7 @@ impl RowReader {
         Self { file: file.filter(|_| width > 0), width, step: None, bytes: vec![] }
     }
 
-    /// Returns the step of the next row; `None` after the last row.
+    /// Returns the step of the next row; `None` after the last row. Fails if the file cannot be read.
     pub fn peek(&mut self) -> io::Result<Option<u64>> {
         let row_bytes = self.width as u64 * 4;
         if let (None, Some(file)) = (self.step, &mut self.file)
@@ -117,7 +117,8 @@ impl RowReader {
         Ok(self.step)
     }
 
-    /// Replaces `values` by those of the next row and returns the row's step; `None` after the last row.
+    /// Replaces `values` by the values of the next row and returns the row's step; `None` after the last row. Fails if the
+    /// file cannot be read.
     pub fn next_row(&mut self, values: &mut Vec<f32>) -> io::Result<Option<u64>> {
         values.clear();
         let Some(step) = self.peek()? else { return Ok(None) };
@@ -131,7 +132,7 @@ impl RowReader {
         Ok(Some(step))
     }
 
-    /// Skips the next row without reading it.
+    /// Skips the next row without reading it. Fails if the file cannot be read.
     pub fn skip_row(&mut self) -> io::Result<()> {
         if self.peek()?.is_some()
             && let Some(file) = &mut self.file
@@ -196,7 +197,7 @@ impl<T: serde::de::DeserializeOwned> LineReader<T> {
         serde_json::from_str(line).map(Some).map_err(wrong)
     }
 
-    /// Reads the next line as text; `None` after the last complete line.
+    /// Reads the next line as text; `None` after the last complete line. Fails if the file cannot be read.
     pub(super) fn next_line(&mut self) -> io::Result<Option<&str>> {
         match &mut self.file {
             Some(file) => file.line(&mut self.line),
@@ -220,13 +221,14 @@ pub(super) fn spike(record: &[u8; 8]) -> Spike {
 
 /// Bytes at the end of a file that are searched for its last valid record.
 const TAIL: u64 = 256 << 10;
-/// Maximum plausible gap between two records in steps; longer gaps are plausible up to `PLAUSIBLE_RATIO` times the largest
+/// Maximum plausible gap between two records in steps. Longer gaps are plausible up to `PLAUSIBLE_RATIO` times the largest
 /// earlier gap.
 const PLAUSIBLE_GAP: u64 = 1 << 20;
 const PLAUSIBLE_RATIO: u64 = 1000;
 
-/// Returns the number of valid bytes in an unclosed stream without a lock file, and the step of its last record: whole records
-/// whose steps neither decrease nor jump. Only the end of the file is read, because a crash damages nothing else.
+/// Returns the number of valid bytes in an unclosed stream without a lock file, and the step of its last record. Valid are
+/// whole records whose steps neither decrease nor jump. Only the end of the file is read, because a crash damages nothing
+/// else. Fails if the file cannot be read.
 pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) -> io::Result<(u64, Option<u64>)> {
     let path = run_file::inside(folder, &stream.file)?;
     let Some(n_bytes) = run_file::size_of(&path) else { return Ok((0, None)) };
@@ -261,9 +263,9 @@ pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) 
     Ok((start + valid * record, last))
 }
 
-/// Returns the number of records before zeros at the end of a file: on power loss a file system can leave a file longer than
-/// its written data. Steps never decrease and only the first record can begin with 8 zero bytes, so binary search finds the
-/// boundary.
+/// Returns the number of records before zeros at the end of a file: after a power loss, a file system may leave a file
+/// longer than its written data. Steps never decrease and only the first record can begin with 8 zero bytes, so binary
+/// search finds the boundary. Fails if the file cannot be read.
 fn before_zeros(path: &Path, n_records: u64, record: u64) -> io::Result<u64> {
     let mut file = run_file::open_regular(path)?;
     let mut is_zero = |k: u64| -> io::Result<bool> {
@@ -300,7 +302,7 @@ mod tests {
         };
         let spikes: Vec<u8> =
             (0..100_u32).flat_map(|step| [step.to_le_bytes(), 0_u32.to_le_bytes()].concat()).collect();
-        // The largest file exceeds memory but is sparse: only its ends and a few records in between are read.
+        // The largest file exceeds memory but is sparse. Only its ends and a few records in between are read.
         for size in [800, 801, 808, 1 << 20, 1 << 36] {
             assert_eq!(recovered(&spikes, size, &stream("spikes", 2)), (800, Some(99)), "{size}");
         }

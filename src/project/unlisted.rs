@@ -25,7 +25,7 @@ impl RunWriter {
         AppendFile::create(&self.folder, name, head)
     }
 
-    /// Writes a manifest that lists the created files.
+    /// Writes a manifest that lists the created files. Fails if the manifest cannot be written.
     pub(super) fn list_files(&mut self) -> io::Result<()> {
         save_manifest(&self.folder, &self.manifest)?;
         self.lock.all_are_listed();
@@ -33,7 +33,8 @@ impl RunWriter {
     }
 }
 
-/// Removes unlisted files of the process that wrote a run, except `kept` files. The caller holds the lock.
+/// Removes unlisted files of the process that wrote a run, except `kept` files. The caller holds the lock. Fails if a file
+/// cannot be removed.
 pub(super) fn remove_unlisted(
     folder: &Path,
     manifest: &Manifest,
@@ -52,7 +53,7 @@ pub(super) fn remove_unlisted(
     unlisted.try_for_each(|name| remove(folder, &name))
 }
 
-/// Removes a regular file if the folder has it.
+/// Removes a regular file if the folder contains it. Fails if a file cannot be removed.
 pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     let path = run_file::inside(folder, name)?;
     match run_file::size_of(&path) {
@@ -61,7 +62,7 @@ pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Whether the writer uses such a file name: `rate-2.f32`, `map@head=3.f32` for probes, `experts-2.u64` and
+/// Whether the writer uses file names of this form: `rate-2.f32`, `map@head=3.f32` for probes, `experts-2.u64` and
 /// `experts-2.elements.ron` for sets, `parent.state` for a branch.
 fn is_of_writer(name: &str, probes: &[ProbeSpec]) -> bool {
     let is_of_set = [".u64", TABLE].iter().filter_map(|end| name.strip_suffix(end)).any(|stem| {
@@ -123,7 +124,7 @@ pub(super) mod tests {
         Ok(writer)
     }
 
-    /// Changes the set twice, the first time before the checkpoint.
+    /// Changes the set twice. The first change precedes the checkpoint.
     pub fn first_part(writer: &mut RunWriter) -> io::Result<()> {
         writer.sets_changed(5, &set(project().2, 3))?;
         let snapshot = Arc::new(Snapshot { model: "nuclei".into(), sections: vec![] });
@@ -169,7 +170,7 @@ pub(super) mod tests {
             stop::after(Some(n_files));
             let ended = create(&killed).and_then(|mut writer| {
                 first_part(&mut writer)?;
-                stop::after(Some(n_files)); // of the second part
+                stop::after(Some(n_files)); // Kills the writer in the second part.
                 second_part(writer)
             });
             stop::after(None);

@@ -12,12 +12,12 @@ pub struct ViewState {
 }
 
 impl ViewState {
-    /// Whether there are no settings to store.
+    /// Whether there are no view settings to store.
     pub fn is_empty(&self) -> bool {
         self.colors.is_empty()
     }
 
-    /// Sets the colour of a selection; `None` removes it.
+    /// Sets the colour of a selection; `None` removes the colour.
     pub fn set_color(&mut self, selection: &str, color: Option<u8>) {
         match color {
             Some(color) => self.colors.insert(selection.to_owned(), color),

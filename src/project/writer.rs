@@ -43,7 +43,7 @@ pub struct RunStart<'a> {
     pub device: String,
     /// Number of CPU threads.
     pub threads: u32,
-    /// Command line; empty in the window.
+    /// Command line; empty for a run of the window.
     pub command: String,
     /// Seed of a trial, and the path from the trial's folder to the folder with the ids; `None` for other runs.
     pub trial: Option<(u64, &'a str)>,
@@ -74,7 +74,7 @@ pub struct RunWriter {
     pub(super) earlier_computed_s: f64,
     /// Computing time of the simulation at the start of the recording.
     pub(super) computed_at_start: Duration,
-    /// Folder of the safety recording that this recording continues.
+    /// Folder of the safety recording that this recording continues; `None` if there is none.
     pub(super) beginning: Option<PathBuf>,
     pub(super) buffer: Vec<u8>,
     pub(super) checkpoints: Checkpoints,
@@ -88,8 +88,8 @@ pub(super) struct StreamFile {
 }
 
 impl RunWriter {
-    /// Prepares the folder and writes all data known before the first step. Fails if the folder contains anything but an older
-    /// run, which is replaced.
+    /// Prepares the folder and writes all data known before the first step. Replaces an older run in the folder; fails if
+    /// the folder contains anything else.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {
         let mut lock = replace::prepare_folder(folder)?;
         let project = start.project;
@@ -161,13 +161,14 @@ impl RunWriter {
         self.close()
     }
 
-    /// Closes a run that was interrupted at step `step`.
+    /// Closes a run that was interrupted at step `step`. Fails if a file cannot be written.
     pub fn interrupt(mut self, step: u64) -> io::Result<()> {
         self.manifest.status = Status::Interrupted { step };
         self.close()
     }
 
-    /// Writes the last manifest with lengths and hashes of all files. Dropping the writer releases the lock.
+    /// Writes the last manifest with lengths and hashes of all files. Dropping the writer releases the lock. Fails if a
+    /// file cannot be written.
     fn close(&mut self) -> io::Result<()> {
         self.manifest.stopped = run::now_utc();
         self.manifest.wall_s = self.earlier_s + self.started.elapsed().as_secs_f64();
@@ -191,7 +192,8 @@ impl RunWriter {
         &self.folder
     }
 
-    /// Writes the project with its parameters at step 0, and the commands applied since step 0.
+    /// Writes the project with its parameters at step 0, and the commands applied since step 0. Fails if a file cannot be
+    /// written.
     pub(super) fn write_history(&mut self, history: &CommandHistory) -> io::Result<()> {
         let built = self.project.clone();
         for change in &history.params {
@@ -383,7 +385,7 @@ impl Sink for RunWriter {
     }
 }
 
-/// Writes the manifest by atomic replacement of its file.
+/// Writes the manifest by atomic replacement of its file. Fails if a file cannot be written.
 pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     let text = file::to_ron(manifest).map_err(io::Error::other)?;
     let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).";
@@ -400,7 +402,7 @@ fn hash_of_lines(head: &str, rest: &str) -> String {
     hash.hex()
 }
 
-/// Whether a manifest matches its own hash; `None` if it contains no hash, as in older versions.
+/// Whether a manifest matches its own hash; `None` if the manifest contains no hash, as in older versions.
 pub(super) fn manifest_matches(text: &str) -> Option<bool> {
     let (head, lines) = text.split_once('\n')?;
     if !lines.starts_with("//") && !head.contains(HASH_LINE.trim_end()) {

@@ -18,7 +18,8 @@ pub struct Completion {
     pub hint: String,
 }
 
-/// Returns at most `MOST` completions at the cursor in a query, best first; `cursor` is a byte offset.
+/// Returns at most `MOST` completions at the cursor in a query, best first; `cursor` is a byte offset. Returns none in an
+/// invalid query.
 pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion> {
     let Some(head) = text.get(..cursor) else { return vec![] };
     let Ok(all) = tokens(head) else { return vec![] };
@@ -35,7 +36,7 @@ pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion>
             (!begins, Completion { at: at.clone(), text, hint })
         })
         .collect();
-    found.sort_by_key(|(later, _)| *later); // a stable sort, which keeps the proposed order otherwise
+    found.sort_by_key(|(later, _)| *later); // a stable sort, which otherwise keeps the proposed order
     found.into_iter().take(MOST).map(|(_, c)| c).collect()
 }
 

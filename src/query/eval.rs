@@ -25,7 +25,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether the query selects from the element set `set`; `is_first`: that set is the first of the model.
+    /// Whether the query selects from the element set `set`; `is_first` tells whether `set` is the first of the model.
     pub fn is_over(&self, set: &str, is_first: bool) -> bool {
         let own = self.set.trim();
         own == set || own.is_empty() && is_first
@@ -74,7 +74,7 @@ pub struct Known<'a> {
     pub named: &'a [Named],
     /// Live fields; empty if the query must give equal results at all times.
     pub fields: &'a [Field<'a>],
-    /// Connections of the model, if any.
+    /// Connections of the model; `None` if the model has none.
     pub links: Option<&'a dyn ConnectionSource>,
     /// Seed of random choices.
     pub seed: u64,
@@ -96,8 +96,8 @@ impl Known<'_> {
         }
     }
 
-    /// Returns the membership of each element in a named set, evaluated once per query. Fails if sets refer to each other in a
-    /// circle or a long chain.
+    /// Returns the membership of each element in a named set, evaluated once per query. Fails if the query of the set is
+    /// invalid, or if sets refer to each other in a circle or a long chain.
     fn members(&self, set: &Named, lookup: &mut Lookup) -> Result<Vec<bool>, String> {
         if let Some(known) = lookup.known.get(&set.name) {
             return Ok(known.clone());
@@ -177,7 +177,8 @@ impl Known<'_> {
         whole.or_else(|| self.fields.iter().find(|f| f.short().eq_ignore_ascii_case(name)))
     }
 
-    /// Chooses the first `count` members, or those with the smallest random words. Fails if there are fewer members.
+    /// Chooses the first `count` members, or those with the smallest random words. Fails if there are fewer than `count`
+    /// members.
     fn choose(&self, count: &Word, is_random: bool, of: &[bool]) -> Result<Vec<bool>, Mistake> {
         let n: usize = count.text.parse().unwrap_or(usize::MAX);
         let mut members: Vec<u32> = (0..of.len() as u32).filter(|i| of[*i as usize]).collect();
@@ -242,14 +243,15 @@ impl Known<'_> {
         unknown(&column.at, "column", &column.text, &known)
     }
 
-    /// Returns the strings that `name ~` searches: the element's name and its finest category, by which it is commonly called.
+    /// Returns the strings that `name ~` searches: the element's name, and its label in the column with the most labels if
+    /// that has more than 50, because such labels serve as names.
     fn texts(&self, element: usize) -> impl Iterator<Item = &str> {
         let finest = self.set.columns.iter().max_by_key(|c| c.labels.len()).filter(|c| c.labels.len() > 50);
         let name = self.set.names.get(element).map(String::as_str);
         name.into_iter().chain(finest.map(|c| c.label(element as u32)))
     }
 
-    /// Marks the elements with these ids. Individuals that have ended are skipped; an unknown id of another element is an
+    /// Marks the elements with the given ids. Ids of individuals that have ended are skipped; any other unknown id is an
     /// error.
     fn mark_ids(&self, values: &[Word], out: &mut [bool]) -> Result<(), Mistake> {
         let ids = if self.set.are_slots { self.individuals } else { &self.set.ids };
@@ -282,7 +284,7 @@ impl Known<'_> {
     }
 }
 
-/// Returns the single value of a numeric comparison.
+/// Returns the single value of a numeric comparison. Fails if there are no values or several.
 fn one(values: &[Word]) -> Result<&Word, Mistake> {
     match values {
         [one] => Ok(one),
@@ -295,7 +297,7 @@ fn number(value: &Word, unit: Unit) -> Result<f64, Mistake> {
     unit.parse(&value.text).map_err(|why| Mistake::new(&value.at, why))
 }
 
-/// Returns the unit with a suffix; dimensionless if there is none.
+/// Returns the unit with the suffix `suffix`, or dimensionless if there is no such unit.
 fn unit_of(suffix: &str) -> Unit {
     let all = [Unit::Ms, Unit::Mv, Unit::Hz, Unit::Pa, Unit::Um, Unit::Steps, Unit::Bytes];
     all.into_iter().find(|u| u.suffix() == suffix).unwrap_or(Unit::One)
@@ -372,8 +374,8 @@ fn mark_range(value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Returns for each element whether it has at least `at_least` synapses from the elements `of`, or onto them; signs are
-/// ignored.
+/// Returns for each element whether it has at least `at_least` synapses from the elements `of` (with `is_downstream`) or
+/// onto them. Signs of weights are ignored.
 fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_least: f64) -> Vec<bool> {
     let mut sums = vec![0.0_f64; of.len()];
     let mut row = Vec::new();
@@ -390,7 +392,8 @@ fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_lea
     sums.into_iter().map(|sum| sum >= at_least).collect()
 }
 
-/// Returns the message "there is no X `y`; did you mean `z`?", with the known names instead if none is similar.
+/// Returns the message "there is no X `y`; did you mean `z`?". If no known name is similar, the message lists known names
+/// instead.
 fn unknown(at: &std::ops::Range<usize>, what: &str, name: &str, known: &[&str]) -> Mistake {
     let near = known.iter().map(|k| (levenshtein(k, name), k)).min().filter(|(d, _)| *d <= 1 + name.len() / 3);
     let hint = match near {

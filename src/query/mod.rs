@@ -14,8 +14,8 @@
 //! COLUMN  := idx | id | root_id | name | file | a category | a live value
 //! ```
 //!
-//! [`parse`] only checks the grammar; [`Known::select`] resolves names among the elements. Every [`Mistake`] contains
-//! its position and the correct form. Chains of `and` and `or` may be of any length; nesting is limited.
+//! [`parse`] checks only the grammar; [`Known::select`] resolves names among the elements. Every [`Mistake`] contains its
+//! position and the correct form. Chains of `and` and `or` may have any length; nesting is limited.
 
 mod complete;
 mod eval;
@@ -83,13 +83,13 @@ impl PartialEq for Word {
 /// Comparison operator of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Equals one of the values.
+    /// Column equals one of the values.
     Equal,
-    /// Equals none of the values.
+    /// Column equals none of the values.
     Unequal,
-    /// Contains one of the values.
+    /// Column contains one of the values.
     Like,
-    /// Contains none of the values.
+    /// Column contains none of the values.
     Unlike,
     Below,
     AtMost,
@@ -129,7 +129,7 @@ pub enum Query {
     And(Vec<Query>),
     /// Union of two or more queries.
     Or(Vec<Query>),
-    /// Members of a query: the first ones, or a random choice.
+    /// Some members of a query: the first ones, or a random choice.
     Choose {
         count: Word,
         /// Whether the choice is random.
@@ -194,8 +194,8 @@ impl fmt::Display for Query {
     }
 }
 
-/// Returns a query for elements by public id, `root_id = 70, 71`, which stays valid when elements are reordered; if an element
-/// has no id, the query of [`of_elements`].
+/// Returns a query for elements by public id, `root_id = 70, 71`, which stays valid when elements are reordered. If an
+/// element has no id, returns the query of [`of_elements`].
 pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
     let named = elements.iter().map(|e| ids.get(*e as usize).map(u64::to_string)).collect::<Option<Vec<_>>>();
     named
@@ -203,8 +203,8 @@ pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
         .map_or_else(|| of_elements(elements), |ids| format!("root_id = {}", ids.join(", ")))
 }
 
-/// Returns a query for elements by the ids of their individuals if there is one per element, otherwise the query of
-/// [`of_elements_by_id`].
+/// Returns a query for elements by the ids of their individuals. If the number of ids differs from the number of elements,
+/// returns the query of [`of_elements_by_id`].
 pub fn of_individuals(individuals: &[u64], set: Option<&ElementSet>, elements: &[u32]) -> String {
     if !individuals.is_empty() && individuals.len() == elements.len() {
         return format!("id = {}", individuals.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
@@ -212,8 +212,8 @@ pub fn of_individuals(individuals: &[u64], set: Option<&ElementSet>, elements: &
     of_elements_by_id(set.map_or(&[][..], |set| &set.ids), elements)
 }
 
-/// Returns a query for elements by index: `idx = 1, 2, 5..9`. Three or more neighbours are written as a range that includes
-/// both ends.
+/// Returns a query for elements by index: `idx = 1, 2, 5..9`. Three or more neighbours become a range that includes both
+/// ends.
 pub fn of_elements(elements: &[u32]) -> String {
     let mut parts = Vec::new();
     let mut rest = elements;

@@ -1,4 +1,4 @@
-//! Parser of queries, for the grammar alone.
+//! Parser of queries, which checks only the grammar.
 
 use super::{
     Mistake, Op, Query, Word,
@@ -58,7 +58,7 @@ impl Parser<'_> {
 
     fn query(&mut self) -> Result<Query, Mistake> {
         let is_random = self.peeks("random");
-        // A column may be named `first`; in a choice it is followed by a number.
+        // A column may also be named `first`; only a choice has a number after `first`.
         let is_number = |t: &&Token| t.piece == Piece::Word && t.word.text.parse::<usize>().is_ok();
         let count = self.tokens.get(self.at + 1).filter(is_number).map(|t| t.word.clone());
         let Some(count) = count.filter(|_| is_random || self.peeks("first")) else { return self.or() };
@@ -135,7 +135,7 @@ impl Parser<'_> {
     }
 
     /// Parses the source of a link: a name without a comparison, because `>=` belongs to the count, or an expression in
-    /// parentheses.
+    /// parentheses. Fails with the mistake at the next token.
     fn source(&mut self) -> Result<Query, Mistake> {
         let is_name = |t: &&Token| matches!(t.piece, Piece::Word | Piece::Quoted);
         let is_plain = !["(", "in", "all", "not"].iter().any(|w| self.peeks(w)) && !self.is_linked();
@@ -181,7 +181,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the values of a comparison, separated by commas; adjacent words are one value.
+    /// Parses the values of a comparison, separated by commas; adjacent words are one value. Fails with the mistake at the
+    /// next token.
     fn values(&mut self) -> Result<Vec<Word>, Mistake> {
         let mut out = Vec::new();
         loop {

@@ -15,7 +15,7 @@ pub enum Piece {
 #[derive(Clone, Debug)]
 pub struct Token {
     pub piece: Piece,
-    /// Text without quotes, and position including quotes.
+    /// Text without quotes, and position including the quotes.
     pub word: Word,
 }
 
@@ -62,7 +62,7 @@ fn next(query: &str, at: usize, first: char) -> Result<(Piece, String, Range<usi
     let ends = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '=' | '<' | '>' | '~' | '\'' | '"');
     let behind = &rest[first.len_utf8()..];
     let mut end = behind.find(ends).map_or(rest.len(), |e| e + first.len_utf8());
-    // The text `a!=b` is a test, `a!` is a word.
+    // The text `a!=b` is a test, and `a!` is a word.
     if rest[..end].ends_with('!') && end > 1 && rest[end..].starts_with(['=', '~']) {
         end -= 1;
     }

@@ -32,10 +32,11 @@ pub struct Action {
     pub name: String,
     /// Indices of the elements that the action applies to.
     pub elements: Vec<u32>,
-    /// Ids of the individuals that the action applies to, if elements are slots. Their slots are looked up when the action is
-    /// performed.
+    /// Ids of the individuals to which the action applies, if elements are slots. The slots are looked up when the action
+    /// is performed.
     pub individuals: Vec<u64>,
-    /// Step at which the elements were selected: individuals that occupied their slots later are excluded. `None`: none is excluded.
+    /// Step at which the elements were selected. Individuals that occupied their slots later are excluded; with `None`, no
+    /// individual is excluded.
     pub seen: Option<u64>,
     /// One value per declared argument.
     pub values: Vec<Value>,
@@ -47,11 +48,11 @@ impl Action {
         Self { name: name.into(), elements, values, ..Self::default() }
     }
 
-    /// Performs the action between two steps, and returns it in the form of the command log, which names the
-    /// individuals by id if elements are slots.
+    /// Performs the action between two steps. Returns the action in the form of the command log, which names individuals by
+    /// id if elements are slots.
     ///
     /// # Errors
-    /// If all individuals have ended, or the simulation rejects the action. The simulation is then unchanged.
+    /// Fails if all individuals have ended, or if the simulation rejects the action. The simulation is then unchanged.
     pub fn perform(&self, sim: &mut dyn Simulation) -> Result<Self, SimError> {
         let over = sim.actions().iter().find(|spec| spec.name == self.name).map_or("", |spec| spec.over);
         let now = if over.is_empty() { None } else { sim.individuals(over) };
@@ -72,7 +73,7 @@ impl Action {
             let n = self.individuals.len().max(self.elements.len());
             return Err(SimError::Input(format!("{}: none of the {n} selected {over} is alive", self.name)));
         }
-        // Free slots, and slot numbers beyond the set, are left for the kind to reject.
+        // The kind rejects free slots, and slot numbers beyond the set.
         let elements = if found.is_empty() { self.elements.clone() } else { found.iter().map(|(s, _)| *s).collect() };
         let resolved =
             Self { elements, individuals: found.iter().map(|(_, id)| *id).collect(), seen: None, ..self.clone() };
@@ -80,13 +81,14 @@ impl Action {
         Ok(resolved)
     }
 
-    /// Returns the number of elements or individuals given, including individuals that ended.
+    /// Returns the number of given elements or individuals, including individuals that have ended.
     pub fn n_elements(&self) -> usize {
         self.elements.len().max(self.individuals.len())
     }
 }
 
-/// Declares actions: `actions! { pub const ACTIONS; /// Docs. fn kick(over "neurons") { /// Docs. #[param(…)] weight_mv: f64 = 68.75, } }`.
+/// Declares actions:
+/// `actions! { pub const ACTIONS; /// Docs. fn kick(over "neurons") { /// Docs. #[param(…)] weight_mv: f64 = 68.75, } }`.
 #[macro_export]
 macro_rules! actions {
     (

@@ -1,4 +1,4 @@
-//! Benchmarks of kinds: options and results, the same for all.
+//! Benchmarks of kinds: options and results, which are the same for all kinds.
 
 use super::{Device, Progress, SimError};
 use serde_json::Value as Json;
@@ -13,13 +13,13 @@ pub struct BenchOptions {
     pub device_name: String,
     /// Number of measurements per case; the median is reported.
     pub repeats: u32,
-    /// Name of the case to measure, or prefix of the names of several; `None`: all cases.
+    /// Name of the case to measure, or prefix of the names of several cases; `None` for all cases.
     pub only: Option<String>,
     /// Simulated seconds to time.
     pub simulated_s: f64,
-    /// Folder or file of a network.
+    /// Folder or file of a network; `None` for generated networks.
     pub network: Option<PathBuf>,
-    /// Text to train on.
+    /// Text to train on; `None` without training.
     pub text: Option<PathBuf>,
     /// Training steps of each variant.
     pub steps: u32,
@@ -30,9 +30,9 @@ pub struct BenchOptions {
 pub struct BenchRow {
     /// All figures, as a JSON object.
     pub values: Json,
-    /// The important figures as a line of text.
+    /// The important values as a line of text.
     pub line: String,
-    /// Equivalent work for PyTorch; `None`: the measurement is not compared.
+    /// Equivalent work for PyTorch; `None` if the measurement is not compared.
     pub torch: Option<TorchCase>,
 }
 
@@ -70,5 +70,5 @@ macro_rules! torch_script {
     };
 }
 
-/// The benchmark of a kind.
+/// Function that runs the benchmark of a kind.
 pub type Bench = fn(&BenchOptions, &Progress) -> Result<Vec<BenchRow>, SimError>;

@@ -1,6 +1,6 @@
 //! Declarations of a kind's buffers.
 //!
-//! [`buffers!`](crate::buffers!) declares name, element type, shape and purpose of each buffer. It generates the
+//! [`buffers!`](crate::buffers!) declares name, element type, shape and purpose of each buffer. The macro generates the
 //! allocation, the entry in the memory report and in the prediction before allocation, and for [`Purpose::State`] the
 //! section of a checkpoint.
 
@@ -44,7 +44,7 @@ pub struct BufferSpec {
 }
 
 impl BufferSpec {
-    /// Size of the buffer in bytes, saturated on overflow.
+    /// Returns the size of the buffer in bytes, saturated on overflow.
     pub fn bytes(&self) -> u64 {
         self.shape.elements().map_or(u64::MAX, |n| (n as u64).saturating_mul(self.element_bytes as u64))
     }
@@ -74,9 +74,9 @@ pub trait Storage<M: Memory>: Sized {
     const ELEMENT_BYTES: usize;
     /// Kind of memory.
     const PLACE: Place;
-    /// Allocates zeros. The error of a failed allocation contains the name and the size of the buffer.
+    /// Allocates zeros. Fails if the allocation fails; the error contains the name and the size of the buffer.
     fn zeros(memory: &M, name: &'static str, shape: Shape) -> Result<Self, M::Error>;
-    /// Current size in bytes, which exceeds the declared size after growth.
+    /// Returns the current size in bytes, which exceeds the declared size after growth.
     fn n_bytes(&self) -> u64;
 }
 
@@ -125,7 +125,7 @@ impl<T: CudaType> Storage<Arc<Gpu>> for Pinned<T> {
     }
 }
 
-/// A buffer that is allocated on first use. It is declared with no elements.
+/// A buffer that is allocated on first use, and declared without elements.
 impl<M: Memory, S: Storage<M>> Storage<M> for Option<S> {
     const ELEMENT_BYTES: usize = S::ELEMENT_BYTES;
     const PLACE: Place = S::PLACE;
@@ -161,12 +161,12 @@ impl<T: Copy + Default> Storage<Host> for Vec<T> {
 
 /// Buffer with a section in checkpoints.
 pub trait StateBuffer {
-    /// Adds the contents as a section: a device buffer by one copy; a host buffer is moved out and left empty. Fails if the
-    /// device fails.
+    /// Adds the contents as a section. A device buffer is copied once; a host buffer is moved out and left empty. Fails if
+    /// the device fails.
     fn save(&mut self, name: &str, shape: Shape, to: &mut Snapshot) -> Result<(), SimError>;
     /// Fails unless the snapshot has a section of this shape and a convertible element type.
     fn check(&self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
-    /// Replaces the contents by the section. Fails as [`StateBuffer::check`] does, or if the device fails.
+    /// Replaces the contents by the section. Fails under the conditions of [`StateBuffer::check`], or if the device fails.
     fn load(&mut self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
 }
 
@@ -213,17 +213,18 @@ pub trait Buffers: Sized {
     type Memory: Memory;
     /// Sizes from which the shapes are computed.
     type Sizes;
-    /// Appends the declarations.
+    /// Appends the declarations of the buffers.
     fn declare(sizes: &Self::Sizes, to: &mut Vec<BufferSpec>);
-    /// Allocates all buffers, zeroed. After an error nothing stays allocated.
+    /// Allocates all buffers with zeros. Fails if an allocation fails; nothing then stays allocated.
     fn allocate(memory: &Self::Memory, sizes: &Self::Sizes) -> Result<Self, <Self::Memory as Memory>::Error>;
     /// Adds the buffers in use to a memory report.
     fn report(&self, to: &mut MemoryReport);
     /// Adds the sections of all [`Purpose::State`] buffers. Fails if the device fails.
     fn save(&mut self, sizes: &Self::Sizes, to: &mut Snapshot) -> Result<(), SimError>;
-    /// Checks the sections of all [`Purpose::State`] buffers.
+    /// Fails unless the snapshot has a matching section for each [`Purpose::State`] buffer, see [`StateBuffer::check`].
     fn check(&self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;
-    /// Replaces the contents of all [`Purpose::State`] buffers by sections that [`Buffers::check`] has accepted.
+    /// Replaces the contents of all [`Purpose::State`] buffers by sections that [`Buffers::check`] has accepted. Fails if
+    /// the device fails.
     fn load(&mut self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;
 
     /// Lists the declarations.
@@ -247,7 +248,7 @@ pub trait Buffers: Sized {
         report
     }
 
-    /// Total size of the snapshot sections, bytes.
+    /// Returns the total size of the snapshot sections, bytes.
     fn state_bytes(sizes: &Self::Sizes) -> u64 {
         Self::specs(sizes).iter().filter(|spec| spec.purpose == Purpose::State).map(BufferSpec::bytes).sum()
     }
@@ -277,7 +278,7 @@ impl<B: Buffers> Buffers for Option<B> {
     }
 }
 
-/// Declares a group of buffers. From
+/// Declares a group of buffers, for example:
 ///
 /// ```ignore
 /// buffers! {
@@ -299,9 +300,9 @@ impl<B: Buffers> Buffers for Option<B> {
 /// }
 /// ```
 ///
-/// it generates the struct and its [`Buffers`](crate::sim::Buffers) implementation. A declaration lists owners with
-/// their buffers (purpose, name, shape as a function of the sizes), then nested groups with their sizes, then other
-/// fields with their values. Buffers are allocated in this order.
+/// The macro generates the struct and its [`Buffers`](crate::sim::Buffers) implementation. A declaration lists owners with
+/// their buffers (purpose, name, shape as a function of the sizes), then nested groups with their sizes, then other fields
+/// with their values. Buffers are allocated in this order.
 #[macro_export]
 macro_rules! buffers {
     (

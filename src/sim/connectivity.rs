@@ -1,4 +1,4 @@
-//! Read access to the connections of a simulation, without copying them.
+//! Read access to the connections of a simulation without copying them.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use std::sync::Arc;
 pub struct Connection {
     /// Index of the target (postsynaptic) element.
     pub to: u32,
-    /// Weight; negative is inhibitory.
+    /// Weight; negative for an inhibitory connection.
     pub weight: f32,
 }
 
 /// Read access to connections by source element.
 pub trait ConnectionSource: Send + Sync {
-    /// Number of elements, with or without connections.
+    /// Returns the number of elements with and without connections.
     fn n(&self) -> u32;
-    /// Number of connections.
+    /// Returns the number of connections.
     fn n_connections(&self) -> u64;
-    /// Number of outgoing connections of an element.
+    /// Returns the number of outgoing connections of an element.
     fn degree(&self, from: u32) -> u32;
     /// Replaces `out` by the outgoing connections of an element, sorted by target.
     fn read(&self, from: u32, out: &mut Vec<Connection>);
@@ -30,7 +30,7 @@ pub struct Connectivity {
     pub over: &'static str,
     /// Unit of weights: `synapses`.
     pub unit: &'static str,
-    /// Delay from an event to its effect in seconds, equal for all connections.
+    /// Delay from an event to its effect, seconds; equal for all connections.
     pub delay_secs: f64,
     /// Access to the connections.
     pub connections: Arc<dyn ConnectionSource>,

@@ -1,34 +1,33 @@
 //! Element sets: the neurons, experts or nuclei to which fields, rasters and tables refer.
 
-/// Set of elements with identifiers, names, positions and categories. Large and immutable: shared by `Arc`.
+/// Set of elements with identifiers, names, positions and categories. The large set is immutable and shared by `Arc`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ElementSet {
-    /// Stable plural name (`neurons`) that fields and spikes refer to.
+    /// Stable plural name (`neurons`) to which fields and spikes refer.
     pub name: &'static str,
     /// Number of elements.
     pub len: u32,
     /// Public identifiers (FlyWire root ids); empty if the elements only have an index.
     pub ids: Vec<u64>,
-    /// Whether the elements are slots that individuals occupy one after another. The simulation then publishes the ids
-    /// of the individuals ([`Simulation::individuals`](super::Simulation::individuals)), which actions and selections
-    /// use.
+    /// Whether the elements are slots that individuals occupy one after another. The simulation then publishes the ids of
+    /// the individuals ([`Simulation::individuals`](super::Simulation::individuals)), to which actions and selections
+    /// refer.
     pub are_slots: bool,
     /// Names, one per element (possibly empty strings); empty if the elements have none.
     pub names: Vec<String>,
-    /// Positions in µm, or without unit in a diagram; empty if the elements have none.
+    /// Positions in µm, or without unit in a diagram; empty if the elements have no positions.
     pub positions: Vec<[f32; 3]>,
     /// Fields that position the elements during the simulation; `None` if positions are fixed.
     pub motion: Option<MotionFields>,
-    /// Field whose values set the drawn sizes of the elements; `None` if all have one size.
+    /// Field whose values determine the drawn sizes of the elements; `None` if all elements have one size.
     pub size: Option<&'static str>,
-    /// Whether the positions are a diagram, in which distances have no meaning and no scale bar is shown.
+    /// Whether the positions are a diagram, whose distances have no meaning, so that no scale bar is shown.
     pub is_diagram: bool,
     /// Category columns: class, side, neurotransmitter…
     pub columns: Vec<Column>,
 }
 
-/// Moving diagram: names of the fields over the set that position its elements. An element with a NaN value is not
-/// drawn.
+/// Moving diagram: names of the fields over the set that position its elements. An element with a NaN value is not drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MotionFields {
     /// Positions on a cylinder of radius 1.
@@ -38,7 +37,7 @@ pub enum MotionFields {
         /// Field with values from 0 to 1.
         height: &'static str,
     },
-    /// Coordinate fields: drawn to one scale if they have one unit, otherwise each to its own range.
+    /// Coordinate fields, drawn to one scale if they have one unit, otherwise each to its own range.
     Axes([&'static str; 3]),
 }
 
@@ -61,8 +60,9 @@ const MAX_CATEGORIES: usize = 65_535;
 pub const OTHERS: &str = "(other categories)";
 
 impl Column {
-    /// Creates a column from one string per element. The empty string is the first category if it occurs; the others are in order
-    /// of decreasing size. Categories beyond 65,535 are combined into the last one, [`OTHERS`].
+    /// Creates a column from one string per element. The empty string is the first category if it occurs; the other
+    /// categories are in order of decreasing size. Categories beyond the limit of 65,535 are combined into the last one,
+    /// [`OTHERS`].
     pub fn from_texts<S: AsRef<str>>(name: &str, texts: &[S]) -> Self {
         let mut counts = std::collections::BTreeMap::<&str, usize>::new();
         for t in texts {
@@ -81,12 +81,12 @@ impl Column {
         Self { name: name.to_owned(), labels: order.iter().map(|(t, _)| (*t).to_owned()).collect(), codes }
     }
 
-    /// Category of an element; empty if the element has none.
+    /// Returns the category of an element; empty if the element has none.
     pub fn label(&self, element: u32) -> &str {
         self.codes.get(element as usize).and_then(|c| self.labels.get(usize::from(*c))).map_or("", String::as_str)
     }
 
-    /// Number of elements per category, in the order of `labels`.
+    /// Returns the number of elements per category, in the order of `labels`.
     pub fn counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.labels.len()];
         for c in &self.codes {
@@ -97,32 +97,32 @@ impl Column {
 }
 
 impl ElementSet {
-    /// Returns the column with this name; `None` if there is none.
+    /// Returns the column with the name `name`; `None` if there is no such column.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Whether the elements can be drawn in space: they have positions or fields that position them.
+    /// Whether the elements can be drawn in space, because they have positions or fields that position them.
     pub fn has_places(&self) -> bool {
         !self.positions.is_empty() || self.motion.is_some()
     }
 
-    /// Position of an element, µm; `None` if it has none or only a position in a diagram.
+    /// Returns the position of an element, µm; `None` if the element has no position or only one in a diagram.
     pub fn position_um(&self, element: u32) -> Option<[f32; 3]> {
         self.positions.get(element as usize).filter(|_| !self.is_diagram).copied()
     }
 
-    /// Memory in use, bytes.
+    /// Returns the memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         let names: usize = self.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
         let codes: usize = self.columns.iter().map(|c| c.codes.len() * 2).sum();
         (names + codes + self.ids.len() * 8 + self.positions.len() * 12) as u64
     }
 
-    /// Finds the element with this name, id or index (`#17`).
+    /// Finds the element with the given name, id or index (`#17`).
     ///
     /// # Errors
-    /// If there is no such element, or several have the name. The message is a sentence.
+    /// Fails with a sentence if there is no such element, or if several elements have the name.
     pub fn find(&self, text: &str) -> Result<u32, String> {
         let text = text.trim();
         let (number, index) = (text.parse::<u64>().ok(), text.strip_prefix('#').and_then(|n| n.parse::<u32>().ok()));
@@ -147,7 +147,7 @@ impl ElementSet {
         }
     }
 
-    /// Display text of an element: its name, id or index, whichever exists first.
+    /// Returns the display text of an element: its name, id or index, whichever exists first.
     pub fn label(&self, element: u32) -> String {
         let i = element as usize;
         match (self.names.get(i).filter(|n| !n.is_empty()), self.ids.get(i)) {

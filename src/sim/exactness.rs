@@ -1,24 +1,24 @@
 //! Reproducibility of a probe's data, which decides what a replay can compare.
 
-/// Reproducibility of data, declared per kind, or per probe if it differs from that of the kind.
+/// Reproducibility of data, declared for a kind, and for a probe that differs from its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Exactness {
     /// Equal bits on every backend and device, for any number of threads.
     #[default]
     AnyBackend,
-    /// Equal bits on the same device with the same kernel choices ([`KernelChoices`](super::KernelChoices)). Other
-    /// devices or kernels round or sum differently, and the differences grow.
+    /// Equal bits on the same device with the same kernel choices ([`KernelChoices`](super::KernelChoices)). Other devices
+    /// or kernels round or sum differently, and the differences grow.
     SameDevice,
-    /// Equal bits on the same device; on other devices equal within this tolerance, relative to the larger of 1 and the recorded
-    /// value.
+    /// Equal bits on the same device; on other devices, equal within this tolerance, relative to the larger of 1 and the
+    /// recorded value.
     Tolerance(f32),
     /// Measured in wall-clock time, and never compared.
     WallClock,
 }
 
 impl Exactness {
-    /// Tolerance of a comparison between recording and replay, 0 for equal bits. `is_same`: both used the same device and
-    /// kernels. `None` if the data cannot be compared.
+    /// Returns the tolerance of a comparison between recording and replay; 0 for equal bits, `None` if the data cannot be
+    /// compared. `is_same` tells whether both used the same device and kernels.
     pub fn tolerance(self, is_same: bool) -> Option<f32> {
         match self {
             Self::AnyBackend => Some(0.0),
@@ -28,8 +28,8 @@ impl Exactness {
         }
     }
 
-    /// Explains why a replay cannot be compared, as a continuation of the probe's name. `difference` describes the
-    /// device or kernels.
+    /// Returns the reason why a replay cannot be compared, as a continuation of the probe's name. `difference` describes
+    /// the device or kernels.
     pub fn why_not(self, difference: &str) -> String {
         match self {
             Self::WallClock => "it measures wall-clock time".to_owned(),

@@ -1,6 +1,6 @@
 //! Example projects of kinds.
 
-/// An example project: a card on the home page.
+/// An example project, which is a card on the home page.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// File name without extension.
@@ -21,8 +21,8 @@ pub struct Example {
     pub needs_files: bool,
 }
 
-/// Creates an [`Example`](crate::sim::Example) from a project of `projects/`, with its picture; with `needs files`, without a
-/// picture.
+/// Creates an [`Example`](crate::sim::Example) from a project of `projects/` and its picture. With `needs files`, the
+/// example has no picture.
 #[macro_export]
 macro_rules! example {
     ($name:literal, $place:literal, $title:literal, $about:literal, $facts:expr) => {

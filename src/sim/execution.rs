@@ -59,8 +59,8 @@ impl Execution {
     }
 }
 
-/// Implementations that a simulation chose among several, by name: `coupling` is `fast`. They may round differently, so
-/// a replay chooses those of the recording if possible.
+/// Implementations that a simulation chose among several, by name: `coupling` is `fast`. Implementations may round
+/// differently, so a replay chooses those of the recording if possible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct KernelChoices(pub Vec<(String, String)>);
@@ -72,13 +72,13 @@ impl<'a> FromIterator<(&'a str, &'a str)> for KernelChoices {
 }
 
 impl KernelChoices {
-    /// Implementation chosen under this name; `None` if there is no such choice.
+    /// Returns the implementation that was chosen under the name `name`; `None` if there is no such choice.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Describes the first recorded choice that differs here: `coupling is tiled here and was fast`. `None` if no recorded choice
-    /// differs.
+    /// Describes the first recorded choice that differs here: `coupling is tiled here and was fast`. Returns `None` if no
+    /// recorded choice differs.
     pub fn difference_from(&self, recorded: &Self) -> Option<String> {
         let differs = |(name, then): &&(String, String)| self.get(name) != Some(then);
         recorded.0.iter().find(differs).map(|(name, then)| match self.get(name) {

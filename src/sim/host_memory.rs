@@ -17,8 +17,8 @@ impl HostMemory {
         Self::read(|path| std::fs::read_to_string(path).ok())
     }
 
-    /// Returns the amounts of the machine or of a control group of this process, whichever has the least available memory. `file`
-    /// reads a text file; `None`: it does not exist.
+    /// Returns the amounts of the machine or of a control group of this process, whichever has the least available memory;
+    /// `None` if `/proc/meminfo` does not contain them. `file` reads a text file and returns `None` if it does not exist.
     fn read(file: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let meminfo = file("/proc/meminfo")?;
         let kib = |name: &str| Some(number(line(&meminfo, name)?)? * 1024);
@@ -28,7 +28,7 @@ impl HostMemory {
         Some(limits.fold(machine, |least, group| if group.available < least.available { group } else { least }))
     }
 
-    /// Checks a predicted memory report against the available memory. The error contains sizes, the largest owner and
+    /// Fails if a predicted memory report exceeds the available memory. The error contains sizes, the largest owner and
     /// advice.
     pub fn check(self, predicted: &MemoryReport) -> Result<(), SimError> {
         let needed = predicted.total();
@@ -47,8 +47,8 @@ impl HostMemory {
     }
 }
 
-/// Reads the limits of a control group and its parents, given as a line of `/proc/self/cgroup` of version 1 or 2. Empty for
-/// groups that do not limit memory.
+/// Reads the limits of a control group and its parents, given as a line of `/proc/self/cgroup` of version 1 or 2. Groups
+/// that do not limit memory are omitted.
 fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory> {
     let mut parts = group.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { return vec![] };
@@ -66,7 +66,7 @@ fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory
         if let (Some(total), Some(used)) =
             (read(limit).as_deref().and_then(number), read(used).as_deref().and_then(number))
         {
-            // File cache is reclaimed when memory runs short, so it counts as available.
+            // The system frees the file cache if memory runs short, so the cache counts as available.
             let stat = read("memory.stat").unwrap_or_default();
             let cached = line(&stat, cache).and_then(number).unwrap_or(0);
             found.push(HostMemory { available: total.saturating_sub(used.saturating_sub(cached)), total });
@@ -76,12 +76,12 @@ fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory
     }
 }
 
-/// Returns the remainder of the first line with this prefix; `None` if no line has it.
+/// Returns the rest of the first line that begins with `beginning`; `None` if there is no such line.
 fn line<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     text.lines().find_map(|l| l.strip_prefix(beginning))
 }
 
-/// Parses the number at the start of a text; `None` for `max`.
+/// Parses the number at the start of a text; `None` if there is no number, as in `max`.
 fn number(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }

@@ -1,10 +1,10 @@
 //! Individuals: the occupants of reusable slots.
 
-/// Id in a slot without an individual.
+/// Id in a slot that has no individual.
 pub const FREE_SLOT: u64 = u64::MAX;
 
-/// Individuals of a set at one step, by slot. Ids are never reused; they depend on the simulation since step 0, not on
-/// taps, so that a replay assigns the same ids.
+/// Individuals of a set at one step, by slot. Ids are never reused, and depend on the simulation since step 0 and not on
+/// taps, so that a replay assigns equal ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Individuals {
     /// Id of the individual in each slot; [`FREE_SLOT`] in free slots.
@@ -20,7 +20,7 @@ impl Individuals {
         (id != FREE_SLOT && born <= seen).then_some(id)
     }
 
-    /// Slots of the individuals among `wanted` that are alive, with their ids, ascending by slot.
+    /// Returns the slots of the individuals among `wanted` that are alive, with their ids, ascending by slot.
     pub fn slots_of(&self, wanted: &[u64]) -> Vec<(u32, u64)> {
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();

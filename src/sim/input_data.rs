@@ -12,12 +12,12 @@ pub struct InputData {
     pub change: Change,
     /// XXH64 of the file's content; empty without a file.
     pub hash: String,
-    /// Setup that the kind prepared from the changed parameters: its [`Kind::Setup`](super::Kind::Setup).
+    /// Setup that the kind prepared from the changed parameters, see [`Kind::Setup`](super::Kind::Setup).
     pub setup: Arc<dyn Any + Send + Sync>,
 }
 
 impl InputData {
-    /// Returns the setup as the type of its kind. Fails if it was prepared for another kind.
+    /// Returns the setup as the type of its kind. Fails if the setup was prepared for another kind.
     pub fn setup<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, SimError> {
         let other = |_| SimError::Input("the data were prepared for another kind".to_owned());
         self.setup.clone().downcast().map_err(other)

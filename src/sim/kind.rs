@@ -24,7 +24,7 @@ pub enum Device {
         /// Number of threads, at least 1.
         threads: usize,
     },
-    /// CUDA backend on this GPU.
+    /// CUDA backend on the given GPU.
     Cuda(Arc<Gpu>),
 }
 
@@ -41,7 +41,7 @@ pub enum DeviceKind {
 }
 
 impl Device {
-    /// Kind of the device.
+    /// Returns the kind of the device.
     pub const fn kind(&self) -> DeviceKind {
         match self {
             Self::Cpu { threads } => DeviceKind::Cpu { threads: *threads },
@@ -53,21 +53,21 @@ impl Device {
 /// Inputs of a build besides the kind's parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BuildContext {
-    /// Folder of the project, the base of relative paths.
+    /// Folder of the project, from which relative paths start.
     pub base: PathBuf,
     /// Seed of all random draws.
     pub seed: u64,
     /// Whether a model is built even if its predicted memory exceeds the available memory.
     pub ignores_memory: bool,
-    /// Kernel implementations to prefer: those of a recording that is replayed.
+    /// Kernel implementations to prefer, which are those of a recording that is replayed.
     pub kernels: KernelChoices,
-    /// Cache folder of the program, for values measured once per device.
+    /// Cache folder of the program for values that are measured once per device; `None` if there is no such folder.
     pub cache: Option<PathBuf>,
 }
 
 impl BuildContext {
-    /// Resolves an entered path: relative to the project's folder if the file exists there, otherwise to the working
-    /// directory.
+    /// Resolves an entered path. The path starts from the project's folder if the file exists there, otherwise from the
+    /// working directory.
     pub fn resolve(&self, typed: &str) -> PathBuf {
         let path = Path::new(typed);
         let beside = self.base.join(path);
@@ -75,19 +75,20 @@ impl BuildContext {
     }
 }
 
-/// Progress and cancellation of a long job. Shared between the job and its observers.
+/// Progress and cancellation of a long job, shared between the job and its observers.
 #[derive(Default)]
 pub struct Progress {
     fraction_bits: AtomicU32,
     cancelled: AtomicBool,
     reports: AtomicU32,
-    /// Number of the report that cancels the job, from 1; 0: none.
+    /// Number of the report that cancels the job, from 1; 0 for none.
     cancels_at: u32,
     stage: Mutex<String>,
 }
 
 impl Progress {
-    /// Reports progress; `Err(Cancelled)` once the job is cancelled. Call at least every 50 ms.
+    /// Reports progress. Fails with [`SimError::Cancelled`] after the job was cancelled. A job calls this at least every 50
+    /// ms.
     pub fn report(&self, stage: &str, fraction: f32) -> Result<(), SimError> {
         self.fraction_bits.store(fraction.to_bits(), Ordering::Relaxed);
         let mut current = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -100,17 +101,17 @@ impl Progress {
         if self.cancelled.load(Ordering::Relaxed) { Err(SimError::Cancelled) } else { Ok(()) }
     }
 
-    /// Progress of a job that is cancelled at its n-th report, from 1, for tests.
+    /// Creates the progress of a job that is cancelled at its n-th report, from 1, for tests.
     pub fn cancelled_at(report: u32) -> Self {
         Self { cancels_at: report, ..Self::default() }
     }
 
-    /// Number of reports so far.
+    /// Returns the number of reports so far.
     pub fn reports(&self) -> u32 {
         self.reports.load(Ordering::Relaxed)
     }
 
-    /// Cancels the job: its next report fails.
+    /// Cancels the job, whose next report then fails.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -120,7 +121,7 @@ impl Progress {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Current stage and completed fraction, 0 to 1.
+    /// Returns the current stage, and the completed fraction from 0 to 1.
     pub fn now(&self) -> (String, f32) {
         let stage = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         (stage, f32::from_bits(self.fraction_bits.load(Ordering::Relaxed)))
@@ -182,9 +183,10 @@ pub trait Kind {
     const REQUESTS: &'static [RequestSpec] = &[];
     /// Reproducibility of data and digest.
     const EXACTNESS: Exactness = Exactness::AnyBackend;
-    /// Probes whose reproducibility differs from [`Kind::EXACTNESS`]: `EXACT_PROBES` of [`probes!`](crate::probes!).
+    /// Probes whose reproducibility differs from [`Kind::EXACTNESS`]; the constant `EXACT_PROBES` of
+    /// [`probes!`](crate::probes!).
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = &[];
-    /// CPU timing rows: name, tooltip. Kernel rows follow from [`Kind::MODULES`].
+    /// CPU timing rows as name and tooltip. Kernel rows follow from [`Kind::MODULES`].
     const SPANS: &'static [(&'static str, &'static str)];
     /// Bytes and operations per work item of timing rows, for the roofline. Rows whose work depends on parameters are
     /// omitted.
@@ -195,62 +197,63 @@ pub trait Kind {
     const MODULES: &'static [ModuleSpec];
     /// Named sets of parameter values.
     const PRESETS: &'static [Preset];
-    /// Content of the file of a new project; empty: default parameters.
+    /// Content of the file of a new project; empty for default parameters.
     const TEMPLATE: &'static str = "";
     /// Example projects of the kind.
     const EXAMPLES: &'static [Example] = &[];
-    /// Benchmark that `neuropil bench KIND` runs; `None`: the kind has no benchmark.
+    /// Benchmark that `neuropil bench KIND` runs; `None` if the kind has no benchmark.
     const BENCH: Option<Bench> = None;
-    /// Whether a recording ends with a checkpoint by default: true if the state is the result.
+    /// Whether a recording ends with a checkpoint by default, because the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
     /// Parameters as stored in the project file.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
     /// Immutable host data built from the parameters and shared: connectivity, weights, tokens.
     type Setup: Send + Sync;
-    /// Time base of a step.
+    /// Returns the time base of a step.
     fn time_base(params: &Self::Params) -> TimeBase;
-    /// Work of a step computed from the parameters: tokens, operations, bytes.
+    /// Returns the work of a step computed from the parameters: tokens, operations, bytes.
     fn counts(params: &Self::Params) -> Vec<StepCount> {
         let _ = params;
         vec![]
     }
-    /// Reads or generates the setup. Runs on the loader thread. Fails if an input is invalid or unreadable, or the job is
+    /// Reads or generates the setup on the loader's thread. Fails if an input is invalid or unreadable, or the job is
     /// cancelled.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
-    /// Notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
+    /// Returns notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {
         let _ = setup;
         vec![]
     }
-    /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction
-    /// uses the parameters alone. Empty if unknown.
+    /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction uses
+    /// the parameters alone. Returns an empty report if the memory is unknown.
     fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryReport {
         let _ = (params, setup, on);
         MemoryReport::default()
     }
-    /// Temporary host memory of [`Kind::prepare`], not included in [`Kind::predict`].
+    /// Returns the temporary host memory of [`Kind::prepare`], which [`Kind::predict`] does not include.
     fn scratch(params: &Self::Params) -> MemoryReport {
         let _ = params;
         MemoryReport::default()
     }
-    /// Warnings about values that are valid but unusual.
+    /// Returns warnings about values that are valid but unusual.
     fn warnings(params: &Self::Params) -> Vec<ParamWarning> {
         let _ = params;
         vec![]
     }
-    /// Probes without meaning for the model that the parameters choose. The window does not offer them, but they can be
-    /// tapped.
+    /// Returns the probes without meaning for the model that the parameters choose. The window does not offer them, but
+    /// they can be tapped.
     fn unused_probes(params: &Self::Params) -> Vec<ProbeId> {
         let _ = params;
         vec![]
     }
-    /// CUDA modules that a simulation with these parameters loads before it runs, for the progress of their compilation. The list
-    /// need not be exact, because every module is loaded when it is requested.
+    /// Returns the CUDA modules that a simulation with these parameters loads before it runs, for the progress of their
+    /// compilation. The list need not be exact, because every module is loaded when it is requested.
     fn loaded_modules(params: &Self::Params, gpu: &Arc<Gpu>) -> Vec<ModuleSpec> {
         let _ = (params, gpu);
         Self::MODULES.to_vec()
     }
-    /// Makes the checks of [`Kind::start`] and [`Simulation::tap`] without allocating a simulation, and fails as they do.
+    /// Makes the checks of [`Kind::start`] and [`Simulation::tap`] without allocating a simulation. Fails if one of the
+    /// checks fails.
     fn check(
         params: &Self::Params,
         context: &BuildContext,

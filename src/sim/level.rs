@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Reference value of a series over a span of steps, drawn as a horizontal line: a yardstick, an entropy floor, a
-/// limit. A value that changes is a sequence of levels with one name.
+/// Reference value of a series over a span of steps, drawn as a horizontal line, such as an entropy bound or a limit. A
+/// value that changes is a sequence of levels with one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Level {
@@ -11,10 +11,10 @@ pub struct Level {
     pub name: String,
     /// Value, in the unit of the probe.
     pub value: f64,
-    /// Step after which the level holds; 0: from the beginning.
+    /// Step after which the level holds; 0 for a level that holds from the beginning.
     #[serde(skip_serializing_if = "is_zero")]
     pub from_step: u64,
-    /// Last step for which the level holds; `None`: it still holds.
+    /// Last step for which the level holds; `None` if the level holds at present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_step: Option<u64>,
 }
@@ -24,7 +24,7 @@ const fn is_zero(step: &u64) -> bool {
     *step == 0
 }
 
-/// Maximum number of levels kept per probe. Levels that no longer hold are dropped first, the oldest before the others.
+/// Maximum number of levels kept per probe. Levels that no longer hold are dropped first, beginning with the oldest.
 const MAX_KEPT: usize = 4096;
 
 impl Level {
@@ -42,7 +42,7 @@ impl Level {
         self.name == other.name && self.value.to_bits() == other.value.to_bits()
     }
 
-    /// Names of the levels, in the order of their first occurrence.
+    /// Returns the names of the levels, in the order of their first occurrence.
     pub fn names(levels: &[Self]) -> Vec<&str> {
         let mut names: Vec<&str> = vec![];
         for level in levels {
@@ -53,7 +53,7 @@ impl Level {
         names
     }
 
-    /// Value of the named level for a sample at a step; `None` if no level of this name holds.
+    /// Returns the value of the level `name` for a sample at a step; `None` if no level with this name holds.
     pub fn value_at(levels: &[Self], name: &str, step: u64) -> Option<f64> {
         levels.iter().find(|level| level.name == name && level.holds_at(step)).map(|level| level.value)
     }
@@ -96,7 +96,7 @@ mod tests {
     fn levels_are_step_functions() {
         let mut known = now(&[("uniform", 5.5), ("floor", 1.0)]);
         Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 10);
-        Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 15); // nothing changed
+        Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 15); // No level changed.
         Level::follow(&mut known, &now(&[("uniform", 5.5)]), 20);
         Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 1.0)]), 30);
         assert_eq!(known.len(), 4, "{known:?}");

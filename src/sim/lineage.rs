@@ -17,7 +17,7 @@ pub struct AttributeSpec {
 }
 
 impl AttributeSpec {
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
@@ -54,7 +54,7 @@ mod null_is_nan {
 pub struct Attributes(Arc<[(Cow<'static, str>, AttributeValue)]>);
 
 impl Attributes {
-    /// Value of the attribute with this name; `None` if there is none.
+    /// Returns the value of the attribute `name`; `None` if there is no such attribute.
     pub fn get(&self, name: &str) -> Option<&AttributeValue> {
         self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok().map(|i| &self.0[i].1)
     }
@@ -79,12 +79,12 @@ impl Attributes {
         self.0 = self.0.iter().filter(|(name, _)| keep(name)).cloned().collect();
     }
 
-    /// Adds attributes, replacing those of equal names.
+    /// Adds attributes. An added attribute replaces one of equal name.
     pub fn extend(&mut self, more: impl IntoIterator<Item = (Cow<'static, str>, AttributeValue)>) {
         *self = self.0.iter().cloned().chain(more).collect();
     }
 
-    /// Heap memory of the list without texts, bytes.
+    /// Returns the heap memory of the list without texts, bytes.
     pub fn n_bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
@@ -94,7 +94,7 @@ impl FromIterator<(Cow<'static, str>, AttributeValue)> for Attributes {
     fn from_iter<I: IntoIterator<Item = (Cow<'static, str>, AttributeValue)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
-        // Among equal names, the last one wins.
+        // Among attributes of equal name, the last one is kept.
         pairs.reverse();
         pairs.dedup_by(|(a, _), (b, _)| a == b);
         pairs.reverse();
@@ -137,7 +137,7 @@ pub enum LifeEvent {
 }
 
 impl LifeEvent {
-    /// Attributes of the event.
+    /// Returns the attributes of the event.
     pub const fn attributes(&self) -> &Attributes {
         match self {
             Self::Birth(birth) => &birth.attributes,
@@ -145,7 +145,7 @@ impl LifeEvent {
         }
     }
 
-    /// Mutable attributes of the event.
+    /// Returns the mutable attributes of the event.
     pub const fn attributes_mut(&mut self) -> &mut Attributes {
         match self {
             Self::Birth(birth) => &mut birth.attributes,
@@ -153,7 +153,7 @@ impl LifeEvent {
         }
     }
 
-    /// Step of the event.
+    /// Returns the step of the event.
     pub const fn step(&self) -> u64 {
         match self {
             Self::Birth(birth) => birth.step,
@@ -162,22 +162,23 @@ impl LifeEvent {
     }
 }
 
-/// A birth, or an individual of a snapshot. Parents that end have their own death event.
+/// A birth, or an individual of a snapshot. Parents that end have death events of their own.
 ///
-/// A lineage tap that begins after step 0 starts with a snapshot: one `Birth` with [`Birth::born`] per living
-/// individual, ordered by id. Individuals missing from it have ended.
+/// A lineage tap that begins after step 0 starts with a snapshot: one `Birth` with [`Birth::born`] per living individual,
+/// ordered by id. Individuals that are missing from the snapshot have ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Birth {
     /// Step of the birth or the snapshot.
     pub step: u64,
-    /// Step of birth of an individual in a snapshot, or the step of the snapshot if unknown; `None` for a birth.
+    /// Step of birth of an individual in a snapshot, or the step of the snapshot if the birth is unknown; `None` for a
+    /// birth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub born: Option<u64>,
-    /// Id of the individual; never reused.
+    /// Id of the individual, which is never reused.
     pub child: u64,
-    /// Ids of the parents: none (founder), one (split) or several (merge).
+    /// Ids of the parents: none for a founder, one for a split, several for a merge.
     pub parents: Vec<u64>,
-    /// Slot of the individual: an element of the lineage's set; `None` if individuals have no slots. Slots are reused.
+    /// Slot of the individual, which is an element of the lineage's set and is reused; `None` if individuals have no slots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "place", alias = "slot")]
     pub slot: Option<u32>,
@@ -196,7 +197,7 @@ pub struct Death {
     pub step: u64,
     /// Id of the individual.
     pub gone: u64,
-    /// Reason of the end.
+    /// Reason for the end.
     pub end: EndCause,
     /// Health at the end; `None` if the kind does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,20 +207,20 @@ pub struct Death {
     pub attributes: Attributes,
 }
 
-/// Reason of an individual's end.
+/// Reason for an individual's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
-    /// Died, which frees its slot.
+    /// The individual died, which frees its slot.
     Died,
-    /// Split, replaced by its offspring.
+    /// The individual split and was replaced by its offspring.
     Split,
-    /// Merged into another individual.
+    /// The individual merged into another one.
     Merged,
 }
 
 impl EndCause {
-    /// Word for tables.
+    /// Returns the word for tables.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Died => "died",

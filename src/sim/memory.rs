@@ -3,7 +3,7 @@
 use crate::gpu::Place;
 use std::ops::AddAssign;
 
-/// Memory of one buffer, or of several that are reported as one.
+/// Memory of one buffer, or of several buffers that are reported as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Part of the model that owns the buffer: `neurons`.
@@ -14,21 +14,21 @@ pub struct Held {
     pub place: Place,
     /// Size in bytes.
     pub bytes: u64,
-    /// Whether the simulation also runs without the buffer, but slower, if it does not fit.
+    /// Whether the simulation also runs, more slowly, if the buffer does not fit.
     pub is_optional: bool,
 }
 
-/// Memory in use or predicted, by buffer. Empty if unknown.
+/// Memory in use or predicted, by buffer; empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryReport(Vec<Held>);
 
 impl MemoryReport {
-    /// Adds a buffer; sizes of equal names are summed.
+    /// Adds a buffer. Sizes of equal names are added.
     pub fn add(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
         self.add_held(Held { owner, name, place, bytes, is_optional: false });
     }
 
-    /// Adds a buffer without which the simulation can also run.
+    /// Adds a buffer without which the simulation also runs.
     pub fn add_optional(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
         self.add_held(Held { owner, name, place, bytes, is_optional: true });
     }
@@ -41,7 +41,7 @@ impl MemoryReport {
         }
     }
 
-    /// Report of the buffers that the simulation needs.
+    /// Returns the report of the buffers that the simulation needs.
     pub fn required(&self) -> Self {
         Self(self.0.iter().filter(|held| !held.is_optional).copied().collect())
     }
@@ -61,22 +61,22 @@ impl MemoryReport {
         self.0.is_empty()
     }
 
-    /// Total size, bytes.
+    /// Returns the total size, bytes.
     pub fn total(&self) -> u64 {
         self.0.iter().fold(0, |sum, held| sum.saturating_add(held.bytes))
     }
 
-    /// Size in one kind of memory, bytes.
+    /// Returns the size in one kind of memory, bytes.
     pub fn on(&self, place: Place) -> u64 {
         self.0.iter().filter(|held| held.place == place).fold(0, |sum, held| sum.saturating_add(held.bytes))
     }
 
-    /// Report of the buffers on the device.
+    /// Returns the report of the buffers on the device.
     pub fn of_device(&self) -> Self {
         Self(self.0.iter().filter(|held| held.place == Place::Device).copied().collect())
     }
 
-    /// Bytes per owner, in declaration order.
+    /// Returns the bytes per owner, in declaration order.
     pub fn by_owner(&self) -> Vec<(&'static str, u64)> {
         let mut owners: Vec<(&'static str, u64)> = vec![];
         for held in &self.0 {
@@ -88,12 +88,12 @@ impl MemoryReport {
         owners
     }
 
-    /// Owner with the most bytes; empty if the report has no buffers.
+    /// Returns the owner with the most bytes; empty if the report has no buffers.
     pub fn largest(&self) -> &'static str {
         self.by_owner().into_iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner)
     }
 
-    /// Buffers of an owner, largest first.
+    /// Returns the buffers of an owner, largest first.
     pub fn of(&self, owner: &str) -> Vec<Held> {
         let mut all: Vec<Held> = self.0.iter().filter(|held| held.owner == owner).copied().collect();
         all.sort_by_key(|held| std::cmp::Reverse(held.bytes));

@@ -73,19 +73,19 @@ pub enum Effect {
 /// Reason why a simulation could not be built, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The device failed. The message gives advice.
+    /// The device failed. The message contains advice.
     #[error("{0}")]
     Device(String),
     /// No device of the requested kind exists, or the kind has no backend for it.
     #[error("{0}")]
     NoDevice(String),
-    /// A file, a parameter or a query is invalid. The message names the place.
+    /// A file, a parameter or a query is invalid. The message contains its place.
     #[error("{0}")]
     Input(String),
     /// A value left the model's valid range or became NaN.
     #[error("{0}")]
     Diverged(String),
-    /// The user cancelled.
+    /// The user cancelled the job.
     #[error("cancelled")]
     Cancelled,
 }
@@ -106,7 +106,7 @@ impl From<GpuError> for SimError {
 /// Hash and totals of a simulation since step 0.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Digest {
-    /// Hexadecimal hash of the event stream (spikes, in order).
+    /// Hexadecimal hash of the event stream (spikes in order).
     pub hash: String,
     /// Named totals, e.g. `spikes`, `synaptic_events`.
     pub totals: Vec<(String, u64)>,
@@ -114,70 +114,71 @@ pub struct Digest {
 
 /// Running simulation on either backend, owned by the engine's thread.
 pub trait Simulation: Send {
-    /// Probes that can be shown and recorded.
+    /// Returns the probes that can be shown and recorded.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Lane names of a `Series` probe with fixed lanes; one unnamed lane if empty.
+    /// Returns the lane names of a `Series` probe with fixed lanes, or an empty list for one unnamed lane.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
-    /// Values of each declared argument of a probe, in declaration order; empty for free text. They may change during
-    /// the run.
+    /// Returns the values of each declared argument of a probe, in declaration order; empty for free text. The values may
+    /// change during the run.
     fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
         let _ = probe;
         vec![]
     }
-    /// Reference values of a series that hold after the present step. They may change during the run; the engine keeps
-    /// former ones.
+    /// Returns the reference values of a series that hold after the present step. The values may change during the run; the
+    /// engine keeps former ones.
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         let _ = probe;
         vec![]
     }
-    /// Number of changes of sets, lanes, choices, levels and connectivity other than by parameter changes and actions.
-    /// When the number increases, the engine reads these again; they hold after the step at which `advance` returned. If
-    /// [`Pass::ends_at_changes`] is set, a simulation therefore returns after the step that changes them.
+    /// Returns the number of changes of sets, lanes, choices, levels and connectivity other than by parameter changes and
+    /// actions. After an increase, the engine reads these properties again; they hold after the step at which `advance`
+    /// returned. If [`Pass::ends_at_changes`] is set, a simulation therefore returns after the step that changes them.
     fn generation(&self) -> u64 {
         0
     }
-    /// Element sets to which fields, spikes and tables refer. A set that changes during the run is replaced as a whole; ids are
-    /// never reused.
+    /// Returns the element sets to which fields, spikes and tables refer. A set that changes during the run is replaced as
+    /// a whole; ids are never reused.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Individuals in the slots of a set at the present step; `None` if the elements are not slots. Costs nothing
-    /// unless called.
+    /// Returns the individuals in the slots of a set at the present step; `None` if the elements are not slots. The list is
+    /// made only for the call.
     fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
         let _ = set;
         None
     }
-    /// Actions that the kind declares.
+    /// Returns the actions that the kind declares.
     fn actions(&self) -> &'static [ActionSpec] {
         &[]
     }
-    /// Current step. Works without the device, also after it has failed.
+    /// Returns the current step. Works without the device and after its failure.
     fn clock(&self) -> Clock;
-    /// Applies a parameter change between two steps. An `Err` leaves the simulation unchanged.
+    /// Applies a parameter change between two steps. Fails if the value is invalid or the device fails; the simulation is
+    /// then unchanged.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError>;
-    /// Replaces input data between two steps, and sets the parameter that names them. An `Err` leaves the simulation
+    /// Replaces input data between two steps, and sets the parameter that names the data. A failure leaves the simulation
     /// unchanged.
     fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
         let _ = data;
         Ok(Effect::NeedsRebuild)
     }
-    /// Performs an action between two steps on elements given by index. Callers use [`Action::perform`], which looks up
-    /// the slots of individuals. An `Err` leaves the simulation unchanged.
+    /// Performs an action between two steps on elements given by index. Callers use [`Action::perform`], which looks up the
+    /// slots of individuals. A failure leaves the simulation unchanged.
     fn act(&mut self, action: &Action) -> Result<(), SimError>;
-    /// Selects the probes that `sample` reads from now on. Untapped probes cost nothing. Histories of probes that stay tapped
-    /// continue without a gap. A new `Lineage` tap starts with the living individuals, with the ids and birth steps that they
-    /// have without a tap (see [`Birth`]). Fails if a tap is invalid or the device fails.
+    /// Selects the probes that `sample` reads after this call. Untapped probes cost nothing. Histories of probes that stay
+    /// tapped continue without a gap. A new `Lineage` tap starts with the living individuals, whose ids and birth steps do
+    /// not depend on taps (see [`Birth`]). Fails if a tap is invalid or the device fails.
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError>;
-    /// Takes `steps` steps. A simulation with long steps checks [`Pass::is_stopping`] at least every 100 ms, and then
-    /// returns with the current step undone: the clock counts whole steps, and the next call repeats the step with
-    /// equal results.
+    /// Takes `steps` steps. A simulation with long steps checks [`Pass::is_stopping`] at least every 100 ms. If it is set,
+    /// the simulation undoes the current step and returns: the clock counts whole steps, and the next call repeats the step
+    /// with equal results. Fails if the device fails or the state diverges.
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
     /// Whether a measurement that [`advance`](Self::advance) began runs concurrently with later steps, as
     /// [`Pass::defers_measurements`] allows.
     fn is_measuring(&self) -> bool {
         false
     }
-    /// Collects concurrent measurements: the complete ones, or with `waits` all of them, including those that a stop interrupted.
-    /// The next `sample` contains them, with the steps at which they began. Returns whether there were any. Fails if a
-    /// measurement or the device fails.
+    /// Collects concurrent measurements: the complete ones or, with `waits`, all of them, including those that a stop
+    /// interrupted. The next `sample` contains them, with the steps at which they began. Returns whether there were any.
+    /// Fails if a measurement or the device fails.
     fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
         let _ = waits;
         Ok(false)
@@ -185,57 +186,60 @@ pub trait Simulation: Send {
     /// Adds one reading per tap: histories since the last call, and current states. Fails if the device fails.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
     /// Copies everything needed to continue bit for bit, except parameters, to host memory; the copy has
-    /// [`Simulation::snapshot_bytes`] bytes. The section `step` is the step of the clock. Does not change the simulation. Fails
-    /// if the device or an allocation fails.
+    /// [`Simulation::snapshot_bytes`] bytes. The section `step` is the step of the clock. The simulation does not change.
+    /// Fails if the device or an allocation fails.
     fn save(&mut self) -> Result<Snapshot, SimError>;
-    /// Restores a snapshot. Sections are found by name and shape; floating-point values of another precision are
-    /// rounded. An `Err` leaves the simulation unchanged.
+    /// Restores a snapshot. Sections are found by name and shape; floating-point values of another precision are rounded.
+    /// Fails if the snapshot does not fit; the simulation is then unchanged.
     fn load(&mut self, state: &Snapshot) -> Result<(), SimError>;
-    /// Predicted size of a snapshot in host memory, bytes; 0 if unknown or small.
+    /// Returns the predicted size of a snapshot in host memory, bytes; 0 if unknown or small.
     fn snapshot_bytes(&self) -> u64 {
         0
     }
-    /// Answers a request. Checks `progress` at least every 100 ms, and returns when it is cancelled.
+    /// Answers a request. Checks `progress` at least every 100 ms, and fails with [`SimError::Cancelled`] after it was
+    /// cancelled.
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         let _ = progress;
         Err(SimError::Input(format!("there is no request `{}`", request.name)))
     }
-    /// Parameters in effect; `None` if the simulation has none.
+    /// Returns the parameters in effect; `None` if the simulation has none.
     fn params(&self) -> Option<&dyn Params> {
         None
     }
-    /// Returns to step 0, with the current parameters. Fails if the device fails.
+    /// Returns to step 0 with the current parameters. Fails if the device fails.
     fn rewind(&mut self) -> Result<(), SimError>;
-    /// Returns to step 0 with another seed of random draws, as a new simulation would; a generated network keeps its own seed.
-    /// Taps stay. `false` if the kind does not support it, so that the caller starts a new simulation. Fails if the device fails.
+    /// Returns to step 0 with another seed of random draws, as a new simulation would; a generated network keeps its own
+    /// seed. The taps stay. Returns `false` if the kind does not support this, so that the caller starts a new simulation.
+    /// Fails if the device fails.
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
         let _ = seed;
         Ok(false)
     }
-    /// Work of the last step, where it varies; empty if the kind's [`counts`](Kind::counts) hold for every step.
+    /// Returns the work of the last step if the work varies; empty if the kind's [`counts`](Kind::counts) hold for every
+    /// step.
     fn counts(&self) -> Vec<StepCount> {
         vec![]
     }
-    /// Hash and totals so far. Works without the device, also after it has failed.
+    /// Returns the hash and totals so far. Works without the device and after its failure.
     fn digest(&self) -> Digest;
-    /// Device and kernel choices.
+    /// Returns the device and kernel choices.
     fn execution(&self) -> Execution {
         Execution::cpu()
     }
-    /// Notices about deviations from the request, one sentence each, such as a missing library.
+    /// Returns notices about deviations from the request, one sentence each, such as a missing library.
     fn notices(&self) -> Vec<String> {
         vec![]
     }
-    /// Memory in use, by buffer.
+    /// Returns the memory in use by buffer.
     fn memory(&self) -> MemoryReport;
-    /// Connections among the elements; `None` if there are none.
+    /// Returns the connections among the elements; `None` if the elements have no connections.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
-    /// Registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
+    /// Returns the registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }
 }
 
-const _: Option<&dyn Simulation> = None; // object-safe
+const _: Option<&dyn Simulation> = None; // the trait is object-safe

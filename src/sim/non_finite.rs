@@ -2,7 +2,7 @@
 
 use super::SimError;
 
-/// First NaN or infinite value of a simulation's state. Ordered by step, then by element.
+/// First NaN or infinite value of a simulation's state. Values are ordered by step, then by element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NonFinite {
     /// Step at which the value appeared.
@@ -12,14 +12,15 @@ pub struct NonFinite {
 }
 
 impl NonFinite {
-    /// Keeps the earlier of `first` and `found`.
+    /// Stores the earlier of `first` and `found` in `first`.
     pub fn note(first: &mut Option<Self>, found: Self) {
         *first = Some(first.map_or(found, |known| known.min(found)));
     }
 }
 
 impl SimError {
-    /// Error for a value that became NaN or infinite. `what` names the value, `remedy` says what to change.
+    /// Creates the error for a value that became NaN or infinite. `what` names the value, and `remedy` states what to
+    /// change.
     pub fn non_finite(what: &str, step: u64, remedy: &str) -> Self {
         Self::Diverged(format!("{what} became NaN or infinite at step {step}; {remedy}"))
     }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 /// Shape of a probe's data, which determines the view, the recording file and the export format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// Samples over time, one value per lane: a line plot. With `of`, one lane per tapped element of that set;
-    /// otherwise the lanes are [`Simulation::lanes`](super::Simulation::lanes).
+    /// Samples over time with one value per lane, drawn as lines. With `of`, the lanes are the tapped elements of that set;
+    /// otherwise they are [`Simulation::lanes`](super::Simulation::lanes).
     Series {
         /// Set whose tapped elements are the lanes; empty if the lanes are fixed.
         of: &'static str,
     },
-    /// `(step, lane)` pairs: a raster.
+    /// Pairs of step and lane, drawn as a raster.
     Spikes {
         /// Set whose elements are the lanes.
         over: &'static str,
     },
-    /// One value per element of a set: colours in 3D, a heat map, a table column.
+    /// One value per element of a set, drawn as colours in 3D, a heat map or a table column.
     Field {
         /// Set that has one value per element.
         over: &'static str,
@@ -27,37 +27,37 @@ pub enum Shape {
         /// Meaning of the values.
         meaning: Meaning,
     },
-    /// Small row-major matrix: couplings, attention, router use.
+    /// Small row-major matrix, such as couplings, attention or router use.
     Matrix {
         /// Meaning of a row.
         rows: &'static str,
         /// Meaning of a column.
         columns: &'static str,
     },
-    /// Births, splits, merges and deaths: a lineage tree.
+    /// Births, splits, merges and deaths, drawn as a lineage tree.
     Lineage {
-        /// Set whose elements are the slots of individuals; empty if there are none.
+        /// Set whose elements are the slots of individuals; empty if individuals have no slots.
         over: &'static str,
         /// Declared attributes of births and deaths.
         attributes: &'static [AttributeSpec],
     },
-    /// A growing text without headers: a log.
+    /// A growing text without headers, such as a log.
     Text,
-    /// Growing texts with a header each: generated samples.
+    /// Growing texts with a header each, such as generated samples.
     Samples,
     /// Counts of values in bins over time.
     Histogram {
-        /// Counted quantity; its unit is the unit of the probe.
+        /// Counted quantity, whose unit is the unit of the probe.
         of: &'static str,
     },
-    /// Sequence of tokens with one value and one category each.
+    /// Sequence of tokens, each with one value and one category.
     Tokens {
-        /// Quantity of the values, in the unit of the probe; empty if there are none.
+        /// Quantity of the values, in the unit of the probe; empty if tokens have no values.
         values: &'static str,
-        /// Meaning of the categories; empty if there are none.
+        /// Meaning of the categories; empty if tokens have no categories.
         categories: &'static str,
     },
-    /// Links from elements of one set to those of another or the same set.
+    /// Links from elements of one set to elements of another or the same set.
     Links {
         /// Set of the sources.
         from: &'static str,
@@ -72,21 +72,21 @@ pub enum Meaning {
     /// Quantity on a linear scale.
     #[default]
     Number,
-    /// Angle in radians: both ends of the range are the same angle.
+    /// Angle in radians. Both ends of the range are the same angle.
     Angle,
-    /// 1 in occupied slots, 0 in empty ones, which views of other fields skip.
+    /// Mask with 1 in occupied slots and 0 in empty ones, which views of other fields skip.
     Mask,
-    /// Time since an event; negative if there was none.
+    /// Time since an event; negative if the event has not occurred.
     TimeSince,
 }
 
 impl Shape {
-    /// Meaning of a field; `None` for other shapes.
+    /// Returns the meaning of a field; `None` for other shapes.
     pub const fn meaning(self) -> Option<Meaning> {
         if let Self::Field { meaning, .. } = self { Some(meaning) } else { None }
     }
 
-    /// Sets that the shape refers to, without empty names.
+    /// Returns the names of the sets to which the shape refers, without empty names.
     pub fn sets(self) -> Vec<&'static str> {
         let names = match self {
             Self::Spikes { over }
@@ -99,7 +99,7 @@ impl Shape {
         names.into_iter().filter(|name| !name.is_empty()).collect()
     }
 
-    /// Whether a newer reading replaces an older one instead of extending it.
+    /// Whether a new reading replaces the old one instead of extending it.
     pub const fn is_state(self) -> bool {
         matches!(self, Self::Field { .. } | Self::Matrix { .. } | Self::Tokens { .. } | Self::Links { .. })
     }
@@ -108,7 +108,7 @@ impl Shape {
 /// Declared probe: a quantity that can be shown and recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeSpec {
-    /// Stable identifier: file name of its recording, key in the project.
+    /// Stable identifier, which is the file name of a recording and the key in the project.
     pub name: &'static str,
     /// Label in the window; if empty, the name in sentence case ([`ProbeSpec::label`]).
     pub title: &'static str,
@@ -126,12 +126,12 @@ pub struct ProbeSpec {
 pub const SPIKES: &str = "spikes";
 
 impl ProbeSpec {
-    /// Plural noun of the events: `spikes`, `births`.
+    /// Returns the plural noun of the events: `spikes`, `births`.
     pub fn events(&self) -> String {
         crate::params::title::spaced(self.name)
     }
 
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
@@ -145,7 +145,7 @@ impl ProbeSpec {
 /// Index into [`Simulation::probes`](super::Simulation::probes).
 pub type ProbeId = u16;
 
-/// Spike, or another event with a step and an element.
+/// Spike or another event, with its step and its element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Spike {
@@ -155,7 +155,7 @@ pub struct Spike {
     pub lane: u32,
 }
 
-/// Maximum number of profiled batches in an unread frame; the newest are kept.
+/// Maximum number of profiled batches in an unread frame, of which the newest are kept.
 pub const MAX_WAITING_BATCHES: usize = 2048;
 
 /// Readings and timings of consecutive steps of a simulation, and the step after them.
@@ -167,30 +167,30 @@ pub struct Frame {
     pub readings: Vec<(TapKey, Reading)>,
     /// Kernel times of the steps.
     pub timings: Vec<Timing>,
-    /// Batches, if profiling is on; measured ones may arrive after later ones.
+    /// Batches if profiling is on. Measured batches may arrive after later ones.
     pub batches: Vec<Batch>,
-    /// Work of the last step, where it varies: [`Simulation::counts`](super::Simulation::counts).
+    /// Work of the last step if it varies, see [`Simulation::counts`](super::Simulation::counts).
     pub counts: Vec<StepCount>,
-    /// Number of spikes dropped because the reader was too slow; always shown.
+    /// Number of spikes that were dropped because the reader was too slow. The number is always shown.
     pub skipped: u64,
-    /// Wall-clock seconds of running since the epoch began, excluding pauses; 0 if unknown.
+    /// Wall-clock seconds of running since the epoch began, without pauses; 0 if unknown.
     pub ran_secs: f64,
     /// Number that increases when the simulation is replaced or rewound, so that views clear their data.
     pub epoch: u64,
     /// Schema generation of the readings.
     pub generation: u64,
-    /// Set by the caller of `sample`: skips states (fields, matrices), because newer ones arrive before the next
-    /// repaint. Histories are always read.
+    /// Set by the caller of `sample` to skip states (fields, matrices), because newer ones arrive before the next repaint.
+    /// Histories are always read.
     pub histories_only: bool,
-    /// Set by the caller of `sample`: fields may be those of the previous reading, so that the device does not wait for
-    /// the copy. Not used for recordings.
+    /// Set by the caller of `sample` if fields may be those of the previous reading, so that the device does not wait for
+    /// the copy. Recordings do not use this.
     pub may_lag: bool,
-    /// Set by the caller of `sample`: approximate maximum number of bytes that are read from the end of a log; `None`, as in
-    /// recordings: the whole log.
+    /// Set by the caller of `sample`: approximate maximum number of bytes that are read from the end of a log; `None` for
+    /// the whole log, as in recordings.
     pub text_limit: Option<usize>,
-    /// Individuals of the slot sets at this step; empty unless the engine was asked to follow them.
+    /// Individuals of the slot sets at this step; empty unless the engine was asked to provide them.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
-    /// Spike memory of a frame already read, which `sample` may reuse.
+    /// Spike memory of a frame that was read, which `sample` may reuse.
     pub spare: Vec<Spike>,
 }
 
@@ -200,7 +200,7 @@ impl Frame {
         !(self.histories_only && shape.is_state())
     }
 
-    /// Returns a copy restricted to the probes of these taps, and for series over elements to the elements of the tap.
+    /// Returns a copy restricted to the probes of `taps`, and for series over elements to the elements of the tap.
     pub fn only(&self, taps: &[Tap]) -> Self {
         let wanted = |(key, reading): &(TapKey, Reading)| {
             let tap = taps.iter().find(|t| t.has_key(key))?;
@@ -218,7 +218,7 @@ impl Frame {
         }
     }
 
-    /// Reading of a key, or of a probe without arguments; `None` if the frame has none.
+    /// Returns the reading of a key, or of a probe without arguments; `None` if the frame has no such reading.
     pub fn reading(&self, key: impl Into<TapKey>) -> Option<&Reading> {
         let key = key.into();
         self.readings.iter().find(|(k, _)| *k == key).map(|(_, r)| r)
@@ -229,7 +229,7 @@ impl Frame {
         self.readings.push((key.into(), reading));
     }
 
-    /// Merges a newer frame into this unread one. A frame of another epoch replaces it.
+    /// Merges a newer frame into this unread one. A frame of another epoch replaces this frame.
     pub fn absorb(&mut self, newer: Self) {
         if newer.epoch != self.epoch {
             *self = newer;

@@ -22,7 +22,7 @@ pub struct Series {
 pub struct Axis {
     /// Number of rows or columns.
     pub len: u32,
-    /// Names of the rows or columns; empty if they are numbered.
+    /// Names of the rows or columns; empty if the axis is numbered.
     pub labels: Arc<Vec<String>>,
 }
 
@@ -37,13 +37,13 @@ impl Axis {
         Self { len: labels.len() as u32, labels: Arc::new(labels) }
     }
 
-    /// Name at an index, or the index if the axis is unnamed.
+    /// Returns the name at an index, or the index if the axis has no names.
     pub fn label(&self, index: usize) -> String {
         self.labels.get(index).cloned().unwrap_or_else(|| index.to_string())
     }
 }
 
-/// Current state of a `Matrix` probe; the number and names of rows and columns may change.
+/// Current state of a `Matrix` probe. The number and names of rows and columns may change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
     /// Axis of the rows.
@@ -57,7 +57,7 @@ pub struct Matrix {
 /// Samples of a `Histogram` probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Bin edges, ascending: one more than the number of bins.
+    /// Bin edges in ascending order, one more than the number of bins.
     pub edges: Arc<Vec<f32>>,
     /// Step of each row.
     pub steps: Vec<u64>,
@@ -66,13 +66,14 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Number of bins.
+    /// Returns the number of bins.
     pub fn n_bins(&self) -> usize {
         self.edges.len().saturating_sub(1)
     }
 }
 
-/// Text with a header: a sample of generated text, a report. A later part with equal step and title continues it.
+/// Text with a header, such as a sample of generated text or a report. A later part with equal step and title continues the
+/// text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextSample {
     /// Step of the state that the text describes.
@@ -83,8 +84,8 @@ pub struct TextSample {
     pub text: String,
 }
 
-/// Current state of a `Tokens` probe: a sequence of tokens with a value and a category each. All lists except `texts`
-/// may be empty.
+/// Current state of a `Tokens` probe: a sequence of tokens with a value and a category each. All lists except `texts` may
+/// be empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tokens {
@@ -92,13 +93,13 @@ pub struct Tokens {
     pub step: u64,
     /// Text of each token.
     pub texts: Vec<String>,
-    /// Value per token; NaN if it has none.
+    /// Value per token; NaN for a token without a value.
     #[serde(with = "with_nan", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<f32>,
     /// Names of the categories.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// Category per token: index into `names`.
+    /// Category per token, as an index into `names`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<u32>,
     /// Likeliest candidates for each token with their probabilities, best first.
@@ -140,12 +141,12 @@ pub enum Reading {
     Series(Series),
     /// New spikes, ordered by step, then lane.
     Spikes(Vec<Spike>),
-    /// Current value of every element. Shared, so that history and views do not copy it; a vector rather than a slice,
-    /// so that the simulation's vector is not copied either.
+    /// Current value of every element. The values are shared, so that history and views do not copy them. A vector is used
+    /// and not a slice, so that the simulation's vector is not copied either.
     Field(Arc<Vec<f32>>),
     /// Current matrix of the probe.
     Matrix(Matrix),
-    /// New births and deaths. Shared, so that the window gives them to jobs without a copy.
+    /// New births and deaths. The list is shared, so that the window gives it to jobs without a copy.
     Lineage(Arc<Vec<LifeEvent>>),
     /// Text that was written since the last reading.
     Text(String),
@@ -159,7 +160,7 @@ pub enum Reading {
     Links(Arc<Vec<Link>>),
 }
 
-/// Maximum number of spikes in an unread frame; the newest are kept.
+/// Maximum number of spikes in an unread frame, of which the newest are kept.
 pub const MAX_WAITING_SPIKES: usize = 1 << 22;
 
 impl Reading {
@@ -173,7 +174,7 @@ impl Reading {
         Self::Lineage(Arc::new(events))
     }
 
-    /// Returns a copy; a series over elements is restricted to those of `elements` that it has, in this order.
+    /// Returns a copy. A series over elements is restricted to the lanes of `elements`, in the order of `elements`.
     pub(super) fn of_elements(&self, elements: &[u32]) -> Self {
         match self {
             Self::Series(all) if !all.elements.is_empty() && all.elements != elements => {
@@ -188,8 +189,8 @@ impl Reading {
         }
     }
 
-    /// Appends histories and replaces states, so that skipping a frame loses nothing. Returns the number of spikes
-    /// dropped over the limit. Leaves the memory of copied spikes in `spare` if that is empty.
+    /// Appends histories and replaces states, so that skipping a frame loses nothing. Returns the number of spikes that
+    /// were dropped because of the limit. Leaves the memory of copied spikes in `spare` if that is empty.
     pub(super) fn absorb(&mut self, newer: Self, spare: &mut Vec<Spike>) -> u64 {
         match (self, newer) {
             (Self::Series(a), Self::Series(b)) if a.elements == b.elements && a.lanes == b.lanes => {
@@ -205,7 +206,7 @@ impl Reading {
             (Self::Samples(a), Self::Samples(b)) => a.extend(b),
             (Self::Spikes(a), Self::Spikes(mut b)) => {
                 let excess = (a.len() + b.len()).saturating_sub(MAX_WAITING_SPIKES);
-                // Spikes over the limit are not copied.
+                // Spikes beyond the limit are not copied.
                 if excess >= a.len() {
                     b.drain(..excess - a.len());
                     std::mem::swap(a, &mut b);

@@ -1,4 +1,4 @@
-//! Cost control of readings for the screen. Recorded data do not depend on it.
+//! Cost control of readings for the screen. Recorded data do not depend on the cost.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ impl ReadingCost {
         (reading, Self { taken, cost: taken - begun })
     }
 
-    /// Whether repeating the readings `all` now would exceed `1 / SHARE` of the time and this reading is not too old.
+    /// Whether repeating the readings `all` now would exceed `1 / SHARE` of the time although this reading is not too old.
     pub fn is_early(&self, all: impl Iterator<Item = Self>) -> bool {
         is_early(self.taken.elapsed(), all.map(|reading| reading.cost).sum())
     }

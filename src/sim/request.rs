@@ -1,4 +1,4 @@
-//! Requests: questions to a running simulation, which do not change it.
+//! Requests: questions to a running simulation. A request does not change the simulation.
 
 use crate::params::{ParamSpec, Value};
 
@@ -11,7 +11,7 @@ pub struct RequestSpec {
     pub title: &'static str,
     /// Doc comment of the declaration, shown as the tooltip.
     pub docs: &'static str,
-    /// Element set whose selected elements the request is about; empty if it is about the whole simulation.
+    /// Element set to whose selected elements the request refers; empty if the request is about the whole simulation.
     pub over: &'static str,
     /// Declarations of the arguments.
     pub params: &'static [ParamSpec],
@@ -22,12 +22,12 @@ pub struct RequestSpec {
 }
 
 impl RequestSpec {
-    /// Label in the window: the declared title, or the name in sentence case.
+    /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
 
-    /// Sentence for an answer without rows, which names an argument that was left empty.
+    /// Returns the sentence for an answer without rows, which names an argument that was left empty.
     pub fn no_rows(&self, values: &[Value]) -> String {
         let is_empty = |value: &Value| matches!(value, Value::Text(text) if text.is_empty());
         let empty = self.params.iter().zip(values).find(|(_, value)| is_empty(value));
@@ -37,7 +37,8 @@ impl RequestSpec {
         }
     }
 
-    /// Whether the request has the arguments `from` and `to`, which name the ends of a path because a selection has no order.
+    /// Whether the request has the arguments `from` and `to`, which name the ends of a path, because a selection has no
+    /// order.
     pub fn has_ends(&self) -> bool {
         ["from", "to"].iter().all(|end| self.params.iter().any(|param| param.name == *end))
     }
@@ -53,7 +54,7 @@ impl RequestSpec {
 pub enum AnswerShape {
     /// Text without columns.
     Text,
-    /// Table with these columns.
+    /// Table with the given columns.
     Table(&'static [&'static str]),
 }
 
@@ -62,7 +63,7 @@ pub enum AnswerShape {
 pub struct Request {
     /// Name of the declared request.
     pub name: String,
-    /// Indices of the elements that the request is about.
+    /// Indices of the elements to which the request refers.
     pub elements: Vec<u32>,
     /// One value per declared argument.
     pub values: Vec<Value>,
@@ -73,7 +74,7 @@ pub struct Request {
 pub enum Answer {
     /// Text without columns.
     Text(String),
-    /// Table: column names, rows.
+    /// Table with column names and rows.
     Table(&'static [&'static str], Vec<Vec<Cell>>),
 }
 
@@ -113,7 +114,7 @@ fn without_controls(text: &str) -> String {
 }
 
 impl Answer {
-    /// Formats the answer as text; columns of a table are separated by tabs.
+    /// Formats the answer as text. The columns of a table are separated by tabs.
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! Simulation with scripted data, for tests and the benchmark of the window. Clock, taps, faults and the form of a
-//! saved state are common to all; a [`Script`] defines steps and readings.
+//! Simulation with scripted data, for tests and the benchmark of the window. All scripted simulations have clock, taps,
+//! faults and the form of a saved state in common; a [`Script`] defines steps and readings.
 
 use super::{
     Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId, ProbeSpec, SimError,
@@ -8,15 +8,15 @@ use super::{
 use crate::{gpu::Pass, params::Change};
 use std::{sync::Arc, time::Duration};
 
-/// Behaviour of a [`Scripted`] simulation. Optional methods have defaults.
+/// Behaviour of a [`Scripted`] simulation. The optional methods have defaults.
 pub trait Script: Send {
-    /// Probes of the simulation.
+    /// Returns the probes of the simulation.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Element sets of the simulation.
+    /// Returns the element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Time base of a step.
+    /// Returns the time base of a step.
     fn base(&self) -> TimeBase;
-    /// Same contract as [`Simulation::lanes`].
+    /// Returns lane names, as [`Simulation::lanes`] does.
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
         let _ = probe;
         vec![]
@@ -25,17 +25,17 @@ pub trait Script: Send {
     fn step(&mut self, step: u64, taps: &[Tap]) {
         let _ = (step, taps);
     }
-    /// Called after the steps of a batch, with the last step.
+    /// Ends a batch, after its last step `step`.
     fn end_batch(&mut self, step: u64) {
         let _ = step;
     }
-    /// Name of the timing row of a batch; `None`: no row.
+    /// Returns the name of the timing row of a batch; `None` if batches have no row.
     fn span(&self) -> Option<&'static str> {
         None
     }
     /// Adds the readings of the taps.
     fn sample(&mut self, step: u64, taps: &[Tap], frame: &mut Frame);
-    /// Same contract as [`Simulation::set`].
+    /// Applies a parameter change as [`Simulation::set`] does.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         let _ = change;
         Ok(Effect::Applied)
@@ -46,22 +46,22 @@ pub trait Script: Send {
     fn save(&self, state: &mut Snapshot) {
         let _ = state;
     }
-    /// Restores the state at this step. Fails if the state does not fit.
+    /// Restores the state at step `step`. Fails if the state does not fit.
     fn load(&mut self, step: u64, state: &Snapshot) -> Result<(), SimError> {
         let _ = (step, state);
         Ok(())
     }
     /// Resets to step 0.
     fn rewind(&mut self) {}
-    /// Hash and totals up to the step.
+    /// Returns the hash and totals up to the step.
     fn digest(&self, step: u64) -> Digest {
         Digest { hash: format!("{step:016x}"), totals: vec![] }
     }
-    /// Same contract as [`Simulation::connectivity`].
+    /// Returns the connections among the elements, as [`Simulation::connectivity`] does.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
-    /// Same contract as [`Simulation::memory`].
+    /// Returns the memory in use, as [`Simulation::memory`] does.
     fn memory(&self) -> MemoryReport {
         MemoryReport::default()
     }
@@ -80,17 +80,17 @@ pub struct Scripted<S> {
     is_lost: bool,
     /// Additional duration of each step.
     pub slow: Duration,
-    /// Whether a step lasts until a stop is requested, which undoes it.
+    /// Whether a step lasts until a stop is requested. The stop undoes the step.
     pub is_endless: bool,
     /// Step at which the device fails permanently.
     pub loses_device_at: u64,
     /// Step at which a value becomes NaN.
     pub diverges_at: u64,
-    /// Step of a panic.
+    /// Step at which the simulation panics.
     pub panics_at: u64,
     /// Whether saved states are rejected.
     pub refuses_states: bool,
-    /// Predicted size of a snapshot.
+    /// Predicted size of a snapshot, bytes.
     pub snapshot_bytes: u64,
     /// Notices of the simulation.
     pub notices: Vec<String>,

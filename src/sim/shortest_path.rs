@@ -9,7 +9,7 @@ pub struct PathStep {
     pub from: u32,
     /// Target (postsynaptic) element.
     pub to: u32,
-    /// Weight; negative is inhibitory.
+    /// Weight; negative for an inhibitory connection.
     pub weight: f32,
 }
 
@@ -27,10 +27,11 @@ pub struct PathQuery {
 }
 
 impl PathQuery {
-    /// Finds a shortest path by breadth-first search; empty if no path satisfies the query or `from` equals `to`.
+    /// Finds a shortest path by breadth-first search. Returns an empty path if no path satisfies the query or `from` equals
+    /// `to`.
     ///
     /// # Errors
-    /// If the request is cancelled.
+    /// Fails if the request is cancelled.
     pub fn answer(&self, links: &dyn ConnectionSource, progress: &Progress) -> Result<Vec<PathStep>, SimError> {
         let Self { from, to, at_least, longest } = *self;
         let mut reached: Vec<Option<PathStep>> = vec![None; links.n() as usize];
@@ -62,7 +63,8 @@ impl PathQuery {
 mod tests {
     use super::*;
 
-    /// 0 → 1 → 2 → 3 with weights 9, −6, 5, a direct 0 → 3 of weight 2, and 3 → 0 of weight 7.
+    /// Four elements with the connections 0 → 1 → 2 → 3 of weights 9, −6, 5, a direct 0 → 3 of weight 2, and 3 → 0 of
+    /// weight 7.
     struct Few;
 
     impl ConnectionSource for Few {

@@ -1,8 +1,8 @@
 //! Snapshots: the state of a simulation as named arrays that can be sent to another thread.
 //!
-//! A snapshot holds one copy of the state in host memory and never changes, so it can be written to disk while the
+//! A snapshot contains one copy of the state in host memory and never changes, so it can be written to disk while the
 //! simulation continues. Its sections are found by name and shape, so a simulation with another learning rate, batch or
-//! precision can continue from it.
+//! precision can continue from the snapshot.
 
 use super::SimError;
 use crate::num::{
@@ -35,14 +35,14 @@ pub enum ElementType {
 }
 
 impl fmt::Display for ElementType {
-    /// Formats as `f32`, `bf16`.
+    /// Formats the type as `f32` or `bf16`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 
 impl ElementType {
-    /// Size of one element, bytes.
+    /// Returns the size of one element, bytes.
     pub const fn n_bytes(self) -> usize {
         match self {
             Self::U8 | Self::I8 => 1,
@@ -72,7 +72,7 @@ impl ElementType {
 pub trait Element: bytemuck::Pod + Default + Send + Sync {
     /// Element type of the section.
     const TYPE: ElementType;
-    /// Rounds to the nearest value; not called for integers.
+    /// Rounds to the nearest value. The function is not called for integers.
     fn from_wide(x: f64) -> Self;
 }
 
@@ -98,7 +98,7 @@ macro_rules! narrow_elements {
 
 narrow_elements!(F16 = F16, Bf16 = Bf16);
 
-/// Memory of a section: a vector of any element type, taken over without a copy.
+/// Memory of a section: a vector of any element type, which is moved in without a copy.
 trait Memory: Send + Sync {
     fn bytes(&self) -> &[u8];
 }
@@ -114,7 +114,7 @@ impl<T: bytemuck::Pod + Send + Sync> Memory for Owned<T> {
 /// Named array. A clone shares its memory.
 #[derive(Clone)]
 pub struct Section {
-    /// Name, unique in its snapshot.
+    /// Name, which is unique in its snapshot.
     pub name: String,
     /// Type of the elements.
     pub element: ElementType,
@@ -124,7 +124,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Creates a section from little-endian bytes. `None` if their number does not match type and shape.
+    /// Creates a section from little-endian bytes; `None` if their number does not match type and shape.
     pub fn from_bytes(name: String, element: ElementType, shape: Vec<u64>, bytes: Vec<u8>) -> Option<Self> {
         (n_bytes(element, &shape) == Some(bytes.len() as u64)).then(|| Self {
             name,
@@ -134,20 +134,20 @@ impl Section {
         })
     }
 
-    /// Elements as little-endian bytes.
+    /// Returns the elements as little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         self.memory.bytes()
     }
 
-    /// Copies the elements; floating-point values of another precision are rounded. Fails unless they can be converted to this
-    /// type.
+    /// Copies the elements to `to`; floating-point values of another precision are rounded. Fails unless the elements can
+    /// be converted to `T`.
     fn copy_to<T: Element>(&self, to: &mut [T]) -> Result<(), SimError> {
         self.expect_elements::<T>()?;
         self.copy_range(0, to);
         Ok(())
     }
 
-    /// Fails unless the elements can be converted to this type.
+    /// Fails unless the elements can be converted to `T`.
     fn expect_elements<T: Element>(&self) -> Result<(), SimError> {
         if self.element == T::TYPE || self.element.is_float() && T::TYPE.is_float() {
             return Ok(());
@@ -155,7 +155,8 @@ impl Section {
         Err(misfit(&format!("`{}` holds {}, expected {}", self.name, self.element, T::TYPE)))
     }
 
-    /// Copies elements from index `start` on, converted as in [`Snapshot::section`], which checks that they can be converted.
+    /// Copies the elements from index `start` on, converted as in [`Snapshot::section`], which checks that they can be
+    /// converted.
     pub fn copy_range<T: Element>(&self, start: usize, to: &mut [T]) {
         let size = self.element.n_bytes();
         let from = &self.bytes()[start * size..][..to.len() * size];
@@ -169,7 +170,7 @@ impl Section {
     }
 }
 
-/// Size of an array in bytes; `None` on overflow.
+/// Returns the size of an array in bytes; `None` on overflow.
 pub fn n_bytes(element: ElementType, shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(element.n_bytes() as u64, |n, size| n.checked_mul(*size))
 }
@@ -187,16 +188,16 @@ impl fmt::Debug for Section {
     }
 }
 
-/// State of a simulation between two steps: with the parameters, everything needed to continue bit for bit.
+/// State of a simulation between two steps. The state and the parameters are everything needed to continue bit for bit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Model of the state, e.g. `nuclei`: sections of another model have other meanings.
+    /// Model of the state, e.g. `nuclei`. Sections of another model have other meanings.
     pub model: String,
     /// Arrays of the state.
     pub sections: Vec<Section>,
 }
 
-/// Error for a snapshot that does not fit.
+/// Creates the error for a snapshot that does not fit.
 pub fn misfit(why: &str) -> SimError {
     SimError::Input(format!("the saved state does not fit: {why}"))
 }
@@ -231,17 +232,17 @@ impl Snapshot {
         self.array(name, &[], vec![value]);
     }
 
-    /// Host memory in use, bytes.
+    /// Returns the host memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         self.sections.iter().map(|section| section.bytes().len() as u64).sum()
     }
 
-    /// Fails unless the snapshot is of this model.
+    /// Fails unless the snapshot is of the model `model`.
     pub fn expect_model(&self, model: &str) -> Result<(), SimError> {
         if self.model == model { Ok(()) } else { Err(misfit(&format!("it is of `{}`, not of `{model}`", self.model))) }
     }
 
-    /// Returns the section with this name; `None` if there is none.
+    /// Returns the section with the name `name`; `None` if there is no such section.
     pub fn get(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
@@ -250,20 +251,22 @@ impl Snapshot {
         self.get(name).ok_or_else(|| misfit(&format!("it has no section `{name}`")))
     }
 
-    /// Returns the section of an array. Fails unless it exists, has this shape and its elements can be converted to this type.
+    /// Returns the section of an array. Fails unless the section exists, has the shape `shape` and its elements can be
+    /// converted to `T`.
     pub fn section<T: Element>(&self, name: &str, shape: &[usize]) -> Result<&Section, SimError> {
         let section = self.shaped(name, shape)?;
         section.expect_elements::<T>()?;
         Ok(section)
     }
 
-    /// Copies an array of this shape to `to` without allocating. Fails as [`Snapshot::section`] does.
+    /// Copies an array of the shape `shape` to `to` without allocating. Fails under the conditions of
+    /// [`Snapshot::section`].
     pub fn copy<T: Element>(&self, name: &str, shape: &[usize], to: &mut [T]) -> Result<(), SimError> {
         self.shaped(name, shape)?.copy_to(to)
     }
 
-    /// Reads an array of 16-bit floating-point values of this shape as bits; other precisions are rounded. Fails if there is no
-    /// such array or its elements are integers.
+    /// Reads an array of 16-bit floating-point values of the shape `shape` as bits; other precisions are rounded. Fails if
+    /// there is no such array or its elements are integers.
     pub fn read_halves(&self, name: &str, element: ElementType, shape: &[usize]) -> Result<Vec<u16>, SimError> {
         let section = self.shaped(name, shape)?;
         let bytes = section.bytes();
@@ -278,7 +281,7 @@ impl Snapshot {
         Ok(values.map(round).collect())
     }
 
-    /// Reads an array of this shape. Fails as [`Snapshot::section`] does.
+    /// Reads an array of the shape `shape`. Fails under the conditions of [`Snapshot::section`].
     pub fn read<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>, SimError> {
         let section = self.shaped(name, shape)?;
         let mut values = vec![T::zeroed(); shape.iter().product()];
@@ -286,7 +289,7 @@ impl Snapshot {
         Ok(values)
     }
 
-    /// Reads a one-dimensional array of any length. Fails if there is none or its elements cannot be converted.
+    /// Reads a one-dimensional array of any length. Fails if there is no such array or its elements cannot be converted.
     pub fn read_list<T: Element>(&self, name: &str) -> Result<Vec<T>, SimError> {
         match self.expect(name)?.shape[..] {
             [len] => self.read(name, &[len as usize]),
@@ -294,7 +297,7 @@ impl Snapshot {
         }
     }
 
-    /// Reads a scalar. Fails as [`Snapshot::section`] does.
+    /// Reads a scalar. Fails under the conditions of [`Snapshot::section`].
     pub fn read_number<T: Element>(&self, name: &str) -> Result<T, SimError> {
         let mut value = [T::zeroed()];
         self.copy(name, &[], &mut value)?;

@@ -1,4 +1,4 @@
-//! Work of a step, in numbers. Kinds read no clock: rates are computed from the measured steps per second.
+//! Work of a step in numbers. Kinds read no clock; rates are computed from the measured steps per second.
 
 use crate::gpu::ceilings::{Ceilings, Limit};
 
@@ -14,7 +14,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// Identifier in machine-readable results.
+    /// Returns the identifier in machine-readable results.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Items => "items",
@@ -27,7 +27,7 @@ impl Counted {
 /// Declared amount per step, computed from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepCount {
-    /// Plural name of items, such as `tokens`; for operations and bytes a qualifier, such as `of the model`.
+    /// Plural name of items, such as `tokens`; a qualifier for operations and bytes, such as `of the model`.
     pub name: &'static str,
     /// Quantity that is counted.
     pub counted: Counted,
@@ -51,7 +51,7 @@ impl StepCount {
         Self { name, counted: Counted::Bytes, per_step }
     }
 
-    /// Amount per second.
+    /// Returns the amount per second.
     pub fn rate(&self, steps_per_s: f64) -> f64 {
         self.per_step * steps_per_s
     }

@@ -48,10 +48,10 @@ impl TapArgs {
         Self((!text.is_empty()).then(|| text.into()))
     }
 
-    /// Parses `layer=2,head=1` in any order.
+    /// Parses `layer=2,head=1`, in any order.
     ///
     /// # Errors
-    /// If an argument is not declared. The message names it and the declared ones.
+    /// Fails if an argument is not declared. The message contains the argument and the declared ones.
     pub fn parse(text: &str, specs: &[ArgSpec]) -> Result<Self, String> {
         let mut given = vec![];
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -70,7 +70,7 @@ impl TapArgs {
         Ok(Self::new(declared))
     }
 
-    /// Value of an argument; `None` if it is missing.
+    /// Returns the value of an argument; `None` if the argument is missing.
     pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         self.pairs().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
@@ -88,12 +88,12 @@ impl TapArgs {
         self.as_str().split(',').filter_map(|part| part.split_once('=')).map(|(name, value)| (name, unescape(value)))
     }
 
-    /// Text as in files: `layer=2,head=1`; empty without arguments.
+    /// Returns the text in the form of files: `layer=2,head=1`; empty without arguments.
     pub fn as_str(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Formats for display: `layer 2, head 1`.
+    /// Formats the arguments for display: `layer 2, head 1`.
     pub fn words(&self) -> String {
         self.pairs().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
     }
@@ -133,7 +133,7 @@ fn unescape(value: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Key of readings and streams: a probe with its arguments. Two attention maps have two keys.
+/// Key of readings and streams: a probe with its arguments. Two attention maps therefore have two keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TapKey {
     /// Probe of the key.
@@ -155,7 +155,7 @@ impl From<&Self> for TapKey {
 }
 
 impl PartialEq<ProbeId> for TapKey {
-    /// Whether this is the key of the probe without arguments.
+    /// Whether this is the key of the probe `probe` without arguments.
     fn eq(&self, probe: &ProbeId) -> bool {
         self.probe == *probe && self.args.is_empty()
     }
@@ -166,7 +166,7 @@ impl PartialEq<ProbeId> for TapKey {
 pub struct Tap {
     /// Probe to sample.
     pub probe: ProbeId,
-    /// Indices of the elements for a `Series` over a set; ignored otherwise.
+    /// Indices of the elements for a `Series` over a set, ignored for other probes.
     pub elements: Vec<u32>,
     /// Arguments of the probe.
     pub args: TapArgs,
@@ -178,7 +178,7 @@ impl Tap {
         Self { probe, elements: vec![], args: TapArgs::NONE }
     }
 
-    /// Creates a tap of a series of these elements.
+    /// Creates a tap of a series over the given elements.
     pub const fn elements(probe: ProbeId, elements: Vec<u32>) -> Self {
         Self { probe, elements, args: TapArgs::NONE }
     }
@@ -188,7 +188,7 @@ impl Tap {
         Self { probe, elements: vec![], args }
     }
 
-    /// Key of the readings.
+    /// Returns the key of the readings.
     pub fn key(&self) -> TapKey {
         TapKey { probe: self.probe, args: self.args.clone() }
     }
@@ -198,7 +198,7 @@ impl Tap {
         self.probe == key.probe && self.args == key.args
     }
 
-    /// Adds taps to a list: one per key, with the elements of all taps of that key.
+    /// Adds taps to a list, which then has one tap per key with the elements of all taps of that key.
     pub fn merge(list: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
         for tap in more {
             match list.iter_mut().find(|t| t.probe == tap.probe && t.args == tap.args) {

@@ -1,11 +1,11 @@
-//! Time base: whether a step is a span of simulated time or a count.
+//! Time base: a step is a span of simulated time or a count.
 
 /// Unit of a kind's steps, which time axes, captions, the speed and the planned length of a run use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimeBase {
     /// Step with a simulated duration.
     Seconds {
-        /// Simulated seconds per step, above 0.
+        /// Simulated seconds per step, greater than 0.
         per_step: f64,
     },
     /// Step without a duration, which is counted.
@@ -27,7 +27,7 @@ impl TimeBase {
     /// Counted steps without a specific noun.
     pub const STEPS: Self = Self::count("step", "steps");
 
-    /// Creates a time base with this simulated duration per step.
+    /// Creates a time base with the simulated duration `per_step` in seconds.
     pub const fn seconds(per_step: f64) -> Self {
         Self::Seconds { per_step }
     }
@@ -42,7 +42,7 @@ impl TimeBase {
         matches!(self, Self::Count { .. })
     }
 
-    /// Units of the time axis per step: simulated seconds, or 1 for counted steps.
+    /// Returns the units of the time axis per step: simulated seconds, or 1 for counted steps.
     pub const fn per_step(self) -> f64 {
         match self {
             Self::Seconds { per_step } => per_step,
@@ -50,7 +50,7 @@ impl TimeBase {
         }
     }
 
-    /// Singular noun of a step: `generation`; `step` if it has a duration.
+    /// Returns the singular noun of a step: `generation`, or `step` if steps have a duration.
     pub const fn singular(self) -> &'static str {
         match self {
             Self::Seconds { .. } => "step",
@@ -58,7 +58,7 @@ impl TimeBase {
         }
     }
 
-    /// Plural noun of a step.
+    /// Returns the plural noun of a step.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Seconds { .. } => "steps",
@@ -66,7 +66,7 @@ impl TimeBase {
         }
     }
 
-    /// Noun for `n` steps.
+    /// Returns the noun for `n` steps.
     pub const fn name(self, n: u64) -> &'static str {
         if n == 1 { self.singular() } else { self.plural() }
     }
@@ -82,12 +82,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Creates a clock with a simulated duration per step.
+    /// Creates a clock with the simulated duration `per_step` in seconds.
     pub const fn seconds(step: u64, per_step: f64) -> Self {
         Self { step, base: TimeBase::seconds(per_step) }
     }
 
-    /// Position on the time axis: simulated seconds, or the number of steps if they are counted.
+    /// Returns the position on the time axis: simulated seconds, or the number of steps if they are counted.
     pub fn secs(self) -> f64 {
         self.step as f64 * self.base.per_step()
     }

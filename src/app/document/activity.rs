@@ -1,4 +1,4 @@
-//! Check of whether the activity of a network looks wrong. It counts the events of the newest second on the pool.
+//! Check of the activity of a network for problems. The check counts the events of the newest second on the pool.
 
 use super::{session::Session, time::Time};
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Simulated time that is counted, and minimum of this time, seconds.
+/// Simulated time over which events are counted, and minimum of this time, seconds.
 const WINDOW_SECS: f64 = 1.0;
 const LEAST_SECS: f64 = 0.2;
 /// Wall-clock time between two counts while the simulation runs.
@@ -35,7 +35,7 @@ struct Activity {
     events: u64,
     /// Number of elements with an event.
     active: u32,
-    /// Number of elements that stimuli act on; `None`: no stimulus, or a target that cannot be evaluated.
+    /// Number of elements on which stimuli act; `None` if there is no stimulus or a target cannot be evaluated.
     stimulated: Option<u32>,
 }
 
@@ -128,13 +128,13 @@ impl ActivityCheck {
     }
 }
 
-/// Lists the targets of the enabled stimuli.
+/// Returns the targets of the enabled stimuli.
 fn stimulated(params: &dyn Params) -> Vec<String> {
     let acts = |v: &Intervention<'_>| v.is_enabled() && v.role().takes_target() && !v.role().is_lesion();
     Intervention::all(params).filter(acts).map(|v| v.text(Role::Target)).collect()
 }
 
-/// Counts the elements that any of these queries selects; `None` if a query cannot be evaluated.
+/// Counts the elements that at least one of the queries selects; `None` if a query cannot be evaluated.
 fn targeted(queries: &[String], context: &QueryContext, n: u32) -> Option<u32> {
     let mut is_in = vec![false; n as usize];
     for query in queries {
@@ -170,7 +170,7 @@ mod tests {
         let said = all.notice().unwrap();
         assert!(said.starts_with("Most neurons answer: 61 % were active in the newest 1.0 s"), "{said}");
         assert!(said.contains("stimuli act on 2.0 %"), "{said}");
-        // If noise acts on all elements or on none, most of them are active by themselves.
+        // If noise acts on all elements or on none, activity of most elements is normal.
         for stimulated in [Some(900), None] {
             assert_eq!(Activity { stimulated, ..all.clone() }.notice(), None);
         }

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-/// Time since which the open document has unsaved changes; `None` if it has none.
+/// Time at which the open document got unsaved changes; `None` without unsaved changes.
 #[derive(Default)]
 pub struct Autosave(Option<Instant>);
 
 impl Autosave {
-    /// Returns `Ok` if it is time to save, otherwise the time left; [`Duration::MAX`] if nothing has to be saved.
+    /// Returns `Ok` if it is time to save. Otherwise fails with the time left, which is [`Duration::MAX`] if nothing has to
+    /// be saved.
     pub fn due(&mut self, is_dirty: bool, every: Duration) -> Result<(), Duration> {
         if !is_dirty || every.is_zero() {
             self.0 = None;

@@ -1,4 +1,4 @@
-//! Checkpoints of the running simulation, to continue after a device failure.
+//! Checkpoints of the running simulation, from which it can continue after a device failure.
 
 use crate::{engine, project::Project};
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ const MAX_COST: u32 = 100;
 pub struct DeviceFailure {
     /// Error message with the remedy.
     pub text: String,
-    /// Whether the simulation is lost; otherwise, a new one could not be built.
+    /// Whether the simulation is lost. If it is not, a new simulation could not be built.
     pub stopped: bool,
     /// Whether the simulation was running, or was about to run.
     pub play: bool,
 }
 
-/// A saved state to continue from.
+/// A saved state from which the simulation can continue.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// State of the simulation, with the number of logged commands since step 0 that led to the state.
@@ -31,9 +31,9 @@ pub struct Checkpoint {
 /// The newest checkpoint of the running simulation, and the failure that ended it.
 #[derive(Default)]
 pub struct Checkpoints {
-    /// Interval of checkpoints; `None`: disabled.
+    /// Interval of checkpoints; `None` if no checkpoints are taken.
     pub every: Option<Duration>,
-    /// Failure of the device, until another simulation is loaded.
+    /// Failure of the device; `None` if there was none, and after another simulation is loaded.
     pub failure: Option<DeviceFailure>,
     checkpoint: Option<Checkpoint>,
     requested: Option<Instant>,
@@ -52,25 +52,26 @@ impl Checkpoints {
         self.requested = Some(now);
     }
 
-    /// Keeps a state that has arrived. The longer it took, the later the next one is due.
+    /// Keeps a state that has arrived, and schedules the next one. The longer a state took, the later the next one is due.
     pub fn saved(&mut self, checkpoint: Checkpoint, now: Instant) {
         let Some(requested) = self.requested.take() else { return };
         self.checkpoint = Some(checkpoint);
         self.next = self.every.map(|every| now + every.max((now - requested) * MAX_COST));
     }
 
-    /// Notes that the request was rejected. It is repeated after the interval.
+    /// Notes that the request was rejected. The request is repeated after the interval.
     pub fn rejected(&mut self, now: Instant) {
         self.requested = None;
         self.next = self.every.map(|every| now + every);
     }
 
-    /// State to continue from; `None` unless the simulation is lost and a state was saved.
+    /// Returns the state from which the simulation can continue; `None` unless the simulation is lost and a state was
+    /// saved.
     pub fn recovery_point(&self) -> Option<&Checkpoint> {
         self.checkpoint().filter(|_| self.failure.as_ref().is_some_and(|failure| failure.stopped))
     }
 
-    /// Newest state; `None` before the first.
+    /// Returns the newest state; `None` before the first state.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_ref()
     }

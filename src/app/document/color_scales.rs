@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct ScaleChoice {
-    /// Chosen colormap; `None`: the default of the variable.
+    /// Chosen colormap; `None` for the default colormap of the variable.
     #[serde(rename = "ramp")]
     pub colormap: Option<Colormap>,
-    /// Fixed range; `None`: the range follows the data.
+    /// Fixed range; `None` if the range follows the data.
     pub range: Option<(f32, f32)>,
 }
 
@@ -51,12 +51,12 @@ impl ColorScales {
         }
     }
 
-    /// Colormap of a variable.
+    /// Returns the colormap of a variable.
     pub fn colormap(&self, probe: &ProbeSpec) -> Colormap {
         self.of(probe.name).colormap.unwrap_or_else(|| Colormap::of(probe))
     }
 
-    /// Creates the colour scale for these values of a variable.
+    /// Creates the colour scale for the values of a variable.
     pub fn scale(&self, probe: &ProbeSpec, values: &[f32], tokens: &Tokens) -> FieldScale {
         match self.of(probe.name).range {
             Some(range) => FieldScale::fixed(self.colormap(probe), range, values, tokens),
@@ -64,8 +64,8 @@ impl ColorScales {
         }
     }
 
-    /// Fixes the range at `of_data`, the range of the data, or lets it follow the data again. Returns whether the range is fixed
-    /// now.
+    /// Fixes the range at `of_data`, the range of the data, or unfixes it so that it follows the data. Returns whether the
+    /// range is now fixed.
     pub fn toggle(&mut self, name: &str, of_data: (f32, f32)) -> bool {
         let choice = self.of(name);
         let range = if choice.range.is_some() { None } else { Some(of_data) };
@@ -73,7 +73,8 @@ impl ColorScales {
         range.is_some()
     }
 
-    /// Fixes the range at that of `values`, or lets it follow the data again. Returns whether the range is fixed now.
+    /// Fixes the range at the range of `values`, or unfixes it so that it follows the data. Returns whether the range is
+    /// now fixed.
     pub fn toggle_of(&mut self, probe: &ProbeSpec, values: &[f32]) -> bool {
         self.toggle(probe.name, color_scale::range_of(probe, values))
     }
@@ -89,7 +90,7 @@ impl ColorScales {
         self.range_ui(ui, probe.name, of_data);
     }
 
-    /// Draws the toolbar controls of the range: a switch for the automatic range, and the ends of a fixed one.
+    /// Draws the toolbar controls of the range: a switch for the automatic range, and the ends of a fixed range.
     pub fn range_ui(&mut self, ui: &mut Ui, name: &str, of_data: (f32, f32)) {
         let choice = self.of(name);
         let mut follows = choice.range.is_none();

@@ -4,12 +4,12 @@ use super::{layout::Target, settings::Theme};
 use crate::export::Format;
 use std::path::PathBuf;
 
-/// A command of the window.
+/// Command of the window.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UiCommand {
     /// Creates a project of the open project's kind.
     NewLike,
-    /// Creates a project of this kind.
+    /// Creates a project of the given kind.
     New(&'static str),
     /// Opens a bundled example by name and runs it.
     Example(&'static str),
@@ -21,13 +21,13 @@ pub enum UiCommand {
     OpenRecent(usize),
     /// Opens a finished run, by index.
     OpenRun(usize),
-    /// Saves the project; asks for a file if it has none.
+    /// Saves the project. Asks for a file if the project has none.
     Save,
     /// Asks for a file, then saves.
     SaveAs,
-    /// Exports the last run in this format.
+    /// Exports the last run in a format.
     Export(Format),
-    /// Exports a run in this format.
+    /// Exports a run, given by its folder, in a format.
     ExportRun(PathBuf, Format),
     /// Quits the program.
     Quit,
@@ -35,7 +35,7 @@ pub enum UiCommand {
     Undo,
     /// Redoes the last undone edit.
     Redo,
-    /// Undoes (negative) or redoes (positive) this many edits.
+    /// Undoes (negative) or redoes (positive) a number of edits.
     UndoSteps(i32),
     /// Resets all parameters to their defaults.
     ResetParameters,
@@ -56,11 +56,11 @@ pub enum UiCommand {
     CancelLoading,
     /// Runs to the end of the planned duration.
     RunToEnd,
-    /// Pauses or resumes drawing of all views; counters stay.
+    /// Pauses or resumes drawing of all views. Counters continue to be drawn.
     PauseDisplay,
     /// Measures the device's peak performance.
     MeasurePeak,
-    /// Runs the project on this device and on the CPU reference for this many steps, and compares.
+    /// Runs the project for a number of steps on this device and on the CPU reference, and compares the results.
     Compare(u64),
     /// Shows the window of requests.
     Requests,
@@ -78,7 +78,7 @@ pub enum UiCommand {
     SaveSelection,
     /// Shows and records traces of the selected elements.
     Probe,
-    /// Moves the time cursor by this many times N steps; negative numbers move it back.
+    /// Moves the time cursor by a multiple of N steps; negative numbers move it back.
     MoveCursor(i32),
     /// Moves the time cursor to the oldest step in the history.
     GoStart,
@@ -98,9 +98,9 @@ pub enum UiCommand {
     ExportPanel,
     /// Frames the selection in spatial views.
     FocusSelection,
-    /// Lists the variables that the focused panel can be coloured by.
+    /// Lists the variables by which the focused panel can be coloured.
     ColorMenu,
-    /// Colours the focused panel by the variable at this index.
+    /// Colours the focused panel by a variable, given by its index.
     ColorBy(usize),
     /// Locks or unlocks the focused panel's colour range.
     ToggleRange,
@@ -186,25 +186,25 @@ pub enum UiCommand {
 /// Action that waits for an answer of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
-    /// Close the window.
+    /// Closes the window.
     Close,
-    /// Choose a project file.
+    /// Shows the file dialog to choose a project.
     Pick,
-    /// Open this project or run.
+    /// Opens a project or run.
     Open(PathBuf),
-    /// Open an example and run it.
+    /// Opens an example and runs it.
     Example(&'static str),
-    /// Create a project of this kind.
+    /// Creates a project of the given kind.
     New(&'static str),
-    /// Build a network from this folder of imported connections.
+    /// Builds a network from a folder of imported connections.
     Import(PathBuf),
-    /// Return to step 0.
+    /// Rewinds to step 0.
     Rewind,
-    /// Build the simulation again.
+    /// Builds the simulation again.
     Rebuild,
-    /// Continue from a checkpoint of a run.
+    /// Continues from a checkpoint of a run, given by its folder and the step.
     Branch(PathBuf, u64),
-    /// Resume a run at its last checkpoint.
+    /// Resumes a run at its last checkpoint. The run is given by its folder.
     Resume(PathBuf),
 }
 

@@ -1,4 +1,4 @@
-//! The time cursor of a document: moved by commands and by playback, with the texts of times.
+//! Movement of a document's time cursor by commands and by playback, and the formatting of times.
 
 use super::{command::UiCommand, interventions, open_document::Document, replayed::Replayed};
 use crate::{
@@ -38,8 +38,8 @@ impl Document {
         self.time.axis.scrub(from + steps, oldest, now);
     }
 
-    /// Stops playback, or starts it: at the cursor, or at the start of the range or the oldest step if there is no cursor or it
-    /// is at the end.
+    /// Toggles playback. Playback starts at the cursor; without a cursor or with the cursor at the end, it starts at the
+    /// beginning of the range, or at the oldest step without a range.
     pub fn toggle_playback(&mut self) {
         let is_playing = &mut self.time.player.is_playing;
         *is_playing = !*is_playing;

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Function that reads the elements listed in a file. The error is a message.
+/// Function that reads the elements listed in a file. Fails with a message.
 pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, String> + Send + Sync>;
 
 /// Named groups, effects and actions that the kind offers.
@@ -20,15 +20,15 @@ pub struct KindFeatures {
     pub named: Arc<[Named]>,
     /// Colours of named groups, as numbers of categorical colours counted from 1.
     pub colors: BTreeMap<String, u8>,
-    /// Individuals in sets of slots that are known.
+    /// Individuals in the slots of sets, as last reported.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Effects of interventions.
     pub effects: &'static [ChoiceSpec],
     /// Actions on the running simulation.
     pub actions: &'static [ActionSpec],
-    /// Seed of random choices.
+    /// Seed of random draws in queries.
     pub seed: u64,
-    /// Reads lists of elements.
+    /// Function that reads the elements listed in a file.
     pub listed: ElementListReader,
 }
 
@@ -48,7 +48,7 @@ impl Default for KindFeatures {
 }
 
 impl KindFeatures {
-    /// Lists the named selections over a set.
+    /// Returns the named selections over a set.
     pub fn named_over(&self, schema: &SimSchema, set: &str) -> Arc<[Named]> {
         let is_first = schema.sets.first().is_none_or(|first| first.name == set);
         self.named.iter().filter(|named| named.is_over(set, is_first)).cloned().collect()
@@ -60,7 +60,7 @@ impl KindFeatures {
         schema.sets.iter().enumerate().find(|(i, set)| named.is_over(set.name, *i == 0)).map(|(_, set)| set)
     }
 
-    /// Individuals in a set of slots; `None` if they are not known.
+    /// Returns the individuals in a set of slots; `None` if they are not known.
     pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
         self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
     }
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// Lists the probes of a matching shape that the model uses, with their ids.
+/// Iterates over the probes of a matching shape that the model uses, with their ids.
 pub(crate) fn probes_where(
     schema: &SimSchema,
     wanted: impl Fn(&Shape) -> bool,

@@ -7,11 +7,11 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Default number of undo steps; older steps are dropped.
+/// Default number of undo steps. Older steps are dropped.
 const MAX_STEPS: usize = 200;
-/// Memory limit of all steps, bytes, because a list of elements in a query can be a long text.
+/// Memory limit of all steps, bytes. Steps can be large, because a query can list many elements.
 const MAX_BYTES: usize = 64 << 20;
-/// Pause in typing that ends a step, seconds.
+/// Pause in typing after which a step is committed, seconds.
 const TYPING_PAUSE_SECS: f64 = 0.8;
 
 struct Step {
@@ -93,7 +93,7 @@ impl History {
         }
     }
 
-    /// Undoes one step and returns its label; `None` if there is none.
+    /// Undoes one step and returns its label; `None` if there is no step to undo.
     pub fn undo(&mut self, project: &mut Project) -> Option<String> {
         self.seen = Arc::new(project.clone());
         self.commit();
@@ -103,7 +103,7 @@ impl History {
         Some(step.label)
     }
 
-    /// Redoes one step and returns its label; `None` if there is none.
+    /// Redoes one step and returns its label; `None` if there is no step to redo.
     pub fn redo(&mut self, project: &mut Project) -> Option<String> {
         let step = self.future.pop()?;
         self.past.push(Step { label: step.label.clone(), project: self.committed.clone() });
@@ -117,22 +117,22 @@ impl History {
         self.committed = to;
     }
 
-    /// Document after the last step.
+    /// Returns the document after the last step.
     pub fn committed(&self) -> &Arc<Project> {
         &self.committed
     }
 
-    /// Numbers of steps that can be undone and redone.
+    /// Returns the numbers of steps that can be undone and redone.
     pub fn counts(&self) -> (usize, usize) {
         (self.past.len(), self.future.len())
     }
 
-    /// Labels of all steps: those that can be undone, newest first, and those that can be redone, next first.
+    /// Returns the labels of the steps that can be undone, newest first, and of the steps that can be redone, next first.
     pub fn steps(&self) -> (Vec<&str>, Vec<&str>) {
         (labels(&self.past), labels(&self.future))
     }
 
-    /// Labels of the next undo and the next redo; `None` if there is none.
+    /// Returns the labels of the next undo and the next redo; `None` if there is no such step.
     pub fn labels(&self) -> (Option<&str>, Option<&str>) {
         (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
     }
@@ -142,7 +142,7 @@ fn labels(steps: &[Step]) -> Vec<&str> {
     steps.iter().rev().map(|s| s.label.as_str()).collect()
 }
 
-/// Approximate memory of a step in bytes: the texts of the project and a fixed part.
+/// Returns the approximate memory of a step in bytes: the texts of the project and a fixed part.
 fn step_bytes(project: &Project) -> usize {
     let params = project.model.params();
     let texts = params.ids().into_iter().map(|id| match params.get(id) {

@@ -1,8 +1,8 @@
-//! Parameters in force at a step of a recorded run: those at step 0 with the logged changes up to the step.
+//! Parameters in effect at a step of a recorded run: the parameters at step 0 with the logged changes up to the step.
 
 use crate::{engine::LoggedCommand, kinds::Model, params::Change};
 
-/// Parameters in force at a movable step of a run.
+/// Parameters in effect at a step of a run that can be moved.
 pub struct InForce {
     began: Model,
     log: Vec<(u64, LoggedCommand)>,
@@ -17,9 +17,9 @@ impl InForce {
         Self { now: began.clone(), began, log, n_done: 0 }
     }
 
-    /// Moves to a step; returns the model at this step, or `None` if the same changes are in force as before.
+    /// Moves to a step. Returns the model at the step; `None` if the same changes are in effect as before.
     pub fn move_to(&mut self, step: u64) -> Option<&Model> {
-        // Commands up to a rewind have steps of an earlier run. Their changes stay in force at step 0.
+        // Commands up to a rewind have steps of an earlier run, so their changes are in effect from step 0.
         let rewound = self.log.iter().rposition(|(_, what)| matches!(what, LoggedCommand::Rewind)).map_or(0, |i| i + 1);
         let n_done = rewound + self.log[rewound..].partition_point(|(at, _)| *at <= step);
         if n_done == self.n_done {
@@ -37,12 +37,12 @@ impl InForce {
         Some(&self.now)
     }
 
-    /// Lists the changes in force, with the steps before which they were applied.
+    /// Iterates over the changes in effect, with the steps before which they were applied.
     pub fn changes(&self) -> impl Iterator<Item = (u64, &Change)> {
         self.log[..self.n_done].iter().filter_map(|(step, what)| Some((*step, what.change()?)))
     }
 
-    /// Numbers of edits and actions applied so far and in the whole run.
+    /// Returns the number of edits and actions applied so far, and the number in the whole run.
     pub fn counts(&self) -> (usize, usize) {
         let count = |log: &[(u64, LoggedCommand)]| {
             let has_effect = |what: &LoggedCommand| what.change().is_some() || matches!(what, LoggedCommand::Act(_));

@@ -1,4 +1,4 @@
-//! Creates selections and interventions in the document from the selected elements: their lists are found by the roles
+//! Creates selections and interventions in the document from the selected elements. The lists are found by the roles
 //! [`Role::Selections`] and [`Role::Interventions`].
 
 use super::{command::UiCommand, items::item_name, selection::Selection, time::Span};
@@ -18,7 +18,7 @@ pub enum Intervention {
 }
 
 impl Intervention {
-    /// Roles of the effects of this intervention, preferred first.
+    /// Returns the roles of the effects of this intervention, preferred first.
     const fn effects(self) -> &'static [Role] {
         match self {
             Self::Stimulate => &[Role::Excites],
@@ -34,17 +34,17 @@ impl Intervention {
     }
 }
 
-/// Returns the name of a set as selections of the project contain it; empty for the first set.
+/// Returns the name of a set in the form that selections of the project contain; empty for the first set.
 pub fn set_text<'a>(schema: &SimSchema, set: &'a str) -> &'a str {
     if schema.sets.first().is_none_or(|first| first.name == set) { "" } else { set }
 }
 
-/// Whether selected elements can be targets of interventions: whether they are of the first set.
+/// Whether selected elements can be targets of interventions, which is the case for elements of the first set.
 pub fn can_target(schema: &SimSchema, selection: &Selection) -> bool {
     schema.sets.first().is_none_or(|set| set.name == selection.set)
 }
 
-/// Whether a command applies to the kind: to stimulate or to silence, the kind needs such an effect.
+/// Whether the kind offers a command: stimulation and silencing require a matching effect.
 pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
     match command {
         UiCommand::Stimulate => can(params, Intervention::Stimulate),
@@ -53,8 +53,8 @@ pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
     }
 }
 
-/// Adds the selected elements as a named selection, unless one with the same query and set exists. Returns the name; `None` if
-/// the kind has no selections.
+/// Adds the selected elements as a named selection, unless a selection has this query and set. Returns the name of the
+/// selection; `None` if the kind has no selections.
 pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
     let group = list(params, Role::Selections)?;
     let over = set_text(schema, selection.set);
@@ -113,8 +113,8 @@ fn category<'a>(schema: &'a SimSchema, selection: &Selection) -> Option<(&'a str
     })
 }
 
-/// Adds an intervention on the selected elements. Returns its name; `None` if the kind has no such effect or the elements cannot
-/// be targets.
+/// Adds an intervention on the selected elements. Returns its name; `None` if the kind has no such effect or the elements
+/// cannot be targets.
 pub fn add(
     params: &mut dyn Params,
     schema: &SimSchema,
@@ -131,7 +131,7 @@ pub fn can(params: &dyn Params, intervention: Intervention) -> bool {
     effects(params).iter().any(|choice| intervention.effects().contains(&choice.role))
 }
 
-/// Lists the effects that an intervention can have; empty if the kind has no interventions.
+/// Returns the effects that an intervention can have; empty if the kind has no interventions.
 pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
     let spec = list(params, Role::Interventions).and_then(|g| Some((g, field(params, g, Role::Effect)?)));
     match spec.map(|(g, f)| params.groups()[g].params[f].kind) {
@@ -167,7 +167,7 @@ pub fn add_effect(
     Some(text)
 }
 
-/// Lists the named selections of the project.
+/// Returns the named selections of the project.
 pub fn named(params: &dyn Params) -> Vec<Named> {
     interventions::selections(params).into_iter().map(Named::from).collect()
 }
@@ -189,7 +189,7 @@ fn at(group: usize, item: usize, field: usize) -> ParamId {
     ParamId { item: item as u16, ..ParamId::of(group, field) }
 }
 
-/// Formats the selected elements: one by its label, several by their count.
+/// Formats the selected elements: one element by its label, several by their count.
 pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     match selection.elements.as_slice() {
         [slot] if !selection.individuals.is_empty() => format!("Individual {}, slot {slot}", selection.individuals[0]),
@@ -232,13 +232,13 @@ pub fn spans(params: &dyn Params, per_step: f64) -> Vec<Span> {
     interventions::Intervention::all(params).filter(|v| v.is_enabled()).filter_map(span).collect()
 }
 
-/// Lists the names of the disabled interventions that stimulate.
+/// Returns the names of the disabled interventions that stimulate.
 pub fn disabled_stimuli(params: &dyn Params) -> Vec<String> {
     let all = interventions::Intervention::all(params).filter(|v| !v.is_enabled() && !v.role().is_lesion());
     all.map(|v| item_name(params, v.group, v.item)).collect()
 }
 
-/// Returns the choice that is the value of a parameter; `None` if it has another type.
+/// Returns the choice that is the value of a parameter; `None` if the parameter has another type.
 pub fn choice(params: &dyn Params, id: ParamId) -> Option<&'static ChoiceSpec> {
     match (params.spec(id)?.kind, params.get(id)) {
         (ValueType::Choice(choices), Value::Choice(c)) => choices.get(usize::from(c)),

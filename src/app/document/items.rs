@@ -16,14 +16,15 @@ pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     }
 }
 
-/// Formats the setting of an intervention: `phases.coupling = 0`. `None` if it sets no parameter.
+/// Formats the setting of an intervention: `phases.coupling = 0`; `None` if it sets no parameter.
 fn setting(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     let intervention = Intervention::of(params, group, item).filter(|v| v.role() == Role::SetsParameter)?;
     let parameter = intervention.text(Role::Parameter);
     (!parameter.is_empty()).then(|| format!("{parameter} = {}", intervention.text(Role::ParameterValue)))
 }
 
-/// Returns the noun of a list's items.
+/// Returns the noun of a list's items: `Stimulus` if the items can act on elements, otherwise the label of the list without
+/// a final s.
 pub fn item_noun(group: GroupSpec) -> String {
     let acts_on_elements = |spec: &ParamSpec| match spec.kind {
         ValueType::Choice(effects) => spec.role == Role::Effect && effects.iter().any(|e| e.role.takes_target()),
@@ -46,7 +47,7 @@ pub fn remove_item(params: &mut dyn Params, group: usize, item: usize) {
     }
 }
 
-/// Values of groups that were chosen before, by path and index of the group. Choosing a group again restores its values. They are
-/// kept for the session and are not part of the document.
+/// Values of groups that were chosen before, by path and index of the group. Choosing a group again restores its values.
+/// The values are kept for the session and are not part of the document.
 #[derive(Default)]
 pub struct LeftChoices(pub(crate) BTreeMap<(String, u16), Value>);

@@ -1,6 +1,6 @@
-//! Crash journal: every committed step of a document with unsaved changes is appended to a file in the state folder and synced at
-//! once by a thread. A clean exit or a save removes the file. The journal of a process that has ended is offered at the next
-//! start. An incomplete last line is skipped, so that the line before it is restored.
+//! Crash journal. Every committed step of a document with unsaved changes is appended to a file in the state folder and
+//! synced at once by a thread. A clean exit or a save removes the file. The journal of a process that has ended is offered
+//! at the next start. An incomplete last line is skipped, so that the previous step is restored.
 
 use super::session::Session;
 use crate::{
@@ -29,7 +29,7 @@ pub struct UnsavedWork {
     pub path: Option<PathBuf>,
     /// Document after its last step.
     pub project: Box<Project>,
-    /// Document as saved in `path`; `None` if that file cannot be read.
+    /// Document as saved in `path`; `None` if this file cannot be read.
     pub base: Option<Box<Project>>,
     /// Number of steps in the journal.
     pub n_steps: usize,
@@ -48,7 +48,7 @@ impl UnsavedWork {
     }
 }
 
-/// Path of the project's file, label of the step, document.
+/// Entry of the journal: path of the project's file, label of the step, document.
 type Entry = (Option<PathBuf>, String, Arc<Project>);
 
 enum JournalCommand {
@@ -65,7 +65,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates the journal of this process. Without a state folder nothing is written.
+    /// Creates the journal of this process. Without a state folder, nothing is written.
     pub fn new(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join(format!("{PREFIX}{}.ron", std::process::id())));
         let (commands, inbox) = bounded(64);
@@ -122,7 +122,7 @@ impl Drop for Journal {
     }
 }
 
-/// Runs the journal thread: appends the entries, then syncs the file.
+/// Runs the journal thread, which appends the entries and then syncs the file.
 fn write(file: &Path, inbox: &Receiver<JournalCommand>) {
     let mut open: Option<File> = None;
     while let Ok(command) = inbox.recv() {
@@ -171,7 +171,7 @@ fn checksum(text: &str) -> String {
     hash.hex()
 }
 
-/// Finds the newest readable journal of a process that has ended; `None` if there is none.
+/// Finds the newest readable journal of a process that has ended; `None` if there is no such journal.
 pub fn find(state_dir: &Path) -> Option<UnsavedWork> {
     let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> =
@@ -180,7 +180,8 @@ pub fn find(state_dir: &Path) -> Option<UnsavedWork> {
     files.into_iter().rev().find_map(read)
 }
 
-/// Reads the last complete step of a journal; `None` if there is none. A journal equal to the project's file is removed.
+/// Reads the last complete step of a journal; `None` if there is no such step. A journal that equals the project's file is
+/// removed.
 fn read(file: PathBuf) -> Option<UnsavedWork> {
     let bytes = std::fs::read(&file).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -200,7 +201,8 @@ fn process_of(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(".ron")?.parse().ok()
 }
 
-/// Whether a process is alive. A process of unknown state counts as ended, because an unneeded offer is better than lost work.
+/// Whether a process is alive. A process of unknown state counts as ended, because an unneeded offer is better than lost
+/// work.
 pub fn is_alive(process: u32) -> bool {
     process == std::process::id() || Path::new("/proc").join(process.to_string()).exists()
 }

@@ -5,11 +5,11 @@ use crate::app::kit::icons;
 /// The purpose of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Page {
-    /// Run a model and watch it.
+    /// Page on which a model is run and watched.
     Simulate,
-    /// Inspect the model's structure.
+    /// Page for inspecting the model's structure.
     Explore,
-    /// Profile time and memory.
+    /// Page for profiling time and memory.
     Profile,
     Runs,
 }

@@ -21,11 +21,11 @@ use std::{
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     pub folder: PathBuf,
-    /// Name of the folder.
+    /// Name of the run's folder.
     pub name: String,
     /// Kind of the simulation.
     pub kind: String,
-    /// Parameters at step 0.
+    /// Parameters at step 0; `None` if the project is unreadable.
     pub model: Option<Arc<Model>>,
     pub status: Status,
     /// Start time, UTC.
@@ -45,9 +45,9 @@ pub struct Run {
     pub device: String,
     /// Changes compared with the open project.
     pub changes: Vec<String>,
-    /// Note of the user.
+    /// Note of the user; empty if the run has no note.
     pub note: String,
-    /// The run of which this run is a branch; `None` if it started at step 0.
+    /// Run of which this run is a branch; `None` if the run started at step 0.
     pub parent: Option<PathBuf>,
     /// Number of ancestors of the run in the list.
     pub depth: usize,
@@ -59,7 +59,7 @@ pub struct Run {
     pub problem: Option<String>,
 }
 
-/// A replay in progress.
+/// Replay in progress.
 pub struct Replaying {
     /// Name of the run.
     pub name: String,
@@ -71,15 +71,15 @@ pub struct Replaying {
 pub struct Library {
     /// The runs, sorted by name of the folder.
     pub runs: Vec<Run>,
-    /// Folder of the run selected last.
+    /// Folder of the run selected last; `None` before the first selection.
     pub selected: Option<PathBuf>,
     /// The runs that are compared.
     pub compared: Compared,
     /// Whether the folder is read for the first time.
     pub is_reading: bool,
-    /// The replay in progress.
+    /// Replay in progress; `None` if no run is being replayed.
     pub replaying: Option<Replaying>,
-    /// The sweep in progress.
+    /// Sweep in progress; `None` if no sweep is running.
     pub sweeping: Option<Sweeping>,
     /// The parameters of the sweep started last.
     pub swept: Vec<String>,
@@ -88,21 +88,21 @@ pub struct Library {
 }
 
 impl Library {
-    /// Replaces the list.
+    /// Replaces the list of runs.
     pub fn set_runs(&mut self, runs: Vec<Run>) {
         self.runs = runs;
         self.is_reading = false;
     }
 
-    /// Selects a run and marks it as the only one.
+    /// Selects a run and marks only this run.
     pub fn select(&mut self, folder: &Path) {
         self.compared.only(folder);
         self.selected = Some(folder.to_owned());
     }
 
-    /// Selects a row of a table of these runs. With Ctrl, the mark of the row is toggled; with Shift, all rows from the selected
-    /// one to this row are marked. Returns `false` if too many runs are marked. `rows` are indices of runs in the order of the
-    /// table.
+    /// Selects a row of a table of runs. With Ctrl, toggles the mark of the row; with Shift, marks all rows from the
+    /// selected one to the clicked one. Returns `false` if too many runs are marked. `rows` are indices of runs in the
+    /// order of the table.
     pub fn click(&mut self, row: usize, rows: &[usize], keys: egui::Modifiers) -> bool {
         let folder_of = |row: usize| rows.get(row).and_then(|at| self.runs.get(*at)).map(|run| run.folder.clone());
         let Some(folder) = folder_of(row) else { return true };
@@ -125,7 +125,7 @@ impl Library {
         self.compared.iter().filter_map(|(folder, color)| Some((run(folder)?, color))).collect()
     }
 
-    /// Returns the reason why the last run cannot be exported to a format; `None` if it can.
+    /// Returns the reason why the last run cannot be exported to a format; `None` if the export is possible.
     pub fn why_not_export(&self, format: Format) -> Option<&'static str> {
         let Some(last) = self.runs.last() else { return Some("No run: record one first") };
         last.not_exported.iter().find(|(known, _)| *known == format).map(|(_, why)| *why)
@@ -214,7 +214,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     }
 }
 
-/// Returns the folder of another run; if it is in the folder of the list, in the form of the paths of the list.
+/// Returns the folder of another run. A folder in the folder of the list has the form of the paths of the list.
 fn beside(folder: &Path, other: &Path) -> PathBuf {
     let full = |path: &Path| std::fs::canonicalize(path).ok();
     match (full(&folder.join(other)), folder.parent()) {
@@ -241,7 +241,7 @@ fn differences(run: &ParamHistory, open: &Project) -> Vec<String> {
 }
 
 impl Run {
-    /// Status in a word.
+    /// Returns the status in a word.
     pub fn status_text(&self) -> &'static str {
         match (&self.problem, &self.status) {
             (Some(_), _) => "unreadable",
@@ -249,7 +249,7 @@ impl Run {
         }
     }
 
-    /// Simulated seconds, or the number of steps if they are counted.
+    /// Returns the simulated seconds, or the number of steps if they are counted.
     pub fn secs(&self) -> f64 {
         self.steps as f64 * self.base.per_step()
     }
@@ -262,15 +262,15 @@ impl Run {
     }
 }
 
-/// Unit of all simulated times of a list, so that they can be compared.
+/// Unit of all simulated times of a list, which makes them comparable.
 #[derive(Debug, PartialEq)]
 pub enum DurationUnit {
-    /// Milliseconds, if all runs are short.
+    /// Unit if all runs are short.
     Milliseconds,
     Seconds,
-    /// Steps of this name.
+    /// Unit if all runs count steps with the same name.
     Steps(TimeBase),
-    /// Times and steps, or different steps: each cell contains its unit. Times are in seconds.
+    /// Unit if the list contains times and steps, or different steps. Each cell shows its own unit; times are in seconds.
     Mixed,
 }
 
@@ -278,7 +278,7 @@ pub enum DurationUnit {
 const SHORT_SECS: f64 = 10.0;
 
 impl DurationUnit {
-    /// Chooses the unit for these runs.
+    /// Chooses the unit for the runs of a list.
     pub fn of(runs: &[Run]) -> Self {
         let readable = || runs.iter().filter(|r| r.problem.is_none());
         let counted = readable().find(|r| r.base.is_count()).map(|r| r.base);

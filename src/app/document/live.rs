@@ -1,4 +1,4 @@
-//! The window's part of the running simulation: engine, loader, and the state that they reported last.
+//! The running simulation as the window knows it: engine, loader, and the state that they reported last.
 
 mod acks;
 mod edits;
@@ -55,7 +55,7 @@ pub enum LiveEvent {
     /// A simulation was loaded.
     Loaded,
     Frame(Frame),
-    /// A message for the log; warnings and errors are also toasts.
+    /// A message for the log. Warnings and errors are also toasts.
     Message(Level, String),
     /// The schema changed while the simulation runs. Frames before this event have the old schema.
     SchemaChanged(SchemaChanges),
@@ -83,15 +83,15 @@ struct Loading {
     loader: Loader,
     project: Project,
     play: bool,
-    /// Step of the checkpoint to continue from, and the command log up to it; `None`: a new run.
+    /// Step of the checkpoint from which to continue, and the command log up to the checkpoint; `None` for a new run.
     resume: Option<(u64, RunLog)>,
-    /// Checkpoint of another run at which the simulation begins.
+    /// Checkpoint of another run at which the simulation begins; `None` for step 0.
     origin: Option<Origin>,
-    /// Commands of a recorded run that are applied at their steps.
+    /// Commands of a recorded run that are applied at their steps; `None` except in a rerun.
     scheduled: Option<rerun::SharedSchedule>,
 }
 
-/// The run since step 0: the document at step 0, and the applied edits and actions. A replay of a recording needs both.
+/// Run since step 0: the document at step 0, and the applied edits and actions. The replay of a recording needs both.
 #[derive(Clone)]
 pub struct RunLog {
     /// The document at step 0.
@@ -103,15 +103,15 @@ pub struct RunLog {
 /// The running simulation.
 pub struct Live {
     engine: Option<Engine>,
-    /// Nice value of the engine thread, to start another one after a failure.
+    /// Nice value of the engine thread, which is used again after a failure; `None` without an engine.
     nice: Option<i32>,
     builder: Builder,
     wake: egui::Context,
     loading: Option<Loading>,
     data_loading: Option<DataLoading>,
-    /// Documents that the simulation was built from and that the engine has.
+    /// Document from which the simulation was built, and document that the engine has.
     versions: Versions,
-    /// What the engine was last asked for.
+    /// Last requests to the engine.
     requested: Requested,
     /// Sets and probes of the simulation.
     pub schema: SimSchema,
@@ -123,27 +123,27 @@ pub struct Live {
     pub clock: Clock,
     /// Whether the simulation is running.
     pub running: bool,
-    /// Target of the run in progress.
+    /// Target of the run in progress; `None` if the run has no target.
     pub target: Option<Target>,
-    /// Whether the display is paused, so that new data need no prompt repaint.
+    /// Whether the display is paused, so that new data do not cause a prompt repaint.
     quiet: Arc<AtomicBool>,
-    /// The recording in progress.
+    /// Recording in progress; `None` without a recording.
     pub recording: Option<Recording>,
     /// Automatic safety recording.
     pub safety: Safety,
     /// Base folder of relative paths in the simulation's project.
     base: PathBuf,
-    /// Checkpoint of another run at which the simulation began.
+    /// Checkpoint of another run at which the simulation began; `None` for step 0.
     pub origin: Option<Origin>,
-    /// Finished run that is shown instead of a simulation.
+    /// Finished run that is shown instead of a simulation; `None` if no run is shown.
     pub playback: Option<Playback>,
-    /// Reason why there is no simulation.
+    /// Reason why there is no simulation; `None` if there is a simulation or none was built yet.
     pub error: Option<String>,
     /// Checkpoints, to continue after a device failure.
     pub checkpoints: Checkpoints,
     /// Reason why the simulation stopped; `None` after it runs again.
     pub stop_reason: Option<StopReason>,
-    /// Work of the last step, where it varies.
+    /// Work of the last step if it varies; otherwise empty.
     counts: Vec<StepCount>,
     pub pace: Pace,
     /// Latency from edit to frame.
@@ -152,15 +152,15 @@ pub struct Live {
     pub acks: EditAcks,
     /// Wall-clock time that the simulation has run since step 0, seconds.
     pub ran_secs: f64,
-    /// Duration of the last build.
+    /// Duration of the last build; `None` before the first build.
     pub build_time: Option<Duration>,
     /// Number of spikes that are not shown because the window was too slow.
     pub skipped: u64,
 }
 
 impl Live {
-    /// Starts the engine thread with the nice value `engine`; `None`: no engine (tests of the window alone). Fails if the thread
-    /// cannot be started.
+    /// Starts the engine thread with the nice value `engine`; with `None`, there is no engine (tests of the window alone).
+    /// Fails if the thread cannot be started.
     pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
         let quiet = Arc::new(AtomicBool::new(false));
         let start = |nice| recovery::start_engine(nice, &wake, &quiet).map_err(|e| format!("engine thread: {e}"));
@@ -200,7 +200,7 @@ impl Live {
         })
     }
 
-    /// Builds a simulation on the loader thread; the current one continues until the new one is ready.
+    /// Builds a simulation on the loader thread. The current simulation continues until the new one is ready.
     pub fn build(&mut self, project: &Project, context: BuildContext, play: bool) {
         self.base.clone_from(&context.base);
         let (builder, wanted) = (self.builder.clone(), project.clone());
@@ -239,8 +239,8 @@ impl Live {
         self.load(job, project.clone(), false, resume);
     }
 
-    /// Sends a request; `None` if there is no engine or it is busy. The event with the answer contains the returned progress,
-    /// which also cancels the request.
+    /// Sends a request; `None` if there is no engine or it is busy. The event with the answer contains the returned
+    /// progress, which can also cancel the request.
     pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
         self.engine.as_ref()?.ask(request)
     }
@@ -289,7 +289,8 @@ impl Live {
         self.individuals.clear();
     }
 
-    /// Stage, completed fraction and elapsed time of the loader, or of a compilation of kernels; `None` if nothing is loaded.
+    /// Returns the stage, completed fraction and elapsed time of the loader, or of a compilation of kernels; `None` if
+    /// nothing is loaded.
     pub fn progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();
@@ -304,7 +305,7 @@ impl Live {
         self.versions.sent.is_some() && !self.schema.probes.is_empty() || self.playback.is_some()
     }
 
-    /// Formats the measured speed: `7.8×` real time, or `232 generations/s` for counted steps. `None` before enough steps.
+    /// Formats the measured speed: `7.8×` real time, or `232 generations/s` for counted steps; `None` before enough steps.
     pub fn speed_text(&self) -> Option<String> {
         match !self.clock.base.is_count() {
             true => self.pace.real_time_factor().map(|x| format!("{}×", crate::app::kit::text::short(x))),
@@ -315,7 +316,7 @@ impl Live {
         }
     }
 
-    /// Work per step; of the last step if it varies.
+    /// Returns the work per step, or the work of the last step if it varies.
     pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
         if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
     }
@@ -325,7 +326,7 @@ impl Live {
         self.engine.is_some()
     }
 
-    /// Counters of the engine; `None` without an engine.
+    /// Returns the counters of the engine; `None` without an engine.
     pub fn counters(&self) -> Option<&crate::engine::EngineCounters> {
         self.engine.as_ref().map(|e| &*e.counters)
     }
@@ -344,7 +345,7 @@ impl Live {
         self.send(Command::Pause);
     }
 
-    /// Takes this many steps.
+    /// Takes `steps` steps.
     pub fn step(&mut self, steps: u64) {
         let from = self.clock.step;
         self.requested.is_playing = false;
@@ -377,7 +378,7 @@ impl Live {
             }
         }
         if self.running && self.requested.is_playing {
-            self.start_run(); // the end of the run is counted from step 0
+            self.start_run(); // The end of the run is counted from step 0.
         }
     }
 
@@ -400,12 +401,12 @@ impl Live {
         self.send(Command::StopRecording);
     }
 
-    /// Model as it was built; `None` without a simulation.
+    /// Returns the model as it was built; `None` without a simulation.
     pub fn built_model(&self) -> Option<&crate::kinds::Model> {
         self.versions.built.as_ref().map(|project| &project.model)
     }
 
-    /// The run since step 0, for recordings; `None` without a simulation.
+    /// Returns the run since step 0, for recordings; `None` without a simulation.
     pub fn run_log(&self) -> Option<&RunLog> {
         self.versions.run_log.as_ref()
     }

@@ -1,4 +1,5 @@
-//! The open document: its simulation, history, selection and settings, and the commands that act on it. Nothing here draws.
+//! The open document: its simulation, history, selection and settings, and the commands that act on them. This module draws
+//! nothing.
 
 pub mod activity;
 pub mod autosave;

@@ -1,4 +1,4 @@
-//! The open document with everything that is measured, read or kept for it.
+//! The open document with all data that are measured, read or kept for it.
 
 use super::{
     autosave::Autosave, journal::Journal, library::Library, profile::Profile, replayed::Replayed, session::Session,
@@ -20,7 +20,7 @@ pub struct Document {
     pub journal: Journal,
     /// Parameters that the engine ran with, replayed from its log; `None` before a run.
     pub replayed: Option<Replayed>,
-    /// [`Frame::epoch`] of the last frame; 0 before the first one of a document.
+    /// [`Frame::epoch`] of the last frame; 0 before the first frame of a document.
     epoch: u64,
     /// Timer of automatic saves.
     pub autosave: Autosave,
@@ -46,7 +46,7 @@ impl Document {
         self.epoch = 0;
     }
 
-    /// Applies a frame of the simulation to selection, profile, the run in memory and the filter. While the cursor is in the
+    /// Applies a frame of the simulation to selection, profile, the run in memory and the filter. If the cursor is in the
     /// past, removes the present states from the frame. Returns whether the frame begins a new epoch.
     pub fn absorb(&mut self, frame: &mut Frame) -> bool {
         self.session.follow_individuals(frame);

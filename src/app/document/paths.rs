@@ -1,9 +1,9 @@
-//! Paths between two elements.
+//! Paths of connections between two elements.
 
 use crate::sim::{PathStep, Progress};
 use std::sync::Arc;
 
-/// Initial limits of a search: minimum synapses of a connection, maximum connections of a path.
+/// Initial limits of a search: minimum number of synapses of a connection, and maximum number of connections of a path.
 const DEFAULTS: (u32, u32) = (5, 8);
 
 /// Result of a search for a path.
@@ -18,7 +18,7 @@ pub struct ElementPath {
 }
 
 impl ElementPath {
-    /// Elements of the path in order; empty if there is no path.
+    /// Returns the elements of the path in order; empty if there is no path.
     pub fn elements(&self) -> impl Iterator<Item = u32> + '_ {
         self.steps.first().map(|step| step.from).into_iter().chain(self.steps.iter().map(|step| step.to))
     }

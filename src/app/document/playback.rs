@@ -1,4 +1,4 @@
-//! Playback of a finished run. A thread reads it in slices into the history and views that a running simulation uses.
+//! Playback of a finished run. A thread reads the run in slices into the history and views that a running simulation uses.
 
 use super::live::Builder;
 use crate::{
@@ -19,7 +19,7 @@ const AHEAD: usize = 2;
 /// Time limit per frame of the window for taking slices.
 const TIME_PER_FRAME: Duration = Duration::from_millis(3);
 
-/// An opened run folder.
+/// Run folder that was opened.
 pub struct OpenedRun {
     pub run: RunFolder,
     /// The project at step 0.
@@ -38,7 +38,7 @@ pub struct OpenedRun {
 pub enum Opening {
     /// The run is open.
     Opened(Box<OpenedRun>),
-    /// The run reads files outside its folder that the user has not allowed.
+    /// The run reads files outside its folder, which the user has not allowed.
     NeedsConsent(Vec<OutsidePath>),
 }
 
@@ -154,10 +154,10 @@ enum ReaderMessage {
     Failed(String),
 }
 
-/// A finished run being shown.
+/// Finished run that is shown.
 pub struct Playback {
     pub folder: PathBuf,
-    /// First and last step.
+    /// First step of the run; `last` is its last step.
     pub first: u64,
     pub last: u64,
     /// Fraction read, 0 to 1.
@@ -166,7 +166,7 @@ pub struct Playback {
     slices: Receiver<ReaderMessage>,
     run: RunFolder,
     probes: &'static [ProbeSpec],
-    /// Panels that were opened late, and the slices of a second reading for them.
+    /// Panels that were opened late, and the slices of a second reading for them; `None` without a second reading.
     again: Option<(Vec<String>, Receiver<ReaderMessage>)>,
 }
 
@@ -215,12 +215,12 @@ impl Playback {
         })
     }
 
-    /// Build context of the simulation, with the recorded kernel choices.
+    /// Returns the build context of the simulation, with the recorded kernel choices.
     pub fn build_context(&self, project: &Project) -> BuildContext {
         self.run.build_context(project)
     }
 
-    /// Returns the reason why the project and log of the run do not reproduce it; `None` if they do.
+    /// Returns the reason why project and log of the run do not reproduce it; `None` if they reproduce it.
     pub fn why_not_rerun(&self) -> Option<&'static str> {
         let manifest = &self.run.manifest;
         match () {
@@ -230,18 +230,18 @@ impl Playback {
         }
     }
 
-    /// Returns the step of the run's last checkpoint at or before a step; `None` if there is none.
+    /// Returns the step of the run's last checkpoint at or before a step; `None` if there is no such checkpoint.
     pub fn checkpoint_before(&self, step: f64) -> Option<u64> {
         self.run.manifest.checkpoints.iter().map(|c| c.step).filter(|at| *at as f64 <= step).max()
     }
 
-    /// Name of the run's folder.
+    /// Returns the name of the run's folder.
     pub fn name(&self) -> String {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Starts to read the run once more for panels that were opened late. Returns these panels, which are emptied and then
-    /// filled. Does nothing while the run is being read; `waiting` then keeps the panels.
+    /// Starts to read the run again for panels that were opened late. Returns these panels, which must be emptied before
+    /// they are filled again. Has no effect while the run is being read; `waiting` then keeps the panels.
     pub fn read_again(&mut self, waiting: &mut Vec<String>, wake: impl Fn() + Send + 'static) -> Vec<String> {
         if waiting.is_empty() || self.fraction < 1.0 || self.again.is_some() {
             return vec![];
@@ -254,7 +254,7 @@ impl Playback {
         panes
     }
 
-    /// Takes the frames for panels that were opened late, and the names of these panels.
+    /// Takes the frames for panels that were opened late, and the names of the panels.
     pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
         let Some((panes, slices)) = &self.again else { return (vec![], vec![]) };
         let (panes, since, mut frames) = (panes.clone(), Instant::now(), vec![]);

@@ -1,5 +1,5 @@
-//! Parameters that the engine ran with, from the project at step 0 and the log of the run. The timeline therefore shows the
-//! interventions that acted, also if the project has changed since.
+//! Parameters that the engine ran with, from the project at step 0 and the log of the run. With these parameters the
+//! timeline shows the interventions that acted, even if the project has changed since.
 
 use crate::{
     app::document::{
@@ -15,7 +15,7 @@ use crate::{
 pub struct Replayed {
     /// Model at step 0.
     pub began: Model,
-    /// Seconds per step.
+    /// Duration of a step in seconds; 1 for counted steps.
     pub secs: f64,
     /// Number of commands replayed.
     pub n_done: usize,
@@ -32,14 +32,14 @@ impl Replayed {
         Self { model: began.clone(), began, secs, n_done: 0, acted }
     }
 
-    /// Replays new commands; returns an edit for each.
+    /// Replays new commands. Returns an edit per command.
     pub fn catch_up(&mut self, log: &[(u64, LoggedCommand)]) -> Vec<Edit> {
         let new = log.get(self.n_done..).unwrap_or_default();
         self.n_done = log.len();
         new.iter().map(|(step, what)| Edit { step: *step, label: self.apply(*step, what) }).collect()
     }
 
-    /// Applies a command; returns the label of the edit.
+    /// Applies a command. Returns the label of the edit.
     fn apply(&mut self, step: u64, what: &LoggedCommand) -> String {
         match what {
             LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {

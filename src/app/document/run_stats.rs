@@ -19,7 +19,7 @@ impl Pace {
         if self.seen.back().is_some_and(|(_, last)| clock.step < last.step) {
             self.seen.clear();
         }
-        // If steps are long, the clock may not have changed since the last observation.
+        // During long steps, the clock may not have changed since the last observation.
         if self.seen.back().is_none_or(|(_, last)| clock.step > last.step) {
             self.seen.push_back((now, clock));
         }
@@ -39,18 +39,18 @@ impl Pace {
         (wall > 0.05).then_some((wall, *from, *to))
     }
 
-    /// Simulated seconds per wall-clock second; `None` before two observations that are 50 ms apart.
+    /// Returns the simulated seconds per wall-clock second; `None` before two observations that are 50 ms apart.
     pub fn real_time_factor(&self) -> Option<f64> {
         self.span().map(|(wall, from, to)| (to.secs() - from.secs()) / wall)
     }
 
-    /// Steps per wall-clock second; `None` before two observations that are 50 ms apart.
+    /// Returns the steps per wall-clock second; `None` before two observations that are 50 ms apart.
     pub fn steps_per_sec(&self) -> Option<f64> {
         self.span().map(|(wall, from, to)| (to.step - from.step) as f64 / wall)
     }
 }
 
-/// The last samples of a duration, milliseconds.
+/// Last samples of a duration, milliseconds.
 pub struct Samples {
     ring: VecDeque<f32>,
     cap: usize,
@@ -70,12 +70,12 @@ impl Samples {
         self.ring.push_back(ms);
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn count(&self) -> usize {
         self.ring.len()
     }
 
-    /// Newest sample; `None` if there is none.
+    /// Returns the newest sample; `None` without samples.
     pub fn last(&self) -> Option<f32> {
         self.ring.back().copied()
     }
@@ -85,7 +85,7 @@ impl Samples {
         self.ring.iter().copied()
     }
 
-    /// Median, 95th and 99th percentile, and maximum; `None` without samples.
+    /// Returns the median, 95th and 99th percentile, and maximum; `None` without samples.
     pub fn quantiles(&self) -> Option<[f32; 4]> {
         let mut sorted: Vec<f32> = self.iter().collect();
         sorted.sort_by(f32::total_cmp);
@@ -116,14 +116,14 @@ impl Latency {
         self.sent.push((id, Instant::now()));
     }
 
-    /// Notes that the engine has applied an edit before this step.
+    /// Notes that the engine has applied an edit before step `step`.
     pub fn applied(&mut self, id: ParamId, step: u64) {
         if let Some(i) = self.sent.iter().position(|(s, _)| *s == id) {
             self.applied.push((step, self.sent.swap_remove(i).1));
         }
     }
 
-    /// Notes that a frame of this step is about to be drawn.
+    /// Notes that a frame of step `step` is about to be drawn.
     pub fn frame(&mut self, step: u64) {
         let arrived = &mut self.arrived;
         self.applied.retain(|(at, since)| {

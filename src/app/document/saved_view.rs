@@ -1,4 +1,4 @@
-//! A camera position of spatial views, saved with the project.
+//! Camera position of spatial views, saved with the project.
 
 /// A saved camera view.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -13,7 +13,7 @@ pub struct SavedView {
     pub yaw: f32,
     /// Elevation above the horizontal, radians.
     pub pitch: f32,
-    /// Distance of the camera from the target.
+    /// Distance of the camera from the target, in the unit of positions.
     pub distance: f32,
     /// Whether the projection is orthographic.
     pub orthographic: bool,

@@ -11,9 +11,9 @@ pub struct Selection {
     pub set: &'static str,
     /// Indices of the selected elements, sorted, without duplicates.
     pub elements: Arc<Vec<u32>>,
-    /// The element under the pointer in some view.
+    /// Element under the pointer in some view; `None` if there is no such element.
     pub hovered: Option<u32>,
-    /// Counts up with every change of `set` or `elements`, not of `hovered`.
+    /// Counter that increases with every change of `set` or `elements`, not of `hovered`.
     pub generation: u64,
     /// Ids of the individuals in the selected slots, in the order of `elements`; empty until they are known, and if the
     /// elements are not slots.
@@ -24,12 +24,12 @@ pub struct Selection {
     pub now: u64,
     /// The step that the views showed when the elements were selected.
     pub seen: u64,
-    /// The path between two elements that is shown.
+    /// Path between two elements that is shown; `None` if no path is shown.
     pub path: Option<Arc<ElementPath>>,
 }
 
 impl Selection {
-    /// Replaces the selection; sorts and removes duplicates.
+    /// Replaces the selection by elements, which are sorted and made unique.
     pub fn replace(&mut self, set: &'static str, mut elements: Vec<u32>) {
         elements.sort_unstable();
         elements.dedup();
@@ -67,7 +67,7 @@ impl Selection {
         }
     }
 
-    /// Forgets the individuals of the selected slots, because they have others after a restart or a jump of the run.
+    /// Forgets the individuals of the selected slots, because the slots have others after a restart or a jump of the run.
     pub fn forget_individuals(&mut self) {
         (self.individuals, self.seen) = (Arc::default(), self.now);
     }
@@ -86,7 +86,7 @@ impl Selection {
         }
     }
 
-    /// Replaces the selection by shared elements; copies them only if they are not sorted and unique.
+    /// Replaces the selection by shared elements, which are copied only if they are not sorted and unique.
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {
             if self.set != set || self.elements != elements {
@@ -97,7 +97,8 @@ impl Selection {
         }
     }
 
-    /// Moves the selection to the present indices of its elements after a change of their set; removed elements are deselected.
+    /// Moves the selection to the present indices of its elements after a change of their set, and deselects removed
+    /// elements.
     pub fn follow(&mut self, change: &SetChange) {
         self.path = self.path.take().filter(|path| path.set != change.name);
         if self.set == change.name {
@@ -112,7 +113,7 @@ impl Selection {
         self.replace(set, kept);
     }
 
-    /// Applies an area selection: replaces the selection; with Ctrl adds to it, with Ctrl and Alt removes from it.
+    /// Applies an area selection. The area replaces the selection; with Ctrl the area is added, with Ctrl and Alt removed.
     pub fn apply_area(&mut self, set: &'static str, inside: Vec<u32>, modifiers: egui::Modifiers) {
         match (modifiers.command, modifiers.alt) {
             (true, true) => self.remove(set, &inside),
@@ -137,12 +138,12 @@ impl Selection {
         self.replace(set, elements);
     }
 
-    /// The selected elements of a set; empty if the selection is of another set.
+    /// Returns the selected elements of a set; empty if the selection is of another set.
     pub fn of(&self, set: &str) -> &[u32] {
         if self.set == set { &self.elements } else { &[] }
     }
 
-    /// The `n` selected elements of a set with the highest spike counts, sorted by index.
+    /// Returns the `n` selected elements of a set with the highest spike counts, sorted by index.
     pub fn most_active(&self, set: &str, counts: &[u32], n: usize) -> Vec<u32> {
         let mut elements = self.of(set).to_vec();
         if elements.len() > n {
@@ -159,7 +160,7 @@ impl Selection {
         self.of(set).binary_search(&element).is_ok()
     }
 
-    /// The hovered element; `None` if there is none or the selection is of another set.
+    /// Returns the hovered element; `None` if no element is hovered or the selection is of another set.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
     }

@@ -25,19 +25,20 @@ use std::{
 pub struct Session {
     /// The document. Widgets edit it in place; undo, saving and engine commands are derived by comparison.
     pub project: Project,
-    /// File of the document; `None` if it was never saved.
+    /// File of the document; `None` if the document was never saved.
     pub path: Option<PathBuf>,
-    /// Base folder of relative paths for a document without a file: a run that is displayed or continued.
+    /// Base folder of relative paths for a document without a file, such as a run that is displayed or continued; `None`
+    /// otherwise.
     pub base: Option<PathBuf>,
     saved: Arc<Project>,
-    /// Saved layout, until a simulation is loaded. While the document is open, the workspace contains the layout; rearranging it
-    /// is not an edit.
+    /// Saved layout of the document, until a simulation is loaded. While the document is open, the layout is in the
+    /// workspace, and rearranging it is not an edit.
     pub layout: Option<String>,
     /// Whether no simulation of this document has been loaded yet, so that views start with their defaults.
     pub is_new: bool,
     /// Whether an edit was reverted, because a finished run is read-only.
     pub was_read_only: bool,
-    /// Time of the last save.
+    /// Time of the last save; `None` if the document was not saved since it was opened.
     pub saved_at: Option<Instant>,
     pub history: History,
     /// Default parameters of the kind, for change marks and resets.
@@ -49,9 +50,9 @@ pub struct Session {
     epoch: u64,
     /// The element filter of all views.
     pub filter: Filter,
-    /// Values of groups that were chosen before.
+    /// Values of groups that were chosen before, for choosing a group again.
     pub left_choices: LeftChoices,
-    /// Parameters in force along the shown run; `None` without one.
+    /// Parameters in effect along the shown run; `None` if no run is shown.
     in_force: Option<InForce>,
 }
 
@@ -97,8 +98,8 @@ impl Session {
         self.fetch_defaults();
     }
 
-    /// Shows a finished run. The document then has the parameters in force at the time cursor. Fails if the run's streams cannot
-    /// be read.
+    /// Shows a finished run. The document then has the parameters in effect at the time cursor. Fails if the run's streams
+    /// cannot be read.
     pub fn show_run(&mut self, opened: OpenedRun) -> Result<(), String> {
         self.replace(opened.project.clone(), None);
         self.base = Some(opened.run.base());
@@ -106,7 +107,8 @@ impl Session {
         self.live.show(opened)
     }
 
-    /// Numbers of edits and actions of a finished run before the time cursor and in all; `None` without a run.
+    /// Returns the number of edits and actions of a finished run before the time cursor, and the number in the whole run;
+    /// `None` without a run.
     pub fn counts_in_force(&self) -> Option<(usize, usize)> {
         self.in_force.as_ref().map(InForce::counts)
     }
@@ -118,8 +120,8 @@ impl Session {
         self.live.rerun_as_recorded(context);
     }
 
-    /// Sets the document to the one from which the simulation was built, because a simulation was loaded in place of the shown
-    /// run.
+    /// Sets the document to the one from which the simulation was built, because a simulation was loaded in place of the
+    /// shown run.
     pub fn leave_run(&mut self) {
         if self.in_force.take().is_some()
             && let Some(built) = self.live.built_model()
@@ -154,8 +156,8 @@ impl Session {
         is_rejected_since || (self.project != *self.saved && self.accepted_document().0 != *self.saved)
     }
 
-    /// Returns the document to be saved, and the paths of values that it omits: the engine's values replace those that it
-    /// rejected, so that the saved document can be built.
+    /// Returns the document to save, and the paths of the values that it omits. Values that the engine rejected are
+    /// replaced by those of the engine, so that the saved document can be built.
     pub fn accepted_document(&self) -> (Project, Vec<String>) {
         match self.live.without_rejected(&self.project.model) {
             Some((model, left_out)) => (Project { model, ..self.project.clone() }, left_out),
@@ -171,14 +173,14 @@ impl Session {
     /// Replaces the document by the file's new content, as one undoable step.
     pub fn reload(&mut self, project: Project) {
         self.saved = Arc::new(project.clone());
-        self.saved_at = None; // another program wrote it: a value that the engine rejects is not overwritten
+        self.saved_at = None; // Another program wrote the file, so that a value that the engine rejects is not overwritten.
         self.project = project;
         self.history.commit_as(&self.project, "reload the file");
         self.fetch_defaults();
     }
 
-    /// Replaces the document by the project of a checkpoint as one undoable step, and builds a simulation in the state of the
-    /// checkpoint. Name, notes, colours and layout stay.
+    /// Replaces the document by the project of a checkpoint as one undoable step, and builds a simulation in the state of
+    /// the checkpoint. Name, notes, colours and layout are kept.
     pub fn branch(&mut self, origin: Origin, now: Project, state: Arc<Snapshot>) {
         let Project { version, name, notes, view, workspace, .. } = self.project.clone();
         self.project = Project { version, name, notes, view, workspace, ..now };
@@ -210,19 +212,20 @@ impl Session {
         self.saved = Arc::new(Project { version: 0, ..Project::default() });
     }
 
-    /// Base folder of relative paths in the document: that of its file, otherwise `base`, otherwise the working directory.
+    /// Returns the base folder of relative paths in the document: the folder of its file, otherwise `base`, otherwise the
+    /// working directory.
     pub fn folder(&self) -> PathBuf {
         let parent = self.path.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty());
         parent.or(self.base.as_deref()).map_or_else(|| PathBuf::from("."), Path::to_owned)
     }
 
-    /// File of the document. A document without a file has a default path that is named after the project.
+    /// Returns the file of the document. For a document without a file, the path is derived from the project's name.
     pub fn default_path(&self) -> PathBuf {
         let path = self.path.clone().unwrap_or_else(|| self.folder().join(self.file_name()));
         std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// Renames a project after its new file, if its name was that of its former file. A name chosen by the user is kept.
+    /// Renames a project after its new file if its name was that of the former file. A name chosen by the user is kept.
     pub fn rename_for(&mut self, path: &Path) {
         let (named, place) = (self.file_name(), self.default_path());
         let is_of_file = place.file_name().is_some_and(|file| file.to_string_lossy() == named);
@@ -238,7 +241,7 @@ impl Session {
         format!("{}.ron", if name.is_empty() { "project" } else { &name })
     }
 
-    /// Folder of the project's runs.
+    /// Returns the folder of the project's runs.
     pub fn runs_folder(&self) -> PathBuf {
         self.folder().join("runs")
     }
@@ -270,7 +273,8 @@ impl Session {
         self.live.build(&self.project, context, play);
     }
 
-    /// Whether *Run* starts again at step 0: at the end of a run, unless it trains or began at a checkpoint; those runs continue.
+    /// Whether *Run* restarts at step 0. This is the case at the end of a run, unless the run trains or began at a
+    /// checkpoint; such runs continue.
     pub fn runs_again(&self) -> bool {
         self.live.has_ended() && !self.project.model.keeps_final_state() && self.live.origin.is_none()
     }
@@ -297,7 +301,8 @@ impl Session {
         self.history.feed(&self.project, pointer_down, typing, now_secs)
     }
 
-    /// Keeps a finished run read-only: sets the parameters in force at a step, and reverts edits, except of the playback speed.
+    /// Keeps a finished run read-only: sets the parameters in effect at a step, and reverts edits except those of the
+    /// playback speed.
     fn keep_playback(&mut self, shown_step: u64) {
         let is_same = |a: &Project, b: &Project| {
             let run = RunPlan { speed: 0.0, ..a.run.clone() } == RunPlan { speed: 0.0, ..b.run.clone() };

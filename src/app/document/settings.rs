@@ -1,4 +1,5 @@
-//! Settings of the program. They are declared like parameters; the dialog, the palette and the file follow from the declarations.
+//! Settings of the program. The settings are declared like parameters; the dialog, the palette and the file follow from the
+//! declarations.
 
 use super::time;
 use crate::{
@@ -115,7 +116,7 @@ param_tree! {
 }
 
 impl Settings {
-    /// Reads the settings, one small file, before the first frame. If it is missing or damaged, the defaults apply.
+    /// Reads the settings, one small file, before the first frame. If the file is missing or damaged, the defaults apply.
     pub fn load(config_dir: Option<&Path>) -> Self {
         let text = config_dir.and_then(|d| std::fs::read_to_string(d.join(FILE)).ok());
         let mut settings: Self = text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default();
@@ -140,7 +141,7 @@ impl Settings {
         text::set_writing(self.numbers.grouping, self.numbers.decimal);
     }
 
-    /// Disk space for a run that is not recorded, bytes.
+    /// Returns the disk space for a run that is not recorded, bytes.
     pub fn unrecorded_bytes(&self) -> u64 {
         u64::from(self.work.unrecorded_mb) * 1_000_000
     }

@@ -14,7 +14,7 @@ pub struct Received {
     pub path: PathBuf,
     /// Files outside the folder that the project or run reads.
     pub outside: Vec<OutsidePath>,
-    /// Action after the consent.
+    /// Action that follows the consent.
     pub purpose: ReceivedPurpose,
 }
 
@@ -62,7 +62,7 @@ impl Consent {
         self.allows(run, outside) || outside.iter().all(is_allowed)
     }
 
-    /// Allows a project or run to read these files and no others, and saves the list.
+    /// Allows a project or run to read these files only, and saves the list.
     pub fn allow(&mut self, path: &Path, outside: &[OutsidePath]) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let files: Vec<String> = outside.iter().map(|one| one.path.clone()).collect();

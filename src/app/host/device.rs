@@ -40,7 +40,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Kind of device.
+    /// Returns the kind of device.
     pub fn kind(&self) -> DeviceKind {
         if self.is_gpu { DeviceKind::Cuda } else { DeviceKind::Cpu { threads: self.threads.max(1) as usize } }
     }
@@ -48,7 +48,7 @@ impl DeviceInfo {
 
 /// Devices of this machine, opened on first use, and the one in use.
 pub struct Devices {
-    /// Opened GPUs by ordinal, with the errors of those that could not be opened.
+    /// Opened GPUs by ordinal, and the errors of GPUs that could not be opened.
     gpus: Mutex<BTreeMap<u32, Result<Arc<Gpu>, String>>>,
     /// GPUs that the driver lists, after the first query.
     present: OnceLock<Vec<Present>>,
@@ -62,12 +62,12 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// Description of the device in use.
+    /// Returns the description of the device in use.
     pub fn chosen(&self) -> DeviceInfo {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Status of CUDA on this machine.
+    /// Returns the status of CUDA on this machine.
     pub fn cuda(&self) -> String {
         let opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         let status = |(ordinal, gpu): (&u32, &Result<Arc<Gpu>, String>)| match gpu {
@@ -83,18 +83,18 @@ impl Devices {
         }
     }
 
-    /// GPUs that the driver lists; empty before the first query.
+    /// Returns the GPUs that the driver lists; empty before the first query.
     pub fn present(&self) -> &[Present] {
         self.present.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns an opened GPU; `None` if it was not opened or could not be.
+    /// Returns an opened GPU; `None` if the GPU was not opened or its opening failed.
     fn opened(&self, ordinal: u32) -> Option<Arc<Gpu>> {
         let opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         opened.get(&ordinal).and_then(|gpu| gpu.clone().ok())
     }
 
-    /// Opens a GPU, or returns it if it is open. Fails with the first error if it could not be opened.
+    /// Opens a GPU, or returns an open one. Fails with the error of the first attempt if the GPU could not be opened.
     fn open(&self, ordinal: u32) -> Result<Arc<Gpu>, String> {
         self.present.get_or_init(|| gpu::present().unwrap_or_default());
         let mut opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +148,7 @@ impl Devices {
         Ok(Parity { names: (described.name, name), ..parity })
     }
 
-    /// Returns the device in use, and its name; a CPU has at least two threads.
+    /// Returns the device in use and its name. The CPU gets at least two threads.
     fn in_use(&self) -> (Device, String) {
         let chosen = self.chosen();
         match self.opened(chosen.ordinal) {
@@ -192,8 +192,8 @@ impl Devices {
         }
     }
 
-    /// Prepares the setup and starts the simulation on the requested device. With `Auto`, a kind without a GPU backend runs on
-    /// the CPU. Fails if the setup or the start fails, or the job is cancelled.
+    /// Prepares the setup and starts the simulation on the requested device. With `Auto`, a kind without a GPU backend runs
+    /// on the CPU. Fails if the device is not available, if the setup or the start fails, or if the job is cancelled.
     pub fn build(
         &self,
         model: &Model,
@@ -231,8 +231,8 @@ impl Devices {
     }
 }
 
-/// Describes the CPU with this many threads; `why` is the reason for the choice. 0 threads means all cores but one: the last core
-/// is left to the window, which would otherwise stutter and stall the simulation.
+/// Returns the CPU with `threads` threads and its description; `why` is the reason for the choice. 0 threads means all
+/// cores but one: the window needs one core, or it stutters and delays the simulation.
 fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
     let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };

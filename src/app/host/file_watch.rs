@@ -10,7 +10,7 @@ use std::{
 /// Interval between two polls.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The watched file. Dropping it ends the thread.
+/// Path of the watched file, shared with the watching thread. The thread ends when the value is dropped.
 pub struct FileWatch(Arc<Mutex<Option<PathBuf>>>);
 
 impl FileWatch {
@@ -27,7 +27,7 @@ impl FileWatch {
         Ok(Self(shared))
     }
 
-    /// Sets the watched file; `None`: no file is watched.
+    /// Sets the watched file; with `None`, no file is watched.
     pub fn follow(&self, path: Option<&Path>) {
         let mut followed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if followed.as_deref() != path {
@@ -53,7 +53,7 @@ fn watch(shared: &Weak<Mutex<Option<PathBuf>>>, changed: &impl Fn(PathBuf, Box<P
         if let Some(path) = path {
             let now = stamp(&path);
             let is_changed = known.as_ref().is_some_and(|(of, before)| *of == path && *before != now);
-            // A missing file is being replaced, or the next save reports it.
+            // A missing file is being replaced, or the next save reports the loss.
             if is_changed
                 && now.is_some()
                 && let Ok((project, _)) = project::open(&path)

@@ -16,7 +16,7 @@ impl<R: Send + 'static> Jobs<R> {
         Self { outbox, inbox, wake }
     }
 
-    /// Runs a job on a thread of this name. Fails if the thread cannot be started.
+    /// Runs a job on a new thread called `name`. Fails if the thread cannot be started.
     pub fn spawn(&mut self, name: &str, job: impl FnOnce() -> R + Send + 'static) -> Result<(), String> {
         let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
         let run = move || {
@@ -30,7 +30,7 @@ impl<R: Send + 'static> Jobs<R> {
         Ok(())
     }
 
-    /// Sender of the queue of results, for threads that are not started by [`Jobs::spawn`].
+    /// Returns the sender of the queue of results, for threads that are not started by [`Jobs::spawn`].
     pub fn outbox(&self) -> Sender<R> {
         self.outbox.clone()
     }

@@ -1,4 +1,4 @@
-//! Saves position and size of the window.
+//! Saves the position and size of the window.
 
 use crate::project;
 use egui::{Pos2, Vec2, ViewportBuilder, ViewportInfo};
@@ -20,7 +20,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Reads the last placement; the default if it is missing or damaged.
+    /// Reads the last placement; returns the default if the file is missing or damaged.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let text = state_dir.and_then(|d| std::fs::read_to_string(d.join(FILE)).ok());
         text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default()
@@ -41,7 +41,7 @@ impl Placement {
         }
     }
 
-    /// Takes the current placement, unless the window is minimised or full screen.
+    /// Stores the current placement, unless the window is minimised or full screen.
     pub fn follow(&mut self, info: &ViewportInfo, zoom: f32) {
         if info.minimized == Some(true) || info.fullscreen == Some(true) {
             return;
@@ -54,7 +54,7 @@ impl Placement {
         }
     }
 
-    /// Writes the placement without a thread, because the program is about to end.
+    /// Writes the placement on the calling thread, because the program is about to end.
     pub fn keep(&self, state_dir: Option<&PathBuf>) {
         let (Some(folder), Ok(text)) = (state_dir, project::to_ron(self)) else { return };
         std::fs::create_dir_all(folder).ok();

@@ -61,7 +61,7 @@ pub struct RecentCommands {
 }
 
 impl RecentCommands {
-    /// Reads the list, as [`Recent::load`] does.
+    /// Reads the list as [`Recent::load`] does.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join("used.ron"));
         Self { names: read(file.as_deref()), file }

@@ -3,7 +3,7 @@
 use crate::project;
 use std::path::PathBuf;
 
-/// Writes a file on a new thread. Does nothing without a path or a text; an error is logged.
+/// Writes a text to a file on a new thread. Does nothing without a path or a text; an error is logged.
 pub fn write(file: Option<PathBuf>, text: Option<String>) {
     let (Some(file), Some(text)) = (file, text) else { return };
     let write = move || {

@@ -7,7 +7,7 @@ use egui::{Painter, PointerButton, Pos2, Rect, Response, Stroke, StrokeKind, Ui,
 /// Minimum distance between the corners of a lasso, points.
 const LASSO_STEP: f32 = 2.0;
 
-/// Area that is being drawn.
+/// Area that the user is drawing, in screen points.
 #[derive(Default)]
 pub struct AreaSelect {
     outline: Vec<Pos2>,
@@ -39,7 +39,7 @@ impl AreaSelect {
         !self.outline.is_empty()
     }
 
-    /// Follows the pointer inside `plot`. Returns the area when the button is released; `None` otherwise.
+    /// Updates the area from the pointer inside `plot`. Returns the area when the button is released; `None` otherwise.
     pub fn update(&mut self, ui: &Ui, response: &Response, plot: Rect) -> Option<SelectedArea> {
         let (modifiers, origin, here) =
             ui.input(|i| (i.modifiers, i.pointer.press_origin(), i.pointer.latest_pos().map(|at| plot.clamp(at))));

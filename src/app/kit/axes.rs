@@ -20,16 +20,17 @@ pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     (first..).map(|i| i as f64 * step).take_while(|v| *v <= max + step * 1e-9).collect()
 }
 
-/// Magnitude from which labels have an exponent. They also have one if they need more than [`MAX_DECIMALS`] decimals.
+/// Magnitude from which labels have an exponent. Labels that need more than [`MAX_DECIMALS`] decimals also have one.
 const LARGE: f64 = 1e6;
 const MAX_DECIMALS: f64 = 6.0;
 
-/// Distance of ticks; infinite for fewer than two.
+/// Returns the distance between adjacent ticks; infinite for fewer than two ticks.
 fn tick_step(ticks: &[f64]) -> f64 {
     ticks.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min)
 }
 
-/// Number of decimals that distinguish the ticks. Time axes use it directly, because their labels have no exponent.
+/// Returns the number of decimals that distinguish the ticks. Time axes use it directly, because their labels have no
+/// exponent.
 pub fn tick_digits(ticks: &[f64]) -> usize {
     let step = tick_step(ticks);
     if step.is_finite() { (-step.log10() - 1e-9).ceil().max(0.0) as usize } else { 0 }
@@ -40,11 +41,11 @@ pub fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let (step, decimals) = (tick_step(ticks), tick_digits(ticks));
     let largest = ticks.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
     let is_long = decimals as f64 > MAX_DECIMALS || largest >= LARGE;
-    // Four digits suffice to distinguish such ticks.
+    // Four digits suffice to distinguish ticks of this distance.
     let has_exponent = step.is_infinite() || is_long && step >= 2e-3 * largest;
     let label = |v: &f64| match has_exponent {
         false => format!("{v:.decimals$}"),
-        // Zero may be off by a rounding error of the others.
+        // Rounding in the other ticks may give zero a small value.
         true if step.is_finite() && v.abs() < 1e-9 * step => "0".to_owned(),
         true => value(*v),
     };

@@ -8,7 +8,7 @@ use crate::{
 use egui::{Align2, FontId, Galley, Mesh, Painter, Rect, Ui, Vec2, epaint::TextShape, pos2};
 use std::{f32::consts::PI, sync::Arc};
 
-/// Height of the triangles for values beyond a fixed range, points.
+/// Height of the triangles that show the colours of values beyond a fixed range, points.
 pub const CAP: f32 = 7.0;
 
 /// Widths of the bar, of the gap next to it, and of both margins, points.
@@ -28,7 +28,7 @@ pub struct ColorBar<'a> {
 }
 
 impl<'a> ColorBar<'a> {
-    /// Splits a canvas into the picture and a strip at its right for the bar; no bar (`None`) if there is no room.
+    /// Splits a canvas into the picture and a strip at its right for the bar. The bar is `None` if the canvas is too small.
     pub fn split(
         ui: &Ui,
         canvas: Rect,
@@ -39,7 +39,7 @@ impl<'a> ColorBar<'a> {
         Self::titled(ui, canvas, tokens, (crate::app::kit::text::probe_title(probe), marks(probe, scale.range)), scale)
     }
 
-    /// Splits a canvas as [`ColorBar::split`] does, for a bar with a given title and tick values.
+    /// Splits a canvas as [`ColorBar::split`] does, for a bar with the given title and tick values.
     pub fn titled(
         ui: &Ui,
         canvas: Rect,
@@ -89,7 +89,7 @@ impl<'a> ColorBar<'a> {
         }
         let title = kit::elide(painter, &title, &font, bar.height() + 16.0);
         let title = painter.layout_no_wrap(title, font, tokens.text_strong);
-        // The text is turned counter-clockwise, so that it begins at the lower end.
+        // The text is turned counter-clockwise, so it begins at the lower end.
         let at = pos2(right + gap, bar.center().y + title.size().x / 2.0);
         painter.add(TextShape::new(at, title, tokens.text_strong).with_angle(-PI / 2.0));
     }

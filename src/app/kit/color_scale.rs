@@ -13,7 +13,7 @@ use crate::{
 };
 use egui::{Align2, Color32, Rect, Ui, Vec2, pos2};
 
-/// Smallest fraction of the largest value that a symmetric logarithmic scale distinguishes from zero.
+/// Smallest magnitude, as a fraction of the largest, that a symmetric logarithmic scale distinguishes from zero.
 const SMALL: f32 = 1e-3;
 
 /// Mapping of a heat map's values to colours.
@@ -26,7 +26,7 @@ pub enum ScaleColors {
 }
 
 impl ScaleColors {
-    /// Range of the values that have a colour; `None` if no value has one.
+    /// Returns the range of the values that have a colour; `None` if no value has one.
     pub fn range(self, values: &[f32], is_log: bool) -> Option<(f32, f32)> {
         let of = |(a, b): (f32, f32), v: &f32| (a.min(*v), b.max(*v));
         let colored = values.iter().filter(|v| self.has_color(**v, is_log));
@@ -38,7 +38,8 @@ impl ScaleColors {
         }
     }
 
-    /// Whether a value has a colour. NaN and infinities have none; on a logarithmic colormap neither have values ≤ 0.
+    /// Whether a value has a colour. NaN and infinities have no colour; on a logarithmic colormap, values ≤ 0 have none
+    /// either.
     fn has_color(self, value: f32, is_log: bool) -> bool {
         value.is_finite() && !(is_log && self != Self::Diverging && value <= 0.0)
     }
@@ -73,7 +74,7 @@ pub struct ColorScale {
 }
 
 impl ColorScale {
-    /// Creates a scale with the range of the data, or with a fixed range, in which case values beyond the range have their own
+    /// Creates a scale with the range of the data, or with a fixed range. Values beyond a fixed range have their own
     /// colours.
     pub fn new(
         colors: ScaleColors,
@@ -89,7 +90,7 @@ impl ColorScale {
         Self { colors, is_log, range, is_fixed: fixed.is_some(), table, ground }
     }
 
-    /// Table index of a value; `None` if it has no colour.
+    /// Returns the table index of a value; `None` if it has no colour.
     fn at(&self, value: f32) -> Option<usize> {
         self.colors.has_color(value, self.is_log).then(|| match colormap::place(self.place(value)) {
             colormap::BELOW if !self.is_fixed => colormap::BELOW + 1,
@@ -103,13 +104,13 @@ impl ColorScale {
         self.at(value).map_or(self.ground, |at| colors::opaque(self.table[at]))
     }
 
-    /// Number of values beyond a fixed range; `None` if the range is not fixed.
+    /// Returns the number of values beyond a fixed range; `None` if the range is not fixed.
     pub fn beyond(&self, values: &[f32]) -> Option<usize> {
         let is_beyond = |v: &&f32| matches!(self.at(**v), Some(colormap::BELOW | colormap::ABOVE));
         self.is_fixed.then(|| values.iter().filter(is_beyond).count())
     }
 
-    /// Position of a value as a fraction of the range: 0 at the low end, 1 at the high end.
+    /// Returns the position of a value as a fraction of the range: 0 at the low end, 1 at the high end.
     fn place(&self, value: f32) -> f32 {
         let (low, high) = self.range;
         match (self.colors, self.is_log) {
@@ -123,7 +124,7 @@ impl ColorScale {
         }
     }
 
-    /// Draws the colour bar: colours from low to high, values at the ends, number of values beyond.
+    /// Draws the colour bar: colours from low to high, the values at both ends, and the number of values beyond the range.
     pub fn bar(&self, ui: &Ui, mut bar: Rect, unit: &str, beyond: Option<usize>, tokens: &Tokens) {
         let (painter, font, small) = (ui.painter(), kit::mono(ui), kit::small(ui));
         let title = bar.left_top() - Vec2::new(2.0, 4.0);
@@ -193,14 +194,14 @@ impl FieldScale {
         colors::opaque(self.table[self.place(value)])
     }
 
-    /// Table index of a value. `value_color` in points.wgsl computes the same index.
+    /// Returns the table index of a value. `value_color` in points.wgsl computes the same index.
     fn place(&self, value: f32) -> usize {
         colormap::place((value - self.range.0) / (self.range.1 - self.range.0).max(1e-12))
     }
 }
 
-/// Range of a field's colours. For an angle it is the declared range; otherwise the central 99 % of a sample of about 4,096
-/// values, so that outliers do not dominate. The declared range if no value is finite.
+/// Returns the range of a field's colours. The range of an angle is the declared range; other fields have the central 99 %
+/// of a sample of about 4,096 values, so that outliers do not dominate. Returns the declared range if no value is finite.
 pub fn range_of(probe: &ProbeSpec, values: &[f32]) -> (f32, f32) {
     let Shape::Field { range, meaning, .. } = probe.shape else { return (0.0, 1.0) };
     if meaning == Meaning::Angle {

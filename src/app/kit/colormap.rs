@@ -7,12 +7,13 @@ use egui::Color32;
 /// A continuous colormap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Colormap {
-    /// Sequential and perceptually uniform, safe for colour-blind readers. Used for rates and most fields.
+    /// Sequential, perceptually uniform map for rates and most fields, readable with colour blindness.
     #[default]
     Cividis,
     Viridis,
     Magma,
-    /// Cyclic, for angles: the colours of both ends are equal. Lightness encodes one half turn, warm or cold hue the other.
+    /// Cyclic map for angles: the colours of both ends are equal. Lightness encodes one half turn, warm or cold hue the
+    /// other.
     Twilight,
 }
 
@@ -20,12 +21,12 @@ impl Colormap {
     /// All colormaps, in menu order.
     pub const ALL: [Self; 4] = [Self::Cividis, Self::Viridis, Self::Magma, Self::Twilight];
 
-    /// Default colormap of a field.
+    /// Returns the default colormap of a field.
     pub fn of(probe: &ProbeSpec) -> Self {
         if probe.shape.meaning() == Some(Meaning::Angle) { Self::Twilight } else { Self::default() }
     }
 
-    /// Name in the menu.
+    /// Returns the name in the menu.
     pub fn label(self) -> &'static str {
         match self {
             Self::Cividis => "cividis",
@@ -54,7 +55,7 @@ impl Colormap {
             // Omits the end of the map that has the colour of the background.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
-                // Position 0.9 of Magma is a saturated orange, so the light theme uses the map up to 0.97.
+                // Position 0.9 of Magma is a saturated orange, so the light theme extends to position 0.97, which is paler.
                 Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };
@@ -81,7 +82,7 @@ pub fn with_ends(mut table: Table, tokens: &Tokens) -> Table {
     table
 }
 
-/// Distance of two colours: the sum of differences of red, green, blue and alpha.
+/// Computes the distance of two colours: the sum of differences of red, green, blue and alpha.
 pub(crate) fn difference(a: [u8; 4], b: [u8; 4]) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }

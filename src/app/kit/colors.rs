@@ -5,7 +5,7 @@ use crate::sim::Column;
 use egui::Color32;
 use std::sync::OnceLock;
 
-/// Colour of a lineage, determined by its founder's id.
+/// Returns the colour of a lineage, determined by its founder's id.
 pub fn of_number(number: u64, tokens: &Tokens) -> Color32 {
     tokens.categorical[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % tokens.categorical.len()]
 }
@@ -24,8 +24,8 @@ pub fn densities(dark: bool) -> &'static [Color32; 256] {
     RAMPS[usize::from(dark)].get_or_init(|| std::array::from_fn(|i| density(i as f32 / 255.0, dark)))
 }
 
-/// Returns one colour per label of a column: signs have the colours of their meaning, other labels the seven palette colours,
-/// then tints of these; unlabelled elements are grey.
+/// Returns one colour per label of a column. Excitatory and inhibitory labels have the colours of their sign, labels that
+/// mean unknown are grey, and the others take the colours of [`categorical`] in order.
 pub fn of_column(column: &Column, tokens: &Tokens) -> Vec<Color32> {
     let mut next = 0;
     let color = |label: &String| {
@@ -41,7 +41,8 @@ pub fn of_column(column: &Column, tokens: &Tokens) -> Vec<Color32> {
     column.labels.iter().map(color).collect()
 }
 
-/// Returns the n-th palette colour, from 0; beyond seven, tints towards the text, then towards the background, then grey.
+/// Returns the n-th palette colour, counted from 0. After the seven colours follow seven tints towards the text colour,
+/// then seven towards the background; later numbers are grey.
 pub fn categorical(n: usize, tokens: &Tokens) -> Color32 {
     let base = tokens.categorical[n % 7];
     match n / 7 {
@@ -57,8 +58,8 @@ pub fn is_unlabelled(label: &str) -> bool {
     matches!(label.to_ascii_lowercase().as_str(), "" | "unknown" | "none" | "na" | "n/a" | "unassigned" | "other")
 }
 
-/// Returns the colour of an excitatory or inhibitory label; `None` for other labels, and in columns other than `ei` unless the
-/// label is one of these words.
+/// Returns the colour of an excitatory or inhibitory label; `None` for other labels. In columns other than `ei`, only the
+/// words `excitatory` and `inhibitory` have such a colour.
 fn sign(column: &str, label: &str, tokens: &Tokens) -> Option<Color32> {
     let label = label.to_ascii_lowercase();
     if column != "ei" && !matches!(label.as_str(), "excitatory" | "inhibitory") {

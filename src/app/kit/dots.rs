@@ -2,7 +2,7 @@
 
 use egui::{Color32, ColorImage, Context, Id, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions, Vec2, pos2};
 
-/// Discs of one radius, each with its own colour.
+/// List of discs of one radius, each with its own colour.
 pub struct Dots {
     mesh: Mesh,
     /// Side of the square that holds a disc, points.
@@ -58,7 +58,7 @@ mod tests {
             let image = disc(radius);
             let [side, _] = image.size;
             let covered: f32 = image.pixels.iter().map(|pixel| f32::from(pixel.a()) / 255.0).sum();
-            // The integral of the coverage over a disc whose edge falls linearly within one pixel.
+            // The expected sum is the integral of the coverage of a disc whose edge falls linearly within one pixel.
             let area = std::f32::consts::PI * (radius * radius + 1.0 / 12.0);
             assert!((covered / area - 1.0).abs() < 0.1, "{radius}: {covered} pixels of {area}");
             assert!((0..side).all(|i| image.pixels[i].a() == 0), "{radius}");

@@ -19,7 +19,7 @@ fn request_id() -> Id {
 /// Panels with a filter field.
 pub const WITH_FILTER: [&str; 5] = ["tree", "inspector", "log", "runs", "table"];
 
-/// Id of the filter field of a panel.
+/// Returns the id of the filter field of a panel.
 pub fn filter_id(panel: &str) -> Id {
     Id::unique(("filter of", panel))
 }

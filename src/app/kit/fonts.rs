@@ -1,5 +1,5 @@
-//! Fonts of the window: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. Their folder contains the
-//! licences.
+//! Fonts of the window: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. The folder of the fonts
+//! contains their licences.
 
 use super::icons;
 use egui::{FontData, FontDefinitions, FontFamily};

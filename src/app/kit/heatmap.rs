@@ -16,7 +16,7 @@ const NUMBER: Vec2 = Vec2::new(46.0, 14.0);
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisLabel {
     pub text: String,
-    /// Colour of the dot next to the label; `None`: no dot.
+    /// Colour of the dot next to the label; `None` for no dot.
     pub color: Option<Color32>,
 }
 
@@ -29,7 +29,7 @@ pub struct Heatmap {
     pub values: Vec<f32>,
     /// Mapping of values to colours.
     pub scale_colors: ScaleColors,
-    /// Colour range; `None`: the range of the values.
+    /// Colour range; `None` for the range of the values.
     pub span: Option<(f32, f32)>,
     /// Whether the colour scale is logarithmic.
     pub is_log: bool,
@@ -38,7 +38,7 @@ pub struct Heatmap {
 /// Cached texture of a heat map.
 #[derive(Default)]
 pub struct HeatmapTexture {
-    /// Colour range locked by the user; `None`: the range follows the values.
+    /// Colour range locked by the user; `None` if the range follows the values.
     pub fixed: Option<(f32, f32)>,
     texture: Option<TextureHandle>,
     key: Option<HeatmapKey>,
@@ -56,7 +56,7 @@ pub struct HeatmapLayout {
 }
 
 impl Heatmap {
-    /// Colour range: `span` if it is set, otherwise the range of the values; `None` if no value has a colour.
+    /// Returns the colour range: `span` if it is set, otherwise the range of the values; `None` if no value has a colour.
     pub fn range(&self) -> Option<(f32, f32)> {
         let of_values = self.scale_colors.range(&self.values, self.is_log)?;
         Some(self.span.unwrap_or(of_values))
@@ -81,7 +81,7 @@ impl Heatmap {
         HeatmapLayout { cells, bar }
     }
 
-    /// Row and column of the cell under a point; `None` outside the cells.
+    /// Returns the row and column of the cell under a point; `None` outside the cells.
     pub fn at(&self, places: &HeatmapLayout, at: Pos2) -> Option<(usize, usize)> {
         if !places.cells.contains(at) || self.rows.is_empty() || self.columns.is_empty() {
             return None;
@@ -96,7 +96,7 @@ impl Heatmap {
         Rect::from_min_size(places.cells.min + size * Vec2::new(column as f32, row as f32), size)
     }
 
-    /// Draws the heat map. `key` identifies the values; the texture is updated if it has changed.
+    /// Draws the heat map. `key` identifies the values; a changed key updates the texture.
     pub fn paint(
         &self,
         ui: &Ui,
@@ -198,17 +198,18 @@ impl Heatmap {
     }
 }
 
-/// Stride of labels: for cells of size `size`, every n-th label is shown. Returns n.
+/// Returns n for cells of size `size` points, where every n-th label is shown.
 fn spacing(size: f32) -> usize {
     (11.0 / size.max(0.1)).ceil().max(1.0) as usize
 }
 
-/// Whether labels of width `label` fit horizontally above columns of width `cell`; single letters fit above narrow ones.
+/// Whether labels of width `label` fit horizontally above columns of width `cell`. Labels of one letter also fit above
+/// narrow columns.
 fn fits_flat(label: f32, cell: f32) -> bool {
     label + 12.0 <= cell || label + 1.0 <= (cell * spacing(cell) as f32).min(11.0)
 }
 
-/// Text colour of the theme that is readable on `color`.
+/// Returns the text colour of the theme that is readable on `color`.
 pub(crate) fn ink_on(color: Color32, tokens: &Tokens) -> Color32 {
     let [r, g, b, _] = color.to_array().map(f32::from);
     let is_bright = 0.299 * r + 0.587 * g + 0.114 * b > 140.0;
@@ -225,7 +226,7 @@ fn vertical_text(painter: &Painter, foot: Pos2, text: &str, font: &egui::FontId,
     painter.add(TextShape::new(at, galley, ink).with_angle(-std::f32::consts::FRAC_PI_2));
 }
 
-/// Formats a short number for a colour bar: `1.2 M`.
+/// Formats a number for a colour bar with few digits: `1.2 M`.
 pub fn short(v: f64) -> String {
     match v.abs() {
         a if a >= 1e9 => format!("{:.1} G", v / 1e9),

@@ -19,7 +19,7 @@ icons! {
     PLAY = "\u{e3d0}",
     /// Glyph for: pause.
     PAUSE = "\u{e39e}",
-    /// Rewind to step 0.
+    /// Glyph for: rewind to step 0.
     REWIND = "\u{e5a4}",
     /// Glyph for: step.
     STEP = "\u{e5a6}",
@@ -35,9 +35,9 @@ icons! {
     CROSSHAIR = "\u{e1d6}",
     /// Glyph for: model.
     BRAIN = "\u{e74e}",
-    /// A set of elements.
+    /// Glyph for: set of elements.
     SELECTION = "\u{e746}",
-    /// A list of interventions.
+    /// Glyph for: list of interventions.
     SLIDERS = "\u{e432}",
     /// Glyph for: spikes.
     RASTER = "\u{e5a2}",
@@ -45,13 +45,13 @@ icons! {
     WAVE = "\u{ea9a}",
     /// Glyph for: run.
     FLASK = "\u{e79e}",
-    /// Data on disk.
+    /// Glyph for: data on disk.
     DATABASE = "\u{e1de}",
-    /// Pin a panel.
+    /// Glyph for: pin a panel.
     PIN = "\u{e3e2}",
-    /// Maximise a panel.
+    /// Glyph for: maximise a panel.
     MAXIMISE = "\u{e0a2}",
-    /// Restore a maximised panel.
+    /// Glyph for: restore a maximised panel.
     RESTORE = "\u{e09a}",
     /// Glyph for: help.
     HELP = "\u{e3e8}",
@@ -63,7 +63,7 @@ icons! {
     ARROW_UP = "\u{e08e}",
     /// Glyph for: move down.
     ARROW_DOWN = "\u{e03e}",
-    /// A distribution of values.
+    /// Glyph for: distribution of values.
     DISTRIBUTION = "\u{e150}",
     /// Glyph for: add.
     PLUS = "\u{e3d4}",
@@ -71,11 +71,11 @@ icons! {
     TRASH = "\u{e4a6}",
     /// Glyph for: closed group.
     CARET_RIGHT = "\u{e13a}",
-    /// Open group, menu.
+    /// Glyph for: open group, menu.
     CARET_DOWN = "\u{e136}",
     /// Glyph for: search.
     SEARCH = "\u{e30c}",
-    /// Open a file.
+    /// Glyph for: open a file.
     FOLDER = "\u{e256}",
     /// Glyph for: save.
     SAVE = "\u{e248}",
@@ -85,7 +85,7 @@ icons! {
     UNDO = "\u{e038}",
     /// Glyph for: redo.
     REDO = "\u{e036}",
-    /// A panel at the side.
+    /// Glyph for: side panel.
     SIDEBAR = "\u{ec24}",
     /// Glyph for: information.
     INFO = "\u{e2ce}",
@@ -97,7 +97,7 @@ icons! {
     CHECK = "\u{e184}",
     /// Glyph for: processor.
     CPU = "\u{e610}",
-    /// The graphics processor.
+    /// Glyph for: graphics processor.
     GPU = "\u{e612}",
     /// Glyph for: memory.
     MEMORY = "\u{e9c4}",
@@ -107,9 +107,9 @@ icons! {
     EXPORT = "\u{eaf0}",
     /// Glyph for: log.
     TERMINAL = "\u{eae8}",
-    /// The project tree.
+    /// Glyph for: project tree.
     TREE = "\u{e67c}",
-    /// A rebuild is needed.
+    /// Glyph for: necessary rebuild.
     HAMMER = "\u{e80e}",
     /// Glyph for: commands.
     COMMAND = "\u{e1c4}",
@@ -129,19 +129,19 @@ icons! {
     PENCIL = "\u{e3b4}",
     /// Glyph for: home.
     HOUSE = "\u{e2c2}",
-    /// Linked time axis.
+    /// Glyph for: linked time axis.
     LINK = "\u{e2e2}",
-    /// Own time axis.
+    /// Glyph for: own time axis.
     UNLINK = "\u{e2e4}",
     /// Glyph for: display paused.
     EYE_OFF = "\u{e224}",
     /// Glyph for: loop.
     LOOP = "\u{e3f6}",
-    /// A run without end.
+    /// Glyph for: run without end.
     INFINITY = "\u{e634}",
     /// Glyph for: theme.
     SUN = "\u{e472}",
-    /// A menu of a panel.
+    /// Glyph for: panel menu.
     LIST = "\u{e2f0}",
     /// Glyph for: history.
     CLOCK = "\u{e1a0}",

@@ -25,6 +25,6 @@ pub use axes::{TITLED_AXIS, tick_digits, tick_labels, ticks, x_axis, x_title, y_
 pub use notice::{empty_ui, failed_ui};
 pub use numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, steps, value, with_unit};
 pub use panel::*;
-/// Formats a number with thousands separated: `138,639`.
+/// Formats a number with grouped thousands: `138,639`.
 pub use text::count as thousands;
 pub use text::{column, spaced, unwrap};

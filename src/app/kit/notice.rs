@@ -5,19 +5,20 @@ use egui::{Align, Color32, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, Vec
 
 /// Colours and icon of a panel.
 pub trait Look {
-    /// Design tokens of the current theme.
+    /// Returns the design tokens of the current theme.
     fn tokens(&self) -> &Tokens;
-    /// Icon of the panel.
+    /// Returns the icon of the panel.
     fn icon(&self) -> &'static str;
 }
 
-/// Draws the empty state: title, how to get data, and a button. Returns whether the button was pressed.
+/// Draws the empty state: a title, instructions for getting data, and a button. Returns whether the button was pressed.
 pub fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &impl Look, title: &str, how: &str, button: Option<&str>) -> bool {
     let ink = Tokens::fade(ctx.tokens().text_sub, 0.4);
     notice_ui(ui, canvas, ctx.tokens(), (ctx.icon(), ink), [title, how], button)
 }
 
-/// Draws the error state: what failed, why, and a button to recover. Returns whether the button was pressed.
+/// Draws the error state: the failed operation, the reason, and a button to recover. Returns whether the button was
+/// pressed.
 pub fn failed_ui(ui: &mut Ui, canvas: Rect, ctx: &impl Look, title: &str, why: &str, button: Option<&str>) -> bool {
     notice_ui(ui, canvas, ctx.tokens(), (icons::ERROR, ctx.tokens().error), [title, why], button)
 }

@@ -40,7 +40,8 @@ pub fn fixed(v: f64, decimals: usize) -> String {
     }
 }
 
-/// Number of decimals for a column with values from `low` to `high`: three significant digits of the largest magnitude.
+/// Returns the number of decimals for a column with values from `low` to `high`: three significant digits of the largest
+/// magnitude.
 pub fn column_decimals(low: f64, high: f64) -> usize {
     let largest = low.abs().max(high.abs()).max(1e-9);
     if largest.is_finite() { (2 - largest.log10().floor() as i32).clamp(0, 6) as usize } else { 2 }
@@ -66,8 +67,8 @@ pub struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// Unit of a time window of length `span_secs` that ends at `end_secs`: milliseconds if it ends before 10 s or is
-    /// shorter than 50 ms.
+    /// Returns the unit of a time window of length `span_secs` that ends at `end_secs`: milliseconds if it ends before 10 s
+    /// or is shorter than 50 ms.
     pub fn of(base: TimeBase, end_secs: f64, span_secs: f64) -> Self {
         if base.is_count() {
             Self { scale: 1.0, name: base.plural() }
@@ -78,12 +79,12 @@ impl TimeUnit {
         }
     }
 
-    /// Title of an axis: `time (ms)`, `generations`.
+    /// Returns the title of an axis: `time (ms)`, `generations`.
     pub fn title(self, base: TimeBase) -> String {
         if base.is_count() { self.name.to_owned() } else { format!("time ({})", self.name) }
     }
 
-    /// Formats a time in this unit, with enough digits to distinguish steps of `resolution_secs`.
+    /// Formats a time in this unit with enough digits to distinguish steps of `resolution_secs`.
     pub fn text(self, secs: f64, resolution_secs: f64) -> String {
         let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
         format!("{:.digits$} {}", secs * self.scale, self.name)

@@ -13,10 +13,10 @@ pub const CAPTION: f32 = 20.0;
 
 /// Minimum distance of axis labels, points.
 pub const LINE: f32 = 11.0;
-/// Minimum canvas heights, points. The caption is hidden below the first, the toolbar below the second.
+/// Minimum canvas heights, points: a panel below the first has no caption, a panel below the second no toolbar.
 const LOW: (f32, f32) = (60.0, 34.0);
 
-/// Splits a panel into toolbar, canvas and caption. Low panels have no caption, lower ones no toolbar either.
+/// Splits a panel into toolbar, canvas and caption. A low panel has no caption; an even lower one has no toolbar either.
 fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
     let has_bar = all.height() >= BAR + LOW.1;
     let has_caption = has_caption && all.height() >= BAR + LOW.0 + CAPTION;
@@ -111,7 +111,7 @@ fn toolbar_ui(ui: &mut Ui, tokens: &Tokens, top: Rect, toolbar: impl FnOnce(&mut
     ui.data_mut(|d| d.insert_temp(id, (is_long, moved)));
 }
 
-/// Draws the scroll button of a long toolbar; returns the new offset.
+/// Draws the scroll button of a toolbar that is wider than its panel; returns the new offset, points.
 fn arrow_ui(ui: &mut Ui, tokens: &Tokens, inner: Rect, (moved, most): (f32, f32)) -> f32 {
     let at_end = moved >= most - 1.0;
     let (text, name) = if at_end { ("«", "Scroll toolbar to start") } else { ("»", "Scroll toolbar") };
@@ -129,7 +129,7 @@ pub fn is_tiny(canvas: Rect) -> bool {
     canvas.width() < 150.0 || canvas.height() < 60.0
 }
 
-/// Draws a notice if the canvas is too small; returns whether it is.
+/// Draws a notice if the canvas is too small; returns whether this is the case.
 pub fn tiny_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
     if !is_tiny(canvas) {
         return false;
@@ -146,17 +146,17 @@ pub fn solid_scroll_bars(ui: &mut Ui) {
     ui.spacing_mut().scroll = egui::style::ScrollStyle { bar_width: 8.0, ..egui::style::ScrollStyle::solid() };
 }
 
-/// Font of captions and axis labels.
+/// Returns the font of captions and axis labels.
 pub fn small(ui: &Ui) -> FontId {
     TextStyle::Small.resolve(ui.style())
 }
 
-/// Font of changing numbers.
+/// Returns the font of changing numbers.
 pub fn mono(ui: &Ui) -> FontId {
     FontId { size: small(ui).size, ..TextStyle::Monospace.resolve(ui.style()) }
 }
 
-/// Whether choices show their label; narrow toolbars omit it.
+/// Whether choices show their labels, which narrow toolbars omit.
 pub fn has_labels(ui: &Ui) -> bool {
     ui.max_rect().width() >= 460.0 || !ui.layout().is_horizontal()
 }
@@ -233,7 +233,7 @@ pub fn playback_ui(ui: &mut Ui, tokens: &Tokens) {
     ui.label(text).on_hover_text("A finished run, at the time cursor");
 }
 
-/// Id of the flag which says that the panel being drawn is a figure.
+/// Returns the id of the flag that marks the panel being drawn as a figure.
 fn stage_id() -> Id {
     Id::unique("figure stage")
 }
@@ -243,12 +243,12 @@ pub fn is_staged(ctx: &egui::Context) -> bool {
     ctx.data(|d| d.get_temp::<bool>(stage_id())).unwrap_or_default()
 }
 
-/// Sets whether the panels drawn from now on are figures.
+/// Sets whether the panels that are drawn next are figures.
 pub fn set_staged(ctx: &egui::Context, is_staged: bool) {
     ctx.data_mut(|d| d.insert_temp(stage_id(), is_staged));
 }
 
-/// Draws a colour swatch of a legend; returns its response.
+/// Draws a colour swatch of a legend and returns its response.
 pub fn swatch_ui(ui: &mut Ui, color: Color32, filled: bool) -> egui::Response {
     let (rect, response) = ui.allocate_exact_size(Vec2::splat(10.0), Sense::hover());
     if filled {
@@ -259,7 +259,7 @@ pub fn swatch_ui(ui: &mut Ui, color: Color32, filled: bool) -> egui::Response {
     response
 }
 
-/// Draws a clickable legend row: swatch, label, count; narrow rows omit the count. The caller handles clicks.
+/// Draws a clickable legend row with swatch, label and count; a narrow row has no count. The caller handles clicks.
 pub fn legend_row_ui(
     ui: &mut Ui,
     tokens: &Tokens,
@@ -285,7 +285,7 @@ pub fn legend_row_ui(
     let number = painter.layout_no_wrap(count.to_owned(), mono(ui), tokens.text_sub);
     let mut room = Rect::from_min_max(Pos2::new(rect.left() + 18.0, rect.top()), rect.max - Vec2::new(5.0, 0.0));
     let beside = room.right() - number.size().x - 6.0;
-    // Depends only on the width of the legend, so that all rows look alike.
+    // The condition depends only on the width of the legend, so all rows look alike.
     if rect.width() > 118.0 {
         let at = Pos2::new(room.right() - number.size().x, rect.center().y - number.size().y / 2.0);
         painter.galley(at, number, tokens.text_sub);

@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nice value of the pool's threads; that of the window is 0. On few cores, a job of equal priority would take its time slices
-/// out of every frame.
+/// Nice value of the pool's threads; the window has 0. On a machine with few cores, a job with the priority of the window
+/// would delay every frame.
 const NICE: i32 = 10;
 
 /// Runs a job on the pool, and requests a repaint when it ends. A panic is logged, and the job has no result.
@@ -27,7 +27,7 @@ pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// Runs a job on the pool like [`spawn`]; without a window, nothing is repainted when it ends.
+/// Runs a job on the pool as [`spawn`] does. Without a window, nothing is repainted at the end.
 pub fn spawn_for(window: Option<&egui::Context>, job: impl FnOnce() + Send + 'static) {
     match window {
         Some(ctx) => spawn(ctx, job),
@@ -40,7 +40,7 @@ pub fn is_busy(ctx: &egui::Context) -> bool {
     !lock(&jobs_of(ctx)).pending.is_empty()
 }
 
-/// Number of jobs of this window started so far.
+/// Returns the number of jobs of this window started so far.
 pub fn n_started(ctx: &egui::Context) -> u64 {
     lock(&jobs_of(ctx)).n_started
 }
@@ -99,7 +99,8 @@ fn run(job: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// One job on the pool at a time. The caller stores the results. The key of a job that failed is not started automatically.
+/// A job on the pool with its key; there is at most one at a time. The caller stores the results. The key of a failed job
+/// is not started again automatically.
 pub struct PoolJob<K, T> {
     job: Option<(K, mpsc::Receiver<T>)>,
     failed: Option<K>,
@@ -112,7 +113,7 @@ impl<K, T> Default for PoolJob<K, T> {
 }
 
 impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
-    /// Takes the result of a job that has ended since the last call, with its key; `None` if there is none or the job failed.
+    /// Takes the key and result of a job that has ended since the last call; `None` if no job has ended or the job failed.
     pub fn poll(&mut self) -> Option<(K, T)> {
         let (key, receiver) = self.job.take()?;
         match receiver.try_recv() {
@@ -128,7 +129,7 @@ impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
         self.job.is_none() && self.failed.as_ref() != Some(key)
     }
 
-    /// Starts a job; the result of a running job is discarded.
+    /// Starts a job. The result of a job that is still running is discarded.
     pub fn start(&mut self, ctx: &egui::Context, key: K, job: impl FnOnce() -> T + Send + 'static) {
         let (sender, receiver) = mpsc::channel();
         spawn(ctx, move || {
@@ -143,22 +144,22 @@ impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
     }
 }
 
-/// A result that is recomputed on the pool whenever its key, which identifies the inputs, changes. The last result is kept
+/// A result that is recomputed on the pool whenever its key changes, which identifies the inputs. The last result is kept
 /// until the next one is ready.
 pub struct PooledResult<K, T> {
     done: Option<(K, Arc<T>)>,
     at: Option<Instant>,
     job: Option<Job<K, T>>,
-    /// Key of a job that was stopped or failed, and the reason; the job is not restarted automatically.
+    /// Key of a job that was stopped or failed, and the reason. Such a job is not restarted automatically.
     ended: Option<(K, JobEnd)>,
 }
 
 /// Reasons why a job ended without a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobEnd {
-    /// Stopped by the user.
+    /// The user stopped the job.
     Stopped,
-    /// Internal error, with its message.
+    /// The job panicked; contains the message.
     Failed(String),
 }
 
@@ -166,7 +167,7 @@ struct Job<K, T> {
     key: K,
     progress: Arc<Progress>,
     since: Instant,
-    /// Result of the job; `Ok(None)`: cancelled, `Err`: message of a panic.
+    /// Result of the job: `Ok(None)` if it was cancelled, `Err` with the message if it panicked.
     result: mpsc::Receiver<Result<Option<T>, String>>,
 }
 
@@ -183,17 +184,17 @@ impl<K, T> Drop for PooledResult<K, T> {
 }
 
 impl<K, T> PooledResult<K, T> {
-    /// Last result; `None` if there is none.
+    /// Returns the last result; `None` if there is none.
     pub fn get(&self) -> Option<&Arc<T>> {
         self.done.as_ref().map(|(_, result)| result)
     }
 
-    /// Key of the last result; `None` if there is none.
+    /// Returns the key of the last result; `None` if there is none.
     pub fn key(&self) -> Option<&K> {
         self.done.as_ref().map(|(key, _)| key)
     }
 
-    /// Time since the last job ended; the maximum if none has.
+    /// Returns the time since the last job ended; `Duration::MAX` if no job has ended.
     pub fn age(&self) -> Duration {
         self.at.map_or(Duration::MAX, |at| at.elapsed())
     }
@@ -210,7 +211,7 @@ impl<K, T> PooledResult<K, T> {
         *self = Self::default();
     }
 
-    /// Progress of the job from 0 to 1; `None` if none is running or it has taken less than 100 ms.
+    /// Returns the progress of the job from 0 to 1; `None` if no job is running or the job has taken less than 100 ms.
     pub fn progress(&self) -> Option<f32> {
         let job = self.job.as_ref().filter(|job| job.since.elapsed() > Duration::from_millis(100))?;
         Some(job.progress.now().1)
@@ -218,7 +219,7 @@ impl<K, T> PooledResult<K, T> {
 }
 
 impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
-    /// Stops the job; its key is not restarted before [`PooledResult::retry`].
+    /// Stops the job. Its key is not restarted before [`PooledResult::retry`] is called.
     pub fn stop(&mut self) {
         if let Some(job) = &self.job {
             self.ended = Some((job.key.clone(), JobEnd::Stopped));
@@ -226,7 +227,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.cancel();
     }
 
-    /// Reason why the last job ended without a result; `None` if it had one.
+    /// Returns the reason why the last job ended without a result; `None` if the job had a result.
     pub fn ended(&self) -> Option<&JobEnd> {
         self.ended.as_ref().map(|(_, ended)| ended)
     }
@@ -236,7 +237,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.ended = None;
     }
 
-    /// Whether the last result has another key or does not exist.
+    /// Whether there is no result or the last result has another key.
     pub fn is_stale(&self, key: &K) -> bool {
         self.key() != Some(key)
     }
@@ -261,8 +262,8 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         true
     }
 
-    /// Starts a job for `key`, unless its result is present or its job is running, was stopped or has failed. A job for another
-    /// key is cancelled. `make` returns `None` if it was cancelled.
+    /// Starts a job for `key`, unless its result is present or its job is running, was stopped or has failed. A job for
+    /// another key is cancelled. `make` returns `None` if its job is cancelled.
     pub fn want(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.poll();
         if self.job.as_ref().is_some_and(|job| job.key == key) || (self.job.is_none() && !self.is_stale(&key)) {
@@ -274,7 +275,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.start(ctx, key, make);
     }
 
-    /// Starts the job even if the key has not changed, for live data. Cancels a running job.
+    /// Starts the job even if the key has not changed, for live data. A running job is cancelled.
     pub fn start(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.cancel();
         let (sender, result) = mpsc::channel();

@@ -207,7 +207,7 @@ pub fn first_line(text: &str) -> String {
     }
 }
 
-/// Returns the first sentence of a doc comment as one line, without the full stop.
+/// Returns the first sentence of a doc comment as one line without the full stop.
 pub fn first_sentence(docs: &str) -> String {
     let joined = unwrap(docs);
     let end = joined.find(". ").unwrap_or(joined.len());

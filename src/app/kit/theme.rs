@@ -44,7 +44,7 @@ pub struct Tokens {
     pub error: Color32,
     /// Colour of the live dot and of the live edge of plots.
     pub live: Color32,
-    /// Colours of categories, in this order; more than seven are distinguished by position or labels.
+    /// Colours of categories in order. Categories after the seventh are distinguished by position or labels.
     pub categorical: [Color32; 7],
     /// Colour of unassigned elements, never of a category.
     pub other: Color32,
@@ -52,7 +52,7 @@ pub struct Tokens {
     pub excitatory: Color32,
     /// Colour of inhibitory cells and weights.
     pub inhibitory: Color32,
-    /// Whether this is the dark theme.
+    /// Whether the tokens belong to the dark theme.
     pub dark: bool,
 }
 
@@ -71,22 +71,22 @@ pub fn set_cell_colors(excitatory: &str, inhibitory: &str) {
 }
 
 impl Tokens {
-    /// Tokens of the dark theme.
+    /// Returns the tokens of the dark theme.
     pub fn dark() -> Arc<Self> {
         DARK.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tokens of the light theme.
+    /// Returns the tokens of the light theme.
     pub fn light() -> Arc<Self> {
         LIGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tokens of the current theme of a context.
+    /// Returns the tokens of the current theme of a context.
     pub fn of(ctx: &egui::Context) -> Arc<Self> {
         if ctx.theme() == egui::Theme::Dark { Self::dark() } else { Self::light() }
     }
 
-    /// Returns the colour of a category: one of seven by its code, grey without a label.
+    /// Returns the colour of a category: one of seven by its code, or grey for a category without a label.
     pub fn category(&self, code: usize, label: &str) -> Color32 {
         if label.is_empty() { self.other } else { self.categorical[code % self.categorical.len()] }
     }

@@ -94,14 +94,14 @@ pub fn dot(ui: &mut Ui, color: Color32) -> Response {
     response
 }
 
-/// Draws the filled button of a panel or dialog. There is at most one in each.
+/// Draws the filled button of a panel or dialog, which has at most one such button.
 pub fn primary(ui: &mut Ui, text: impl Into<String>) -> Response {
     let t = Tokens::of(ui.ctx());
     let text = RichText::new(text).color(t.on_accent).family(semibold());
     ui.add(Button::new(text).fill(t.accent).stroke(Stroke::NONE))
 }
 
-/// Font family of group headings.
+/// Returns the font family of group headings.
 pub fn semibold() -> egui::FontFamily {
     egui::FontFamily::Name(super::fonts::SEMIBOLD.into())
 }
@@ -111,8 +111,8 @@ pub fn sub(ui: &Ui, text: impl Into<String>) -> RichText {
     RichText::new(text).color(Tokens::of(ui.ctx()).text_sub)
 }
 
-/// Draws the list of a drop-down over the menu or dialog that contains it; called inside the list. A click on the menu or
-/// dialog raises that, a short click in the frame in which the list opens.
+/// Draws the list of a drop-down over the menu or dialog that contains it. This must be called inside the list. A click
+/// raises the menu or dialog again, even the short click that opens the list.
 pub fn raise_list(ui: &Ui) {
     ui.ctx().move_to_top(ui.layer_id());
 }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Number of times that the text of a tooltip is composed in six frames, with the pointer at `pointer`.
+    /// Returns how often the text of a tooltip is composed in six frames with the pointer at `pointer`.
     fn n_composed(pointer: egui::Pos2, has_screen_reader: bool) -> u32 {
         let (ctx, composed) = (egui::Context::default(), Cell::new(0));
         if has_screen_reader {

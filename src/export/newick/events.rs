@@ -22,18 +22,19 @@ const MOST_STEPS: f64 = 9e15;
 #[derive(Debug)]
 pub(super) struct NewickIndividual {
     pub name: String,
-    /// Time of birth; `None` for a label of which only references have been read.
+    /// Time of birth; `None` if only references to the individual's label have been read.
     pub born: Option<f64>,
     pub end: f64,
-    /// Whether the individual's offspring replace it.
+    /// Whether the individual ends when its offspring are born.
     pub splits: bool,
-    /// Whether the individual ends even if that is in the last step.
+    /// Whether the individual ends even if its end is the last step.
     pub ended: bool,
     /// Parents; the parent in the tree of the individual's node comes first.
     pub parents: Vec<usize>,
 }
 
-/// Converts individuals to births and deaths by step. Fails if branches are too long or an individual is its own ancestor.
+/// Converts individuals to births and deaths by step. Fails if branches are too long, an individual is its own ancestor, or
+/// the job is cancelled.
 pub(super) fn events(mut all: Vec<NewickIndividual>, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let times = all.iter().flat_map(|one| [one.born.unwrap_or(0.0), one.end]);
     let (mut is_whole, mut most) = (true, 0.0_f64);
@@ -109,7 +110,7 @@ pub(super) fn events(mut all: Vec<NewickIndividual>, path: &Path, watch: &Progre
 
 /// Children of each individual, in one list.
 struct Children {
-    /// End of each individual's children, which begin at the previous end.
+    /// End of each individual's children in `all`; the children begin at the previous end.
     ends: Vec<u32>,
     all: Vec<u32>,
 }
@@ -119,7 +120,7 @@ impl Children {
         let mut ends = vec![0_u32; individuals.len()];
         individuals.iter().flat_map(|one| &one.parents).for_each(|parent| ends[*parent] += 1);
         let mut n = 0;
-        // The loop turns counts into the position of each individual's next child.
+        // The loop turns the counts into the position of each individual's next child.
         for count in &mut ends {
             n += std::mem::replace(count, n);
         }

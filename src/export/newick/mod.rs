@@ -1,11 +1,11 @@
 //! Exports lineages as trees in the Newick format: one tree per founder, one line each.
 //!
-//! Branch lengths are steps. An individual that has offspring and stays alive is a chain of nodes, one per birth, that ends in
-//! a leaf with the individual's name. A merged individual has several parents: it is a child of the first parent, with the
-//! label `#H` and its id, and each other parent has a leaf with that label (extended Newick: Cardona, Rosselló & Valiente
-//! 2008). Two properties that the format cannot express are written as comments, which other programs skip: `[&born=120]`
-//! before the tree of a founder that was not born at step 0, and `[&ended]` after the length of an individual that ends in the
-//! last step and would otherwise be read as living. [`read`] reads both comments.
+//! Branch lengths are steps. An individual that has offspring and stays alive is a chain of nodes, one per birth, which
+//! ends in a leaf with the individual's name. A merged individual has several parents: it is a child of the first parent
+//! and has the label `#H` with its id, and each other parent has a leaf with this label (extended Newick: Cardona, Rosselló
+//! & Valiente 2008). The format cannot express two properties, which are written as comments that other programs skip:
+//! `[&born=120]` before the tree of a founder that was not born at step 0, and `[&ended]` after the length of an individual
+//! that ends in the last step and would otherwise be read as living. [`read`] reads both comments.
 
 mod events;
 mod reader;
@@ -46,7 +46,7 @@ struct Individual {
 
 /// Element of the stack with which a tree is written.
 enum Item {
-    /// Individual from its k-th birth on, on a branch that began at step `from`.
+    /// Individual from its k-th birth on, counted from 0, on a branch that began at step `from`.
     Branch {
         id: u64,
         k: usize,
@@ -66,7 +66,7 @@ struct Forest {
 impl Forest {
     fn add(&mut self, birth: &Birth, end: Option<u64>) {
         let Birth { step, born, child, parents, .. } = birth;
-        // Parents that are missing from the lineage lived before it began, and are left out.
+        // Parents that are missing from the lineage lived before it began, and are omitted.
         let parents: Vec<u64> = parents.iter().copied().filter(|parent| self.all.contains_key(parent)).collect();
         for parent in &parents {
             self.all.entry(*parent).or_default().births.push((*step, *child));
@@ -76,7 +76,7 @@ impl Forest {
         self.order.push(*child);
     }
 
-    /// Writes the trees, one per line; `last` is the last step of the lineage.
+    /// Writes the trees, one per line; `last` is the last step of the lineage. Fails if the text cannot be written.
     fn write(&self, last: u64, to: &mut impl Write) -> io::Result<()> {
         for root in self.order.iter().filter(|id| self.all[id].parents.is_empty()) {
             let born = self.all[root].born;

@@ -27,14 +27,14 @@ const REPORT_EVERY: usize = 4096;
 /// Memory per individual, bytes: in the trees, as a birth and a death, and again as a birth and a death in the lineage view.
 const INDIVIDUAL_BYTES: u64 = (size_of::<NewickIndividual>() + 4 * size_of::<LifeEvent>() + 128) as u64;
 
-/// Reads a tree file of at most `MOST_BYTES` bytes. `watch` receives the progress and returns `false` to cancel. Fails if the
-/// file is too large or not a tree file.
+/// Reads a tree file of at most `MOST_BYTES` bytes. `watch` receives the progress and returns `false` to cancel. Fails if
+/// the file is too large, is not a tree file or needs too much memory, or if the job is cancelled.
 pub fn read(path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let text = read_text_at_most(path, MOST_BYTES, &|what, part| watch(what, part / 3.0))?;
     parse(&text, path, &|what, part| watch(what, (1.0 + 2.0 * part) / 3.0))
 }
 
-/// Parses the trees of a file; an error states the line and the mistake.
+/// Parses the trees of a file. An error contains the line and the mistake.
 pub fn parse(text: &str, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let mut reader = Reader {
         text: text.as_bytes(),
@@ -71,7 +71,7 @@ struct Node {
     has_children: bool,
     is_named: bool,
     ended: bool,
-    /// Individual of the node, and time at the end of the node's branch.
+    /// Individual of the node, and time at the end of the node's branch in units of branch length.
     one: usize,
     end: f64,
 }
@@ -99,7 +99,7 @@ impl Reader<'_> {
         DataError::format(self.path, format!("line {line}: {what}"))
     }
 
-    /// Skips blanks and comments, and keeps the last comment; returns whether text is left.
+    /// Skips blanks and comments, and keeps the last comment. Returns whether text is left. Fails if a comment has no end.
     fn skip(&mut self) -> Result<bool, DataError> {
         while let Some(byte) = self.text.get(self.at) {
             match byte {
@@ -117,7 +117,7 @@ impl Reader<'_> {
         Ok(false)
     }
 
-    /// Returns the step in a comment `[&born=…]` before the tree; 0 without a valid comment.
+    /// Returns the time in a comment `[&born=…]` before the tree; 0 without a valid comment.
     fn born(&mut self) -> f64 {
         let comment = &self.comment;
         comment
@@ -131,7 +131,7 @@ impl Reader<'_> {
         Ok(if self.skip()? { Some(self.text[self.at]) } else { None })
     }
 
-    /// Reads a tree up to its semicolon into `nodes`.
+    /// Reads a tree up to its semicolon into `nodes`. Fails at the first syntax error, or if memory is exhausted.
     fn tree(&mut self) -> Result<(), DataError> {
         self.nodes.clear();
         // The stack holds the nodes whose children are being read.
@@ -188,7 +188,8 @@ impl Reader<'_> {
         u32::try_from(at).map_err(|_| self.wrong("the tree has too many nodes"))
     }
 
-    /// Reads `name#label:length`, in which each part is optional, and a following comment.
+    /// Reads `name#label:length`, in which each part is optional, and a following comment. Fails if the length is invalid
+    /// or a quote has no end.
     fn name_and_length(&mut self, node: u32) -> Result<(), DataError> {
         self.comment.clear();
         let name = match self.peek()? {
@@ -262,7 +263,8 @@ impl Reader<'_> {
         Ok(index)
     }
 
-    /// Adds the individuals of the tree in `nodes`, whose root begins at the step `born`.
+    /// Adds the individuals of the tree in `nodes`, whose root begins at time `born`. Fails if two nodes with offspring or
+    /// a name have equal labels.
     fn place(&mut self, born: f64) -> Result<(), DataError> {
         for at in 0..self.nodes.len() {
             let mut node = std::mem::take(&mut self.nodes[at]);
@@ -276,7 +278,7 @@ impl Reader<'_> {
             };
             let is_reference = !node.label.is_empty() && !node.is_named && !node.has_children;
             let one = match continued {
-                // The individual continues; a label here belongs to the individual that it becomes.
+                // The individual continues. A label here would belong to the individual that it becomes.
                 Some(one) if node.label.is_empty() => one,
                 _ => self.individual(&node.label)?,
             };
@@ -377,7 +379,7 @@ mod tests {
         }
     }
 
-    /// Nodes may have one byte each: a file of a few megabytes would need gigabytes of individuals.
+    /// A node may need only one byte, so a file of a few megabytes would need gigabytes of individuals.
     #[test]
     fn trees_beyond_the_memory_limit_are_refused() {
         let text = format!("({}a)r;", "a,".repeat(4 << 20));

@@ -1,4 +1,4 @@
-//! The lineage that was read from trees, with its counts.
+//! The lineage read from trees, with its counts.
 
 use crate::sim::LifeEvent;
 

@@ -1,7 +1,8 @@
 //! Interface between the simulation of a language model and its backends: batches, optimiser settings, decoders.
 //!
-//! A backend holds parameters, optimiser state and workspace. The simulation decides on the training tokens, the learning
-//! rate of a step, frozen layers, curves and sampled texts. Values are exchanged in f32, whatever type the backend stores.
+//! A backend contains parameters, optimiser state and workspace. The simulation determines the training tokens, the
+//! learning rate of a step, frozen layers, curves and sampled texts. Values are exchanged in f32, in whatever format the
+//! backend stores them.
 
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -17,16 +18,16 @@ use std::sync::{Arc, Mutex};
 /// Target of a token without loss, such as padding.
 pub const IGNORED: i32 = -1;
 
-/// A batch of sequences for training or evaluation.
+/// Batch of sequences for training or evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// Number of sequences, B.
     pub sequences: usize,
-    /// Tokens per sequence; at most the context.
+    /// Number of tokens per sequence, at most the context.
     pub seq_len: usize,
     /// Token ids `[B, seq_len]`, each below the vocabulary size.
     pub tokens: &'a [u32],
-    /// Next token of each token, `[B, seq_len]`; [`IGNORED`]: no loss.
+    /// Next token of each token, `[B, seq_len]`; [`IGNORED`] for tokens without a loss.
     pub targets: &'a [i32],
     /// Layout of the sequences.
     pub lengths: Lengths<'a>,
@@ -38,25 +39,26 @@ pub enum Lengths<'a> {
     /// Every sequence is full.
     #[default]
     Full,
-    /// Only the first `lens[b]` tokens of sequence b are valid; the values of the padding have no effect.
+    /// Only the first `lens[b]` tokens of sequence b are valid, with one length per sequence, `[B]`. The values of the
+    /// padding have no effect.
     Padded(&'a [i32]),
-    /// Concatenated sequences: sequence i has the tokens `offsets[i]..offsets[i + 1]` of the whole batch, at positions from
-    /// 0. Each is at most as long as the context; together they have `sequences · seq_len` tokens.
+    /// Concatenated sequences: sequence i has the tokens `offsets[i]..offsets[i + 1]` of the whole batch, with positions
+    /// from 0. Each sequence is at most as long as the context; together they have `sequences · seq_len` tokens.
     Packed(&'a [i32]),
 }
 
 impl Batch<'_> {
-    /// Number of tokens, padding included.
+    /// Returns the number of tokens, including padding.
     pub const fn n_tokens(&self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Number of tokens with a loss; padding has none.
+    /// Returns the number of tokens with a loss. Padding has no loss.
     pub fn n_targets(&self) -> usize {
         self.masked_targets().iter().filter(|target| **target != IGNORED).count()
     }
 
-    /// Targets with those of padding set to [`IGNORED`].
+    /// Returns the targets, `[B, seq_len]`, in which those of padding are [`IGNORED`].
     pub fn masked_targets(&self) -> Vec<i32> {
         let mut targets = self.targets.to_vec();
         if let Lengths::Padded(lens) = self.lengths {
@@ -67,7 +69,7 @@ impl Batch<'_> {
         targets
     }
 
-    /// Checks the lengths, tokens and targets against the context and vocabulary of a model.
+    /// Checks the lengths, tokens and targets against the context and vocabulary of a model. Fails with the first mistake.
     pub fn check(&self, context: usize, vocab: usize) -> Result<(), SimError> {
         let wrong = |why: String| Err(SimError::Input(format!("a batch does not fit the model: {why}")));
         if self.seq_len > context {
@@ -98,7 +100,7 @@ impl Batch<'_> {
 /// Update rule of the weight matrices in blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MatrixUpdate {
-    /// AdamW, as for all other parameters.
+    /// AdamW, which also updates all other parameters.
     AdamW,
     /// Muon: momentum SGD with orthogonalised updates.
     Muon {
@@ -110,10 +112,10 @@ pub enum MatrixUpdate {
 }
 
 /// Optimiser and dropout settings of a step. A device reads them from memory, so that a captured step stays valid. A change
-/// of [`MatrixUpdate`] between AdamW and Muon, or of dropout between 0 and a positive value, needs a new capture.
+/// of [`MatrixUpdate`] between AdamW and Muon, or of dropout between 0 and a positive value, requires a new capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyper {
-    /// Learning rate of the step, warm-up and schedule included.
+    /// Learning rate of the step, including warm-up and schedule.
     pub learning_rate: f32,
     /// Decay of the first moment.
     pub beta1: f32,
@@ -123,7 +125,7 @@ pub struct Hyper {
     pub eps: f32,
     /// Decoupled weight decay of embeddings and matrices.
     pub weight_decay: f32,
-    /// Largest gradient norm; 0: no clipping.
+    /// Maximum gradient norm; 0 for no clipping.
     pub clip: f32,
     /// Dropout probability of activations.
     pub dropout: f32,
@@ -134,13 +136,13 @@ pub struct Hyper {
 }
 
 impl Hyper {
-    /// Beta 1, beta 2 and epsilon of AdamW.
+    /// Returns the constants of AdamW.
     pub fn adamw(&self) -> AdamW {
         let [beta1, beta2, eps] = [self.beta1, self.beta2, self.eps].map(f64::from);
         AdamW { beta1, beta2, eps }
     }
 
-    /// Momentum and other constants of Muon.
+    /// Returns the constants of Muon; without Muon, the momentum is 0.
     pub fn muon(&self) -> Muon {
         let momentum = match self.matrices {
             MatrixUpdate::Muon { momentum, .. } => momentum.into(),
@@ -149,12 +151,13 @@ impl Hyper {
         Muon { momentum, ..Muon::default() }
     }
 
-    /// Update rule of a parameter; `decays`: weight decay applies to it, `is_hidden_matrix`: it is a matrix in a block.
+    /// Returns the update rule of a parameter. `decays` tells whether weight decay applies to the parameter, and
+    /// `is_hidden_matrix` whether it is a matrix in a block.
     pub fn rule(&self, decays: bool, is_hidden_matrix: bool, is_frozen: bool) -> Rule {
         let decay = if decays { f64::from(self.weight_decay) } else { 0.0 };
         match self.matrices {
             MatrixUpdate::Muon { rate, .. } if is_hidden_matrix => {
-                // Weight decay is relative to the base rate, and not to that of Muon.
+                // Weight decay is relative to the base rate, not to the rate of Muon.
                 let rate = f64::from(rate);
                 Rule { decay: decay / rate.max(f64::MIN_POSITIVE), lr_factor: rate, is_frozen, method: Method::Muon }
             }
@@ -179,31 +182,31 @@ pub struct StepStats {
 /// Optimiser state other than the moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// Updates applied: the exponent in the bias corrections of AdamW.
+    /// Number of applied updates, the exponent in the bias corrections of AdamW.
     pub updates: u64,
     /// Current loss scale.
     pub loss_scale: f32,
-    /// Finite steps since the loss scale changed.
+    /// Number of finite steps since the loss scale changed.
     pub finite_steps: u32,
 }
 
-/// A state buffer laid out as the parameters, exchanged in f32.
+/// State buffer in the layout of the parameters, exchanged in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateBuffer {
     /// Weights; the master weights if the model computes in 16 bits.
     Weights,
-    /// First moments of AdamW, momentum of Muon.
+    /// First moments of AdamW, or momentum of Muon.
     FirstMoment,
     /// Second moments of AdamW.
     SecondMoment,
 }
 
 impl StateBuffer {
-    /// All buffers in the order of a saved state.
+    /// All buffers, in the order of a saved state.
     pub const ALL: [Self; 3] = [Self::Weights, Self::FirstMoment, Self::SecondMoment];
 }
 
-/// Euclidean norms of a parameter (a view of the parameter map).
+/// Euclidean norms of a parameter, which is a view of the parameter map.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ViewNorms {
     /// Norm of the values after the step.
@@ -214,7 +217,7 @@ pub struct ViewNorms {
     pub update: f32,
 }
 
-/// Norms of each parameter: its weights, its gradient, and its change since `before`.
+/// Computes the norms of each parameter: of its values, its gradient, and its change since `before`.
 pub fn view_norms<R: Real>(map: &ParameterMap, before: &[R], weights: &[R], gradient: &[R]) -> Vec<ViewNorms> {
     let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
     let of = |view: &View| {
@@ -230,18 +233,18 @@ pub fn view_norms<R: Real>(map: &ParameterMap, before: &[R], weights: &[R], grad
     map.views().map(of).collect()
 }
 
-/// Whether a step or evaluation was completed.
+/// Result of a step or an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The step or evaluation was completed.
     Done,
-    /// Interrupted; the state is unchanged.
+    /// The step or evaluation was interrupted; the state is unchanged.
     Stopped,
 }
 
-/// Reads tokens and predicts the next ones, with a KV cache.
+/// Decoder that reads tokens into a KV cache and predicts the next token.
 pub trait Decoder {
-    /// Number of cached tokens; at most the context.
+    /// Returns the number of cached tokens, at most the context.
     fn len(&self) -> usize;
     /// Whether the cache is empty.
     fn is_empty(&self) -> bool {
@@ -249,61 +252,63 @@ pub trait Decoder {
     }
     /// Empties the cache.
     fn clear(&mut self);
-    /// Appends tokens to the cache. Returns the logits after each of them, `[tokens, padded vocabulary]`. An error if the
-    /// cache would exceed the context.
+    /// Appends tokens to the cache. Returns the logits after each token, `[tokens, padded vocabulary]`. Fails if the cache
+    /// would exceed the context, or if the device fails.
     fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError>;
 }
 
-/// A snapshot of a model that samples a text concurrently with further training steps.
+/// Snapshot of a model that samples a text concurrently with further training steps.
 pub trait TextModel: Send {
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if the device fails.
     fn decoder(&mut self) -> Result<Box<dyn Decoder + '_>, SimError>;
 }
 
-/// A model on one device. Kinds add traits with their training step and their readings.
+/// Model on one device. Kinds add traits with their training step and their readings.
 pub trait Backend: Send {
     /// Appends the statistics of the steps since the last call to `out`, oldest first. Waits for the device. At most
-    /// [`MAX_WAITING_STEPS`] steps may be pending.
+    /// [`MAX_WAITING_STEPS`] steps may be pending. Fails if the device fails.
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
-    /// Writes the loss of each token of the batches, concatenated, in nats and without dropout; 0 where the target is
+    /// Writes the loss of each token of the batches, concatenated, in nats and without dropout; 0 for the target
     /// [`IGNORED`]. Changes no state. Checks [`Pass::is_stopping`] at least every 100 ms; the losses of a stopped call are
-    /// incomplete.
+    /// incomplete. Fails if a batch does not fit the model or the device fails.
     fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Number of training-sized batches that one call of `evaluate` should process.
+    /// Returns the number of training-sized batches that one call of `evaluate` should process.
     fn batches_at_once(&self) -> usize {
         1
     }
-    /// Norms of each parameter in the step that is `ago` steps before the last one. Its input asked for them, and it is
-    /// among the steps that the last call of [`take_stats`](Self::take_stats) moved.
+    /// Returns the norms of each parameter in the step that is `ago` steps before the last one. The input of this step must
+    /// have requested norms, and the last call of [`take_stats`](Self::take_stats) must have collected the step. Fails if
+    /// the device fails.
     fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError>;
-    /// A decoder with an empty cache. Changes no state of the model.
+    /// Creates a decoder with an empty cache. The state of the model does not change. Fails if memory is exhausted or
+    /// another reading uses the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
-    /// A snapshot of the model for a text that is sampled concurrently with further steps; `None` if the backend cannot
-    /// make one. The previous snapshot must no longer be in use.
+    /// Returns a snapshot of the model for a text that is sampled concurrently with further steps; `None` if the backend
+    /// cannot create one. The previous snapshot must no longer be in use. Fails if the device fails.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         Ok(None)
     }
-    /// Copies elements `start..start + to.len()` of a buffer to the host.
+    /// Copies elements `start..start + to.len()` of a buffer to the host. Fails if the device fails.
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
-    /// Copies `from` to the elements of a buffer that begin at `start`.
+    /// Copies `from` to the elements of a buffer that begin at `start`. Fails if the device fails.
     fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
-    /// Optimiser state other than the moments.
+    /// Returns the optimiser state other than the moments. Fails if the device fails.
     fn counters(&self) -> Result<Counters, SimError>;
-    /// Sets the optimiser state other than the moments.
+    /// Sets the optimiser state other than the moments. Fails if the device fails.
     fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
-    /// Device and implementations in use, for the report.
+    /// Returns the device and implementations in use, for the report.
     fn execution(&self) -> Execution;
-    /// Deviations from the requested settings, one sentence each.
+    /// Returns the deviations from the requested settings, one sentence each.
     fn notices(&self) -> Vec<String> {
         vec![]
     }
-    /// Memory held, by owner.
+    /// Returns the memory in use, by owner.
     fn memory(&self) -> MemoryReport;
-    /// Registers, shared memory and occupancy of the kernels in use.
+    /// Returns the registers, shared memory and occupancy of the kernels in use.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }
 }
 
-/// Largest number of steps whose [`StepStats`] may be pending on a device.
+/// Maximum number of steps whose [`StepStats`] may be pending on a device.
 pub const MAX_WAITING_STEPS: usize = 1024;

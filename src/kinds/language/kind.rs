@@ -1,4 +1,4 @@
-//! The trait that a kind implements to plug into the simulation of a language model.
+//! Trait of the parts of the simulation that a language kind implements.
 
 use super::{
     backend::{Backend, Batch, Counters, Decoder, Outcome, StepStats},
@@ -23,10 +23,10 @@ pub type Config<K> = <<K as Kind>::Params as ModelParams>::Config;
 /// Parameter layout of kind `K`: the range of each parameter.
 pub type Layout<K> = <<K as Kind>::Params as ModelParams>::Layout;
 
-/// A kind that trains a language model; implements the kind-specific parts of a [`LanguageSim`].
+/// Kind that trains a language model, with the kind-specific parts of a [`LanguageSim`].
 ///
 /// A step calls [`step`](Self::step), then [`after_step`](Self::after_step). A tapped probe is read with
-/// [`reading`](Self::reading), and with [`kept_reading`](Self::kept_reading) if that returns `None`.
+/// [`reading`](Self::reading); if that returns `None`, it is read with [`kept_reading`](Self::kept_reading).
 pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'static {
     /// Trait of the models on a device.
     type Backend: Backend + ?Sized;
@@ -37,16 +37,16 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
 
     /// Creates the kind's state before step 0.
     fn own(config: &Config<Self>) -> Self::Own;
-    /// Lists the element sets of the model.
+    /// Returns the element sets of the model.
     fn sets(config: &Config<Self>, layout: &Layout<Self>) -> Vec<Arc<ElementSet>>;
     /// Draws random initial weights.
     fn init(config: &Config<Self>, layout: &Layout<Self>, seed: u64) -> Parameters<f32>;
-    /// Counters of the optimiser before step 0.
+    /// Returns the counters of the optimiser before step 0.
     fn counters(params: &Self::Params) -> Counters {
         let _ = params;
         Counters { loss_scale: 1.0, ..Counters::default() }
     }
-    /// Prepares step 0; the weights are already in the backend.
+    /// Prepares step 0, for which the weights are already in the backend. Fails if the device fails.
     fn begin(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
@@ -56,14 +56,14 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = own;
     }
 
-    /// Runs a training step.
+    /// Runs a training step. Fails if an input is invalid or the device fails.
     fn step(sim: &mut LanguageSim<Self>, batches: &[Batch<'_>], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Runs after each completed step.
+    /// Measures and changes what the kind needs after each completed step. Fails if the device fails.
     fn after_step(sim: &mut LanguageSim<Self>, pass: &mut Pass) -> Result<(), SimError> {
         let _ = (sim, pass);
         Ok(())
     }
-    /// Called after the records of these steps were collected, which are the newest.
+    /// Uses the statistics of `steps`, the newest steps, after they were collected. Fails if the device fails.
     fn after_counting(sim: &mut LanguageSim<Self>, steps: RangeInclusive<u64>) -> Result<(), SimError> {
         let _ = (sim, steps);
         Ok(())
@@ -77,88 +77,88 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = params;
         stats.is_skipped || !stats.loss.is_finite()
     }
-    /// Operations, bytes and other counts per step.
+    /// Returns the work per step: operations, bytes and other counts.
     fn step_counts(params: &Self::Params, config: &Config<Self>, layout: &Layout<Self>) -> Vec<StepCount>;
 
-    /// Checks or prepares a change of parameters before it takes effect.
+    /// Checks or prepares a change of parameters before it takes effect. Fails if the change is invalid.
     fn before_change(sim: &mut LanguageSim<Self>, new: &Self::Params) -> Result<Effect, SimError> {
         let _ = (sim, new);
         Ok(Effect::Applied)
     }
-    /// Performs an action other than `sample_now`.
+    /// Performs an action other than `sample_now`. Fails if the action is unknown or its elements are invalid.
     fn act(sim: &mut LanguageSim<Self>, action: &Action) -> Result<(), SimError>;
-    /// The decoder for periodic texts.
+    /// Creates the decoder for periodic texts. Fails if the device fails.
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()
     }
-    /// Whether a copy of the model may write a periodic text concurrently with later steps. It may not where the text
-    /// changes measurements of the model that wrote it, unless they are only shown on screen.
+    /// Whether a copy of the model may sample a periodic text concurrently with later steps. This is not possible if
+    /// measurements of the model depend on the sampled text, unless they are only shown on screen.
     fn writes_beside(sim: &LanguageSim<Self>, is_for_screen: bool) -> bool {
         let _ = (sim, is_for_screen);
         true
     }
-    /// The decoder that the options of a request select.
+    /// Creates the decoder that the options of a request select. Fails if an option is invalid or the device fails.
     fn decoder<'a>(sim: &'a LanguageSim<Self>, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
         let _ = options;
         sim.backend.decoder()
     }
 
-    /// Valid values of probe argument `name`.
+    /// Returns the valid values of probe argument `name`.
     fn arg_values(config: &Config<Self>, layout: &Layout<Self>, name: &str) -> ArgValues;
-    /// Checks the elements of a tap.
+    /// Checks the elements of a tap. Fails if they are invalid.
     fn check_tap(config: &Config<Self>, tap: &Tap) -> Result<(), SimError> {
         let _ = (config, tap);
         Ok(())
     }
-    /// Runs after the tapped probes changed.
+    /// Prepares the model for changed taps. Fails if the device fails.
     fn after_tap(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
     }
-    /// Names of the lanes of a series probe.
+    /// Returns the names of the lanes of a series probe.
     fn lanes(layout: &Layout<Self>, probe: ProbeId) -> Vec<String> {
         let _ = (layout, probe);
         vec![]
     }
-    /// Values to count in a histogram.
+    /// Returns the values that a histogram counts. Fails if the device fails.
     fn histogram(sim: &LanguageSim<Self>, key: &TapKey) -> Result<Vec<f32>, SimError> {
         let _ = (sim, key);
         Ok(vec![])
     }
-    /// Runs after a text was sampled.
+    /// Updates the measurements that depend on a text, after a text was sampled. Fails if the device fails.
     fn after_text(sim: &mut LanguageSim<Self>) -> Result<(), SimError> {
         let _ = sim;
         Ok(())
     }
-    /// Reads a probe now; `None` if it is a [`kept_reading`](Self::kept_reading).
+    /// Reads a probe; returns `None` if the probe is a [`kept_reading`](Self::kept_reading). Fails if the device fails.
     fn reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Option<Reading>, SimError>;
-    /// Reads a probe that is expensive; the reading is cached and serves the frames of several steps.
+    /// Reads an expensive probe, whose reading is cached for the frames of several steps. Fails if the device fails.
     fn kept_reading(sim: &mut LanguageSim<Self>, tap: &Tap) -> Result<Reading, SimError>;
-    /// Individuals in the slots of an element set.
+    /// Returns the individuals in the slots of an element set; `None` if the set has no slots.
     fn individuals(own: &Self::Own, set: &str) -> Option<Arc<Individuals>> {
         let _ = (own, set);
         None
     }
-    /// Totals of the digest, listed after steps and tokens.
+    /// Returns the totals of the digest, listed after steps and tokens.
     fn totals(own: &Self::Own) -> Vec<(&'static str, u64)> {
         let _ = own;
         vec![]
     }
 
-    /// Adds the kind's sections to a saved state.
+    /// Adds the kind's sections to a saved state. Fails if the device fails.
     fn save(sim: &mut LanguageSim<Self>, counters: &Counters, out: &mut Snapshot) -> Result<(), SimError>;
-    /// Checks the sizes of a saved state before any section is loaded.
+    /// Checks the sizes of a saved state before any section is loaded. Fails if they differ.
     fn check_saved(config: &Config<Self>, from: &Snapshot) -> Result<(), SimError> {
         let _ = (config, from);
         Ok(())
     }
-    /// Reads the optimiser's counters from a saved state that holds `updates` updates.
+    /// Reads the optimiser's counters from a saved state with `updates` updates. Fails if a section is missing or invalid.
     fn saved_counters(from: &Snapshot, updates: u64) -> Result<Counters, SimError> {
         let _ = from;
         Ok(Counters { updates, loss_scale: 1.0, finite_steps: 0 })
     }
-    /// Loads the kind's sections. `weights` are the saved weights of `step`, which are not in the backend yet. An error
-    /// leaves the simulation unchanged.
+    /// Loads the kind's sections. `weights` contains the saved weights of step `step`, which are not in the backend yet.
+    /// Fails if a section is missing or invalid; the simulation is then unchanged.
     fn load(sim: &mut LanguageSim<Self>, from: &Snapshot, step: u64, weights: &[f32]) -> Result<(), SimError> {
         let _ = (sim, from, step, weights);
         Ok(())

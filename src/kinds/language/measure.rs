@@ -1,4 +1,4 @@
-//! Schedules and takes measurements: those due after a step are taken before the next one.
+//! Schedules and takes measurements. Measurements that are due after a step are taken before the next step.
 
 use super::{
     backend::{Backend as _, Batch, Lengths, Outcome, StepStats},
@@ -26,21 +26,21 @@ const POLL_EVERY: Duration = Duration::from_micros(200);
 /// Measurements that are due or in progress.
 #[derive(Default)]
 pub struct Pending {
-    /// Evaluation of the held-out text in progress.
+    /// Evaluation of the held-out text that is due or in progress; `None` if no evaluation is due.
     held_out: Option<HeldOutLoss>,
-    /// Whether a text is to be sampled.
+    /// Whether a text must be sampled.
     text: bool,
-    /// The text that is sampled concurrently with the steps.
+    /// Text that is sampled concurrently with the steps; `None` if no text is in progress.
     in_progress: Option<TextInProgress>,
     histograms: bool,
-    /// Time and duration of the last count of histograms.
+    /// Time and duration of the last count of histograms; `None` before the first count.
     histogram_cost: Option<ReadingCost>,
     /// Number of steps whose loss is recorded.
     pub counted: u64,
 }
 
 impl Pending {
-    /// No measurement is due after `step` steps.
+    /// Creates the schedule after `step` steps, in which no measurement is due.
     pub fn after(step: u64) -> Self {
         Self { counted: step, ..Self::default() }
     }
@@ -50,7 +50,7 @@ impl Pending {
         self.histogram_cost.is_some_and(|cost| cost.is_early(std::iter::once(cost)))
     }
 
-    /// Whether a measurement is to be taken before the next step.
+    /// Whether a measurement must be taken before the next step.
     const fn is_due(&self) -> bool {
         self.held_out.is_some() || self.text || self.histograms
     }
@@ -72,7 +72,8 @@ impl Pending {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Takes the measurements that are due. A stopped one continues, or is repeated, in the next call.
+    /// Takes the measurements that are due. A measurement that was stopped continues, or is repeated, in the next call.
+    /// Fails if a measurement fails.
     pub(super) fn measure(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if self.evaluate(pass)? == Outcome::Stopped {
             return Ok(Outcome::Stopped);
@@ -88,7 +89,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Adds a row to each tapped histogram.
+    /// Adds a row to each tapped histogram. Fails if the device fails.
     fn count_histograms(&mut self) -> Result<(), SimError> {
         for key in self.sampler.histogram_keys() {
             let values = K::histogram(self, &key)?;
@@ -97,8 +98,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// Collects a finished text, and samples the one that is due: concurrently with the next steps if the backend can copy
-    /// the model.
+    /// Collects a finished text, and samples the text that is due, concurrently with the next steps if the backend can copy
+    /// the model. Fails if the device fails.
     fn write_periodic(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         if !self.pending.text {
             self.take_text(false)?;
@@ -131,7 +132,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Collects the text in progress if it is finished, or waits for it if `waits`. Returns whether there was one.
+    /// Collects the text in progress if it is finished, or waits for it if `waits`. Returns whether a text was collected.
+    /// Fails if the device fails.
     pub(super) fn take_text(&mut self, waits: bool) -> Result<bool, SimError> {
         match self.pending.in_progress.take_if(|text| waits || text.is_written()).map(TextInProgress::finish) {
             Some((due, written)) => self.finish_text(&due, written).map(|()| true),
@@ -139,8 +141,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
     }
 
-    /// Collects the text in progress. If `waits`, also takes due measurements that a stop has interrupted. Returns whether
-    /// anything was measured.
+    /// Collects the text in progress. With `waits`, also takes due measurements that a stop has interrupted. Returns
+    /// whether there was any measurement. Fails if a measurement fails.
     pub(super) fn finish_measurements(&mut self, waits: bool) -> Result<bool, SimError> {
         let is_due = waits && self.pending.is_due();
         if is_due {
@@ -164,7 +166,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Mean loss of the first held-out sequences, as many as a batch has.
+    /// Computes the mean loss, nats, of the first held-out sequences, of which there are as many as in a batch. Fails if
+    /// the device fails.
     pub(in crate::kinds) fn fixed_loss(&mut self) -> Result<f32, SimError> {
         let (sequences, seq_len) = (self.params.batches()[0], self.config.context());
         let (mut tokens, mut targets) = (vec![0; sequences * seq_len], vec![0; sequences * seq_len]);
@@ -175,7 +178,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 
-    /// Mean loss of the first micro-batch of the last step under the current weights.
+    /// Computes the mean loss, nats, of the first micro-batch of the last step under the current weights. Fails if the
+    /// device fails.
     pub(in crate::kinds) fn last_step_loss(&mut self) -> Result<f64, SimError> {
         let batch = self.batch.first(self.params.batches()[0], self.config.context());
         let mut losses = vec![0.0; batch.n_tokens()];
@@ -183,7 +187,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / losses.len().max(1) as f64)
     }
 
-    /// The periodic text of the current step.
+    /// Returns the periodic text of the current step.
     fn due_text(&self) -> DueText {
         let (measure, step) = (self.params.measure(), self.state.step);
         let writing = text::periodic(self.setup.texts.tokenizer(), measure, self.seed, step);
@@ -194,7 +198,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         writing::write(&mut *K::writer(self)?, self.config.context(), self.config.vocab(), &due.writing, goes_on)
     }
 
-    /// Samples a text synchronously, also while the simulation is paused.
+    /// Samples a text synchronously, also while the simulation is paused. Fails if the device fails.
     pub(super) fn write_now(&mut self) -> Result<(), SimError> {
         self.take_text(true)?;
         let due = self.due_text();
@@ -204,8 +208,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// Keeps a sampled text. If its logits became NaN, the text is only the prompt and the title gives the error; training
-    /// continues, because its loss is checked separately.
+    /// Adds a sampled text to the history. If its logits became NaN, the text is only the prompt and the title contains the
+    /// error. Training continues, because its loss is checked separately.
     fn finish_text(&mut self, due: &DueText, written: Result<Vec<u32>, SimError>) -> Result<(), SimError> {
         let (tokens, failed) = match written {
             Err(SimError::Diverged(why)) => (due.writing.prompt.clone(), format!(": {why}")),
@@ -220,13 +224,13 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::after_text(self)
     }
 
-    /// The last tokens of the newest sampled text that fit into the context; the first held-out tokens if no text was
-    /// sampled yet.
+    /// Returns the last tokens of the newest sampled text that fit into the context, or the first held-out tokens if no
+    /// text was sampled yet.
     pub(in crate::kinds) fn shown_tokens(&self) -> Vec<u32> {
         text::shown(self.corpus(), &self.newest, self.config.context())
     }
 
-    /// Names of tokens as the tokenizer spells them.
+    /// Returns the names of tokens as the tokenizer spells them.
     pub(in crate::kinds) fn token_names(&self, tokens: &[u32]) -> Vec<String> {
         tokens.iter().map(|token| self.setup.texts.tokenizer().name(*token)).collect()
     }
@@ -244,7 +248,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::record_step(sampler, step, stats);
     }
 
-    /// Reads a tap from its history, the kind or the cache.
+    /// Reads a tap from its history, from the kind or from the cache. Fails if the device fails.
     pub(super) fn reading(&mut self, tap: &Tap, frame: &Frame) -> Result<Reading, SimError> {
         let lanes = K::lanes(&self.layout, tap.probe).len().max(1);
         if let Some(history) = self.sampler.take(tap, lanes) {
@@ -268,7 +272,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(reading)
     }
 
-    /// Losses of the tokens of the scored text, or of the newest text if there is none.
+    /// Computes the losses of the tokens of the scored text, or of the newest text if no scored text is given. Fails if the
+    /// device fails.
     fn token_losses(&self) -> Result<Reading, SimError> {
         let tokenizer = self.setup.texts.tokenizer();
         let tokens = text::scored(tokenizer, self.params.measure(), self.shown_tokens());
@@ -278,7 +283,7 @@ impl<K: LanguageKind> LanguageSim<K> {
     }
 }
 
-/// Checks that taps name existing probes, arguments and elements.
+/// Checks that taps name existing probes, arguments and elements. Fails with the first mistake.
 pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &Layout<K>) -> Result<(), SimError> {
     sampler::check(taps, K::PROBES)?;
     for tap in taps {
@@ -293,7 +298,7 @@ pub fn check_taps<K: LanguageKind>(taps: &[Tap], config: &Config<K>, layout: &La
     Ok(())
 }
 
-/// The value of a numeric argument; 0 if it is missing.
+/// Returns the value of a numeric argument; 0 if the argument is missing or not a number.
 pub fn number(args: &TapArgs, name: &str) -> usize {
     args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
 }

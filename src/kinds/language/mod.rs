@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`kind`] | trait that a kind implements to plug into the simulation |
+//! | [`kind`] | trait of the parts of the simulation that a kind implements |
 //! | [`simulation`], [`measure`], [`saved`] | training loop, schedule of measurements, saved state |
 //! | [`backend`] | interface of backends: batches, optimiser settings, decoders |
 //! | [`cpu`] | parts of models on the CPU |

@@ -9,15 +9,15 @@ use std::{path::Path, sync::Arc};
 
 /// The embedding matrix is padded to a multiple of this number of rows, for the tiles of matrix multiplications.
 pub const VOCAB_ALIGN: usize = 64;
-/// Largest number of features per head.
+/// Maximum number of features per head.
 pub const MAX_HEAD: usize = 256;
 /// Name of the element set of layers: embedding, blocks and head, each frozen as a whole.
 pub const LAYERS: &str = "layers";
 
-/// Reasons why a model cannot be built.
+/// Reason why a model cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// A size is 0.
+    /// A size is 0; contains its name.
     #[error("{0} must be at least 1")]
     Zero(&'static str),
     /// One size does not divide another.
@@ -35,7 +35,7 @@ pub enum ConfigError {
     /// A head has more than [`MAX_HEAD`] features.
     #[error("a head has {0} features, at most {MAX_HEAD} are possible: use more heads")]
     WideHead(usize),
-    /// Rotary positions rotate pairs of features, and the number of features per head is odd.
+    /// The number of features per head is odd, but rotary positions rotate pairs of features.
     #[error(
         "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
     )]
@@ -52,7 +52,7 @@ impl From<ConfigError> for SimError {
 }
 
 impl ConfigError {
-    /// Returns an error that names the first size that is 0.
+    /// Fails if a size is 0. The error names the first such size.
     pub fn check_sizes(sizes: &[(&'static str, usize)]) -> Result<(), Self> {
         match sizes.iter().find(|(_, size)| *size == 0) {
             Some((what, _)) => Err(Self::Zero(what)),
@@ -60,8 +60,8 @@ impl ConfigError {
         }
     }
 
-    /// Checks that `heads` divides the width and `kv_heads` divides `heads`, that a head has at most [`MAX_HEAD`] features,
-    /// and that their number is even if positions are rotary.
+    /// Fails unless `heads` divides the width, `kv_heads` divides `heads`, a head has at most [`MAX_HEAD`] features, and
+    /// the number of features per head is even if positions are rotary.
     pub fn check_heads(width: usize, heads: usize, kv_heads: usize, is_rotated: bool) -> Result<(), Self> {
         let multiple = |what, value: usize, of, divisor| match value.is_multiple_of(divisor) {
             true => Ok(()),
@@ -77,19 +77,19 @@ impl ConfigError {
     }
 }
 
-/// Part of the model that a parameter belongs to. Each layer is frozen as a whole.
+/// Part of the model to which a parameter belongs. Each layer is frozen as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// Token and position embeddings.
     Embedding,
-    /// Block of this index.
+    /// Block with the given index.
     Block(usize),
-    /// The final norm, and the matrix of logits unless it is tied to the embedding.
+    /// Final norm, and the matrix of logits unless it is tied to the embedding.
     Head,
 }
 
 impl Layer {
-    /// Index among the layers of a model with `blocks` blocks, in the order embedding, blocks, head.
+    /// Returns the index among the layers of a model with `blocks` blocks, in the order embedding, blocks, head.
     pub const fn index(self, blocks: usize) -> usize {
         match self {
             Self::Embedding => 0,
@@ -98,13 +98,13 @@ impl Layer {
         }
     }
 
-    /// Names of the layers of a model with `blocks` blocks.
+    /// Returns the names of the layers of a model with `blocks` blocks.
     pub fn names(blocks: usize) -> Vec<String> {
         let names = (0..blocks).map(|i| format!("Block {i}"));
         std::iter::once("Embedding".to_owned()).chain(names).chain(["Head".to_owned()]).collect()
     }
 
-    /// The element set of layers, drawn as a diagram.
+    /// Creates the element set of layers, drawn as a diagram.
     pub fn set(names: Vec<String>) -> ElementSet {
         let positions = (0..names.len()).map(|i| [0.0, i as f32 * 10.0, 0.0]).collect();
         ElementSet {
@@ -120,17 +120,17 @@ impl Layer {
 
 /// Sizes of a model.
 pub trait Sizes: Send {
-    /// Vocabulary size in tokens.
+    /// Returns the vocabulary size in tokens.
     fn vocab(&self) -> usize;
-    /// Longest sequence in tokens.
+    /// Returns the maximum length of a sequence in tokens.
     fn context(&self) -> usize;
 }
 
 /// Parameter layout of a model.
 pub trait Ranges: Send + Sync {
-    /// Names and ranges of all parameters.
+    /// Returns the names and ranges of all parameters.
     fn map(&self) -> &Arc<ParameterMap>;
-    /// Names of the layers: embedding, blocks, head.
+    /// Returns the names of the layers: embedding, blocks, head.
     fn layer_names(&self) -> Vec<String>;
 }
 
@@ -140,22 +140,22 @@ pub trait ModelParams: crate::params::Params + Send {
     type Config: Sizes;
     /// Parameter layout of the model.
     type Layout: Ranges;
-    /// Sizes and layout for a vocabulary of `vocab` tokens; an error if the model cannot be built.
+    /// Returns the sizes and layout for a vocabulary of `vocab` tokens. Fails if the model cannot be built.
     fn model(&self, vocab: usize) -> Result<(Self::Config, Arc<Self::Layout>), SimError>;
-    /// Reads initial weights from a file.
+    /// Reads initial weights from a file. Fails if the file is unreadable or does not fit the model.
     fn read_weights(
         path: &Path,
         config: &Self::Config,
         layout: &Self::Layout,
         progress: &Progress,
     ) -> Result<Parameters<f32>, SimError>;
-    /// Parameters of the text and tokenizer.
+    /// Returns the parameters of the text and tokenizer.
     fn data(&self) -> &Data;
-    /// Parameters of curves and sampled texts.
+    /// Returns the parameters of curves and sampled texts.
     fn measure(&self) -> &Measure;
-    /// Sequences per micro-batch, micro-batches per step.
+    /// Returns the number of sequences per micro-batch and of micro-batches per step.
     fn batches(&self) -> [usize; 2];
-    /// The learning rate of a step, counted from 0.
+    /// Returns the learning rate of step `step`, counted from 0.
     fn rate_at(&self, step: u64) -> f64;
 }
 

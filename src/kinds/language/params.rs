@@ -106,7 +106,7 @@ one_of! {
 }
 
 /// Declares the parameter group `Training` of a kind: defaults of the common parameters, then the kind's own parameters,
-/// which must be fields of [`Hyper`] too.
+/// which must also be fields of [`Hyper`].
 macro_rules! training {
     (
         batch = $batch:literal, learning_rate = $rate:literal, schedule = $schedule:expr, optimizer = $optimizer:expr,
@@ -153,7 +153,7 @@ macro_rules! training {
         }
 
         impl Training {
-            /// Optimiser settings of step `step`, counted from 0.
+            /// Returns the optimiser settings of step `step`, counted from 0.
             pub fn hyper(&self, step: u64) -> $crate::kinds::language::backend::Hyper {
                 $crate::kinds::language::backend::Hyper {
                     learning_rate: self.rate_at(step) as f32,
@@ -164,12 +164,12 @@ macro_rules! training {
                 }
             }
 
-            /// The learning rate of a step, counted from 0.
+            /// Returns the learning rate of step `step`, counted from 0.
             pub fn rate_at(&self, step: u64) -> f64 {
                 self.schedule.rate_at(self.learning_rate, self.warm_up, step)
             }
 
-            /// Sequences per step.
+            /// Returns the number of sequences per step.
             pub fn sequences(&self) -> usize {
                 self.batch as usize * self.micro_batches as usize
             }
@@ -230,13 +230,13 @@ params! {
 }
 
 impl Data {
-    /// Number of texts that are read in turn.
+    /// Returns the number of texts that are read in turn.
     pub fn n_texts(&self) -> u32 {
         let is_generated = self.text.0.trim().is_empty();
         if is_generated { self.languages.div_ceil(self.languages_at_once.max(1)).max(1) } else { 1 }
     }
 
-    /// Total bytes of the generated texts.
+    /// Returns the total size of the generated texts, bytes.
     pub fn generated_bytes(&self) -> u64 {
         u64::from(self.grammar_bytes) * u64::from(self.n_texts())
     }
@@ -284,7 +284,7 @@ params! {
 }
 
 impl Optimizer {
-    /// Optimiser settings of a step; learning rate, weight decay, clip and dropout are 0.
+    /// Returns the optimiser settings of a step, in which learning rate, weight decay, clip and dropout are 0.
     pub fn hyper(&self) -> Hyper {
         let (beta1, beta2, eps, matrices) = match self {
             Self::AdamW(a) => (a.beta1, a.beta2, a.eps, MatrixUpdate::AdamW),
@@ -308,7 +308,7 @@ impl Optimizer {
 }
 
 impl RateSchedule {
-    /// Learning rate of step `step`, counted from 0, for a maximum rate of `max` and `warm_up` warm-up steps.
+    /// Returns the learning rate of step `step`, counted from 0, for a maximum rate of `max` and `warm_up` warm-up steps.
     pub fn rate_at(&self, max: f64, warm_up: u32, step: u64) -> f64 {
         if step < warm_up.into() {
             return max * (step + 1) as f64 / f64::from(warm_up);

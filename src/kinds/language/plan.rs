@@ -1,5 +1,5 @@
-//! Tensor groups that a pass holds, and batch sizes. A workspace is sized from the same lists by which its tensors are
-//! allocated.
+//! Tensor groups that a pass holds, and batch sizes. The size of a workspace is computed from the same lists from which its
+//! tensors are allocated.
 
 use crate::kinds::language::backend::{Batch, Lengths};
 use std::ops::Range;
@@ -10,9 +10,9 @@ pub trait Memory {
     type Error;
 }
 
-/// A tensor that is allocated from memory `M`.
+/// Tensor that is allocated from memory `M`.
 pub trait TakeFrom<M: Memory>: Sized {
-    /// Allocates `len` uninitialised elements.
+    /// Allocates `len` uninitialised elements. Fails if the elements do not fit into the memory.
     fn take_from(memory: &mut M, name: &'static str, len: usize) -> Result<Self, M::Error>;
 }
 
@@ -25,18 +25,18 @@ macro_rules! tensors {
         }
     ) => {
         $(#[doc = $docs])*
-        /// Numbers of elements; 0: the tensor is not held.
+        /// Number of elements of each tensor; 0 for a tensor that is not held.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
 
         #[allow(dead_code, reason = "not every group is shared")]
         impl $Sizes {
-            /// Arena bytes for elements of these types.
+            /// Returns the size of an arena for elements of the given types, bytes.
             pub fn bytes<$($P),*>(&self) -> usize {
                 $crate::gpu::Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
             }
 
-            /// Sizes in `all` of the tensors that are not held here.
+            /// Returns the sizes in `all` of the tensors that are not held in `self`.
             #[must_use]
             pub fn others(&self, all: &Self) -> Self {
                 Self { $( $field: if self.$field == 0 { all.$field } else { 0 }, )* }
@@ -48,7 +48,7 @@ macro_rules! tensors {
 
         #[allow(dead_code, reason = "not every group is lent and shared")]
         impl<$($P: ::std::ops::DerefMut),*> $Tensors<$($P),*> {
-            /// Allocates the tensors, uninitialised.
+            /// Allocates the tensors without initialising them. Fails if they do not fit into the memory.
             pub fn take<M: $crate::kinds::language::plan::Memory>(memory: &mut M, sizes: &$Sizes) -> Result<Self, M::Error>
             where
                 $( $P: $crate::kinds::language::plan::TakeFrom<M>, )*
@@ -61,7 +61,7 @@ macro_rules! tensors {
                 $Tensors { $( $field: &mut *self.$field, )* }
             }
 
-            /// The held tensors; for tensors that are not held, those of `shared`.
+            /// Returns the held tensors, and those of `shared` for tensors that are not held.
             pub fn of<'a>(held: &'a mut Self, shared: &'a mut Self) -> $Tensors<$( &'a mut $P::Target ),*>
             where
                 $( $P::Target: $crate::nn::layers::Elements, )*
@@ -89,13 +89,14 @@ tensors! {
 }
 
 impl HeadSizes {
-    /// Sizes for a batch of `tokens` tokens.
+    /// Returns the sizes for a batch of `tokens` tokens.
     pub const fn of(tokens: usize, width: usize) -> Self {
         Self { norm_f: tokens * width, stats_f: 2 * tokens, losses: tokens, lse: tokens }
     }
 }
 
-/// Number of tokens whose logits are in memory at a time: a multiple of 64, so that the logits have about `most` elements.
+/// Returns the number of tokens whose logits are in memory at a time: a multiple of 64, or all tokens, so that the
+/// logits have about `most` elements.
 pub fn logit_rows(most: usize, padded_vocab: usize, tokens: usize) -> usize {
     (most / padded_vocab / 64 * 64).max(64).min(tokens)
 }
@@ -106,7 +107,7 @@ pub fn chunks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..n).step_by(most).map(move |from| from..(from + most).min(n))
 }
 
-/// Allocates `n` residual streams of `len` elements each.
+/// Allocates `n` residual streams of `len` elements each. Fails if they do not fit into the memory.
 pub fn streams<M: Memory, T: TakeFrom<M>>(memory: &mut M, n: usize, len: usize) -> Result<Vec<T>, M::Error> {
     (0..n).map(|_| T::take_from(memory, "residual stream", len)).collect()
 }
@@ -122,7 +123,7 @@ pub enum Division {
     Packed {
         /// Number of sequences.
         sequences: usize,
-        /// Tokens of the longest sequence.
+        /// Number of tokens of the longest sequence.
         longest: usize,
     },
 }
@@ -132,23 +133,23 @@ pub enum Division {
 pub struct BatchShape {
     /// Number of rows.
     pub sequences: usize,
-    /// Tokens per row.
+    /// Number of tokens per row.
     pub seq_len: usize,
     /// Layout of the sequences in the rows.
     pub division: Division,
 }
 
-/// Error for a batch of padded or packed sequences in a model that supports full ones only.
+/// Message for a batch of padded or packed sequences in a model that supports only full ones.
 pub const UNDIVIDED: &str = "sequences of different lengths in one row are not possible here";
 
 impl BatchShape {
-    /// Shape of rows that are full sequences.
+    /// Returns the shape of rows that are full sequences.
     pub const fn full(sequences: usize, seq_len: usize) -> Self {
         Self { sequences, seq_len, division: Division::Full }
     }
 
-    /// Shape of the sequences `rows` of a batch, or of a whole packed batch. If not `is_divided`, padded batches are
-    /// treated as full, and packed ones have no shape: `None`, see [`UNDIVIDED`].
+    /// Returns the shape of the sequences `rows` of a batch, or of a whole packed batch. Unless `is_divided`, padded
+    /// batches count as full, and packed batches have no shape (`None`, see [`UNDIVIDED`]).
     pub fn of(batch: &Batch<'_>, rows: Range<usize>, is_divided: bool) -> Option<Self> {
         let division = match batch.lengths {
             Lengths::Padded(_) if is_divided => Division::Padded,
@@ -162,12 +163,12 @@ impl BatchShape {
         Some(Self { division, ..Self::full(rows.len(), batch.seq_len) })
     }
 
-    /// Number of tokens, padding included.
+    /// Returns the number of tokens, including padding.
     pub const fn n_tokens(&self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Number of sequences and the longest length, for attention.
+    /// Returns the number of sequences and the length of the longest one, for attention.
     pub const fn attended(&self) -> (usize, usize) {
         match self.division {
             Division::Packed { sequences, longest } => (sequences, longest),
@@ -176,25 +177,25 @@ impl BatchShape {
     }
 }
 
-/// Position of each token within its packed sequence.
+/// Returns the position of each token within its packed sequence.
 pub fn packed_positions(offsets: &[i32]) -> Vec<u32> {
     offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect()
 }
 
-/// A batch in the memory of a backend; `U` holds u32, `I` holds i32.
+/// Batch in the memory of a backend; `U` contains u32 and `I` contains i32.
 #[derive(Debug)]
 pub struct BatchView<'a, U: ?Sized, I: ?Sized> {
     /// Sizes of the batch.
     pub shape: BatchShape,
-    /// Position of the first token of every sequence, after cached tokens.
+    /// Position of the first token of every sequence: the number of cached tokens.
     pub offset: usize,
     /// Token ids, `[tokens]`.
     pub tokens: &'a U,
     /// Target ids, `[tokens]`.
     pub targets: &'a I,
-    /// Lengths of padded sequences, or offsets of packed ones; `None`: full sequences.
+    /// Lengths of padded sequences, or offsets of packed ones; `None` for full sequences.
     pub lengths: Option<&'a I>,
-    /// Positions of packed tokens, `[tokens]`.
+    /// Positions of packed tokens, `[tokens]`; `None` for other sequences.
     pub positions: Option<&'a U>,
 }
 

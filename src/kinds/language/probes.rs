@@ -2,7 +2,7 @@
 
 use crate::sim::ProbeId;
 
-/// Declares the probes of a language kind: those common to all kinds, then its own.
+/// Declares the probes of a language kind: the probes of all kinds, then its own.
 macro_rules! language_probes {
     ($($own:tt)*) => { $crate::probes! {
         /// Mean loss per token of the step, with dropout if there is any, without auxiliary losses. The levels are the losses
@@ -43,7 +43,7 @@ pub enum ArgValues {
 }
 
 impl ArgValues {
-    /// All valid values as strings.
+    /// Returns all valid values as strings.
     pub fn all(self) -> Vec<String> {
         match self {
             Self::Numbers(n) => (0..n).map(|i| i.to_string()).collect(),
@@ -51,7 +51,7 @@ impl ArgValues {
         }
     }
 
-    /// Says why `value` is not valid; `None` if it is.
+    /// Returns the reason why `value` is invalid; `None` if the value is valid.
     pub fn refusal(&self, name: &str, value: &str) -> Option<String> {
         match self {
             Self::Numbers(n) => {

@@ -15,7 +15,7 @@ use crate::{
 /// Columns of the table of token scores.
 pub const SCORE: &[&str] = &["token", "loss_nats", "expected", "p_expected"];
 
-/// Declares the requests of a language kind; the kind's own options follow those that all kinds have.
+/// Declares the requests of a language kind. The kind's own options follow those of all kinds.
 macro_rules! language_requests {
     ($($own:tt)*) => { $crate::requests! {
         /// Requests to a model.
@@ -48,10 +48,10 @@ macro_rules! language_requests {
 }
 pub(crate) use language_requests;
 
-/// Answers a request with the decoder that the kind's own options choose.
+/// Answers a request with the decoder that the kind's own options select.
 ///
 /// # Errors
-/// Errors of the prompt, text and sampling parameters; [`SimError::Cancelled`].
+/// Fails for an invalid prompt, text or sampling parameter, and with [`SimError::Cancelled`].
 pub fn answer<'a>(
     request: &Request,
     (tokenizer, context): (&Tokenizer, usize),
@@ -70,7 +70,8 @@ pub fn answer<'a>(
     }
 }
 
-/// Returns the prompt followed by the sampled continuation.
+/// Samples a continuation of a prompt. Returns the prompt followed by the continuation. Fails for an invalid prompt or
+/// sampling parameter, and if cancelled.
 fn sample(
     tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),
@@ -85,7 +86,8 @@ fn sample(
     Ok(Answer::Text(format!("{prompt}{text}")))
 }
 
-/// Returns a table with a row per token and the columns [`SCORE`].
+/// Scores a text. Returns a table with a row per token and the columns [`SCORE`]. Fails for an invalid text, and if
+/// cancelled.
 fn score(
     tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),

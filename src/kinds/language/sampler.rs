@@ -1,4 +1,4 @@
-//! Samples tapped probes; histories are kept until they are read.
+//! Samples tapped probes, and keeps histories until they are read.
 
 use crate::sim::{
     Axis, Frame, Histogram, Matrix, ProbeId, ProbeSpec, Reading, ReadingCost, Series, Shape, SimError, Tap, TapKey,
@@ -31,13 +31,13 @@ pub struct Sampler {
     known: Vec<Known>,
 }
 
-/// A cached reading of an expensive probe.
+/// Cached reading of an expensive probe.
 struct Known {
     key: TapKey,
     step: u64,
     reading: Reading,
     cost: ReadingCost,
-    /// Whether the text that it shows was replaced.
+    /// Whether the text of the reading was replaced.
     is_outdated: bool,
 }
 
@@ -47,7 +47,7 @@ impl Sampler {
         Self { probes, taps: vec![], series: vec![], histograms: vec![], texts: vec![], known: vec![] }
     }
 
-    /// Sets the tapped probes; the histories of probes that stay tapped are kept.
+    /// Sets the tapped probes. The histories of probes that stay tapped are kept.
     pub fn tap(&mut self, taps: &[Tap]) {
         self.taps = taps.to_vec();
         let (mut series, mut histograms) = (mem::take(&mut self.series), mem::take(&mut self.histograms));
@@ -72,7 +72,7 @@ impl Sampler {
         self.known.retain(|known| taps.iter().any(|tap| tap.has_key(&known.key)));
     }
 
-    /// The tapped probes.
+    /// Returns the tapped probes.
     pub fn taps(&self) -> Vec<Tap> {
         self.taps.clone()
     }
@@ -96,7 +96,7 @@ impl Sampler {
         self.taps.iter().any(|tap| self.probes.specs[usize::from(tap.probe)].shape == Shape::Samples)
     }
 
-    /// Keys of the tapped histograms.
+    /// Returns the keys of the tapped histograms.
     pub fn histogram_keys(&self) -> Vec<TapKey> {
         self.histograms.iter().map(|(key, _)| key.clone()).collect()
     }
@@ -110,7 +110,7 @@ impl Sampler {
         }
     }
 
-    /// The smallest range of elements that covers all tapped series of a probe; empty if none is tapped.
+    /// Returns the smallest range of elements that covers all tapped series of a probe; empty if no series is tapped.
     pub fn span(&self, probe: ProbeId) -> Range<usize> {
         let elements = || self.series.iter().filter(|(key, _)| key.probe == probe).flat_map(|(_, s)| s.elements.iter());
         elements().min().zip(elements().max()).map_or(0..0, |(a, b)| *a as usize..*b as usize + 1)
@@ -128,7 +128,7 @@ impl Sampler {
         }
     }
 
-    /// Appends the counts of `values` to a histogram; NaN is not counted.
+    /// Appends the counts of `values` to a histogram. NaN is not counted.
     pub fn count(&mut self, key: &TapKey, step: u64, values: &[f32]) {
         let Some((_, histogram)) = self.histograms.iter_mut().find(|(known, _)| known == key) else { return };
         let (mut counts, limit) = ([0.0; N_BINS], (self.probes.limit)(key.probe));
@@ -146,7 +146,7 @@ impl Sampler {
         }
     }
 
-    /// Clears the histories and cached readings; taps stay.
+    /// Clears the histories and cached readings. The taps stay.
     pub fn restart(&mut self) {
         for (_, series) in &mut self.series {
             (series.steps, series.values) = (vec![], vec![]);
@@ -158,7 +158,8 @@ impl Sampler {
         self.known.clear();
     }
 
-    /// Takes the history of a tap; `lanes` is the row length of a series without rows.
+    /// Takes the history of a tap; `None` if the probe has no history or is not tapped. `lanes` is the row length of a
+    /// series without rows.
     pub fn take(&mut self, tap: &Tap, lanes: usize) -> Option<Reading> {
         Some(match self.probes.specs[usize::from(tap.probe)].shape {
             Shape::Series { .. } => {
@@ -177,7 +178,8 @@ impl Sampler {
         })
     }
 
-    /// The cached reading of a tap, if it is at most `within` steps old or cheap enough to wait for, and the frame may lag.
+    /// Returns the cached reading of a tap; `None` if no cached reading can be shown. A reading of an earlier step can be
+    /// shown only if the frame may lag, and the reading is at most `within` steps old or too costly to repeat now.
     pub fn known(&self, tap: &Tap, frame: &Frame, within: u32) -> Option<Reading> {
         let known = self.known.iter().find(|known| tap.has_key(&known.key))?;
         let (now, step) = (frame.clock.step, known.step);
@@ -192,7 +194,7 @@ impl Sampler {
         self.known.push(Known { key: tap.key(), step, reading: reading.clone(), cost, is_outdated: false });
     }
 
-    /// Marks the readings of the replaced text as outdated.
+    /// Marks the cached readings of the replaced text as outdated.
     pub fn forget_text(&mut self) {
         let of_text = self.probes.of_text;
         self.known
@@ -204,8 +206,8 @@ impl Sampler {
 
 /// Checks that each tap names an existing probe.
 ///
-/// [`SimError::Input`] with the id of an unknown probe.
-/// The number that none has.
+/// # Errors
+/// Fails with the id of a probe that does not exist.
 pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     match taps.iter().find(|tap| usize::from(tap.probe) >= specs.len()) {
         Some(tap) => Err(SimError::Input(format!("there is no probe {}", tap.probe))),
@@ -213,7 +215,7 @@ pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
     }
 }
 
-/// Edges of [`N_BINS`] bins of equal width; the first and last bin also count values beyond the limit.
+/// Returns the edges of [`N_BINS`] bins of equal width. The first and last bin also count values beyond the limit.
 fn edges(limit: f32) -> Arc<Vec<f32>> {
     let edge = |i: usize| limit * (2.0 * i as f32 / N_BINS as f32 - 1.0);
     Arc::new((0..=N_BINS).map(edge).collect())
@@ -224,7 +226,7 @@ fn bin(limit: f32, x: f32) -> usize {
     (at.max(0.0) as usize).min(N_BINS - 1)
 }
 
-/// A square attention map with the tokens as labels of both axes.
+/// Creates a square attention map with the tokens as labels of both axes.
 pub fn map(labels: Vec<String>, values: Vec<f32>) -> Matrix {
     let axis = Axis::named(labels);
     Matrix { rows: axis.clone(), columns: axis, values: Arc::new(values) }

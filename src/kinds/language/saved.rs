@@ -1,4 +1,4 @@
-//! Saved state: each parameter tensor and each of its moments is a section.
+//! Saved state, in which each parameter tensor and each of its moments is a section.
 
 use super::{
     backend::{Backend as _, StateBuffer},
@@ -11,7 +11,7 @@ use crate::{
     sim::{SimError, Snapshot, snapshot::misfit},
 };
 
-/// Prefix of a section's name, before the name of the tensor.
+/// Returns the prefix of a section's name, before the name of the tensor.
 const fn prefix(buffer: StateBuffer) -> &'static str {
     match buffer {
         StateBuffer::Weights => "",
@@ -20,12 +20,12 @@ const fn prefix(buffer: StateBuffer) -> &'static str {
     }
 }
 
-/// Reads a section of flags.
+/// Reads a section of flags. Fails if the section does not exist or has another shape.
 pub fn flags(from: &Snapshot, name: &str, shape: &[usize]) -> Result<Vec<bool>, SimError> {
     Ok(from.read::<u32>(name, shape)?.iter().map(|flag| *flag != 0).collect())
 }
 
-/// Returns an error if a value of the saved state is not finite.
+/// Fails if a value of a saved array is not finite. The error names the array.
 pub fn expect_finite(values: &[f32], what: &str) -> Result<(), SimError> {
     match values.iter().all(|x| x.is_finite()) {
         true => Ok(()),
@@ -34,7 +34,7 @@ pub fn expect_finite(values: &[f32], what: &str) -> Result<(), SimError> {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Saves the complete training state.
+    /// Saves the complete training state. Fails if the device fails.
     pub(super) fn saved(&mut self) -> Result<Snapshot, SimError> {
         let mut out = Snapshot::new(K::NAME);
         out.number("step", self.state.step);
@@ -54,8 +54,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(out)
     }
 
-    /// Loads weights, moments and counters into the backend, and returns the other state. An error leaves the simulation
-    /// unchanged.
+    /// Loads weights, moments and counters into the backend, and returns the other state. Fails if the snapshot does not
+    /// fit; the simulation is then unchanged.
     pub(super) fn restore(&mut self, from: &Snapshot) -> Result<State, SimError> {
         from.expect_model(K::NAME)?;
         K::check_saved(&self.config, from)?;

@@ -1,4 +1,4 @@
-//! Inputs prepared on the host: tokenised text and initial weights read from a file.
+//! Inputs that are prepared on the host: tokenised text and initial weights from a file.
 
 use super::{
     model::{ModelParams, Sizes as _},
@@ -15,12 +15,12 @@ use std::sync::Arc;
 pub struct Setup {
     /// Training and held-out tokens, vocabulary and entropy floors.
     pub texts: Texts,
-    /// Initial weights read from a file; `None`: random weights.
+    /// Initial weights from a file; `None` for random weights.
     pub weights: Option<Parameters<f32>>,
 }
 
 impl Setup {
-    /// Reads or generates the text, and reads the weights if the project names a file.
+    /// Reads or generates the text, and reads the weights if the project names a file. Fails if an input is invalid.
     pub fn prepare<P: ModelParams>(params: &P, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
         let texts = Texts::read(params.data(), context, progress)?;
         let mut setup = Self { texts, weights: None };
@@ -32,26 +32,26 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Notices about the tokenizer, one sentence each.
+    /// Returns notices about the tokenizer, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         self.texts.tokenizer().notices()
     }
 
-    /// Host memory held, in bytes.
+    /// Returns the host memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         let weights = self.weights.as_ref().map_or(0, |weights| weights.values().len() as u64 * 4);
         self.texts.all().iter().map(Corpus::n_resident_bytes).sum::<u64>() + weights
     }
 
-    /// Sizes and parameter layout for the vocabulary of this text; an error if the model cannot be built or the text is too
-    /// short.
+    /// Returns the sizes and parameter layout for the vocabulary of the text. Fails if the model cannot be built or the
+    /// text is too short.
     pub fn model<P: ModelParams>(&self, params: &P) -> Result<(P::Config, Arc<P::Layout>), SimError> {
         let (config, layout) = params.model(self.texts.tokenizer().n_vocab())?;
         self.check_length(config.context())?;
         Ok((config, layout))
     }
 
-    /// Returns an error unless sequences of `length` tokens fit into every text.
+    /// Fails if sequences of `length` tokens do not fit into every text. The error contains the lengths.
     pub fn check_length(&self, length: usize) -> Result<(), SimError> {
         self.texts.all().iter().try_for_each(|text| text.check_length(length)).map_err(SimError::Input)
     }

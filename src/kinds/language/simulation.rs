@@ -24,7 +24,7 @@ use crate::{
 };
 use std::{mem, sync::Arc};
 
-/// A language model in training.
+/// Language model in training.
 pub struct LanguageSim<K: LanguageKind> {
     pub(in crate::kinds) params: K::Params,
     pub(in crate::kinds) seed: u64,
@@ -47,9 +47,9 @@ pub struct LanguageSim<K: LanguageKind> {
 /// Training state other than parameters, moments and the optimiser's counters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// Training steps completed.
+    /// Number of completed training steps.
     pub step: u64,
-    /// Tokens trained on.
+    /// Number of tokens trained on.
     pub tokens: u64,
     /// Whether each layer is frozen, `[layers]`.
     pub frozen: Vec<bool>,
@@ -64,7 +64,7 @@ impl State {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Creates the simulation at step 0.
+    /// Creates the simulation at step 0. Fails if the device fails.
     pub fn new(
         params: &K::Params,
         seed: u64,
@@ -93,7 +93,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(new)
     }
 
-    /// Resets to step 0: initial weights, zero moments.
+    /// Resets to step 0 with initial weights and zero moments. Fails if the device fails.
     fn begin(&mut self) -> Result<(), SimError> {
         match &self.setup.weights {
             Some(weights) => self.backend.write(StateBuffer::Weights, 0, weights.values())?,
@@ -119,7 +119,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         self.newest.clear();
     }
 
-    /// Runs one training step.
+    /// Runs one training step. Fails if the device fails or a step has diverged.
     fn train(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         let [sequences, micro_batches] = self.params.batches();
         let batches = Batches { seed: self.seed, sequences, length: self.config.context() };
@@ -132,7 +132,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         if outcome == Outcome::Done {
             self.state.step += 1;
             self.state.tokens += n_tokens as u64;
-            self.generation += u64::from(self.setup.texts.is_new_at(self.state.step)); // the levels
+            self.generation += u64::from(self.setup.texts.is_new_at(self.state.step)); // The levels changed.
             self.pending.schedule(self.params.measure(), &self.sampler, self.state.step);
             K::after_step(self, pass)?;
             if self.state.step - self.pending.counted >= MAX_WAITING_STEPS as u64 {
@@ -142,7 +142,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(outcome)
     }
 
-    /// Collects the statistics of the steps since the last call: hashes and records their losses. An error if one of them
+    /// Collects the statistics of the steps since the last call: hashes and records their losses. Fails if one of the steps
     /// diverged.
     pub(in crate::kinds) fn count_steps(&mut self) -> Result<(), SimError> {
         let mut stats = vec![];
@@ -162,7 +162,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
     }
 
-    /// Freezes the layers of an action, or unfreezes them.
+    /// Freezes or unfreezes the layers that an action names. Fails if the action names no layers or unknown ones.
     pub(in crate::kinds) fn freeze_layers(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
         let layers = self.state.frozen.len();
         if action.elements.is_empty() || action.elements.iter().any(|e| *e as usize >= layers) {
@@ -172,17 +172,17 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
-    /// The text that the last step read.
+    /// Returns the text that the last step read.
     pub(in crate::kinds) fn corpus(&self) -> &Corpus {
         self.setup.texts.after(self.state.step)
     }
 
-    /// Tokens of the last step in the order of the batch.
+    /// Returns the tokens of the last step in the order of the batch.
     pub(in crate::kinds) fn last_tokens(&self) -> &[u32] {
         self.batch.tokens()
     }
 
-    /// Continues from `state`; its weights are already in the backend.
+    /// Continues from `state`, whose weights are already in the backend.
     pub(super) fn put(&mut self, state: State) {
         self.state = state;
         self.restart_measurements();
@@ -205,7 +205,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
     }
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        // Levels of the text that the next step reads.
+        // The levels are those of the text that the next step reads.
         if probes::is_loss(probe) { text::levels(self.setup.texts.of_step(self.state.step)) } else { vec![] }
     }
 
@@ -256,7 +256,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
         }
         setup.check_length(self.config.context())?;
         (self.setup, self.params) = (setup, params);
-        self.generation += 1; // the levels
+        self.generation += 1; // The levels changed.
         Ok(Effect::Applied)
     }
 
@@ -289,7 +289,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
         if !pass.defers_measurements {
             self.take_text(true)?;
         }
-        // All steps are done, so the launch times are complete.
+        // All steps have finished, so that the launch times are complete.
         Ok(pass.collect()?)
     }
 

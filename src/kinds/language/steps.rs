@@ -12,7 +12,7 @@ pub fn is_due(every: u32, step: u64) -> bool {
     every > 0 && step.is_multiple_of(every.into())
 }
 
-/// Tokens and targets of the micro-batches of a step. The memory is reused.
+/// Tokens and targets of the micro-batches of a step. The memory is reused for later steps.
 #[derive(Default)]
 pub struct StepTokens {
     tokens: Vec<u32>,
@@ -34,7 +34,7 @@ impl StepTokens {
         tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect()
     }
 
-    /// The first micro-batch of the last step; empty before the first step.
+    /// Returns the first micro-batch of the last step; empty before the first step.
     pub fn first(&self, sequences: usize, length: usize) -> Batch<'_> {
         let n = (sequences * length).min(self.tokens.len());
         let sequences = n / length.max(1);
@@ -47,29 +47,30 @@ impl StepTokens {
         }
     }
 
-    /// Tokens of the last step, in the order of the micro-batches.
+    /// Returns the tokens of the last step, in the order of the micro-batches.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Host memory held, in bytes.
+    /// Returns the host memory in use, bytes.
     pub const fn n_bytes(&self) -> u64 {
         (self.tokens.capacity() * 8) as u64
     }
 }
 
-/// Mean loss over the held-out text, evaluated in batches; a stopped evaluation continues with the next batch.
+/// Mean loss over the held-out text, evaluated in batches. A stopped evaluation continues with the next batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldOutLoss {
-    /// Number of windows evaluated.
+    /// Number of evaluated windows.
     first: usize,
     sum: f64,
     n: u64,
 }
 
 impl HeldOutLoss {
-    /// Evaluates the remaining windows and reports progress; `None` if stopped. `size` is (sequence length, sequences per
-    /// batch, batches per call); `evaluate` writes the loss of each token of at most that number of batches.
+    /// Evaluates the remaining windows and reports progress. Returns the mean loss, nats; `None` if stopped. `size` is
+    /// (sequence length, sequences per batch, batches per call); `evaluate` writes the loss of each token of at most
+    /// `batches per call` batches. Fails if `evaluate` fails.
     pub fn run(
         &mut self,
         corpus: &Corpus,

@@ -14,11 +14,11 @@ use crate::{
     sim::{BuildContext, Level, Progress, SimError},
 };
 
-/// Texts of a project. Each is read for `steps` steps; after the last, the first is read again.
+/// Texts of a project, each of which is read for `steps` steps. After the last text, the first one follows.
 pub struct Texts {
-    /// At least one text; all share one tokenizer.
+    /// Texts in the order of training, at least one, with a common tokenizer.
     all: Vec<Corpus>,
-    /// Steps for which each text is read.
+    /// Number of steps for which each text is read.
     steps: u64,
 }
 
@@ -26,17 +26,17 @@ impl Texts {
     /// Reads the text from a file, or generates one per group of languages.
     ///
     /// # Errors
-    /// Errors of the file, with its line, and of the tokenizer.
+    /// Fails if the file is invalid, with the line, or the tokenizer cannot be built.
     pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
         Ok(Self { all: read(data, context, progress)?, steps: data.text_steps.max(1).into() })
     }
 
-    /// The text that step `step`, counted from 0, reads.
+    /// Returns the text that step `step`, counted from 0, reads.
     pub fn of_step(&self, step: u64) -> &Corpus {
         &self.all[self.index(step)]
     }
 
-    /// The text that the last of `steps` completed steps read; measurements refer to it.
+    /// Returns the text that the last of `steps` completed steps read. Measurements refer to this text.
     pub fn after(&self, steps: u64) -> &Corpus {
         self.of_step(steps.saturating_sub(1))
     }
@@ -46,12 +46,12 @@ impl Texts {
         step > 0 && self.index(step) != self.index(step - 1)
     }
 
-    /// All texts, in the order of training.
+    /// Returns all texts, in the order of training.
     pub fn all(&self) -> &[Corpus] {
         &self.all
     }
 
-    /// The tokenizer that all texts share.
+    /// Returns the tokenizer that all texts share.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.all[0].tokenizer
     }
@@ -96,10 +96,11 @@ fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<
     })
 }
 
-/// Tokens of the prompt; of an empty prompt the end-of-text token, or else a line break.
+/// Returns the tokens of the prompt. An empty prompt gives the end-of-text token, or a line break if there is no such
+/// token.
 ///
 /// # Errors
-/// [`SimError::Input`] if the tokenizer has no token for a character.
+/// Fails with [`SimError::Input`] if the tokenizer has no token for a character.
 pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
     if !text.is_empty() {
         return tokenizer.encode(text).map_err(|error| SimError::Input(format!("the prompt: {error}")));
@@ -111,7 +112,7 @@ pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
 /// Checks that the prompt and the scored text can be tokenised.
 ///
 /// # Errors
-/// [`SimError::Input`] with the character that has no token.
+/// Fails with [`SimError::Input`] for a character that has no token.
 pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
     prompt(tokenizer, &measure.prompt)?;
     let scored = tokenizer.encode(&measure.scored);
@@ -119,12 +120,13 @@ pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Losses of n-gram models with 0, 1 and 2 preceding tokens, and the entropy rate of a grammar, as lines of a loss curve.
+/// Returns the losses of n-gram models with 0, 1 and 2 preceding tokens, and the entropy rate of a grammar, as lines of a
+/// loss curve.
 pub fn levels(corpus: &Corpus) -> Vec<Level> {
     corpus.levels().into_iter().map(|(name, value)| Level::new(name, value)).collect()
 }
 
-/// Prompt, length and sampling parameters of the periodic text of a step.
+/// Returns the prompt, length and sampling parameters of the periodic text of a step.
 pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) -> Writing {
     let sampling = Sampling {
         temperature: measure.temperature as f32,
@@ -138,7 +140,7 @@ pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) 
     Writing { prompt, length: measure.length as usize, sampling }
 }
 
-/// The last `context` tokens of the newest sampled text; the first held-out tokens if no text was sampled yet.
+/// Returns the last `context` tokens of the newest sampled text, or the first held-out tokens if no text was sampled yet.
 pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     if !newest.is_empty() {
         return newest[newest.len().saturating_sub(context)..].to_vec();
@@ -148,7 +150,7 @@ pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     tokens
 }
 
-/// Tokens whose losses are shown: the scored text if there is one, else `shown`.
+/// Returns the tokens whose losses are shown: the scored text if it is not empty, otherwise `shown`.
 pub fn scored(tokenizer: &Tokenizer, measure: &Measure, shown: Vec<u32>) -> Vec<u32> {
     match measure.scored.is_empty() {
         true => shown,
@@ -177,7 +179,7 @@ mod tests {
         assert_eq!([0, 1, 3, 4].map(|steps| all.after(steps).hash), [a, a, a, b], "that of the last step");
         let new: Vec<u64> = (0..=10).filter(|step| all.is_new_at(*step)).collect();
         assert_eq!(new, [3, 6, 9]);
-        // All texts share a vocabulary; a mixture of two languages has a higher entropy than one language.
+        // All texts share a vocabulary. A mixture of two languages has a higher entropy than one language.
         assert!(all.all().iter().all(|text| text.tokenizer.is_same(all.tokenizer())));
         let floors: Vec<f64> = all.all().iter().filter_map(|text| text.floor).collect();
         assert!(floors[0] == floors[1] && floors[0] > floors[2], "{floors:?}");

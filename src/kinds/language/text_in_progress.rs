@@ -1,4 +1,4 @@
-//! Samples a text with a copy of the model, concurrently with further training steps.
+//! Sampling of a text with a copy of the model, concurrently with further training steps.
 
 use super::{
     backend::TextModel,
@@ -11,10 +11,10 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-/// A periodic text that is due. The step determines its content, whenever it is sampled.
+/// Periodic text that is due. Its content depends only on the step, not on the time of sampling.
 #[derive(Clone, Debug)]
 pub struct DueText {
-    /// The text is sampled with the weights after this step.
+    /// Step after which the weights are used.
     pub step: u64,
     /// Prompt as a string, for display.
     pub prompt: String,
@@ -24,16 +24,16 @@ pub struct DueText {
     pub writing: Writing,
 }
 
-/// A text that a thread is sampling.
+/// Text that a thread is sampling.
 pub struct TextInProgress {
-    /// The text that the thread samples.
+    /// Description of the text.
     pub due: DueText,
     stop: StopFlag,
     thread: Option<JoinHandle<Result<Vec<u32>, SimError>>>,
 }
 
 impl TextInProgress {
-    /// Starts a thread that samples `due` with `model`.
+    /// Starts a thread that samples `due` with `model`. Fails if the thread cannot be started.
     pub fn start(
         due: DueText,
         model: Arc<Mutex<dyn TextModel>>,
@@ -56,7 +56,7 @@ impl TextInProgress {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the tokens of the prompt and the sampled text.
+    /// Waits for the thread. Returns the tokens of the prompt and the sampled text, or the error of the thread.
     pub fn finish(mut self) -> (DueText, Result<Vec<u32>, SimError>) {
         let written = self.thread.take().map(JoinHandle::join);
         let ended = || SimError::Input("the thread of the sampled text ended by a fault, see the log".to_owned());

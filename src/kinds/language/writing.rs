@@ -1,4 +1,4 @@
-//! Samples text from a model, and scores given text.
+//! Sampling of text from a model, and scoring of given text.
 
 use super::backend::Decoder;
 use crate::{
@@ -7,15 +7,15 @@ use crate::{
     sim::{SimError, Tokens},
 };
 
-/// Tokens per call of the decoder when a text is read.
+/// Number of tokens per call of the decoder when a text is read.
 const CHUNK: usize = 64;
 /// Number of likeliest tokens kept per scored token.
 const N_CANDIDATES: usize = 5;
 
-/// A text to sample: prompt, length and sampling parameters.
+/// Text to sample: prompt, length and sampling parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writing {
-    /// Tokens before the first sampled one; at least one.
+    /// Tokens before the first sampled token; at least one.
     pub prompt: Vec<u32>,
     /// Number of tokens to sample.
     pub length: usize,
@@ -23,9 +23,9 @@ pub struct Writing {
     pub sampling: Sampling,
 }
 
-/// Samples a text; returns the tokens of the prompt and the sampled ones. When the context is full, the cache is refilled
-/// with the last half of it. `goes_on` is called before each token with the number of tokens sampled so far; its error
-/// stops the text.
+/// Samples a text. Returns the tokens of the prompt, followed by the sampled tokens. When the context is full, the cache is
+/// refilled with the last half of the context. `goes_on` is called before each token with the number of tokens sampled so
+/// far. Fails with its error, or if the decoder fails.
 pub fn write(
     decoder: &mut dyn Decoder,
     context: usize,
@@ -57,8 +57,8 @@ fn refused(error: SamplingError) -> SimError {
     }
 }
 
-/// Clears the cache and fills it with `text`, or with its last `context / 2` tokens if it does not fit. Returns the logits
-/// after the last token.
+/// Clears the cache and fills it with `text`, or with its last `context / 2` tokens, rounded up, if the text does not fit.
+/// Returns the logits after the last token. Fails if the decoder fails.
 fn read(decoder: &mut dyn Decoder, context: usize, text: &[u32], vocab: usize) -> Result<Vec<f32>, SimError> {
     decoder.clear();
     let kept = if text.len() < context { text } else { &text[text.len() - context.div_ceil(2)..] };
@@ -80,7 +80,8 @@ pub struct Scored {
     pub expected: Vec<(u32, f32)>,
 }
 
-/// Scores each token of a text. A text longer than the context is read in windows that overlap by half a context.
+/// Scores each token of a text. A text longer than the context is read in windows that overlap by half a context. `goes_on`
+/// is called with the number of tokens read so far. Fails with its error, or if the decoder fails.
 pub fn score(
     decoder: &mut dyn Decoder,
     context: usize,
@@ -89,7 +90,7 @@ pub fn score(
     mut goes_on: impl FnMut(usize) -> Result<(), SimError>,
 ) -> Result<Vec<Scored>, SimError> {
     let mut scored = vec![Scored { loss: f32::NAN, expected: vec![] }];
-    let mut at = 0; // tokens read
+    let mut at = 0; // number of tokens read
     while at + 1 < text.len() {
         goes_on(at)?;
         if decoder.len() == context {

@@ -1,14 +1,14 @@
 //! Benchmark of training: bytes per second of the presets' sizes, and the loss of variants on a text.
 //!
-//! | cases | what is measured |
+//! | cases | measurement |
 //! | --- | --- |
-//! | `train-…` | time of a training step, life cycle included, on the text of a grammar; the share of release in the forward pass |
-//! | `tf32-…`, `bf16-…` | the same with operands of multiplications in tf32, in bf16 |
+//! | `train-…` | time of a training step with life cycle on the text of a grammar; the share of release in the forward pass |
+//! | `tf32-…`, `bf16-…` | `train-…` with operands of multiplications in tf32 or bf16 |
 //! | `ablate-…` | held-out loss without release, with a static transform, with the scan, with a trained temperature per head |
-//! | `grow-…` | held-out loss of a mixture that splits and merges, and of ones of fixed size |
-//! | `change-…` | the same on a text that changes its languages: no file is needed |
+//! | `grow-…` | held-out loss of a mixture that splits and merges, and of mixtures of fixed size |
+//! | `change-…` | held-out loss on a generated text whose languages change |
 //!
-//! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
+//! The variants of a seed train on the same batches. Each repeat has its own seed, from 1.
 
 use super::{
     Params, choices::Precision, kind::start_backend, model::Config, presynaptic::Constants, setup::Setup,
@@ -25,30 +25,30 @@ use crate::{
 };
 use std::{sync::Arc, time::Instant};
 
-/// The model of a case and its steps, for other programs.
+/// Model of a case and its training steps, as input of other programs.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Workload {
-    /// Tokens of the vocabulary.
+    /// Number of tokens of the vocabulary.
     pub vocab: usize,
-    /// Tokens of a sequence.
+    /// Number of tokens of a sequence.
     pub context: usize,
-    /// Blocks of the model.
+    /// Number of blocks of the model.
     pub layers: usize,
-    /// Query heads of a block.
+    /// Number of query heads of a block.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// Number of key/value heads.
     pub kv_heads: usize,
-    /// Features of a token.
+    /// Number of features of a token.
     pub width: usize,
-    /// Experts of a block.
+    /// Number of experts of a block.
     pub experts: usize,
-    /// Experts of a token.
+    /// Number of experts that each token selects.
     pub top_k: usize,
-    /// Hidden features of an expert.
+    /// Number of hidden features of an expert.
     pub hidden: usize,
-    /// Sequences of a micro-batch.
+    /// Number of sequences of a micro-batch.
     pub batch: usize,
-    /// Micro-batches of a step.
+    /// Number of micro-batches of a step.
     pub micro_batches: usize,
     /// Mode of release: `Scan`.
     pub release: String,
@@ -82,52 +82,53 @@ fn workload(params: &Params, config: &Config) -> Workload {
     }
 }
 
-/// Time of training steps.
+/// Measured duration of training steps.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct SpeedRow {
     /// Name of the case: `train-nano`.
     pub name: String,
     /// Displayed name of the device.
     pub device: String,
-    /// The model and its steps.
+    /// Sizes of the model and of its steps.
     pub workload: Workload,
-    /// Parameters of the model, all experts included.
+    /// Number of parameters of the model, including all experts.
     pub parameters: usize,
-    /// Time of a step, ms; the median of the repeats.
+    /// Median duration of a step over the repeats, ms.
     pub ms_per_step: f64,
     /// Standard deviation of the repeats, relative to their median.
     pub spread: f64,
-    /// Trained bytes per second.
+    /// Number of bytes trained per second.
     pub bytes_per_s: f64,
-    /// Share of presynaptic release in the time of the forward pass up to the logits, 0 to 1. Heads run in parallel, so that
-    /// it is exact with one thread.
+    /// Share of presynaptic release in the time of the forward pass up to the logits, 0 to 1. Exact only with one thread,
+    /// because heads run in parallel.
     pub release_share: f64,
-    /// Timings by stage of one more step.
+    /// Timings by stage of an additional step.
     pub timings: Vec<Row>,
 }
 
-/// A trained variant.
+/// Result of a trained variant.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct VariantRow {
     /// Name of the case: `ablate-off`.
     pub name: String,
     /// Displayed name of the device.
     pub device: String,
-    /// Parameters of the model, all experts included.
+    /// Number of parameters of the model, including all experts.
     pub parameters: usize,
-    /// Bytes that each seed trained on.
+    /// Number of bytes that each seed trained on.
     pub trained_bytes: u64,
     /// Loss of the whole held-out text at the end, nats per byte, by seed.
     pub held_out: Vec<f64>,
     /// Mean of `held_out` over the seeds.
     pub mean: f64,
-    /// Their standard deviation; 0 of one seed.
+    /// Standard deviation of `held_out` over the seeds; 0 with one seed.
     pub sd: f64,
-    /// Mean training loss of the second half of the steps, nats per byte, by seed: what a text that changes costs.
+    /// Mean training loss of the second half of the steps, nats per byte, by seed. For a text that changes, it includes the
+    /// loss after each change.
     pub online: Vec<f64>,
-    /// Training time of a seed, seconds; the mean.
+    /// Mean training time of a seed, seconds.
     pub seconds: f64,
-    /// Splits, merges and removals, of all seeds.
+    /// Numbers of splits, merges and removals, summed over all seeds.
     pub events: [u64; 3],
 }
 
@@ -137,13 +138,13 @@ pub struct VariantRow {
 pub enum CaseRow {
     /// Time of training steps.
     Speed(Box<SpeedRow>),
-    /// A trained variant.
+    /// Losses of a trained variant.
     Variant(VariantRow),
 }
 
 struct Case {
     name: &'static str,
-    /// Differences from the defaults, which are nano, in some lists.
+    /// Lists of differences from the default parameters, which are those of nano.
     set: &'static [&'static [&'static str]],
 }
 
@@ -159,7 +160,7 @@ const SPEED: &[Case] = &[
     },
 ];
 
-/// Sizes that are for a GPU.
+/// Cases that run only on a GPU.
 const LARGE: &[Case] = &[
     Case { name: "train-small", set: &[SMALL] },
     Case { name: "train-small64", set: &[SMALL, &["experts.count=64"]] },
@@ -211,7 +212,7 @@ const CHANGING: &[Case] = &[
     Case { name: "change-live16", set: &[CHANGES, LIVE] },
 ];
 
-/// The preset "Live evolution" with 16 experts.
+/// Differences of the preset "Live evolution" with 16 experts.
 const LIVE: &[&str] = &[
     "experts.count=16",
     "experts.metabolic_bias=0.02",
@@ -230,15 +231,16 @@ const FORWARD: [&str; 11] =
 
 /// Minimum duration of a repeat, seconds.
 const MIN_S: f64 = 1.0;
-/// Steps between two looks at the progress.
+/// Number of steps between two checks of the progress.
 const STRIDE: u32 = 10;
 
-/// Names of all cases.
+/// Returns the names of all cases.
 pub fn cases() -> impl Iterator<Item = &'static str> {
     SPEED.iter().chain(LARGE).chain(VARIANTS).chain(CHANGING).map(|case| case.name)
 }
 
-/// Runs the cases; none where no name begins with [`BenchOptions::only`].
+/// Runs the cases that `options` select. Returns no rows if no name begins with [`BenchOptions::only`]. Fails if a case is
+/// invalid, an input is unreadable, or the job is cancelled.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, SimError> {
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| is_chosen(only, case.name));
     let mut rows = vec![];
@@ -254,7 +256,7 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, 
             rows.push(CaseRow::Variant(train(case, &setup, options, progress)?));
         }
     }
-    // Those take long: with the other variants, or where they are asked for.
+    // These variants take long, so they run only with a text or if `only` selects them.
     let is_asked_for = options.text.is_some() || options.only.is_some();
     for case in CHANGING.iter().filter(is_wanted).filter(|_| is_asked_for) {
         let setup = Arc::new(Setup::prepare(&params(case.set)?, &BuildContext::default(), progress)?);
@@ -263,12 +265,13 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<CaseRow>, 
     Ok(rows)
 }
 
-/// Whether a case is that of this name; without such a case, whether its name begins so.
+/// Whether `only` selects a case: by its full name, or as a prefix if no case has this name.
 fn is_chosen(only: &str, name: &str) -> bool {
     if cases().any(|case| case == only) { name == only } else { name.starts_with(only) }
 }
 
-/// Nano with the changes of a case, nothing measured while it trains.
+/// Returns the parameters of nano with the changes of a case, without measurements during training. Fails if a change is
+/// invalid.
 fn params(set: &[&[&str]]) -> Result<Params, SimError> {
     let mut params = Params::default();
     for text in set.iter().copied().flatten() {
@@ -357,7 +360,7 @@ fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Pro
     Ok(row)
 }
 
-/// Mean training loss of the second half of the steps.
+/// Returns the mean training loss of the second half of the steps. Fails if the device fails.
 fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
     let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
     sim.sample(&mut frame)?;
@@ -366,7 +369,7 @@ fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
     Ok(deviation(&half.iter().map(|loss| f64::from(*loss)).collect::<Vec<_>>()).0)
 }
 
-/// The loss of the held-out text.
+/// Computes the loss of the held-out text. Fails if the device fails.
 fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError> {
     let size = (sim.config.context, sim.params.training.batch as usize, sim.backend.batches_at_once());
     let setup = sim.setup.clone();
@@ -379,11 +382,11 @@ fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError>
             sim.backend.evaluate(batches, losses, pass)
         },
     )?;
-    // Nothing stops it.
+    // The pass cannot be stopped, so that there is a loss.
     Ok(loss.unwrap_or(f32::NAN))
 }
 
-/// Mean and standard deviation.
+/// Returns the mean and standard deviation.
 fn deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

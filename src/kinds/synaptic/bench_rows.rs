@@ -1,4 +1,4 @@
-//! `neuropil bench synaptic`: training steps, to compare with the same steps by PyTorch, and with a text the losses of variants.
+//! Rows of `neuropil bench synaptic`: training steps, which PyTorch can repeat, and losses of variants on a text.
 
 use super::bench::{self, CaseRow, SpeedRow, VariantRow};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::json;
 
-/// Measures the cases.
+/// Measures the cases. Fails if no case matches the options, or as [`bench::run`] does.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let rows = bench::run(options, progress)?;
     if rows.is_empty() {
@@ -27,7 +27,7 @@ fn bench_row(row: CaseRow, options: &BenchOptions) -> BenchRow {
         CaseRow::Speed(row) => row,
     };
     let mut workload = json!(speed.workload);
-    // On a CPU the compiled parts are too small: slower than without.
+    // On a CPU, compilation is disabled because it slows down parts of this size.
     workload["compile"] = json!(matches!(options.device, Device::Cuda(_)));
     let torch = TorchCase {
         name: speed.name.clone(),

@@ -1,4 +1,4 @@
-//! Parameters as the sizes and constants that operations take.
+//! Conversion of parameters to the sizes and constants of operations.
 
 use super::{
     Params,
@@ -18,8 +18,8 @@ use crate::{
     sim::SimError,
 };
 
-/// The router of a layer at step 0: all experts rested, with random embeddings. Component i of an expert takes word i mod 4 of
-/// the draw (seed, synaptic weights, layer, number of the expert · 24 / 4 + i / 4).
+/// Returns the router of a layer at step 0: all experts rested, with random embeddings. Component i of an expert takes word
+/// i mod 4 of the draw (seed, synaptic weights, layer, number of the expert · 24 / 4 + i / 4).
 pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
     let component = |i: usize| {
         let draw = Draw { seed, purpose: Purpose::SynapticWeights, step: layer as u64, lane: (i / 4) as u32 };
@@ -29,7 +29,7 @@ pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
 }
 
 impl Params {
-    /// Sizes of the model for a vocabulary of `vocab` tokens.
+    /// Returns the sizes of the model for a vocabulary of `vocab` tokens. Fails if they are invalid.
     pub fn config(&self, vocab: usize) -> Result<Config, SimError> {
         let (model, experts) = (&self.model, &self.experts);
         let config = Config {
@@ -50,7 +50,7 @@ impl Params {
         Ok(config)
     }
 
-    /// What may change while the model trains.
+    /// Returns the mechanisms and constants, which can change while the model trains.
     pub fn dynamics(&self, config: &Config) -> Dynamics {
         let is_balanced_by_loss = self.experts.balancing == BalancingMethod::AuxLoss;
         Dynamics {
@@ -62,7 +62,7 @@ impl Params {
 
     fn release(&self, config: &Config) -> Presynaptic {
         let p = &self.presynaptic;
-        // What other modes do not show has no effect in them.
+        // Parameters that the window hides in a mode have no effect in this mode.
         let is_scan = p.mode == ReleaseMode::Scan;
         Presynaptic {
             mode: match p.mode {
@@ -104,12 +104,12 @@ impl Params {
         }
     }
 
-    /// The memory that a plastic decoder writes.
+    /// Returns the fast memory that a plastic decoder writes.
     pub fn fast_memory(&self, config: &Config) -> FastMemory {
         let p = &self.plasticity;
         FastMemory {
             decay: p.retain,
-            // Larger steps than the memory keeps would not be convex.
+            // A rate above the retained share would not give a convex combination.
             rate: p.rate.min(p.retain),
             target_norm: p.target_norm,
             strength: p.strength,
@@ -127,7 +127,7 @@ impl Params {
         }
     }
 
-    /// Constants of the life cycle.
+    /// Returns the constants of the life cycle.
     pub fn life_cycle(&self) -> LifeCycle {
         let life = &self.life;
         LifeCycle {

@@ -2,7 +2,7 @@
 
 use crate::{example, sim::Example};
 
-/// The examples of this kind.
+/// Example projects of this kind.
 pub const EXAMPLES: &[Example] = &[example!(
     "synaptic-nano",
     40,

@@ -22,7 +22,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A step is one update of the optimiser.
+/// Time base: a step is one update of the optimiser.
 pub const STEPS: TimeBase = TimeBase::count("step", "steps");
 
 impl Kind for SynapticKind {
@@ -33,7 +33,7 @@ impl Kind for SynapticKind {
     const HELP: &'static str = include_str!("../../../assets/help/synaptic.md");
     const NAME: &'static str = "synaptic";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    /// Devices sum in other orders, and the differences grow with every step.
+    /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
@@ -57,7 +57,8 @@ impl Kind for SynapticKind {
         STEPS
     }
 
-    /// For a vocabulary of bytes, unless the text is read: then the simulation counts.
+    /// Returns the work of a step for a vocabulary of bytes; empty if the vocabulary depends on the text, because the
+    /// simulation then returns the work.
     fn counts(params: &Params) -> Vec<StepCount> {
         match assumed(params) {
             Some((config, layout)) => counts(params, &config, &layout),
@@ -125,7 +126,7 @@ impl Kind for SynapticKind {
     }
 }
 
-/// The model on a device, with zero weights.
+/// Starts the model on a device, with zero weights. Fails if the device is not available or memory is exhausted.
 pub(super) fn start_backend(
     params: &Params,
     config: &Config,
@@ -143,20 +144,20 @@ pub(super) fn start_backend(
     }
 }
 
-/// The model with a vocabulary of bytes.
+/// Returns the sizes and layout for a vocabulary of bytes; `None` if the parameters are invalid.
 fn assumed(params: &Params) -> Option<(Config, Arc<Layout>)> {
     let config = params.config(256).ok()?;
     let layout = Arc::new(Layout::new(&config).ok()?);
     Some((config, layout))
 }
 
-/// What a step does.
+/// Returns the work of a step.
 pub(super) fn counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
     let tokens = (params.training.sequences() * config.context) as f64;
     vec![
         StepCount::items("tokens", tokens),
         StepCount::ops("of the active experts and attention", tokens * config.flops_per_token()),
-        // Weights and gradients are read and written, two moments as well.
+        // The optimiser reads and writes weights and two moments, and reads the gradient.
         StepCount::bytes("of the optimiser", 28.0 * layout.map.count() as f64),
     ]
 }

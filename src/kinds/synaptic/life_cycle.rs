@@ -1,4 +1,4 @@
-//! Life cycle during training: judging of experts, requests of the user, ids and events.
+//! Life cycle during training: rules for experts, actions of the user, ids and events.
 
 use super::{
     choices::SplitRule,
@@ -32,7 +32,7 @@ impl Lives {
         Self { identities: Identities::new(config.layers, config.experts), events: [0; 3], log: None }
     }
 
-    /// Takes the log of births and deaths since the last reading.
+    /// Takes the log of births and deaths since the last reading; empty if it is not tapped.
     pub fn take_log(&mut self) -> String {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -66,14 +66,14 @@ impl Lives {
 }
 
 impl SynapticSim {
-    /// Resets the ids to founders at step 0.
+    /// Resets the ids to founders at step 0. Fails if the device fails.
     pub(super) fn begin_lives(&mut self) -> Result<(), SimError> {
         let (is_tapped, is_logged) = (self.own.lives.identities.is_tapped(), self.own.lives.log.is_some());
         self.own.lives = Lives::new(&self.config);
         self.tap_lives(is_tapped, is_logged)
     }
 
-    /// Enables or disables the taps of lineage and log.
+    /// Enables or disables the taps of lineage and log. Fails if the device fails.
     pub(super) fn tap_lives(&mut self, is_tapped: bool, is_logged: bool) -> Result<(), SimError> {
         let genomes = self.genomes()?;
         self.own.lives.identities.tap(is_tapped, self.state.step, of_slot(&genomes));
@@ -81,7 +81,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Genomes of all layers, `[L E, 4]`.
+    /// Returns the genomes of all layers, `[L E, 4]`. Fails if the device fails.
     pub(super) fn genomes(&self) -> Result<Vec<f32>, SimError> {
         let mut all = vec![];
         for block in &self.layout.blocks {
@@ -90,7 +90,7 @@ impl SynapticSim {
         Ok(all)
     }
 
-    /// Judges experts after a step if a call is due.
+    /// Applies the rules of the life cycle after a step, if a call is due. Fails if the device fails.
     pub(super) fn live(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let cycle = self.params.life_cycle();
         if !self.params.life.enabled || !cycle.is_due(self.state.step) {
@@ -116,7 +116,8 @@ impl SynapticSim {
         })
     }
 
-    /// Rise of the loss of the last step without the expert of a slot. `loss` caches the loss of the unchanged model.
+    /// Returns the rise of the loss of the last step without the expert of a slot. `loss` caches the loss of the unchanged
+    /// model. Fails if the device fails.
     fn cost_of_end(
         &mut self,
         layer: usize,
@@ -139,7 +140,8 @@ impl SynapticSim {
         Ok(after? - before)
     }
 
-    /// Performs an action of the user on experts.
+    /// Performs an action of the user that splits, merges or removes experts. Fails if the selection does not fit the
+    /// action.
     pub(super) fn wish(&mut self, action: &Action) -> Result<(), SimError> {
         let n = self.config.experts;
         let mut chosen: Vec<(usize, u32)> =
@@ -194,7 +196,7 @@ impl SynapticSim {
         }
     }
 
-    /// Freezes or unfreezes experts.
+    /// Freezes or unfreezes experts. Fails unless all selected slots have living experts.
     pub(super) fn freeze_experts(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
         let (n, ids) = (self.config.experts, &mut self.own.lives.identities);
         let places: Vec<_> = action.elements.iter().map(|e| (*e as usize / n, *e as usize % n)).collect();
@@ -231,7 +233,7 @@ impl SynapticSim {
         if moves.is_empty() {
             return Ok(());
         }
-        // The hash includes losses and moves in the order of steps, for any batch size.
+        // The hash includes losses and moves in the order of steps, so that it does not depend on the batch size.
         self.count_steps()?;
         let (step, first_slot) = (self.state.step, (layer * self.config.experts) as u32);
         self.take_scores()?;
@@ -256,7 +258,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Applies moves to the weights, moments and router of a layer.
+    /// Applies moves to the weights, moments and router of a layer. Fails if the device fails.
     fn move_experts(
         &mut self,
         layer: usize,
@@ -271,14 +273,14 @@ impl SynapticSim {
         self.backend.set_router(layer, &router)
     }
 
-    /// Ranges of the experts of a layer among the parameters.
+    /// Returns the ranges of the experts of a layer among the parameters.
     fn arrays(&self, layer: usize) -> ExpertArrays {
         let block = self.layout.blocks[layer];
         let weights = [block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
         ExpertArrays::new(&self.layout.map, &weights, block.router, block.genome)
     }
 
-    /// Inputs of the rules for a layer.
+    /// Returns the inputs of the rules for a layer. Fails if the device fails.
     pub(super) fn status(&self, layer: usize) -> Result<Status, SimError> {
         let (router, n) = (self.backend.router(layer)?, self.config.experts);
         let utility = match self.params.life.split_rule {
@@ -295,7 +297,7 @@ impl SynapticSim {
     }
 }
 
-/// Inputs of the rules: values by slot.
+/// Inputs of the rules: values of a layer by slot.
 #[derive(Clone)]
 pub struct Status {
     /// Router state of the layer.
@@ -321,7 +323,7 @@ impl Status {
         }
     }
 
-    /// Cosine similarity of the embeddings of the experts that merge; -∞ without a merge.
+    /// Returns the cosine similarity of the embeddings of the experts that merge; -∞ without a merge.
     fn cosine(&self, moves: &[Move]) -> f64 {
         let dot = |a: u32, b: u32| {
             let pairs = self.router.embedding(a as usize).iter().zip(self.router.embedding(b as usize));

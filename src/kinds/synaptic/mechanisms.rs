@@ -1,5 +1,5 @@
-//! Parameters of the mechanisms: release, experts, life cycle, fast memory. All of them act on a running model, but for the
-//! number and width of experts.
+//! Parameters of the mechanisms: release, experts, life cycle, fast memory. All except number and width of experts act on a
+//! running model.
 
 use super::choices::{BalancingMethod, GateModel, PullMean, ReleaseMode, SplitRule, WriteRule};
 use crate::params;
@@ -129,12 +129,12 @@ params! {
 }
 
 impl Presynaptic {
-    /// Whether something is released.
+    /// Whether the mode has release.
     pub const fn releases(&self) -> bool {
         !matches!(self.mode, ReleaseMode::Off | ReleaseMode::Temperature)
     }
 
-    /// Whether calcium sensors release it.
+    /// Whether the mode models calcium sensors and vesicles.
     pub const fn is_detailed(&self) -> bool {
         matches!(self.mode, ReleaseMode::Static | ReleaseMode::Scan)
     }

@@ -6,37 +6,38 @@
 //! logits = head · LN_f(x)
 //! ```
 //!
-//! A value of a type with [`Forward`] is one pass over one batch, as those of [`nn::layers`](crate::nn::layers). Its block has the
-//! activations that its backward pass reads: which ones is a matter of the backend, since attention with release is one task per
-//! head on the CPU and a sequence of launches over all heads on a GPU.
+//! A value of a type with [`Forward`] is one pass over one batch, like those of [`nn::layers`](crate::nn::layers). `Block`
+//! contains the activations that the backward pass reads, which backends choose differently: attention with release is one
+//! task per head on the CPU, and a sequence of launches over all heads on a GPU.
 
 use crate::gpu::nvtx;
 use std::ops::DerefMut;
 
-/// What the forward pass does.
+/// Operations of the forward pass. `b` is the index of a block. Every operation fails if the sizes do not match, a launch
+/// fails, or the pass is stopped.
 pub trait Forward {
-    /// Why an operation is refused, or that the pass was stopped.
+    /// Reason why an operation failed, or that the pass was stopped.
     type Error;
-    /// The residual stream, and gradients of it.
+    /// Residual stream, and its gradients.
     type Stream: ?Sized;
     /// Activations of a block.
     type Block<'f>;
-    /// Workspace of all blocks.
+    /// Workspace that all blocks share.
     type Shared<'f>;
     /// Input of the logits, and the losses.
     type Head<'f>;
     /// Logits of a text.
     type Logits: ?Sized;
 
-    /// Runs a part of the pass, which is one row where parts are measured.
+    /// Runs a part of the pass, which profiling measures as one row.
     fn section(
         &mut self,
         name: &'static str,
         work: impl FnOnce(&mut Self) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error>;
-    /// Vectors of tokens.
+    /// Writes the embedding vectors of the tokens to `y`.
     fn embed(&mut self, y: &mut Self::Stream) -> Result<(), Self::Error>;
-    /// The norm before attention.
+    /// Applies the norm before attention to `input`.
     fn first_norm(
         &mut self,
         b: usize,
@@ -44,43 +45,44 @@ pub trait Forward {
         a: &mut Self::Block<'_>,
         s: &mut Self::Shared<'_>,
     ) -> Result<(), Self::Error>;
-    /// Queries, keys and values.
+    /// Computes queries, keys and values.
     fn project(&mut self, b: usize, a: &mut Self::Block<'_>, s: &mut Self::Shared<'_>) -> Result<(), Self::Error>;
-    /// Attention of all heads with release, in sections of its own; of tokens that continue a text with those in the cache, which is
-    /// appended to.
+    /// Computes attention of all heads with release, in sections of its own. Tokens that continue a text are appended to
+    /// the cache and attend to it.
     fn attend(&mut self, b: usize, a: &mut Self::Block<'_>, s: &mut Self::Shared<'_>) -> Result<(), Self::Error>;
-    /// `mid = input + o(attention)`
+    /// Computes `mid = input + o(attention)`.
     fn project_output(&mut self, b: usize, input: &Self::Stream, a: &mut Self::Block<'_>) -> Result<(), Self::Error>;
-    /// The norm before router and experts.
+    /// Applies the norm before router and experts.
     fn second_norm(&mut self, b: usize, a: &mut Self::Block<'_>) -> Result<(), Self::Error>;
-    /// What the router decides.
+    /// Computes the decisions of the router.
     fn route(&mut self, b: usize, a: &mut Self::Block<'_>) -> Result<(), Self::Error>;
-    /// `output = mid + mixture(LN2 mid)`
+    /// Computes `output = mid + mixture(LN2 mid)`.
     fn mix(&mut self, b: usize, a: &mut Self::Block<'_>, output: &mut Self::Stream) -> Result<(), Self::Error>;
-    /// Reads and writes the fast memory of a text at a block, and changes its output.
+    /// Reads and writes the fast memory of a text in a block, and adds the read-out to the block's output.
     fn write_memory(&mut self, b: usize, a: &mut Self::Block<'_>, output: &mut Self::Stream)
     -> Result<(), Self::Error>;
-    /// The last norm.
+    /// Applies the last norm to `x`.
     fn last_norm(
         &mut self,
         x: &Self::Stream,
         head: &mut Self::Head<'_>,
         s: &mut Self::Shared<'_>,
     ) -> Result<(), Self::Error>;
-    /// Losses of normalised tokens.
+    /// Computes the losses of normalised tokens.
     fn losses(&mut self, head: &mut Self::Head<'_>) -> Result<(), Self::Error>;
-    /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
+    /// Computes the logits of normalised tokens, `[tokens, padded vocabulary]`.
     fn logits(&mut self, head: &Self::Head<'_>, logits: &mut Self::Logits) -> Result<(), Self::Error>;
 }
 
-/// What the backward pass does. Gradients of parameters are added to.
+/// Operations of the backward pass. Gradients of parameters are accumulated. Operations fail under the conditions of
+/// [`Forward`].
 pub trait Backward: Forward {
     /// Gradients of all parameters.
     type Gradient: ?Sized;
-    /// Gradients of activations: that of the residual stream, d, and that of the output of a norm.
+    /// Gradients of activations: d, the gradient of the residual stream, and the gradient of the output of a norm.
     type Gradients<'f>;
 
-    /// Losses, gradients of the matrix of logits, and that of its input.
+    /// Computes the losses, the gradient of the matrix of logits, and the gradient of its input.
     fn head_backward(
         &mut self,
         head: &mut Self::Head<'_>,
@@ -95,7 +97,7 @@ pub trait Backward: Forward {
         t: &mut Self::Gradients<'_>,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// The gradient of the output of the second norm, through experts and router, from d.
+    /// Backpropagates d through experts and router to the output of the second norm.
     fn mixture_backward(
         &mut self,
         b: usize,
@@ -112,7 +114,7 @@ pub trait Backward: Forward {
         t: &mut Self::Gradients<'_>,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// The gradient of the output of attention, from d.
+    /// Backpropagates d to the output of attention.
     fn output_backward(
         &mut self,
         b: usize,
@@ -121,7 +123,7 @@ pub trait Backward: Forward {
         t: &mut Self::Gradients<'_>,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// The gradients of queries, keys and values.
+    /// Computes the gradients of queries, keys and values.
     fn attend_backward(
         &mut self,
         b: usize,
@@ -130,7 +132,7 @@ pub trait Backward: Forward {
         t: &mut Self::Gradients<'_>,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// The gradient of the output of the first norm.
+    /// Backpropagates the gradients of queries, keys and values to the output of the first norm.
     fn project_backward(
         &mut self,
         b: usize,
@@ -148,7 +150,7 @@ pub trait Backward: Forward {
         t: &mut Self::Gradients<'_>,
         gradient: &mut Self::Gradient,
     ) -> Result<(), Self::Error>;
-    /// Gradients of vectors of tokens, from d.
+    /// Backpropagates d to the embedding vectors of the tokens.
     fn embedding_backward(
         &mut self,
         t: &mut Self::Gradients<'_>,
@@ -156,7 +158,7 @@ pub trait Backward: Forward {
     ) -> Result<(), Self::Error>;
 }
 
-/// One block: from the residual stream `input` to `output`.
+/// Computes one block, from the residual stream `input` to `output`.
 fn block<O: Forward>(
     ops: &mut O,
     b: usize,
@@ -175,7 +177,7 @@ fn block<O: Forward>(
     ops.section("experts", |ops| ops.mix(b, a, output))
 }
 
-/// The embedding and all blocks. `streams` are the inputs of the blocks, and the output of the last one.
+/// Computes the embedding and all blocks. `streams` receives the input of each block and the output of the last one.
 pub fn forward<'f, O: Forward, T: DerefMut<Target = O::Stream>>(
     ops: &mut O,
     streams: &mut [T],
@@ -190,7 +192,7 @@ pub fn forward<'f, O: Forward, T: DerefMut<Target = O::Stream>>(
     Ok(())
 }
 
-/// Logits of tokens that continue a text; one block is held at a time.
+/// Computes the logits of tokens that continue a text, with the activations of one block in memory.
 pub fn predict<O: Forward>(
     ops: &mut O,
     layers: usize,
@@ -209,7 +211,7 @@ pub fn predict<O: Forward>(
     ops.logits(head, logits)
 }
 
-/// The loss, and in d the gradient of the residual stream behind the last block.
+/// Computes the loss, and sets d to the gradient of the residual stream after the last block.
 pub fn loss_backward<O: Backward>(
     ops: &mut O,
     last: &O::Stream,
@@ -223,7 +225,8 @@ pub fn loss_backward<O: Backward>(
     })
 }
 
-/// Gradients of all blocks and of the embedding. d is the gradient of a block's output, then of its input.
+/// Computes the gradients of all blocks and of the embedding. At each block, d is the gradient of the output before and of
+/// the input after the operation.
 pub fn blocks_backward<'f, O: Backward, T: DerefMut<Target = O::Stream>>(
     ops: &mut O,
     streams: &[T],

@@ -116,7 +116,7 @@ param_tree! {
 }
 
 impl Params {
-    /// Warnings about values that are valid but unusual.
+    /// Returns warnings about values that are valid but unusual.
     pub fn warnings(&self) -> Vec<ParamWarning> {
         let mut all = vec![];
         let mut warn = |applies: bool, path, text: &str| {

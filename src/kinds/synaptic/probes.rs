@@ -8,9 +8,9 @@ use crate::{
     sim::{Meaning, Shape},
 };
 
-/// Slots of experts of all layers: those of layer 0 first.
+/// Name of the set of the expert slots of all layers, layer 0 first.
 pub const EXPERTS: &str = "experts";
-/// Experts and tokens of all layers in the space of the router's features.
+/// Name of the set of the experts and tokens of all layers, placed in the space of the router's features.
 pub const MAP: &str = "router_map";
 
 language_probes! {
@@ -162,14 +162,14 @@ language_probes! {
     };
 }
 
-/// Lanes of [`VESICLES`].
+/// Names of the lanes of [`VESICLES`].
 pub const POOLS: &[&str] = &["ready", "reserve", "endocytosis", "total"];
-/// Lanes of [`EVENTS`].
+/// Names of the lanes of [`EVENTS`].
 pub const EVENT_LANES: &[&str] = &["splits", "merges", "removals"];
-/// Columns of [`PARITY`].
+/// Names of the columns of [`PARITY`].
 pub const PARITY_COLUMNS: &[&str] = &["Largest absolute", "Largest relative", "First divergent token"];
 
-/// Stages of a step.
+/// Timing rows of the stages of a step, with tooltips.
 pub const SPANS: &[(&str, &str)] = &[
     ("embed", "Vectors of tokens. Items: tokens."),
     ("norm", "Layer norms. Items: tokens."),

@@ -46,7 +46,7 @@ fn fair_load(n_alive: usize, top_k: usize) -> f32 {
 }
 
 impl SynapticSim {
-    /// Reads an expert probe now; `None` if it is expensive.
+    /// Reads a probe of experts; `None` if another function reads the probe. Fails if the device fails.
     pub(super) fn expert_reading(&mut self, tap: &Tap) -> Result<Option<Reading>, SimError> {
         Ok(Some(match (tap.probe, PROBES[usize::from(tap.probe)].shape) {
             (probes::LINEAGE, _) => Reading::lineage(self.own.lives.identities.take()),
@@ -58,7 +58,7 @@ impl SynapticSim {
         }))
     }
 
-    /// Reads how routers, attention and synapses process the shown text.
+    /// Reads how routers, attention and synapses process the shown text. Fails if the device fails.
     pub(super) fn text_reading(&mut self, tap: &Tap) -> Result<Reading, SimError> {
         Ok(match tap.probe {
             probes::ROUTED => Reading::Tokens(Arc::new(self.routed(number(&tap.args, "layer"))?)),
@@ -69,7 +69,7 @@ impl SynapticSim {
         })
     }
 
-    /// Values of a parameter.
+    /// Reads the values of a parameter from the backend. Fails if the device fails.
     pub(super) fn weight(&self, id: ViewId) -> Result<Vec<f32>, SimError> {
         let view = self.layout.map.view(id);
         let mut values = vec![0.0; view.len()];
@@ -91,7 +91,8 @@ impl SynapticSim {
         Ok(all)
     }
 
-    /// Load, energy or health of slots that are numbered over all layers; copies only those from a device.
+    /// Returns the load, energy or health of slots that are numbered over all layers; copies only those from a device.
+    /// Fails if the device fails.
     pub(super) fn slot_values(&self, probe: ProbeId, slots: &Range<usize>) -> Result<Vec<f32>, SimError> {
         let (e, lives) = (self.config.experts, &self.own.lives.identities);
         let read = |average| match slots.is_empty() {
@@ -153,7 +154,7 @@ impl SynapticSim {
         })
     }
 
-    /// Projection of a layer's features to three dimensions, with axes close to those of the previous reading.
+    /// Returns the projection of a layer's features to three dimensions, with axes close to those of the previous reading.
     fn projection(&mut self, layer: usize, state: &RouterState) -> Projection {
         self.own.axes.resize(self.config.layers, None);
         let projection = Projection::new(&state.embeddings, &state.alive, self.own.axes[layer].as_ref());
@@ -161,7 +162,7 @@ impl SynapticSim {
         projection
     }
 
-    /// Cosine similarities of the embeddings of living experts, within each layer.
+    /// Returns the cosine similarities of the embeddings of living experts, within each layer. Fails if the device fails.
     fn similarity(&self) -> Result<Vec<Link>, SimError> {
         let (n, mut links) = (self.config.experts, vec![]);
         for layer in 0..self.config.layers {
@@ -177,12 +178,13 @@ impl SynapticSim {
         Ok(links)
     }
 
-    /// Names of the experts in the slots of a layer.
+    /// Returns the names of the experts in the slots of a layer.
     fn expert_names(&self, layer: usize) -> Vec<String> {
         (0..self.config.experts).map(|slot| self.own.lives.identities.name(layer, slot)).collect()
     }
 
-    /// Gates of the last tokens of the last step.
+    /// Returns the gates of the last tokens of the last step, a row per expert; empty before the first step. Fails if the
+    /// device fails.
     fn gates(&self, layer: usize) -> Result<Matrix, SimError> {
         let steps = self.backend.expert_steps()?;
         let Some(selection) = steps.get(layer).map(|step| &step.selection) else { return Ok(Matrix::default()) };
@@ -197,7 +199,8 @@ impl SynapticSim {
         Ok(Matrix { rows: Axis::named(self.expert_names(layer)), columns, values: Arc::new(values) })
     }
 
-    /// Routing of the shown text in a layer, computed once for all readings of a step.
+    /// Returns the routing of the shown text in a layer, computed once for all readings of a step. Fails if the device
+    /// fails.
     fn routing(&mut self, layer: usize) -> Result<Arc<Routed>, SimError> {
         let (step, tokens) = (self.state.step, self.shown_tokens());
         let is_same = |known: &&Arc<Routed>| known.at == (step, layer) && known.tokens == tokens;
@@ -246,7 +249,7 @@ impl SynapticSim {
         Ok(Matrix { rows: Axis::named(self.expert_names(layer)), columns, values: Arc::new(values) })
     }
 
-    /// Number of elements of a layer in the map: its experts, then its tokens.
+    /// Returns the number of elements of a layer in the map: its experts, then its tokens.
     fn map_layer_len(&self) -> usize {
         self.config.experts + sets::map_tokens(&self.config)
     }
@@ -268,7 +271,8 @@ impl SynapticSim {
         Ok(links)
     }
 
-    /// A field over the map. Missing tokens have no position (NaN); all tokens have load 0.1 and no energy (NaN).
+    /// Returns a field over the map. Missing tokens have no position (NaN); all tokens have load 0.1 and no energy (NaN).
+    /// Fails if the device fails.
     fn map_field(&mut self, probe: ProbeId) -> Result<Vec<f32>, SimError> {
         let now = self.expert_values()?;
         let (e, n, mut values) = (self.config.experts, sets::map_tokens(&self.config), vec![]);

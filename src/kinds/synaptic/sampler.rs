@@ -19,7 +19,7 @@ pub const OF_TEXT: &[ProbeId] = &[
     probes::MAP_3,
     probes::PARITY,
 ];
-/// Probes that are series over chosen experts.
+/// Probes that are series over selected experts.
 pub const OF_EXPERTS: &[ProbeId] = &[probes::LOAD_OF, probes::ENERGY_OF, probes::HEALTH_OF];
 
 /// Specifications of the synaptic probes.

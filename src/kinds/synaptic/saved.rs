@@ -11,7 +11,7 @@ use crate::{
     sim::{FREE_SLOT, SimError, Snapshot, snapshot::misfit},
 };
 
-/// Checks that a saved state has as many layers and experts as `config`; otherwise returns an error that names both sizes.
+/// Fails unless a saved state has as many layers and experts as `config`. The error contains both sizes.
 pub fn check_sizes(config: &Config, from: &Snapshot) -> Result<(), SimError> {
     let sizes = [config.layers, config.experts];
     match from.get("experts/id").filter(|section| section.shape != sizes.map(|n| n as u64)) {
@@ -25,7 +25,7 @@ pub fn check_sizes(config: &Config, from: &Snapshot) -> Result<(), SimError> {
 }
 
 impl SynapticSim {
-    /// Saves ids, events, router states and scores.
+    /// Saves ids, events, router states and scores. Fails if the device fails.
     pub(super) fn save_experts(&mut self, out: &mut Snapshot) -> Result<(), SimError> {
         self.take_scores()?;
         let sizes = [self.config.layers, self.config.experts];

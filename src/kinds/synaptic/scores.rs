@@ -18,13 +18,13 @@ use crate::{
 pub type Scores = Vec<Score>;
 
 impl SynapticSim {
-    /// Scores without steps.
+    /// Creates the scores of a model that took no steps.
     pub(super) fn no_scores(&self) -> Scores {
         vec![Score::new(self.config.experts); self.config.layers]
     }
 
-    /// Runs after a step: scores cover all steps, whenever they are read. The specialization is measured on the first
-    /// sequence of the step.
+    /// Updates the scores after a step, so that they cover all steps regardless of when they are read. The specialization
+    /// is measured on the first sequence of the step. Fails if the device fails.
     pub(super) fn score_step(&mut self) -> Result<(), SimError> {
         if Scoring::default().is_specialization_due(self.state.step) {
             let tokens = self.last_tokens()[..self.config.context].to_vec();
@@ -36,7 +36,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Collects the records since the last call and updates the scores. Waits for the device.
+    /// Collects the records since the last call and updates the scores. Waits for the device. Fails if the device fails.
     pub(super) fn take_scores(&mut self) -> Result<(), SimError> {
         let (op, n, mut records) = (Scoring::default(), self.config.experts, vec![]);
         self.backend.take_expert_records(&mut records)?;
@@ -51,7 +51,7 @@ impl SynapticSim {
         Ok(())
     }
 
-    /// Discards the records of a state that is replaced.
+    /// Discards the waiting records, because the state is being replaced. Fails if the device fails.
     pub(super) fn drop_records(&mut self) -> Result<(), SimError> {
         self.backend.take_expert_records(&mut vec![])
     }
@@ -61,7 +61,7 @@ impl SynapticSim {
         self.own.scores[layer].follow(moves);
     }
 
-    /// A score over all slots; NaN for empty ones.
+    /// Returns a score over all slots, which is NaN for empty slots.
     pub(super) fn scores_field(&self, probe: ProbeId, routers: &[RouterState]) -> Vec<f32> {
         let (op, k) = (Scoring::default(), self.config.top_k);
         let of_layer = |(score, router): (&Score, &RouterState)| {
@@ -105,10 +105,10 @@ impl SynapticSim {
     }
 }
 
-/// Selects a value of each expert.
+/// Function that selects one value per expert.
 type Values = fn(&Score) -> &[f64];
 
-/// Sections of a saved state, with their values.
+/// Names of the sections of a saved state, with the functions that select their values.
 const PARTS: &[(&str, Values)] = &[
     ("scores/contribution", |score| &score.contribution),
     ("scores/variance", |score| &score.variance),

@@ -12,17 +12,18 @@ const STEP: f32 = 10.0;
 /// Largest number of tokens of a layer in the map.
 pub const MAP_TOKENS: usize = 64;
 
-/// Element sets of experts, layers and the map.
+/// Creates the element sets of experts, layers and the map.
 pub fn all(config: &Config, layout: &Layout) -> [Arc<ElementSet>; 3] {
     [Arc::new(experts(config)), Arc::new(Layer::set(layout.layer_names())), Arc::new(map(config))]
 }
 
-/// Number of tokens of a layer in the map.
+/// Returns the number of tokens of a layer in the map.
 pub fn map_tokens(config: &Config) -> usize {
     config.context.min(MAP_TOKENS)
 }
 
-/// Element set of slots, with a row per layer. Individuals are named after their slot and generation (`L0 E3.2`).
+/// Creates the element set of slots, with a row per layer. Individuals are named after their slot and generation (`L0
+/// E3.2`).
 fn experts(config: &Config) -> ElementSet {
     let slots = (0..config.layers).flat_map(|layer| (0..config.experts).map(move |slot| (layer, slot)));
     let positions = slots.clone().map(|(layer, slot)| [slot as f32 * STEP, layer as f32 * STEP, 0.0]).collect();
@@ -41,12 +42,12 @@ fn experts(config: &Config) -> ElementSet {
     }
 }
 
-/// Name of a slot, a prefix of the names of its individuals.
+/// Returns the name of a slot, a prefix of the names of its individuals.
 pub fn slot_name(layer: usize, slot: usize) -> String {
     format!("L{layer} E{slot}")
 }
 
-/// Element set of the map: for each layer its experts, then the tokens of the text.
+/// Creates the element set of the map: for each layer its experts, then the tokens of the text.
 fn map(config: &Config) -> ElementSet {
     let (mut names, mut types, mut layers) = (vec![], vec![], vec![]);
     for layer in 0..config.layers {

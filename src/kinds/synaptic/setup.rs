@@ -1,4 +1,4 @@
-//! What is prepared on the host: initial weights of a file.
+//! Preparation on the host: initial weights from a file.
 
 use super::{
     Params,
@@ -15,14 +15,15 @@ use std::path::Path;
 
 crate::kinds::language::model::model_params!(Params, Config, Layout, load, |self, vocab| self.config(vocab)?);
 
-/// Weights of a file of this program; rows behind the vocabulary are zero.
+/// Loads weights from a file of this program. Rows after the vocabulary are zero. Fails if the file is unreadable or does
+/// not fit the model.
 fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> Result<Parameters<f32>, SimError> {
     let watch = |what: &str, part: f32| progress.report(what, part).is_ok();
     let source = |view: &View| {
         let is_padded = matches!(&view.name[..], "wte.weight" | "lm_head.weight");
         TensorSource { rows: is_padded.then_some((config.vocab, VOCAB_ALIGN - 1)), ..TensorSource::same(view) }
     };
-    // Moments, and everything that is no weight.
+    // Other tensors of the file are moments and values that are not weights.
     let is_other = |name: &str| name.contains('/') || !name.contains('.');
     let file = TensorFile::open(path);
     let read = file.and_then(|file| weights::read(&file, &layout.map, source, is_other, &watch));

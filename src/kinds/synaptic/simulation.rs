@@ -1,4 +1,4 @@
-//! The kind's parts of the simulation: mechanisms, routers, when experts split and merge, what is measured when.
+//! Parts of the simulation of this kind: mechanisms, routers, times of the life cycle and of measurements.
 
 use super::{
     Params,
@@ -29,23 +29,23 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A model in training.
+/// Simulation of a synaptic language model.
 pub type SynapticSim = LanguageSim<SynapticKind>;
 
 /// Marker type of the kind. [`LanguageKind`] is implemented here, [`Kind`](crate::sim::Kind) in `kind`.
 pub struct SynapticKind;
 
-/// Experts beside their weights, and what readings share.
+/// State of experts besides their weights, and values that readings share.
 pub struct Own {
     /// Ids and events of experts.
     pub lives: Lives,
     /// Scores of experts.
     pub scores: Scores,
-    /// Steps that they took in.
+    /// Number of the last step included in `scores`.
     pub scored: u64,
-    /// Axes of the map, by layer.
+    /// Axes of the map by layer; `None` before the first projection.
     pub axes: Vec<Option<Axes>>,
-    /// Decisions of the routers that readings of this step share.
+    /// Decisions of the routers that all readings of a step share.
     pub routed: Vec<Arc<Routed>>,
 }
 
@@ -66,7 +66,7 @@ impl LanguageKind for SynapticKind {
         model::init(config, layout, seed)
     }
 
-    /// Rested routers, founders.
+    /// Begins at step 0 with rested routers and founders. Fails if the device fails.
     fn begin(sim: &mut SynapticSim) -> Result<(), SimError> {
         sim.backend.set_dynamics(&sim.params.dynamics(&sim.config))?;
         for layer in 0..sim.config.layers {
@@ -95,7 +95,7 @@ impl LanguageKind for SynapticKind {
         sim.backend.step(&input, pass)
     }
 
-    /// Scores of experts, the life cycle, series of experts.
+    /// Updates scores, life cycle and series of experts after a step. Fails if the device fails.
     fn after_step(sim: &mut SynapticSim, pass: &mut Pass) -> Result<(), SimError> {
         sim.score_step()?;
         sim.live(pass)?;
@@ -107,7 +107,7 @@ impl LanguageKind for SynapticKind {
     }
 
     fn before_change(sim: &mut SynapticSim, new: &Params) -> Result<Effect, SimError> {
-        // The control experiment has parameters of its own.
+        // The number of parameters also depends on release: the control experiment has its own.
         if new.config(sim.config.vocab)? != sim.config {
             return Ok(Effect::NeedsRebuild);
         }
@@ -130,7 +130,8 @@ impl LanguageKind for SynapticKind {
         sim.decoder(sim.params.plasticity.sampling)
     }
 
-    /// Plasticity is on the host, and pools of vesicles are those of the model that wrote the text.
+    /// Whether texts are sampled concurrently. This is not possible with plasticity, which runs on the host, and while
+    /// vesicles are recorded, because their pools are read after the text.
     fn writes_beside(sim: &SynapticSim, is_for_screen: bool) -> bool {
         !sim.params.plasticity.sampling && (is_for_screen || !sim.sampler.is_tapped(probes::VESICLES))
     }
@@ -206,7 +207,7 @@ impl LanguageKind for SynapticKind {
 }
 
 impl SynapticSim {
-    /// A decoder, in which each token writes if it is plastic.
+    /// Creates a decoder. In a plastic decoder, each token writes the fast memory. Fails if the device fails.
     pub(super) fn decoder(&self, is_plastic: bool) -> Result<Box<dyn Decoder + '_>, SimError> {
         match is_plastic {
             true => self.backend.plastic_decoder(&self.params.fast_memory(&self.config)),
@@ -214,7 +215,7 @@ impl SynapticSim {
         }
     }
 
-    /// Series of experts at the step that was just taken.
+    /// Records the series of experts after the step that was just taken. Fails if the device fails.
     fn record_experts(&mut self) -> Result<(), SimError> {
         let step = self.state.step;
         self.sampler.push(probes::EVENTS, step, &self.own.lives.events.map(|n| n as f32));

@@ -1,4 +1,5 @@
-//! Readings of synapses: attention, release, the state of one key along a text, vesicles, and how exactly implementations agree.
+//! Readings of synapses: attention, release, the state of one key along a text, vesicles, and the parity of
+//! implementations.
 
 use super::{
     backend::Site,
@@ -22,9 +23,9 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Differences above this, relative to 1 + the value, are divergent.
+/// Tolerance relative to 1 + the value, above which a difference is divergent.
 const TOLERANCE: f64 = 1e-4;
-/// The quantities of [`TraceStep::columns`] that a mode has.
+/// Whether the mode has a quantity of [`TraceStep::columns`].
 const fn is_shown(mode: Mode, quantity: usize) -> bool {
     match mode {
         Mode::Scan => quantity < 12,
@@ -35,7 +36,7 @@ const fn is_shown(mode: Mode, quantity: usize) -> bool {
 }
 
 impl SynapticSim {
-    /// Attention, release bias, the synapse of a key, or parity, of the shown text.
+    /// Reads attention, release bias, the synapse of a key, or parity, for the shown text. Fails if the device fails.
     pub(super) fn synapse_reading(&mut self, tap: &Tap, tokens: &[u32]) -> Result<Matrix, SimError> {
         let (layer, head) = (number(&tap.args, "layer"), number(&tap.args, "head"));
         let inspect = |site| self.backend.inspect(tokens, site, &Progress::default());
@@ -57,7 +58,7 @@ impl SynapticSim {
         }
     }
 
-    /// Rows of quantities over the tokens from the key on.
+    /// Returns the quantities of a key as rows over the tokens, from the key on.
     fn synapse(&self, op: &Presynaptic, tokens: &[u32], drive: &[f32], key: usize) -> Matrix {
         let steps = trace(op, tokens.len(), drive, key, None);
         let names = TraceStep::default().columns().map(|(name, ..)| name);
@@ -73,7 +74,8 @@ impl SynapticSim {
         }
     }
 
-    /// Mean over the keys of layer 0 at the end of the shown text: ready, reserve, in endocytosis, total.
+    /// Returns the mean over the keys of layer 0 at the end of the shown text: ready, reserve, in endocytosis, total. Fails
+    /// if the device fails.
     pub(super) fn vesicles(&self) -> Result<[f32; 4], SimError> {
         let (tokens, op) = (self.shown_tokens(), self.params.dynamics(&self.config).presynaptic);
         let (n, mut sums) = (tokens.len(), [0.0; 4]);
@@ -90,7 +92,8 @@ impl SynapticSim {
         Ok(sums.map(|sum| (sum / (self.config.heads * n).max(1) as f64) as f32))
     }
 
-    /// Adds losses of the text: as a whole sequence, as training computes them, against token by token.
+    /// Compares the losses of the text computed as a whole sequence, as in training, and token by token. Adds the
+    /// differences to `to`. Fails if the device fails.
     fn compare_decoding(&mut self, tokens: &[u32], to: &mut Parity) -> Result<(), SimError> {
         let n = tokens.len().saturating_sub(1);
         if n == 0 {
@@ -109,7 +112,8 @@ impl SynapticSim {
     }
 }
 
-/// Quantities by largest differences and first divergent token; NaN where none diverges.
+/// Returns a table of the quantities: largest absolute and relative difference, and first divergent token; NaN if none
+/// diverges.
 fn table(parity: &Parity) -> Matrix {
     let value = |row: &parity::ParityRow| {
         let first = row.first_divergent.map_or(f32::NAN, |step| step as f32);

@@ -11,9 +11,9 @@ pub use crate::kinds::language::backend::*;
 /// Input of a training step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepInput<'a> {
-    /// Step index from 0; part of the addresses of dropout's random numbers.
+    /// Step index from 0, which is part of the addresses of dropout's random numbers.
     pub step: u64,
-    /// Micro-batches in order. The gradient is that of the mean loss over the targets of all of them. The slices are valid
+    /// Micro-batches in order. The gradient is the gradient of the mean loss over all their targets. The slices are valid
     /// only during the call.
     pub batches: &'a [Batch<'a>],
     /// Optimiser and dropout settings.
@@ -35,19 +35,21 @@ pub enum Site {
         /// Index of the head.
         head: usize,
     },
-    /// Residual stream before block i, `[tokens, C]`: 0 is the embedding, `layers` the output of the last block.
+    /// Residual stream before block i, `[tokens, C]`: 0 is the output of the embedding, `layers` the output of the last
+    /// block.
     Residual(usize),
-    /// The output of attention of a block before its projection, `[tokens, C]`.
+    /// Output of attention of a block before its projection, `[tokens, C]`.
     AttentionOutput(usize),
     /// Output of the activation function of a block, `[tokens, F]`.
     Hidden(usize),
 }
 
-/// A transformer that is trained and inspected on one device.
+/// Transformer that is trained and inspected on one device.
 pub trait Backend: language::Backend {
-    /// Runs a training step: gradients of all micro-batches, clipping, optimiser. May return before the device has
-    /// finished. Checks [`Pass::is_stopping`] at least every 100 ms.
+    /// Runs a training step: gradients of all micro-batches, clipping, optimiser. The call may return before the device has
+    /// finished. Checks [`Pass::is_stopping`] at least every 100 ms. Fails if an input is invalid or the device fails.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Activations of one sequence, in f32.
+    /// Returns the activations of one sequence, in f32. Fails if the sequence does not fit the model or the site does not
+    /// exist.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
 }

@@ -6,14 +6,14 @@
 //! | `train-chars` | the preset of 10.7 M parameters, 65 characters |
 //! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
 //! | `recompute-gpt2` | `train-gpt2` with whole blocks recomputed in the backward pass |
-//! | `unfused-…`, `measured-…` | without fused layers; with measured GEMM implementations |
-//! | `f32-…` | in f32, as the baseline of bf16 |
-//! | `dropout-chars`, `unfused-dropout-chars` | with dropout of 0.2; without fused layers |
-//! | `attention-dropout-chars` | with dropout of 0.2, of attention probabilities too |
+//! | `unfused-…`, `measured-…` | the case without fused layers; with measured GEMM implementations |
+//! | `f32-…` | the case in f32, as the baseline of bf16 |
+//! | `dropout-chars`, `unfused-dropout-chars` | `train-chars` with dropout of 0.2; without fused layers |
+//! | `attention-dropout-chars` | `train-chars` with dropout of 0.2, also of attention probabilities |
 //!
 //! Dropout is off unless the name says otherwise, and a step has [`Case::micro_batches`] micro-batches. A [`Workload`]
-//! contains all that another program needs to run the same case. Times are those of whole steps, optimiser included, until
-//! the device has finished.
+//! contains everything that another program needs to run the same case. Times cover whole steps including the optimiser,
+//! until the device has finished.
 
 use super::{
     Params,
@@ -39,17 +39,17 @@ pub struct Workload {
     pub layers: usize,
     /// Number of attention heads.
     pub heads: usize,
-    /// Features per token.
+    /// Number of features per token.
     pub width: usize,
     /// Width of feed-forward layers.
     pub hidden: usize,
     /// Padded vocabulary size.
     pub vocab: usize,
-    /// Tokens per sequence.
+    /// Number of tokens per sequence.
     pub context: usize,
-    /// Sequences per micro-batch.
+    /// Number of sequences per micro-batch.
     pub batch: usize,
-    /// Micro-batches per step.
+    /// Number of micro-batches per step.
     pub micro_batches: usize,
     /// Whether linear layers and norms have biases.
     pub bias: bool,
@@ -66,9 +66,9 @@ pub struct BenchRow {
     pub name: String,
     /// Name of the device.
     pub device: String,
-    /// Whether the case sets parameters that are not part of the workload, so that another program cannot run it.
+    /// Whether the case sets parameters that are not part of the workload, so that another program cannot run the case.
     pub is_variant: bool,
-    /// Sizes for another program.
+    /// Sizes of the case, for another program.
     pub workload: Workload,
     /// Number of parameters, without padding.
     pub parameters: usize,
@@ -78,7 +78,7 @@ pub struct BenchRow {
     pub spread: f64,
     /// Training throughput, tokens per second.
     pub tokens_per_s: f64,
-    /// 10¹² floating-point operations per second, counted as llm.c does: 6 N + 6 L C T per token.
+    /// Throughput in 10¹² floating-point operations per second, counted by the formula of llm.c: 6 N + 6 L C T per token.
     pub tflops: f64,
     /// Memory held by the model, bytes.
     pub memory_bytes: u64,
@@ -128,7 +128,8 @@ const MIN_S: f64 = 1.0;
 const MEASURED: u32 = 3;
 
 impl Case {
-    /// Parameters of the preset with the changes of the case.
+    /// Returns the parameters of the preset with the changes of the case. Fails if there is no such preset or a change is
+    /// invalid.
     fn params(&self) -> Result<Params, SimError> {
         let preset = PRESETS.iter().find(|preset| preset.name.starts_with(self.preset));
         let preset = preset.ok_or_else(|| SimError::Input(format!("there is no preset {}", self.preset)))?;
@@ -149,7 +150,8 @@ impl Case {
     }
 }
 
-/// Runs the cases whose names begin with [`BenchOptions::only`]; may be none.
+/// Runs the cases whose names begin with [`BenchOptions::only`]. Returns no rows if there are no such cases. Fails if a case
+/// fails.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let on_gpu = matches!(options.device, Device::Cuda(_));
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
@@ -167,7 +169,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     backend.write(StateBuffer::Weights, 0, model::init(&config, &layout, 1).values())?;
     let workload = workload(&params, &config);
 
-    // All steps read the same tokens: the loss falls slightly, and the time does not depend on the tokens.
+    // All steps read equal tokens, so that the loss falls slightly. The time of a step does not depend on the tokens.
     let n = workload.batch * workload.context;
     let word = |i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % case.vocab as u64;
     let tokens: Vec<u32> = (0..(n * workload.micro_batches) as u64).map(|i| word(i) as u32).collect();
@@ -182,7 +184,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     let batches: Vec<Batch<'_>> = tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect();
     let frozen = vec![false; layout.n_layers()];
     let (mut step, mut stats) = (0, Vec::<StepStats>::new());
-    // Measures one step in `every`; 0: none.
+    // The closure runs `n` steps and profiles one step in `every`, or none if `every` is 0.
     let mut steps = |n: u32, every: u64, pass: &mut Pass| -> Result<f64, SimError> {
         let since = Instant::now();
         for i in 0..u64::from(n) {

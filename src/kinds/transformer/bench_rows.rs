@@ -1,4 +1,4 @@
-//! `neuropil bench transformer`: operations against their roofline, and training steps against the same steps in PyTorch.
+//! Rows of `neuropil bench transformer`: operations compared with their roofline, and training steps compared with PyTorch.
 
 use super::bench as training;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::json;
 
-/// Runs the cases of operations and of training steps.
+/// Runs the cases of operations and of training steps. Fails if a case fails or no case matches the options.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let mut rows = vec![];
     if let Device::Cuda(gpu) = &options.device {

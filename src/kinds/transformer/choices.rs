@@ -176,7 +176,7 @@ choices! {
 }
 
 impl Checkpointing {
-    /// Level of recomputation, 0 to 3.
+    /// Returns the level of recomputation, 0 to 3.
     pub const fn mode(self) -> u8 {
         self as u8
     }

@@ -22,7 +22,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A step is one update of the optimiser.
+/// Time base: a step is one update of the optimiser.
 pub const STEPS: TimeBase = TimeBase::count("step", "steps");
 
 impl Kind for TransformerKind {
@@ -32,7 +32,7 @@ impl Kind for TransformerKind {
         loss of every token can be watched.";
     const NAME: &'static str = "transformer";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    /// Devices sum in other orders, and the differences grow with every step.
+    /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
@@ -55,7 +55,8 @@ impl Kind for TransformerKind {
         STEPS
     }
 
-    /// For a vocabulary of bytes, unless the text is read: then the simulation counts.
+    /// Returns the work of a step for a vocabulary of bytes; empty if the vocabulary depends on the text, because the
+    /// simulation then returns the work.
     fn counts(params: &Params) -> Vec<StepCount> {
         match assumed(params) {
             Some((config, layout)) => step_counts(params, &config, &layout),
@@ -111,7 +112,7 @@ impl Kind for TransformerKind {
     }
 }
 
-/// The model on a device, with zero weights.
+/// Starts the model on a device, with zero weights. Fails if the device is not available or memory is exhausted.
 pub(super) fn start_backend(
     params: &Params,
     config: &Config,
@@ -125,7 +126,7 @@ pub(super) fn start_backend(
     }
 }
 
-/// The model with a vocabulary of bytes.
+/// Returns the sizes and layout for a vocabulary of bytes; `None` if the parameters are invalid.
 fn assumed(params: &Params) -> Option<(Config, Arc<Layout>)> {
     let config = Config::new(params, 256).ok()?;
     let layout = Arc::new(Layout::new(&config).ok()?);

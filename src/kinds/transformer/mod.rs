@@ -9,8 +9,9 @@
 //! logits = head · norm_f(x)        loss = mean over targets of (ln Σ exp logits - logit of the target)
 //! ```
 //!
-//! A step is one update of the optimiser: the gradient of the mean loss over all micro-batches, clipped, then AdamW or
-//! Muon. Which tokens a step reads, and every other random number, is a draw with an address (seed, purpose, step, lane).
+//! A step is one update of the optimiser: the gradient of the mean loss over all micro-batches is clipped, then AdamW or
+//! Muon updates the parameters. The choice of tokens and every other random number is a draw with an address (seed,
+//! purpose, step, lane).
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -14,7 +14,7 @@ use crate::{
 };
 
 tensors! {
-    /// Activations of a block, `[tokens, …]`.
+    /// Activations of a block.
     BlockTensors<T, S>, BlockSizes {
         /// Output of the first norm, `[tokens, C]`.
         norm_1: T,
@@ -24,7 +24,7 @@ tensors! {
         qkv: T,
         /// Output of attention, `[tokens, C]`.
         attention: T,
-        /// Log-sum-exp of the attention logits, per head and query.
+        /// Log-sum-exp of the attention logits of each head and query.
         lse: S,
         /// Sum of the block's input and the projected attention, `[tokens, C]`.
         mid: T,
@@ -44,7 +44,7 @@ tensors! {
 tensors! {
     /// Gradients of the residual stream, from the logits to the end of the backward pass.
     StreamTensors<T>, StreamSizes {
-        /// Gradient of a block's output, which the backward pass replaces by that of its input.
+        /// Gradient of a block's output, which the backward pass replaces by the gradient of the block's input.
         d: T,
         /// Gradient of a layer's input within the block.
         other: T,
@@ -63,12 +63,12 @@ tensors! {
     }
 }
 
-/// Sizes of the tensors of a pass over a batch, in elements.
+/// Sizes of the tensors of a pass over a batch, elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Elements of the residual stream.
+    /// Number of elements of the residual stream.
     pub stream: usize,
-    /// Elements of a branch's output before dropout; 0 without dropout.
+    /// Number of elements of a branch's output before dropout; 0 without dropout.
     pub branch: usize,
     /// All activations of one block.
     pub block: BlockSizes,
@@ -82,7 +82,7 @@ pub struct Plan {
     pub backward: BackwardSizes,
     /// Number of tokens whose logits are in memory at a time.
     pub logit_rows: usize,
-    /// Columns of the logits: the padded vocabulary.
+    /// Number of columns of the logits: the padded vocabulary.
     pub vocab: usize,
     layers: usize,
 }
@@ -105,7 +105,7 @@ impl Plan {
             attention: n * config.width,
             lse: sequences * config.heads * longest,
             mid: n * config.width,
-            // Post-norm blocks that are recomputed as a whole write their output to it.
+            // Post-norm blocks that are recomputed as a whole write their output to `norm_2`.
             norm_2: if is_post && mode != Checkpointing::Blocks { 0 } else { n * config.width },
             stats_2: 2 * n,
             fc: n * config.fc_width(),
@@ -140,13 +140,13 @@ impl Plan {
         }
     }
 
-    /// Activations that are not held, and which all blocks share.
+    /// Returns the sizes of the activations that are not held, which all blocks share.
     pub fn shared(&self) -> BlockSizes {
         self.held.others(&self.block)
     }
 
-    /// Arena bytes for training, with tensors of `T`, statistics of `S`, and `temporaries` bytes for one operation of a
-    /// block or of the head.
+    /// Returns the size of the arena for training, bytes, with tensors of `T`, statistics of `S`, and `temporaries` bytes
+    /// for one operation of a block or of the head.
     pub fn bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let held = self.layers * self.held.bytes::<T, S>() + (self.layers + 1) * of(self.stream);
@@ -155,7 +155,7 @@ impl Plan {
         common + logits.max(self.backward.bytes::<T>() + temporaries)
     }
 
-    /// Arena bytes of a pass without gradients.
+    /// Returns the size of the arena for a pass without gradients, bytes.
     pub fn forward_bytes<T, S>(&self, temporaries: usize) -> usize {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let logits = of(self.logit_rows * self.vocab);
@@ -188,8 +188,8 @@ mod tests {
         }
     }
 
-    /// Activation memory: 16 C elements per token and block, of which the activation function has 4 C and the norms 2 C;
-    /// with whole blocks recomputed, only C per token and block, and one block.
+    /// Activation memory is 16 C elements per token and block, of which the activation function needs 4 C and the norms 2
+    /// C. If whole blocks are recomputed, activation memory is C per token and block, and the activations of one block.
     #[test]
     fn a_model_of_124_million_parameters_holds_what_is_specified() {
         let (config, shape) = (gpt2(), BatchShape::full(64, 1024));
@@ -204,7 +204,7 @@ mod tests {
             assert!((held / want - 1.0).abs() < 0.1, "{held} GB instead of {want}");
             assert!(all < held + 4.0, "{all} GB in all");
         }
-        // Bf16 takes half of the memory of f32.
+        // Half the memory suffices for bf16, compared with f32.
         for mode in modes {
             let plan = Plan::new(&config, &shape, (mode, true), 4096);
             let ratio = plan.bytes::<Bf16, f32>(0) as f64 / plan.bytes::<f32, f32>(0) as f64;

@@ -59,10 +59,10 @@ language_probes! {
     TENSOR_UPDATE = "tensor_update", "", Shape::Field { over: TENSORS, range: (0.0, 0.01), meaning: Meaning::Number };
 }
 
-/// Values of the argument `site`: activations in a block.
+/// Values of the argument `site`, which selects activations in a block.
 pub const SITES: &[&str] = &["residual stream", "attention output", "hidden layer"];
 
-/// Rows of the timing report.
+/// Timing rows with tooltips.
 pub const SPANS: &[(&str, &str)] = &[
     ("step", "Forward and backward pass, clipping, optimiser. Items: tokens."),
     ("held-out", "Loss of the held-out text. Items: tokens."),

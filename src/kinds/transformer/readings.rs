@@ -14,7 +14,7 @@ use crate::{
 pub type Norms = Vec<ViewNorms>;
 
 impl TransformerSim {
-    /// Reads and records the norms of a step, which is among those whose records were just collected.
+    /// Reads and records the norms of step `step`, whose record was just collected. Fails if the device fails.
     pub(super) fn record_norms(&mut self, step: u64) -> Result<(), SimError> {
         self.own = self.backend.norms(self.state.step - step)?;
         let layers = self.layer_norms();
@@ -28,7 +28,7 @@ impl TransformerSim {
         Ok(())
     }
 
-    /// Norms over all parameters of a layer, for each layer.
+    /// Computes the norms over all parameters of a layer, for each layer.
     fn layer_norms(&self) -> Vec<ViewNorms> {
         let mut layers = vec![ViewNorms::default(); self.layout.n_layers()];
         for (i, norms) in self.own.iter().enumerate() {
@@ -40,7 +40,7 @@ impl TransformerSim {
         layers
     }
 
-    /// Values of a field over layers or tensors; `None`: another probe.
+    /// Computes the values of a field over layers or tensors; `None` for other probes.
     pub(super) fn field(&self, probe: ProbeId) -> Option<Vec<f32>> {
         Some(match probe {
             probes::LAYER_UPDATE => self.layer_norms().iter().map(update_ratio).collect(),
@@ -63,7 +63,8 @@ impl TransformerSim {
         self.layout.map.views().enumerate().map(value).collect()
     }
 
-    /// Weights of the tensor that a tap names.
+    /// Reads the weights of the tensor that a tap names, or those of the embedding if there is no such tensor. Fails if the
+    /// device fails.
     pub(super) fn weights_of(&self, args: &TapArgs) -> Result<Vec<f32>, SimError> {
         let named = args.get("tensor").and_then(|name| self.layout.map.find(&name));
         let view = self.layout.map.view(named.unwrap_or(self.layout.wte));

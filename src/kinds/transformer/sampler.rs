@@ -14,7 +14,7 @@ pub const OF_NORMS: &[ProbeId] = &[
     probes::TENSOR_UPDATE,
 ];
 
-/// Specifications of the transformer's probes; histograms of weights span ±0.5, others ±8.
+/// Specifications of the transformer's probes. Histograms of weights span ±0.5, others ±8.
 pub const PROBES: Probes = Probes {
     specs: probes::PROBES,
     of_text: &[probes::SAMPLES, probes::TOKENS, probes::ATTENTION, probes::ACTIVATIONS],

@@ -13,12 +13,12 @@ use std::sync::Arc;
 /// Distance between tensors in the diagram.
 const STEP: f32 = 10.0;
 
-/// Element sets of layers and of tensors.
+/// Creates the element sets of layers and of tensors.
 pub fn all(layout: &Layout) -> [Arc<ElementSet>; 2] {
     [Arc::new(Layer::set(layout.layer_names())), Arc::new(tensors(layout))]
 }
 
-/// Diagram of all tensors with a row per layer.
+/// Creates the diagram of all tensors with a row per layer.
 fn tensors(layout: &Layout) -> ElementSet {
     let n = layout.map.views().len();
     let row = |i: usize| layout.layer(ViewId(i)).index(layout.blocks.len());
@@ -42,7 +42,7 @@ fn tensors(layout: &Layout) -> ElementSet {
     }
 }
 
-/// Name of a tensor without the block index, such as `attn.qkv.weight`.
+/// Returns the name of a tensor without the block index, such as `attn.qkv.weight`.
 fn kind(name: &str, layer: Layer) -> String {
     match layer {
         Layer::Block(_) => name.splitn(3, '.').last().unwrap_or(name).to_owned(),

@@ -1,4 +1,4 @@
-//! Inputs prepared on the host, and the parameters that the shared simulation reads.
+//! Inputs that are prepared on the host, and the parameters that the shared simulation reads.
 
 use super::{
     Params,

@@ -84,7 +84,8 @@ impl LanguageKind for TransformerKind {
         sampler.push(probes::LOSS_SCALE, step, &[stats.loss_scale]);
     }
 
-    /// With fp16 and a loss scale above 1, a skipped step is not lost: it lowers the loss scale.
+    /// Whether a step was lost. With fp16 and a loss scale above 1, a skipped step is not lost, because it lowers the loss
+    /// scale.
     fn is_lost(params: &Params, stats: &StepStats) -> bool {
         let is_f16 = params.compute.precision == Precision::F16 && stats.loss_scale > 1.0;
         stats.is_skipped && !is_f16 || stats.loss.is_nan()
@@ -104,7 +105,8 @@ impl LanguageKind for TransformerKind {
         }
     }
 
-    /// A text is sampled by the model itself if activations are tapped, since they are counted on the new text.
+    /// Whether texts are sampled concurrently. This is not possible while activations are recorded, because they are read
+    /// after the text.
     fn writes_beside(sim: &TransformerSim, is_for_screen: bool) -> bool {
         is_for_screen || !sim.sampler.is_tapped(probes::ACTIVATIONS)
     }
@@ -142,7 +144,7 @@ impl LanguageKind for TransformerKind {
         Ok(sim.field(tap.probe).map(Reading::field))
     }
 
-    /// Attention map of the shown tokens.
+    /// Computes the attention map of the shown tokens. Fails if the device fails.
     fn kept_reading(sim: &mut TransformerSim, tap: &Tap) -> Result<Reading, SimError> {
         let tokens = sim.shown_tokens();
         let site = Site::Attention { layer: number(&tap.args, "layer"), head: number(&tap.args, "head") };
@@ -162,14 +164,14 @@ impl LanguageKind for TransformerKind {
     }
 }
 
-/// What a step does, in numbers.
+/// Returns the work of a step.
 pub(super) fn step_counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
     let tokens = (params.training.sequences() * config.context) as f64;
     let parameters = layout.map.count();
     vec![
         StepCount::items("tokens", tokens),
         StepCount::ops("of the model, 6 N + 6 L C T per token", tokens * config.flops_per_token(parameters)),
-        // Weights and both moments are read and written, the gradient is read.
+        // The optimiser reads and writes weights and two moments, and reads the gradient.
         StepCount::bytes("of the optimiser", 28.0 * parameters as f64),
     ]
 }

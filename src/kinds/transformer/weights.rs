@@ -10,7 +10,8 @@
 //! | `h.0.mlp.fc` | `h.0.mlp.c_fc` |
 //! | `h.0.mlp.proj` | `h.0.mlp.c_proj` |
 //!
-//! No tensor's shape depends on the number of heads; it is compared with `config.json` in the same folder, if there is one.
+//! No tensor's shape depends on the number of heads. The number is compared with `config.json` in the folder of the
+//! weights, if there is one.
 
 use super::{
     choices::ActivationFunction,
@@ -24,17 +25,17 @@ use crate::{
 };
 use std::{fs, path::Path};
 
-/// Names of matrices in blocks: here and at Hugging Face.
+/// Names of matrices in blocks: in this program and at Hugging Face.
 const MATRICES: &[(&str, &str)] =
     &[("attn.qkv", "attn.c_attn"), ("attn.proj", "attn.c_proj"), ("mlp.fc", "mlp.c_fc"), ("mlp.proj", "mlp.c_proj")];
 /// Size limit of `config.json` in bytes.
 const MAX_CONFIG: u64 = 1 << 20;
 
-/// Reads the weights of a model. If the file has more learned positions than the context, the first ones are used; padding
+/// Reads the weights of a model. If the file has more learned positions than the context, the first ones are used. Padding
 /// rows of the vocabulary are zero.
 ///
 /// # Errors
-/// An error names all tensors that are missing, unknown or of another shape, and all settings that contradict
+/// The error names all tensors that are missing, unknown or of another shape, and all settings that contradict
 /// `config.json`.
 pub fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> Result<Parameters<f32>, SimError> {
     let watch = |what: &str, part: f32| progress.report(what, part).is_ok();
@@ -90,7 +91,7 @@ fn gpt2(mut source: TensorSource, prefix: &str, has_head: bool) -> TensorSource 
     source
 }
 
-/// Fields of `config.json` that are compared; missing fields are not.
+/// Fields of `config.json` that are compared. Missing fields are not compared.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct Gpt2Config {
@@ -99,7 +100,8 @@ struct Gpt2Config {
     activation_function: Option<String>,
 }
 
-/// Compares the model with the `config.json` in the folder of the weights.
+/// Compares the model with the `config.json` in the folder of the weights. Fails if a setting differs or the file is
+/// invalid.
 fn compare(path: &Path, config: &Config) -> Result<(), SimError> {
     let beside = path.with_file_name("config.json");
     let Ok(about) = fs::metadata(&beside) else { return Ok(()) };
@@ -164,7 +166,7 @@ mod tests {
         write(&mut fs::File::create(path).unwrap(), &tensors, &[]).unwrap();
     }
 
-    /// The parameters of a model as Hugging Face stores them: 70 rows, 9 positions, transposed matrices, masks.
+    /// Returns the parameters of a model as Hugging Face stores them: 70 rows, 9 positions, transposed matrices, masks.
     fn hugging_face(parameters: &Parameters<f32>, prefix: &str) -> Vec<Tensor> {
         let mut tensors = vec![];
         for view in parameters.map().views() {
@@ -206,7 +208,7 @@ mod tests {
             save(&path, &tensors);
             let loaded = load(&path, &config, &layout, &Progress::default()).unwrap();
             assert!(loaded == made, "prefix {prefix:?}");
-            // An untied head is loaded as a copy of the embedding.
+            // The tied head is loaded into an untied model as a copy of the embedding.
             let (untied, separate) = model(|p| p.model.tied = false);
             let loaded = load(&path, &untied, &separate, &Progress::default()).unwrap();
             let head = separate.lm_head.unwrap();

@@ -1,5 +1,5 @@
-//! The element filter shared by all views: ticked categories and a query, evaluated on the pool. A query that reads live values
-//! is evaluated again twice a second.
+//! The element filter shared by all views: ticked categories and a query, evaluated on the pool. A query that reads live
+//! values is evaluated again twice per second.
 
 pub mod tree;
 
@@ -16,7 +16,7 @@ use tree::Tree;
 /// Minimum interval between evaluations of live values.
 const REEVALUATE_EVERY: Duration = Duration::from_millis(500);
 
-/// The elements of a set that views show. Cheap to clone.
+/// Mask of the elements of a set that views show. Clones share the mask.
 #[derive(Clone, Default)]
 pub struct FilterMask {
     set: &'static str,
@@ -27,12 +27,12 @@ pub struct FilterMask {
 }
 
 impl FilterMask {
-    /// Returns one flag per element of a set; `None` if all are shown.
+    /// Returns one flag per element of a set; `None` if all elements are shown.
     pub fn mask(&self, set: &str) -> Option<&[bool]> {
         self.mask.as_ref().filter(|_| self.set == set).map(|m| m.as_slice())
     }
 
-    /// Returns the flags per element of a set for jobs on the pool; `None` if all are shown.
+    /// Returns the flags per element of a set for jobs on the pool; `None` if all elements are shown.
     pub fn shared(&self, set: &str) -> Option<Arc<Vec<bool>>> {
         self.mask.as_ref().filter(|_| self.set == set).cloned()
     }
@@ -42,7 +42,7 @@ impl FilterMask {
         self.mask(set).is_none_or(|m| m.get(element as usize).copied().unwrap_or(true))
     }
 
-    /// Number of hidden elements of a set.
+    /// Returns the number of hidden elements of a set.
     pub fn n_hidden(&self, set: &ElementSet) -> u32 {
         self.mask(set.name).map_or(0, |_| set.len - self.n)
     }
@@ -86,7 +86,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Mask of shown elements.
+    /// Returns the mask of shown elements.
     pub const fn shown(&self) -> &FilterMask {
         &self.shown
     }
@@ -129,12 +129,12 @@ impl Filter {
         self.values.clear();
     }
 
-    /// Lists the probes of the live values that the query reads.
+    /// Returns the probes of the live values that the query reads.
     fn probes(&self, schema: &SimSchema) -> Vec<ProbeId> {
         self.set.as_ref().map(|set| field_probes(schema, set, &self.query, &self.named)).unwrap_or_default()
     }
 
-    /// Returns the next finer column of the tree that contains `column`; `None` if there is none.
+    /// Returns the next finer column of the tree that contains `column`; `None` if there is no finer column.
     pub fn finer(&self, set: &ElementSet, column: usize) -> Option<usize> {
         let tree = self.trees.get().filter(|_| self.set.as_ref().is_some_and(|s| s.name == set.name))?.first()?;
         let at = tree.columns.iter().position(|c| *c == column)?;
@@ -158,19 +158,19 @@ impl Filter {
         }
     }
 
-    /// Whether the query, or a named one, may contain ids of individuals, which then have to be followed.
+    /// Whether the query, or a named group, may contain ids of individuals, so that the engine must report the individuals.
     pub fn names_individuals(&self) -> bool {
         let is_of_slots = self.set.as_ref().is_some_and(|set| set.are_slots);
         is_of_slots && (self.query.contains("id") || self.named.iter().any(|named| named.query.contains("id")))
     }
 
-    /// Names of the fields in the query whose values have not arrived yet.
+    /// Returns the names of the fields in the query whose values have not arrived yet.
     pub fn sampling(&self) -> &[&'static str] {
         &self.sampling
     }
 
-    /// Returns whether the query has come to need further fields since the last call. If views already tap these fields, a paused
-    /// simulation sends them only after another subscription.
+    /// Whether the query has started to read further fields since the last call. If views already tap these fields, a
+    /// paused simulation sends them only after another subscription.
     pub fn take_needs_sample(&mut self) -> bool {
         std::mem::take(&mut self.needs_sample)
     }
@@ -267,7 +267,7 @@ impl Filter {
     }
 }
 
-/// Lists the probes of the fields that a query reads, directly or through named groups.
+/// Returns the probes of the fields that a query reads, directly or through named groups.
 pub fn field_probes(schema: &SimSchema, set: &ElementSet, query: &str, named: &[Named]) -> Vec<ProbeId> {
     let mut words = Vec::new();
     words_of(query, named, &mut words, 0);

@@ -3,13 +3,14 @@
 use crate::{query, sim::ElementSet};
 use std::ops::Range;
 
-/// Minimum share of elements in the majority coarse category of their fine category for which a column refines another.
+/// Minimum purity at which a column refines a coarser one: the share of the elements of a fine category that are in the
+/// majority coarse category.
 const PURITY: f64 = 0.85;
 
-/// A category within a node of a coarser column.
+/// Category within a node of a coarser column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Depth; 0 is the coarsest.
+    /// Depth in the tree; 0 for the coarsest nodes.
     pub depth: usize,
     /// Index into the labels of the column.
     pub code: u16,
@@ -23,7 +24,7 @@ pub struct Node {
     pub leaves: Range<u32>,
 }
 
-/// Elements of a set by the categories of one column, or of several columns of which each refines the one before.
+/// Elements of a set by the categories of one column, or of several columns of which each refines the previous one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     /// Indices of the columns, coarsest first.
@@ -45,7 +46,8 @@ pub enum Tick {
     Off,
 }
 
-/// Creates the trees of a set: one of the longest chain of refinements from the first column, and one of every other column.
+/// Creates the trees of a set: one of the longest chain of refinements from the first column, and one for each other
+/// column.
 pub fn trees(set: &ElementSet) -> Vec<Tree> {
     let worth = |c: &usize| set.columns[*c].labels.len() > 1 && set.columns[*c].codes.len() == set.len as usize;
     let all: Vec<usize> = (0..set.columns.len()).filter(worth).collect();
@@ -79,7 +81,7 @@ fn refines(set: &ElementSet, coarse: usize, fine: usize) -> bool {
 }
 
 impl Tree {
-    /// Creates the tree of these columns.
+    /// Creates the tree of the given columns.
     pub fn new(set: &ElementSet, columns: Vec<usize>) -> Self {
         let code = |depth: usize, element: u32| set.columns[columns[depth]].codes[element as usize];
         let mut order: Vec<u32> = (0..set.len).collect();
@@ -127,18 +129,18 @@ impl Tree {
         }
     }
 
-    /// Number of leaves.
+    /// Returns the number of leaves.
     pub fn n_leaves(&self) -> usize {
         self.nodes.iter().filter(|n| n.children.is_empty()).count()
     }
 
-    /// Elements of a node.
+    /// Returns the elements of a node.
     pub fn elements(&self, node: u32) -> &[u32] {
         let range = &self.nodes[node as usize].elements;
         &self.order[range.start as usize..range.end as usize]
     }
 
-    /// Name of a node.
+    /// Returns the name of a node.
     pub fn label<'a>(&self, set: &'a ElementSet, node: u32) -> &'a str {
         let node = &self.nodes[node as usize];
         set.columns[self.columns[node.depth]].labels.get(usize::from(node.code)).map_or("", String::as_str)
@@ -165,7 +167,7 @@ impl Tree {
         }
     }
 
-    /// Returns the shown elements as a query; `None` if all are shown.
+    /// Returns the shown elements as a query; `None` if all elements are shown.
     pub fn query(&self, set: &ElementSet, hidden: &[bool]) -> Option<String> {
         if !hidden.contains(&true) {
             return None;

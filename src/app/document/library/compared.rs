@@ -1,4 +1,4 @@
-//! Runs that are compared. They are marked in the table of runs; each has its own colour while it is marked.
+//! Runs that are compared. The runs are marked in the table of runs, and each has its own colour while it is marked.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ impl Compared {
         self.0.iter().map(|(folder, color)| (folder.as_path(), *color))
     }
 
-    /// Number of a run's colour; `None` if the run is not marked.
+    /// Returns the number of a run's colour; `None` if the run is not marked.
     pub fn color(&self, folder: &Path) -> Option<usize> {
         self.iter().find(|(marked, _)| *marked == folder).map(|(_, color)| color)
     }

@@ -3,16 +3,16 @@
 use crate::params::{Change, ParamId, Value};
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum number of rejections kept; older ones are dropped.
+/// Maximum number of rejections kept. Older rejections are dropped.
 const MAX_REJECTIONS: usize = 64;
 
-/// An edit that the engine rejected. The engine keeps its value.
+/// Edit that the engine rejected. The engine keeps its own value.
 #[derive(Clone, Debug)]
 pub struct Rejection {
     pub change: Change,
-    /// Reason of the rejection, a sentence.
+    /// Reason for the rejection, a sentence.
     pub why: String,
-    /// Whether the edit may be sent again, because another edit was applied since.
+    /// Whether the edit may be sent again, because another edit was applied after the rejection.
     may_retry: bool,
 }
 
@@ -36,8 +36,8 @@ impl EditAcks {
         self.pending.push_back(change);
     }
 
-    /// Notes that the engine has applied an edit before this step. Edits of lists, texts and switches may make rejected edits
-    /// valid.
+    /// Notes that the engine has applied an edit before step `step`. Edits of lists, texts and switches may make rejected
+    /// edits valid.
     pub fn applied(&mut self, change: &Change, step: u64) {
         self.answered(change);
         self.applied.insert(change.id, step);
@@ -52,7 +52,7 @@ impl EditAcks {
         self.answered(change);
     }
 
-    /// Adds a rejection by the engine. Returns `false` if the last rejection of this parameter has the same reason.
+    /// Adds a rejection by the engine. Returns `false` if the last rejection of the parameter has the same reason.
     pub fn rejected(&mut self, change: Change, why: String) -> bool {
         self.answered(&change);
         let is_known = self.rejections.iter().any(|r| r.change.id == change.id && r.why == why);
@@ -74,17 +74,19 @@ impl EditAcks {
         self.pending.clear();
     }
 
-    /// Keeps only the rejections of groups that differ between document and engine; in others, the edit was undone or is applied.
+    /// Keeps only the rejections of groups that differ between document and engine. In other groups, the edit was undone or
+    /// applied.
     pub fn keep_rejections(&mut self, is_different: impl Fn(u8) -> bool) {
         self.rejections.retain(|r| is_different(r.change.id.group));
     }
 
-    /// Whether the engine would reject this edit again.
+    /// Whether the engine would reject an edit again.
     pub fn is_rejected(&self, change: &Change) -> bool {
         self.rejections.iter().any(|r| !r.may_retry && r.change == *change)
     }
 
-    /// Returns the rejection of a parameter, of its list, or for a list of one of its items; `None` if there is none.
+    /// Returns the rejection of a parameter, of its list, or for a list of one of its items; `None` if there is no such
+    /// rejection.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
         let same = |r: &&Rejection| r.change.id == id;
         let of_list = |r: &&Rejection| r.change.id.group == id.group && r.change.id.field == ParamId::WHOLE;
@@ -107,7 +109,7 @@ impl EditAcks {
         self.pending.iter().any(|change| change.id == id)
     }
 
-    /// Step before which the last edit of the parameter was applied; `None` if none was.
+    /// Returns the step before which the last edit of the parameter was applied; `None` if no edit was applied.
     pub fn applied_at(&self, id: ParamId) -> Option<u64> {
         self.applied.get(&id).copied()
     }

@@ -1,4 +1,5 @@
-//! Differences between the document and the simulation: sent to the engine, rejected by it, or waiting for a rebuild.
+//! Differences between the document and the simulation: edits that are sent to the engine, were rejected, or wait for a
+//! rebuild.
 
 use super::{Live, Rejection};
 use crate::{
@@ -11,9 +12,9 @@ use crate::{
 use std::path::Path;
 
 impl Live {
-    /// Sends the changes since the last call to the engine; a frame sends only the last value of a parameter. Undo, redo and
-    /// reloading a file reach the simulation in this way too. Rejected edits are not sent again until something else has changed.
-    /// The file of a path is not read while the path is being typed.
+    /// Sends the changes since the last call to the engine. If a parameter changed several times in a frame, only its last
+    /// value is sent. Undo, redo and reloading of a file are sent in the same way. Rejected edits are not sent again until
+    /// something else has changed. The file of a path is not read while the path is being typed.
     pub fn reconcile(&mut self, project: &Project, folder: &Path, is_typing: bool) {
         let model = &project.model;
         let is_lost = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
@@ -35,7 +36,7 @@ impl Live {
                 continue;
             }
             if !self.send(Command::Set(change.clone())) {
-                break; // the rest is sent with the next frame
+                break; // The remaining changes are sent in the next frame.
             }
             self.latency.sent(change.id);
             if let Some(sent) = &mut self.versions.sent {
@@ -50,7 +51,7 @@ impl Live {
         sent.map(|sent| ordered_changes(model.params(), sent.model.params())).unwrap_or_default()
     }
 
-    /// Updates the sent model after an answer of the engine: the applied edits, then the unanswered ones.
+    /// Updates the sent model after an answer of the engine: applies the applied edits, then the unanswered edits.
     pub(super) fn update_sent(&mut self) {
         if let (Some(sent), Some(accepted)) = (&mut self.versions.sent, &self.versions.accepted) {
             sent.model = accepted.model.clone();
@@ -60,7 +61,8 @@ impl Live {
         }
     }
 
-    /// Model with the parameters that the engine has confirmed; `None` without a simulation. Drawn stimuli and recordings use it.
+    /// Returns the model with the parameters that the engine has confirmed; `None` without a simulation. Drawn stimuli and
+    /// recordings use it.
     pub fn accepted_model(&self) -> Option<&Model> {
         self.versions.accepted.as_ref().map(|project| &project.model)
     }
@@ -70,8 +72,8 @@ impl Live {
         self.acks.pending().next().is_some()
     }
 
-    /// Returns the rejection because of which the document's value of a parameter differs from the engine's; `None` if there is
-    /// none.
+    /// Returns the rejection that explains why the document's value of a parameter differs from the engine's; `None` if
+    /// there is no such rejection.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
         let rejection = self.acks.rejection(id)?;
         // Unchanged items of a rejected list have the values of the engine, so they are not rejected.
@@ -86,8 +88,8 @@ impl Live {
         Some(rejection)
     }
 
-    /// Returns a document's parameters with the engine's values in place of those that it rejected, and the paths of these
-    /// parameters; `None` if there are none. A rejected list is replaced as a whole.
+    /// Returns the document's parameters with the engine's values in place of rejected values, and the paths of the
+    /// replaced parameters; `None` if no value was rejected. A rejected list is replaced as a whole.
     pub fn without_rejected(&self, model: &Model) -> Option<(Model, Vec<String>)> {
         let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?.params();
         let params = model.params();
@@ -112,18 +114,18 @@ impl Live {
         Some((model, ids.iter().map(path).collect()))
     }
 
-    /// Whether an edit of this parameter waits for a rebuild.
+    /// Whether an edit of a parameter waits for a rebuild.
     pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
         use crate::params::Apply;
         self.versions.rebuild_only.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
     }
 
-    /// Lists the parameters whose edits wait for a rebuild.
+    /// Returns the parameters whose edits wait for a rebuild.
     pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
         self.changes(model).into_iter().map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
     }
 
-    /// Lists the changed parameters that take effect at a rewind.
+    /// Returns the changed parameters that take effect at a rewind.
     pub fn waiting_for_rewind(&self, model: &Model) -> Vec<ParamId> {
         use crate::params::Apply;
         let began = self.versions.run_log.as_ref().filter(|since| since.project.model.name() == model.name());
@@ -132,7 +134,7 @@ impl Live {
         changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
     }
 
-    /// Lists other fields of the document that wait for a rebuild, by name.
+    /// Returns the names of other fields of the document that wait for a rebuild.
     pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
         let Some(sent) = &self.versions.sent else { return vec![] };
         let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
@@ -147,8 +149,8 @@ impl Live {
     }
 }
 
-/// Lists the changes from `old` to `new`. If the parameter that an item sets has changed, the whole list is one change, because
-/// the value for one parameter does not fit the other.
+/// Returns the changes from `old` to `new`. If the parameter that an item sets has changed, the whole list is one change,
+/// because the value for one parameter does not fit the other.
 fn whole_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let mut changes = new.changes_since(old);
     let is_parameter = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Parameter);
@@ -160,9 +162,9 @@ fn whole_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     changes
 }
 
-/// Orders the changes from `old` to `new` so that every intermediate state is valid if both ends are: a list grows before it is
-/// referenced, and shrinks after; an item is enabled last and disabled first. If a selection is renamed together with its
-/// references, the new name is added first and the old one removed last.
+/// Orders the changes from `old` to `new` so that every intermediate state is valid if both ends are. A list grows before
+/// an item refers to it, and shrinks after. An item is enabled last and disabled first. If a selection is renamed together
+/// with its references, the new name is added first and the old name is removed last.
 fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let changes = whole_changes(new, old);
     let renames = interventions::list(new, Role::Selections).and_then(|group| renames(&changes, new, old, group));
@@ -182,8 +184,8 @@ fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     first.into_iter().chain(others).chain(removals).chain(last).collect()
 }
 
-/// If selections lose names while other lists change too, returns the list with both the new and the lost selections (`None` if
-/// that is the old list), and the new list.
+/// Splits the change of a list of selections that lose names while other lists change too. Returns the list with both the
+/// new and the lost selections (`None` if this equals the old list), and the new list; `None` if no split is needed.
 fn renames(changes: &[Change], new: &dyn Params, old: &dyn Params, group: usize) -> Option<(Option<Change>, Change)> {
     let is_own = |c: &&Change| usize::from(c.id.group) == group;
     let is_other_list = |c: &Change| usize::from(c.id.group) != group && new.groups()[usize::from(c.id.group)].list;

@@ -3,10 +3,10 @@
 use crate::{app::document::command::UiCommand, project::CheckpointInfo};
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-/// Checkpoint at which the simulation began: the folder of its run, and the description of the file.
+/// Checkpoint at which the simulation began: the folder of its run, and its entry in the manifest.
 pub type Origin = (PathBuf, CheckpointInfo);
 
-/// Target of a run to a given step.
+/// Target of a run up to a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub from: u64,
@@ -17,7 +17,7 @@ pub struct Target {
 /// Reason why the simulation stopped by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopReason {
-    /// Message that names what failed, and where.
+    /// Message that names the failure and its place.
     pub why: Arc<str>,
     /// Label and command of the recovery button.
     pub remedy: (&'static str, UiCommand),

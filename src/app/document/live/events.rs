@@ -20,7 +20,7 @@ use std::{
 };
 
 impl Live {
-    /// Handles all events since the last call and returns those for the rest of the window.
+    /// Handles all events since the last call. Returns the events for the rest of the window.
     pub fn poll(&mut self) -> Vec<LiveEvent> {
         let mut events = Vec::new();
         self.poll_loader(&mut events);
@@ -30,7 +30,8 @@ impl Live {
         let frames = self.engine.as_ref().map(Engine::take_frames);
         let is_live = self.playback.is_none();
         for frame in frames.into_iter().flatten().filter(|_| is_live) {
-            // The engine sends a schema before the first frame that follows it, and after the last frame of the former schema.
+            // The engine sends a schema before the first frame with this schema, and after the last frame with the former
+            // schema.
             if frame.generation > self.schema.generation && self.next_schemas.is_empty() {
                 self.poll_engine(&mut events);
             }
@@ -169,7 +170,7 @@ impl Live {
             }
             Event::Running(running, clock) => {
                 self.running = running;
-                // A simulation that is paused during the playback of a run has another time than the playback.
+                // A simulation that is paused while a run is shown has another time than the run.
                 if self.playback.is_none() {
                     self.clock = clock;
                 }
@@ -299,7 +300,7 @@ impl Live {
             Some(params) if id.field == ParamId::WHOLE => {
                 format!("Could not apply {}: {error}", params.groups()[usize::from(id.group)].label())
             }
-            // The kind may have named the parameter already.
+            // The message of the kind may already name the parameter.
             Some(params) => match params.path(id) {
                 path if error.to_string().starts_with(&path) => format!("Could not apply {error}"),
                 path => format!("Could not apply {path}: {error}"),

@@ -1,4 +1,5 @@
-//! Input data that are read while the simulation runs. The loader prepares them, and the engine replaces them between two steps.
+//! Input data that are read while the simulation runs. The loader prepares the data, and the engine replaces them between
+//! two steps.
 
 use super::{Live, LiveEvent};
 use crate::{
@@ -10,18 +11,18 @@ use crate::{
 };
 use std::{path::Path, time::Duration};
 
-/// A file that is being read. The old data stay in use until the new data are complete.
+/// File that is being read. The old data stay in use until the new data are complete.
 pub(super) struct DataLoading {
     loader: Loader<InputData>,
     change: Change,
     /// Path of the parameter.
     parameter: String,
-    /// Data that are read but not sent yet.
+    /// Data that were read but could not be sent yet; `None` without such data.
     ready: Option<InputData>,
 }
 
 impl Live {
-    /// Whether an edit of this parameter is applied with the data that its value names.
+    /// Whether an edit of a parameter is applied together with the data that its value names.
     pub(super) fn is_data(params: &dyn Params, id: ParamId) -> bool {
         params.spec(id).is_some_and(|spec| spec.apply == Apply::Data)
     }
@@ -33,7 +34,7 @@ impl Live {
             Some(other) if other.change.id != change.id => return self.data_loading = Some(other),
             Some(older) => {
                 older.loader.progress.cancel();
-                self.acks.needs_rebuild(&older.change); // the older change gets no other answer
+                self.acks.needs_rebuild(&older.change); // The older change gets no other answer.
             }
             None => {}
         }
@@ -61,7 +62,7 @@ impl Live {
             None => self.data_loading = Some(loading),
             Some(Ok(data)) => {
                 if !self.send(Command::Replace(data.clone())) {
-                    loading.ready = Some(data); // the engine computes a long step
+                    loading.ready = Some(data); // The engine computes a long step, so that its queue is full.
                     self.data_loading = Some(loading);
                 }
             }
@@ -78,7 +79,7 @@ impl Live {
         }
     }
 
-    /// Text, completed fraction and elapsed time of data that are being read; `None` if none are.
+    /// Returns the text, completed fraction and elapsed time of data that are being read; `None` if no data are being read.
     pub fn data_progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.data_loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Live {
-    /// Function that builds simulations.
+    /// Returns the function that builds simulations.
     pub fn builder(&self) -> Builder {
         self.builder.clone()
     }
@@ -34,7 +34,7 @@ impl Live {
         playback.map_or_else(Vec::new, |p| p.read_again(waiting, move || wake.request_repaint()))
     }
 
-    /// Takes the frames for panels that were opened late, and the names of these panels.
+    /// Takes the frames for panels that were opened late, and the names of the panels.
     pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
         self.playback.as_mut().map(Playback::take_again).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Recovery: continue on the CPU from the last checkpoint after a device failure; restart the engine thread after a
+//! Recovery: continues on the CPU from the last checkpoint after a device failure, and restarts the engine thread after a
 //! panic.
 
 use super::Live;
@@ -22,7 +22,7 @@ const PROMPT: Duration = Duration::from_micros(1);
 /// Repaint interval while the display is paused.
 const PAUSED_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts the engine thread with this nice value. Fails if the thread cannot be started.
+/// Starts the engine thread with the nice value `nice`. Fails if the thread cannot be started.
 pub(super) fn start_engine(nice: i32, wake: &egui::Context, quiet: &Arc<AtomicBool>) -> std::io::Result<Engine> {
     let (screen, is_quiet) = (wake.clone(), quiet.clone());
     Engine::spawn_with_priority(nice, move || {
@@ -42,8 +42,8 @@ impl Live {
         }
     }
 
-    /// Builds on the CPU after a device failure: the state of the last checkpoint if there is one, otherwise `project` at step 0.
-    /// The device setting of the document is kept.
+    /// Builds a simulation on the CPU after a device failure, in the state of the last checkpoint, or without a checkpoint
+    /// from `project` at step 0. The device setting of the document is kept.
     pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
         let play = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.play);
         let checkpoint = self.checkpoints.recovery_point().cloned().zip(self.versions.run_log.clone());

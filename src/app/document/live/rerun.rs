@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) type SharedSchedule = Arc<Mutex<Vec<(u64, Scheduled)>>>;
 
 impl Live {
-    /// Returns the reason why the shown run cannot be rerun with its edits; `None` if it can.
+    /// Returns the reason why the shown run cannot be rerun with its edits; `None` if a rerun is possible.
     pub fn why_not_rerun(&self) -> Option<&'static str> {
         match &self.playback {
             None => Some("No finished run is shown"),

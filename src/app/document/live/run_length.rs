@@ -5,12 +5,14 @@ use crate::engine::Command;
 use std::time::Instant;
 
 impl Live {
-    /// Whether a simulation was sent to the engine, which has not answered with its schema. Another one may still be loaded.
+    /// Whether a simulation was sent to the engine, which has not answered with its schema yet. Another simulation may still be
+    /// loaded.
     pub const fn is_load_pending(&self) -> bool {
         self.versions.n_loads_pending > 0
     }
 
-    /// Sets the number of steps after which a run pauses, also for the run in progress; `None`: runs continue until paused.
+    /// Sets the number of steps after which a run pauses, also for the run in progress; with `None`, runs continue until they
+    /// are paused.
     pub fn limit_steps(&mut self, steps: Option<u64>) {
         if self.requested.steps_per_run != steps {
             self.requested.steps_per_run = steps;
@@ -20,7 +22,8 @@ impl Live {
         }
     }
 
-    /// Runs to the end of the duration, or until paused. A run beyond the duration ends at the next multiple of the duration.
+    /// Runs to the end of the duration, or until paused. A run beyond the duration pauses at the next multiple of the
+    /// duration.
     pub fn play(&mut self) {
         match self.loading.as_mut() {
             Some(loading) if self.versions.sent.is_none() => loading.play = true,
@@ -38,7 +41,8 @@ impl Live {
         self.target = self.next_end(from).map(|to| Target { from, to, since: Instant::now() });
     }
 
-    /// Returns the step at which *Run* pauses if it continues from `step`; `None`: it continues until paused.
+    /// Returns the step at which *Run* pauses if the simulation continues from `step`; `None` if the run continues until
+    /// paused.
     pub fn next_end(&self, step: u64) -> Option<u64> {
         self.requested.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
     }

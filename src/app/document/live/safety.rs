@@ -1,4 +1,4 @@
-//! The safety recording of the simulation, and the data that would be lost with an unrecorded simulation.
+//! Safety recording of the simulation, and the data that would be lost with an unrecorded simulation.
 
 use super::Live;
 use crate::{
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-/// Computing time below which a run is neither written nor asked about, because it can be computed again.
+/// Computing time below which a run is neither written nor asked about, because it can be recomputed.
 pub const RECOMPUTABLE: Duration = Duration::from_secs(30);
 /// Minimum computing time between two saved states.
 const STATE_EVERY: Duration = Duration::from_secs(30);
@@ -43,14 +43,14 @@ pub struct SafetyFolder {
 
 /// Safety recordings of a window.
 pub struct Safety {
-    /// Folder of the recordings; `None`: nothing is recorded.
+    /// Folder of the recordings; `None` if nothing is recorded.
     pub folder: Option<PathBuf>,
-    /// Maximum size of a recording, bytes; 0: nothing is recorded.
+    /// Maximum size of a recording, bytes; 0 if nothing is recorded.
     pub limit_bytes: u64,
     /// Computing time below which the user is not asked about a run: [`RECOMPUTABLE`], except in tests.
     pub recomputable: Duration,
     devices: Option<Arc<Devices>>,
-    /// The safety recording of the simulation.
+    /// Safety recording of the simulation; `None` if nothing is recorded.
     current: Option<SafetyFolder>,
     /// Computing time and step up to which a run on disk contains the data.
     recorded: (Duration, u64),
@@ -73,14 +73,14 @@ impl Default for Safety {
 }
 
 impl Safety {
-    /// Creates the state for safety recordings in subfolders of `folder`; `None`: nothing is recorded.
+    /// Creates the state for safety recordings in subfolders of `folder`; with `None`, nothing is recorded.
     pub fn new(folder: Option<PathBuf>, devices: Arc<Devices>) -> Self {
         Self { folder, devices: Some(devices), ..Self::default() }
     }
 }
 
 impl Live {
-    /// Starts the safety recording of a simulation of this project at its present step.
+    /// Starts the safety recording of a simulation of a project at its present step.
     pub(super) fn start_safety_recording(&mut self, project: &Project) {
         self.safety.current = None;
         let (Some(parent), true) = (&self.safety.folder, self.safety.limit_bytes > 0) else { return };
@@ -119,30 +119,31 @@ impl Live {
         }
     }
 
-    /// Safety recording of the simulation; `None` if nothing is recorded.
+    /// Returns the safety recording of the simulation; `None` if nothing is recorded.
     pub fn safety_recording(&self) -> Option<&SafetyFolder> {
         self.safety.current.as_ref()
     }
 
     /// Marks all steps after `step` as unrecorded, after a simulation was loaded.
     pub(super) fn restart_recorded(&mut self, step: u64) {
-        // A simulation that continues another after a failure continues its computing time.
+        // A simulation that continues another one after a failure keeps its computing time.
         if self.computed().is_zero() {
             self.safety.recorded = (Duration::ZERO, step);
         }
     }
 
-    /// Notes that a run on disk contains everything up to this step.
+    /// Notes that a run on disk contains everything up to a step.
     pub(super) fn recorded_up_to(&mut self, computed: Duration, step: u64) {
         self.safety.recorded = (computed, step);
     }
 
-    /// Computing time of the simulation since step 0, or since the state that it began with.
+    /// Returns the computing time of the simulation since step 0, or since the state that it began with.
     pub fn computed(&self) -> Duration {
         self.counters().map_or(Duration::ZERO, |c| Duration::from_nanos(EngineCounters::read(&c.computed_nanos)))
     }
 
-    /// Returns the data that would be lost with the simulation; `None` if there are none or they can be computed again quickly.
+    /// Returns the data that would be lost with the simulation; `None` if there are no such data or they can be computed
+    /// again quickly.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
         let is_shown = self.versions.sent.is_some() && self.playback.is_none() && self.versions.n_loads_pending == 0;
         if !is_shown || self.recording.is_some() || self.safety.n_rewinds_pending > 0 {

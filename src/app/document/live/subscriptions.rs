@@ -1,11 +1,11 @@
-//! Requests of the window to the engine: speed limit, taps, profiling. They are sent when they change, and again if the queue was
-//! full.
+//! Requests of the window to the engine: speed limit, taps, profiling. A request is sent when it changes, and again if the
+//! queue was full.
 
 use super::Live;
 use crate::{engine::Command, sim::Tap};
 
 impl Live {
-    /// Sets the speed limit if it has changed; `None`: unlimited.
+    /// Sets the speed limit if it has changed; `None` for no limit.
     pub fn limit_speed(&mut self, speed: Option<f64>) {
         if self.requested.speed_sent != speed && self.send(Command::Speed(speed)) {
             self.requested.speed_sent = speed;
@@ -26,7 +26,7 @@ impl Live {
         }
     }
 
-    /// Taps that the engine samples for the window.
+    /// Returns the taps that the engine samples for the window.
     pub fn subscriptions(&self) -> &[Tap] {
         &self.requested.subscribed
     }
@@ -45,12 +45,12 @@ impl Live {
         }
     }
 
-    /// Makes the next call of [`Live::subscribe`] subscribe again, which samples a paused simulation.
+    /// Makes the next call of [`Live::subscribe`] subscribe again, so that a paused simulation is sampled.
     pub fn sample_again(&mut self) {
         self.requested.subscribed.clear();
     }
 
-    /// Turns profiling on (one measured batch out of `every`; 0: the engine chooses) or off, if it has changed.
+    /// Turns profiling on (one measured batch out of `every`; for 0 the engine chooses) or off, if it has changed.
     pub fn profile(&mut self, every: Option<u32>) {
         if self.versions.sent.is_some() && self.requested.profiled != every && self.send(Command::Profile(every)) {
             self.requested.profiled = every;

@@ -35,7 +35,7 @@ impl Baseline {
         let mut baseline = Self { name, rows: vec![] };
         for line in BufReader::new(file).lines().skip(1) {
             let line = line.map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
-            // A crash may have cut off the last line; it is skipped.
+            // The last line may have been cut off by a crash; such a line is skipped.
             if let Some((kernel, launches, nanos)) = row(&line) {
                 baseline.add(kernel, launches, nanos);
             }
@@ -50,13 +50,14 @@ impl Baseline {
         }
     }
 
-    /// Mean duration of a launch, nanoseconds; `None` if the kernel is not in the baseline.
+    /// Returns the mean duration of a launch, nanoseconds; `None` if the kernel is not in the baseline.
     pub fn mean_of(&self, kernel: &str) -> Option<f64> {
         let (_, launches, nanos) = self.rows.iter().find(|r| r.0 == kernel)?;
         (*launches > 0).then(|| *nanos as f64 / *launches as f64)
     }
 
-    /// Relative change of the mean launch time: 0.1 is 10 % longer. `None` if the kernel is not in the baseline.
+    /// Returns the relative change of the mean launch time, where 0.1 is 10 % longer; `None` if the kernel is not in the
+    /// baseline.
     pub fn change(&self, timing: &Timing) -> Option<f64> {
         let before = self.mean_of(timing.name).filter(|mean| *mean > 0.0)?;
         Some(timing.mean_nanos() / before - 1.0)

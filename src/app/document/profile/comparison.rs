@@ -3,10 +3,10 @@
 use crate::{engine::parity::Parity, sim::Progress};
 use std::sync::Arc;
 
-/// A comparison, finished or in progress.
+/// Comparison, finished or in progress.
 #[derive(Clone, Default)]
 pub struct Comparison {
     pub progress: Option<Arc<Progress>>,
-    /// The last result.
+    /// Result of the last comparison; `None` before the first comparison.
     pub done: Option<Result<Parity, String>>,
 }

@@ -26,7 +26,7 @@ pub struct Machine {
     pub total: u64,
     /// Bytes and operations per work item, by row.
     pub work: &'static [RooflineWork],
-    /// Measured peak performance of the device.
+    /// Measured peak performance of the device; `None` if it was not measured.
     pub ceilings: Option<Ceilings>,
     /// Whether the peak performance is being measured.
     pub measuring: bool,
@@ -35,8 +35,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Share of the measured peak performance that a row reaches, of arithmetic or of memory, whichever is higher. `None` if no
-    /// peak or no work is known.
+    /// Returns the share of the measured peak performance that a row reaches, of arithmetic or of memory, whichever is
+    /// higher; `None` if no peak or no work is known.
     pub fn of_peak(&self, timing: &Timing) -> Option<f64> {
         let peaks = self.ceilings.as_ref()?;
         let amounts = [(Limit::Ops, ops_of(timing, self)), (Limit::Bytes, bytes_of(timing, self))];
@@ -44,13 +44,13 @@ impl Machine {
         amounts.into_iter().filter_map(share).reduce(f64::max)
     }
 
-    /// Declared bytes and operations per item of a row; `None` if none are declared.
+    /// Returns the declared bytes and operations per item of a row; `None` if the row has no declaration.
     pub fn work_of(&self, row: &str) -> Option<&'static RooflineWork> {
         self.work.iter().find(|w| w.row == row)
     }
 }
 
-/// Bytes moved by a row: counted by the launcher, otherwise declared per item; 0 if unknown.
+/// Returns the bytes moved by a row: counted by the launcher, otherwise declared per item; 0 if unknown.
 pub fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
     match (timing.bytes, machine.work_of(timing.name)) {
         (0, Some(work)) => (work.bytes * timing.items as f64) as u64,
@@ -58,7 +58,7 @@ pub fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
     }
 }
 
-/// Operations of a row: counted by the launcher, otherwise declared per item; 0 if unknown.
+/// Returns the operations of a row: counted by the launcher, otherwise declared per item; 0 if unknown.
 pub fn ops_of(timing: &Timing, machine: &Machine) -> u64 {
     match (timing.ops, machine.work_of(timing.name)) {
         (0, Some(work)) => (work.ops * timing.items as f64) as u64,

@@ -11,23 +11,23 @@ use std::{collections::VecDeque, rc::Rc};
 
 /// Number of batches kept.
 const KEPT: usize = 8192;
-/// Numbers of measured batches that are kept with sums, and span by span.
+/// Maximum number of measured batches whose sums are kept; `IN_DETAIL` is the maximum number whose spans are kept.
 const MEASURED: usize = 256;
 const IN_DETAIL: usize = 64;
 
 /// Recent batches, and the range, batch and kernel chosen among them.
 pub struct Profile {
     batches: VecDeque<Batch>,
-    /// First and last batch number of the chosen range; `None`: all batches.
+    /// First and last batch number of the chosen range; `None` for all batches.
     pub range: Option<(u64, u64)>,
-    /// Number of the batch shown in the timeline; `None`: the newest measured one.
+    /// Number of the batch shown in the timeline; `None` for the newest measured batch.
     pub batch: Option<u64>,
-    /// Kernel that was clicked.
+    /// Kernel that was clicked; `None` if no kernel was clicked.
     pub kernel: Option<&'static str>,
-    /// Panel under the pointer, and kernel under the pointer.
+    /// Panel under the pointer, and kernel under the pointer; `None` if the pointer is not over a kernel.
     hovered: Option<(&'static str, &'static str)>,
     pub baseline: Option<Baseline>,
-    /// Number of batches per measured batch; 0: the engine chooses.
+    /// Number of batches per measured batch; 0 if the engine chooses the number.
     pub every: u32,
     /// Whether new batches are ignored.
     pub held: bool,
@@ -68,14 +68,14 @@ impl Default for Profile {
 /// Cost of measuring, estimated by comparing the steps of measured batches with those of the other batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overhead {
-    /// Relative cost of a measured batch: 0.05 means that it takes 5 % longer.
+    /// Relative cost of a measured batch: 0.05 means that the batch takes 5 % longer.
     pub measured: f64,
     /// Relative cost over all batches.
     pub overall: f64,
 }
 
 impl Profile {
-    /// Takes the batches of a frame. A new epoch clears everything but the baseline.
+    /// Takes the batches of a frame. A new epoch clears everything except the baseline.
     pub fn absorb(&mut self, frame: &Frame) {
         self.clock = frame.clock;
         if frame.epoch != self.epoch {
@@ -90,7 +90,7 @@ impl Profile {
         }
     }
 
-    /// Clears everything but the baseline.
+    /// Clears everything except the baseline.
     pub fn clear(&mut self) {
         self.batches.clear();
         (self.range, self.batch, self.held) = (None, None, false);
@@ -137,17 +137,18 @@ impl Profile {
         }
     }
 
-    /// Kernel to highlight: the one under the pointer, otherwise the clicked one; `None` if there is neither.
+    /// Returns the kernel to highlight: the kernel under the pointer, otherwise the clicked kernel; `None` if there is
+    /// neither.
     pub fn highlighted(&self) -> Option<&'static str> {
         self.hovered.map(|(_, name)| name).or(self.kernel)
     }
 
-    /// All kept batches, oldest first.
+    /// Returns all kept batches, oldest first.
     pub const fn batches(&self) -> &VecDeque<Batch> {
         &self.batches
     }
 
-    /// Iterates over the batches of the chosen range; over all if no range is chosen.
+    /// Iterates over the batches of the chosen range, or over all batches if no range is chosen.
     pub fn in_range(&self) -> impl DoubleEndedIterator<Item = &Batch> {
         let (from, to) = self.range.unwrap_or((0, u64::MAX));
         self.batches.iter().filter(move |b| (from..=to).contains(&b.number))
@@ -159,7 +160,7 @@ impl Profile {
         self.in_range().filter(move |b| inside(b)).filter_map(|b| Some((b, &**b.measured.as_ref()?)))
     }
 
-    /// Number of steps of the range that were measured, and number of all its steps.
+    /// Returns the number of measured steps of the range, and the number of all its steps.
     pub fn steps(&self) -> (u64, u64) {
         let measured = self.measured().map(|(_, m)| u64::from(m.steps)).sum();
         (measured, self.in_range().map(|b| u64::from(b.steps)).sum())
@@ -170,7 +171,8 @@ impl Profile {
         self.measured().filter(|(_, m)| !m.spans.is_empty())
     }
 
-    /// Batch shown in the timeline: the chosen one or the nearest with spans, otherwise the newest. `None` if none has spans.
+    /// Returns the batch shown in the timeline: the chosen batch or the nearest batch with spans, or the newest batch with
+    /// spans if none is chosen; `None` if no batch has spans.
     pub fn shown(&self) -> Option<(&Batch, &Measured)> {
         match self.batch {
             Some(wanted) => self.in_detail().min_by_key(|(b, _)| b.number.abs_diff(wanted)),
@@ -178,7 +180,7 @@ impl Profile {
         }
     }
 
-    /// Chooses a range of batches; `None`: all batches.
+    /// Chooses a range of batches; `None` chooses all batches.
     pub fn choose(&mut self, range: Option<(u64, u64)>) {
         self.range = range;
         self.generation += 1;
@@ -200,8 +202,8 @@ impl Profile {
         self.sums.1.clone()
     }
 
-    /// Estimates the cost of measuring. `None` with too few batches, or if step times vary too much, for example because other
-    /// processes use the machine.
+    /// Estimates the cost of measuring. Returns `None` with too few batches, or if step times vary too much, for example
+    /// because other processes use the machine.
     pub fn overhead(&self) -> Option<Overhead> {
         let of = |wanted: bool| {
             let is_wanted = |b: &&Batch| b.measured.is_some() == wanted && b.steps > 0;
@@ -217,7 +219,7 @@ impl Profile {
         is_known.then_some(Overhead { measured, overall: measured * share })
     }
 
-    /// Colour of a kernel, equal in all panels.
+    /// Returns the colour of a kernel, equal in all panels.
     pub fn color(&self, name: &str, tokens: &Tokens) -> Color32 {
         self.names.iter().position(|n| *n == name).map_or(tokens.other, |at| colors::categorical(at, tokens))
     }

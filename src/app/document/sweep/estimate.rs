@@ -1,4 +1,4 @@
-//! Estimate of the duration of a sweep from a recorded run of the same length.
+//! Estimate of the duration of a sweep, from a recorded run of equal length.
 
 use crate::{
     app::{document::library::Run, kit::text::rough_time},
@@ -16,7 +16,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Finds the newest complete run with this number of steps and an equal build; `None` if there is none.
+    /// Finds the newest complete run with `steps` steps and an equal build; `None` if there is no such run.
     pub fn of(runs: &[Run], model: &Model, steps: u64) -> Option<Self> {
         let is_like = |run: &&Run| {
             let is_whole = run.problem.is_none() && run.status == Status::Complete;
@@ -37,7 +37,8 @@ impl Estimate {
     }
 }
 
-/// Whether two models differ only in parameters that apply without a rebuild. Runs of other projects may be in the same folder.
+/// Whether two models differ only in parameters that apply without a rebuild. The folder may also contain runs of other
+/// projects.
 fn are_built_alike(a: &Model, b: &Model) -> bool {
     let (params, is_same_kind) = (a.params(), a.name() == b.name());
     let needs_build = |id| params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild);

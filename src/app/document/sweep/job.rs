@@ -16,7 +16,7 @@ use std::{
 /// Interval of polling a process.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Sweep that is to be run.
+/// Sweep to run.
 pub struct Order {
     pub program: PathBuf,
     /// Document at the start of the sweep.
@@ -29,10 +29,10 @@ pub struct Order {
     pub swept: SweptValues,
 }
 
-/// Runs all combinations; returns the number of complete runs, fewer than all if the sweep was cancelled. `ended` is called with
-/// the folder after each run. Fails at the first run that fails.
+/// Runs all combinations. Returns the number of complete runs, which is smaller than the number of combinations if the
+/// sweep was cancelled. `ended` is called with the folder after each run. Fails at the first run that fails.
 pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
-    // The file is stored in the folder of the project, because its paths are relative to that folder; it is removed below.
+    // The paths of the project are relative to its folder, so the file is stored in this folder and removed below.
     let file = order.base.join(format!(".sweep-{}.ron", std::process::id()));
     project::save(&order.project, &file).map_err(|e| format!("{}: {e}", file.display()))?;
     let result = run_all(order, &file, progress, ended);
@@ -64,7 +64,7 @@ fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(PathB
     Ok(n)
 }
 
-/// Runs one combination; returns `false` if it was cancelled. The error is the last message of the process.
+/// Runs one combination. Returns `false` if it was cancelled. Fails with the last message of the process.
 fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress: &Progress) -> Result<bool, String> {
     let mut command = Command::new(&order.program);
     command.arg("run").arg("--out").arg(folder);
@@ -138,7 +138,7 @@ fn interrupt(child: &mut Child) {
     child.kill().ok();
 }
 
-/// Returns the last line of a stream that is not empty; empty if there is none.
+/// Returns the last line of a stream that is not empty; empty if there is no such line.
 fn last_line(stream: impl Read) -> String {
     let lines = BufReader::new(stream).split(b'\n').map_while(Result::ok);
     let texts = lines.map(|line| String::from_utf8_lossy(&line).trim().to_owned());

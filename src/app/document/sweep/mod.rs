@@ -15,7 +15,7 @@ use std::{
 /// Maximum time that a closing window waits for the run in progress to close its folder.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// A sweep in progress.
+/// Sweep in progress.
 pub struct Sweeping {
     /// Progress of the run in progress, and share of the runs that have ended.
     pub progress: Arc<Progress>,
@@ -26,12 +26,12 @@ pub struct Sweeping {
     since: Instant,
     /// Time from the start of the sweep to the end of the last run.
     ended_after: Duration,
-    /// Disconnects when the sweep has ended.
+    /// Channel that disconnects when the sweep has ended.
     is_ended: Receiver<()>,
 }
 
 impl Sweeping {
-    /// Creates the state of a sweep that begins. `is_ended` disconnects when the sweep has ended.
+    /// Creates the state of a sweep that starts. `is_ended` disconnects when the sweep has ended.
     pub fn new(progress: Arc<Progress>, n: usize, is_ended: Receiver<()>) -> Self {
         Self { progress, n, n_ended: 0, since: Instant::now(), ended_after: Duration::ZERO, is_ended }
     }
@@ -48,7 +48,8 @@ impl Sweeping {
         self.is_ended.recv_timeout(CLOSING).ok();
     }
 
-    /// Formats the remaining time, estimated from the runs that have ended: `, about 4 min left`; empty before the first end.
+    /// Formats the remaining time, estimated from the runs that have ended: `, about 4 min left`; empty before a run has
+    /// ended.
     pub fn time_left(&self) -> String {
         if self.n_ended == 0 {
             return String::new();

@@ -8,7 +8,7 @@ use crate::{
 /// Maximum number of runs of a sweep.
 pub const MAX_RUNS: usize = 1000;
 
-/// A parameter of a sweep.
+/// Parameter of a sweep with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptAxis {
     pub path: String,
@@ -17,7 +17,7 @@ pub struct SweptAxis {
 }
 
 impl SweptAxis {
-    /// Last part of the path.
+    /// Returns the last part of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or(&self.path)
     }
@@ -26,7 +26,7 @@ impl SweptAxis {
 /// Parameters of a sweep, and the seeds of each combination of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptValues {
-    /// One or two parameters.
+    /// Swept parameters, one or two.
     pub axes: Vec<SweptAxis>,
     /// Seeds of random draws.
     pub seeds: Vec<u64>,
@@ -49,7 +49,7 @@ impl SweptValues {
         }
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     pub fn n_runs(&self) -> usize {
         self.n_combinations() * self.seeds.len()
     }
@@ -95,7 +95,8 @@ impl SweptValues {
     }
 }
 
-/// Parses seeds: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5. Fails if there are none or more than [`MAX_RUNS`].
+/// Parses seeds: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5. Fails if there are no seeds or more than
+/// [`MAX_RUNS`].
 pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     let number = |text: &str| {
         let text = text.trim();
@@ -116,9 +117,9 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     if out.is_empty() { Err("Type a seed".into()) } else { Ok(out) }
 }
 
-/// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, evenly spaced, or at equal ratios on a logarithmic scale.
-/// Returns each value once with its unit, as `--set` takes it. Fails if a value is not accepted, or there are none or more than
-/// [`MAX_RUNS`].
+/// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, spaced evenly, or by equal ratios on a logarithmic
+/// scale. Returns each value once with its unit, in the form of `--set`. Fails if a value is not accepted, or there are no
+/// values or more than [`MAX_RUNS`].
 pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>, String> {
     let mut out: Vec<String> = vec![];
     for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -138,7 +139,7 @@ pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>,
     if out.is_empty() { Err("Type at least two values".into()) } else { Ok(out) }
 }
 
-/// Parses one value or a range of values. Fails if a number is malformed or the range has no number of values.
+/// Parses one value or a range of values. Fails if a number is malformed or the range does not state the number of values.
 fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>, String> {
     let Some((from, rest)) = part.split_once("..") else { return Ok(vec![path::parse_value(spec, part)?]) };
     let Some((to, n)) = rest.rsplit_once('/') else {
@@ -191,7 +192,7 @@ mod tests {
         values(spec, text, spec.scale)
     }
 
-    /// Creates a sweep over parameters with these values, separated by blanks, and seeds.
+    /// Creates a sweep over parameters with the values in `text`, separated by blanks, and seeds.
     fn swept(axes: &[&str], text: &str) -> Result<SweptValues, String> {
         let axis = |(i, values): (usize, &&str)| SweptAxis {
             path: format!("group.p{i}"),

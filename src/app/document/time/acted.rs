@@ -2,7 +2,7 @@
 
 use super::Span;
 
-/// Maximum number of past spans; the newest are kept.
+/// Maximum number of past spans, of which the newest are kept.
 const MAX_PAST: usize = 500;
 
 /// Interventions of a run, past and present.
@@ -13,11 +13,11 @@ pub struct Acted {
 }
 
 impl Acted {
-    /// Sets the interventions from a step on. Former interventions that are not among them end at this step.
+    /// Sets the interventions that act from a step on. Former interventions that are not among them end at the step.
     pub fn declare(&mut self, step: u64, spans: Vec<Span>) {
         let step = step as f64;
         let mut old = std::mem::take(&mut self.present);
-        // Unchanged spans are matched first, then renamed ones, which act as before.
+        // Unchanged spans are matched first, then renamed spans, which act as before.
         let as_known = |known: &Span, span: &Span| Span { since: span.since, ..known.clone() };
         let mut since = vec![None; spans.len()];
         for may_rename in [false, true] {
@@ -43,8 +43,8 @@ impl Acted {
     }
 }
 
-/// Assigns a row to each span, so that overlapping spans do not share one. There are at most `most` rows; the last one contains
-/// all remaining spans.
+/// Assigns a row to each span, so that overlapping spans do not share a row. There are at most `most` rows; the last row
+/// contains all remaining spans.
 pub fn rows(spans: &[Span], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| spans[*a].start().total_cmp(&spans[*b].start()));

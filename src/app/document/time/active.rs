@@ -27,7 +27,7 @@ impl ActiveElements {
         self.words.get(element as usize / 64).is_some_and(|word| word >> (element % 64) & 1 == 1)
     }
 
-    /// Number of elements that have spiked.
+    /// Returns the number of elements that have spiked.
     pub fn count(&self) -> u32 {
         self.count
     }

@@ -8,19 +8,20 @@ use std::sync::Arc;
 pub struct TimeAxis {
     /// Visible times of linked views.
     pub line: Timeline,
-    /// Selected range, steps.
+    /// Selected range, steps; `None` if no range is selected.
     pub range: Option<(f64, f64)>,
     /// Whether playback repeats the range.
     pub is_looping: bool,
     /// Whether a finished run is shown, which has an end but no live edge.
     pub is_recorded: bool,
-    /// Time under the pointer in some view, and the egui pass in which it was set.
+    /// Time under the pointer in some view, and the egui pass in which it was set; `None` before the first pass with a
+    /// time.
     hover: Option<(f64, u64)>,
     cursor: Option<f64>,
 }
 
 impl TimeAxis {
-    /// Time cursor, steps; `None` at the live edge.
+    /// Returns the time cursor, steps; `None` at the live edge.
     pub fn cursor(&self) -> Option<f64> {
         self.cursor
     }
@@ -34,7 +35,7 @@ impl TimeAxis {
         self.set_cursor(step.clamp(oldest, now.max(oldest)));
     }
 
-    /// Moves the cursor to a step, even if that is the last one.
+    /// Moves the cursor to a step, even if the step is the last one.
     pub fn set_cursor(&mut self, step: f64) {
         self.cursor = Some(step);
         self.line.stop_following();
@@ -55,7 +56,7 @@ impl TimeAxis {
         self.hover = Some((step, pass));
     }
 
-    /// Time under the pointer in any view; `None` unless it was set in this pass or the one before.
+    /// Returns the time under the pointer in any view; `None` unless the time was set in this or the previous pass.
     pub fn pointer_step(&self, pass: u64) -> Option<f64> {
         self.hover.filter(|(_, at)| pass.saturating_sub(*at) <= 1).map(|(step, _)| step)
     }
@@ -74,17 +75,17 @@ impl TimeAxis {
         }
     }
 
-    /// Resets the axis for a new simulation or a new epoch; keeps the visible span.
+    /// Resets the axis for a new simulation or a new epoch. The visible span is kept.
     pub fn reset(&mut self) {
         *self = Self { line: Timeline::across(self.line.span), is_looping: self.is_looping, ..Self::default() };
     }
 }
 
-/// Link of a view to the shared axis; an unlinked view has its own visible times.
+/// Link of a view to the shared axis. An unlinked view has its own visible times.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLink {
     own: Option<Timeline>,
-    /// Wall-clock times at which steps are drawn; `None`: steps are evenly spaced.
+    /// Wall-clock times at which steps are drawn; `None` if steps are evenly spaced.
     pub wall_clock: Option<Arc<WallClock>>,
 }
 
@@ -99,7 +100,7 @@ impl TimeLink {
         self.own = if self.is_linked() { Some(axis.line.clone()) } else { None };
     }
 
-    /// Visible times of the view.
+    /// Returns the visible times of the view.
     pub fn line<'a>(&'a self, axis: &'a TimeAxis) -> &'a Timeline {
         self.own.as_ref().unwrap_or(&axis.line)
     }
@@ -121,14 +122,14 @@ impl TimeLink {
         self.line(axis).with_wall_clock(line.wall_clock)
     }
 
-    /// Follows the live edge and advances transitions of an unlinked view; the shared axis is updated once for all views.
+    /// Follows the live edge and advances transitions of an unlinked view. The shared axis is updated once for all views.
     pub fn update(&mut self, ui: &egui::Ui, now: f64) {
         if let Some(line) = &mut self.own {
             line.update(ui, now);
         }
     }
 
-    /// Visible times of the view, mutable.
+    /// Returns the mutable visible times of the view.
     pub fn line_mut<'a>(&'a mut self, axis: &'a mut TimeAxis) -> &'a mut Timeline {
         self.own.as_mut().unwrap_or(&mut axis.line)
     }

@@ -1,9 +1,9 @@
-//! Bins over a whole run at several resolutions, in bounded memory. The finest level contains the newest part, each coarser level
-//! the bins that the next finer one dropped, and the coarsest the remaining run. Every step is in one level only, so counts are
-//! conserved, and each part of the run is read at the finest resolution kept.
+//! Bins over a whole run at several resolutions, in bounded memory. The finest level contains the newest part, each coarser
+//! level the bins that the next finer level dropped, and the coarsest level the rest of the run. Every step is in only one
+//! level, so that counts are conserved, and each part of the run is read at the finest resolution kept.
 //!
-//! The coarsest level merges pairs when it is full. When its bins have become much wider than those of the next finer level, a
-//! level is inserted between them: a short run has one level, a long one several.
+//! The coarsest level merges pairs of bins when it is full. When its bins have become much wider than those of the next
+//! finer level, a level is inserted between them: a short run has one level, and a long run several.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ pub trait Merge {
 struct BinLevel<B> {
     /// Steps per bin.
     width: u64,
-    /// First step of a bin and its contents, ascending. A bin ends at the next multiple of the width.
+    /// First step of each bin and its contents, ascending. A bin ends at the next multiple of the width.
     bins: VecDeque<(u64, B)>,
 }
 
@@ -34,7 +34,7 @@ impl<B> BinLevel<B> {
         Self { width, bins: VecDeque::new() }
     }
 
-    /// First step after a bin that begins at a step.
+    /// Returns the first step after a bin that begins at a step.
     fn end_of(&self, from: u64) -> u64 {
         (from / self.width + 1) * self.width
     }
@@ -43,12 +43,12 @@ impl<B> BinLevel<B> {
 #[derive(Clone, Debug)]
 pub struct BinPyramid<B> {
     first_width: u64,
-    /// Levels from the finest to the coarsest, which always exists.
+    /// Levels from the finest to the coarsest; at least one.
     levels: Vec<BinLevel<B>>,
     most: usize,
 }
 
-/// A bin with its steps, as read from a pyramid.
+/// Bin with its steps, as read from a pyramid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BinSpan<'a, B> {
     pub from: u64,
@@ -58,12 +58,12 @@ pub struct BinSpan<'a, B> {
 }
 
 impl<B: Merge> BinPyramid<B> {
-    /// Creates a pyramid of at most `most` bins; the finest have `first_width` steps.
+    /// Creates a pyramid of at most `most` bins. The finest bins have `first_width` steps.
     pub fn new(first_width: u64, most: usize) -> Self {
         Self { first_width, levels: vec![BinLevel::new(first_width)], most }
     }
 
-    /// Number of steps of a bin of the finest level. It grows while there is only one level.
+    /// Returns the number of steps of a bin of the finest level, which grows while there is only one level.
     pub fn finest_width(&self) -> u64 {
         self.levels[0].width
     }
@@ -75,13 +75,13 @@ impl<B: Merge> BinPyramid<B> {
         }
     }
 
-    /// Maximum number of bins of a level: half of all bins for the coarsest level.
+    /// Returns the maximum number of bins of a level: half of all bins for the coarsest level.
     fn capacity(&self, level: usize) -> usize {
         let is_coarsest = level + 1 == self.levels.len();
         (if is_coarsest { self.most / 2 } else { self.most / 2 / MAX_FINER }).max(MIN_BINS)
     }
 
-    /// Changes the finest bin at a step, which must not be before the last bin; `empty` creates a bin if there is none.
+    /// Changes the finest bin at a step, which must not be before the last bin. If there is no bin, `empty` creates one.
     pub fn change(&mut self, step: u64, empty: impl FnOnce() -> B, change: impl FnOnce(&mut B)) {
         let finest = &mut self.levels[0];
         let begin = step / finest.width * finest.width;
@@ -97,7 +97,8 @@ impl<B: Merge> BinPyramid<B> {
         self.shorten(0);
     }
 
-    /// Adds a bin to the finest level, merged into the last bin if it has the same steps. It must not begin before the last bin.
+    /// Adds a bin to the finest level, or merges it into the last bin if both have the same steps. The bin must not begin
+    /// before the last bin.
     pub fn push(&mut self, from: u64, bin: B) {
         append(&mut self.levels[0], from, bin);
         self.shorten(0);
@@ -154,7 +155,8 @@ impl<B: Merge> BinPyramid<B> {
         })
     }
 
-    /// Widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are none.
+    /// Returns the widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are no
+    /// such bins.
     pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let overlaps = |level: &&BinLevel<B>| {
             let last = level.bins.partition_point(|(begin, _)| *begin < to).checked_sub(1);
@@ -165,18 +167,19 @@ impl<B: Merge> BinPyramid<B> {
         Some((narrowest, widths.next_back().unwrap_or(narrowest)))
     }
 
-    /// Number of bins.
+    /// Returns the number of bins.
     pub fn n_bins(&self) -> usize {
         self.levels.iter().map(|level| level.bins.len()).sum()
     }
 
-    /// Iterates mutably over all bins; their number and widths stay.
+    /// Iterates over all bins for changes of their contents. Number and widths of the bins stay.
     pub fn bins_mut(&mut self) -> impl Iterator<Item = &mut B> {
         self.levels.iter_mut().flat_map(|level| &mut level.bins).map(|(_, bin)| bin)
     }
 }
 
-/// Adds a bin to a level. It must not begin before the last bin, and is merged into that bin if it has the same steps.
+/// Adds a bin to a level, or merges it into the last bin if both have the same steps. The bin must not begin before the
+/// last bin.
 fn append<B: Merge>(level: &mut BinLevel<B>, from: u64, bin: B) {
     let begin = from / level.width * level.width;
     match level.bins.back_mut() {

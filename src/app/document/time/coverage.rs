@@ -1,6 +1,6 @@
-//! Steps at which a probe was subscribed. At other steps it was not recorded.
+//! Steps at which a probe was subscribed. At other steps the probe was not recorded.
 
-/// Maximum number of intervals; if there are more, the closest ones are merged.
+/// Maximum number of intervals. If it is exceeded, the closest intervals are merged.
 const MAX_INTERVALS: usize = 512;
 
 /// Intervals of steps with data, ascending and disjoint.
@@ -27,7 +27,7 @@ impl Coverage {
         self.extend(step);
     }
 
-    /// Closes the interval, because the probe was not in a frame: the next data start a new one.
+    /// Closes the interval, because the probe was not in a frame. The next data start a new interval.
     pub fn close(&mut self) {
         self.is_open = false;
     }
@@ -35,7 +35,7 @@ impl Coverage {
     fn start(&mut self, step: u64) {
         self.is_open = true;
         if self.end().is_some_and(|end| step <= end) {
-            return; // no steps are missing
+            return; // No steps are missing between the intervals.
         }
         self.intervals.push((step, step));
         if self.intervals.len() > MAX_INTERVALS {
@@ -52,12 +52,12 @@ impl Coverage {
         self.is_open
     }
 
-    /// Last step with data; `None` if there are none.
+    /// Returns the last step with data; `None` without data.
     pub fn end(&self) -> Option<u64> {
         self.intervals.last().map(|(_, end)| *end)
     }
 
-    /// Lists the intervals between `from` and `to` without data.
+    /// Returns the intervals between `from` and `to` without data.
     pub fn gaps(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
         let mut gaps = vec![];
         let mut at = from;

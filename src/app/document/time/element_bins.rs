@@ -1,5 +1,5 @@
-//! Spikes per element and time bin for the time in which single spikes are no longer in memory, at several resolutions and in
-//! bounded memory. Counts of any group and row order can be computed from them.
+//! Spikes per element and time bin for the part of the run whose single spikes are no longer in memory, at several
+//! resolutions and in bounded memory. Counts of any group and row order can be computed from the bins.
 
 use super::{
     bin_pyramid::{BinPyramid, Merge},
@@ -46,20 +46,20 @@ pub struct Bin {
     pub counts: Arc<Vec<u16>>,
 }
 
-/// Memory limit of the bins of a probe, bytes.
+/// Returns the memory limit of the bins of a probe, bytes.
 fn memory() -> usize {
     spikes::limit() * size_of::<Spike>() / SHARE.1 * SHARE.0
 }
 
-/// Width of the finest bins, steps. A bin has about as many spikes as the set has elements, so that bins need no more memory than
-/// the spikes.
+/// Returns the width of the finest bins, steps. A bin contains about as many spikes as the set has elements, so that the
+/// memory of bins does not exceed that of the spikes.
 fn width(n: usize, spikes: &[Spike]) -> u64 {
     let steps = spikes.first().zip(spikes.last()).map_or(1, |(a, b)| u64::from(b.step.saturating_sub(a.step)) + 1);
     let per_bin = (n as u64).saturating_mul(steps) / (spikes.len() as u64).max(1);
     per_bin.max(1).next_power_of_two().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Maximum number of bins for `n` elements.
+/// Returns the maximum number of bins for `n` elements.
 fn most(n: usize) -> usize {
     (memory() / (2 * n.max(1))).clamp(16, 8192)
 }
@@ -76,7 +76,7 @@ impl ElementBins {
         self.bins.bins_mut().for_each(|bin| Arc::make_mut(bin).resize(n, 0));
     }
 
-    /// Counts spikes; steps are relative to `origin` and ascending.
+    /// Counts spikes, whose steps are relative to `origin` and ascending.
     pub fn push(&mut self, spikes: &[Spike], origin: u64) {
         if self.bins.n_bins() == 0 {
             self.bins = BinPyramid::new(width(self.n, spikes), most(self.n));
@@ -100,17 +100,18 @@ impl ElementBins {
         }
     }
 
-    /// Widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are none.
+    /// Returns the widths of the narrowest and the widest bins that overlap steps `from..to`, steps; `None` if there are no
+    /// such bins.
     pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         self.bins.widths(from, to)
     }
 
-    /// Iterates over the bins that overlap steps `from..to`, in each part the finest that are kept.
+    /// Iterates over the bins that overlap steps `from..to`, in each part at the finest resolution kept.
     pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = Bin> {
         self.bins.between(from, to).map(|span| Bin { from: span.from, to: span.to, counts: span.bin.clone() })
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         self.bins.n_bins() * self.n * 2
     }

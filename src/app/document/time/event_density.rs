@@ -14,7 +14,7 @@ pub struct EventDensity {
 }
 
 impl EventDensity {
-    /// Counts events; steps are relative to `origin` and ascending.
+    /// Counts events, whose steps are relative to `origin` and ascending.
     pub fn push(&mut self, spikes: &[Spike], origin: u64) {
         let Some(first) = spikes.first() else { return };
         if self.width == 0 {

@@ -12,7 +12,7 @@ use std::{
 
 /// Memory limit of all fields together, bytes.
 pub const CAPACITY: usize = 64 << 20;
-/// Initial interval of kept states, seconds of simulated time; doubled whenever the memory is full.
+/// Initial interval of kept states, seconds of simulated time. The interval is doubled whenever the memory is full.
 const INTERVAL_SECS: f64 = 0.05;
 
 /// The states of one field by step.
@@ -27,7 +27,7 @@ pub struct FieldHistory {
 }
 
 impl FieldHistory {
-    /// Keeps a state unless the last kept one is less than [`FieldHistory::every`] steps old.
+    /// Keeps a state unless fewer than [`FieldHistory::every`] steps have passed since the last kept state.
     pub fn push(&mut self, key: &TapKey, clock: Clock, values: &Arc<Vec<f32>>) {
         if self.every == 0 {
             self.every = ((INTERVAL_SECS / clock.base.per_step()) as u64).max(1);
@@ -69,15 +69,15 @@ impl FieldHistory {
         self.count();
     }
 
-    /// Returns the last kept state of a field at or before a step, with its step; the oldest if all are later, `None` if there
-    /// are none.
+    /// Returns the last kept state of a field at or before a step, with its step, or the oldest state if all are later;
+    /// `None` if no state is kept.
     pub fn at(&self, key: impl Into<TapKey>, step: u64) -> Option<(u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&key.into())?;
         let after = states.partition_point(|(at, _)| *at <= step);
         states.get(after.saturating_sub(1)).map(|(at, values)| (*at, values))
     }
 
-    /// Iterates over the kept states of a field after a step; over all of them without a step.
+    /// Iterates over the kept states of a field after a step, or over all kept states without a step.
     pub fn after(&self, key: impl Into<TapKey>, step: Option<u64>) -> impl Iterator<Item = (u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&key.into()).into_iter();
         let from = move |s: &States| step.map_or(0, |step| s.partition_point(|(at, _)| *at <= step));
@@ -89,12 +89,12 @@ impl FieldHistory {
         self.states.keys()
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         self.n_bytes
     }
 
-    /// Minimum number of steps between two kept states.
+    /// Returns the minimum number of steps between two kept states.
     pub fn every(&self) -> u64 {
         self.every
     }

@@ -11,11 +11,11 @@ use std::{
     },
 };
 
-/// Maximum number of spikes that wait for the indexer (256 MB); further ones are dropped and counted as not recorded.
+/// Maximum number of spikes that wait for the indexer (256 MB). Further spikes are dropped and counted as not recorded.
 const MAX_PENDING: usize = 32_000_000;
 /// Maximum number of batches in the queue.
 const QUEUE: usize = 4096;
-/// Maximum number of used batches that wait to be filled again.
+/// Maximum number of used batches that are kept for reuse.
 const SPARES: usize = 8;
 
 /// A batch of spikes of one probe.
@@ -79,7 +79,7 @@ impl Indexer {
                 theirs.pending.fetch_sub(batch.spikes.len(), Ordering::AcqRel);
                 let mut spikes = batch.spikes;
                 spikes.clear();
-                give_back.try_send(spikes).ok(); // enough are waiting, or the window is closed
+                give_back.try_send(spikes).ok(); // The send fails if enough batches are kept or the window is closed.
                 let mut ready = theirs.ready.lock().unwrap_or_else(PoisonError::into_inner);
                 // A snapshot costs copies, so there is one per frame of the window, or one when the queue is empty.
                 if ready.is_none() || queue.is_empty() {
@@ -96,7 +96,7 @@ impl Indexer {
         Ok(Self { batches, used, shared, n_sent: 0, max_pending })
     }
 
-    /// Queues a batch. Returns the batch as an error if too many spikes or batches are waiting.
+    /// Queues a batch. Fails with the batch if too many spikes or batches are waiting.
     pub fn send(&mut self, batch: Batch) -> Result<(), Batch> {
         let n = batch.spikes.len();
         if self.shared.pending.load(Ordering::Acquire) + n > self.max_pending {
@@ -111,12 +111,12 @@ impl Indexer {
         })
     }
 
-    /// Takes the newest snapshot; `None` if there is no new one.
+    /// Takes the newest snapshot; `None` if there is no new snapshot.
     pub fn take(&self) -> Option<Trains> {
         self.shared.ready.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Takes the memory of an indexed batch, to be filled again; `None` if none is waiting.
+    /// Takes the memory of an indexed batch for reuse; `None` if no such memory is left.
     pub fn used(&self) -> Option<Vec<Spike>> {
         self.used.try_recv().ok()
     }

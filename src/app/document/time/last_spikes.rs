@@ -1,5 +1,5 @@
-//! The last spike of every element before any step. States are kept at checkpoints among the spikes in memory, from which only
-//! the spikes of a few chunks have to be counted.
+//! The last spike of every element before any step. States are kept at checkpoints among the spikes in memory, so that only
+//! the spikes of a few chunks after a checkpoint must be counted.
 
 use super::spikes::{CHUNK, History, between};
 use crate::sim::Spike;
@@ -24,7 +24,7 @@ struct Checkpoint {
 /// Checkpoints, which clones share.
 #[derive(Clone, Default)]
 pub struct LastSpikes {
-    /// State after the spikes that are no longer in memory.
+    /// State after the spikes that have left memory.
     dropped: Arc<LastSteps>,
     checkpoints: VecDeque<Checkpoint>,
     origin: u64,
@@ -41,7 +41,7 @@ fn count(last: &mut LastSteps, spikes: &[Spike]) {
 }
 
 impl LastSpikes {
-    /// Counts spikes that leave memory, oldest first; steps are relative to `origin`.
+    /// Counts spikes that leave memory, oldest first. The steps are relative to `origin`.
     pub fn drop(&mut self, spikes: &[Spike], origin: u64) {
         self.settle(origin);
         count(Arc::make_mut(&mut self.dropped), spikes);
@@ -78,7 +78,8 @@ impl LastSpikes {
         }
     }
 
-    /// Number of steps from the last spike of each of `n` elements before relative step `at` to this step; −1 without a spike.
+    /// Returns for each of `n` elements the number of steps from its last spike before the relative step `at` to `at`; −1
+    /// without a spike.
     pub fn since(&self, history: &History, at: u32, n: usize) -> Vec<f32> {
         let before = self.checkpoints.partition_point(|c| c.last_step < at);
         let checkpoint = before.checked_sub(1).and_then(|i| self.checkpoints.get(i));
@@ -93,7 +94,7 @@ impl LastSpikes {
         last.into_iter().map(steps).collect()
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         (self.dropped.len() + self.checkpoints.iter().map(|c| c.last.len()).sum::<usize>()) * size_of::<u32>()
     }
@@ -105,7 +106,7 @@ mod tests {
 
     const N: u32 = 50;
 
-    /// Spikes once per step, one lane after another; each lane has long pauses.
+    /// Returns the lane of the only spike of a step. Lanes follow one another, and each lane has long pauses.
     fn lane(step: u32) -> u32 {
         (step.wrapping_mul(2_654_435_761) >> 20) % (1 + step / 200_000 % N)
     }

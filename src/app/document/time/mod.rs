@@ -42,14 +42,14 @@ use crate::{
     sim::{Frame, TimeBase},
 };
 
-/// A stimulus or a silencing over a span of time.
+/// Stimulus or silencing over a span of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     pub label: String,
     pub from: f64,
     /// First step after the span; infinite if the span never ends.
     pub to: f64,
-    /// Step at which the intervention was added; it has no effect before.
+    /// Step at which the intervention was added. Before this step the intervention has no effect.
     pub since: f64,
     /// Whether the intervention silences rather than stimulates.
     pub is_lesion: bool,
@@ -61,7 +61,7 @@ pub struct Span {
 const MAX_PULSES: f64 = 500.0;
 
 impl Span {
-    /// First step at which the intervention acts.
+    /// Returns the first step at which the intervention acts.
     pub fn start(&self) -> f64 {
         self.from.max(self.since)
     }
@@ -71,7 +71,7 @@ impl Span {
         self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()
     }
 
-    /// Lists the parts of the span between two steps, each with its first step and the first step after.
+    /// Iterates over the parts of the span between two steps, each with its first step and the first step after it.
     pub fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + use<> {
         let (from, to) = (from.max(self.from).max(self.since), to.min(self.to));
         let (every, on) =
@@ -83,7 +83,7 @@ impl Span {
         (first..).map(part).take_while(move |(a, _)| *a < to).filter(move |(_, b)| *b > from)
     }
 
-    /// Lists the onsets of the span before step `to`.
+    /// Iterates over the onsets of the span before step `to`.
     pub fn onsets(&self, to: f64) -> impl Iterator<Item = u64> + use<> {
         let to = to.min(self.to);
         let (every, start) = match self.pulses {
@@ -94,7 +94,7 @@ impl Span {
     }
 }
 
-/// An edit applied while the simulation ran.
+/// Edit that was applied while the simulation ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     /// Step before which the edit was applied.
@@ -122,13 +122,13 @@ pub struct Time {
     /// Step whose states the views show, and the last known step before it; `None` for the present.
     shown_states: Option<(u64, u64)>,
     epoch: u64,
-    /// Window to repaint when the indexer has a snapshot; `None`: spikes are indexed on the thread of the window.
+    /// Window that is repainted when the indexer has a snapshot; `None` if spikes are indexed on the window's thread.
     wake: Option<egui::Context>,
 }
 
 fn start_indexer(wake: &egui::Context) -> Option<Indexer> {
     let wake = wake.clone();
-    // If no thread can be started, spikes are indexed on the thread of the window.
+    // If no thread can be started, spikes are indexed on the window's thread.
     Indexer::spawn(move || wake.request_repaint()).ok()
 }
 
@@ -140,7 +140,7 @@ impl Time {
         time
     }
 
-    /// Window to repaint when a job ends; `None` without a window.
+    /// Returns the window to repaint when a job ends; `None` without a window.
     pub fn wake(&self) -> Option<&egui::Context> {
         self.wake.as_ref()
     }
@@ -155,7 +155,7 @@ impl Time {
         }
     }
 
-    /// Prepares for a run of this many steps. The whole run is visible if it is shorter than the default span.
+    /// Prepares for a run of `steps` steps. The whole run is visible if it is shorter than the default span.
     pub fn expect(&mut self, steps: Option<u64>, base: TimeBase) {
         if self.axis.line == Timeline::default() {
             self.axis.line.fit(base);
@@ -175,7 +175,7 @@ impl Time {
         self.shown_states = None;
     }
 
-    /// Step that is displayed: the cursor, or `now` without a cursor.
+    /// Returns the step that is displayed: the cursor, or `now` without a cursor.
     pub fn shown(&self, now: u64) -> u64 {
         self.axis.cursor().map_or(now, |cursor| cursor.max(0.0) as u64)
     }

@@ -5,7 +5,8 @@ use super::{Time, TimeAxis, Timeline};
 use crate::app::kit::{self, theme::Tokens};
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Vec2, pos2};
 
-/// Draws stimuli, silencing and the selected range. `seen` is the first and the last visible step; `x` maps a step to the screen.
+/// Draws stimuli, silencing and the selected range. `seen` is the first and the last visible step; `x` maps a step to the
+/// screen.
 pub fn background(
     painter: &Painter,
     plot: Rect,
@@ -128,7 +129,7 @@ fn pointer(response: &Response, plot: Rect) -> Option<Pos2> {
     response.hover_pos().filter(|p| plot.x_range().contains(p.x) && !response.dragged())
 }
 
-/// Selects a range by dragging along the axis under a plot. Returns whether a drag does so now.
+/// Selects a range by dragging along the axis under a plot. Returns whether such a drag is in progress.
 pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut TimeAxis) -> bool {
     let origin = response.ctx.input(|i| i.pointer.press_origin());
     let (Some(from), Some(to)) = (origin, response.interact_pointer_pos()) else { return false };
@@ -143,7 +144,7 @@ pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut
     true
 }
 
-/// Draws labels of interventions at their left edges.
+/// Draws the labels of interventions at their left edges.
 pub fn span_labels(painter: &Painter, plot: Rect, time: &Time, font: &FontId, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let mut free = plot.left();
     for span in time.spans.iter().filter(|s| s.is_bounded()) {

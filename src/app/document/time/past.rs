@@ -20,7 +20,7 @@ pub struct Past {
     has_frames: bool,
     /// Steps at which each spike probe was subscribed.
     coverage: BTreeMap<ProbeId, Coverage>,
-    /// Numbers of moved spikes, and of spikes lost because the indexer lagged.
+    /// Number of spikes moved to the indexer; `n_lost` is the number of spikes lost because the indexer lagged.
     n_moved: u64,
     n_lost: u64,
     /// Past states of fields, at intervals.
@@ -29,20 +29,19 @@ pub struct Past {
     wall_clock: Arc<WallClock>,
     /// Newest state of each field, for each combination of its arguments.
     latest: BTreeMap<TapKey, Arc<Vec<f32>>>,
-    /// Step of the first frame.
+    /// Step of the first frame; `None` before the first frame.
     first: Option<u64>,
     /// Step of the last frame.
     last: u64,
 }
 
 impl Past {
-    /// Sets the thread that indexes spikes; `None`: [`Past::absorb`] indexes them.
+    /// Sets the thread that indexes spikes; with `None`, [`Past::absorb`] indexes them.
     pub fn set_indexer(&mut self, indexer: Option<Indexer>) {
         self.indexer = indexer;
     }
 
-    /// Adds a frame. With an indexer, the spikes are moved out of the frame, and memory to be filled again is left in their
-    /// place.
+    /// Adds a frame. With an indexer, the spikes are moved out of the frame and replaced by memory for reuse.
     pub fn absorb(&mut self, schema: &SimSchema, frame: &mut Frame) {
         let is_first_frame = !std::mem::replace(&mut self.has_frames, true);
         let first = *self.first.get_or_insert(frame.clock.step);
@@ -121,7 +120,7 @@ impl Past {
         }
     }
 
-    /// Takes the indexer's newest snapshot; returns whether there was one.
+    /// Takes the indexer's newest snapshot. Returns whether there was a snapshot.
     pub fn update(&mut self) -> bool {
         let Some(trains) = self.indexer.as_ref().and_then(Indexer::take) else { return false };
         let old = std::mem::replace(&mut self.trains, trains);
@@ -129,8 +128,8 @@ impl Past {
         true
     }
 
-    /// Newest step up to which the spikes of all subscribed probes can be shown; `now` if none is subscribed. Views that follow
-    /// the newest data end at this step, because later spikes are not indexed yet.
+    /// Returns the newest step up to which the spikes of all subscribed probes can be shown, or `now` if no probe of spikes
+    /// is subscribed. Views that follow the newest data end at this step, because later spikes are not indexed yet.
     pub fn complete_to(&self, now: u64) -> u64 {
         let end = |id: &ProbeId| self.trains.get(id).map_or_else(|| self.first(), |train| train.end);
         let subscribed = self.coverage.iter().filter(|(_, coverage)| coverage.is_open());
@@ -142,7 +141,7 @@ impl Past {
         self.indexer.as_ref().is_none_or(Indexer::is_idle)
     }
 
-    /// Lists the intervals between `from` and `to`, up to the newest step, in which spikes of a probe were not recorded.
+    /// Returns the intervals between `from` and `to`, up to the newest step, in which spikes of a probe were not recorded.
     pub fn gaps(&self, probe: ProbeId, from: f64, to: f64) -> Vec<(f64, f64)> {
         let (from, to) = (from.max(0.0), to.min(self.last as f64));
         match self.coverage.get(&probe) {
@@ -167,7 +166,7 @@ impl Past {
         self.first.is_none()
     }
 
-    /// Spikes of a probe; `None` if none were indexed.
+    /// Returns the spikes of a probe; `None` if none were indexed.
     pub fn train(&self, probe: ProbeId) -> Option<&Train> {
         self.trains.get(&probe)
     }
@@ -177,12 +176,12 @@ impl Past {
         self.trains.iter().map(|(id, train)| (*id, train))
     }
 
-    /// Wall-clock time of each step.
+    /// Returns the wall-clock time of each step.
     pub fn wall_clock(&self) -> &Arc<WallClock> {
         &self.wall_clock
     }
 
-    /// Newest state of a field; `None` if there is none.
+    /// Returns the newest state of a field; `None` before the first state.
     pub fn latest(&self, key: &TapKey) -> Option<&Arc<Vec<f32>>> {
         self.latest.get(key)
     }
@@ -192,33 +191,33 @@ impl Past {
         self.latest.keys()
     }
 
-    /// Oldest step to which the cursor can be moved: single spikes of all probes are in memory from it on.
+    /// Returns the oldest step to which the cursor can be moved, from which on single spikes of all probes are in memory.
     pub fn oldest(&self) -> u64 {
         let first = self.first.unwrap_or(0);
         self.trains.values().filter_map(Train::oldest_single).max().map_or(first, |kept| kept.max(first))
     }
 
-    /// First step of the run.
+    /// Returns the first step of the run.
     pub fn first(&self) -> u64 {
         self.first.unwrap_or(0)
     }
 
-    /// Number of spikes lost because the indexer lagged.
+    /// Returns the number of spikes lost because the indexer lagged.
     pub fn n_lost(&self) -> u64 {
         self.n_lost
     }
 
-    /// Step of the newest frame.
+    /// Returns the step of the newest frame.
     pub fn newest(&self) -> u64 {
         self.last
     }
 
-    /// Number of steps since the first frame, including those no longer in memory.
+    /// Returns the number of steps since the first frame, including those no longer in memory.
     pub fn seen(&self) -> u64 {
         self.last - self.first.unwrap_or(self.last).min(self.last)
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         let latest: usize = self.latest.values().map(|v| v.len() * 4).sum();
         self.trains.values().map(Train::n_bytes).sum::<usize>() + self.fields.n_bytes() + latest

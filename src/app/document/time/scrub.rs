@@ -8,7 +8,7 @@ use crate::{
 
 impl Time {
     /// Returns the states at the cursor after the cursor has moved or more spikes before it are indexed, or the present states
-    /// after the cursor has returned to the live edge. `None` if nothing has changed.
+    /// after the cursor has returned to the live edge; `None` if nothing has changed.
     pub fn states_to_show(&mut self, schema: &SimSchema, clock: Clock) -> Option<Frame> {
         let wanted = self.axis.cursor().map(|cursor| cursor.max(0.0) as u64);
         let known_to = wanted.map_or(0, |step| self.past.complete_to(self.past.newest()).min(step));
@@ -26,7 +26,7 @@ impl Time {
         let is_derived = |probe: ProbeId| wanted.is_some() && time_since(schema, probe).is_some_and(has_spikes);
         let kept = self.past.field_keys().filter(|key| !is_derived(key.probe));
         let mut readings: Vec<_> = kept.filter_map(|k| Some((k.clone(), Reading::Field(value_of(k)?)))).collect();
-        // The time since the last spike can be derived from the spikes, also if it was not recorded.
+        // The time since the last spike can be derived from the spikes, even if the time itself was not recorded.
         for probe in (0..schema.probes.len() as ProbeId).filter(|probe| is_derived(*probe)) {
             let over = time_since(schema, probe).unwrap_or_default();
             let values = since(&self.past, schema, over, Clock { step, ..clock });
@@ -36,7 +36,7 @@ impl Time {
     }
 }
 
-/// Name of the set of a field of times since the last event; `None` for other probes.
+/// Returns the name of the set of a field of times since the last event; `None` for other probes.
 fn time_since(schema: &SimSchema, probe: ProbeId) -> Option<&'static str> {
     match schema.probes.get(usize::from(probe))?.shape {
         Shape::Field { over, meaning: Meaning::TimeSince, .. } => Some(over),
@@ -44,7 +44,7 @@ fn time_since(schema: &SimSchema, probe: ProbeId) -> Option<&'static str> {
     }
 }
 
-/// Spikes of the elements of a set; `None` if there are none.
+/// Returns the spikes of the elements of a set; `None` if no such spikes are in the history.
 fn spikes_of<'a>(past: &'a Past, schema: &SimSchema, set: &str) -> Option<&'a Train> {
     let is_of = |id: ProbeId| {
         let probe = schema.probes.get(usize::from(id));
@@ -53,7 +53,8 @@ fn spikes_of<'a>(past: &'a Past, schema: &SimSchema, set: &str) -> Option<&'a Tr
     past.trains().find(|(id, _)| is_of(*id)).map(|(_, train)| train)
 }
 
-/// Milliseconds since the last spike of each element of a set, −1 without a spike; `None` if the set has no spikes.
+/// Returns the milliseconds since the last spike of each element of a set, −1 without a spike; `None` if the set has no
+/// spikes.
 fn since(past: &Past, schema: &SimSchema, over: &str, at: Clock) -> Option<Vec<f32>> {
     let train = spikes_of(past, schema, over)?;
     let relative = at.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(time.states_to_show(&schema, clock).unwrap().reading(2), Some(&Reading::field(vec![900.0; 4])));
     }
 
-    /// A finished run has recorded spikes only; its frames arrive while the cursor is at a later step.
+    /// A finished run has recorded only spikes, and its frames arrive while the cursor is at a later step.
     #[test]
     fn last_spikes_follow_from_spikes_where_they_were_not_recorded() {
         let (_, schema) = a_second();

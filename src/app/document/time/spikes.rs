@@ -1,4 +1,4 @@
-//! Spikes in memory: chunks in time order. The oldest chunks are dropped first.
+//! Spikes in memory, as chunks in time order. The oldest chunks are dropped first.
 
 use crate::sim::Spike;
 use std::{
@@ -24,7 +24,7 @@ pub fn set_memory(bytes: usize) {
     LIMIT.store((bytes / SPIKE_BYTES).max(CHUNK), Ordering::Relaxed);
 }
 
-/// Maximum number of spikes in memory.
+/// Returns the maximum number of spikes in memory.
 pub fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
@@ -37,7 +37,7 @@ pub struct History {
     len: usize,
     dropped: u64,
     origin: Option<u64>,
-    /// Maximum number of spikes; `None`: the limit of the settings.
+    /// Maximum number of spikes; `None` for the limit in the settings.
     capacity: Option<usize>,
 }
 
@@ -48,12 +48,13 @@ impl History {
     }
 
     /// Appends spikes whose steps are modulo 2³², the newest not after `now`. Steps are stored relative to
-    /// [`History::origin`], so they never wrap.
+    /// [`History::origin`], so that they never wrap.
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
         self.push_dropping(spikes, now, |_, _| {});
     }
 
-    /// Appends spikes; calls `drop` with the spikes that leave memory, oldest first, and the origin of their steps.
+    /// Appends spikes as [`History::push`] does. Calls `drop` with the spikes that leave memory, oldest first, and the
+    /// origin of their steps.
     pub fn push_dropping(&mut self, spikes: &[Spike], now: u64, mut drop: impl FnMut(&[Spike], u64)) {
         let Some(first) = spikes.first() else { return };
         let first = full_step(first.step, now);
@@ -81,7 +82,7 @@ impl History {
         }
     }
 
-    /// Number of spikes in memory.
+    /// Returns the number of spikes in memory.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -91,12 +92,12 @@ impl History {
         self.len == 0
     }
 
-    /// Number of spikes dropped from memory.
+    /// Returns the number of spikes dropped from memory.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Absolute step of relative step 0.
+    /// Returns the absolute step of relative step 0.
     pub fn origin(&self) -> u64 {
         self.origin.unwrap_or(0)
     }
@@ -133,7 +134,7 @@ impl History {
         self.chunks.range(start..end).enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
     }
 
-    /// Number of spikes ever added, which is a position for [`History::after`].
+    /// Returns the number of spikes ever added, which is a position for [`History::after`].
     pub fn sequence(&self) -> u64 {
         self.dropped + self.len as u64
     }
@@ -149,12 +150,12 @@ impl History {
         })
     }
 
-    /// Relative step of the newest spike; `None` without spikes.
+    /// Returns the relative step of the newest spike; `None` without spikes.
     pub fn last_step(&self) -> Option<u32> {
         self.tail.last().or_else(|| self.chunks.back().and_then(|c| c.last())).map(|s| s.step)
     }
 
-    /// Relative step of the oldest spike; `None` without spikes.
+    /// Returns the relative step of the oldest spike; `None` without spikes.
     pub fn first_step(&self) -> Option<u32> {
         self.chunks.front().and_then(|c| c.first()).or_else(|| self.tail.first()).map(|s| s.step)
     }
@@ -165,7 +166,7 @@ impl History {
             return self.first_step();
         }
         let chunk = self.chunks.get((self.len - n).div_ceil(CHUNK)).map_or(self.tail.as_slice(), |c| c.as_slice());
-        // Other spikes of the step of a chunk's first spike may be in the chunk before.
+        // The previous chunk may contain other spikes of the step of this chunk's first spike.
         chunk.first().map(|spike| spike.step + 1)
     }
 
@@ -174,7 +175,7 @@ impl History {
         self.chunks_between(0, u32::MAX)
     }
 
-    /// Newest spikes, which do not fill a chunk yet.
+    /// Returns the newest spikes, which do not fill a chunk yet.
     pub fn tail(&self) -> &[Spike] {
         &self.tail
     }

@@ -1,4 +1,4 @@
-//! Visible times of a view: they follow the newest data, were set by the user, or are in a transition.
+//! Visible times of a view, which follow the newest data, were set by the user, or are in a transition.
 
 use super::WallClock;
 use crate::{
@@ -26,12 +26,12 @@ pub struct Timeline {
     /// Whether the right edge is the live edge.
     pub follow: bool,
     pub span: f64,
-    /// Wall-clock times at which steps are drawn; `None`: steps are evenly spaced.
+    /// Wall-clock times at which steps are drawn; `None` if steps are evenly spaced.
     pub wall_clock: Option<Arc<WallClock>>,
     ease: Option<Ease>,
 }
 
-/// A transition from one range to another.
+/// Transition from one range to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ease {
     from: (f64, f64),
@@ -62,7 +62,7 @@ impl Timeline {
         Self { wall_clock, ..self.clone() }
     }
 
-    /// Handles gestures over a plot. The caller calls [`Timeline::update`] afterwards.
+    /// Handles gestures over a plot. The caller must call [`Timeline::update`] afterwards.
     pub fn gestures(&mut self, ui: &Ui, response: &Response, plot: Rect) {
         if response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle) {
             let steps = -f64::from(response.drag_delta().x) * self.span / f64::from(plot.width().max(1.0));
@@ -87,7 +87,7 @@ impl Timeline {
         }
     }
 
-    /// Advances a transition; returns whether it continues.
+    /// Advances a transition. Returns whether the transition continues.
     pub fn settle(&mut self, dt_secs: f64, at_once: bool) -> bool {
         let Some(Ease { from, to, done }) = self.ease else { return false };
         let done = if at_once { 1.0 } else { (done + dt_secs / EASE_SECS).min(1.0) };
@@ -121,20 +121,20 @@ impl Timeline {
         self.follow = true;
     }
 
-    /// Moves by steps and stops following.
+    /// Moves the visible times by a number of steps, and stops following the live edge.
     pub fn pan(&mut self, steps: f64) {
         self.stop_following();
         self.t0 += steps;
         self.t1 += steps;
     }
 
-    /// Stops following and any transition.
+    /// Stops following the live edge, and stops any transition.
     pub fn stop_following(&mut self) {
         self.follow = false;
         self.ease = None;
     }
 
-    /// Moves only as far as needed to make a step visible.
+    /// Moves the visible times as little as necessary to make a step visible.
     pub fn keep_in_view(&mut self, step: f64) {
         let margin = self.span * 0.05;
         let shift = if step < self.t0 {
@@ -167,17 +167,17 @@ impl Timeline {
         (self.t0, self.t1) = (fixed - share * span, fixed + (1.0 - share) * span);
     }
 
-    /// Screen x-coordinate of a step.
+    /// Returns the screen x-coordinate of a step.
     pub fn x_of(&self, plot: Rect, step: f64) -> f32 {
         plot.left() + self.share_at(step) as f32 * plot.width()
     }
 
-    /// Step at a screen x-coordinate.
+    /// Returns the step at a screen x-coordinate.
     pub fn step_at(&self, plot: Rect, x: f32) -> f64 {
         self.step_of(f64::from((x - plot.left()) / plot.width().max(1.0)))
     }
 
-    /// Position of a step as a fraction of the width.
+    /// Returns the position of a step as a fraction of the width.
     pub fn share_at(&self, step: f64) -> f64 {
         match &self.wall_clock {
             None => (step - self.t0) / (self.t1 - self.t0),
@@ -188,7 +188,7 @@ impl Timeline {
         }
     }
 
-    /// Step at a fraction of the width.
+    /// Returns the step at a fraction of the width.
     pub fn step_of(&self, share: f64) -> f64 {
         match &self.wall_clock {
             None => self.t0 + share * (self.t1 - self.t0),
@@ -213,7 +213,7 @@ impl Timeline {
         kit::x_axis(painter, plot, font, tokens, secs(self.t0) * unit.scale, secs(self.t1) * unit.scale, &title);
     }
 
-    /// Unit of the visible times.
+    /// Returns the unit of the visible times.
     pub fn unit(&self, clock: Clock) -> kit::TimeUnit {
         kit::TimeUnit::of(clock.base, self.t1 * clock.base.per_step(), self.span * clock.base.per_step())
     }

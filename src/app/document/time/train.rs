@@ -1,4 +1,4 @@
-//! Spikes of one probe: single spikes for the newest part, counts per element and time bin for the remaining run.
+//! Spikes of one probe: single spikes for the newest part, and counts per element and time bin for the remaining run.
 
 use super::{ActiveElements, ElementBins, EventDensity, LastSpikes, spikes::History};
 use crate::sim::Spike;
@@ -67,13 +67,13 @@ impl Train {
         }
     }
 
-    /// Oldest step with single spikes; `None` if no spikes were dropped.
+    /// Returns the oldest step with single spikes; `None` if no spikes were dropped.
     pub fn oldest_single(&self) -> Option<u64> {
         let oldest = self.history.origin() + u64::from(self.history.first_step().unwrap_or(0));
         (self.history.dropped() > 0).then_some(oldest)
     }
 
-    /// Memory used, bytes.
+    /// Returns the memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         self.history.len() * 8 + self.counts.len() * 4 + self.bins.n_bytes() + self.last.n_bytes()
     }

@@ -1,9 +1,9 @@
 //! Wall-clock time of the run by step.
 
-/// Maximum number of points; if there are more, every second one is removed.
+/// Maximum number of points. If it is exceeded, every second point is removed.
 const MAX_POINTS: usize = 1 << 13;
 
-/// Steps and the elapsed wall-clock time in seconds without pauses. Both ascend.
+/// Points of step and elapsed wall-clock time in seconds without pauses. Both ascend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WallClock {
     points: Vec<(f64, f64)>,
@@ -31,14 +31,14 @@ impl WallClock {
         self.points.len() > 1
     }
 
-    /// Wall-clock seconds at a step, extrapolated beyond the ends; 0 with fewer than two points.
+    /// Returns the wall-clock seconds at a step, extrapolated beyond the ends; 0 with fewer than two points.
     pub fn secs_at(&self, step: f64) -> f64 {
         let at = self.points.partition_point(|(known, _)| *known <= step);
         let Some(((s0, w0), (s1, w1))) = self.around(at) else { return 0.0 };
         w0 + (step - s0) / (s1 - s0) * (w1 - w0)
     }
 
-    /// Step at a wall-clock time, extrapolated beyond the ends; 0 with fewer than two points.
+    /// Returns the step at a wall-clock time, extrapolated beyond the ends; 0 with fewer than two points.
     pub fn step_at(&self, secs: f64) -> f64 {
         let at = self.points.partition_point(|(_, known)| *known <= secs);
         let Some(((s0, w0), (s1, w1))) = self.around(at) else { return 0.0 };
@@ -60,7 +60,7 @@ mod tests {
     fn there_and_back_is_the_same_step() {
         let mut wall_clock = WallClock::default();
         assert!(!wall_clock.is_known() && wall_clock.secs_at(5.0) == 0.0);
-        // The first half is slow, the second ten times as fast.
+        // The second half of the steps is ten times as fast as the first.
         for i in 1..=200_u64 {
             wall_clock.push(if i <= 100 { i * 10 } else { 1000 + (i - 100) * 100 }, i as f64 * 0.016);
         }

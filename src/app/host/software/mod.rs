@@ -13,7 +13,7 @@ pub fn is_software(state: &RenderState) -> bool {
     crate::view3d::is_software(&state.adapter)
 }
 
-/// Selects a CPU adapter even if a GPU exists; the first adapter if there is no CPU adapter.
+/// Selects a CPU adapter even if a GPU exists, or the first adapter if there is no CPU adapter.
 pub(crate) fn choose(options: &mut egui_wgpu::WgpuConfiguration) {
     let egui_wgpu::WgpuSetup::CreateNew(setup) = &mut options.wgpu_setup else { return };
     setup.native_adapter_selector = Some(std::sync::Arc::new(|adapters, surface| {

@@ -13,8 +13,8 @@ use std::{ops::Range, sync::Arc};
 
 pub const WINDOW_WGSL: &str = include_str!("window.wgsl");
 
-/// Area, in square points, above which opaque triangles are drawn without texture and blending. A lower limit costs more pipeline
-/// switches than it saves.
+/// Area, in square points, above which opaque triangles are drawn without texture and blending. With a lower limit, the
+/// pipeline switches take longer than the blending.
 const SOLID_FROM: f32 = 500.0;
 
 /// Painter as an egui plugin.
@@ -23,7 +23,7 @@ pub struct SoftwarePainter {
 }
 
 impl SoftwarePainter {
-    /// Prepares the device. `None` for an sRGB target, which the shader does not support.
+    /// Creates the painter and its pipelines on the device; `None` for an sRGB target, which the shader does not support.
     pub fn new(state: &RenderState) -> Option<Self> {
         if state.target_format.is_srgb() {
             return None;
@@ -113,13 +113,13 @@ impl FrameMesh {
     }
 }
 
-/// Whether a triangle of egui's texture is opaque, untextured and large.
+/// Whether a triangle with egui's texture is opaque, samples only the white texel, and is large.
 fn is_solid(vertices: &[Vertex], corners: &[u32]) -> bool {
     let is_opaque = |i: &u32| {
         let v = &vertices[*i as usize];
         v.uv == WHITE_UV && v.color.a() == Color32::BLACK.a()
     };
-    // Nearly all triangles are text, rejected by their first corner.
+    // Nearly all triangles are text, and their first corner excludes them.
     if !corners.iter().all(is_opaque) {
         return false;
     }
@@ -274,8 +274,8 @@ fn uniform(n_bytes: u64, stages: wgpu::ShaderStages) -> (wgpu::BindingType, wgpu
     )
 }
 
-/// Creates the layout of egui's texture bind groups. It includes the flags that this shader ignores, because a bind group
-/// requires an equal layout.
+/// Creates the layout of egui's texture bind groups. The layout includes the flags that this shader ignores, because a bind
+/// group requires an equal layout.
 fn texture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     let stages = wgpu::ShaderStages::FRAGMENT;
     let texture = wgpu::BindingType::Texture {

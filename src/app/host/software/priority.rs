@@ -1,11 +1,11 @@
-//! Thread priorities under software rendering: rasteriser threads have a lower priority than the window's thread, engine threads
-//! a lower one than both.
+//! Thread priorities under software rendering: the rasteriser threads have a lower priority than the window's thread, and
+//! the engine threads have the lowest.
 
 /// Name prefix of the threads of Mesa's software renderer.
 #[cfg(target_os = "linux")]
 const NAME: &str = "llvmpipe";
-/// Nice value of the rasteriser threads, between that of the window, 0, and that of the engine. A scheduled thread keeps its core
-/// for a time slice that is long compared with a frame, so these threads must be scheduled rarely.
+/// Nice value of the rasteriser threads, between the window (0) and the engine. A scheduled thread keeps its core for a
+/// time slice that is long compared with a frame, so these threads must be scheduled rarely.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 12;
 /// Nice value of the engine's threads.

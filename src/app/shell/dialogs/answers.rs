@@ -31,13 +31,13 @@ pub enum Answer {
 pub enum Purpose {
     /// Opens a project.
     Open,
-    /// Saves the project.
+    /// Saves the project to a new file.
     SaveAs,
     /// Sets a parameter to the chosen path.
     Parameter(crate::params::ParamId),
     /// Imports a connection list.
     Import,
-    /// Writes a text; the fields are a proposed name and the text.
+    /// Writes a text to a file; the fields are the proposed name and the text.
     SaveText(String, Arc<str>),
     /// Writes the figure of a panel.
     Figure(FigureHandle),
@@ -55,6 +55,6 @@ pub struct LeftRun {
     pub steps: (u64, u64),
     /// Time base of a step.
     pub base: TimeBase,
-    /// Step of the saved state; `None` if there is none.
+    /// Step of the saved state; `None` if no state was saved.
     pub state_step: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Window of requests: questions to the running simulation, and their answers. It is used for every kind.
+//! Window of requests: questions to the running simulation and their answers. All kinds use it.
 
 use crate::{
     app::{
@@ -33,11 +33,11 @@ struct Pending {
 #[derive(Default)]
 pub struct Requests {
     is_open: bool,
-    /// Request whose first field gets the keyboard focus in the next frame.
+    /// Request whose first field gets the keyboard focus in the next frame; `None` to leave the focus unchanged.
     focus: Option<&'static str>,
     /// Last entered arguments, by request.
     values: BTreeMap<&'static str, Vec<Value>>,
-    /// Request that is being answered.
+    /// Request that is being answered; `None` if no answer is pending.
     pending: Option<Pending>,
     last: Option<Answered>,
     /// Search for a path.
@@ -51,7 +51,7 @@ impl Requests {
         self.focus = at.map(|spec| spec.name);
     }
 
-    /// Stores an answer, unless it belongs to another request than the pending one.
+    /// Stores the answer to the pending request; ignores the answer to any other request.
     pub fn answered(&mut self, progress: &Arc<Progress>, clock: Clock, answer: Result<Answer, String>) {
         if let Some(asked) = self.pending.take_if(|pending| Arc::ptr_eq(&pending.progress, progress)) {
             self.last = Some(Answered { label: asked.label, clock, answer, no_rows: asked.no_rows });
@@ -193,7 +193,7 @@ fn answer_ui(ui: &mut Ui, requests: &Requests) {
     });
 }
 
-/// Draws a cell; numbers are right-aligned.
+/// Draws a cell of a table. Numbers are right-aligned.
 fn cell_ui(ui: &mut Ui, cell: &Cell) {
     match cell {
         Cell::Number(_) => {

@@ -1,5 +1,5 @@
-//! Dialog “Import connectivity…”: files, delimiter, columns, preview and counts. It writes a network to a folder next to the
-//! first file.
+//! Dialog “Import connectivity…”: files, delimiter, columns, preview and counts. The dialog writes a network to a folder
+//! next to the first file.
 
 use crate::{
     app::{
@@ -33,14 +33,14 @@ type Outcome<T> = Result<T, String>;
 pub struct Import {
     typed: String,
     delimiter: Option<u8>,
-    /// Chosen columns; `None`: those that the preview proposes.
+    /// Chosen columns; `None` for the columns that the preview proposes.
     mapping: Option<Mapping>,
     inhibitory: String,
     preview: PooledResult<(Vec<PathBuf>, Option<u8>), Outcome<Preview>>,
     counts: PooledResult<ImportSpec, Outcome<Imported>>,
     written: PooledResult<ImportSpec, Outcome<PathBuf>>,
     is_building: bool,
-    /// Whether the field of the files has had the focus.
+    /// Whether the field of the files has had the keyboard focus.
     was_shown: bool,
 }
 
@@ -88,7 +88,7 @@ impl Import {
         }
     }
 
-    /// Starts the jobs whose inputs have changed. Returns [`Choice::Build`] when the network was written.
+    /// Starts the jobs whose inputs have changed. Returns [`Choice::Build`] when the network was written; `None` otherwise.
     fn update(&mut self, ctx: &egui::Context) -> Option<Choice> {
         let files = self.files();
         let key = (files.clone(), self.delimiter);

@@ -26,7 +26,7 @@ pub fn forget(search: &mut PathSearch, selection: &mut Selection) {
     (search.from, search.to, selection.path) = (None, None, None);
 }
 
-/// Draws the window of the path, if there is one.
+/// Draws the window of the path if a path exists.
 pub fn ui(ctx: &egui::Context, search: &mut PathSearch, session: &mut Session, views: Rect, queue: &mut Queue) {
     let Some(path) = session.selection.path.clone() else { return };
     let Some(set) = session.live.schema.set(path.set).cloned() else { return };
@@ -49,7 +49,8 @@ pub fn ui(ctx: &egui::Context, search: &mut PathSearch, session: &mut Session, v
     }
 }
 
-/// Draws ends and limits of the path. Returns the ends of another search.
+/// Draws the ends and limits of the path. Returns the ends of the next search if the user reversed the path or changed a
+/// limit; `None` otherwise.
 fn header_ui(ui: &mut Ui, search: &mut PathSearch, path: &ElementPath, set: &ElementSet) -> Option<(u32, u32)> {
     let t = Tokens::of(ui.ctx());
     let (from, to) = path.ends;
@@ -76,7 +77,7 @@ fn header_ui(ui: &mut Ui, search: &mut PathSearch, path: &ElementPath, set: &Ele
     }
 }
 
-/// Draws the connections in order. Returns the element that was clicked.
+/// Draws the connections in order. Returns the element that was clicked; `None` without a click.
 fn steps_ui(ui: &mut Ui, path: &ElementPath, set: &ElementSet) -> Option<u32> {
     let t = Tokens::of(ui.ctx());
     if path.steps.is_empty() {

@@ -32,7 +32,7 @@ pub enum Page {
 pub struct SettingsDialog {
     page: Page,
     search: String,
-    /// Command that waits for its new shortcut.
+    /// Command that waits for its new shortcut; `None` if no shortcut is being entered.
     waiting: Option<UiCommand>,
     problem: String,
 }
@@ -170,7 +170,7 @@ impl SettingsDialog {
         });
     }
 
-    /// Assigns the next pressed keys to the waiting command: Escape cancels, Backspace removes its shortcut.
+    /// Assigns the next pressed keys to the waiting command. Escape cancels the assignment; Backspace removes the shortcut.
     fn capture(&mut self, ui: &Ui, keymap: &mut Keymap, state: &CommandState<'_>, all: &[UiCommand]) {
         let Some(command) = self.waiting.clone() else { return };
         let pressed = ui.input_mut(|i| {

@@ -20,7 +20,7 @@ pub struct AtRisk {
     pub unsaved: bool,
     /// Whether a recording is in progress.
     pub recording: bool,
-    /// Numbers of finished and planned runs of a sweep in progress.
+    /// Numbers of finished and planned runs of a sweep in progress; `None` without a sweep.
     pub sweep: Option<(usize, usize)>,
     /// Time base of a step.
     pub base: TimeBase,

@@ -22,7 +22,7 @@ fn length(steps: u64, base: TimeBase) -> String {
     }
 }
 
-/// Asks whether to keep the run before an action that loses it.
+/// Asks whether to keep the run before an action that loses it. Returns the answer; `None` until a button is pressed.
 pub fn unrecorded_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent, lost: Unrecorded) -> Option<Answer> {
     title_ui(ui, "Keep the unrecorded run?");
     let (steps, computed) = (length(lost.steps, at_risk.base), text::wall_time(lost.computed));
@@ -50,7 +50,7 @@ pub fn unrecorded_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent, lost: Unrec
     .inner
 }
 
-/// Offers the run of a crashed window.
+/// Offers the run of a crashed window. Returns the answer; `None` until a button is pressed.
 pub fn left_run_ui(ui: &mut Ui, left: &LeftRun) -> Option<Answer> {
     title_ui(ui, "Keep the unrecorded run?");
     ui.label(format!("Neuropil ended unexpectedly while “{}” ran without a recording.", left.name));

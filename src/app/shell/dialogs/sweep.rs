@@ -19,7 +19,7 @@ pub struct SweepForm {
     /// Parameters that can be the second one.
     seconds: ParameterList,
     seeds: String,
-    /// Length of a run as text; `None`: the run has no end.
+    /// Length of a run as text; `None` if the run has no end.
     each: Option<String>,
     /// Estimated duration of a run; `None` if unknown.
     estimate: Option<Estimate>,
@@ -27,14 +27,14 @@ pub struct SweepForm {
 
 /// Answer of the dialog.
 pub enum SweepAnswer {
-    /// Runs these values.
+    /// Starts a sweep over these values.
     Start(SweptValues),
     Cancel,
 }
 
 impl SweepForm {
-    /// Creates the form for a parameter with its present value. `others` are the parameters that can be swept with it. `None` if
-    /// the parameter does not exist.
+    /// Creates the form for a parameter with its present value; `None` if the parameter does not exist. `others` are the
+    /// parameters that can be swept together with `id`.
     pub fn new(params: &dyn Params, id: ParamId, others: &[ParamId], seed: u64) -> Option<Self> {
         let axes = vec![AxisForm::new(Candidate::of(params, id)?)];
         let seconds = ParameterList::of(others.iter().filter_map(|id| Candidate::of(params, *id)).collect());
@@ -46,7 +46,7 @@ impl SweepForm {
         Self { each, estimate, ..self }
     }
 
-    /// Draws the dialog below its title.
+    /// Draws the dialog below its title. Returns the answer; `None` until a button or Enter is pressed.
     pub fn ui(&mut self, ui: &mut Ui) -> Option<SweepAnswer> {
         let t = Tokens::of(ui.ctx());
         let entered = self.axes_ui(ui);
@@ -100,7 +100,7 @@ impl SweepForm {
         entered
     }
 
-    /// Draws the field of the seeds. Returns whether Enter was pressed in it.
+    /// Draws the field of the seeds. Returns whether Enter was pressed in the field.
     fn seeds_ui(&mut self, ui: &mut Ui) -> bool {
         let field = ui
             .horizontal(|ui| {
@@ -115,7 +115,7 @@ impl SweepForm {
         field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter))
     }
 
-    /// Returns the entered values, or the first error.
+    /// Returns the entered values. Fails with the first error in a field.
     fn swept(&self) -> Result<SweptValues, String> {
         let axes = self.axes.iter().map(AxisForm::swept).collect::<Result<_, _>>()?;
         SweptValues::new(axes, seeds(&self.seeds)?)

@@ -47,7 +47,7 @@ pub(super) struct AxisForm {
     is_new: bool,
 }
 
-/// Edit of a parameter in the dialog.
+/// Result of drawing the form of one parameter.
 #[derive(Default)]
 pub(super) struct AxisEdit {
     /// Whether Enter was pressed in the field.
@@ -102,7 +102,7 @@ impl AxisForm {
         }
     }
 
-    /// Draws a preview `4 values: 10 ms, 20 ms, …`, or the reason why there are none.
+    /// Draws the preview `4 values: 10 ms, 20 ms, …`, or the reason why there are no values.
     pub fn preview_ui(&self, ui: &mut Ui) {
         let t = Tokens::of(ui.ctx());
         let (line, color) = match self.swept() {
@@ -117,7 +117,7 @@ fn count(axis: &SweptAxis) -> String {
     crate::app::kit::text::plural(axis.values.len(), "value", "values")
 }
 
-/// Lists the first values.
+/// Formats the first values of an axis as a list.
 pub(super) fn named(axis: &SweptAxis) -> String {
     let more = if axis.values.len() > NAMED { ", …" } else { "" };
     axis.values[..axis.values.len().min(NAMED)].join(", ") + more
@@ -132,12 +132,12 @@ pub(super) struct ParameterList {
 }
 
 impl ParameterList {
-    /// Creates a list of these parameters.
+    /// Creates a list of the given parameters.
     pub fn of(candidates: Vec<Candidate>) -> Self {
         Self { candidates, ..Self::default() }
     }
 
-    /// Draws the list without the parameter `taken`. Returns the one that was clicked.
+    /// Draws the list without the parameter `taken`. Returns the clicked parameter; `None` without a click.
     pub fn ui(&mut self, ui: &mut Ui, taken: &str) -> Option<Candidate> {
         let list = ComboBox::from_id_salt("second parameter").width(ui.available_width()).height(260.0);
         let list = list.close_behavior(PopupCloseBehavior::CloseOnClickOutside).selected_text("Second parameter…");

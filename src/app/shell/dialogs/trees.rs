@@ -33,7 +33,7 @@ const PROBES: &[ProbeSpec] = &[ProbeSpec {
 /// Duration after which the progress of reading a file is shown.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
-/// Open file of trees, with the data that a view needs. Nothing is shared with the open simulation.
+/// Open file of trees with the data that a view needs. The file shares nothing with the open simulation.
 pub struct TreeFile {
     name: String,
     clock: Clock,
@@ -115,7 +115,7 @@ impl TreeFile {
     }
 }
 
-/// Draws the window of an open file, and the progress of one that is being read.
+/// Draws the window of an open file, or the progress of a file that is being read.
 pub fn ui(ctx: &egui::Context, open: &mut Option<TreeFile>, reading: Option<&ReadingTrees>) {
     if let Some(reading) = reading {
         reading_ui(ctx, reading);
@@ -135,10 +135,10 @@ pub fn ui(ctx: &egui::Context, open: &mut Option<TreeFile>, reading: Option<&Rea
     }
 }
 
-/// Draws the progress of a file that is being read, and a button to cancel.
+/// Draws the progress of reading a file, and a button to cancel.
 fn reading_ui(ctx: &egui::Context, reading: &ReadingTrees) {
     ctx.request_repaint_after(Duration::from_millis(100));
-    // Most files are read before the progress could be seen.
+    // Most files are read so fast that their progress would only flash.
     if reading.since.elapsed() < SHOWN_AFTER {
         return;
     }

@@ -38,7 +38,7 @@ fn line_ui(ui: &mut Ui, line: &str) {
         ui.horizontal_top(|ui| {
             ui.spacing_mut().item_spacing.x = 0.0;
             ui.add_space(BULLET);
-            // A row may grow beyond its area, so the text has a maximum width at which it wraps.
+            // A row may grow beyond its area, so the text gets a maximum width.
             ui.allocate_ui_with_layout(vec2(width, 0.0), Layout::top_down(Align::LEFT), |ui| {
                 ui.set_max_width(width);
                 ui.label(job);
@@ -63,7 +63,7 @@ struct Piece {
     is_code: bool,
 }
 
-/// Splits a line at `**`, `*` and `` ` ``. A `*` before a space outside of italic text is a character.
+/// Splits a line at `**`, `*` and `` ` ``. Outside of italic text, a `*` before a space is an ordinary character.
 fn pieces(line: &str) -> Vec<Piece> {
     let mut out = vec![Piece::default()];
     let mut rest = line;

@@ -26,7 +26,7 @@ const GAP: f32 = 16.0;
 /// Width of the column of recent projects, points.
 const RECENT: f32 = 300.0;
 
-/// Help on the home page.
+/// Help text of the home page.
 pub const HELP: &str = "# Home\n\nExamples and recent projects. A click on an example opens it; its card says how large the model is \
      and which device it needs. Drop a project, a run folder or a file of connections into the window to open or import it.";
 

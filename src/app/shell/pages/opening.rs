@@ -1,4 +1,5 @@
-//! Page of a file given at start, while it is read or after it could not be opened. No other project is opened instead.
+//! Page of the file given at start, shown while the file is read or after opening it has failed. No other project is opened
+//! instead.
 
 use crate::app::{
     document::command::UiCommand,

@@ -16,7 +16,7 @@ pub struct Problem {
     pub text: String,
     /// Label of the remedy, and its command; `None` without a remedy.
     pub remedy: Option<(&'static str, UiCommand)>,
-    /// Path of the parameter that causes the problem; `None` if it is not caused by one.
+    /// Path of the parameter that causes the problem; `None` if no parameter causes it.
     pub parameter: Option<&'static str>,
 }
 
@@ -34,8 +34,8 @@ impl Problem {
     }
 }
 
-/// Returns the current problems: of the file given at start, the build, the simulation and its notices, and its activity; also
-/// rejected edits, warnings about parameters and open error messages.
+/// Returns the current problems: of the file given at start, the build, the simulation, its notices and its activity, as
+/// well as rejected edits, warnings about parameters and open error messages.
 pub fn problems(document: &Document, flow: &Flow, devices: &Devices, toasts: &Toasts) -> Vec<Problem> {
     let (session, live) = (&document.session, &document.session.live);
     let mut all: Vec<Problem> = vec![];

@@ -33,27 +33,27 @@ use std::time::Duration;
 
 const HEIGHT: f32 = 44.0;
 
-/// Items that are shown after the speed limit, by the available width.
+/// Selection of the items after the speed limit, which depends on the available width.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Room {
-    /// Time and Record only.
+    /// Shows only the time and Record.
     Least,
-    /// Also the measured speed.
+    /// Shows also the measured speed.
     Little,
-    /// Also undo and redo.
+    /// Shows also undo and redo.
     Some,
-    /// Also the status in words, and the progress of a run.
+    /// Shows also the status in words and the progress of a run.
     Plenty,
 }
 
-/// Widths of the items right of the numbers, points: Record with its dot and spaces; undo, redo and history; the status in words
-/// and the progress of a run.
+/// Widths of the items at the right of the numbers, points: Record with its dot and spaces; undo, redo and history; the
+/// status in words with the progress of a run.
 const RECORD_WIDTH: f32 = 130.0;
 const HISTORY_WIDTH: f32 = 130.0;
 const WORDS_WIDTH: f32 = 120.0;
 
 impl Room {
-    /// Returns the items that fit next to numbers of these widths.
+    /// Returns the items that fit into a width next to the measured speed and the time, of the given widths in points.
     fn of(width: f32, speed: f32, time: f32) -> Self {
         let least = time + RECORD_WIDTH;
         match width {
@@ -65,7 +65,7 @@ impl Room {
     }
 }
 
-/// Speed limits offered, in simulated seconds (or steps) per second; 0: as fast as possible.
+/// Speed limits offered, in simulated seconds (or steps) per second; 0 means as fast as possible.
 const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
 /// Draws the run bar.
@@ -150,7 +150,7 @@ fn speed_text(speed: f64, base: TimeBase) -> String {
     }
 }
 
-/// Draws measured speed, time and status. Returns which other items fit.
+/// Draws measured speed, time and status. Returns the selection of items that fit.
 fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
     let t = Tokens::of(ui.ctx());
     let live = &document.session.live;
@@ -197,7 +197,7 @@ fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
         dot.on_hover_text(hint);
         return room;
     }
-    // The step count does not change during such an operation.
+    // The step count does not change during a compilation or a long activity.
     let activity = live.counters().and_then(|counters| counters.activity.now()).filter(|_| live.running);
     let compiling = compiling().filter(|_| live.running);
     let word = match (compiling, activity) {
@@ -247,7 +247,7 @@ fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
     ui.label(RichText::new(unit).small().color(t.text_sub)) | shown.response
 }
 
-/// Returns the colour of a dot that pulses while frames arrive. It requests no repaints.
+/// Returns the colour of a dot that pulses while frames arrive. The dot requests no repaints.
 fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
     let phase = ui.input(|i| i.time) * std::f64::consts::TAU / 1.2;
     Tokens::fade(color, 0.7 + 0.3 * phase.sin() as f32)
@@ -332,7 +332,7 @@ pub fn notice_ui(ui: &mut Ui, document: &mut Document, devices: &Devices, around
     if !live.is_loaded() {
         return;
     }
-    // Small files are read before a notice would be shown.
+    // Small files are read before the user could see a notice.
     let data = || live.data_progress().filter(|(_, _, since)| *since > SHORT);
     let rebuild = live.progress().map(|(stage, part, since)| (format!("Rebuilding: {stage}"), part, since));
     let progress = rebuild.or_else(data);
@@ -420,7 +420,7 @@ fn failure_ui(ui: &mut Ui, document: &mut Document, failure: &DeviceFailure, aro
     });
 }
 
-/// Returns a text about the step from which the run would continue.
+/// Returns a text that names the step from which the run would continue.
 fn recovery_text(live: &Live) -> String {
     match live.checkpoints.recovery_point() {
         Some(kept) => format!("From the checkpoint at step {}", text::count(kept.state.clock.step)),

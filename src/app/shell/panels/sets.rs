@@ -21,9 +21,9 @@ type Counts = Vec<Result<u32, String>>;
 #[derive(Default)]
 pub struct Sets {
     counts: PooledResult<(Vec<Named>, Vec<usize>, u64), Counts>,
-    /// Item that is being renamed, and the typed name.
+    /// Item that is being renamed, and the typed name; `None` if no item is being renamed.
     renaming: Option<(usize, String)>,
-    /// Item that was last clicked, which F2 and Delete apply to.
+    /// Last clicked item, to which F2 and Delete apply; `None` if no item is chosen.
     chosen: Option<usize>,
     /// Names of the selections in the last frame.
     names: Vec<String>,
@@ -47,7 +47,7 @@ enum SetAction {
     Delete,
     Edit,
     Recolor(Option<u8>),
-    /// Starts or stops recording this probe of the selection's elements.
+    /// Starts (`true`) or stops recording this probe of the selection's elements.
     Record(&'static str, bool),
 }
 
@@ -127,7 +127,8 @@ fn menu_ui(ui: &mut Ui, name: &str, color: Option<u8>, t: &Tokens) -> Option<Set
     action
 }
 
-/// Draws a menu of the probes that can be recorded for the elements of a selection. Returns the chosen change.
+/// Draws a menu of the probes that can be recorded for the elements of a selection. Returns the chosen change; `None`
+/// without a choice.
 fn record_ui(ui: &mut Ui, session: &Session, name: &str) -> Option<SetAction> {
     let schema = &session.live.schema;
     let over = session.features().set_named(schema, name)?.name;
@@ -196,7 +197,7 @@ fn rename_ui(ui: &mut Ui, session: &mut Session, sets: &mut Sets, (group, item):
     }
 }
 
-/// Renames a selection, also in every query that names it. Fails if another selection has the name.
+/// Renames a selection, and the selection's name in every query. Fails if another selection has the new name.
 fn rename(params: &mut dyn Params, group: usize, item: usize, new: &str) -> Result<(), String> {
     let sets = interventions::named(params);
     let Some(old) = sets.get(item).map(|s| s.name.clone()).filter(|old| old != new) else { return Ok(()) };

@@ -9,10 +9,10 @@ const INSPECTOR_FITS: f32 = 1200.0;
 const WIDE: f32 = 1400.0;
 /// Width of the inspector as a drawer, points.
 const INSPECTOR_DRAWER: f32 = 380.0;
-/// Width of the window below which the project tree is a drawer too, points.
+/// Width of the window below which the project tree is also a drawer, points.
 const TREE_FITS: f32 = 1020.0;
 
-/// State of the panels: which are open, and which are drawers.
+/// State of the panels: whether each one is open and whether it is a drawer.
 pub struct OpenPanels {
     pub tree: bool,
     pub inspector: bool,
@@ -22,7 +22,7 @@ pub struct OpenPanels {
     narrow_inspector: Narrow,
 }
 
-/// Whether a panel is a drawer, and whether it was open before it became one.
+/// State of a panel in a narrow window: whether the panel is a drawer, and whether it was open before it became one.
 #[derive(Default)]
 pub struct Narrow {
     is: bool,
@@ -98,7 +98,7 @@ fn side_ui(ui: &mut Ui, side: Side, content: &mut impl FnMut(&mut Ui, Side)) {
     reachable(ui, name, title, |ui| content(ui, side));
 }
 
-/// Returns the part of the centre that the inspector does not cover as a drawer.
+/// Returns the part of the centre that the inspector drawer does not cover.
 pub fn uncovered(centre: Rect, open: &OpenPanels, is_home: bool) -> Rect {
     let is_covered = open.inspector && open.narrow_inspector.is && !is_home;
     let width = if is_covered { INSPECTOR_DRAWER.min(centre.width() / 2.0) } else { 0.0 };

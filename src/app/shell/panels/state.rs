@@ -3,9 +3,9 @@
 use super::{inspector::Inspector, sets::Sets, side::OpenPanels, time_panel::TimePanel, tree::Outline};
 use crate::{app::shell::pacing::Pacing, params::Params};
 
-/// State of all panels; closing a panel keeps its state.
+/// State of all panels. A closed panel keeps its state.
 pub struct Panels {
-    /// State of the side panels, the log and the developer window: which are open.
+    /// Whether the side panels, the log and the developer window are open.
     pub open: OpenPanels,
     /// Project tree at the left.
     pub tree: Outline,
@@ -39,7 +39,7 @@ impl Panels {
         self.tree.item(&self.sets, params).is_some()
     }
 
-    /// Shows the parameters that a text matches in the inspector.
+    /// Shows the parameters in the inspector that match a text.
     pub fn find_parameter(&mut self, text: &str) {
         self.open.inspector = true;
         self.inspector.find(text);

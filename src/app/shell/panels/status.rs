@@ -186,7 +186,7 @@ fn memory_text(document: &Document, process_memory: &mut ProcessMemory) -> (Stri
     (label, lines.join("\n"))
 }
 
-/// Draws the number of current problems; a click lists them.
+/// Draws the number of current problems. A click lists the problems.
 fn problems_ui(ui: &mut Ui, problems: Vec<Problem>, log_is_open: bool, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let (glyph, color) = if problems.is_empty() { (icons::CHECK, t.text_sub) } else { (icons::WARNING, t.warn) };
@@ -235,7 +235,7 @@ fn problems_ui(ui: &mut Ui, problems: Vec<Problem>, log_is_open: bool, queue: &m
     });
 }
 
-/// Draws an item of the bar if there is room. Otherwise its response is that of an empty area.
+/// Draws an item of the bar if there is room. Without room, returns the response of an empty area.
 fn fact(ui: &mut Ui, glyph: &str, label: &str, color: egui::Color32, hint: &str) -> egui::Response {
     let font = egui::TextStyle::Small.resolve(ui.style());
     let width = ui.painter().layout_no_wrap(label.to_owned(), font, color).size().x + 12.0 + 10.0 + 12.0;

@@ -17,7 +17,7 @@ use egui::{
 /// Height of the bar, points.
 const HEIGHT: f32 = 30.0;
 
-/// Draws the tab bar. Returns the index and the new title of a workspace that was renamed.
+/// Draws the tab bar. Returns the index and the new title of a renamed workspace; `None` if no workspace was renamed.
 pub fn ui(ui: &mut Ui, rename: &mut TabRename, state: &CommandState<'_>, queue: &mut Queue) -> Option<(usize, String)> {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(8, 0));
@@ -75,7 +75,7 @@ fn tab_ui(ui: &mut Ui, rename: &mut TabRename, state: &CommandState<'_>, at: usi
     });
 }
 
-/// Draws a tab; an active one has a line in the accent colour.
+/// Draws a tab. The active tab has a line in the accent colour.
 fn tab(ui: &mut Ui, glyph: &str, title: &str, is_active: bool) -> Response {
     let t = Tokens::of(ui.ctx());
     let ink = if is_active { t.text_strong } else { t.text_sub };
@@ -92,8 +92,8 @@ fn tab(ui: &mut Ui, glyph: &str, title: &str, is_active: bool) -> Response {
     response
 }
 
-/// Draws the field of a title. When it loses the focus, returns the index and the new title, unless it is empty or Escape was
-/// pressed.
+/// Draws the field of a title. Returns the index and the new title when the field loses the focus; `None` before, and if
+/// the title is empty or Escape was pressed.
 fn rename_ui(ui: &mut Ui, rename: &mut TabRename, at: usize) -> Option<(usize, String)> {
     let field = TextEdit::singleline(&mut rename.text).desired_width(110.0).id(Id::unique("rename tab"));
     let response = ui.add(field).accessible_name("Workspace title");

@@ -8,9 +8,9 @@ use std::{collections::VecDeque, time::Instant};
 const MAX_KEPT: usize = 200;
 /// Maximum number of messages shown.
 const MAX_SHOWN: usize = 4;
-/// Maximum width of a text with its glyph and its button, points; narrower views reduce it.
+/// Maximum width of a text with its glyph and its button, points; narrow views reduce this width.
 const WIDTH: f32 = 320.0;
-/// Distance from the edges of the views, and margins of a frame, points.
+/// Distance of the toasts from the edges of the views, and margins of a frame, points.
 const MARGIN: f32 = 12.0;
 const FRAME_MARGIN: Margin = Margin::symmetric(10, 6);
 /// Width of the glyph and the button next to a text, points.
@@ -42,7 +42,7 @@ pub struct Toasts {
 }
 
 impl Toasts {
-    /// Shows a message. It replaces an earlier toast with an equal text.
+    /// Shows a message, which replaces an earlier toast with an equal text.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.list.retain(|t| t.text != text);
@@ -104,8 +104,8 @@ impl Toasts {
                 }
             }
         });
-        // The position is computed from the size in the last pass. If the size has changed, the toasts would cover content below
-        // the views.
+        // The position is computed from the size in the last pass. After a change of size, the toasts would cover content
+        // below the views.
         if before.is_some_and(|before| before != shown.response.rect.size()) {
             ctx.request_discard("toasts have another size");
         }
@@ -122,7 +122,7 @@ pub fn level_icon(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
     }
 }
 
-/// Returns how many of the newest messages fit into a height, at least one if there is one.
+/// Returns how many of the newest messages fit into a height, at least one if there are messages.
 fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> usize {
     let style = ctx.global_style();
     let font = egui::TextStyle::Body.resolve(&style);
@@ -140,7 +140,7 @@ fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> us
     list.iter().rev().take_while(fits).count().max(list.len().min(1))
 }
 
-/// Draws a message. Returns whether it was closed.
+/// Draws a message. Returns whether the user closed it.
 fn toast_ui(ui: &mut Ui, toast: &Toast, width: f32) -> bool {
     let t = Tokens::of(ui.ctx());
     let (glyph, color) = level_icon(&t, toast.level);
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use egui::{Context, RawInput, pos2};
 
-    /// Draws one frame. Returns the area of the toasts.
+    /// Draws one frame of the toasts. Returns their area.
     fn frame(ctx: &Context, toasts: &mut Toasts, views: Rect) -> Rect {
         let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0)));
         let input = RawInput { screen_rect, ..RawInput::default() };
@@ -179,7 +179,7 @@ mod tests {
     fn toasts_stay_within_the_views_in_every_frame() {
         let ctx = Context::default();
         crate::app::kit::style::apply(&ctx);
-        // The cases are narrow views, as with an open drawer, and low views.
+        // The cases are narrow views, which a drawer causes, and low views.
         for views in [
             Rect::from_min_max(pos2(0.0, 100.0), pos2(520.0, 500.0)),
             Rect::from_min_max(pos2(0.0, 100.0), pos2(260.0, 500.0)),

@@ -39,7 +39,7 @@ pub fn ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mut 
     });
 }
 
-/// Draws the entries of a menu. A long menu scrolls, so that it is below the bar and does not cover its button.
+/// Draws the entries of a menu. A long menu scrolls, so that it stays below the bar and does not cover its button.
 fn menu_ui(ui: &mut Ui, state: &CommandState<'_>, title: &str, all: &[UiCommand], queue: &mut Queue) {
     ui.set_min_width(230.0);
     let entries = all.iter().filter(|c| c.menu().0 == title).cloned();

@@ -1,4 +1,4 @@
-//! Stack allocator for tensors in one host allocation, like the [arena](crate::gpu::Arena) of a device.
+//! Stack allocator for tensors in one host allocation, similar to the [arena](crate::gpu::Arena) of a device.
 
 use super::{refused, zeros};
 use crate::{
@@ -11,38 +11,38 @@ use crate::{
 #[derive(Default)]
 pub struct HostArena<R>(Vec<R>);
 
-/// The free part of an arena. Tensors taken from a nested frame are freed when its borrow ends.
+/// Free part of an arena. Tensors taken from a nested frame are freed when its borrow ends.
 pub struct HostFrame<'f, R>(&'f mut [R]);
 
 impl<R: Copy + Default> HostArena<R> {
-    /// Allocates at least `bytes` bytes.
+    /// Allocates at least `bytes` bytes. Fails if memory is exhausted.
     pub fn new(bytes: usize) -> Result<Self, SimError> {
         Ok(Self(zeros("activations", bytes.div_ceil(size_of::<R>()))?))
     }
 
-    /// Grows the arena to at least `bytes` bytes. Its contents are unspecified.
+    /// Grows the arena to at least `bytes` bytes with unspecified contents. Fails if memory is exhausted.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), SimError> {
         if bytes > self.0.len() * size_of::<R>() {
-            // Frees the old allocation before the new one.
+            // The old allocation is freed before the new one is made.
             self.0 = vec![];
             *self = Self::new(bytes)?;
         }
         Ok(())
     }
 
-    /// Size of the arena in bytes.
+    /// Returns the size of the arena in bytes.
     pub const fn bytes(&self) -> u64 {
         (self.0.len() * size_of::<R>()) as u64
     }
 
-    /// A frame over the whole arena.
+    /// Returns a frame over the whole arena.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(&mut self.0)
     }
 }
 
 impl<R> HostFrame<'_, R> {
-    /// A frame nested in this one.
+    /// Returns a frame nested in the present one.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(self.0)
     }

@@ -15,27 +15,27 @@ use std::sync::{Arc, Mutex, Weak};
 pub trait CpuTrainer: Send {
     /// Floating-point type of the weights.
     type Real;
-    /// All weights, in the layout of the parameter map.
+    /// Returns all weights, in the layout of the parameter map.
     fn weights(&self) -> &[Self::Real];
-    /// All weights, mutably.
+    /// Returns all weights as mutable values.
     fn weights_mut(&mut self) -> &mut [Self::Real];
-    /// Gradient, moments, counters and step statistics.
+    /// Returns the gradient, moments, counters and step statistics.
     fn state(&self) -> &TrainingState<Self::Real>;
-    /// Mutable gradient, moments, counters and step statistics.
+    /// Returns the mutable gradient, moments, counters and step statistics.
     fn state_mut(&mut self) -> &mut TrainingState<Self::Real>;
-    /// Writes the losses per token without dropout; changes only workspace.
+    /// Writes the losses per token without dropout. Only the workspace changes. Fails if the batch does not fit the model.
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if memory is exhausted.
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
-    /// A copy of the weights and tables that decoders read.
+    /// Copies the weights and tables that decoders read. Fails if memory is exhausted.
     fn text_network(&self) -> Result<impl TextNetwork + 'static, SimError>;
-    /// Host memory in bytes: of weights and tables, and of activations.
+    /// Returns the host memory of weights and tables, and that of activations, bytes.
     fn n_bytes(&self) -> [u64; 2];
 }
 
 /// Weights and tables that decoders read.
 pub trait TextNetwork: Send {
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if memory is exhausted.
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
 }
 
@@ -45,7 +45,7 @@ pub struct CpuBackend<T> {
     pub trainer: T,
     /// Pool that runs the operations of the model.
     pub threads: Threads,
-    /// The copy that samples a text, while it is in use.
+    /// Copy of the model that samples a text; `None` before the first text.
     texts: Option<Weak<Mutex<dyn TextModel>>>,
 }
 
@@ -63,7 +63,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
     }
 
     fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        // The operations of an evaluation are not listed as those of a step.
+        // The operations of an evaluation are not listed among those of a step.
         let mut inner = Pass::default();
         inner.stop = pass.stop.clone();
         let Self { trainer, threads, .. } = self;
@@ -89,7 +89,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, threads: &self.threads }))
     }
 
-    /// The copy runs on its own thread, if training has at least two.
+    /// Returns a copy that runs on its own thread; `None` if training has a single thread. Fails if memory is exhausted.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         if self.threads.number() < 2 {
             return Ok(None);

@@ -16,9 +16,9 @@ use crate::{
 /// Tables of position encodings.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a, R> {
-    /// Angles of rotary positions.
+    /// Angles of rotary positions; `None` for other positions.
     pub rope: Option<&'a RopeTable<R>>,
-    /// Fixed (sinusoidal) position vectors, `[T, C]`.
+    /// Fixed (sinusoidal) position vectors, `[T, C]`; `None` for other positions.
     pub positions: Option<&'a [R]>,
 }
 
@@ -39,7 +39,7 @@ pub struct Noise {
     pub seed: u64,
     /// Index of the step.
     pub step: u64,
-    /// Tokens of the step before this micro-batch.
+    /// Number of tokens of the step before this micro-batch.
     pub first: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct Cache<'a, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Attention with dropout of its probabilities, if the step uses it.
+    /// Returns the attention operation. If the step uses dropout of attention probabilities, the operation includes it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
         let noise = self.noise.filter(|noise| noise.attention > 0.0);
         let dropout = noise.map(|noise| {
@@ -60,7 +60,8 @@ impl<R: Real> Layers<'_, R> {
         Attention { dropout, ..of.op }
     }
 
-    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached ones.
+    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached tokens. Fails
+    /// if the sizes do not match.
     fn attend_to_cache(
         of: &SelfAttention,
         (cache, known, n): (&mut [Vec<R>; 2], usize, usize),

@@ -5,7 +5,7 @@ use crate::{
     sim::SimError,
 };
 
-/// A decoder that runs on the thread pool of its backend.
+/// Decoder that runs on the thread pool of its backend.
 pub struct Pooled<'a, D> {
     /// Decoder whose calls run on the pool.
     pub decoder: D,

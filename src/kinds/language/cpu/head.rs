@@ -13,7 +13,7 @@ use crate::{
     sim::SimError,
 };
 
-/// Rows of logits in memory at a time.
+/// Maximum number of rows of logits in memory at a time.
 pub const LOGIT_ROWS: usize = 512;
 
 /// Matrix of logits with its sizes.
@@ -21,7 +21,7 @@ pub const LOGIT_ROWS: usize = 512;
 pub struct Head<'a, R> {
     /// Weights `[padded vocabulary, width]`.
     pub weight: &'a [R],
-    /// Features per token.
+    /// Number of features per token.
     pub width: usize,
     /// Vocabulary size without padding.
     pub vocab: usize,
@@ -31,14 +31,14 @@ pub struct Head<'a, R> {
 pub struct LossRows<'a, R> {
     /// Workspace for logits and then their gradients, [`LOGIT_ROWS`] rows.
     pub logits: &'a mut [R],
-    /// Loss of each token.
+    /// Loss of each token, `[tokens]`.
     pub losses: &'a mut [R],
-    /// Log-sum-exp of the logits of each token.
+    /// Log-sum-exp of the logits of each token, `[tokens]`.
     pub lse: &'a mut [R],
 }
 
 impl<R: Real> Head<'_, R> {
-    /// Computes the logits of normalised tokens.
+    /// Computes the logits of normalised tokens. Fails if the sizes do not match.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
         let op = Gemm::new(x.len() / self.width, self.padded(), self.width).transposed_b();
         gemm(&op, x, self.weight, logits, Epilogue::None).map_err(refused)
@@ -52,7 +52,8 @@ impl<R: Real> Head<'_, R> {
         CrossEntropy { rows, vocab: self.vocab, padded: self.padded() }
     }
 
-    /// Writes the losses of tokens from their normalised features. Checks the stop flag between chunks of rows.
+    /// Writes the losses of tokens from their normalised features. Checks the stop flag between chunks of rows. Fails if
+    /// the sizes do not match.
     pub fn losses(&self, x: &[R], targets: &[i32], to: LossRows<'_, R>, stop: &StopFlag) -> Result<Outcome, SimError> {
         for from in (0..targets.len()).step_by(LOGIT_ROWS) {
             if stop.is_raised() {
@@ -69,7 +70,8 @@ impl<R: Real> Head<'_, R> {
     }
 
     /// Writes the losses of tokens and, to `dx`, `scale` times the gradients of their normalised features. Adds the
-    /// gradient of the matrix to `dweight`; `None`: it is frozen. Checks the stop flag between chunks of rows.
+    /// gradient of the matrix to `dweight`, which is `None` for a frozen matrix. Checks the stop flag between chunks of
+    /// rows.
     pub fn backward(
         &self,
         x: &[R],

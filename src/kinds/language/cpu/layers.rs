@@ -1,4 +1,4 @@
-//! CPU layers of models, which define the results of other backends. Layers of blocks are in [`blocks`](super::blocks).
+//! CPU layers of models, the reference for other backends. Layers of blocks are in [`blocks`](super::blocks).
 
 use super::{
     blocks::{Cache, Noise, Tables},
@@ -22,11 +22,11 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A batch in host memory.
+/// Batch in host memory.
 pub type HostBatch<'a> = BatchView<'a, [u32], [i32]>;
 
 impl<'a> HostBatch<'a> {
-    /// A batch of full sequences without targets.
+    /// Creates a batch of full sequences without targets.
     pub const fn full(shape: BatchShape, tokens: &'a [u32]) -> Self {
         Self { shape, offset: 0, tokens, targets: &[], lengths: None, positions: None }
     }
@@ -42,13 +42,13 @@ pub struct Layers<'a, R> {
     pub batch: HostBatch<'a>,
     /// Tables of position encodings.
     pub tables: Tables<'a, R>,
-    /// Dropout of the step; `None`: no dropout.
+    /// Dropout of the step; `None` for a pass without dropout.
     pub noise: Option<Noise>,
-    /// KV cache of earlier tokens; `None`: no cache.
+    /// KV cache of earlier tokens; `None` for a pass without cache.
     pub cache: Option<Cache<'a, R>>,
     /// Scale, total and workspace of the loss.
     pub loss: Loss<'a, R>,
-    /// Whether each parameter is frozen, so that its gradient is not needed; empty: none is frozen.
+    /// Whether each parameter is frozen, so that its gradient is not needed; empty if no parameter is frozen.
     pub frozen: &'a [bool],
     /// Stop flag, checked between layers.
     pub stop: &'a StopFlag,
@@ -64,7 +64,7 @@ pub struct Loss<'a, R> {
     pub logits: &'a mut [R],
 }
 
-/// Splits a buffer into disjoint mutable parts; `ranges` must ascend.
+/// Splits a buffer into disjoint mutable parts. The `ranges` must be ascending.
 pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N]) -> [&mut [R]; N] {
     let (mut rest, mut start) = (buffer, 0);
     ranges.map(|range| {
@@ -74,7 +74,7 @@ pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N])
     })
 }
 
-/// Mutable gradients of a weight and of its bias, which follows it in the buffer.
+/// Returns the mutable gradients of a weight and of its bias. The bias must follow the weight in the buffer.
 fn pair<'g, R>(gradient: &'g mut [R], map: &ParameterMap, of: Weight) -> (&'g mut [R], Option<&'g mut [R]>) {
     let range = |id: ViewId| map.view(id).range();
     match of.1 {
@@ -93,12 +93,12 @@ impl<'a, R: Real> Layers<'a, R> {
         Self { map, weights, batch, tables: Tables::default(), noise: None, cache: None, loss, frozen: &[], stop }
     }
 
-    /// Values of a parameter.
+    /// Returns the values of a parameter.
     pub fn weight(&self, id: ViewId) -> &'a [R] {
         &self.weights[self.map.view(id).range()]
     }
 
-    /// Numbers of outputs and inputs of a matrix.
+    /// Returns the numbers of outputs and inputs of a matrix. Fails if the parameter does not have two dimensions.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], SimError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| refused("no matrix"))
     }
@@ -223,7 +223,8 @@ impl<R: Real> Backward for Layers<'_, R> {
 }
 
 impl<R: Real> Layers<'_, R> {
-    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`; for a frozen layer only `dx`.
+    /// Computes `dx = dy W + beta dx`, `dW += dyᵀ x` and `db += Σ dy`. For a frozen layer, only `dx` is computed. Fails if
+    /// the sizes do not match or the pass is stopped.
     pub fn linear_backward_into(
         &mut self,
         (weight, bias): Weight,

@@ -7,7 +7,7 @@
 //! | [`head`] | logits, losses and their gradients, in chunks of rows |
 //! | [`trainer`] | gradient, moments and step statistics |
 //! | [`backend`], [`decoder`] | a model and its decoders on a thread pool |
-//! | [`text_copy`] | a copy of a model that samples a text concurrently with training steps |
+//! | [`text_copy`] | copy of a model that samples a text concurrently with training steps |
 
 pub mod arena;
 pub mod backend;
@@ -32,29 +32,29 @@ use crate::{
 };
 use std::fmt;
 
-/// Allocates zeroed host memory; the error names the buffer.
+/// Allocates zeroed host memory. Fails with the name of the buffer if memory is exhausted.
 pub fn zeros<R: Copy + Default>(name: &'static str, len: usize) -> Result<Vec<R>, SimError> {
     Vec::zeros(&Host, name, [len].into())
 }
 
-/// Copies a slice to new memory; an error if the allocation fails.
+/// Copies a slice to new memory. Fails if memory is exhausted.
 pub fn copy<R: Copy + Default>(name: &'static str, from: &[R]) -> Result<Vec<R>, SimError> {
     let mut copy = zeros(name, from.len())?;
     copy.copy_from_slice(from);
     Ok(copy)
 }
 
-/// Converts an operation's rejection of its sizes, which is a defect of the model, to an error.
+/// Converts the error of an operation that rejects its sizes, which is a defect of the model.
 pub fn refused(error: impl fmt::Display) -> SimError {
     SimError::Input(format!("the model cannot compute this batch: {error}"))
 }
 
-/// Returns [`SimError::Cancelled`] if the stop flag is raised, to end the pass; see [`outcome`].
+/// Fails with [`SimError::Cancelled`] if the stop flag is raised, which ends the pass; see [`outcome`].
 pub fn go_on(stop: &StopFlag) -> Result<(), SimError> {
     if stop.is_raised() { Err(SimError::Cancelled) } else { Ok(()) }
 }
 
-/// Returns [`SimError::Cancelled`] if a part of the pass was stopped, to end the pass; see [`outcome`].
+/// Fails with [`SimError::Cancelled`] if a part of the pass was stopped, which ends the pass; see [`outcome`].
 pub const fn outcome_of(part: Outcome) -> Result<(), SimError> {
     match part {
         Outcome::Done => Ok(()),
@@ -62,7 +62,7 @@ pub const fn outcome_of(part: Outcome) -> Result<(), SimError> {
     }
 }
 
-/// Converts [`SimError::Cancelled`] from [`go_on`] to [`Outcome::Stopped`].
+/// Converts [`SimError::Cancelled`] of [`go_on`] to [`Outcome::Stopped`]. Fails with any other error.
 pub fn outcome(pass: Result<(), SimError>) -> Result<Outcome, SimError> {
     match pass {
         Ok(()) => Ok(Outcome::Done),
@@ -71,7 +71,8 @@ pub fn outcome(pass: Result<(), SimError>) -> Result<Outcome, SimError> {
     }
 }
 
-/// Multiplies matrices, adds `residual` if there is one, and checks the stop flag as [`go_on`] does.
+/// Multiplies matrices, adds `residual` if it is given, and checks the stop flag as [`go_on`] does. Fails if the sizes do
+/// not match or the pass is stopped.
 pub fn multiply<R: Real>(
     op: &Gemm<R>,
     a: &[R],

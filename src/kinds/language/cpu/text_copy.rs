@@ -1,4 +1,4 @@
-//! A copy of a model that samples a text on its own thread, concurrently with training steps.
+//! Copy of a model that samples a text on its own thread, concurrently with training steps.
 
 use super::{backend::TextNetwork, decoder::Pooled};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     sim::SimError,
 };
 
-/// The copied network and its thread.
+/// Copied network with its thread.
 pub struct TextCopy<N> {
     network: N,
     threads: Threads,

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 pub struct TrainingState<R> {
     /// Gradient of the current step.
     pub gradient: Vec<R>,
-    /// First moments of AdamW, momentum of Muon.
+    /// First moments of AdamW, or momentum of Muon.
     pub m: Vec<R>,
     /// Second moments of AdamW.
     pub v: Vec<R>,
@@ -24,12 +24,13 @@ pub struct TrainingState<R> {
     steps: u64,
     /// Number of steps whose statistics were collected.
     read: u64,
-    /// Norms of each parameter by step: of the steps that measured them and were not collected, and of the last one that was.
+    /// Norms of each parameter by step, for the steps that measured norms and were not collected yet, and for the last
+    /// collected one.
     norms: VecDeque<(u64, Vec<ViewNorms>)>,
 }
 
 impl<R: Real + Default> TrainingState<R> {
-    /// Allocates zeros for `n` parameters.
+    /// Allocates zeros for `n` parameters. Fails if memory is exhausted.
     pub fn new(n: usize) -> Result<Self, SimError> {
         Ok(Self {
             gradient: zeros("gradient", n)?,
@@ -43,8 +44,8 @@ impl<R: Real + Default> TrainingState<R> {
         })
     }
 
-    /// Records an optimiser update after a step with mean loss `loss`. `before` holds the weights before the step, if norms
-    /// are measured.
+    /// Records an optimiser update after a step with mean loss `loss`. `before` contains the weights before the step, or
+    /// `None` if norms are not measured.
     pub fn record(&mut self, loss: f64, done: &Outcome, map: &ParameterMap, before: Option<&[R]>, weights: &[R]) {
         let is_skipped = !done.is_applied || !loss.is_finite();
         self.counters.updates += u64::from(done.is_applied);
@@ -59,13 +60,14 @@ impl<R: Real + Default> TrainingState<R> {
         }
     }
 
-    /// Moves what the steps since the last call were to the end of `out`.
+    /// Moves the statistics of the steps since the last call to the end of `out`.
     pub fn take_stats(&mut self, out: &mut Vec<StepStats>) {
         out.append(&mut self.stats);
         self.read = self.steps;
     }
 
-    /// Norms of each parameter in the step that is `ago` steps before the last one; empty if it did not measure them.
+    /// Returns the norms of each parameter in the step that is `ago` steps before the last one; empty if the step did not
+    /// measure norms.
     pub fn norms(&self, ago: u64) -> Vec<ViewNorms> {
         let found = self.norms.iter().find(|(step, _)| *step + ago == self.steps);
         found.map(|(_, norms)| norms.clone()).unwrap_or_default()

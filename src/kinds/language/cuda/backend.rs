@@ -28,10 +28,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Batches that may be in flight; the host waits for an earlier one before it submits another.
+/// Maximum number of batches in flight. The host waits for an earlier batch before it submits another one.
 const IN_FLIGHT: usize = 2;
 
-/// A model on a GPU.
+/// Model on a GPU.
 pub struct CudaBackend<M: DeviceModel> {
     /// Captured passes; declared first, so that they are dropped before the buffers that they reference.
     captures: RefCell<Captures<M::Captured>>,
@@ -50,22 +50,23 @@ pub struct CudaBackend<M: DeviceModel> {
     pub host: M::HostState,
     scaler: LossScaler,
     in_flight: VecDeque<Mark>,
-    /// The copy of the model that samples texts; `None` until a text was due.
+    /// Copy of the model that samples texts; `None` before the first text is due.
     texts: Option<Arc<Mutex<TextCopy<M>>>>,
-    /// Device memory of that copy in bytes, as last measured.
+    /// Device memory of the copy `texts` at the last measurement, bytes.
     text_bytes: Cell<u64>,
-    /// Steps recorded on the device, and the number of those that the host has read.
+    /// Number of steps recorded on the device. `read` is the number of those that the host has read.
     recorded: u64,
     read: u64,
 }
 
-/// Converts a failed borrow, which means that another reading uses the model, to an error.
+/// Converts a failed borrow to an error. A borrow fails if another reading uses the model.
 fn in_use<E>(_: E) -> SimError {
     SimError::Input("the model is in use by another reading".to_owned())
 }
 
 impl<M: DeviceModel> CudaBackend<M> {
-    /// Allocates a model with zero weights for batches of up to `sequences` sequences of the context length.
+    /// Allocates a model with zero weights for batches of up to `sequences` sequences of the context length. Fails if a
+    /// kernel cannot be loaded or memory is exhausted.
     pub fn new(
         gpu: &Arc<Gpu>,
         network: M,
@@ -104,27 +105,27 @@ impl<M: DeviceModel> CudaBackend<M> {
         })
     }
 
-    /// The buffers of the model.
+    /// Returns the buffers of the model. Fails if another reading uses them.
     pub fn buffers(&self) -> Result<Ref<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow().map_err(in_use)
     }
 
-    /// The buffers, mutably, for a reading that uses the workspace.
+    /// Returns the mutable buffers, for a reading that uses the workspace. Fails if another reading uses them.
     pub fn workspace(&self) -> Result<RefMut<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow_mut().map_err(in_use)
     }
 
-    /// The buffers, mutably. Call [`forget`](Self::forget) before a buffer is replaced: graphs reference it.
+    /// Returns the mutable buffers. Call [`forget`](Self::forget) before replacing a buffer, because graphs reference it.
     pub fn buffers_mut(&mut self) -> &mut ModelBuffers<M> {
         self.buffers.get_mut()
     }
 
-    /// The network and its buffers, mutably.
+    /// Returns the mutable network and its mutable buffers.
     pub fn parts_mut(&mut self) -> (&mut M, &mut ModelBuffers<M>) {
         (&mut self.network, self.buffers.get_mut())
     }
 
-    /// Synchronises, then drops all captured passes and the copy that samples texts.
+    /// Synchronises, then drops all captured passes and the copy that samples texts. Fails if the device fails.
     pub fn forget(&mut self) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
         self.texts = None;
@@ -132,14 +133,15 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Synchronises, then drops the captured updates.
+    /// Synchronises, then drops the captured updates. Fails if the device fails.
     pub fn forget_updates(&mut self) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
         [false, true].into_iter().for_each(|measures| self.captures.get_mut().forget(Some(M::update(measures))));
         Ok(())
     }
 
-    /// The copy that samples texts, created at the first call; `None` if device memory is short.
+    /// Returns the copy that samples texts, which is created at the first call; `None` if device memory is short. Fails if
+    /// the device fails.
     fn text_copy(&mut self) -> Result<Option<Arc<Mutex<TextCopy<M>>>>, GpuError> {
         if self.texts.is_none() {
             self.texts = match TextCopy::new(&self.network, &self.gpu) {
@@ -151,12 +153,12 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(self.texts.clone())
     }
 
-    /// Number of steps recorded.
+    /// Returns the number of steps recorded.
     pub const fn recorded(&self) -> u64 {
         self.recorded
     }
 
-    /// Grows the batch buffers and the arena to fit a batch.
+    /// Grows the batch buffers and the arena to fit a batch. Fails if memory is exhausted.
     pub fn reserve(&mut self, shape: &BatchShape) -> Result<(), SimError> {
         let (tokens, arena) = (shape.n_tokens(), self.network.arena_bytes(shape));
         let held = self.sizes.batch;
@@ -171,8 +173,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Sets the optimiser settings, parameter groups and plan of the next updates, and whether the next one measures norms of
-    /// parameters.
+    /// Sets the optimiser settings, parameter groups and plan of further updates, and whether the next update measures
+    /// norms of parameters. Fails if the device fails.
     pub fn set_optimizer(
         &mut self,
         hyper: &Hyper,
@@ -203,7 +205,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Runs a pass: launch by launch at first, then as a captured graph.
+    /// Runs a pass, launch by launch at first and as a captured graph later. Fails if the pass fails.
     pub fn compute(&mut self, what: M::Captured, pass: &mut Pass) -> Result<(), SimError> {
         let Self { captures, network, kernels, buffers, gpu, .. } = self;
         let buffers = buffers.get_mut();
@@ -211,7 +213,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(captures.get_mut().run(gpu, what, pass, launch)?)
     }
 
-    /// Waits until fewer than [`IN_FLIGHT`] batches are in flight.
+    /// Waits until fewer than [`IN_FLIGHT`] batches are in flight. Fails if the device fails.
     fn wait_for_earlier(&mut self) -> Result<(), GpuError> {
         while self.in_flight.len() >= IN_FLIGHT {
             let Some(mark) = self.in_flight.pop_front() else { break };
@@ -220,15 +222,17 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Checks that the batches fit the model, and reserves memory for them.
+    /// Checks that the batches fit the model, and reserves memory for them. Fails if a batch does not fit or memory is
+    /// exhausted.
     pub fn reserve_all(&mut self, batches: &[Batch<'_>]) -> Result<(), SimError> {
         let (ModelParts { context, vocab, .. }, is_divided) = (self.network.parts(), self.sizes.batch.is_divided);
         batches.iter().try_for_each(|batch| batch.check(context, vocab))?;
         batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0..batch.sequences, is_divided)?))
     }
 
-    /// Runs a training step: gradients of all micro-batches, then the update. For each micro-batch, `prepare` uploads its
-    /// inputs and returns the key of its pass. Memory must be [reserved](Self::reserve_all) for the batches.
+    /// Runs a training step: the gradients of all micro-batches, then the update. For each micro-batch, `prepare` uploads
+    /// the inputs and returns the key of the pass. Memory must be [reserved](Self::reserve_all) for the batches. Fails if
+    /// the device fails.
     pub fn train(
         &mut self,
         batches: &[Batch<'_>],
@@ -323,7 +327,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
         self.network.report(&mut report);
         if let Some(texts) = &self.texts {
-            // While a text is in progress, its copy is locked: the last measured size is reported.
+            // The copy is locked while a text is in progress. In this case the last measured size is reported.
             let _ = texts.try_lock().map(|copy| self.text_bytes.set(copy.bytes()));
             report.add("texts", "copy of the model that writes texts", Place::Device, self.text_bytes.get());
         }

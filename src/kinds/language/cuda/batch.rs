@@ -53,25 +53,26 @@ buffers! {
 pub const MAX_KEPT: usize = 16;
 
 impl BatchBuffers {
-    /// Copies the losses of the last evaluated batch, `n` tokens, to offset `at` of the kept losses. Asynchronous.
+    /// Copies the losses of the last evaluated batch, `n` tokens, to offset `at` of the kept losses. The copy is
+    /// asynchronous. Fails if the losses do not fit or the device fails.
     pub fn keep_losses(&mut self, at: usize, n: usize) -> Result<(), GpuError> {
         let losses = self.losses.part(0..n)?;
         self.kept_losses.part_mut(at..at + n)?.copy_from(&losses)
     }
 
-    /// Capacity of the kept losses in tokens.
+    /// Returns the capacity of the kept losses in tokens.
     pub fn room_for_losses(&self) -> usize {
         self.kept_losses.len()
     }
 
-    /// Waits for the kept losses and copies the first `to.len()` of them.
+    /// Waits for the kept losses and copies the first `to.len()` of them. Fails if the device fails.
     pub fn read_losses(&self, to: &mut [f32]) -> Result<(), GpuError> {
         self.kept_losses.read_into(0, to)
     }
 
-    /// Reallocates all buffers that depend on batch sizes. They must not be in use.
+    /// Reallocates all buffers that depend on batch sizes. The buffers must not be in use. Fails if memory is exhausted.
     pub fn resize(&mut self, gpu: &Arc<Gpu>, sizes: &BatchSizes) -> Result<(), GpuError> {
-        // Frees the old arena before the new one is allocated.
+        // The old arena is freed before the new one is allocated.
         self.arena = Arena::new(gpu, "activations", 0)?;
         self.arena = Arena::new(gpu, "activations", sizes.arena)?;
         self.tokens = Buf::zeros(gpu, "tokens", sizes.tokens)?;
@@ -85,7 +86,8 @@ impl BatchBuffers {
         Ok(())
     }
 
-    /// Copies the sequences `rows` of a batch, or a whole packed batch, to the device.
+    /// Copies the sequences `rows` of a batch, or a whole packed batch, to the device. Returns their shape. Fails if the
+    /// model does not support the layout or the device fails.
     pub fn upload(&mut self, batch: &Batch<'_>, rows: Range<usize>) -> Result<BatchShape, SimError> {
         let shape = shape_of(batch, rows.clone(), !self.lengths.is_empty())?;
         let range = rows.start * batch.seq_len..rows.end * batch.seq_len;
@@ -109,7 +111,7 @@ impl BatchBuffers {
     }
 }
 
-/// The parts of the batch buffers that a batch uses.
+/// Parts of the batch buffers that a batch uses.
 pub struct BatchParts<'a> {
     shape: BatchShape,
     tokens: View<'a, u32>,
@@ -118,11 +120,11 @@ pub struct BatchParts<'a> {
     positions: Option<View<'a, u32>>,
 }
 
-/// A batch in device memory.
+/// Batch in device memory.
 pub type DeviceBatch<'a> = BatchView<'a, Slice<u32>, Slice<i32>>;
 
 impl<'a> BatchParts<'a> {
-    /// Slices the buffers for a batch of shape `shape`.
+    /// Slices the buffers for a batch of shape `shape`. Fails if the buffers are smaller than the batch.
     pub fn new(
         shape: BatchShape,
         (tokens, targets): (&'a Slice<u32>, &'a Slice<i32>),
@@ -137,7 +139,7 @@ impl<'a> BatchParts<'a> {
         Ok(Self { shape, tokens: tokens.part(0..n)?, targets: targets.part(0..n)?, lengths, positions })
     }
 
-    /// The batch with its first tokens at position `offset`.
+    /// Returns the batch with its first tokens at position `offset`.
     pub fn at(&self, offset: usize) -> DeviceBatch<'_> {
         DeviceBatch {
             shape: self.shape,

@@ -40,7 +40,7 @@ pub struct BlockOps {
     pub dropout: CudaDropout,
     /// Attention, forward and backward.
     pub attention: CudaAttention,
-    /// Implementation of attention; `None`: chosen automatically.
+    /// Implementation of attention; `None` if it is chosen automatically.
     pub variant: Option<Variant>,
     /// Rotary position embedding.
     pub rope: CudaRope,
@@ -49,11 +49,11 @@ pub struct BlockOps {
 /// Element-wise operations that are fused with others to save passes over memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fused {
-    /// Fuses bias and activation into the GEMM: `hidden = f(x Wᵀ + b)`.
+    /// Whether bias and activation are fused into the GEMM: `hidden = f(x Wᵀ + b)`.
     pub forward: bool,
-    /// Fuses the activation's derivative into the GEMM: `dfc = (dy W) f′(fc)`.
+    /// Whether the activation's derivative is fused into the GEMM: `dfc = (dy W) f′(fc)`.
     pub backward: bool,
-    /// Fuses dropout with the residual addition: `y = residual + drop(x)`.
+    /// Whether dropout is fused with the residual addition: `y = residual + drop(x)`.
     pub dropout: bool,
 }
 
@@ -63,7 +63,8 @@ impl BlockOps {
         Self::with(gpu, block, Fused::default(), (None, false))
     }
 
-    /// Creates the operations with an attention variant; `adds_queries`: gradients of queries are accumulated by atomics.
+    /// Creates the operations with an attention variant. `adds_queries` tells whether gradients of queries are accumulated
+    /// by atomics.
     pub fn with(
         gpu: &Arc<Gpu>,
         block: BlockSize,
@@ -80,7 +81,7 @@ impl BlockOps {
         }
     }
 
-    /// The same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device.
     pub fn beside(&self, gpu: &Arc<Gpu>, block: BlockSize) -> Self {
         Self::with(gpu, block, self.fused, (self.variant, self.attention.is_fast_nondeterministic()))
     }
@@ -89,16 +90,16 @@ impl BlockOps {
 /// Tables of position encodings.
 #[derive(Clone, Copy)]
 pub struct Tables<'a, T: ModelFormat> {
-    /// Angles of rotary positions.
+    /// Angles of rotary positions; `None` for other positions.
     pub rope: Option<&'a CudaRopeTable>,
-    /// Fixed (sinusoidal) position vectors, `[T, C]`.
+    /// Fixed (sinusoidal) position vectors, `[T, C]`; `None` for other positions.
     pub positions: Option<&'a Slice<T>>,
 }
 
-/// Dropout settings of a step in device memory; `None`: no dropout.
+/// Dropout settings of a step in device memory; `None` for no dropout.
 #[derive(Clone, Copy, Default)]
 pub struct Noise<'a> {
-    /// Dropout of elements.
+    /// Dropout of activations.
     pub elements: Option<&'a Slice<DropoutStep>>,
     /// Dropout of attention probabilities.
     pub probabilities: Option<&'a Slice<DropoutStep>>,
@@ -112,20 +113,21 @@ pub struct Cache<'a, T: ModelFormat> {
     pub keys: &'a mut Slice<T>,
     /// Values, `[blocks, context, n_kv d]`.
     pub values: &'a mut Slice<T>,
-    /// Number of cached tokens, the new ones included; one element.
+    /// Number of cached tokens, including the new ones; one element.
     pub lengths: &'a Slice<i32>,
 }
 
 impl<T: ModelFormat> Layers<'_, T> {
-    /// Attention with dropout of its probabilities, if the step uses it.
+    /// Returns the attention operation. If the step uses dropout of attention probabilities, the operation includes it.
     fn dropping(&self, of: &SelfAttention) -> Attention {
-        // Probability, seed and counters are in device memory.
+        // Probability, seed and counters are read from device memory.
         let drop = Dropout { p: 0.0, seed: 0, layer_site: of.site, offset: 0 };
         let dropout = AttentionDropout { drop, step: 0, first_token: 0, keys: of.context };
         Attention { dropout: self.noise.probabilities.map(|_| dropout), ..of.op }
     }
 
-    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached ones.
+    /// Appends the keys and values of new tokens to the cache, and attends from the new tokens to all cached tokens. Fails
+    /// if the sizes do not match or a launch fails.
     fn attend_to_cache(
         &mut self,
         of: &SelfAttention,

@@ -29,7 +29,7 @@ use std::{ops::Range, sync::Arc};
 /// Sizes that determine [`Trained`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainedSizes {
-    /// Number of elements of all parameters, padding included.
+    /// Number of elements of all parameters, including padding.
     pub n: usize,
     /// Number of elements of the gradient and of each moment: `n`, or 0 if the model is not trained.
     pub n_trained: usize,
@@ -38,12 +38,12 @@ pub struct TrainedSizes {
 }
 
 impl TrainedSizes {
-    /// Sizes for the parameters of `map`.
+    /// Creates the sizes for the parameters of `map`.
     pub fn new(map: &ParameterMap) -> Self {
         Self { n: map.len(), n_trained: map.len(), views: map.views().len() }
     }
 
-    /// Bytes of temporaries of an update in which any of `matrices` may use Muon.
+    /// Returns the size in bytes of the temporaries of an update in which any of `matrices` may use Muon.
     pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> usize {
         let all = CudaOptimizer::temporaries(map, matrices);
         all.into_iter().map(|temporary| Arena::bytes_of(&[temporary])).sum()
@@ -56,7 +56,7 @@ buffers! {
         "parameters" {
             /// Master weights in f32.
             pub weights: Buf<f32> = State "weights" s.n;
-            /// Rounded weights in the format of the model; empty if that is f32.
+            /// Rounded weights in the format of the model; empty if the format is f32.
             pub copy: Buf<T> = Derived "rounded weights" if T::HAS_COPY { s.n } else { 0 };
         }
         "gradient" {
@@ -64,7 +64,7 @@ buffers! {
             pub gradient: Buf<f32> = Workspace "gradient" s.n_trained;
         }
         "optimiser" {
-            /// First moments of AdamW, momentum of Muon.
+            /// First moments of AdamW, or momentum of Muon.
             pub means: Buf<f32> = State "first moments" s.n_trained;
             /// Second moments of AdamW.
             pub squares: Buf<f32> = State "second moments" s.n_trained;
@@ -113,13 +113,13 @@ buffers! {
 pub struct UpdatePlan {
     /// Matrices that Muon updates.
     pub matrices: Vec<MatrixRun>,
-    /// Newton-Schulz iterations per update.
+    /// Number of Newton-Schulz iterations per update.
     pub iterations: u32,
 }
 
 impl<T: ModelFormat> Trained<T> {
-    /// Writes the initial optimiser state and the parameter ranges. Only seed and rounding of `settings` matter at this
-    /// point.
+    /// Writes the initial optimiser state and the parameter ranges. Before the first update, only seed and rounding of
+    /// `settings` are used. Fails if the device fails.
     pub fn begin_training(
         &mut self,
         map: &ParameterMap,
@@ -140,12 +140,13 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Copies elements of a state buffer to the host.
+    /// Copies elements of a state buffer to the host, from index `start` on. Fails if the device fails.
     pub fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), GpuError> {
         self.buffer(buffer).read_into(start, to)
     }
 
-    /// Copies elements of a state buffer from the host; new weights are rounded.
+    /// Copies elements of a state buffer from the host, from index `start` on. New weights are rounded. Fails if the device
+    /// fails.
     pub fn write(
         &mut self,
         buffer: StateBuffer,
@@ -163,7 +164,7 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Rounds all weights to the model's copy, with the random draws of the last update.
+    /// Rounds all weights to the model's copy, with the random draws of the last update. Fails if the device fails.
     pub fn round(&mut self, optimizer: &CudaOptimizer, pass: &mut Pass) -> Result<(), GpuError> {
         let (settings, state, is_stochastic) = (&self.settings, &self.state, self.is_stochastic());
         T::keep(&mut self.copy, &self.weights, |weights, copy| match is_stochastic {
@@ -177,14 +178,14 @@ impl<T: ModelFormat> Trained<T> {
         self.settings.value().is_stochastic != 0
     }
 
-    /// Optimiser state other than the moments.
+    /// Returns the optimiser state other than the moments. Fails if the device fails.
     pub fn counters(&self) -> Result<Counters, GpuError> {
         let state = self.state.read()?.first().copied().unwrap_or_default();
         Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
     }
 
     /// Sets the optimiser state other than the moments, and rounds the weights again if the draws of stochastic rounding
-    /// change.
+    /// change. Fails if the device fails.
     pub fn set_counters(
         &mut self,
         counters: Counters,
@@ -197,7 +198,7 @@ impl<T: ModelFormat> Trained<T> {
         if self.is_stochastic() { self.round(optimizer, &mut Pass::default()) } else { Ok(()) }
     }
 
-    /// Appends the statistics of the recorded steps `steps`.
+    /// Appends the statistics of the recorded steps `steps` to `out`. Fails if the device fails.
     pub fn read_records(&self, steps: Range<u64>, out: &mut Vec<StepStats>) -> Result<(), GpuError> {
         for part in waiting(steps) {
             out.extend(self.records.read_range(part)?.into_iter().map(|record| StepStats {
@@ -210,14 +211,15 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Norms of each parameter in a step that measured them, by the number of its record.
+    /// Returns the norms of each parameter in a step that measured them, given the number of its record. Fails if the
+    /// device fails.
     pub fn view_norms(&self, record: u64) -> Result<Vec<ViewNorms>, GpuError> {
         let (n, row) = (3 * self.views.len(), (record % MAX_WAITING_STEPS as u64) as usize);
         let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
         Ok(self.norms.read_range(row * n..(row + 1) * n)?.chunks_exact(3).map(of).collect())
     }
 
-    /// Sets whether the next update measures norms of parameters.
+    /// Sets whether the next update measures norms of parameters. Fails if the memory for the earlier weights is exhausted.
     pub fn set_measures(&mut self, gpu: &Arc<Gpu>, measures: bool) -> Result<(), GpuError> {
         if measures && self.before.is_none() {
             self.before = Some(Buf::zeros(gpu, "weights before a step", self.weights.len())?);
@@ -226,7 +228,8 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Sets how further updates are computed. Returns whether a captured update is no longer valid.
+    /// Sets the rules, plan and settings of further updates. Returns whether captured updates are no longer valid. Fails if
+    /// the device fails.
     pub fn set_update(
         &mut self,
         map: &ParameterMap,
@@ -249,7 +252,8 @@ impl<T: ModelFormat> Trained<T> {
         Ok(true)
     }
 
-    /// Clears the loss and the gradient of a step, except the ranges `written`, in ascending order, which are overwritten.
+    /// Clears the loss and the gradient of a step, except the ascending ranges `written`, which the first micro-batch
+    /// overwrites. Fails if a launch fails.
     pub fn begin_step(
         &mut self,
         kernels: &StepKernels,
@@ -269,7 +273,7 @@ impl<T: ModelFormat> Trained<T> {
         gradient.clear_range(from..end)
     }
 
-    /// Saves the weights before the update if their changes are measured.
+    /// Saves the weights before the update if their changes are measured. Fails if a launch fails.
     pub fn keep_before(&mut self) -> Result<(), GpuError> {
         match self.before.as_mut().filter(|_| self.measures) {
             Some(before) => before.copy_from(&self.weights),
@@ -277,7 +281,8 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Updates the weights. `used` selects the matrices that have a gradient; `None`: all.
+    /// Updates the weights. `used` selects the matrices that have a gradient; with `None`, all matrices have one. Fails if
+    /// a launch fails.
     pub fn optimize(
         &mut self,
         (ops, map): (&ModelOps, &ParameterMap),
@@ -298,7 +303,7 @@ impl<T: ModelFormat> Trained<T> {
         Ok(())
     }
 
-    /// Measures norms if requested, and records the loss and gradient norm of the step.
+    /// Measures norms if requested, and records the loss and gradient norm of the step. Fails if a launch fails.
     pub fn record_step(&mut self, kernels: &StepKernels, pass: &mut Pass) -> Result<(), GpuError> {
         let Self { weights, gradient, params, scale, total, state, records, .. } = self;
         let Self { views, partials, norms, before, measures, .. } = self;
@@ -313,7 +318,7 @@ impl<T: ModelFormat> Trained<T> {
     }
 }
 
-/// Ranges of the ring of [`MAX_WAITING_STEPS`] records that hold `steps`, oldest first.
+/// Returns the ranges of the ring of [`MAX_WAITING_STEPS`] records that contain `steps`, oldest first.
 pub fn waiting(steps: Range<u64>) -> impl Iterator<Item = Range<usize>> {
     let most = MAX_WAITING_STEPS as u64;
     let mut at = steps.start.max(steps.end.saturating_sub(most));

@@ -8,7 +8,7 @@ use crate::nn::{
 };
 use std::collections::HashMap;
 
-/// A multiplication with the weights of a linear layer.
+/// Multiplication with the weights of a linear layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
     /// Forward: `y = x Wᵀ`.
@@ -26,17 +26,17 @@ impl Product {
     pub const OF_PASSES: [Self; 3] = [Self::Outputs, Self::InputGradients, Self::WeightGradients];
 }
 
-/// GEMM implementations by weight matrix and product; `None`: chosen automatically.
+/// GEMM implementations by weight matrix and product; `None` for an implementation that is chosen automatically.
 pub type CallSites = HashMap<(ViewId, Product), Option<Backend>>;
 
 impl ModelOps {
-    /// GEMM options for a product with these weights.
+    /// Returns the GEMM options for a product with the weights `weight`.
     pub fn options_of(&self, weight: ViewId, product: Product) -> Options {
         let backend = self.call_sites.get(&(weight, product)).copied();
         Options { backend: backend.unwrap_or(self.options.backend), ..self.options }
     }
 
-    /// GEMM options of Muon for these matrices.
+    /// Returns the GEMM options of Muon for the matrices `matrices`.
     pub fn options_of_update(&self, map: &ParameterMap, matrices: &MatrixRun) -> Options {
         let start = matrices.first.start;
         let is_it =
@@ -47,7 +47,7 @@ impl ModelOps {
         }
     }
 
-    /// Says why a selected implementation is not used; `None` if it is.
+    /// Returns the reason why a selected implementation is not used; `None` if all selected implementations are used.
     pub fn notice(&self) -> Option<String> {
         let mut backends = [self.options.backend].into_iter().chain(self.call_sites.values().copied());
         backends.find_map(|backend| self.gemm.notice(backend))

@@ -4,11 +4,12 @@ use super::error::OpError;
 use crate::gpu::{Gpu, Graph, Pass, nvtx};
 use std::{collections::HashMap, fmt::Debug, hash::Hash};
 
-/// Largest number of passes kept; beyond it all are dropped.
+/// Maximum number of passes kept. If it is exceeded, all passes are dropped.
 const MOST: usize = 32;
 
-/// Passes by key: run once (`None`), or captured. The launches of a pass must depend only on its key and on device memory;
-/// otherwise the pass has to be [dropped](Self::forget). Must be dropped before the buffers that the launches reference.
+/// Passes by key; the value is `None` after the first run and a graph after the capture. The launches of a pass must depend
+/// only on its key and on device memory; otherwise the pass must be [dropped](Self::forget). The map must be dropped before
+/// the buffers that the launches reference.
 pub struct Captures<K>(HashMap<K, Option<Graph>>);
 
 impl<K> Default for Captures<K> {
@@ -18,7 +19,8 @@ impl<K> Default for Captures<K> {
 }
 
 impl<K: Copy + Debug + Eq + Hash> Captures<K> {
-    /// Runs a pass: launch by launch the first time and while kernels are profiled, otherwise as a graph.
+    /// Runs a pass. The first time and while kernels are profiled, it is run launch by launch, otherwise as a graph. Fails
+    /// if the pass fails.
     pub fn run(
         &mut self,
         gpu: &Gpu,
@@ -40,8 +42,8 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
         if place.is_none() {
             let mut refused = None;
             let record = |pass: &mut Pass| launch(pass).map_err(|error| error.into_gpu(DOING, &mut refused));
-            // SAFETY: the graph references buffers of this backend. They are not replaced without dropping the graph, and
-            // it is dropped before them.
+            // SAFETY: the graph references buffers of this backend. They are replaced only after the graph was dropped, and
+            // the graph is dropped before them.
             let graph = unsafe { Graph::capture(gpu, record) };
             if let Some(why) = refused {
                 return Err(OpError::Refused(why));
@@ -49,8 +51,8 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
             match graph {
                 Ok(graph) => *place = Some(graph),
                 Err(error) if error.is_sticky() => return Err(error.into()),
-                // Work of other threads on this device can invalidate a capture, or make library calls fail in it: the next
-                // pass tries again.
+                // Work of other threads on this device can invalidate a capture, or make library calls fail during the
+                // capture. The next pass tries again.
                 Err(error) => {
                     tracing::warn!("a pass is computed launch by launch: {error}");
                     return launch(pass);
@@ -60,7 +62,7 @@ impl<K: Copy + Debug + Eq + Hash> Captures<K> {
         Ok(place.as_mut().map_or(Ok(()), Graph::launch)?)
     }
 
-    /// Drops one pass; `None`: all. The device must not be executing it.
+    /// Drops the pass of one key, or with `None` all passes. The device must not be executing a dropped pass.
     pub fn forget(&mut self, what: Option<K>) {
         match what {
             Some(what) => drop(self.0.remove(&what)),

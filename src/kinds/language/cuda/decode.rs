@@ -1,21 +1,22 @@
-//! Device decoders: read a text in chunks that fit the buffers of training.
+//! Decoders on a device, which read a text in chunks that fit the buffers of training.
 
 use super::error::OpError;
 use crate::{kinds::language::backend::Decoder, sim::SimError};
 
-/// Reads chunks of a text into a KV cache.
+/// Reader of chunks of a text into a KV cache.
 pub trait PieceReader {
-    /// Context and vocabulary size.
+    /// Returns the context and vocabulary size.
     fn limits(&self) -> [usize; 2];
-    /// Largest number of tokens per chunk.
+    /// Returns the largest number of tokens per chunk.
     fn piece(&self) -> usize;
-    /// Appends `tokens` to a cache that holds `first` tokens, and appends their logits to `logits`.
+    /// Appends `tokens` to a cache that contains `first` tokens, and appends their logits to `logits`. Fails if the device
+    /// fails.
     fn read(&mut self, first: usize, tokens: &[u32], logits: &mut Vec<f32>) -> Result<(), OpError>;
     /// Clears state that the next text does not overwrite.
     fn clear(&mut self) {}
 }
 
-/// Reads tokens one at a time or in chunks; the results are the same.
+/// Decoder of single tokens or chunks. Both give equal results.
 pub struct PieceDecoder<R> {
     reader: R,
     len: usize,

@@ -10,10 +10,10 @@ use crate::{
     sim::SimError,
 };
 
-/// Reasons why a pass failed.
+/// Reason why a pass failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {
-    /// A driver or device error.
+    /// The driver or the device failed.
     #[error(transparent)]
     Gpu(#[from] GpuError),
     /// An operation rejected its sizes or its backend.
@@ -22,12 +22,12 @@ pub enum OpError {
 }
 
 impl OpError {
-    /// The error for a weight that does not have two dimensions.
+    /// Creates the error for a weight that does not have two dimensions.
     pub fn no_matrix() -> Self {
         Self::Refused("a weight is no matrix".to_owned())
     }
 
-    /// Converts to a [`GpuError`]; for a rejection, `refused` keeps its message.
+    /// Converts the error to a [`GpuError`]. The message of a rejection is stored in `refused`.
     pub fn into_gpu(self, doing: &str, refused: &mut Option<String>) -> GpuError {
         match self {
             Self::Gpu(error) => error,

@@ -6,24 +6,26 @@ use crate::{
     num::elements::{Bf16, Element, F16},
 };
 
-/// f32, f16 or bf16: the number format in which layers compute.
+/// Number format in which layers compute: f32, f16 or bf16.
 pub trait ModelFormat: Storage + Element {
     /// Whether the layers' weights are a rounded copy of the f32 master weights.
     const HAS_COPY: bool;
-    /// The weights that the layers read.
+    /// Returns the weights that the layers read.
     fn weights<'a>(master: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self>;
-    /// The copy, or another tensor, as the target of rounding; [`Copy::None`] for f32.
+    /// Returns the copy, or another tensor, as the target of rounding; for f32, returns [`Copy::None`].
     fn copy(copy: &mut Slice<Self>) -> Copy<'_>;
-    /// Where to compute a tensor in f32: in place for f32, else in `room`, from which [`keep`](Self::keep) rounds it.
+    /// Returns the memory in which a tensor is computed in f32: `own` for f32, otherwise `room`, from which
+    /// [`keep`](Self::keep) rounds the result.
     fn wide<'a>(own: &'a mut Slice<Self>, room: &'a mut Slice<f32>) -> &'a mut Slice<f32>;
-    /// Converts f32 to this format: the same memory for f32, else rounded by `round` to the beginning of `room`.
+    /// Converts f32 values to this format. For f32, returns `x`; otherwise rounds `x` with `round` to the beginning of
+    /// `room`. Fails if a launch fails.
     fn rounded<'a>(
         x: &'a Slice<f32>,
         room: &'a mut Slice<Self>,
         round: impl FnOnce(&Slice<f32>, Copy<'_>) -> Result<(), GpuError>,
     ) -> Result<View<'a, Self>, GpuError>;
 
-    /// Rounds a result in `room` to its tensor; no operation for f32.
+    /// Rounds a result in `room` to its tensor. Does nothing for f32. Fails if a launch fails.
     fn keep(
         own: &mut Slice<Self>,
         room: &Slice<f32>,

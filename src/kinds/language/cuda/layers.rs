@@ -56,12 +56,12 @@ pub struct ModelOps {
 }
 
 impl ModelOps {
-    /// Creates the operations, and loads the modules that are not loaded at first use.
+    /// Creates the operations, and loads the modules that are not loaded at first use. Fails if a module cannot be loaded.
     pub fn new(gpu: &Arc<Gpu>, options: Options, block: BlockSize) -> Result<Self, GpuError> {
         Self::with(gpu, CudaGemm::new(gpu), options, block, BlockOps::new(gpu, block))
     }
 
-    /// The same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device. Fails if a module cannot be loaded.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let blocks = self.blocks.beside(gpu, self.block);
         let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block, blocks)?;
@@ -91,7 +91,7 @@ impl ModelOps {
     }
 }
 
-/// State of a pass over a batch: inputs of the layers, workspace, and where to launch.
+/// State of a pass over a batch: inputs of the layers, workspace, and the pass that collects launches.
 pub struct Layers<'a, T: ModelFormat> {
     /// Operations and their implementations.
     pub ops: &'a ModelOps,
@@ -105,11 +105,11 @@ pub struct Layers<'a, T: ModelFormat> {
     pub tables: Tables<'a, T>,
     /// Dropout of the step.
     pub noise: Noise<'a>,
-    /// KV cache of earlier tokens; `None`: no cache.
+    /// KV cache of earlier tokens; `None` for a pass without cache.
     pub cache: Option<Cache<'a, T>>,
-    /// Scale and total of the loss; `None`: no gradients.
+    /// Scale and total of the loss; `None` for a pass without gradients.
     pub loss: Option<Loss<'a>>,
-    /// Set to nonzero if a token is out of range.
+    /// Flag on the device; nonzero if a token is out of range.
     pub flag: &'a mut Slice<u32>,
     /// Arena frame for temporaries.
     pub frame: &'a Frame<'a>,
@@ -125,7 +125,7 @@ pub struct Loss<'a> {
     pub total: &'a mut Slice<LossTotal>,
 }
 
-/// Mutable gradients of a weight and of its bias.
+/// Returns the mutable gradients of a weight and of its bias. Fails if the view exceeds the buffer.
 fn pair<'g>(
     gradient: &'g mut Slice<f32>,
     map: &ParameterMap,
@@ -155,17 +155,18 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Self { ops, map, weights, batch, tables, noise, cache: None, loss: None, flag, frame, pass }
     }
 
-    /// Values of a parameter.
+    /// Returns the values of a parameter. Fails if the view exceeds the buffer.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, T>, OpError> {
         Ok(self.weights.part(self.map.view(id).range())?)
     }
 
-    /// Numbers of outputs and inputs of a matrix.
+    /// Returns the numbers of outputs and inputs of a matrix. Fails if the parameter does not have two dimensions.
     fn sides(&self, id: ViewId) -> Result<[usize; 2], OpError> {
         <[usize; 2]>::try_from(&self.map.view(id).shape[..]).map_err(|_| OpError::no_matrix())
     }
 
-    /// Computes `x Wᵀ` with an epilogue; the output may have another format.
+    /// Computes `x Wᵀ` with an epilogue. The output may have another format than `x`. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn linear_with<O: Storage>(
         &mut self,
         weight: ViewId,
@@ -180,7 +181,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// Computes `dx = dy W` with an epilogue, `dW += dyᵀ x` and `db += Σ dy`.
+    /// Computes `dx = dy W` with an epilogue, `dW += dyᵀ x` and `db += Σ dy`. Fails if the sizes do not match or a launch
+    /// fails.
     pub fn linear_backward_with<O: Storage>(
         &mut self,
         (weight, bias): Weight,
@@ -211,7 +213,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(Embedding::new(self.batch.tokens.len(), rows, width, seq_len).offset(self.batch.offset))
     }
 
-    /// Computes the losses and gradients of the head; `dx` may have another format.
+    /// Computes the losses and gradients of the head. The gradient `dx` may have another format than the features. Fails if
+    /// the sizes do not match or a launch fails.
     pub fn head_backward_with<O: Storage>(
         &mut self,
         of: HeadMatrix,
@@ -229,7 +232,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         Ok(())
     }
 
-    /// Computes logits and losses in chunks of rows, and the gradients if requested.
+    /// Computes logits and losses in chunks of rows, and the gradients if requested. Fails if the sizes do not match or a
+    /// launch fails.
     fn head_rows<O: Storage>(
         &mut self,
         of: HeadMatrix,
@@ -243,7 +247,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
             let (frame, n) = (outer.frame(), rows.len());
             let mut logits = frame.take::<T>("logits", n * padded)?;
             let x = x.part(rows.start * width..rows.end * width)?;
-            // Without a bias, because its temporaries would come from the outer frame.
+            // The bias is omitted, because its temporaries would come from the outer frame.
             self.linear((of.weight, None), &x, &mut logits, None)?;
             let op = CrossEntropy { rows: n, vocab: of.vocab, padded };
             let targets = self.batch.targets.part(rows.clone())?;

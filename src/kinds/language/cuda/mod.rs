@@ -8,7 +8,7 @@
 //! | [`buffers`], [`batch`] | weights and optimiser state; a batch and its activations |
 //! | [`layers`], [`blocks`] | embedding, norms, linear layers, losses; attention, activation functions, dropout |
 //! | [`call_sites`] | GEMM implementation per call site |
-//! | [`decode`], [`text_copy`] | decoding in chunks; a copy of the model that samples texts concurrently with steps |
+//! | [`decode`], [`text_copy`] | decoding in chunks; copy of the model that samples texts concurrently with steps |
 //! | [`plan`] | tensor groups in an arena, batch sizes |
 //! | [`format`](mod@format), [`error`] | number formats, errors of passes |
 //! | [`kernels`], [`modules`] | kernels of a step, modules to load |
@@ -16,9 +16,9 @@
 //! # A step
 //!
 //! Each micro-batch is copied to the device and its gradients are accumulated; then all parameters are updated. The passes
-//! of a batch and the update are captured as CUDA graphs at their second use, one per batch shape. Values that change from
+//! of a batch, one per batch shape, and the update are captured as CUDA graphs at their second use. Values that change from
 //! step to step (learning rate, step index, loss scale, number of targets) are read from device memory. The host waits only
-//! for the batch before the last one, so that it can stop between batches; losses and norms are kept in a ring until the
+//! for the batch before the last one, so that it can stop between batches. Losses and norms are kept in a ring until the
 //! host reads them.
 
 pub mod backend;

@@ -1,4 +1,4 @@
-//! The trait of a kind's model on a device: its layers, and the buffers that only they use.
+//! Trait of a kind's model on a device: its layers, and the buffers that only they use.
 
 use super::{
     batch::{BatchBuffers, BatchSizes},
@@ -33,7 +33,7 @@ pub trait DeviceModel: Send + Sized + 'static {
     type Format: ModelFormat;
     /// Buffers that only this kind has.
     type Buffers: Buffers<Memory = Arc<Gpu>, Sizes: Send> + Send;
-    /// Key of a pass that can be captured. The launches of a pass must depend only on this key and on device memory;
+    /// Key of a pass that can be captured. The launches of a pass must depend only on the key and on device memory;
     /// otherwise its capture is dropped by [`CudaBackend::forget`](super::CudaBackend::forget).
     type Captured: Copy + Debug + Eq + Hash + Send;
     /// Per-step state of the kind on the host.
@@ -41,30 +41,30 @@ pub trait DeviceModel: Send + Sized + 'static {
     /// Modules of the kind's own kernels.
     const MODULES: &'static [ModuleSpec];
 
-    /// Context, vocabulary, parameters and operations.
+    /// Returns the context, vocabulary, parameters and operations.
     fn parts(&self) -> ModelParts<'_>;
-    /// Ascending ranges of the gradient that the first micro-batch of a step overwrites; all other gradients are
-    /// accumulated.
+    /// Returns the ascending ranges of the gradient that the first micro-batch of a step overwrites; all other gradients
+    /// are accumulated.
     fn first_written(&self) -> Vec<Range<usize>> {
         vec![]
     }
-    /// Buffer sizes for batches of up to `sequences` sequences of the context length.
+    /// Returns the buffer sizes for batches of up to `sequences` sequences of the context length.
     fn sizes(&self, sequences: usize) -> SizesOf<Self>;
-    /// Arena bytes for a pass over a batch.
+    /// Returns the size of the arena for a pass over a batch, bytes.
     fn arena_bytes(&self, shape: &BatchShape) -> usize;
-    /// Arena bytes for decoding a text.
+    /// Returns the size of the arena for decoding a text, bytes.
     fn text_arena_bytes(&self) -> usize;
     /// Adds the memory of tables and operations to the report.
     fn report(&self, to: &mut MemoryReport);
-    /// The same model on the stream of another handle to its device.
+    /// Creates the same model on the stream of another handle to its device. Fails if a module cannot be loaded.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError>;
-    /// Copies the state that decoders read besides weights.
+    /// Copies the state other than weights that decoders read. Fails if the device fails.
     fn copy_state(from: &Self::Buffers, to: &mut Self::Buffers) -> Result<(), GpuError> {
         let _ = (from, to);
         Ok(())
     }
 
-    /// Launches the kernels of a pass.
+    /// Launches the kernels of a pass. Fails if a launch fails.
     fn launch(
         &self,
         kernels: &StepKernels,
@@ -72,11 +72,12 @@ pub trait DeviceModel: Send + Sized + 'static {
         what: Self::Captured,
         pass: &mut Pass,
     ) -> Result<(), OpError>;
-    /// Key of the optimiser update, by whether it measures norms of parameters.
+    /// Returns the key of the optimiser update that measures norms of parameters, or of the one that does not.
     fn update(measures: bool) -> Self::Captured;
-    /// Key of the pass that writes the [losses](BatchBuffers::losses) of the uploaded batch, without gradients and dropout.
+    /// Returns the key of the pass that writes the [losses](BatchBuffers::losses) of the uploaded batch, without gradients
+    /// and dropout.
     fn losses(shape: BatchShape) -> Self::Captured;
-    /// A decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if the device fails.
     fn decoder<'a>(
         &'a self,
         kernels: &'a StepKernels,
@@ -88,7 +89,7 @@ pub trait DeviceModel: Send + Sized + 'static {
 /// Context, vocabulary, parameters and operations of a model.
 #[derive(Clone, Copy)]
 pub struct ModelParts<'a> {
-    /// Largest number of tokens per sequence.
+    /// Maximum number of tokens per sequence.
     pub context: usize,
     /// Vocabulary size in tokens.
     pub vocab: usize,
@@ -110,7 +111,7 @@ buffers! {
             pub kind: M::Buffers = s.kind;
             /// Weights, optimiser state and step records.
             pub trained: Trained<M::Format> = s.trained;
-            /// A batch and its activations.
+            /// Batch with its activations.
             pub batch: BatchBuffers = s.batch;
         }
     }
@@ -131,8 +132,8 @@ pub struct ModelSizes<S> {
 pub type SizesOf<M> = ModelSizes<<<M as DeviceModel>::Buffers as Buffers>::Sizes>;
 
 impl<S> ModelSizes<S> {
-    /// Sizes for batches of `shape` whose passes need `arena` bytes; `is_divided`: batches may be padded or packed. The
-    /// arena also fits an update in which Muon updates any of `matrices`.
+    /// Returns the sizes for batches of `shape` whose passes need `arena` bytes. `is_divided` tells whether batches may be
+    /// padded or packed. The arena also fits an update in which Muon updates any of `matrices`.
     pub fn new(
         kind: S,
         map: &ParameterMap,
@@ -146,15 +147,15 @@ impl<S> ModelSizes<S> {
     }
 }
 
-/// An uploaded micro-batch of a step.
+/// Uploaded micro-batch of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct MicroBatch<'a> {
-    /// The batch in host memory.
+    /// Batch in host memory.
     pub batch: &'a Batch<'a>,
     /// Shape of the uploaded batch.
     pub shape: BatchShape,
-    /// Tokens of the step in earlier micro-batches.
+    /// Number of tokens of the step in earlier micro-batches.
     pub first_token: usize,
-    /// Sequences of the step in earlier micro-batches.
+    /// Number of sequences of the step in earlier micro-batches.
     pub first_sequence: usize,
 }

@@ -6,8 +6,8 @@ use crate::{
     nn::{cross_entropy, embedding, norm, optimizer::cuda::OptimizerKernels, storage::Format},
 };
 
-/// Modules of every model: embedding and norms in format `layers`, cross-entropy in format `logits` and in f32 for the sums
-/// of losses.
+/// Returns the modules of every model: embedding and norms in format `layers`, cross-entropy in format `logits` and in f32
+/// for the sums of losses.
 pub fn of_every_model(layers: Format, logits: Format) -> Vec<ModuleSpec> {
     let mut modules = vec![
         StepKernels::SPEC,

@@ -20,7 +20,7 @@ impl<'f, T: CudaType> TakeFrom<&'f Frame<'_>> for ViewMut<'f, T> {
     }
 }
 
-/// Shape of some sequences of a batch, or an error where [`BatchShape::of`] has none.
+/// Returns the shape of some sequences of a batch. Fails if [`BatchShape::of`] returns `None`.
 pub fn shape_of(batch: &Batch<'_>, rows: Range<usize>, is_divided: bool) -> Result<BatchShape, OpError> {
     BatchShape::of(batch, rows, is_divided).ok_or_else(|| OpError::Refused(UNDIVIDED.to_owned()))
 }

@@ -1,8 +1,8 @@
-//! A copy of a model that samples a text on its own stream, concurrently with training steps.
+//! Copy of a model that samples a text on its own stream, concurrently with training steps.
 //!
-//! The copy holds the state that a decoder reads: weights, state that the kind adds, a batch of one sequence and KV caches.
-//! It launches the same kernels as the model's own decoder, so the texts are bit-identical. It is allocated when the first
-//! text is due, if it needs at most half of the free memory; otherwise texts are sampled between steps.
+//! The copy contains the state that a decoder reads: weights, state that the kind adds, a batch of one sequence and KV
+//! caches. It launches the same kernels as the model's own decoder, so that texts are bit-identical. The copy is allocated
+//! when the first text is due, if its memory is at most half of the free memory; otherwise texts are sampled between steps.
 
 use super::{
     buffers::TrainedSizes,
@@ -17,7 +17,7 @@ use crate::{
 };
 use std::{cell::RefCell, sync::Arc};
 
-/// A model and its buffers for sampling.
+/// Model and its buffers for sampling.
 pub struct TextCopy<M: DeviceModel> {
     /// Captured passes; declared first, so that they are dropped before the buffers that they reference.
     captures: RefCell<Captures<M::Captured>>,
@@ -28,7 +28,8 @@ pub struct TextCopy<M: DeviceModel> {
 }
 
 impl<M: DeviceModel> TextCopy<M> {
-    /// Allocates a copy with zero weights; `None` if it would take more than half of the free memory.
+    /// Allocates a copy with zero weights; `None` if it would need more than half of the free memory. Fails if memory is
+    /// exhausted.
     pub fn new(of: &M, gpu: &Gpu) -> Result<Option<Self>, GpuError> {
         let sizes = sizes(of);
         let needed = ModelBuffers::<M>::predict(&sizes).on(Place::Device);
@@ -41,8 +42,8 @@ impl<M: DeviceModel> TextCopy<M> {
         Ok(Some(Self { captures: RefCell::default(), kernels: StepKernels::load(&gpu)?, network, buffers, gpu }))
     }
 
-    /// Copies the state that decoders read, ordered after all launches on `gpu` so far and before later ones. Neither the
-    /// host nor other launches wait for the sampling of texts.
+    /// Copies the state that decoders read, after all earlier launches on `gpu` and before later ones. Neither the host nor
+    /// other launches wait for the sampling of texts. Fails if the device fails.
     pub fn copy(&mut self, from: &ModelBuffers<M>, gpu: &Gpu) -> Result<(), GpuError> {
         let to = self.buffers.get_mut();
         self.gpu.wait(&Mark::now(gpu)?)?;
@@ -52,7 +53,7 @@ impl<M: DeviceModel> TextCopy<M> {
         gpu.wait(&Mark::now(&self.gpu)?)
     }
 
-    /// Device memory held, in bytes.
+    /// Returns the device memory in use, bytes. While a decoder uses the buffers, they are not included.
     pub fn bytes(&self) -> u64 {
         let mut report = self.buffers.try_borrow().map_or_else(|_| MemoryReport::default(), |b| b.held());
         self.network.report(&mut report);
@@ -60,7 +61,7 @@ impl<M: DeviceModel> TextCopy<M> {
     }
 }
 
-/// Buffer sizes of a decoder: no gradient, no moments, one sequence.
+/// Returns the buffer sizes of a decoder, which has no gradient and moments and reads one sequence.
 fn sizes<M: DeviceModel>(of: &M) -> SizesOf<M> {
     let mut sizes = of.sizes(1);
     sizes.trained = TrainedSizes { n_trained: 0, ..sizes.trained };

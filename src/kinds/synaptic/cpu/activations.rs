@@ -13,7 +13,7 @@ use crate::{
     sim::SimError,
 };
 
-/// Activations of a block, `[tokens, …]`.
+/// Activations of a block.
 #[derive(Default)]
 pub struct BlockActivations<R> {
     /// Output of the first norm, `[tokens, C]`.
@@ -70,9 +70,9 @@ pub struct Head<R> {
     pub stats_f: Vec<R>,
     /// Workspace for logits and then their gradients, for a chunk of rows.
     pub logits: Vec<R>,
-    /// Loss of each token.
+    /// Loss of each token, `[tokens]`.
     pub losses: Vec<R>,
-    /// Log-sum-exp of the logits of each token.
+    /// Log-sum-exp of the logits of each token, `[tokens]`.
     pub lse: Vec<R>,
 }
 
@@ -108,7 +108,7 @@ pub struct Activations<R> {
     pub gradients: Gradients<R>,
 }
 
-/// Grows a buffer to at least `len` elements; its contents are unspecified.
+/// Grows a buffer to at least `len` elements, whose contents are unspecified. Fails if memory is exhausted.
 fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimError> {
     if buffer.len() < len {
         *buffer = Vec::new();
@@ -118,7 +118,8 @@ fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimErr
 }
 
 impl<R: Real + Default> BlockActivations<R> {
-    /// Grows the buffers to `n` tokens and `edges` edges per block; with a KV cache, edges are not kept.
+    /// Grows the buffers to `n` tokens and `edges` edges per block. With a KV cache, edges are not kept. Fails if memory is
+    /// exhausted.
     pub fn reserve(&mut self, config: &Config, n: usize, (edges, has_factor): (usize, bool)) -> Result<(), SimError> {
         let (width, kv) = (config.width, config.kv_width());
         for (buffer, columns) in [
@@ -144,7 +145,8 @@ impl<R: Real + Default> BlockActivations<R> {
 }
 
 impl<R: Real + Default> Activations<R> {
-    /// Grows the buffers to fit the sequences; `has_factor`: derivatives of the presynaptic bias are kept.
+    /// Grows the buffers to fit the sequences. `has_factor` tells whether derivatives of the presynaptic bias are kept.
+    /// Fails if memory is exhausted.
     pub fn reserve(&mut self, config: &Config, extent: Extent, has_factor: bool) -> Result<(), SimError> {
         let (n, width, kv) = (extent.n_tokens(), config.width, config.kv_width());
         let edges = (extent.n_edges(config.heads), has_factor);
@@ -177,7 +179,7 @@ impl<R: Real + Default> Activations<R> {
         room(&mut head.logits, LOGIT_ROWS.min(n) * config.padded_vocab())
     }
 
-    /// Bytes of the activations of the sequences.
+    /// Returns the size of the activations of a batch of `extent`, bytes.
     pub fn bytes(config: &Config, extent: Extent) -> u64 {
         let (width, kv, k) = (config.width, config.kv_width(), config.top_k);
         let router = 3 * config.experts + 2 * (config.experts + 24) + 1;

@@ -20,11 +20,11 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// A synaptic model that computes in f32 on a thread pool.
+/// Backend that computes a synaptic model in f32 on a thread pool.
 pub type CpuBackend = cpu::backend::CpuBackend<Trainer<f32>>;
 
 impl CpuBackend {
-    /// Creates the backend with zero weights.
+    /// Creates the backend with zero weights. Fails if the constants do not fit the sizes, or memory is exhausted.
     pub fn new(
         config: &Config,
         layout: &Arc<Layout>,

@@ -37,7 +37,7 @@ pub struct BackwardInput<'a, R> {
     pub targets: &'a [i32],
     /// Number and length of the sequences.
     pub extent: Extent,
-    /// Addresses of the random draws; `None`: no draws.
+    /// Addresses of the random draws; `None` for a pass without draws.
     pub noise: Option<&'a Noise>,
     /// Gradient of the loss with respect to the loss of one target.
     pub scale: R,
@@ -50,7 +50,7 @@ impl<R: Real + Default> Network<R> {
         &mut gradient[self.layout.map.view(id).range()]
     }
 
-    /// Computes the losses of all tokens from the activations of [`Network::forward`].
+    /// Computes the losses of all tokens from the activations of [`Network::forward`]. Fails if the sizes do not match.
     pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>, stop: &StopFlag) -> Result<Outcome, SimError> {
         let (mut pass, extent) = (Pass::default(), Extent { sequences: 1, seq_len: targets.len() });
         let mut run = Run { targets, stop: stop.clone(), ..Run::new(self, &[], extent, &mut pass) };
@@ -58,7 +58,8 @@ impl<R: Real + Default> Network<R> {
     }
 
     /// Computes the losses of all tokens, and adds the gradients of `scale` times their sum plus the weighted auxiliary
-    /// losses to `gradient`. Adds the first-order contributions of experts to `contributions` (`[L, E]`).
+    /// losses to `gradient`. Adds the first-order contributions of experts to `contributions` (`[L, E]`). Fails if the
+    /// sizes do not match.
     pub fn backward(
         &self,
         input: &BackwardInput<'_, R>,
@@ -75,8 +76,8 @@ impl<R: Real + Default> Network<R> {
         outcome(done.and_then(|()| network::blocks_backward(&mut run, &streams, blocks, s, t, gradient)))
     }
 
-    /// Adds the gradients of the temperatures: of s = temperature / sqrt(D) it is `Σ q dq / s`, so of the temperature `Σ q
-    /// dq / temperature`.
+    /// Adds the gradients of the temperatures. The gradient of the scale s = temperature / sqrt(D) is `Σ q dq / s`, so the
+    /// gradient of the temperature is `Σ q dq / temperature`.
     fn temperature_backward(&self, b: usize, q: &[R], dq: &[R], gradient: &mut [R]) {
         let (d, width) = (self.config.head_dim(), self.config.width);
         let root = (d as f64).sqrt();
@@ -90,7 +91,8 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Backpropagates `dy`, the gradient of the normalised heads, through norm and rotation to `dx`.
+    /// Backpropagates `dy`, the gradient of the normalised heads, through norm and rotation to `dx`. Fails if the sizes do
+    /// not match.
     fn heads_backward(
         &self,
         seq_len: usize,
@@ -106,7 +108,7 @@ impl<R: Real + Default> Network<R> {
         self.rotate((seq_len, 0), heads, dx, true)
     }
 
-    /// Computes `dx = dy W + beta dx` and `dW += dyᵀ x`. Checks the stop flag.
+    /// Computes `dx = dy W + beta dx` and `dW += dyᵀ x`. Fails if the sizes do not match or the pass is stopped.
     fn linear_backward(
         &self,
         weight: ViewId,
@@ -123,7 +125,8 @@ impl<R: Real + Default> Network<R> {
         multiply(&by_input, dy, x, self.part(gradient, weight), None, stop)
     }
 
-    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters.
+    /// Backpropagates through a LayerNorm. Adds to `dx` and to the gradients of the parameters of the norm. Fails if the
+    /// sizes do not match.
     fn norm_backward(
         &self,
         of: Norm,

@@ -37,7 +37,7 @@ pub struct Cache<R> {
     presynaptic: Presynaptic,
 }
 
-/// Decoder with a cache. Tokens may be pushed in chunks of any length with the same results.
+/// Decoder with a cache. Results do not depend on the lengths of the chunks in which tokens are pushed.
 pub struct CpuDecoder<'a, R> {
     network: &'a Network<R>,
     presynaptic: Presynaptic,
@@ -48,7 +48,7 @@ pub struct CpuDecoder<'a, R> {
 }
 
 impl<'a, R: Real + Default> CpuDecoder<'a, R> {
-    /// Creates a decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if memory is exhausted.
     pub fn new(network: &'a Network<R>) -> Result<Self, SimError> {
         let (c, presynaptic) = (&network.config, network.presynaptic(None));
         let cache = || zeros("cache of keys and values", c.context * c.kv_width());
@@ -72,7 +72,7 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         self
     }
 
-    /// Synaptic states of a query head after the tokens so far.
+    /// Returns the synaptic states of a query head after the tokens so far.
     pub fn synapses(&self, block: usize, head: usize) -> &KeyState<R> {
         &self.caches[block].synapses[head]
     }
@@ -80,7 +80,7 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
 
 impl<R: Real + Default> Cache<R> {
     /// Attends from new tokens to all tokens so far, of which `known` are in the cache. Writes `y` `[n, H D]`; `by_head` is
-    /// workspace of the same size.
+    /// workspace of the same size. Fails if the sizes do not match.
     pub fn attend(
         &mut self,
         network: &Network<R>,
@@ -110,7 +110,7 @@ impl<R: Real + Default> Cache<R> {
     }
 }
 
-/// Computes the output `[n, D]` of a query head for `n` tokens that follow `len` others.
+/// Computes the output `[n, D]` of a query head for `n` tokens that follow `len` others. Fails if the sizes do not match.
 fn attend<R: Real + Default>(
     network: &Network<R>,
     (block, head): (usize, usize),

@@ -35,7 +35,7 @@ pub struct Noise {
     pub seed: u64,
     /// Index of the step.
     pub step: u64,
-    /// Sequences of the step before this micro-batch.
+    /// Number of sequences of the step before this micro-batch.
     pub first: usize,
     /// Total number of sequences of the step.
     pub sequences: usize,
@@ -51,11 +51,11 @@ pub struct Run<'a, R> {
     pub targets: &'a [i32],
     /// Number and length of the sequences.
     pub extent: Extent,
-    /// Addresses of the random draws of release in training; `None`: no draws.
+    /// Addresses of the random draws of release in training; `None` for a pass without draws.
     pub noise: Option<&'a Noise>,
-    /// Number of cached tokens, and the cache of each block; `None`: no cache.
+    /// Number of cached tokens, and the cache of each block; `None` for a pass without cache.
     pub cache: Option<(usize, &'a mut [Cache<R>])>,
-    /// Memory that the tokens of a text write; `None`: no plasticity.
+    /// Memory that the tokens of a text write; `None` without plasticity.
     pub plastic: Option<&'a mut Plastic<R>>,
     /// Gradients of the loss with respect to the loss of one target, and to the auxiliary loss of a block.
     pub scales: (R, f64),
@@ -107,24 +107,24 @@ impl<R: Real + Default> Network<R> {
         outcome(done.and_then(|()| run.last_norm(streams[self.config.layers], head, shared)))
     }
 
-    /// Looks up the embeddings of tokens.
+    /// Looks up the embeddings of tokens. Fails if a token is out of range.
     pub fn embed(&self, tokens: &[u32], y: &mut [R]) -> Result<(), SimError> {
         let op = Embedding::new(tokens.len(), self.config.padded_vocab(), self.config.width, tokens.len().max(1));
         embedding::forward(&op, tokens, self.weight(self.layout.wte), None, None, y).map_err(refused)
     }
 
-    /// Scales of the logits of all query heads of a block.
+    /// Returns the scales of the logits of all query heads of a block.
     pub fn head_scales(&self, block: usize) -> Vec<R> {
         (0..self.config.heads).map(|head| self.head_scale(block, head)).collect()
     }
 
-    /// Release mechanism; deterministic without `noise`.
+    /// Returns the release mechanism, which is deterministic without `noise`.
     pub fn presynaptic(&self, noise: Option<&Noise>) -> Presynaptic {
         let op = self.dynamics.presynaptic;
         if noise.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// Addresses of the random draws of the first head of a block.
+    /// Returns the addresses of the random draws of the first head of a block; `None` without `noise`.
     pub fn draws(&self, block: usize, noise: Option<&Noise>) -> Option<Draws> {
         noise.map(|noise| Draws {
             seed: noise.seed,
@@ -133,7 +133,7 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Attention operation over all heads of a block.
+    /// Returns the attention operation over all heads of a block.
     pub const fn heads<'a>(
         &self,
         extent: Extent,
@@ -155,7 +155,8 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Rotates `x` (`[tokens, heads D]`) in place by its positions, then computes `y = x / rms(x)` for each head.
+    /// Rotates `x` (`[tokens, heads D]`) in place by its positions, then computes `y = x / rms(x)` for each head. Fails if
+    /// the sizes do not match.
     pub fn normalize_heads(
         &self,
         position: (usize, usize),
@@ -170,7 +171,7 @@ impl<R: Real + Default> Network<R> {
     }
 }
 
-/// First `len` elements of each buffer.
+/// Returns the first `len` elements of each buffer.
 pub fn rows<R>(buffers: &mut [Vec<R>], len: usize) -> Vec<&mut [R]> {
     buffers.iter_mut().map(|buffer| &mut buffer[..len]).collect()
 }

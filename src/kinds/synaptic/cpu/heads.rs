@@ -45,7 +45,7 @@ pub struct Heads<'a, R> {
     pub scales: &'a [R],
     /// Mechanism of release.
     pub presynaptic: &'a Presynaptic,
-    /// Addresses of the random draws of the block's first head in training; `None`: no draws.
+    /// Addresses of the random draws of the block's first head in training; `None` for a pass without draws.
     pub draws: Option<Draws>,
     /// Whether the parts of the forward pass are timed.
     pub profiled: bool,
@@ -71,12 +71,12 @@ struct Scratch<R> {
     state: KeyState<R>,
 }
 
-/// Layout of the rows `[n, D]` of one head within rows of all heads.
+/// Returns the layout of the rows `[n, D]` of one head within rows of all heads.
 const fn rows_of_head(width: usize) -> Layout {
     Layout::rows(width)
 }
 
-/// Replaces the logits of a row by probabilities; logits of `-∞` become 0.
+/// Replaces the logits of a row by probabilities. Logits of `-∞` become 0.
 #[inline(always)]
 pub fn softmax<R: Real>(row: &mut [R]) {
     let largest = max(row).f64();
@@ -137,13 +137,14 @@ impl<R: Real> Loop for EdgeGradients<'_, R> {
 }
 
 impl<R: Real + Default> Heads<'_, R> {
-    /// Whether edges have a derivative of their bias.
+    /// Whether the mode has derivatives of the bias of edges.
     pub fn has_factor(presynaptic: &Presynaptic) -> bool {
         presynaptic.mode != Mode::Off
     }
 
     /// Writes probabilities `[B, H, T, T]`, derivatives of the bias (same shape, or empty), and outputs `[tokens, H D]`;
-    /// `by_head` is workspace of the size of the outputs. Returns the times of the parts, averaged over the threads.
+    /// `by_head` is workspace of the size of the outputs. Returns the times of the parts, averaged over the threads. Fails
+    /// if the sizes do not match or the pass is stopped.
     pub fn forward(
         &self,
         x: Rows<'_, R>,
@@ -184,7 +185,7 @@ impl<R: Real + Default> Heads<'_, R> {
         Scratch { edges: vec![R::zero(); t * t], state: KeyState::fresh(self.presynaptic, t) }
     }
 
-    /// Rows of sequence b, starting at the columns of a head.
+    /// Returns the rows of sequence b, starting at the columns of a head.
     fn of_head<'x>(&self, b: usize, heads: usize, head: usize, x: &'x [R]) -> &'x [R] {
         &x[(b * self.extent.seq_len * heads + head) * self.head_dim..]
     }
@@ -234,7 +235,8 @@ impl<R: Real + Default> Heads<'_, R> {
     }
 
     /// Writes the gradients of queries (`[tokens, H D]`), keys and values (`[tokens, Hkv D]` each) from `dy` (`[tokens, H
-    /// D]`), the gradient of the output. `by_head` is workspace of `[tokens, H D]`, `kv_by_head` of keys and values.
+    /// D]`), the gradient of the output. `by_head` is workspace of `[tokens, H D]`, `kv_by_head` of keys and values. Fails
+    /// if the sizes do not match or the pass is stopped.
     pub fn backward(
         &self,
         x: Rows<'_, R>,
@@ -267,7 +269,8 @@ impl<R: Real + Default> Heads<'_, R> {
         Ok(())
     }
 
-    /// Backpropagates through one head: writes `dq`, adds to `dk` and `dv`.
+    /// Backpropagates through one head: writes `dq`, adds to `dk` and `dv`. Fails if the sizes do not match or the pass is
+    /// stopped.
     fn head_backward(
         &self,
         i: usize,

@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl<R: Real + Default> Network<R> {
-    /// Runs one sequence without random draws and returns its activations.
+    /// Runs one sequence without random draws and returns its activations. Fails if the text exceeds context or vocabulary.
     pub fn activations(&self, tokens: &[u32]) -> Result<Activations<R>, SimError> {
         let c = &self.config;
         if tokens.len() > c.context || tokens.iter().any(|token| *token as usize >= c.vocab) {
@@ -35,7 +35,8 @@ impl<R: Real + Default> Network<R> {
         Ok(acts)
     }
 
-    /// Reads the values of a [`Site`] for one sequence.
+    /// Computes the values of a [`Site`] for one sequence. Fails as [`Network::activations`] does, or if there is no such
+    /// block or head.
     pub fn inspect(&self, tokens: &[u32], site: Site) -> Result<Vec<R>, SimError> {
         let n = tokens.len();
         let (Site::Attention { layer, .. }
@@ -67,7 +68,8 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Attention logits `[n, n]` of a query head before release, which drive its synapses.
+    /// Computes the attention logits `[n, n]` of a query head before release, which drive its synapses. Fails if the sizes
+    /// do not match.
     fn drives(&self, acts: &Activations<R>, (layer, head): (usize, usize), n: usize) -> Result<Vec<R>, SimError> {
         let (c, a) = (&self.config, &acts.blocks[layer]);
         if head >= c.heads {
@@ -82,7 +84,7 @@ impl<R: Real + Default> Network<R> {
         Ok(dots)
     }
 
-    /// Presynaptic bias without the barrier, `[n, n]`; 0 for masked edges.
+    /// Computes the presynaptic bias without the barrier, `[n, n]`; 0 for masked edges. Fails if the sizes do not match.
     fn bias(&self, dots: &[R], n: usize) -> Result<Vec<R>, SimError> {
         let mut op = self.presynaptic(None);
         op.constants.bias.barrier = 0.0;
@@ -95,7 +97,8 @@ impl<R: Real + Default> Network<R> {
         Ok(bias)
     }
 
-    /// Routing of the tokens of one sequence in a block.
+    /// Computes the routing of the tokens of one sequence in a block. Fails under the conditions of
+    /// [`Network::activations`], or if there is no such block.
     pub fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<R>, SimError> {
         let mut acts = self.activations(tokens)?;
         let block = acts.blocks.get_mut(layer).ok_or_else(|| refused(format!("there is no block {layer}")))?;

@@ -31,7 +31,7 @@ pub const EPS: f64 = 1e-5;
 /// Constant added to the mean square of queries and keys.
 pub const HEAD_EPS: f64 = 1e-6;
 
-/// Weights and router states of a model, and tables computed from its sizes.
+/// Weights and router states of a model, and tables that are computed from the model's sizes.
 pub struct Network<R> {
     /// Sizes and options of the model.
     pub config: Config,
@@ -55,7 +55,7 @@ impl<R: Real + Default> TextNetwork for Network<R> {
     }
 }
 
-/// Converts an error of the experts; a stop becomes [`SimError::Cancelled`].
+/// Converts an error of the experts. A stop becomes [`SimError::Cancelled`].
 pub fn of_experts(error: ExpertsError) -> SimError {
     if error == ExpertsError::Stopped { SimError::Cancelled } else { refused(error) }
 }
@@ -65,24 +65,24 @@ pub fn of_experts(error: ExpertsError) -> SimError {
 pub struct Extent {
     /// Number of sequences, B.
     pub sequences: usize,
-    /// Tokens per sequence.
+    /// Number of tokens per sequence.
     pub seq_len: usize,
 }
 
 impl Extent {
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub const fn n_tokens(self) -> usize {
         self.sequences * self.seq_len
     }
 
-    /// Number of edges of all heads of a block, including masked ones.
+    /// Returns the number of edges of all heads of a block, including masked ones.
     pub const fn n_edges(self, heads: usize) -> usize {
         self.sequences * heads * self.seq_len * self.seq_len
     }
 }
 
 impl<R: Real + Default> Network<R> {
-    /// Copies the network; an error if the memory cannot be allocated.
+    /// Copies the network. Fails if memory is exhausted.
     pub fn copied(&self) -> Result<Self, SimError> {
         Ok(Self {
             config: self.config.clone(),
@@ -95,7 +95,8 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Creates a network with zero weights and initial router states with zero embeddings.
+    /// Creates a network with zero weights and initial router states with zero embeddings. Fails if the constants do not
+    /// fit the sizes, or memory is exhausted.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics) -> Result<Self, SimError> {
         dynamics.check(config)?;
         Ok(Self {
@@ -109,41 +110,42 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Memory of weights and tables in bytes.
+    /// Returns the memory of weights and tables in bytes.
     pub fn n_bytes(&self) -> u64 {
         let rope = self.rope.cos.len() + self.rope.sin.len();
         ((self.weights.len() + rope) * size_of::<R>()) as u64
     }
 
-    /// Values of a parameter.
+    /// Returns the values of a parameter.
     pub fn weight(&self, id: ViewId) -> &[R] {
         &self.weights[self.layout.map.view(id).range()]
     }
 
-    /// LayerNorm of `rows` tokens.
+    /// Returns the LayerNorm operation for `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
     }
 
-    /// Computes `y = LayerNorm(x)` and its statistics.
+    /// Computes `y = LayerNorm(x)` and its statistics. Fails if the sizes do not match.
     pub fn norm(&self, of: Norm, x: &[R], y: &mut [R], stats: &mut [R]) -> Result<(), SimError> {
         let op = self.norm_op(x.len() / self.config.width);
         norm::forward(&op, x, self.weight(of.weight), Some(self.weight(of.bias)), y, stats).map_err(refused)
     }
 
-    /// RMS norm of `rows` heads.
+    /// Returns the RMS norm operation for `rows` heads.
     pub const fn head_norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.head_dim(), eps: HEAD_EPS, kind: NormKind::Rms }
     }
 
-    /// Computes `y = x Wᵀ`, plus `residual` if there is one.
+    /// Computes `y = x Wᵀ`, plus `residual` if there is one. Fails if the sizes do not match.
     pub fn linear(&self, weight: ViewId, x: &[R], y: &mut [R], residual: Option<&[R]>) -> Result<(), SimError> {
         let [outputs, inputs] = self.layout.map.view(weight).shape[..] else { return Err(refused("no matrix")) };
         let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
         gemm(&op, x, self.weight(weight), y, residual.map_or(Epilogue::None, Epilogue::Residual)).map_err(refused)
     }
 
-    /// Like [`linear`](Self::linear), in parts between which the stop flag is checked.
+    /// Computes what [`linear`](Self::linear) computes, in parts between which the stop flag is checked. Fails if the sizes
+    /// do not match or the pass is stopped.
     pub fn linear_of_batch(
         &self,
         weight: ViewId,
@@ -157,18 +159,18 @@ impl<R: Real + Default> Network<R> {
         multiply(&op, x, self.weight(weight), y, residual, stop)
     }
 
-    /// Computes the logits of normalised tokens.
+    /// Computes the logits of normalised tokens. Fails if the sizes do not match.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
         self.head().logits(x, logits)
     }
 
-    /// Matrix of logits, with its sizes.
+    /// Returns the matrix of logits, with its sizes.
     pub fn head(&self) -> Head<'_, R> {
         Head { weight: self.weight(self.layout.lm_head), width: self.config.width, vocab: self.config.vocab }
     }
 
     /// Rotates heads by the angles of their positions, or back if `is_inverse`. `x` is `[tokens, heads D]`; the positions
-    /// of every sequence begin at `offset`.
+    /// of every sequence begin at `offset`. Fails if the sizes do not match.
     pub fn rotate(
         &self,
         (seq_len, offset): (usize, usize),
@@ -181,13 +183,13 @@ impl<R: Real + Default> Network<R> {
         crate::nn::rope::apply(&op, &self.rope, None, x, is_inverse).map_err(refused)
     }
 
-    /// Scale of the logits of a query head: temperature / sqrt(D).
+    /// Returns the scale of the logits of a query head: temperature / sqrt(D).
     pub fn head_scale(&self, block: usize, head: usize) -> R {
         let temperature = self.layout.blocks[block].temperature.map_or(R::one(), |view| self.weight(view)[head]);
         temperature * R::of(1.0 / (self.config.head_dim() as f64).sqrt())
     }
 
-    /// Weights of the router of a block.
+    /// Returns the weights of the router of a block.
     pub fn router_weights(&self, block: usize) -> RouterWeights<'_, R> {
         let block = self.layout.blocks[block];
         RouterWeights {
@@ -197,13 +199,13 @@ impl<R: Real + Default> Network<R> {
         }
     }
 
-    /// Sizes of the mixture of experts.
+    /// Returns the sizes of the mixture of experts.
     pub const fn mixture(&self) -> Mixture {
         let Config { experts, top_k, width, hidden, .. } = self.config;
         Mixture { experts, top_k, width, hidden }
     }
 
-    /// Weights of all experts of a block.
+    /// Returns the weights of all experts of a block.
     pub fn expert_weights(&self, block: usize) -> ExpertWeights<'_, R> {
         let block = self.layout.blocks[block];
         ExpertWeights {

@@ -42,7 +42,7 @@ impl<R: Real> Plastic<R> {
         self.blocks.iter_mut().for_each(|state| *state = MemoryState::new(&self.op));
     }
 
-    /// Reads and writes the memory of a block, token by token, and updates the output.
+    /// Reads and writes the memory of a block, token by token, and updates the output. Fails if the sizes do not match.
     pub fn step(&mut self, block: usize, at: MixtureTokens<'_, R>) -> Result<(), SimError> {
         let (n, routing) = (at.routing.tokens.max(1), at.routing);
         let (width, k) = (at.output.len() / n, routing.indices.len() / n);
@@ -58,7 +58,7 @@ impl<R: Real> Plastic<R> {
     }
 }
 
-/// Gains of the genomes of the experts that a token selected, weighted by the gates.
+/// Computes the gains of the genomes of the experts that a token selected, weighted by the gates.
 fn gains<R: Real>(routing: &Routing<R>, phenotypes: &[Phenotype], slots: std::ops::Range<usize>) -> Gains {
     let mut sum = Gains { camkii: 0.0, pp1: 0.0 };
     for i in slots {

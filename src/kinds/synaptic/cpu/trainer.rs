@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// Number of last tokens of a step whose selected experts are kept.
 const SHOWN_TOKENS: usize = 256;
 
-/// A network with its optimiser state and workspace.
+/// Network with its optimiser state and workspace.
 pub struct Trainer<R> {
     /// Weights and router states.
     pub network: Network<R>,
@@ -45,7 +45,7 @@ pub struct Trainer<R> {
     /// Records of experts, for scores, of the steps that were not collected yet, `[steps, L, E]`.
     pub records: Vec<ExpertRecord>,
     activations: Activations<R>,
-    /// Largest micro-batch so far.
+    /// Largest micro-batch so far; `None` before the first micro-batch.
     largest: Option<Extent>,
     seed: u64,
 }
@@ -60,7 +60,7 @@ pub struct Loss {
 }
 
 impl<R: Real + Default> Trainer<R> {
-    /// Creates a trainer with zero weights.
+    /// Creates a trainer with zero weights. Fails as [`Network::new`] does.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics, seed: u64) -> Result<Self, SimError> {
         Ok(Self {
             network: Network::new(config, layout, dynamics)?,
@@ -73,21 +73,21 @@ impl<R: Real + Default> Trainer<R> {
         })
     }
 
-    /// Bytes of gradient, weights, moments and activations for micro-batches of `extent`.
+    /// Returns the size of gradient, weights, moments and activations for micro-batches of `extent`, bytes.
     pub fn bytes(config: &Config, layout: &Layout, extent: Extent) -> u64 {
         let state = 4 * layout.map.len() * size_of::<R>();
         state as u64 + Activations::<R>::bytes(config, extent)
     }
 
-    /// Runs a training step. A stopped step changes only the gradient.
+    /// Runs a training step. A stopped step changes only the gradient. Fails if a batch is invalid.
     pub fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let Some(loss) = self.gradients(input.batches, input.step, pass)? else { return Ok(Outcome::Stopped) };
         self.apply(loss, input, pass)?;
         Ok(Outcome::Done)
     }
 
-    /// Computes the mean loss over the targets of all batches, and the gradient of it and the auxiliary losses, in which
-    /// each batch is weighted by its number of targets; `None` if stopped.
+    /// Computes the mean loss over the targets of all batches, and the gradient of the mean loss plus the auxiliary losses,
+    /// in which each batch is weighted by its number of targets. Returns `None` if stopped; fails if a batch is invalid.
     pub fn gradients(&mut self, batches: &[Batch<'_>], step: u64, pass: &mut Pass) -> Result<Option<Loss>, SimError> {
         batches.iter().try_for_each(|batch| check(batch, &self.network.config))?;
         let n_targets = batches.iter().map(Batch::n_targets).sum::<usize>().max(1) as f64;
@@ -145,7 +145,8 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Measures the specialization of experts on one sequence, for the records of the last step.
+    /// Measures the specialization of experts on one sequence, for the records of the last step. Fails if the text does not
+    /// fit the model.
     pub fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
         let (network, n) = (&self.network, self.network.config.experts);
         let first = self.records.len().saturating_sub(network.config.layers * n);
@@ -158,7 +159,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Applies edits to parameters and moments.
+    /// Applies edits to parameters and moments. Fails if a range of an edit is invalid.
     pub fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
         let TrainingState { m, v, .. } = &mut self.state;
         let mut to = Buffers { p: &mut self.network.weights, m, v };
@@ -171,7 +172,7 @@ impl<R: Real + Default> Trainer<R> {
         Ok(())
     }
 
-    /// Updates the router states after a step; frozen blocks keep theirs.
+    /// Updates the router states after a step. Frozen blocks keep their states.
     fn update_routers(&mut self, steps: &[ExpertStep], input: &StepInput<'_>) {
         let mut routers = std::mem::take(&mut self.network.routers);
         for (b, (state, step)) in routers.iter_mut().zip(steps).enumerate() {
@@ -183,7 +184,7 @@ impl<R: Real + Default> Trainer<R> {
         self.network.routers = routers;
     }
 
-    /// Extent of a batch; records the largest one for the memory report.
+    /// Returns the extent of a batch, and records the largest extent for the memory report.
     fn extent(&mut self, batch: &Batch<'_>) -> Extent {
         let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
         if self.largest.is_none_or(|largest| largest.n_edges(1) < extent.n_edges(1)) {
@@ -192,12 +193,12 @@ impl<R: Real + Default> Trainer<R> {
         extent
     }
 
-    /// State of the router of a block.
+    /// Returns the state of the router of a block. Fails if there is no such block.
     pub fn router(&self, block: usize) -> Result<&RouterState, SimError> {
         self.network.routers.get(block).ok_or_else(|| refused(format!("there is no block {block}")))
     }
 
-    /// Sets the state of the router of a block.
+    /// Sets the state of the router of a block. Fails if there is no such block or the sizes of the state differ.
     pub fn set_router(&mut self, block: usize, state: &RouterState) -> Result<(), SimError> {
         let experts = self.network.config.experts;
         let is_short = [&state.fatigue, &state.energy, &state.balance].iter().any(|x| x.len() != experts);
@@ -257,7 +258,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
 }
 
 impl ExpertStep {
-    /// Records for scores, one per slot.
+    /// Returns the records for scores, one per slot.
     fn records(&self) -> impl Iterator<Item = ExpertRecord> + '_ {
         let tokens = self.load.tokens.max(1) as f64;
         let of = move |(count, contribution): (&u64, &f64)| ExpertRecord {
@@ -279,7 +280,7 @@ impl ExpertStep {
 }
 
 impl Selection {
-    /// Selection of the last `most` tokens.
+    /// Returns the selection of the last `most` tokens.
     pub fn last<R: Real>(routing: &experts::Routing<R>, top_k: usize, most: usize) -> Self {
         let slots = routing.tokens.saturating_sub(most) * top_k..routing.tokens * top_k;
         let gates = routing.gates[slots.clone()].iter().map(|gate| gate.f64() as f32).collect();

@@ -22,7 +22,7 @@ use crate::{
 use std::ops::Range;
 
 /// Updates the weights and the moments `(m, v)`; `t` is the index of this update from 1. Sets the gradient of frozen
-/// experts to 0.
+/// experts to 0. Fails if the sizes do not match.
 pub fn apply<R: Real + Default>(
     network: &mut Network<R>,
     (m, v): (&mut [R], &mut [R]),
@@ -80,7 +80,7 @@ pub fn apply<R: Real + Default>(
     Ok(Outcome { norm, is_applied: true })
 }
 
-/// Matrices of a view that have a gradient.
+/// Returns the matrices of a view that have a gradient.
 fn matrices(layout: &Layout, id: ViewId, experts: &[ExpertStep]) -> Vec<Matrix> {
     let view = layout.map.view(id);
     match view.shape[..] {
@@ -95,7 +95,7 @@ fn matrices(layout: &Layout, id: ViewId, experts: &[ExpertStep]) -> Vec<Matrix> 
     }
 }
 
-/// Ranges of the parameters of frozen experts.
+/// Returns the ranges of the parameters of frozen experts.
 pub fn frozen_ranges(layout: &Layout, frozen: &[bool], experts: usize) -> Vec<Range<usize>> {
     let all = (0..frozen.len()).filter(|i| frozen[*i]);
     let ranges = all.filter_map(|i| Some((layout.blocks.get(i / experts)?, i % experts)));

@@ -46,13 +46,13 @@ use std::{
 /// Keys of passes that are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Captured {
-    /// Gradients of a batch; how gradients of expert matrices are stored.
+    /// Gradients of a batch, with the storage of the gradients of expert matrices.
     Gradients(BatchShape, MatrixGradients),
-    /// Losses of a batch.
+    /// Losses of a batch, without gradients.
     Losses(BatchShape),
     /// Update of parameters and routers.
     Update {
-        /// Whether it measures norms of parameters.
+        /// Whether the update measures norms of parameters.
         measures: bool,
     },
     /// Specialization of experts on a text of this length.
@@ -61,14 +61,14 @@ pub enum Captured {
     Token,
 }
 
-/// State of the experts on the host.
+/// State of the experts that is kept on the host.
 #[derive(Default)]
 pub struct Experts {
     /// Number of steps whose records were read.
     pub scored: u64,
-    /// Tokens of the last step, and of its last micro-batch.
+    /// Number of tokens of the last step, and of its last micro-batch; `None` before the first step.
     pub last_tokens: Option<(u64, usize)>,
-    /// Statistics of that step, read on first request.
+    /// Statistics of the experts in the last step, read on first request.
     last_step: OnceCell<Vec<ExpertStep>>,
 }
 
@@ -108,7 +108,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         Network::beside(self, gpu)
     }
 
-    /// Copies the states of routers.
+    /// Copies the states of routers. Fails if the device fails.
     fn copy_state(from: &SynapticBuffers<T>, to: &mut SynapticBuffers<T>) -> Result<(), GpuError> {
         to.embeddings.copy_from(&from.embeddings)?;
         to.fatigue.copy_from(&from.fatigue)?;
@@ -159,7 +159,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
 }
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Initialises the routers: all experts alive with full energy.
+    /// Initialises the routers: all experts alive with full energy. Fails if the device fails.
     pub fn begin(&mut self) -> Result<(), SimError> {
         let n = self.sizes.kind.layers * self.sizes.kind.experts;
         let b = &mut self.buffers_mut().kind;

@@ -29,12 +29,13 @@ pub struct Sums<'a> {
     pub experts: &'a mut Slice<f64>,
     /// Sums of the auxiliary losses, `[L]`.
     pub aux: &'a mut Slice<f64>,
-    /// How gradients of expert matrices are stored.
+    /// Storage of the gradients of expert matrices.
     pub matrices: MatrixGradients,
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Backpropagates through a LayerNorm; adds to `dx` and to the gradients of its parameters.
+    /// Backpropagates through a LayerNorm. Adds to `dx` and to the gradients of the parameters of the norm. Fails if the
+    /// sizes do not match or a launch fails.
     fn layer_norm_backward(
         &mut self,
         of: Norm,
@@ -46,7 +47,8 @@ impl<T: ModelFormat> Run<'_, T> {
         self.layers().norm_backward(&op, (of.weight, Some(of.bias)), known, dx, gradient)
     }
 
-    /// Computes `dx = dpacked W` and `dW += dpackedᵀ x` for the packed projections.
+    /// Computes `dx = dpacked W` and `dW += dpackedᵀ x` for the packed projections. Fails if the sizes do not match or a
+    /// launch fails.
     fn project_packed_backward(
         &mut self,
         b: usize,

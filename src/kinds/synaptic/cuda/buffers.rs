@@ -42,22 +42,22 @@ pub type DeviceBuffers<T> = ModelBuffers<Network<T>>;
 pub struct SynapticSizes {
     /// Number of blocks, L.
     pub layers: usize,
-    /// Experts per block, E.
+    /// Number of experts per block, E.
     pub experts: usize,
-    /// Selected experts per token, k.
+    /// Number of selected experts per token, k.
     pub top_k: usize,
-    /// Elements of the key cache of all blocks, and of the value cache.
+    /// Number of elements of the key cache of all blocks, and of the value cache.
     pub cache: usize,
-    /// Elements of the synaptic states of a text, all blocks.
+    /// Number of elements of the synaptic states of a text, all blocks.
     pub synapses: usize,
-    /// Elements of the logits of one decoded chunk.
+    /// Number of elements of the logits of one decoded chunk.
     pub logits: usize,
 }
 
 /// Largest number of tokens that are decoded at a time.
 const PIECE: usize = 64;
 
-/// Buffer sizes for batches of up to `sequences` sequences of the context length.
+/// Returns the buffer sizes for batches of up to `sequences` sequences of the context length.
 pub fn sizes<T: ModelFormat>(
     config: &Config,
     layout: &Layout,
@@ -78,18 +78,18 @@ pub fn sizes<T: ModelFormat>(
     ModelSizes::new(kind, &layout.map, &matrices, &shape, (arena, false))
 }
 
-/// Elements of the synaptic states of a text, all blocks.
+/// Returns the number of elements of the synaptic states of a text, all blocks.
 pub const fn synapses(config: &Config, op: &Presynaptic) -> usize {
     config.layers * KeyMemory::len(op, config.heads, config.context)
 }
 
-/// Arena bytes for a batch, and for inspecting or decoding one text.
+/// Returns the size of the arena for a batch, and for inspecting or decoding one text, bytes.
 pub fn arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: &BatchShape) -> usize {
     let plan = Plan::new::<T>(config, dynamics, shape, shape.seq_len);
     plan.bytes::<T>().max(plan.forward_bytes::<T>()).max(text_arena_bytes::<T>(config, dynamics))
 }
 
-/// Arena bytes to inspect or decode one text.
+/// Returns the size of the arena to inspect or decode one text, bytes.
 pub fn text_arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics) -> usize {
     let shape = BatchShape::full(1, config.context);
     Plan::new::<T>(config, dynamics, &shape, config.context).forward_bytes::<T>()
@@ -129,7 +129,7 @@ buffers! {
             pub values: Buf<f32> = Workspace "cache of values" s.cache;
             /// Synaptic states of a text, all blocks.
             pub synapses: Buf<f32> = Workspace "synapses of a text" s.synapses;
-            /// Position of the next token of a text, and the number of tokens including it.
+            /// Position of the next token of a text, and the number of tokens up to and including this token.
             pub place: Buf<i32> = Workspace "place of a token" 2;
             /// Logits of a decoded chunk, `[tokens, padded vocabulary]`.
             pub logits: Buf<T> = Workspace "logits of a text" s.logits;
@@ -150,7 +150,7 @@ buffers! {
             pub kept: Option<Buf<f32>> = Workspace "frozen experts" 0;
         }
         plain {
-            /// Frozen blocks that are written to the device; `None`: unknown.
+            /// Frozen blocks that are written to the device; `None` if unknown.
             pub known_frozen: Option<Vec<u32>> = None;
             /// Parameter ranges of frozen experts, kept in the next update.
             pub frozen_ranges: Vec<Range<usize>> = vec![];

@@ -32,16 +32,17 @@ use crate::{
 };
 use std::cell::{RefCell, RefMut};
 
-/// Decodes tokens one at a time or in chunks; the results are the same.
+/// Decoder of single tokens or chunks. Both give equal results.
 pub struct PieceOfText<'a, T: ModelFormat> {
     network: &'a Network<T>,
     captures: Option<&'a RefCell<Captures<Captured>>>,
     buffers: RefMut<'a, DeviceBuffers<T>>,
-    /// Fast memory, on the host; `None`: no plasticity.
+    /// Fast memory on the host; `None` without plasticity.
     plastic: Option<Plastic<f32>>,
 }
 
-/// Applies the fast memory of a block to its output `[n, C]`. Activations are copied to the host and back.
+/// Applies the fast memory of a block to its output `[n, C]`. Activations are copied to the host and back. Fails if the
+/// sizes do not match or a launch fails.
 pub(super) fn write_memory<T: ModelFormat>(
     plastic: &mut Plastic<f32>,
     block: usize,
@@ -66,7 +67,7 @@ impl<'a, T: ModelFormat> PieceOfText<'a, T> {
         Self { network, captures, buffers, plastic: None }
     }
 
-    /// Enables plasticity: the memory is written after each token.
+    /// Enables plasticity: the memory is written after each token. Fails if the device fails.
     pub fn plastic(mut self, op: FastMemory) -> Result<Self, SimError> {
         let (network, weights) = (self.network, &self.buffers.trained.weights);
         let phenotypes = |block: &Block| {
@@ -87,7 +88,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         [self.network.config.context, self.network.config.vocab]
     }
 
-    /// The largest chunk whose activations and logits fit the buffers.
+    /// Returns the largest chunk whose activations and logits fit the buffers.
     fn piece(&self) -> usize {
         let DeviceBuffers { kind, batch, .. } = &*self.buffers;
         (kind.logits.len() / self.network.config.padded_vocab()).min(batch.tokens.len())
@@ -123,7 +124,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 }
 
-/// Launches the pass of one token, whose position is in device memory.
+/// Launches the pass of one token, whose position is in device memory. Fails if the sizes do not match or a launch fails.
 pub(super) fn token<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -136,14 +137,14 @@ pub(super) fn token<T: ModelFormat>(
 /// A chunk of tokens in device memory that follows the cached ones.
 struct Piece {
     shape: BatchShape,
-    /// Number of cached tokens; the largest possible if it is in device memory.
+    /// Number of cached tokens, or the largest possible number if the number is in device memory.
     first: usize,
     /// Whether the number of cached tokens is in device memory.
     has_place: bool,
 }
 
 impl Piece {
-    /// Appends the chunk to the cache, and writes its logits.
+    /// Appends the chunk to the cache, and writes its logits. Fails if the sizes do not match or a launch fails.
     fn launch<T: ModelFormat>(
         &self,
         network: &Network<T>,

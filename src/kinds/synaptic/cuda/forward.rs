@@ -27,11 +27,11 @@ use crate::{
 
 /// Batched GEMMs of attention, one per key/value head: the query heads that share it are rows of one matrix.
 pub struct Products {
-    /// Rows of queries per key/value head, group T.
+    /// Number of rows of queries per key/value head: query heads that share the head, times tokens of a sequence.
     pub queries: usize,
-    /// Keys per query.
+    /// Number of keys per query.
     pub keys: usize,
-    /// Rows allocated per key/value head.
+    /// Number of rows allocated per key/value head.
     pub key_rows: usize,
     /// Number of key/value heads of all sequences: the batch.
     pub heads: usize,
@@ -44,7 +44,7 @@ impl Products {
         Layout::rows(columns).stride(rows * columns)
     }
 
-    /// GEMM of `[queries, keys] = scale · queries keysᵀ`.
+    /// Returns the GEMM of `[queries, keys] = scale · queries keysᵀ`.
     pub const fn edges(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(d, self.queries), self.rows(d, self.key_rows).transposed());
@@ -52,7 +52,7 @@ impl Products {
         Gemm { batch: self.heads, a, b, c, alpha: scale, ..Gemm::new(self.queries, self.keys, d) }
     }
 
-    /// GEMM of `[queries, D] = scale · edges values`.
+    /// Returns the GEMM of `[queries, D] = scale · edges values`.
     pub const fn queries(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(self.keys, self.queries), self.rows(d, self.key_rows));
@@ -60,7 +60,7 @@ impl Products {
         Gemm { batch: self.heads, a, b, c, alpha: scale, ..Gemm::new(self.queries, d, self.keys) }
     }
 
-    /// GEMM of `[keys, D] = scale · edgesᵀ queries`.
+    /// Returns the GEMM of `[keys, D] = scale · edgesᵀ queries`.
     pub const fn keys(&self, scale: f32) -> Gemm {
         let d = self.head_dim;
         let (a, b) = (self.rows(self.keys, self.queries).transposed(), self.rows(d, self.queries));
@@ -70,13 +70,13 @@ impl Products {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Heads and edges of a block for the release kernels.
+    /// Returns the heads and edges of a block for the release kernels.
     pub fn extent(&self, b: usize) -> ScanExtent {
         let (shape, heads) = (self.batch.shape, self.network.config.heads);
         ScanExtent { first_query: self.batch.offset, ..ScanExtent::sequences(shape.sequences, heads, shape.seq_len, b) }
     }
 
-    /// GEMMs of attention with `key_rows` rows allocated per key/value head.
+    /// Returns the GEMMs of attention with `key_rows` rows allocated per key/value head.
     pub fn products(&self, key_rows: usize) -> Products {
         let (c, shape) = (&self.network.config, self.batch.shape);
         Products {
@@ -88,13 +88,13 @@ impl<T: ModelFormat> Run<'_, T> {
         }
     }
 
-    /// Release mechanism; deterministic in passes without random draws.
+    /// Returns the release mechanism, which is deterministic in passes without random draws.
     pub fn release(&self) -> Presynaptic {
         let op = self.network.dynamics.presynaptic;
         if self.draws.is_some() { op } else { Presynaptic { release: Release::Deterministic, ..op } }
     }
 
-    /// Projects tokens to packed queries, keys and values.
+    /// Projects tokens to packed queries, keys and values. Fails if the sizes do not match or a launch fails.
     fn project_packed(&mut self, b: usize, x: &Slice<T>, packed: &mut Slice<f32>) -> Result<(), OpError> {
         let (network, width) = (self.network, self.network.config.width);
         let (n, columns) = (x.len() / width, network.packed_width());
@@ -115,7 +115,8 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(())
     }
 
-    /// Attends over all heads, from packed projections to `y`, `[tokens, C]`.
+    /// Attends over all heads, from packed projections to `y`, `[tokens, C]`. Fails if the sizes do not match or a launch
+    /// fails.
     fn attend_heads(
         &mut self,
         b: usize,
@@ -199,7 +200,8 @@ impl<T: ModelFormat> Forward for Run<'_, T> {
     type Head<'f> = HeadTensors<'f, T>;
     type Logits = Slice<T>;
 
-    /// While kernels are profiled, a section is timed as one row, between two events.
+    /// Runs a part of the pass. While kernels are profiled, the part is timed as one row, between two events. Fails if
+    /// `work` fails.
     fn section(
         &mut self,
         name: &'static str,

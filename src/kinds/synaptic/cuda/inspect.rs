@@ -23,7 +23,8 @@ use crate::{
 };
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Reads the statistics of the experts of each block in the last step.
+    /// Reads the statistics of the experts of each block in the last step; empty before the first step. Fails if the device
+    /// fails.
     pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
         let Some((tokens, last)) = self.host.last_tokens else { return Ok(vec![]) };
         let b = self.buffers()?;
@@ -41,7 +42,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok((0..self.sizes.kind.layers).map(of_layer).collect())
     }
 
-    /// Runs one sequence and returns the values of `site`.
+    /// Runs one sequence and returns the values of `site`. Fails if the text exceeds context, vocabulary or buffers, or
+    /// there is no such block or head.
     pub(super) fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
         let (network, n) = (&self.network, tokens.len());
         let c = &network.config;
@@ -90,7 +92,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(read)
     }
 
-    /// Routing of a block: its input is read from the device, the decision is computed on the CPU.
+    /// Computes the routing of a block: its input is read from the device, the decision is computed on the CPU. Fails if
+    /// the text does not fit the model or the device fails.
     pub(super) fn read_decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError> {
         let x = self.read_activations(tokens, Site::RouterInput(layer))?;
         let (state, network) = (self.router(layer)?, &self.network);
@@ -108,7 +111,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 for masked edges.
+/// Computes the presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 for masked edges.
 fn bias(op: &Presynaptic, dots: &[f32], n: usize) -> Vec<f32> {
     let mut op = Presynaptic { release: Release::Deterministic, ..*op };
     op.constants.bias.barrier = 0.0;

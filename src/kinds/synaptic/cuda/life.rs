@@ -32,7 +32,7 @@ use crate::{
 use std::ops::Range;
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Appends the records of experts that were not read yet to `out`.
+    /// Appends the records of experts that were not read yet to `out`. Fails if the device fails.
     pub(super) fn read_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
         let (steps, n) = (self.host.scored..self.recorded(), self.sizes.kind.layers * self.sizes.kind.experts);
         for part in waiting(steps.clone()) {
@@ -42,7 +42,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(())
     }
 
-    /// Measures the specialization of experts on a text, for the records of the last step.
+    /// Measures the specialization of experts on a text, for the records of the last step. Fails if the text does not fit
+    /// the model.
     pub(super) fn specialize(&mut self, tokens: &[u32]) -> Result<(), SimError> {
         let c = &self.network.config;
         if tokens.len() > self.sizes.batch.tokens.min(c.context)
@@ -55,11 +56,11 @@ impl<T: ModelFormat> SynapticBackend<T> {
             return Ok(());
         }
         self.buffers_mut().batch.tokens.write_at(0, tokens)?;
-        // Not listed as a row of a training step.
+        // A separate pass keeps the measurement out of the timing rows of the step.
         self.compute(Captured::Specialization(tokens.len()), &mut Pass::default())
     }
 
-    /// Applies edits to parameters and moments.
+    /// Applies edits to parameters and moments. Fails if a range is invalid or a launch fails.
     pub(super) fn apply_edits(&mut self, edits: &[Edit]) -> Result<(), OpError> {
         let (network, b) = self.parts_mut();
         let Trained { weights, means, squares, .. } = &mut b.trained;
@@ -71,7 +72,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(b.trained.round(&ops.model.optimizer, &mut pass)?)
     }
 
-    /// Mean square gradients of the experts of a layer, summed on the device.
+    /// Computes the mean square gradients of the experts of a layer, summed on the device. Fails if the device fails.
     pub(super) fn utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError> {
         let mut b = self.workspace()?;
         let DeviceBuffers { trained, batch, .. } = &mut *b;
@@ -80,7 +81,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(life.gradient_utility(&mut Pass::default(), arrays, experts, &trained.squares, &frame)?)
     }
 
-    /// Averages of the given slots, numbered over all layers.
+    /// Reads the averages of the given slots, numbered over all layers. Fails if the device fails.
     pub(super) fn read_slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
         let b = self.buffers()?;
         let values = match average {
@@ -90,7 +91,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         Ok(values.read_range(slots)?)
     }
 
-    /// Reads the router state of a layer.
+    /// Reads the router state of a layer. Fails if there is no such layer.
     pub(super) fn read_router(&self, layer: usize) -> Result<RouterState, SimError> {
         self.check_layer(layer)?;
         let held = self.buffers()?;
@@ -106,7 +107,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         })
     }
 
-    /// Writes the router state of a layer; an error if its sizes differ or too few experts are alive.
+    /// Writes the router state of a layer. Fails if there is no such layer, the sizes differ or too few experts are alive.
     pub(super) fn write_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError> {
         self.check_layer(layer)?;
         let e = self.sizes.kind.experts;
@@ -129,7 +130,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Launches a pass that measures the specialization of all experts on the first `n` tokens of the batch.
+/// Launches a pass that measures the specialization of all experts on the first `n` tokens of the batch. Fails if a launch
+/// fails.
 pub(super) fn specialize<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,

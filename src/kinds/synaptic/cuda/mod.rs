@@ -57,7 +57,8 @@ use buffers::{DeviceBuffers, sizes};
 use network::{Network, Ops};
 use std::sync::Arc;
 
-/// Creates a backend with zero weights, for batches of up to `sequences` sequences of the context length.
+/// Creates a backend with zero weights, for batches of up to `sequences` sequences of the context length. Fails if the
+/// constants do not fit the sizes, a kernel cannot be loaded, or memory is exhausted.
 pub fn create(
     gpu: &Arc<Gpu>,
     (config, layout, dynamics): (&Config, &Arc<Layout>, &Dynamics),

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Modules that training and decoding load.
+/// Returns the modules that training and decoding load.
 pub fn expected(precision: Precision, on: Available) -> Vec<ModuleSpec> {
     let (logits, operands) = match precision {
         Precision::F32 | Precision::Tf32 => (Format::F32, Operands::F32),
@@ -21,7 +21,7 @@ pub fn expected(precision: Precision, on: Available) -> Vec<ModuleSpec> {
     let mut modules = of_every_model(Format::F32, logits);
     modules.extend(MODULES);
     modules.push(softmax::cuda::MODULES[Format::F32 as usize]);
-    // For projections and logits, attention, the router, and experts.
+    // The calls add modules for projections and logits, attention, the router, and experts, in this order.
     modules.extend(on.modules(operands, options));
     modules.extend(on.modules(Operands::F32, options));
     modules.extend(on.modules(Operands::F32, Options::default()));

@@ -61,12 +61,12 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// Creates the operations, and loads the modules that are not loaded at first use.
+    /// Creates the operations, and loads the modules that are not loaded at first use. Fails if a module cannot be loaded.
     pub fn new(gpu: &Arc<Gpu>, options: Options) -> Result<Self, GpuError> {
         Self::with(gpu, ModelOps::new(gpu, options, BlockSize::Automatic)?)
     }
 
-    /// The same operations on the stream of another handle to the device.
+    /// Creates the same operations on the stream of another handle to the device. Fails if a module cannot be loaded.
     fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::with(gpu, self.model.beside(gpu)?)
     }
@@ -105,7 +105,7 @@ pub struct Network<T: ModelFormat> {
     format: PhantomData<fn() -> T>,
 }
 
-/// A GEMM whose outputs are a range of columns of the packed projections.
+/// GEMM whose outputs are a range of columns of the packed projections.
 pub struct Projection {
     /// Range of the weights in the parameters.
     pub weights: Range<usize>,
@@ -116,7 +116,7 @@ pub struct Projection {
 }
 
 impl<T: ModelFormat> Network<T> {
-    /// Creates the tables of a model.
+    /// Creates the tables of a model. Fails if memory is exhausted.
     pub fn new(
         gpu: &Arc<Gpu>,
         config: &Config,
@@ -139,33 +139,34 @@ impl<T: ModelFormat> Network<T> {
         })
     }
 
-    /// The same network on the stream of another handle to the device.
+    /// Creates the same network on the stream of another handle to the device. Fails if a module cannot be loaded.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Self::new(gpu, &self.config, &self.layout, &self.dynamics, self.ops.beside(gpu)?, self.seed)
     }
 
-    /// Range of a parameter in the parameter map.
+    /// Returns the range of a parameter in the parameter map.
     pub fn range(&self, id: ViewId) -> Range<usize> {
         self.layout.map.view(id).range()
     }
 
-    /// LayerNorm of `rows` tokens.
+    /// Returns the LayerNorm operation for `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> norm::Norm {
         norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
     }
 
-    /// Sizes of the mixture of experts.
+    /// Returns the sizes of the mixture of experts.
     pub const fn mixture(&self) -> Mixture {
         let Config { experts, top_k, width, hidden, .. } = self.config;
         Mixture { experts, top_k, width, hidden }
     }
 
-    /// Columns of the packed queries, keys and values of a token.
+    /// Returns the number of columns of the packed queries, keys and values of a token.
     pub const fn packed_width(&self) -> usize {
         self.config.width + 2 * self.config.kv_width()
     }
 
-    /// Projections to queries, keys and values of a block: one GEMM if their weights are contiguous, else three.
+    /// Returns the projections to queries, keys and values of a block: one GEMM if their weights are contiguous, else
+    /// three.
     pub fn projections(&self, block: usize) -> Vec<Projection> {
         let block = self.layout.blocks[block];
         let [q, k, v] = [block.q, block.k, block.v].map(|id| self.range(id));
@@ -180,12 +181,12 @@ impl<T: ModelFormat> Network<T> {
         ]
     }
 
-    /// Scale of the attention logits without temperature.
+    /// Returns the scale of the attention logits without temperature.
     pub fn scale(&self) -> f32 {
         (1.0 / (self.config.head_dim() as f64).sqrt()) as f32
     }
 
-    /// Sizes of heads for the kernels; keys are in rows from `first` on, of `key_rows` per head.
+    /// Returns the sizes of heads for the kernels. Each head has `key_rows` rows of keys, which begin at row `first`.
     pub const fn head_args(&self, shape: &BatchShape, (first, key_rows): (usize, usize)) -> HeadArgs {
         let c = &self.config;
         HeadArgs {
@@ -208,13 +209,13 @@ pub fn report_tables(config: &Config, of_gemm: u64, to: &mut MemoryReport) {
     to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
 }
 
-/// Grid with a warp per item; above 2^16 items, warps loop.
+/// Returns a grid with a warp per item. Above 2^16 items, each warp loops over several.
 pub fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Grid with a thread per item; above 2^21 items, threads loop.
+/// Returns a grid with a thread per item. Above 2^21 items, each thread loops over several.
 pub fn threads(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 13) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
@@ -231,7 +232,7 @@ pub struct Routers<'a> {
     pub energy: &'a Slice<f32>,
     /// Selection bias, `[L, E]`.
     pub balance: &'a Slice<f32>,
-    /// Nonzero for living experts, `[L, E]`.
+    /// Value per expert, `[L, E]`; nonzero if the expert is alive.
     pub alive: &'a Slice<u32>,
 }
 
@@ -270,7 +271,7 @@ pub struct Cache<'a> {
     pub place: Option<&'a Slice<i32>>,
 }
 
-/// State of a pass over a batch: inputs of the layers, workspace, and where to launch.
+/// State of a pass over a batch: inputs of the layers, workspace, and the pass that collects launches.
 pub struct Run<'a, T: ModelFormat> {
     /// Operations, tables and sizes of the model.
     pub network: &'a Network<T>,
@@ -282,19 +283,19 @@ pub struct Run<'a, T: ModelFormat> {
     pub routers: Routers<'a>,
     /// Batch that the pass reads.
     pub batch: DeviceBatch<'a>,
-    /// Addresses of random draws in training; `None`: no draws.
+    /// Addresses of random draws in training; `None` for a pass without draws.
     pub draws: Option<&'a Slice<ReleaseStep>>,
-    /// Cache of earlier tokens; `None`: no cache.
+    /// Cache of earlier tokens; `None` for a pass without cache.
     pub cache: Option<Cache<'a>>,
-    /// Fast memory, on the host; `None`: no plasticity.
+    /// Fast memory on the host; `None` without plasticity.
     pub plastic: Option<&'a mut Plastic<f32>>,
-    /// Scale and total of the loss; `None`: no gradients.
+    /// Scale and total of the loss; `None` for a pass without gradients.
     pub loss: Option<Loss<'a>>,
     /// Sums to which the backward pass adds statistics of experts.
     pub sums: Option<Sums<'a>>,
     /// Number of tokens whose logits are in memory at a time.
     pub logit_rows: usize,
-    /// Set to nonzero if a token is out of range.
+    /// Flag on the device; nonzero if a token is out of range.
     pub flag: &'a mut Slice<u32>,
     /// Arena frame for temporaries.
     pub frame: &'a Frame<'a>,
@@ -303,31 +304,31 @@ pub struct Run<'a, T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
-    /// Layers that use the weights in the format of the model.
+    /// Returns the layers that use the weights in the format of the model.
     pub fn rounded(&mut self) -> Layers<'_, T> {
         let Network { ops, layout, .. } = self.network;
         Layers::new((&ops.model, &layout.map), self.matrices, self.batch, self.flag, self.frame, self.pass)
     }
 
-    /// Rounds a result in `room` to its tensor; no operation for f32.
+    /// Rounds a result in `room` to its tensor; no operation for f32. Fails if a launch fails.
     pub fn keep(&mut self, own: &mut Slice<T>, room: &Slice<f32>) -> Result<(), OpError> {
         let (network, pass) = (self.network, &mut *self.pass);
         Ok(T::keep(own, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
     }
 
-    /// Converts an f32 tensor to a GEMM operand in the format of the model.
+    /// Converts an f32 tensor to a GEMM operand in the format of the model. Fails if a launch fails.
     pub fn operand<'x>(&mut self, x: &'x Slice<f32>, room: &'x mut Slice<T>) -> Result<View<'x, T>, OpError> {
         let (network, pass) = (self.network, &mut *self.pass);
         Ok(T::rounded(x, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
     }
 
-    /// Layers that use the f32 weights.
+    /// Returns the layers that use the f32 weights.
     pub fn layers(&mut self) -> Layers<'_, f32> {
         let Network { ops, layout, .. } = self.network;
         Layers::new((&ops.model, &layout.map), self.weights, self.batch, self.flag, self.frame, self.pass)
     }
 
-    /// Computes `y = norm(x)` and its statistics.
+    /// Computes `y = norm(x)` and its statistics. Fails if a launch fails.
     pub fn norm(
         &mut self,
         of: Norm,
@@ -339,7 +340,7 @@ impl<T: ModelFormat> Run<'_, T> {
         self.layers().norm(&op, (of.weight, Some(of.bias)), x, y, stats)
     }
 
-    /// Matrix of logits, with the number of rows per chunk.
+    /// Returns the matrix of logits, with the number of rows per chunk.
     pub fn head(&self) -> HeadMatrix {
         let network = self.network;
         HeadMatrix { weight: network.layout.lm_head, vocab: network.config.vocab, rows: self.logit_rows }
@@ -375,12 +376,12 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         }
     }
 
-    /// Values of a parameter in f32.
+    /// Returns the values of a parameter in f32. Fails if the view exceeds the buffer.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, f32>, OpError> {
         Ok(self.weights.part(self.network.range(id))?)
     }
 
-    /// Router state of block `b`.
+    /// Returns the router state of block `b`. Fails if the view exceeds the buffer.
     pub fn router(&self, b: usize) -> Result<RouterViews<'a>, OpError> {
         let e = self.network.config.experts;
         let (of_experts, of_features) = (b * e..(b + 1) * e, b * e * FEATURES..(b + 1) * e * FEATURES);
@@ -395,7 +396,7 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         Ok(RouterViews(values, r.alive.part(of_experts)?))
     }
 
-    /// Router and expert weights of block `b`.
+    /// Returns the router and expert weights of block `b`. Fails if the view exceeds the buffer.
     pub fn experts(&self, b: usize) -> Result<WeightViews<'a, T>, OpError> {
         let block = self.network.layout.blocks[b];
         let rounded = |id| self.matrices.part(self.network.range(id));
@@ -405,7 +406,8 @@ impl<'a, T: ModelFormat> Run<'a, T> {
         ))
     }
 
-    /// Temperatures of the heads of block `b`; `None`: the model has none.
+    /// Returns the temperatures of the heads of block `b`; `None` if the model has no temperatures. Fails if the view
+    /// exceeds the buffer.
     pub fn temperature(&self, b: usize) -> Result<Option<View<'a, f32>>, OpError> {
         self.network.layout.blocks[b].temperature.map(|id| self.weight(id)).transpose()
     }

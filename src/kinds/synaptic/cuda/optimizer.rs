@@ -27,7 +27,7 @@ use crate::{
 };
 
 impl<T: ModelFormat> SynapticBackend<T> {
-    /// Sets the rules, matrices and frozen experts of the next update.
+    /// Sets the rules, matrices and frozen experts of the next update. Fails if the device fails.
     pub(super) fn set_update(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
         let (layout, layers, gpu) = (self.network.layout.clone(), self.sizes.kind.layers, self.gpu.clone());
         let groups = groups(&layout, input.hyper, input.frozen)?;
@@ -55,7 +55,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Saves the parameters and moments of frozen experts and clears their gradient, or restores them after the update.
+/// Saves the parameters and moments of frozen experts and clears their gradient, or restores them after the update. Fails
+/// if the device fails.
 pub(super) fn copy_frozen<T: ModelFormat>(b: &mut DeviceBuffers<T>, saves: bool) -> Result<(), OpError> {
     let DeviceBuffers { trained, kind, .. } = b;
     let SynapticBuffers { kept, frozen_ranges, .. } = kind;
@@ -80,7 +81,7 @@ pub(super) fn copy_frozen<T: ModelFormat>(b: &mut DeviceBuffers<T>, saves: bool)
     Ok(())
 }
 
-/// Parameter groups with their update rules; genomes are not trained.
+/// Returns the parameter groups with their update rules; genomes are not trained. Fails if the groups are invalid.
 fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGroups, SimError> {
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
@@ -91,7 +92,7 @@ fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGr
     ParameterGroups::new(&layout.map, rule).map_err(|why| SimError::Input(why.to_string()))
 }
 
-/// Matrices within blocks, separately for each expert: an update skips experts without tokens.
+/// Iterates over the matrices within blocks, separately for each expert, because an update skips experts without tokens.
 pub(super) fn matrices(layout: &Layout, experts: usize) -> impl Iterator<Item = (ViewId, MatrixRun)> + '_ {
     let of_view = move |(i, view): (usize, &View)| {
         let id = ViewId(i);

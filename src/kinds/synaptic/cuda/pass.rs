@@ -1,5 +1,5 @@
-//! Passes over a batch in device memory: gradients, losses, and the update of parameters and routers. They consist of
-//! launches only and can be captured as CUDA graphs.
+//! Passes over a batch in device memory: gradients, losses, and the update of parameters and routers. The passes consist
+//! of launches only and can be captured as CUDA graphs.
 
 use super::{
     backward::Sums,
@@ -31,7 +31,7 @@ use crate::{
     nn::optimizer::cuda::Used,
 };
 
-/// Allocates the activations of all blocks.
+/// Allocates the activations of all blocks. Fails if the arena is too small.
 pub(super) fn blocks<'f, T: ModelFormat>(
     frame: &'f Frame<'_>,
     plan: &Plan,
@@ -40,7 +40,8 @@ pub(super) fn blocks<'f, T: ModelFormat>(
     (0..layers).map(|_| BlockTensors::take(&mut &*frame, &plan.block).map_err(OpError::from)).collect()
 }
 
-/// Adds the gradients of a batch to the gradient of the step, and its losses and statistics to their sums.
+/// Adds the gradients of a batch to the gradient of the step, and its losses and statistics to their sums. Fails if the
+/// sizes do not match or a launch fails.
 pub fn accumulate<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -86,7 +87,7 @@ pub fn accumulate<T: ModelFormat>(
     network::blocks_backward(&mut run, &streams, &mut blocks, &mut shared.refs(), &mut t, gradient)
 }
 
-/// Keeps the experts and gates that the last tokens selected.
+/// Keeps the experts and gates that the last tokens selected. Fails if the sizes do not match or a launch fails.
 fn keep_selection<T: ModelFormat>(
     network: &Network<T>,
     tokens: usize,
@@ -115,7 +116,7 @@ type Then<'a, T> = &'a mut dyn FnMut(
     &mut Slice<f32>,
 ) -> Result<(), OpError>;
 
-/// Runs a forward pass without random draws, then calls `then`.
+/// Runs a forward pass without random draws, then calls `then`. Fails if the sizes do not match or a launch fails.
 pub fn forward<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -142,7 +143,8 @@ pub fn forward<T: ModelFormat>(
     then(&mut run, &plan, &streams, &mut blocks, &mut shared, losses)
 }
 
-/// Computes the losses of a batch without gradients and random draws, for [`BatchBuffers::keep_losses`].
+/// Computes the losses of a batch without gradients and random draws, for [`BatchBuffers::keep_losses`]. Fails if the sizes
+/// do not match or a launch fails.
 pub fn losses<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -161,7 +163,7 @@ pub fn losses<T: ModelFormat>(
     })
 }
 
-/// Updates parameters and routers, and records the step.
+/// Updates parameters and routers, and records the step. Fails if the sizes do not match or a launch fails.
 pub fn update<T: ModelFormat>(
     network: &Network<T>,
     kernels: &StepKernels,
@@ -184,7 +186,7 @@ pub fn update<T: ModelFormat>(
     update_routers(network, b, pass)
 }
 
-/// Updates the router states of all blocks.
+/// Updates the router states of all blocks. Fails if the sizes do not match or a launch fails.
 fn update_routers<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,

@@ -110,7 +110,7 @@ pub struct MixtureTensors<'a, T: ModelFormat> {
 }
 
 impl<T: ModelFormat> BlockTensors<'_, T> {
-    /// Activations that router and experts use.
+    /// Returns the activations that router and experts use.
     pub fn mixture(&mut self) -> MixtureTensors<'_, T> {
         MixtureTensors {
             x: &self.norm_2,
@@ -157,7 +157,8 @@ tensors! {
 tensors! {
     /// Gradients within blocks.
     BackwardGroup<F>, BackwardSizes {
-        /// Gradient of a block's output, which the backward pass replaces by that of its input, `[tokens, C]`.
+        /// Gradient of a block's output, which the backward pass replaces by the gradient of the block's input, `[tokens,
+        /// C]`.
         d: F,
         /// Gradient of a layer's input within the block, `[tokens, C]`.
         other: F,
@@ -181,7 +182,7 @@ const LOGITS: usize = 1 << 26;
 /// cached tokens including new ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Elements of the residual stream.
+    /// Number of elements of the residual stream.
     pub stream: usize,
     /// Activations of one block.
     pub block: BlockSizes,
@@ -193,9 +194,9 @@ pub struct Plan {
     pub head: HeadSizes,
     /// Number of tokens whose logits are in memory at a time.
     pub logit_rows: usize,
-    /// Columns of the logits: the padded vocabulary.
+    /// Number of columns of the logits: the padded vocabulary.
     pub vocab: usize,
-    /// Bytes of temporaries of one operation.
+    /// Size of the temporaries of one operation, bytes.
     pub temporaries: usize,
     layers: usize,
 }
@@ -264,14 +265,14 @@ impl Plan {
         }
     }
 
-    /// Arena bytes for training.
+    /// Returns the size of the arena for training, bytes.
     pub fn bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
         let common = self.held::<T>() + self.backward.bytes::<f32>();
         common + (self.head.bytes::<T, f32>() + logits).max(self.temporaries)
     }
 
-    /// Arena bytes of a pass without gradients.
+    /// Returns the size of the arena for a pass without gradients, bytes.
     pub fn forward_bytes<T: ModelFormat>(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
         self.held::<T>() + self.head.bytes::<T, f32>() + logits.max(self.temporaries)
@@ -283,7 +284,7 @@ impl Plan {
     }
 }
 
-/// Bytes of temporaries of one operation.
+/// Returns the size of the temporaries of one operation, bytes.
 fn temporaries(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> usize {
     let n = shape.n_tokens();
     let embedding = CudaEmbedding::scratch_bytes(&Embedding::new(n, config.padded_vocab(), config.width, 1));

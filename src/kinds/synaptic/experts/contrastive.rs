@@ -1,13 +1,14 @@
 //! Update of router embeddings after a step: unit vectors, one per expert.
 //!
-//! For living experts, with `f_e` the gate-weighted mean of the normalised probe features of the tokens of e, `P_e` its mean
-//! gate over all tokens or over its own ([`PullOver`]), and all embeddings on the right from before the step:
+//! For living experts, `f_e` is the gate-weighted mean of the normalised probe features of the tokens of e, and `P_e` is
+//! the mean gate of e over all tokens or over the tokens of e ([`PullOver`]). All embeddings on the right are those before
+//! the step:
 //!
 //! ```text
 //! emb_e += pull P_e (f_e - emb_e) - push Σ_j≠e max(cos(e, j), 0) emb_j,   then normalised
 //! ```
 //!
-//! Similar embeddings then mean that experts serve similar tokens.
+//! Similar embeddings thus mean that experts serve similar tokens.
 
 use super::{FEATURES, LoadStatistics, PullOver, Router, RouterState};
 
@@ -54,7 +55,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Normalises in f64 and rounds once to f32.
+/// Normalises `x` in f64 and rounds once to f32. A vector without direction leaves `out` unchanged.
 fn store(out: &mut [f32], x: &[f64]) {
     let norm = dot(x, x).sqrt();
     if norm > SHORTEST {

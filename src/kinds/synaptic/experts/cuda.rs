@@ -17,11 +17,11 @@ use crate::{
 use args::{GATES, PARTS, RouterArgs, RouterRates, TILE};
 use std::sync::Arc;
 
-/// Largest number of experts per layer on a device.
+/// Maximum number of experts per layer on a device.
 pub const MAX_EXPERTS: usize = args::MAX_EXPERTS as usize;
-/// Largest number of experts per token on a device.
+/// Maximum number of experts per token on a device.
 pub const MAX_TOP_K: usize = 32;
-/// Values per expert in the statistics of a step.
+/// Number of values per expert in the statistics of a step.
 pub const STATISTICS: usize = 32;
 
 /// Genomes and router state of a layer.
@@ -41,7 +41,7 @@ pub struct DeviceState<'a> {
     pub alive: &'a Slice<u32>,
 }
 
-/// Genomes, and the router states of all layers that an update changes.
+/// Genomes of all layers, and the router states that an update changes.
 pub struct DeviceStateMut<'a> {
     /// Genomes of all layers.
     pub genome: &'a Slice<f32>,
@@ -59,7 +59,7 @@ pub struct DeviceStateMut<'a> {
     pub balance: &'a mut Slice<f32>,
 }
 
-/// Routing decisions: see [`Routing`](super::Routing).
+/// Routing decisions of a batch, see [`Routing`](super::Routing).
 pub struct DeviceRouting<'a> {
     /// Probe features, `[N, 24]`.
     pub features: &'a mut Slice<f32>,
@@ -81,7 +81,7 @@ pub struct DeviceRouting<'a> {
     pub ranks: &'a mut Slice<u32>,
 }
 
-/// Activations by row of the groups: see [`MixtureWork`](super::MixtureWork).
+/// Activations by row of the groups, see [`MixtureWork`](super::MixtureWork).
 pub struct DeviceRows<'a, T: ModelFormat> {
     /// Inputs, `[N k, C]`.
     pub inputs: &'a mut Slice<T>,
@@ -138,24 +138,24 @@ pub struct DeviceStatistics<'a> {
 pub struct CudaExperts {
     kernels: RouterKernels,
     multiprocessors: u32,
-    /// Whether terms and updates of the router are those of the earlier model.
+    /// Whether terms and updates of the router are those of bio_inspired_nanochat.
     is_earlier: bool,
 }
 
 impl CudaExperts {
-    /// Loads the router kernels.
+    /// Loads the router kernels. Fails if they cannot be compiled or loaded.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self { kernels: RouterKernels::load(gpu)?, multiprocessors: gpu.multiprocessors, is_earlier: false })
     }
 
-    /// Terms and updates of the router of bio_inspired_nanochat, in place of those of the CPU: the kernels are compared with its
-    /// golden files. No simulation has them.
+    /// Uses the terms and updates of the router of bio_inspired_nanochat instead of those of the CPU backend, to compare
+    /// the kernels with its golden files. No simulation uses them.
     #[must_use]
     pub fn with_earlier_router(self) -> Self {
         Self { is_earlier: true, ..self }
     }
 
-    /// Says why a device does not support a router; `None` if it does.
+    /// Returns the reason why a device does not support a router; `None` if the router is supported.
     pub fn refusal(op: &Router) -> Option<String> {
         if op.experts > MAX_EXPERTS || op.top_k > MAX_TOP_K {
             let (experts, top_k) = (op.experts, op.top_k);
@@ -166,7 +166,7 @@ impl CudaExperts {
         None
     }
 
-    /// Temporaries of the forward and backward pass, as (element count, element size).
+    /// Returns the temporaries of the forward and backward pass, as (element count, element size).
     pub fn temporaries(op: &Mixture, tokens: usize) -> [(usize, usize); 5] {
         let (experts, rows) = (op.experts, tokens * op.top_k);
         [
@@ -193,7 +193,7 @@ pub fn statistics(tokens: u64, experts: &[f64]) -> (LoadStatistics, Vec<f64>) {
     (load, contribution)
 }
 
-/// Sizes and constants of the router of the kind, for the kernels.
+/// Returns the sizes and constants of the router of the kind, for the kernels.
 fn args(op: &Router, tokens: usize, aux_weight: f32, is_aligned: bool) -> RouterArgs {
     RouterArgs {
         tokens: tokens as u32,
@@ -218,18 +218,18 @@ fn rates(op: &Router) -> RouterRates {
     RouterRates { energy_cost: op.energy_cost, pull: op.pull, push: op.push, balance_rate, is_balanced, is_own }
 }
 
-/// Grid with a warp per item; above 2^15 items, warps loop.
+/// Returns a grid with a warp per item. Above 2^15 items, each warp loops over several.
 fn warps(n: usize) -> Grid {
     let blocks = n.div_ceil(8).clamp(1, 1 << 12) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Elements of the embeddings in shared memory, each padded by one.
+/// Returns the number of elements of the embeddings in shared memory, each padded by one.
 fn embedding_floats(op: &Router) -> u32 {
     (op.experts * (FEATURES + 1)) as u32
 }
 
-/// Returns an error if the rows overflow the kernels' index type.
+/// Fails if the rows overflow the kernels' index type.
 fn check_rows(op: &Mixture, tokens: usize) -> Result<(), ExpertsError> {
     let rows = tokens.saturating_mul(op.top_k);
     if rows > u32::MAX as usize / 2 { Err(ExpertsError::Memory { elements: rows }) } else { Ok(()) }

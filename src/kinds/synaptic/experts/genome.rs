@@ -37,17 +37,17 @@ impl Phenotype {
         }
     }
 
-    /// The values in the order of the genes.
+    /// Returns the values in the order of the genes.
     pub const fn values(&self) -> [f64; GENES] {
         [self.fatigue_rate, self.energy_rate, self.camkii_gain, self.pp1_gain]
     }
 
-    /// Inverse of [`Phenotype::values`].
+    /// Creates a phenotype from values in the order of [`Phenotype::values`].
     pub const fn from_values([fatigue_rate, energy_rate, camkii_gain, pp1_gain]: [f64; GENES]) -> Self {
         Self { fatigue_rate, energy_rate, camkii_gain, pp1_gain }
     }
 
-    /// Derivatives of the fatigue rate with respect to gene 0, and of the energy rate with respect to gene 1.
+    /// Returns the derivatives of the fatigue rate with respect to gene 0, and of the energy rate with respect to gene 1.
     pub fn slopes<R: Real>(genes: &[R]) -> [f64; 2] {
         let slope = |x: f64| 2.0 * logistic(x) * (1.0 - logistic(x));
         [0.01 * slope(genes[0].f64()), 0.005 * slope(genes[1].f64())]
@@ -59,7 +59,7 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Computes `ln(1 + e^x)`; x itself above 20.
+/// Computes `ln(1 + e^x)`. Above 20, returns x, which is equal up to rounding.
 fn softplus(x: f64) -> f64 {
     if x > 20.0 { x } else { x.exp().ln_1p() }
 }

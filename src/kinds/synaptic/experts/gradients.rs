@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! daux/dg_e = A count_e / N²
-//! dlogit_e = g_e (dg_e - Σ g dg)             0 of experts that are not selected
+//! dlogit_e = g_e (dg_e - Σ g dg)             0 for experts that are not selected
 //! dz = dlogit,  dcos_e = 0.02 dlogit_e
 //! dp = Σ_e dcos_e (embedding_e - cos_e p / |p|) / |p|
 //! dx += dz W_r + dp W_p,  dW_r += dzᵀ x,  dW_p += dpᵀ x
@@ -21,7 +21,7 @@ use crate::nn::{
 };
 use rayon::prelude::*;
 
-/// Tokens per parallel task.
+/// Number of tokens per parallel task.
 const TASK: usize = 64;
 
 /// Buffers to which the gradients of the router's weights are added.
@@ -31,7 +31,7 @@ pub struct RouterGradients<'a, R> {
     pub router: &'a mut [R],
     /// Gradient of `W_p`, `[24, C]`.
     pub probe: &'a mut [R],
-    /// Gradient of the genomes, `[E, 4]`, which are not trained by default. Genes 2 and 3 have none.
+    /// Gradient of the genomes, `[E, 4]`; `None` if it is not computed. Genes 2 and 3 have no gradient.
     pub genome: Option<&'a mut [R]>,
 }
 
@@ -42,7 +42,8 @@ pub struct RouterWork<R> {
     features: Vec<R>,
 }
 
-/// Adds the gradients of input and weights. `dgates` (`[N, k]`) exclude the auxiliary loss, whose weight is `aux_weight`.
+/// Adds the gradients of input and weights. `dgates` (`[N, k]`) excludes the auxiliary loss, whose weight is `aux_weight`.
+/// Fails if a length does not fit.
 pub fn backward<R: Real + Default>(
     op: &Router,
     x: &[R],
@@ -92,7 +93,7 @@ fn differentiate<R: Real>(op: &Router, routing: &Routing<R>, dgates: &[R], aux_w
             let dgate = |slot: usize| dgates[token * k + slot].f64() + aux(selected[slot]);
             let mean: f64 = (0..k).map(|slot| gates[slot].f64() * dgate(slot)).sum();
             let inverse = routing.inverse_norms[token].f64();
-            // Gradient of p without its component along p, and that component.
+            // `along` is the component of the gradient of p along p; `across` is the gradient without this component.
             let (mut across, mut along) = ([0.0; FEATURES], 0.0);
             for (slot, expert) in selected.iter().map(|e| *e as usize).enumerate() {
                 let dlogit = gates[slot].f64() * (dgate(slot) - mean);
@@ -110,7 +111,7 @@ fn differentiate<R: Real>(op: &Router, routing: &Routing<R>, dgates: &[R], aux_w
     });
 }
 
-/// Adds the gradients of the genes; the gene bias `gene (a_e - a_f)` is the same for all tokens.
+/// Adds the gradients of the genes; the gene bias `gene (a_e - a_f)` is equal for all tokens.
 fn add_gene_gradients<R: Real>(op: &Router, genome: &[R], dlogits: &[R], dgenome: &mut [R]) {
     for (e, (genes, d)) in genome.chunks_exact(GENES).zip(dgenome.chunks_exact_mut(GENES)).enumerate() {
         let sum: f64 = dlogits.iter().skip(e).step_by(op.experts).map(|d| d.f64()).sum();
@@ -120,8 +121,8 @@ fn add_gene_gradients<R: Real>(op: &Router, genome: &[R], dlogits: &[R], dgenome
     }
 }
 
-/// Adds the contribution of every expert, `-Σ_t gate · dL/dgate`, to `sums` (`[E]`): to first order the rise of the loss if
-/// the expert is removed. `dgates` exclude the auxiliary loss.
+/// Adds the contribution of every expert, `-Σ_t gate · dL/dgate`, to `sums` (`[E]`): the first-order rise of the loss if
+/// the expert is removed. `dgates` excludes the auxiliary loss.
 pub fn contribution<R: Real>(routing: &Routing<R>, dgates: &[R], sums: &mut [f64]) {
     for (e, sum) in sums.iter_mut().enumerate().take(routing.counts.len()) {
         let of = |a: &u32| routing.gates[*a as usize].f64() * dgates[*a as usize].f64();

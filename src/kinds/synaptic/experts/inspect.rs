@@ -30,13 +30,13 @@ pub struct Decision {
 pub const TERM_NAMES: [&str; 6] = ["Router", "Genes", "Alignment", "Energy", "Fatigue", "Balance"];
 
 impl Decision {
-    /// The terms in the order of [`TERM_NAMES`].
+    /// Returns the terms in the order of [`TERM_NAMES`].
     pub const fn terms(&self) -> [f32; 6] {
         [self.z, self.gene, self.align, self.energy, self.fatigue, self.balance]
     }
 }
 
-/// Decision for a token, one entry per expert; empty if the token is beyond the batch.
+/// Returns the decision for a token, one entry per expert; empty if the token is beyond the batch.
 pub fn decisions<R: Real>(op: &Router, routing: &Routing<R>, token: usize) -> Vec<Decision> {
     if token >= routing.tokens {
         return Vec::new();
@@ -63,7 +63,8 @@ pub fn decisions<R: Real>(op: &Router, routing: &Routing<R>, token: usize) -> Ve
     all
 }
 
-/// Gates of the last `tokens` tokens of a batch by expert, `[E, n]` with `n <= tokens`; 0 where an expert was not selected.
+/// Returns the gates of the last `tokens` tokens of a batch by expert, `[E, n]` with `n <= tokens`; 0 where an expert was
+/// not selected.
 pub fn gate_raster<R: Real>(op: &Router, routing: &Routing<R>, tokens: usize) -> Vec<f32> {
     let n = tokens.min(routing.tokens);
     let first = routing.tokens - n;

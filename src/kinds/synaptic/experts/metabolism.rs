@@ -1,13 +1,13 @@
 //! Update of fatigue, energy and load balancing after a step.
 //!
-//! With u the share of tokens that selected the expert, `ρ = u A / k` its load relative to the fair one among A living
-//! experts, and the rates `a_f`, `a_e` of its genome:
+//! Here u is the share of tokens that selected the expert, `ρ = u A / k` its load relative to the fair load among A living
+//! experts, and `a_f`, `a_e` are the rates of the expert's genome:
 //!
 //! | | |
 //! | --- | --- |
 //! | fatigue | `(1 - a_f) fatigue + a_f u` |
-//! | energy | `(1 - a_e) energy + a_e (1 - κ ρ)`, κ = 0.1: 0.9 at the fair load |
-//! | balance | `balance ± rate`, up below the fair load (Wang et al. 2024) |
+//! | energy | `(1 - a_e) energy + a_e (1 - κ ρ)`, κ = 0.1: tends to 0.9 at the fair load |
+//! | balance | `balance ± rate`, increased below the fair load (Wang et al. 2024) |
 //!
 //! Fatigue and energy stay in 0..=1. Empty slots keep their state.
 
@@ -30,7 +30,7 @@ pub fn update<R: Real>(op: &Router, statistics: &LoadStatistics, genome: &[R], s
     }
 }
 
-/// Moves a value in 0..=1 towards a target.
+/// Moves a value in 0..=1 towards a target by the share `rate` of the distance.
 fn average(value: &mut f32, rate: f64, target: f64) {
     *value = (f64::from(*value) * (1.0 - rate) + rate * target).clamp(0.0, 1.0) as f32;
 }

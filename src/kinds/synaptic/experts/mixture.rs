@@ -1,9 +1,9 @@
-//! Computes the experts: `out_t += Σ_s gate_ts y_ts`, `y = W₂ relu(W₁ x + b₁)² + b₂`, with the weights of the expert of
+//! Computes the experts: `out_t += Σ_s gate_ts y_ts`, `y = W₂ relu(W₁ x + b₁)² + b₂`, with the weights of the expert in
 //! slot s.
 //!
 //! Tokens are gathered by group (see [`Routing`]), so that an expert is one GEMM over the rows of its group, and an expert
-//! without tokens costs nothing. The backward pass overwrites activations that it no longer needs: forward and backward
-//! pass use 2 (C + hidden) elements per row in all.
+//! without tokens needs no computation. The backward pass overwrites activations that are no longer needed: both passes
+//! together use 2 (C + hidden) elements per row.
 
 use super::{ExpertsError, Routing, resize};
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Rows per parallel task that copies or adds.
+/// Number of rows per parallel task that copies or adds.
 const TASK: usize = 64;
 
 /// Sizes of a mixture of experts.
@@ -25,11 +25,11 @@ const TASK: usize = 64;
 pub struct Mixture {
     /// Number of expert slots, E.
     pub experts: usize,
-    /// Experts per token, k.
+    /// Number of experts per token, k.
     pub top_k: usize,
-    /// Features per token, C.
+    /// Number of features per token, C.
     pub width: usize,
-    /// Hidden units per expert.
+    /// Number of hidden features of an expert.
     pub hidden: usize,
 }
 
@@ -85,14 +85,14 @@ impl<R: Real + Default> MixtureWork<R> {
         Ok(())
     }
 
-    /// Outputs of the experts before the gates, by row, `[N k, C]`; valid until the backward pass.
+    /// Returns the outputs of the experts before the gates, by row, `[N k, C]`; valid until the backward pass.
     pub fn outputs(&self) -> &[R] {
         &self.outputs
     }
 }
 
 impl Mixture {
-    /// Bytes of the activations of `tokens` tokens.
+    /// Returns the size of the activations of `tokens` tokens, bytes.
     pub const fn n_bytes<R>(&self, tokens: usize) -> u64 {
         (tokens * self.top_k * 2 * (self.width + self.hidden) * size_of::<R>()) as u64
     }
@@ -109,7 +109,8 @@ impl Mixture {
         ])?)
     }
 
-    /// Computes `out += Σ gate · expert(x)`; x and out are `[N, C]`. Checks the stop flag.
+    /// Computes `out += Σ gate · expert(x)`; x and out are `[N, C]`. Checks the stop flag. Fails if a length does not fit
+    /// or the computation was stopped.
     pub fn forward<R: Real + Default>(
         &self,
         x: &[R],
@@ -136,8 +137,8 @@ impl Mixture {
         Ok(())
     }
 
-    /// Adds the gradients of input and weights, and writes those of the gates (`[N, k]`). `work` must come from the forward
-    /// pass of this batch; its contents are consumed. Checks the stop flag.
+    /// Adds the gradients of input and weights, and writes the gradients of the gates (`[N, k]`). `work` must come from the
+    /// forward pass of this batch; its contents are consumed. Checks the stop flag. Fails as the forward pass does.
     pub fn backward<R: Real + Default>(
         &self,
         routing: &Routing<R>,
@@ -159,7 +160,7 @@ impl Mixture {
         ])?;
         let MixtureWork { inputs, linear, hidden, outputs } = work;
         self.scatter(routing, dout, outputs, dgates);
-        // From here on `outputs` holds the gradients of the outputs.
+        // From this point on, `outputs` contains the gradients of the outputs.
         self.add_weight_gradients(routing, outputs, hidden, g.fc2_weight, g.fc2_bias, stop)?;
         let down = Gemm::new(rows, self.hidden, self.width).groups(Split::Rows, self.experts);
         let split = (Split::Rows, &routing.offsets[..]);
@@ -168,7 +169,7 @@ impl Mixture {
             let slope = |z: R| if z > R::zero() { z + z } else { R::zero() };
             wide(|| d.iter_mut().zip(z).for_each(|(d, z)| *d *= slope(*z)));
         });
-        // From here on `hidden` holds the gradient of `linear`.
+        // From this point on, `hidden` contains the gradient of `linear`.
         self.add_weight_gradients(routing, hidden, inputs, g.fc1_weight, g.fc1_bias, stop)?;
         let up = Gemm::new(rows, self.width, self.hidden).groups(Split::Rows, self.experts);
         groups(&up, split, (hidden, weights.fc1_weight), inputs, None, stop)?;
@@ -242,7 +243,8 @@ impl Mixture {
         dgates.iter_mut().zip(&routing.ranks).for_each(|(dgate, row)| *dgate = by_row[*row as usize]);
     }
 
-    /// Computes `dW += dyᵀ x` and `db += Σ dy` for every expert, with dy `[rows, outputs]` and x `[rows, inputs]`.
+    /// Computes `dW += dyᵀ x` and `db += Σ dy` for every expert, with dy `[rows, outputs]` and x `[rows, inputs]`. Fails if
+    /// the sizes do not match or the pass is stopped.
     fn add_weight_gradients<R: Real>(
         &self,
         routing: &Routing<R>,

@@ -21,20 +21,21 @@
 //!         + 0.05 (a_e - a_f)                 gene bias, from the energy and fatigue rates of the genome of e
 //!         + 0.02 cos(p, embedding_e)         alignment
 //!         + m energy_e - m fatigue_e A / k   metabolism; m is the metabolic bias, A the number of living experts
-//! top-k of logit_e (+ balance_e)             living experts; ties go to the lower index
+//! top-k of logit_e (+ balance_e)             among living experts; the lower index wins ties
 //! gate = softmax of the selected logits
-//! aux = A Σ_e mean(gate_e) count_e / N       k when balanced
+//! aux = A Σ_e mean(gate_e) count_e / N       k if the load is balanced
 //! ```
 //!
-//! Embeddings, energy, fatigue and balance are state: constants of the backward pass, updated after a training step from
-//! its [`LoadStatistics`], and never in evaluation. Balancing by a bias that only selection uses follows Wang et al. 2024
-//! (arXiv 2408.15664). The auxiliary loss is that of Fedus et al. 2022 with gates in place of the full softmax.
+//! Embeddings, energy, fatigue and balance are the state of the router: constants of the backward pass, which are updated
+//! after a training step from its [`LoadStatistics`], and never in evaluation. Balancing by a bias that only selection uses
+//! follows Wang et al. 2024 (arXiv 2408.15664). The auxiliary loss is that of Fedus et al. 2022, with gates instead of the
+//! full softmax.
 //!
 //! # Groups
 //!
 //! The N k assignments are sorted by expert, then by token: expert e has the rows `offsets[e]..offsets[e + 1]`. There is no
-//! capacity limit and no token is dropped, so buffers have N k rows for any routing. Sums over the tokens of an expert run
-//! in ascending order: results are bit-identical for any number of threads.
+//! capacity limit and no token is dropped, so buffers have N k rows for any routing. Sums over the tokens of an expert are
+//! taken in ascending order, so that results are bit-identical for any number of threads.
 
 pub mod contrastive;
 pub mod cuda;
@@ -55,31 +56,31 @@ pub use state::{LoadStatistics, RouterState, update_state};
 
 use crate::nn::{gemm::GemmError, lengths::LengthError};
 
-/// Components of a router embedding and of the probe features of a token.
+/// Number of components of a router embedding and of the probe features of a token.
 pub const FEATURES: usize = 24;
-/// Genes of an expert.
+/// Number of genes of an expert.
 pub const GENES: usize = 4;
 
 /// Load balancing, in addition to metabolism.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Balancing {
-    /// The auxiliary loss alone, with the weight that the training step gives it.
+    /// The auxiliary loss alone, with the weight of the training step.
     #[default]
     AuxLoss,
-    /// A bias per expert that selection uses and gates do not, raised or lowered after every step.
+    /// A bias per expert, which is raised or lowered after every step. Selection uses the bias, and gates do not.
     Bias {
         /// Change of the bias per step.
         rate: f64,
     },
 }
 
-/// Tokens over which the mean gate that scales the pull of an embedding is taken.
+/// Set of tokens over which the mean gate that scales the pull of an embedding is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PullOver {
-    /// All tokens: the embeddings of rarely selected experts hardly move.
+    /// All tokens, so that the embeddings of rarely selected experts hardly move.
     #[default]
     AllTokens,
-    /// The tokens of the expert: rarely selected experts move as fast as others.
+    /// The tokens of the expert, so that rarely selected experts move as fast as others.
     OwnTokens,
 }
 
@@ -88,11 +89,11 @@ pub enum PullOver {
 pub struct Router {
     /// Number of expert slots, E.
     pub experts: usize,
-    /// Experts per token, k.
+    /// Number of experts per token, k.
     pub top_k: usize,
-    /// Features per token, C.
+    /// Number of features per token, C.
     pub width: usize,
-    /// Factor of the energy and fatigue terms; 0 switches metabolism off.
+    /// Factor of the energy and fatigue terms; 0 disables metabolism.
     pub metabolic_bias: f64,
     /// Factor of the alignment with router embeddings.
     pub align: f64,
@@ -128,7 +129,7 @@ impl Router {
         }
     }
 
-    /// Number of assignments, and so of rows, of `tokens` tokens.
+    /// Returns the number of assignments of `tokens` tokens, which equals the number of rows.
     pub const fn rows(&self, tokens: usize) -> usize {
         tokens * self.top_k
     }
@@ -149,7 +150,7 @@ pub enum ExpertsError {
     /// Tokens need more experts than are alive.
     #[error("{top_k} experts per token need as many living experts, and there are {alive}")]
     TooFewAlive {
-        /// Experts per token, k.
+        /// Number of experts per token, k.
         top_k: usize,
         /// Number of living experts.
         alive: usize,
@@ -157,12 +158,12 @@ pub enum ExpertsError {
     /// Memory is exhausted.
     #[error("no memory for {elements} elements of the mixture of experts")]
     Memory {
-        /// Elements of the buffer.
+        /// Number of elements of the buffer.
         elements: usize,
     },
 }
 
-/// Resizes a buffer to `len` elements, whose contents are unspecified.
+/// Resizes a buffer to `len` elements with unspecified contents. Fails if memory is exhausted.
 fn resize<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) -> Result<(), ExpertsError> {
     if len > buffer.len() {
         let more = len - buffer.len();

@@ -1,20 +1,20 @@
 //! Positions of embeddings in three dimensions: projections onto the space of the first three principal components.
 //!
-//! Principal components have no sign, and swap when variances cross. The axes are therefore the orthonormal basis of that
-//! space that is nearest to given axes (orthogonal Procrustes problem: the polar factor of `Bᵀ A`): those of the previous
-//! projection, or the first three axes of the features. Distances are those of the principal components for any axes.
+//! Principal components have no sign, and swap when variances cross. The axes are therefore the orthonormal basis of this
+//! space that is nearest to given axes (orthogonal Procrustes problem: the polar factor of `Bᵀ A`): the axes of the
+//! previous projection, or the first three axes of the features. Distances are independent of the axes.
 
 use super::FEATURES;
 
 /// Number of dimensions of the projection.
 const AXES: usize = 3;
-/// Sweeps over all pairs after which rotations of a 24 × 24 matrix are below rounding.
+/// Number of sweeps over all pairs after which rotations of a 24 × 24 matrix are below rounding.
 const SWEEPS: usize = 16;
 
 /// Orthonormal axes, one per dimension.
 pub type Axes = [[f64; FEATURES]; AXES];
 
-/// A projection of features to three dimensions.
+/// Projection of features to three dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     /// Origin: the mean of the living embeddings.
@@ -26,7 +26,8 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Projects living experts: `embeddings` are `[E, 24]`, `alive` is `[E]`. The axes are nearest to those of `before`.
+    /// Projects living experts: `embeddings` is `[E, 24]`, `alive` is `[E]`. The axes are nearest to those of `before`, or
+    /// without `before` to the first three axes of the features.
     pub fn new(embeddings: &[f32], alive: &[u8], before: Option<&Axes>) -> Self {
         let rows = embeddings.chunks_exact(FEATURES).zip(alive).filter(|(_, alive)| **alive != 0);
         let rows: Vec<[f64; FEATURES]> = rows.map(|(row, _)| std::array::from_fn(|c| f64::from(row[c]))).collect();
@@ -47,7 +48,7 @@ impl Projection {
         Self { mean, axes: nearest(&principal, before.unwrap_or(&first)), explained }
     }
 
-    /// Position of a feature vector `[24]`.
+    /// Computes the position of a feature vector `[24]`.
     pub fn position(&self, features: &[f32]) -> [f32; AXES] {
         self.axes.map(|axis| {
             let centred = features.iter().zip(&self.mean).map(|(x, mean)| f64::from(*x) - mean);
@@ -60,8 +61,9 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Orthonormal basis of the space of `basis` that is nearest to `target`: `B M (MᵀM)^(-1/2)`, `M = Bᵀ A`. If A has no
-/// component in some direction of the space, returns the basis itself with its largest components positive.
+/// Returns the orthonormal basis of the space of `basis` that is nearest to `target`: `B M (MᵀM)^(-1/2)`, `M = Bᵀ A`. If A
+/// has no component in some direction of the space, returns `basis` with the sign of each axis such that its largest
+/// component is positive.
 fn nearest(basis: &Axes, target: &Axes) -> Axes {
     let m: [[f64; AXES]; AXES] = std::array::from_fn(|i| std::array::from_fn(|j| dot(&basis[i], &target[j])));
     let square = std::array::from_fn(|i| std::array::from_fn(|j| (0..AXES).map(|l| m[l][i] * m[l][j]).sum()));
@@ -79,7 +81,7 @@ fn nearest(basis: &Axes, target: &Axes) -> Axes {
     std::array::from_fn(|j| std::array::from_fn(|c| (0..AXES).map(|i| basis[i][c] * rotation[i][j]).sum()))
 }
 
-/// Eigenvalues of a symmetric matrix in descending order, and their eigenvectors, by Jacobi rotations.
+/// Returns the eigenvalues of a symmetric matrix in descending order, and their eigenvectors, by Jacobi rotations.
 fn eigenvectors<const N: usize>(mut a: [[f64; N]; N]) -> ([f64; N], [[f64; N]; N]) {
     let mut v: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
     for _ in 0..SWEEPS {
@@ -88,7 +90,7 @@ fn eigenvectors<const N: usize>(mut a: [[f64; N]; N]) -> ([f64; N], [[f64; N]; N
                 if a[p][q] == 0.0 {
                     continue;
                 }
-                // Golub and Van Loan, 8.5.2.
+                // The rotation follows Golub and Van Loan, 8.5.2.
                 let tau = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
                 let t = tau.signum() / (tau.abs() + (1.0 + tau * tau).sqrt());
                 let c = 1.0 / (1.0 + t * t).sqrt();

@@ -1,5 +1,5 @@
-//! Forward pass of the router: logits, top-k, gates, groups. Matrices are multiplied by `nn::gemm`; other arithmetic is in
-//! f64 and rounded once.
+//! Forward pass of the router: logits, top-k, gates, groups. Matrices are multiplied by `nn::gemm`; other values are
+//! computed in f64 and rounded once.
 
 use super::{ExpertsError, FEATURES, GENES, Phenotype, Router, RouterState, resize};
 use crate::nn::{
@@ -9,7 +9,7 @@ use crate::nn::{
 };
 use rayon::prelude::*;
 
-/// Tokens per parallel task.
+/// Number of tokens per parallel task.
 const TASK: usize = 64;
 /// Smallest norm of probe features that have a direction.
 const SHORTEST: f64 = 1e-8;
@@ -25,7 +25,7 @@ pub struct Routing<R> {
     pub indices: Vec<u32>,
     /// Gates of the selected experts, whose sum is 1, `[N, k]`.
     pub gates: Vec<R>,
-    /// Tokens per expert, `[E]`.
+    /// Number of tokens per expert, `[E]`.
     pub counts: Vec<u32>,
     /// First row of each expert and the number of rows, `[E + 1]`.
     pub offsets: Vec<u32>,
@@ -45,25 +45,25 @@ pub struct Routing<R> {
     pub inverse_norms: Vec<R>,
     /// Router embeddings that were used, `[E, 24]`.
     pub embeddings: Vec<R>,
-    /// Terms of the logits that are the same for all tokens.
+    /// Terms of the logits that are equal for all tokens.
     pub terms: SharedTerms<R>,
 }
 
-/// Terms of the logits that are the same for all tokens, `[E]` each, scaled by their factors.
+/// Terms of the logits that are equal for all tokens, scaled by their factors.
 #[derive(Clone, Debug, Default)]
 pub struct SharedTerms<R> {
     /// Gene bias, `[E]`.
     pub gene: Vec<R>,
-    /// Energy terms, positive.
+    /// Energy terms, positive, `[E]`.
     pub energy: Vec<R>,
-    /// Fatigue terms, negative.
+    /// Fatigue terms, negative, `[E]`.
     pub fatigue: Vec<R>,
-    /// Balance terms, for selection only.
+    /// Balance terms, which only selection uses, `[E]`.
     pub balance: Vec<R>,
 }
 
 impl<R: Real + Default> Routing<R> {
-    /// Resizes the buffers for a batch of `tokens` tokens.
+    /// Resizes the buffers for a batch of `tokens` tokens. Fails if memory is exhausted.
     fn resize(&mut self, op: &Router, tokens: usize) -> Result<(), ExpertsError> {
         let (rows, all) = (op.rows(tokens), tokens.saturating_mul(op.experts));
         self.tokens = tokens;
@@ -96,17 +96,17 @@ impl<R: Real + Default> Routing<R> {
 }
 
 impl<R> Routing<R> {
-    /// Assignments of an expert in the order of tokens.
+    /// Returns the assignments of an expert in the order of tokens.
     pub fn group(&self, expert: usize) -> &[u32] {
         &self.order[self.rows(expert)]
     }
 
-    /// Range of the rows of an expert.
+    /// Returns the range of the rows of an expert.
     pub fn rows(&self, expert: usize) -> std::ops::Range<usize> {
         self.offsets[expert] as usize..self.offsets[expert + 1] as usize
     }
 
-    /// Memory held by the buffers in bytes.
+    /// Returns the memory held by the buffers in bytes.
     pub const fn n_bytes(&self) -> u64 {
         let words = self.indices.len() + self.order.len() + self.ranks.len() + self.counts.len() + self.offsets.len();
         let reals = self.gates.len()
@@ -131,7 +131,7 @@ pub struct RouterWeights<'a, R> {
     pub genome: &'a [R],
 }
 
-/// Checks the lengths of input and weights.
+/// Checks the lengths of input and weights. Fails for the first length that does not fit.
 pub(super) fn check<R>(
     op: &Router,
     tokens: usize,
@@ -146,7 +146,8 @@ pub(super) fn check<R>(
     ])?)
 }
 
-/// Routes tokens x `[N, C]`. Does not change the state.
+/// Routes the tokens x `[N, C]` without changing the state. Fails if a length does not fit, memory is exhausted, or tokens
+/// need more experts than are alive.
 pub fn forward<R: Real + Default>(
     op: &Router,
     x: &[R],
@@ -211,7 +212,8 @@ fn decide<R: Real + Default>(op: &Router, state: &RouterState, out: &mut Routing
     });
 }
 
-/// Selects the living experts with the largest logits plus balance, in descending order; ties go to the lower index.
+/// Selects the living experts with the largest sums of logit and balance, in descending order. Among equal sums, the lower index
+/// comes first.
 fn select<R: Real>(logits: &[R], balance: &[R], alive: &[u8], selected: &mut [u32]) {
     let score = |e: u32| logits[e as usize] + balance[e as usize];
     let mut len = 0;
@@ -258,7 +260,8 @@ fn sort<R>(op: &Router, out: &mut Routing<R>) {
     }
 }
 
-/// The auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch: k when balanced, larger otherwise; 0 without tokens.
+/// Computes the auxiliary loss `A Σ_e mean(gate_e) count_e / N` of a batch. The loss is k if the load is balanced, larger
+/// otherwise, and 0 without tokens.
 pub fn aux_loss<R: Real>(routing: &Routing<R>) -> f64 {
     let tokens = routing.tokens.max(1) as f64;
     let of = |e: usize| {

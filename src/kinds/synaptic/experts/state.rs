@@ -4,7 +4,7 @@ use super::{FEATURES, Router, Routing, contrastive, metabolism};
 use crate::nn::real::{Real, wide};
 use rayon::prelude::*;
 
-/// Router state of a layer, always f32: with fewer bits the slow averages would not move.
+/// Router state of a layer, always f32, because the slow averages need its precision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RouterState {
     /// Router embeddings, unit vectors, `[E, 24]`.
@@ -13,14 +13,14 @@ pub struct RouterState {
     pub fatigue: Vec<f32>,
     /// Energy of experts, in 0..=1, `[E]`.
     pub energy: Vec<f32>,
-    /// Bias added to logits for selection, `[E]`; 0 unless load is balanced by it.
+    /// Bias added to logits for selection, `[E]`; 0 unless balancing uses a bias.
     pub balance: Vec<f32>,
-    /// 1 for a living expert, 0 for an empty slot, `[E]`.
+    /// Value per slot, `[E]`: 1 for a living expert, 0 for an empty slot.
     pub alive: Vec<u8>,
 }
 
 impl RouterState {
-    /// Creates a state with all experts alive, no fatigue and full energy; embeddings (`[E, 24]`) are normalised.
+    /// Creates a state with all experts alive, no fatigue and full energy. The embeddings (`[E, 24]`) are normalised.
     pub fn new(experts: usize, mut embeddings: Vec<f32>) -> Self {
         embeddings.resize(experts * FEATURES, 0.0);
         embeddings.chunks_exact_mut(FEATURES).for_each(contrastive::normalize);
@@ -33,12 +33,12 @@ impl RouterState {
         }
     }
 
-    /// Router embedding of an expert.
+    /// Returns the router embedding of an expert.
     pub fn embedding(&self, expert: usize) -> &[f32] {
         &self.embeddings[expert * FEATURES..][..FEATURES]
     }
 
-    /// Number of living experts.
+    /// Returns the number of living experts.
     pub fn n_alive(&self) -> usize {
         self.alive.iter().filter(|alive| **alive != 0).count()
     }
@@ -58,12 +58,12 @@ pub struct LoadStatistics {
 }
 
 impl LoadStatistics {
-    /// Statistics without tokens.
+    /// Creates statistics without tokens.
     pub fn new(experts: usize) -> Self {
         Self { tokens: 0, counts: vec![0; experts], gates: vec![0.0; experts], features: vec![0.0; experts * FEATURES] }
     }
 
-    /// Statistics of one batch.
+    /// Computes the statistics of a batch.
     pub fn of<R: Real>(op: &Router, routing: &Routing<R>) -> Self {
         let mut all = Self::new(op.experts);
         all.add(op, routing);
@@ -89,19 +89,19 @@ impl LoadStatistics {
         });
     }
 
-    /// Share of the tokens that selected an expert, in 0..=1.
+    /// Returns the share of the tokens that selected an expert, in 0..=1.
     pub fn load(&self, expert: usize) -> f64 {
         self.counts[expert] as f64 / self.tokens.max(1) as f64
     }
 
-    /// Mean gate of an expert over all tokens; the sum over experts is 1.
+    /// Returns the mean gate of an expert over all tokens; the sum over experts is 1.
     pub fn mean_gate(&self, expert: usize) -> f64 {
         self.gates[expert] / self.tokens.max(1) as f64
     }
 }
 
-/// Updates the state after a training step from the statistics of all its tokens: metabolism, balance, embeddings. `genome`
-/// is `[E, 4]`. A step without tokens has no effect.
+/// Updates the state after a training step from the statistics of all tokens of the step: metabolism, balance, embeddings.
+/// `genome` is `[E, 4]`. A step without tokens has no effect.
 pub fn update_state<R: Real>(op: &Router, statistics: &LoadStatistics, genome: &[R], state: &mut RouterState) {
     if statistics.tokens > 0 {
         metabolism::update(op, statistics, genome, state);

@@ -107,16 +107,16 @@ kernels! {
     }
 }
 
-/// Tokens of one sequence with the experts that they selected in a layer.
+/// Tokens of a sequence with the experts that they selected in a layer.
 #[derive(Clone, Copy)]
 pub struct Served<'a> {
     /// Inputs of the experts, `[N, C]`.
     pub x: &'a Slice<f32>,
     /// Selected experts, `[N, k]`.
     pub indices: &'a Slice<u32>,
-    /// Experts per token.
+    /// Number of experts per token.
     pub top_k: usize,
-    /// Slots of the layer among those of all layers.
+    /// Range of the layer's slots among those of all layers.
     pub slots: &'a Range<usize>,
 }
 
@@ -126,12 +126,12 @@ pub struct CudaLife {
 }
 
 impl CudaLife {
-    /// Loads the kernels of the life cycle.
+    /// Loads the kernels of the life cycle. Fails if they cannot be compiled or loaded.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self { kernels: LifeKernels::load(gpu)? })
     }
 
-    /// Records a step from the statistics of all experts (`[L, E, 32]`).
+    /// Records a step from the statistics of all experts (`[L, E, 32]`). Fails if a launch fails.
     pub fn record(
         &self,
         pass: &mut Pass,
@@ -146,7 +146,7 @@ impl CudaLife {
         RecordExperts { experts, params, step, statistics, records }.launch(&self.kernels, pass, experts)
     }
 
-    /// Adds the specialization of the experts of a layer to the records of the last step.
+    /// Adds the specialization of the experts of a layer to the records of the last step. Fails if a launch fails.
     pub fn measure_specialization(
         &self,
         pass: &mut Pass,
@@ -172,8 +172,8 @@ impl CudaLife {
         MeasureSpecialization { a, params, x, indices, records }.launch(&self.kernels, pass, grid)
     }
 
-    /// Mean square gradients of the `slots` experts of a layer, as [`gradient_utility`](super::slots::gradient_utility)
-    /// computes them.
+    /// Returns the mean square gradients of the `slots` experts of a layer, as
+    /// [`gradient_utility`](super::slots::gradient_utility) computes them. Fails if a launch fails.
     pub fn gradient_utility(
         &self,
         pass: &mut Pass,
@@ -196,7 +196,7 @@ impl CudaLife {
         Ok(sums.read()?.into_iter().map(|sum| sum / arrays.n_weights() as f64).collect())
     }
 
-    /// Applies an edit, as [`Edit::apply`] does on the CPU.
+    /// Applies an edit, as [`Edit::apply`] does on the CPU. Fails if a range is invalid or a launch fails.
     pub fn edit(
         &self,
         pass: &mut Pass,
@@ -252,7 +252,7 @@ impl CudaLife {
     }
 }
 
-/// Grid with a thread per item; above 2^24 items, threads loop.
+/// Returns a grid with a thread per item. Above 2^24 items, each thread loops over several.
 fn covering(n: usize) -> Grid {
     let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }

@@ -11,7 +11,7 @@ use crate::{
 };
 use std::ops::Range;
 
-/// An edit of the buffers of a parameter map. The ranges of an edit do not overlap.
+/// Edit of the buffers of a parameter map. The ranges of an edit do not overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
     /// Sets parameters and moments to zero.
@@ -43,7 +43,7 @@ pub enum Edit {
     Noise {
         /// Range of the elements.
         range: Range<usize>,
-        /// Standard deviation of the noise, relative to that of the range's parameters.
+        /// Standard deviation of the noise, relative to the standard deviation of the range's parameters.
         relative: f64,
         /// Address of the random draws.
         normals: Normals,
@@ -57,7 +57,7 @@ pub struct Normals {
     pub seed: u64,
     /// Purpose of the draws.
     pub purpose: Purpose,
-    /// Step of the draws, which encodes the slot too.
+    /// Step of the draws, which also encodes the slot.
     pub step: u64,
     /// Lane of the first draw.
     pub first_lane: u32,
@@ -90,15 +90,16 @@ pub struct MoveAddress {
 }
 
 impl MoveAddress {
-    /// Address of the normal values of a slot.
+    /// Returns the address of the normal values of a slot.
     pub fn normals(&self, purpose: Purpose, slot: usize, first_lane: u32) -> Normals {
-        // The step takes 40 bits, the slot the upper ones.
+        // The step has 40 bits, and the slot the upper 24.
         let step = self.step | (u64::from(self.first_slot) + slot as u64) << 40;
         Normals { seed: self.seed, purpose, step, first_lane }
     }
 }
 
-/// Edits that implement moves, in order. Moves must name slots of the layer, as those of [`plan`](super::plan()) do.
+/// Returns the edits that implement moves, in order. The moves must name slots of the layer, as the moves of
+/// [`plan`](super::plan()) do.
 pub fn edits(op: &LifeCycle, moves: &[Move], at: &MoveAddress, arrays: &ExpertArrays) -> Vec<Edit> {
     let mut all = vec![];
     let clear = |slot: u32| arrays.all().map(move |array| Edit::Clear(array.range(slot as usize)));
@@ -123,7 +124,8 @@ pub fn edits(op: &LifeCycle, moves: &[Move], at: &MoveAddress, arrays: &ExpertAr
     all
 }
 
-/// Copies weights and moments, and adds noise relative to the standard deviation of each array, and mutations.
+/// Adds edits that copy weights and moments to the child, add noise relative to the standard deviation of each array, and
+/// mutate the genome.
 fn split_weights(
     op: &LifeCycle,
     [parent, child]: [usize; 2],
@@ -147,7 +149,7 @@ fn split_weights(
     to.push(Edit::Add { start, values: mutations.iter().map(|n| op.mutation * n).collect() });
 }
 
-/// Copies the row of the router, and moves both rows apart along a random vector.
+/// Adds edits that copy the router row of the parent, and move both rows apart along a random vector.
 fn split_router_row(
     op: &LifeCycle,
     [parent, child]: [usize; 2],
@@ -165,7 +167,7 @@ fn split_router_row(
 }
 
 impl Edit {
-    /// End of the elements that the edit reads or writes.
+    /// Returns the end of the elements that the edit reads or writes.
     pub fn end(&self) -> usize {
         match self {
             Self::Clear(range) | Self::Noise { range, .. } => range.end,
@@ -202,7 +204,7 @@ fn add<R: Real>(to: &mut [R], values: &[f64], factor: f64) {
     to.iter_mut().zip(values).for_each(|(to, value)| *to += R::of(factor * value));
 }
 
-/// Euclidean norm of a vector.
+/// Computes the Euclidean norm of a vector.
 pub(super) fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }

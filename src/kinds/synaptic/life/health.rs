@@ -1,7 +1,8 @@
-//! Health of experts: load relative to the fair one, times energy.
+//! Health of experts: load relative to the fair load, times energy.
 
-/// Returns the health of each slot, `min(1, rho / 2) energy` in 0..=1; 0 for empty slots. `rho = fatigue A / k` is the average load relative to
-/// the fair one among A living experts: fatigue is the average share of the tokens that an expert serves.
+/// Returns the health of each slot, `min(1, rho / 2) energy` in 0..=1; 0 for empty slots. `rho = fatigue A / k` is the
+/// average load relative to the fair load among A living experts, where fatigue is the average share of the tokens that an
+/// expert serves.
 pub fn health(fatigue: &[f32], energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
     let n_alive = alive.iter().filter(|a| **a != 0).count();
     let of = |((fatigue, energy), alive): ((&f32, &f32), &u8)| {

@@ -1,6 +1,6 @@
-//! Ids of experts: slots are reused, ids are not.
+//! Ids of experts. Slots are reused, and ids are not.
 //!
-//! A merge ends both experts, and a new one begins in the slot of the winner. At a split the parent continues.
+//! A merge ends both experts, and a new expert begins in the slot of the winner. At a split, the parent continues.
 
 use super::{LifeError, Move, Removal};
 use crate::{
@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// Attributes of births and deaths.
+/// Declared attributes of births and deaths.
 pub const ATTRIBUTES: &[AttributeSpec] = &[
     attribute("layer", "Layer of the expert, from 0.", ""),
     attribute("origin", "What it came from: founder, split or merge.", ""),
@@ -42,13 +42,13 @@ const fn text(known: &'static str) -> AttributeValue {
 /// Expert in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
-    /// Id, never reused.
+    /// Id of the expert, never reused.
     pub id: u64,
-    /// Step of its birth.
+    /// Step of the expert's birth.
     pub born: u64,
-    /// Number of experts that were in the slot before it.
+    /// Number of earlier experts in the slot.
     pub generation: u32,
-    /// Whether it keeps its weights and is exempt from the life cycle.
+    /// Whether the expert keeps its weights and is exempt from the life cycle.
     pub is_frozen: bool,
 }
 
@@ -81,15 +81,15 @@ pub struct Identities {
 /// Saved ids, one entry per slot of all layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedIdentities {
-    /// Id of the next expert.
+    /// Id that the next new expert receives.
     pub next: u64,
-    /// Id of the expert in each slot; [`FREE_SLOT`] for empty slots.
+    /// Id of the expert in each slot, `[L E]`; [`FREE_SLOT`] for empty slots.
     pub ids: Vec<u64>,
-    /// Step of birth; 0 for empty slots.
+    /// Step of birth, `[L E]`; 0 for empty slots.
     pub born: Vec<u64>,
-    /// Number of experts that each slot has had.
+    /// Number of experts that each slot has had, `[L E]`.
     pub generations: Vec<u32>,
-    /// Nonzero for frozen experts.
+    /// Nonzero for frozen experts, `[L E]`.
     pub frozen: Vec<u8>,
 }
 
@@ -104,7 +104,7 @@ impl Identities {
 
     /// Restores saved ids. An active tap restarts with the living experts.
     ///
-    /// Returns false, and changes nothing, if the ids are inconsistent or of another number of slots.
+    /// Returns `false` and changes nothing if the ids are inconsistent or the number of slots differs.
     pub fn restore(&mut self, step: u64, saved: &SavedIdentities, genome: impl Fn(usize) -> Option<[f32; 4]>) -> bool {
         let n = self.slots.len();
         let mut living: Vec<u64> = saved.ids.iter().copied().filter(|id| *id != FREE_SLOT).collect();
@@ -132,19 +132,19 @@ impl Identities {
         true
     }
 
-    /// Ids for a saved state.
+    /// Returns the ids for a saved state.
     pub fn save(&self) -> SavedIdentities {
         let Individuals { ids, born } = self.now();
         let frozen = self.slots.iter().map(|o| u8::from(o.is_some_and(|o| o.is_frozen))).collect();
         SavedIdentities { next: self.next, ids, born, generations: self.generations.clone(), frozen }
     }
 
-    /// Expert in a slot of a layer; `None`: the slot is empty.
+    /// Returns the expert in a slot of a layer; `None` if the slot is empty.
     pub fn occupant(&self, layer: usize, slot: usize) -> Option<Occupant> {
         *self.slots.get(layer * self.experts + slot)?
     }
 
-    /// Freezes or unfreezes an expert; a frozen one stays so until its end.
+    /// Freezes or unfreezes an expert. Fails if the slot is empty.
     pub fn freeze(&mut self, layer: usize, slot: usize, is_frozen: bool) -> Result<(), LifeError> {
         let occupant = self.slots.get_mut(layer * self.experts + slot).and_then(Option::as_mut);
         occupant.ok_or(LifeError::Empty(slot as u32))?.is_frozen = is_frozen;
@@ -156,13 +156,14 @@ impl Identities {
         self.slots.iter().map(|occupant| occupant.is_some_and(|o| o.is_frozen)).collect()
     }
 
-    /// Steps since birth of the experts of a layer, `[E]`; 0 for empty slots.
+    /// Returns the steps since birth of the experts of a layer, `[E]`; 0 for empty slots.
     pub fn ages(&self, layer: usize, step: u64) -> Vec<u64> {
         let slots = &self.slots[layer * self.experts..][..self.experts];
         slots.iter().map(|occupant| occupant.map_or(0, |o| step.saturating_sub(o.born))).collect()
     }
 
-    /// Name of an expert: layer, slot and generation.
+    /// Returns the name of an expert, made of layer, slot and generation. For an empty slot, returns the slot name with
+    /// `(empty)`.
     pub fn name(&self, layer: usize, slot: usize) -> String {
         let slot_name = slot_name(layer, slot);
         match self.occupant(layer, slot) {
@@ -178,12 +179,12 @@ impl Identities {
         }
     }
 
-    /// Current experts by slot.
+    /// Returns the current experts by slot.
     pub fn individuals(&self) -> Arc<Individuals> {
         self.shared.get_or_init(|| Arc::new(self.now())).clone()
     }
 
-    /// Enables or disables the tap. A new tap starts with the living experts: founders at step 0, a snapshot later.
+    /// Enables or disables the tap. A new tap starts with the living experts: with founders at step 0, with a snapshot later.
     pub fn tap(&mut self, is_tapped: bool, step: u64, genome: impl Fn(usize) -> Option<[f32; 4]>) {
         let begins = is_tapped && !self.is_tapped;
         self.is_tapped = is_tapped;
@@ -242,7 +243,7 @@ impl Identities {
         }
     }
 
-    /// Ends the expert in a slot, and returns its id.
+    /// Ends the expert in a slot, and returns the expert's id; `None` if the slot is empty.
     fn end(&mut self, step: u64, at: usize, cause: (EndCause, &'static str), of: &LayerReadings<'_>) -> Option<u64> {
         let occupant = self.slots[at].take()?;
         if self.is_tapped {
@@ -295,7 +296,7 @@ impl Identities {
         std::mem::take(&mut self.pending)
     }
 
-    /// Memory held in bytes.
+    /// Returns the memory held in bytes.
     pub fn n_bytes(&self) -> u64 {
         let slots = self.slots.len() * (size_of::<Option<Occupant>>() + size_of::<u32>());
         let shared = if self.shared.get().is_some() { self.slots.len() * 16 } else { 0 };

@@ -14,21 +14,22 @@
 //!
 //! Every [`LifeCycle::interval`] steps, in each layer:
 //!
-//! 1. A slot is made free: an empty one, else that of a dead expert (health <= [`LifeCycle::dead`]), else that of the loser
-//!    of a merge of the two most similar weak experts (health <= [`LifeCycle::weak`], cosine > [`LifeCycle::similar`]),
-//!    else that of the weakest expert (health <= [`LifeCycle::weakest`]).
-//! 2. The healthiest expert (health >= [`LifeCycle::healthy`]) splits into it.
+//! 1. A slot is made free: an empty slot, else the slot of a dead expert (health <= [`LifeCycle::dead`]), else the slot of
+//!    the loser of a merge of the two most similar weak experts (health <= [`LifeCycle::weak`], cosine >
+//!    [`LifeCycle::similar`]), else the slot of the weakest expert (health <= [`LifeCycle::weakest`]).
+//! 2. The healthiest expert (health >= [`LifeCycle::healthy`]) splits into the free slot.
 //!
-//! Health is computed from load and energy: it does not predict the loss without an expert. With a
-//! [`LifeCycle::loss_limit`] that loss is measured, and an expert whose removal would raise it by more than the limit
-//! neither ends nor merges. The first-order contribution of [`score`] does not predict it either.
+//! Health is computed from load and energy, and does not predict the loss without an expert; neither does the first-order
+//! contribution of [`score`]. With a [`LifeCycle::loss_limit`], this loss is measured, and an expert whose removal would
+//! raise the loss by more than the limit neither ends nor merges.
 //!
-//! A dead or weakest expert is removed only if another one takes its slot; a merge needs no successor. An expert that was
-//! changed in a call is not changed again in that call, nor in the next one if it was born, because its averages are not
-//! meaningful yet. So a call frees at most one slot and fills at most one, the number of slots is constant, and a slot has
-//! at most one living expert.
+//! A dead or weakest expert is removed only if a child takes its slot; a merge needs no child. An expert that was changed
+//! in a call is not changed again in the same call. A child is also not changed in the next call, because its averages are
+//! not meaningful yet. Therefore a call frees at most one slot and fills at most one, the number of slots is constant, and
+//! a slot has at most one living expert.
 //!
-//! Health is 0.45 at the fair load, 0.80 at twice the fair load, 0.25 at half of it, and 0.02 at almost no load.
+//! With default constants, health is 0.45 at the fair load, 0.80 at twice the fair load, 0.25 at half of it, and 0.02 at
+//! almost no load.
 
 pub mod cuda;
 pub mod edits;
@@ -59,26 +60,27 @@ pub enum ParentChoice {
 /// Constants of the life cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LifeCycle {
-    /// Steps before the first call.
+    /// Number of steps before the first call.
     pub warm_up: u64,
-    /// Steps between calls; 0 switches the life cycle off.
+    /// Number of steps between calls; 0 disables the life cycle.
     pub interval: u64,
-    /// Health up to which an expert is dead.
+    /// Maximum health of a dead expert.
     pub dead: f64,
-    /// Health up to which similar experts merge.
+    /// Maximum health of experts that merge.
     pub weak: f64,
     /// Cosine similarity of router embeddings above which weak experts merge.
     pub similar: f64,
-    /// Health up to which the weakest expert is removed.
+    /// Maximum health of a weakest expert that is removed.
     pub weakest: f64,
-    /// Health from which an expert splits.
+    /// Minimum health of an expert that splits.
     pub healthy: f64,
-    /// Largest rise of the loss when an expert ends, nats per token, measured on the last step's batch. Infinite: not
-    /// measured.
+    /// Maximum rise of the loss when an expert ends, nats per token, measured on the batch of the last step. With an
+    /// infinite limit, the rise is not measured.
     pub loss_limit: f64,
     /// Choice of the healthy expert that splits.
     pub parent: ParentChoice,
-    /// Standard deviation of the noise on the weights of a child, relative to that of each array of weights.
+    /// Standard deviation of the noise on the weights of a child, relative to the standard deviation of each array of
+    /// weights.
     pub noise: f64,
     /// Standard deviation of the mutation of each gene.
     pub mutation: f64,
@@ -109,7 +111,7 @@ impl Default for LifeCycle {
 }
 
 impl LifeCycle {
-    /// Whether experts are judged after `steps` steps.
+    /// Whether the rules are applied after `steps` steps.
     pub const fn is_due(&self, steps: u64) -> bool {
         self.interval > 0 && steps > 0 && steps >= self.warm_up && (steps - self.warm_up).is_multiple_of(self.interval)
     }
@@ -123,27 +125,27 @@ impl LifeCycle {
 /// Cause of the removal of an expert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Removal {
-    /// Almost no token selected it.
+    /// Almost no token selected the expert.
     Dead,
-    /// It was the weakest expert.
+    /// The expert was the weakest.
     Weakest,
-    /// The user requested it.
+    /// The user requested the removal.
     Killed,
 }
 
-/// A change of the experts of a layer, by slot.
+/// Change of the experts of a layer, by slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Move {
-    /// Removes an expert; its slot becomes free.
+    /// Removes an expert, whose slot becomes free.
     Remove {
         /// Slot of the expert.
         slot: u32,
         /// Cause of the removal.
         cause: Removal,
     },
-    /// Merges `winner <- alpha winner + (1 - alpha) loser`; the loser's slot becomes free.
+    /// Merges `winner <- alpha winner + (1 - alpha) loser`. The loser's slot becomes free.
     Merge {
-        /// Slot that stays.
+        /// Slot of the merged expert.
         winner: u32,
         /// Slot that becomes free.
         loser: u32,
@@ -159,7 +161,7 @@ pub enum Move {
     },
 }
 
-/// Reasons why a request cannot be done.
+/// Reason why a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LifeError {
     /// The slot has no living expert.
@@ -168,13 +170,13 @@ pub enum LifeError {
     /// The expert is frozen.
     #[error("the expert in slot {0} is frozen: unfreeze it first")]
     Frozen(u32),
-    /// A merge of an expert with itself.
+    /// A merge names the same expert twice.
     #[error("a merge needs two experts of one layer")]
     SameSlot,
     /// Every token needs `top_k` living experts.
     #[error("every token selects {top_k} experts, and {alive} are alive: split one first")]
     TooFew {
-        /// Experts per token, k.
+        /// Number of experts per token, k.
         top_k: usize,
         /// Number of living experts.
         alive: usize,

@@ -7,11 +7,11 @@ use super::{LifeCycle, LifeError, Move, ParentChoice, Removal};
 pub struct LayerStatus<'a> {
     /// Health, see [`health`](super::health()), `[E]`.
     pub health: &'a [f64],
-    /// 0 for empty slots, `[E]`.
+    /// Alive flag per slot, `[E]`; 0 for empty slots.
     pub alive: &'a [u8],
     /// Whether each expert is frozen, `[E]`.
     pub frozen: &'a [bool],
-    /// Steps since birth, `[E]`.
+    /// Number of steps since birth, `[E]`.
     pub ages: &'a [u64],
     /// Average share of tokens, `[E]`.
     pub fatigue: &'a [f32],
@@ -19,7 +19,7 @@ pub struct LayerStatus<'a> {
     pub embeddings: &'a [f32],
     /// Mean square gradients, `[E]`, for [`ParentChoice::GradientUtility`]; empty otherwise.
     pub utility: &'a [f64],
-    /// Experts per token, k.
+    /// Number of experts per token, k.
     pub top_k: usize,
 }
 
@@ -47,22 +47,22 @@ impl LayerStatus<'_> {
         row(a).iter().zip(row(b)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     }
 
-    /// Iterates over all pairs of these slots: cosine, first, second.
+    /// Iterates over all pairs of the slots `among`, as (cosine, first, second).
     fn pairs(&self, among: &[usize]) -> impl Iterator<Item = (f64, usize, usize)> {
         let pairs = among.iter().enumerate().flat_map(|(i, a)| among[i + 1..].iter().map(move |b| (*a, *b)));
         pairs.map(|(a, b)| (self.cosine(a, b), a, b))
     }
 
-    /// Most similar pair of these slots.
+    /// Finds the most similar pair of the slots `among`, as (cosine, first, second); `None` for fewer than two slots.
     fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
-        // Of equal pairs, keeps the first.
+        // Among equal pairs, the first is kept.
         self.pairs(among).fold(None, |best, pair| {
             if best.is_none_or(|best: (f64, _, _)| pair.0 > best.0) { Some(pair) } else { best }
         })
     }
 
-    /// Merges two experts: the healthier one wins, with its share of their load as weight. Returns the move and the loser's
-    /// slot.
+    /// Returns the move that merges two experts, and the loser's slot. The healthier expert wins, and its weight is its
+    /// share of their load.
     fn merge(&self, a: usize, b: usize) -> (Move, usize) {
         let (winner, loser) = if self.health[b] > self.health[a] { (b, a) } else { (a, b) };
         let [w, l] = [winner, loser].map(|slot| f64::from(self.fatigue[slot]));
@@ -71,7 +71,7 @@ impl LayerStatus<'_> {
     }
 }
 
-/// Slot with the largest value; of equal ones, the lowest.
+/// Finds the slot with the largest value, or the lowest slot of several with this value; `None` without slots.
 fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> Option<usize> {
     slots.fold(None, |best, slot| match best {
         Some(best) if value(slot) <= value(best) => Some(best),
@@ -80,8 +80,8 @@ fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> 
 }
 
 /// Plans the moves of one call in one layer, in order: at most one that frees a slot, then at most one split. `cost`
-/// measures the rise of the loss without the expert of a slot; it is called if [`LifeCycle::loss_limit`] is finite, for
-/// experts that would end.
+/// measures the rise of the loss without the expert of a slot, and is called only for experts that would end, if
+/// [`LifeCycle::loss_limit`] is finite. Fails if `cost` fails.
 pub fn plan<E>(
     op: &LifeCycle,
     layer: &LayerStatus<'_>,
@@ -108,13 +108,14 @@ struct Call<'a, F> {
     layer: &'a LayerStatus<'a>,
     /// Experts that may change and are past their grace period.
     judged: Vec<usize>,
-    /// Measured costs by slot; `None`: not measured.
+    /// Measured costs by slot; `None` if they were not measured.
     costs: Vec<Option<f64>>,
     cost: F,
 }
 
 impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
-    /// Splits the healthiest expert that the call has not changed into slot `child`.
+    /// Returns the split of the healthiest expert that the call has not changed into slot `child`; `None` if no such expert
+    /// is healthy enough.
     fn split(&self, changed: &[usize], child: usize) -> Option<Move> {
         let (op, layer) = (self.op, self.layer);
         let candidates = self.judged.iter().copied();
@@ -126,7 +127,7 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
         Some(Move::Split { parent: parent as u32, child: child as u32 })
     }
 
-    /// Whether the loss limit permits that an expert ends.
+    /// Whether the loss limit permits that an expert ends. Fails if the cost cannot be measured.
     fn may_end(&mut self, slot: usize) -> Result<bool, E> {
         let limit = self.op.loss_limit;
         if limit == f64::INFINITY {
@@ -150,7 +151,8 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
         self.replace(self.op.weakest, Removal::Weakest)
     }
 
-    /// Replaces the weakest expert that may end by a child.
+    /// Plans the replacement of the weakest expert that may end, with a health up to `limit`, by a child; empty if there is
+    /// none. Fails if the measurement of a cost fails.
     fn replace(&mut self, limit: f64, cause: Removal) -> Result<Vec<Move>, E> {
         let health = self.layer.health;
         let mut weak: Vec<usize> = self.judged.iter().copied().filter(|slot| health[*slot] <= limit).collect();
@@ -164,7 +166,8 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
         Ok(vec![])
     }
 
-    /// Merges the two most similar weak experts that may end.
+    /// Plans the merge of the two most similar weak experts that may end; empty if there are none. Fails if the measurement
+    /// of a cost fails.
     fn merge(&mut self) -> Result<Vec<Move>, E> {
         let (op, layer) = (self.op, self.layer);
         let weak: Vec<usize> = self.judged.iter().copied().filter(|slot| layer.health[*slot] <= op.weak).collect();
@@ -187,9 +190,9 @@ impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
 /// A change that the user requests, by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Splits an expert into an empty slot, or into that of the weakest other expert.
+    /// Splits an expert into an empty slot, or into the slot of the weakest other expert.
     Split(u32),
-    /// Merges two experts; the slot of the less healthy one becomes free.
+    /// Merges two experts. The slot of the less healthy expert becomes free.
     Merge(u32, u32),
     /// Merges the two most similar experts of the less healthy half.
     MergeMostSimilar,
@@ -197,7 +200,8 @@ pub enum Wish {
     Kill(u32),
 }
 
-/// Plans the moves of a request, independent of the thresholds.
+/// Plans the moves of a request, independent of the thresholds. Fails if the request names an unsuitable slot or leaves too
+/// few experts.
 pub fn plan_wish(layer: &LayerStatus<'_>, wish: Wish) -> Result<Vec<Move>, LifeError> {
     let check = |slot: u32| {
         let at = slot as usize;

@@ -2,12 +2,12 @@
 //!
 //! | score | definition |
 //! | --- | --- |
-//! | contribution | average of `-Σ_t gate · dL/dgate`: to first order the rise of the loss if the expert is removed, nats |
-//! | frequency | average of the share of tokens that selected it; the sum over experts is k |
-//! | specialization | `1 - cos(mean input of its tokens, mean input of all)` |
+//! | contribution | average of `-Σ_t gate · dL/dgate`: the first-order rise of the loss if the expert is removed, nats |
+//! | frequency | average of the share of tokens that selected the expert; the sum over experts is k |
+//! | specialization | `1 - cos(mean input of the expert's tokens, mean input of all)` |
 //! | efficiency | contribution / energy |
-//! | resilience | `1 / (variance of the contribution + 1e-4)`; 0 of an expert that is hardly used |
-//! | fitness | weighted mean of the ranks of efficiency, specialization and resilience among the living, 0..=1 |
+//! | resilience | `1 / (variance of the contribution + 1e-4)`; 0 for an expert that is rarely used |
+//! | fitness | weighted mean of the ranks of efficiency, specialization and resilience among living experts, 0..=1 |
 //!
 //! Averages are exponential with [`Scoring::decay`], and plain means during the first steps.
 
@@ -29,7 +29,7 @@ pub const SHORTEST: f64 = 1e-8;
 pub struct Scoring {
     /// Decay factor of averages per step.
     pub decay: f64,
-    /// Steps between updates of the specialization.
+    /// Number of steps between updates of the specialization.
     pub specialization_every: u64,
     /// Fraction of the fair load below which an expert counts as unused.
     pub unused: f64,
@@ -62,10 +62,10 @@ device_struct! {
     }
 }
 
-/// Averages of a layer, one entry per slot.
+/// Averages of the experts of a layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Number of averaged steps, `[E]`: since the birth of the expert.
+    /// Number of averaged steps since the birth of the expert, `[E]`.
     pub steps: Vec<u64>,
     /// Average contribution, nats, `[E]`.
     pub contribution: Vec<f64>,
@@ -105,12 +105,12 @@ impl Score {
         }
     }
 
-    /// Contribution per energy of each slot.
+    /// Computes the contribution per energy of each slot.
     pub fn efficiency(&self, energy: &[f32]) -> Vec<f64> {
         self.contribution.iter().zip(energy).map(|(c, e)| c / (f64::from(*e) + ENERGY_FLOOR)).collect()
     }
 
-    /// Steadiness of the contribution; 0 for experts that are hardly used.
+    /// Computes the resilience of each slot; 0 for experts that are rarely used.
     pub fn resilience(&self, op: &Scoring, top_k: usize) -> Vec<f64> {
         let least = op.unused * top_k as f64 / self.frequency.len().max(1) as f64;
         let of = |(variance, frequency): (&f64, &f64)| {
@@ -119,7 +119,7 @@ impl Score {
         self.variance.iter().zip(&self.frequency).map(of).collect()
     }
 
-    /// Weighted mean rank among living experts, 0..=1; 0 for empty slots.
+    /// Computes the weighted mean of the ranks among living experts, 0..=1; 0 for empty slots.
     pub fn fitness(&self, op: &Scoring, energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
         let scores = [self.efficiency(energy), self.specialization.clone(), self.resilience(op, top_k)];
         let total = op.weights.iter().sum::<f64>();
@@ -132,12 +132,13 @@ impl Score {
         fitness
     }
 
-    /// Gini coefficient of the frequencies, 0 (equal) to nearly 1.
+    /// Computes the Gini coefficient of the frequencies, 0 (equal) to nearly 1.
     pub fn gini(&self) -> f64 {
         gini(&self.frequency)
     }
 
-    /// Applies the moves of a call: parent and child share the parent's values, a merged expert has the sum.
+    /// Applies the moves of a call. At a split, parent and child each get half of the parent's averages, and both have the
+    /// parent's specialization. A merged expert gets the sums of both experts' averages.
     pub fn follow(&mut self, moves: &[Move]) {
         for one in moves {
             match *one {
@@ -171,7 +172,8 @@ impl Score {
     }
 }
 
-/// Ranks of living slots, from 0 for the smallest score to 1 for the largest; equal scores share their mean rank.
+/// Returns the ranks of living slots, from 0 for the smallest score to 1 for the largest; equal scores share their mean
+/// rank.
 fn ranks(score: &[f64], alive: &[u8]) -> Vec<f64> {
     let living: Vec<f64> = score.iter().zip(alive).filter(|(_, a)| **a != 0).map(|(s, _)| *s).collect();
     let last = living.len().saturating_sub(1).max(1) as f64;
@@ -183,7 +185,7 @@ fn ranks(score: &[f64], alive: &[u8]) -> Vec<f64> {
     score.iter().zip(alive).map(|(x, a)| if *a == 0 { 0.0 } else { rank(x) }).collect()
 }
 
-/// Gini coefficient: `Σ_i (2i - E - 1) x_i / (E Σ x + 1e-6)` of ascending values, i from 1.
+/// Computes the Gini coefficient: `Σ_i (2i - E - 1) x_i / (E Σ x + 1e-6)` of ascending values, i from 1.
 pub fn gini(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -199,7 +201,8 @@ struct MeanInputs {
     counts: Vec<u64>,
 }
 
-/// Means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens.
+/// Computes the means over inputs `[N, C]` with selections `[N, k]`; zeros for an expert without tokens. Fails if the
+/// lengths do not match.
 fn mean_inputs<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<MeanInputs, LengthError> {
     let tokens = indices.len() / top_k.max(1);
     let width = x.len() / tokens.max(1);
@@ -223,15 +226,15 @@ fn mean_inputs<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) ->
     Ok(means)
 }
 
-/// Specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN for experts without
-/// tokens.
+/// Computes the specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN for
+/// experts without tokens. Fails if the lengths do not match.
 pub fn specialization<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<Vec<f64>, LengthError> {
     let means = mean_inputs(x, indices, top_k, slots)?;
     let of = |(mean, count): (&Vec<f64>, &u64)| if *count > 0 { 1.0 - cosine(mean, &means.all) } else { f64::NAN };
     Ok(means.experts.iter().zip(&means.counts).map(of).collect())
 }
 
-/// Cosine of two vectors; 0 if one of them is zero.
+/// Computes the cosine of two vectors; 0 if one of them is zero.
 fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     dot(a, b) / (dot(a, a).sqrt().max(SHORTEST) * dot(b, b).sqrt().max(SHORTEST))

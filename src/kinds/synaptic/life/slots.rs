@@ -13,17 +13,17 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A parameter that consists of equal, contiguous parts, one per expert.
+/// Parameter that consists of equal, contiguous parts, one per expert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpertArray {
     /// First element in the parameter buffer.
     pub start: usize,
-    /// Elements per expert.
+    /// Number of elements per expert.
     pub len: usize,
 }
 
 impl ExpertArray {
-    /// Range of the elements of an expert.
+    /// Returns the range of the elements of an expert.
     pub const fn range(&self, slot: usize) -> Range<usize> {
         self.start + slot * self.len..self.start + (slot + 1) * self.len
     }
@@ -41,7 +41,7 @@ pub struct ExpertArrays {
 }
 
 impl ExpertArrays {
-    /// Takes the ranges from views whose first dimension is the number of slots.
+    /// Derives the ranges from views whose first dimension is the number of slots.
     pub fn new(map: &ParameterMap, weights: &[ViewId], router: ViewId, genome: ViewId) -> Self {
         let array = |id: ViewId| {
             let view = map.view(id);
@@ -50,7 +50,7 @@ impl ExpertArrays {
         Self { weights: weights.iter().map(|id| array(*id)).collect(), router: array(router), genome: array(genome) }
     }
 
-    /// Number of weights and biases of an expert, at least 1.
+    /// Returns the number of weights and biases of an expert, at least 1.
     pub fn n_weights(&self) -> usize {
         self.weights.iter().map(|array| array.len).sum::<usize>().max(1)
     }
@@ -72,12 +72,12 @@ pub struct RouterSlots<'a> {
     pub energy: &'a mut [f32],
     /// Selection bias, `[E]`.
     pub balance: &'a mut [f32],
-    /// Zero for empty slots, `[E]`.
+    /// Alive flag per slot, `[E]`; 0 for empty slots.
     pub alive: &'a mut [u8],
 }
 
 impl RouterSlots<'_> {
-    /// Applies moves in order. Moves must name slots of the layer, as those of [`plan`](super::plan()) do.
+    /// Applies moves in order. Moves must name slots of the layer, as the moves of [`plan`](super::plan()) do.
     pub fn follow(&mut self, op: &LifeCycle, moves: &[Move], at: &MoveAddress) {
         for one in moves {
             match *one {
@@ -91,12 +91,12 @@ impl RouterSlots<'_> {
         }
     }
 
-    /// Empties a slot, which no token selects from then on.
+    /// Empties a slot, so that no token selects it.
     fn remove(&mut self, slot: usize) {
         (self.alive[slot], self.fatigue[slot], self.energy[slot], self.balance[slot]) = (0, 0.0, 1.0, 0.0);
     }
 
-    /// Copies the parent's state; each gets half of the fatigue, because they share the tokens from then on.
+    /// Copies the parent's state to the child. Both get half of the parent's fatigue, because they share its tokens.
     fn split(&mut self, op: &LifeCycle, [parent, child]: [usize; 2], at: &MoveAddress) {
         self.alive[child] = 1;
         self.fatigue[parent] *= 0.5;
@@ -111,7 +111,7 @@ impl RouterSlots<'_> {
         }
     }
 
-    /// Averages the states, except that the fatigue is the sum: the winner serves the tokens of both.
+    /// Averages the states of two experts. The fatigue is the sum of both, because the winner serves the tokens of both.
     fn merge(&mut self, [winner, loser]: [usize; 2], alpha: f64) {
         let mean = |values: &[f32]| alpha * f64::from(values[winner]) + (1.0 - alpha) * f64::from(values[loser]);
         self.fatigue[winner] = (self.fatigue[winner] + self.fatigue[loser]).min(1.0);
@@ -126,14 +126,14 @@ impl RouterSlots<'_> {
     }
 }
 
-/// Adds the tangential component of the noise to a unit vector, and normalises it.
+/// Adds the tangential component of the noise, times `scale`, to a unit vector, and normalises the vector.
 fn move_on_sphere(x: &mut [f32], noise: &[f64], scale: f64) {
     let along: f64 = x.iter().zip(noise).map(|(x, n)| f64::from(*x) * n).sum();
     let moved = x.iter().zip(noise).map(|(x, n)| f64::from(*x) + scale * (n - along * f64::from(*x)));
     normalise(x, &moved.collect::<Vec<f64>>());
 }
 
-/// Sets a vector to `to` scaled to norm 1; unchanged if `to` is zero.
+/// Sets a vector to `to` scaled to norm 1. If `to` is zero, the vector is unchanged.
 fn normalise(x: &mut [f32], to: &[f64]) {
     let norm = length(to);
     if norm > 1e-8 {
@@ -141,8 +141,8 @@ fn normalise(x: &mut [f32], to: &[f64]) {
     }
 }
 
-/// Mean square gradients of the experts of a layer, estimated by AdamW, `[E]`: means over their weights of the second
-/// moments `v` of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
+/// Returns the mean square gradients of the experts of a layer, estimated by AdamW, `[E]`: means over their weights of the
+/// second moments `v` of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
 pub fn gradient_utility<R: Real>(arrays: &ExpertArrays, slots: usize, v: &[R]) -> Vec<f64> {
     let sum = |range: Range<usize>| v[range].iter().map(|v| v.f64()).sum::<f64>();
     let of = |slot: usize| arrays.weights.iter().map(|array| sum(array.range(slot))).sum::<f64>();

@@ -17,7 +17,7 @@ const HIDDEN: usize = 7;
 const F: usize = 4;
 const TOP_K: usize = 2;
 
-/// A layer of a model, between two parameters that must not change.
+/// Layer of a model, between two parameters that must not change.
 #[derive(Clone, PartialEq, Debug)]
 struct Layer {
     arrays: ExpertArrays,
@@ -85,7 +85,7 @@ impl Layer {
     }
 }
 
-/// A life cycle without noise, mutation and tilt.
+/// Life cycle without noise, mutation and tilt.
 const EXACT: LifeCycle = LifeCycle {
     warm_up: 0,
     interval: 10,
@@ -102,7 +102,7 @@ const EXACT: LifeCycle = LifeCycle {
     embedding_noise: 0.0,
 };
 
-/// Computes `W2 relu(W1 x + b1)² + b2` of the expert in a slot.
+/// Computes `W2 relu(W1 x + b1)² + b2` for the expert in a slot.
 fn output(layer: &Layer, slot: usize, x: &[f32]) -> Vec<f32> {
     let [w1, b1, w2, b2]: [&[f32]; 4] = std::array::from_fn(|i| &layer.p[layer.arrays.weights[i].range(slot)]);
     let dot = |row: &[f32], x: &[f32]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f32>();

@@ -1,7 +1,7 @@
-//! First values of matrices from elementary cellular automata (Wolfram 1983), as an alternative to random ones.
+//! Initial values of matrices from elementary cellular automata (Wolfram 1983), as an alternative to random values.
 //!
-//! A matrix of `out` rows and `in` columns is the history of a ring of `in` cells: row t + 1 follows from row t by the rule.
-//! Cells count as +1 and -1, are centred, and are scaled to the variance `2 / (in + out)`.
+//! A matrix of `out` rows and `in` columns is the history of a ring of `in` cells: row t + 1 follows from row t by the
+//! rule. Cells have the values +1 and -1, are centred, and are scaled to the variance `2 / (in + out)`.
 
 use super::Layout;
 use crate::{
@@ -9,10 +9,11 @@ use crate::{
     num::rng::{Draw, Purpose},
 };
 
-/// Matrices with more rows stay as they are.
+/// Maximum number of rows of matrices that are filled. Larger matrices are unchanged.
 const MAX_ROWS: usize = 8192;
 
-/// `rows` generations of a ring, the first one included: bit `4 left + 2 self + right` of the rule is the next state.
+/// Computes `rows` generations of a ring, including the first. The next state of a cell is bit `4 left + 2 self + right` of
+/// the rule.
 pub fn cells(rule: u8, first: &[bool], rows: usize) -> Vec<bool> {
     let n = first.len();
     let mut all = first.to_vec();
@@ -27,7 +28,7 @@ pub fn cells(rule: u8, first: &[bool], rows: usize) -> Vec<bool> {
     all
 }
 
-/// Weights of a grid of cells. Cells that are all the same give zeros.
+/// Computes the weights of a grid of cells; zeros if all cells are equal.
 pub fn weights(cells: &[bool], rows: usize, columns: usize) -> Vec<f64> {
     let signs = || cells.iter().map(|cell| if *cell { 1.0 } else { -1.0 });
     let n = cells.len().max(1) as f64;
@@ -37,8 +38,8 @@ pub fn weights(cells: &[bool], rows: usize, columns: usize) -> Vec<f64> {
     signs().map(|x| (x - mean) * scale).collect()
 }
 
-/// Sets the matrices of attention, router and experts; embedding, logits, norms, biases and genomes stay. The first row of
-/// each matrix is drawn at (seed, synaptic weights, number of the parameter, matrix and cell).
+/// Fills the matrices of attention, router and experts. Embedding, logits, norms, biases and genomes are unchanged. The
+/// first row of each matrix is drawn at (seed, synaptic weights, number of the parameter, matrix and cell).
 pub fn fill(layout: &Layout, rule: u8, seed: u64, parameters: &mut Parameters<f32>) {
     for i in 0..layout.map.views().len() {
         let id = ViewId(i);

@@ -1,4 +1,4 @@
-//! Sizes of a model, checked.
+//! Sizes of a model, and checks that they fit together.
 
 use crate::{
     kinds::{
@@ -8,51 +8,51 @@ use crate::{
     sim::SimError,
 };
 
-/// Sizes of a model. They fix its parameters; what may change while it trains is in
+/// Sizes of a model, which determine its parameters. Constants that can change during training are in
 /// [`Dynamics`](super::super::backend::Dynamics).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Tokens of the vocabulary, V.
+    /// Number of tokens of the vocabulary, V.
     pub vocab: usize,
-    /// Longest sequence, T.
+    /// Maximum length of a sequence, T.
     pub context: usize,
-    /// Blocks of the model, L.
+    /// Number of blocks of the model, L.
     pub layers: usize,
-    /// Query heads, H.
+    /// Number of query heads, H.
     pub heads: usize,
-    /// Heads of keys and values, Hkv. Query head h uses head h / (H / Hkv).
+    /// Number of key/value heads, Hkv. Query head h uses key/value head h / (H / Hkv).
     pub kv_heads: usize,
-    /// Features of a token, C.
+    /// Number of features of a token, C.
     pub width: usize,
-    /// Experts of a layer, E.
+    /// Number of experts of a layer, E.
     pub experts: usize,
-    /// Experts per token, k.
+    /// Number of experts per token, k.
     pub top_k: usize,
-    /// Hidden features of an expert.
+    /// Number of hidden features of an expert.
     pub hidden: usize,
-    /// The angle of pair i at position p is p · base^(-2i/D).
+    /// Base of the rotary angles: the angle of pair i at position p is p · base^(-2i/D).
     pub rope_base: f64,
-    /// Whether attention has a trained factor per query head, in place of presynaptic release: the ablation.
+    /// Whether attention has a trained factor per query head instead of presynaptic release, as in the ablation.
     pub temperature: bool,
-    /// Rule of the cellular automaton that gives hidden matrices their first values; `None`: random ones.
+    /// Rule of the cellular automaton that initialises hidden matrices; `None` for random values.
     pub automaton: Option<u8>,
 }
 
-/// Why a model cannot be built.
+/// Reason why a model cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// Sizes that do not fit together.
+    /// Sizes do not fit together.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// More experts per token than there are.
+    /// A token selects more experts than a layer has.
     #[error("{top_k} experts per token, and a layer has {experts}: change experts.top_k or experts.count")]
     TopK {
-        /// Experts that each token selects.
+        /// Number of experts that each token selects.
         top_k: usize,
-        /// Experts of a layer.
+        /// Number of experts of a layer.
         experts: usize,
     },
-    /// Mechanisms of another model.
+    /// Mechanisms were made for a model of other sizes.
     #[error("the mechanisms are of a model of other sizes")]
     Dynamics,
 }
@@ -64,7 +64,7 @@ impl From<ConfigError> for SimError {
 }
 
 impl Config {
-    /// The smallest preset.
+    /// Returns the sizes of the smallest preset, nano.
     pub const fn nano(vocab: usize) -> Self {
         Self {
             vocab,
@@ -82,7 +82,7 @@ impl Config {
         }
     }
 
-    /// Checks that the sizes fit together.
+    /// Checks that the sizes fit together. Fails with the first mistake.
     pub fn check(&self) -> Result<(), ConfigError> {
         let sizes = [
             ("the vocabulary", self.vocab),
@@ -103,28 +103,28 @@ impl Config {
         Ok(())
     }
 
-    /// Features of a head, D.
+    /// Returns the number of features of a head, D.
     pub const fn head_dim(&self) -> usize {
         self.width / self.heads
     }
 
-    /// Features of the keys, or values, of a token.
+    /// Returns the number of features of the keys, or values, of a token.
     pub const fn kv_width(&self) -> usize {
         self.kv_heads * self.head_dim()
     }
 
-    /// Query heads that share keys and values.
+    /// Returns the number of query heads that share keys and values.
     pub const fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up.
+    /// Returns the number of rows of the embedding matrix and of columns of logits: the vocabulary, rounded up.
     pub const fn padded_vocab(&self) -> usize {
         self.vocab.next_multiple_of(VOCAB_ALIGN)
     }
 
-    /// Floating-point operations of a training step per token at the full context: three times those of the forward pass,
-    /// of which each edge of attention takes 60 for presynaptic release.
+    /// Returns the number of floating-point operations of a training step per token at the full context: three times the
+    /// operations of the forward pass, in which each edge of attention takes 60 for presynaptic release.
     pub fn flops_per_token(&self) -> f64 {
         let [v, t, l, h] = [self.vocab, self.context, self.layers, self.heads].map(|n| n as f64);
         let [c, kv, e, k] = [self.width, self.kv_width(), self.experts, self.top_k].map(|n| n as f64);

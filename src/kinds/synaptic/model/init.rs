@@ -1,4 +1,4 @@
-//! First values of parameters.
+//! Initial values of parameters.
 
 use super::{Config, Layout, Role, automaton};
 use crate::{
@@ -10,23 +10,24 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Elements of a task.
+/// Number of elements of a task.
 const CHUNK: usize = 1 << 14;
 
-/// How the values of a parameter are distributed.
+/// Distribution of the values of a parameter.
 #[derive(Clone, Copy)]
 enum Distribution {
-    /// All the same.
+    /// All values are equal.
     Constant(f64),
-    /// Normal, of this standard deviation.
+    /// Normal distribution with this standard deviation.
     Normal(f64),
-    /// Uniform within plus and minus this.
+    /// Uniform distribution between plus and minus this value.
     Uniform(f64),
 }
 
-/// Vectors of tokens are normal with standard deviation 0.5, matrices of attention and router uniform within
-/// ±1/sqrt(C), first matrices of experts normal with 1/sqrt(C), second ones and the matrix of logits with 0.02, genomes
-/// with 0.1. Factors of norms are 1, of attention logits 2, biases 0.
+/// Returns the distribution of the initial values of a role. Token vectors are normal with standard deviation 0.5, matrices
+/// of attention and router uniform within ±1/sqrt(C), first matrices of experts normal with standard deviation 1/sqrt(C),
+/// second matrices of experts and the matrix of logits with 0.02, genomes with 0.1. Factors of norms are 1, factors of
+/// attention logits 2, biases 0. `fan_in` is 1/sqrt(C).
 const fn distribution(role: Role, fan_in: f64) -> Distribution {
     match role {
         Role::Embedding => Distribution::Normal(0.5),
@@ -40,13 +41,14 @@ const fn distribution(role: Role, fan_in: f64) -> Distribution {
     }
 }
 
-/// First values. Element i of a parameter takes word i mod 4 of the draw (seed, weights, number of the parameter, i / 4).
+/// Creates the initial values. Element i of a parameter takes word i mod 4 of the draw (seed, weights, number of the
+/// parameter, i / 4).
 pub fn init(config: &Config, layout: &Layout, seed: u64) -> Parameters<f32> {
     let mut parameters = Parameters::zeros(layout.map.clone());
     let fan_in = 1.0 / (config.width as f64).sqrt();
     for i in 0..layout.map.views().len() {
         let id = ViewId(i);
-        // Rows behind the vocabulary stay zero.
+        // Rows after the vocabulary stay zero.
         let is_padded = id == layout.wte || id == layout.lm_head;
         let values = parameters.get_mut(id);
         let n = if is_padded { config.vocab * config.width } else { values.len() };

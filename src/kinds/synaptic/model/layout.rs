@@ -1,7 +1,8 @@
 //! Names and shapes of the parameters.
 //!
-//! Matrices are `[out, in]`, those of experts `[E, out, in]`. Rows of the embedding and of the matrix of logits behind the
-//! vocabulary are padding: zero, with zero gradients. Genomes are parameters without a gradient: they change by mutation.
+//! Matrices are `[out, in]`, and matrices of experts `[E, out, in]`. In the embedding and the matrix of logits, the rows
+//! after the vocabulary are padding: zero, with zero gradients. Genomes are parameters without a gradient, which change by
+//! mutation.
 
 use super::Config;
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// Weights of a LayerNorm, `[C]` each.
+/// Parameters of a LayerNorm, `[C]` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Norm {
     /// Factor of each feature.
@@ -25,7 +26,7 @@ pub struct Norm {
 /// Parameters of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The norm before attention.
+    /// Norm before attention.
     pub ln_1: Norm,
     /// Queries: `[C, C]`.
     pub q: ViewId,
@@ -35,9 +36,9 @@ pub struct Block {
     pub v: ViewId,
     /// Output of attention: `[C, C]`.
     pub o: ViewId,
-    /// Factors of the attention logits, `[H]`: of the ablation only.
+    /// Factors of the attention logits, `[H]`; `None` except in the ablation.
     pub temperature: Option<ViewId>,
-    /// The norm before the mixture of experts.
+    /// Norm before the mixture of experts.
     pub ln_2: Norm,
     /// Router: `[E, C]`.
     pub router: ViewId,
@@ -47,38 +48,38 @@ pub struct Block {
     pub genome: ViewId,
     /// First matrices of the experts: `[E, hidden, C]`.
     pub fc1: ViewId,
-    /// Their biases: `[E, hidden]`.
+    /// First biases of the experts: `[E, hidden]`.
     pub fc1_bias: ViewId,
-    /// Second matrices: `[E, C, hidden]`.
+    /// Second matrices of the experts: `[E, C, hidden]`.
     pub fc2: ViewId,
-    /// Their biases: `[E, C]`.
+    /// Second biases of the experts: `[E, C]`.
     pub fc2_bias: ViewId,
 }
 
 impl Block {
-    /// Parameters of which every expert has an equal part, one behind the other: matrices, biases, row of the router and
+    /// Returns the parameters in which every expert has an equal, contiguous part: matrices, biases, row of the router and
     /// genome.
     pub const fn of_experts(&self) -> [ViewId; 6] {
         [self.fc1, self.fc1_bias, self.fc2, self.fc2_bias, self.router, self.genome]
     }
 }
 
-/// What a parameter is for: how it begins and which optimiser changes it.
+/// Role of a parameter, which determines its initial values and its optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Vectors of tokens.
+    /// Embedding vectors of tokens.
     Embedding,
-    /// Matrix of logits.
+    /// Matrix of the logits.
     Head,
-    /// Matrix of attention.
+    /// Matrix of the attention.
     Attention,
-    /// Matrix of the router or of its features.
+    /// Matrix of the router or of the probe features.
     Router,
     /// First matrices of experts.
     ExpertIn,
     /// Second matrices of experts.
     ExpertOut,
-    /// Genomes: not trained.
+    /// Genomes of experts, which are not trained.
     Genome,
     /// Factors of a norm.
     Scale,
@@ -94,22 +95,22 @@ impl Role {
         matches!(self, Self::Embedding | Self::Head) || self.is_hidden_matrix()
     }
 
-    /// Whether it is a matrix within a block, or several: what Muon changes.
+    /// Whether the parameter is one or several matrices within a block, which Muon can update.
     pub const fn is_hidden_matrix(self) -> bool {
         matches!(self, Self::Attention | Self::Router | Self::ExpertIn | Self::ExpertOut)
     }
 }
 
-/// All parameters of a model.
+/// Names, ranges and roles of all parameters of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// Names and ranges.
+    /// Names and ranges of the parameters.
     pub map: Arc<ParameterMap>,
     /// Embedding of tokens: `[Vp, C]`.
     pub wte: ViewId,
     /// Parameters by block.
     pub blocks: Vec<Block>,
-    /// The norm before the logits.
+    /// Norm before the logits.
     pub ln_f: Norm,
     /// Matrix of logits: `[Vp, C]`.
     pub lm_head: ViewId,
@@ -161,7 +162,7 @@ impl Builder {
 }
 
 impl Layout {
-    /// The parameters of a model.
+    /// Creates the layout of the parameters of a model. Fails if the model is too large.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         Self::build(config).map_err(|error| ConfigError::TooLarge(error.to_string()))
     }
@@ -181,7 +182,7 @@ impl Layout {
         Ok(Self { map: Arc::new(b.map), wte, blocks, ln_f, lm_head, roles: b.roles })
     }
 
-    /// The elements of an expert in a parameter of which every expert has an equal part.
+    /// Returns the range of the elements of an expert in a parameter in which every expert has an equal part.
     pub fn expert_range(&self, view: ViewId, expert: usize) -> Range<usize> {
         let view = self.map.view(view);
         let len = view.shape[1..].iter().product::<usize>();
@@ -189,22 +190,22 @@ impl Layout {
         start..start + len
     }
 
-    /// What a parameter is for.
+    /// Returns the role of a parameter.
     pub fn role(&self, view: ViewId) -> Role {
         self.roles[view.0].0
     }
 
-    /// The part of the model that a parameter belongs to.
+    /// Returns the part of the model to which a parameter belongs.
     pub fn layer(&self, view: ViewId) -> Layer {
         self.roles[view.0].1
     }
 
-    /// Names of the layers.
+    /// Returns the names of the layers.
     pub fn layer_names(&self) -> Vec<String> {
         Layer::names(self.blocks.len())
     }
 
-    /// Number of parameters, without the padding of the vocabulary.
+    /// Returns the number of parameters, without the padding of the vocabulary.
     pub fn count(&self, config: &Config) -> usize {
         self.map.count() - 2 * (config.padded_vocab() - config.vocab) * config.width
     }

@@ -1,4 +1,4 @@
-//! Sizes, names and first values of the parameters. All backends are built from these.
+//! Sizes, names and initial values of the parameters, from which all backends are built.
 
 pub mod automaton;
 mod config;

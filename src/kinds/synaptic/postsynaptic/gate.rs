@@ -1,7 +1,7 @@
-//! Gates of writes: how far each feature may be written, from the history of its calcium.
+//! Gates of writes: the degree to which each feature may be written, from the history of the feature's calcium.
 //!
-//! The calcium of a feature is its output relative to the root mean square of all features, `|y_i| / rms(y)`, so that the
-//! thresholds mean the same in every layer and at every time of training.
+//! The calcium of a feature is its output relative to the root mean square of all features, `|y_i| / rms(y)`, so that
+//! thresholds have equal meanings in every layer and throughout training.
 
 use crate::nn::real::Real;
 
@@ -14,12 +14,12 @@ pub struct Gains {
     pub pp1: f64,
 }
 
-/// `1 / (1 + e^-x)`
+/// Computes `1 / (1 + e^-x)`.
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// CaMKII against PP1, `gate = sg(b (camkii - pp1))`:
+/// Gate that opens with CaMKII and closes with PP1, `gate = sg(b (camkii - pp1))`:
 ///
 /// ```text
 /// camkii += up [c > up_threshold] (1 - camkii) - down [c < down_threshold] camkii
@@ -35,9 +35,10 @@ pub struct CamkiiPp1 {
     pub down: f64,
     /// Calcium below which CaMKII falls and PP1 rises.
     pub down_threshold: f64,
-    /// Factor of PP1 per token.
+    /// Share of PP1 that remains after a token.
     pub pp1_retain: f64,
-    /// Steepness b. With 8 the gate is 0.02 at rest and 0.98 where CaMKII exceeds PP1 by 0.5; with 1 it is nearly constant.
+    /// Steepness b. With 8, the gate is 0.02 at rest and 0.98 if CaMKII exceeds PP1 by 0.5; with 1, the gate is nearly
+    /// constant.
     pub steepness: f64,
 }
 
@@ -47,26 +48,26 @@ impl Default for CamkiiPp1 {
     }
 }
 
-/// A bistable efficacy rho (Graupner and Brunel 2012, doi 10.1073/pnas.1109359109), `gate = sg(b (rho - rho*))`:
+/// Bistable efficacy rho (Graupner and Brunel 2012, doi 10.1073/pnas.1109359109), `gate = sg(b (rho - rho*))`:
 ///
 /// ```text
 /// tau drho/dt = -rho (1 - rho) (rho* - rho) + gamma_p (1 - rho) [c > theta_p] - gamma_d rho [c > theta_d]
 /// ```
 ///
-/// in Euler steps of a token. Without calcium rho returns to 0 or to 1, whichever side of rho* it is on.
+/// The equation is integrated by Euler steps of one token. Without calcium, rho tends to 0 below rho* and to 1 above it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latch {
     /// Time constant tau, tokens. The default is 700 s at 20 tokens per second.
     pub tau: f64,
-    /// Potentiation gamma_p, while calcium exceeds theta_p.
+    /// Rate of potentiation gamma_p, while calcium exceeds theta_p.
     pub gamma_p: f64,
-    /// Depression gamma_d, while calcium exceeds theta_d.
+    /// Rate of depression gamma_d, while calcium exceeds theta_d.
     pub gamma_d: f64,
-    /// Calcium of potentiation theta_p.
+    /// Calcium threshold of potentiation, theta_p.
     pub theta_p: f64,
-    /// Calcium of depression theta_d.
+    /// Calcium threshold of depression, theta_d.
     pub theta_d: f64,
-    /// Border of the two states rho*.
+    /// Border rho* between the two states.
     pub border: f64,
     /// Steepness b of the gate around rho*.
     pub steepness: f64,
@@ -78,14 +79,14 @@ impl Default for Latch {
     }
 }
 
-/// How writes are gated.
+/// Method by which writes are gated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gate {
     /// The gate is 1 for every feature.
     Open,
-    /// CaMKII against PP1.
+    /// The gate depends on CaMKII and PP1.
     CamkiiPp1(CamkiiPp1),
-    /// A bistable efficacy.
+    /// The gate depends on a bistable efficacy.
     Latch(Latch),
 }
 
@@ -95,24 +96,24 @@ impl Default for Gate {
     }
 }
 
-/// State of the gates of a layer, one of each feature.
+/// State of the gates of a layer, one per feature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateState<R> {
-    /// CaMKII, or the efficacy of a latch; 0..=1.
+    /// CaMKII, or the efficacy of a latch; 0..=1, `[C]`.
     pub camkii: Vec<R>,
-    /// Activity of PP1, 0..=1; a latch does not use it.
+    /// Activity of PP1, 0..=1, `[C]`; a latch does not use it.
     pub pp1: Vec<R>,
 }
 
 impl<R: Real> GateState<R> {
-    /// At rest: CaMKII 0 and PP1 0.5.
+    /// Creates the gates at rest: CaMKII 0 and PP1 0.5.
     pub fn rest(features: usize) -> Self {
         Self { camkii: vec![R::zero(); features], pp1: vec![R::of(0.5); features] }
     }
 }
 
 impl Gate {
-    /// The gate of a feature, 0..=1.
+    /// Computes the opening of the gate of a feature, 0..=1.
     pub fn opening<R: Real>(&self, state: &GateState<R>, feature: usize) -> f64 {
         match self {
             Self::Open => 1.0,
@@ -121,8 +122,8 @@ impl Gate {
         }
     }
 
-    /// Updates the gate of a feature from its calcium. The gains, of the genomes of the experts that made the output, scale the
-    /// rise of CaMKII (or potentiation) and the rate of PP1 (or depression).
+    /// Updates the gate of a feature from the feature's calcium. The gains come from the genomes of the experts that
+    /// computed the output: they scale the rise of CaMKII (or potentiation) and the rate of PP1 (or depression).
     pub fn update<R: Real>(&self, state: &mut GateState<R>, feature: usize, calcium: f64, gains: Gains) {
         let camkii = state.camkii[feature].f64();
         match self {

@@ -1,4 +1,4 @@
-//! The fast memory of a layer.
+//! Fast memory of a layer.
 
 use super::{Gains, Gate, GateState};
 use crate::nn::{
@@ -6,34 +6,34 @@ use crate::nn::{
     real::Real,
 };
 
-/// A fast memory, without its state.
+/// Constants of a fast memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastMemory {
-    /// Features of a token, C.
+    /// Number of features of a token, C.
     pub width: usize,
-    /// Factor lambda of the memory per token.
+    /// Share lambda of the memory that remains after a token.
     pub decay: f64,
-    /// Largest step eta of a write, at most 0.5.
+    /// Maximum step eta of a write, at most 0.5.
     pub rate: f64,
-    /// Largest length n of a target.
+    /// Maximum length n of a target.
     pub target_norm: f64,
     /// Factor s of the read-out.
     pub strength: f64,
-    /// How writes are gated.
+    /// Method by which writes are gated.
     pub gate: Gate,
 }
 
 impl FastMemory {
-    /// Recommended constants for tokens of `width` features.
+    /// Returns the recommended constants for tokens of `width` features.
     pub fn new(width: usize) -> Self {
         Self { width, decay: 0.95, rate: 0.5, target_norm: 1.0, strength: 1.0, gate: Gate::default() }
     }
 }
 
-/// State of the fast memory of a layer, of one text.
+/// State of the fast memory of a layer for one text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryState<R> {
-    /// F `[C, C]`: rows are outputs.
+    /// Matrix F, `[C, C]`; rows are outputs.
     pub f: Vec<R>,
     /// State of the gates.
     pub gate: GateState<R>,
@@ -41,18 +41,18 @@ pub struct MemoryState<R> {
 }
 
 impl<R: Real> MemoryState<R> {
-    /// Empty, with gates at rest.
+    /// Creates an empty memory with gates at rest.
     pub fn new(op: &FastMemory) -> Self {
         let n = op.width;
         Self { f: vec![R::zero(); n * n], gate: GateState::rest(n), key: vec![R::zero(); n] }
     }
 
-    /// Frobenius norm of F.
+    /// Computes the Frobenius norm of F.
     pub fn norm(&self) -> f64 {
         self.f.iter().map(|f| f.f64() * f.f64()).sum::<f64>().sqrt()
     }
 
-    /// Bytes of the arrays of this state.
+    /// Returns the size of the arrays of this state, bytes.
     pub const fn n_bytes(&self) -> u64 {
         let elements = self.f.len() + self.gate.camkii.len() + self.gate.pp1.len() + self.key.len();
         (elements * size_of::<R>()) as u64
@@ -60,8 +60,9 @@ impl<R: Real> MemoryState<R> {
 }
 
 impl FastMemory {
-    /// A token with input x and output y of the mixture, `[C]` each: adds the read-out to y, and writes. `writes` are the
-    /// gains of the genomes that made y; without them the memory and its gates only forget.
+    /// Processes a token with input x and output y of the mixture, `[C]` each: adds the read-out to y, then writes the
+    /// memory. `writes` contains the gains of the genomes that computed y; without it, memory and gates only decay. Fails
+    /// if a length does not fit.
     pub fn step<R: Real>(
         &self,
         state: &mut MemoryState<R>,
@@ -88,7 +89,7 @@ impl FastMemory {
             let step = R::of(step);
             row.iter_mut().zip(&state.key).for_each(|(f, k)| *f = decay * *f + step * *k);
             *y += R::of(self.strength * read);
-            // A silent feature without writes: gates return to rest by themselves.
+            // The calcium of a token without writes counts as 0, so that gates return to rest.
             let (calcium, gains) = (out.abs() * per_rms, writes.unwrap_or(Gains { camkii: 1.0, pp1: 1.0 }));
             self.gate.update(&mut state.gate, i, if writes.is_some() { calcium } else { 0.0 }, gains);
         }

@@ -1,4 +1,4 @@
-//! Properties of the fast memory and its gates.
+//! Tests of properties of the fast memory and its gates.
 
 use super::*;
 use crate::nn::testing::numbers;
@@ -12,7 +12,7 @@ fn unit(seed: u64) -> Vec<f64> {
     x.into_iter().map(|x| x / norm).collect()
 }
 
-/// The read-out along a key, which changes nothing.
+/// Computes the read-out along a key without changing the memory.
 fn read(op: &FastMemory, state: &MemoryState<f64>, key: &[f64]) -> Vec<f64> {
     let mut y = vec![0.0; C];
     op.step(&mut state.clone(), key, &mut y, None).expect("the lengths fit");
@@ -46,7 +46,7 @@ fn a_hundred_thousand_writes_stay_bounded() {
         let mut state = MemoryState::<f32>::new(&op);
         let (mut largest, mut largest_read) = (0.0_f64, 0.0_f64);
         for seed in 0..100_000_u64 {
-            // Keys of a few directions, targets far beyond their norm.
+            // Keys have a few directions, and targets exceed the maximum length.
             let x: Vec<f32> = numbers(C, seed % 7 + seed / 1000 * 50);
             let mut y: Vec<f32> = numbers::<f32>(C, seed).into_iter().map(|y| 40.0 * y).collect();
             let before = y.clone();
@@ -71,7 +71,7 @@ fn a_write_is_a_convex_step_of_the_read_out() {
         let error: Vec<f64> = read(&op, &state, &key).iter().zip(&target).map(|(r, v)| v - r).collect();
         assert!((norm(&error) - 0.5_f64.powi(n)).abs() < 1e-12);
     }
-    // A key at right angles reads nothing.
+    // The read-out along an orthogonal key is zero.
     let mut other = unit(3);
     let along: f64 = other.iter().zip(&key).map(|(a, b)| a * b).sum();
     other.iter_mut().zip(&key).for_each(|(o, k)| *o -= along * k);
@@ -88,13 +88,13 @@ fn the_empty_memory_changes_no_output_and_nothing_without_writes_fills_it() {
         assert_eq!(y, numbers::<f64>(C, seed));
     }
     assert_eq!(state.f, vec![0.0; C * C]);
-    // An input of zeros has no direction.
+    // An input of zeros has no direction and must not cause NaN.
     op.step(&mut state, &[0.0; C], &mut [0.0; C], NEUTRAL).expect("it fits");
     assert!(state.f.iter().chain(&state.gate.camkii).chain(&state.gate.pp1).all(|x| x.is_finite()));
     assert!(op.step(&mut state, &[0.0; 3], &mut [0.0; C], NEUTRAL).is_err());
 }
 
-/// The gate after as many tokens of one calcium.
+/// Returns the opening of the gate after `tokens` tokens of constant calcium.
 fn after(gate: &Gate, state: &mut GateState<f64>, tokens: u32, calcium: f64) -> f64 {
     for _ in 0..tokens {
         gate.update(state, 0, calcium, Gains { camkii: 1.0, pp1: 1.0 });
@@ -112,7 +112,7 @@ fn camkii_opens_the_gate_and_pp1_closes_it() {
     assert!(held > 0.98, "between the thresholds it holds: {held}");
     assert!(after(&gate, &mut state, 300, 0.1) < 0.02, "closed after silence");
     assert!((0.0..=1.0).contains(&state.camkii[0]) && (0.0..=1.0).contains(&state.pp1[0]));
-    // A gene of the CaMKII gain speeds it up.
+    // A larger CaMKII gain speeds up the rise of CaMKII.
     let (mut fast, mut slow) = (GateState::<f64>::rest(1), GateState::<f64>::rest(1));
     gate.update(&mut fast, 0, 2.0, Gains { camkii: 2.0, pp1: 1.0 });
     gate.update(&mut slow, 0, 2.0, Gains { camkii: 1.0, pp1: 1.0 });
@@ -129,7 +129,7 @@ fn the_latch_has_two_states_and_hysteresis() {
         state.camkii[0]
     };
     assert!(settle(0.4) < 0.01 && settle(0.6) > 0.99, "two stable states");
-    // The same calcium, between the thresholds of depression and potentiation, leaves them apart only above the border.
+    // High calcium potentiates, calcium between both thresholds depresses, and low calcium leaves either state.
     let mut state = begin(0.0);
     assert!(after(&gate, &mut state, 60, 2.0) > 0.9, "potentiated by high calcium");
     let high = state.camkii[0];
@@ -137,15 +137,15 @@ fn the_latch_has_two_states_and_hysteresis() {
     assert!((state.camkii[0] - high).abs() < 0.1);
     assert!(after(&gate, &mut state, 200, 1.1) < 0.1, "depressed by intermediate calcium");
     assert!(after(&gate, &mut state, 2000, 0.5) < 0.1, "and it stays");
-    // The time of drift: rho(1 - rho)(rho - rho*) / tau from 0.6 takes tau ln(...) tokens; explicit integration agrees.
+    // The drift rho(1 - rho)(rho - rho*) / tau from 0.6 agrees with the closed form.
     let mut state = begin(0.6);
     after(&gate, &mut state, 14_000, 0.0);
     let want = implicit_drift(0.6, 1.0);
     assert!((state.camkii[0] - want).abs() < 1e-3, "{} {want}", state.camkii[0]);
 }
 
-/// `drho/dt = rho (1 - rho) (rho - 1/2)` after a time, by its closed form: with `s = (2 rho - 1)²`, `s / (1 - s)` grows as
-/// `e^(t / 2)`.
+/// Solves `drho/dt = rho (1 - rho) (rho - 1/2)` in closed form: with `s = (2 rho - 1)²`, `s / (1 - s)` grows as `e^(t /
+/// 2)`.
 fn implicit_drift(rho: f64, time: f64) -> f64 {
     let s = (2.0 * rho - 1.0).powi(2);
     let ratio = s / (1.0 - s) * (time / 2.0).exp();

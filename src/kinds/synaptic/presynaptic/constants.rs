@@ -1,6 +1,7 @@
 //! Constants of the presynaptic terminal, by subject. A quantity has no unit; a step is a token.
 //!
-//! This is their declaration: `p.NAME` is a parameter of the inspector, which has the default; the others have one value.
+//! Each constant is declared once, here. `p.NAME` is a parameter of the inspector, which declares its default; the other
+//! constants are fixed.
 
 use crate::kinds::synaptic::mechanisms::Presynaptic as Parameters;
 
@@ -56,19 +57,19 @@ constants! { p:
     pub struct CalciumConstants {
         /// Share κ_C of the calcium that remains after a step.
         kappa: f64 = p.ca_retain,
-        /// Influx α_C per softplus of the drive.
+        /// Influx α_C of calcium per softplus of the drive.
         alpha: f64 = p.ca_gain,
     }
 
     /// Constants of the complexin gate.
     pub struct ComplexinConstants {
-        /// Slope in calcium.
+        /// Slope k in calcium.
         k: f64 = 8.0,
         /// Calcium at which the gate is half open, without clamp.
         half: f64 = p.complexin_threshold,
         /// Weight of the clamp.
         weight: f64 = 2.0,
-        /// Added to the clamp.
+        /// Constant added to the clamp.
         bias: f64 = p.complexin_bias,
     }
 
@@ -76,13 +77,13 @@ constants! { p:
     pub struct VesicleConstants {
         /// Largest release probability.
         p_max: f64 = 0.999,
-        /// Vesicles primed per step, at most.
+        /// Maximum number of vesicles primed per step.
         k_prime: f64 = p.prime_rate,
         /// Share of the released vesicles that endocytosis recovers.
         recycled: f64 = p.recycle,
-        /// Steps from release to reserve; 0 recovers nothing.
+        /// Number of steps from release to reserve; 0 recovers nothing.
         endo_delay: usize = p.endocytosis_delay as usize,
-        /// Largest readily releasable pool.
+        /// Maximum size of the readily releasable pool.
         rrp_max: f64 = 30.0,
     }
 
@@ -98,21 +99,21 @@ constants! { p:
 
     /// Constants of the quantal amplitude.
     pub struct AmplitudeConstants {
-        /// Approach to the target per step.
+        /// Share of the distance to the target that is approached per step.
         load: f64 = 0.02,
-        /// Share that is lost per step.
+        /// Share of the amplitude that is lost per step.
         leak: f64 = 0.006,
-        /// Amplitude that it approaches.
+        /// Amplitude that the quantal amplitude approaches.
         target: f64 = 1.2,
         /// Largest quantal amplitude.
         max: f64 = 2.0,
     }
 
-    /// Energy of a terminal.
+    /// Constants of the energy of a terminal.
     pub struct EnergyConstants {
-        /// Recovery per step, as a share of what is missing.
+        /// Share of the missing energy that is recovered per step.
         fill: f64 = p.energy_fill,
-        /// Energy per released vesicle.
+        /// Energy used per released vesicle.
         per_vesicle: f64 = p.energy_use,
         /// Largest energy of a terminal.
         max: f64 = 1.0,
@@ -136,17 +137,18 @@ constants! { p:
         energy: f64 = 0.85,
     }
 
-    /// Bias of an attention logit.
+    /// Constants of the bias of an attention logit.
     pub struct BiasConstants {
         /// Weight λ of the logarithm of the effect.
         lambda: f64 = p.weight,
-        /// Added to the effect before its logarithm: the smallest bias is `lambda·ln(floor)`.
+        /// Constant added to the effect before its logarithm: the smallest bias is `lambda·ln(floor)`.
         floor: f64 = p.floor,
-        /// Bias of a key `context` tokens back is minus this: ALiBi (Press et al. 2022) with one slope for all heads.
+        /// Penalty for a key `context` tokens before the query, subtracted from the logit: ALiBi (Press et al. 2022) with
+        /// one slope for all heads.
         barrier: f64 = p.barrier,
     }
 
-    /// Resources of Tsodyks and Markram.
+    /// Constants of the resources of Tsodyks and Markram.
     pub struct ResourceConstants {
         /// Use of resources at rest, U.
         u: f64 = p.utilisation,
@@ -171,7 +173,7 @@ pub struct SensorConstants {
 }
 
 impl SensorConstants {
-    /// `k (C - half)`
+    /// Computes the exponent `k (C - half)`.
     #[inline(always)]
     pub fn exponent(&self, calcium: f64) -> f64 {
         self.k * (calcium - self.half)
@@ -179,7 +181,7 @@ impl SensorConstants {
 }
 
 impl Constants {
-    /// Changes some of them.
+    /// Returns constants that `change` has modified.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

@@ -1,5 +1,5 @@
-//! The definition: queries one after the other, each over all keys that it sees, in f64; the state is rounded once per
-//! step.
+//! Reference implementation in f64: queries are computed one after the other, each over all keys that it sees; the state is
+//! rounded once per step.
 
 mod rows;
 
@@ -7,15 +7,16 @@ use super::{KeyState, Mode, Presynaptic, Release, release::Draws};
 use crate::nn::real::{Loop, Real, wide, wide_loop};
 use rows::Row;
 
-/// Logits of consecutive queries of one head of one sequence, and the state of its keys after them.
+/// Computes the logits of consecutive queries of one head of one sequence, and advances the state of its keys.
 ///
-/// Rows have `n_keys = first_query + n_queries` columns; query `first_query + t` sees the keys up to itself. Keys that
-/// `state` does not have begin at their own query.
+/// Rows have `n_keys = first_query + n_queries` columns; query `first_query + t` sees the keys up to its own position. Keys
+/// without a state begin in their first state at the query of their own position. Panics if `state` has keys that the first
+/// query does not see.
 ///
 /// | | |
 /// |---|---|
 /// | `dots` | `[n_queries, n_keys]` |
-/// | `logits` | the same shape: `dots + bias - barrier·(t - j)/context`; -∞ where the query does not see the key |
+/// | `logits` | `[n_queries, n_keys]`: `dots + bias - barrier·(t - j)/context`; -∞ where the query does not see the key |
 /// | `factor` | the same shape: derivative of the bias with respect to its own dot; of a drawn release that of the expected one |
 /// | `draws` | addresses of [`Release::Binomial`]; without them the expected release is used |
 pub fn forward<R: Real>(
@@ -84,7 +85,7 @@ impl<R: Real> Loop for Forward<'_, R> {
     }
 }
 
-/// Gradient of the dots: `dlogits·(1 + factor)`. Without `factor` ([`Mode::Off`]) it is `dlogits`.
+/// Computes the gradient of the dots: `dlogits·(1 + factor)`.
 pub fn backward<R: Real>(factor: &[R], dlogits: &[R], ddots: &mut [R]) {
     wide(|| {
         for ((ddot, dlogit), factor) in ddots.iter_mut().zip(dlogits).zip(factor) {
@@ -93,7 +94,7 @@ pub fn backward<R: Real>(factor: &[R], dlogits: &[R], ddots: &mut [R]) {
     });
 }
 
-/// Edges of a query that drive their keys: none means all.
+/// Returns the number of edges with which a query of `n` keys drives keys; `None` if it drives all keys.
 fn selection(op: &Presynaptic, n: usize) -> Option<usize> {
     op.edges.most().filter(|k| *k < n && op.mode != Mode::Off).map(|k| k.max(1))
 }

@@ -1,6 +1,6 @@
-//! Release on a GPU: the recurrence of [`cpu`](super::cpu) in f32, a thread per key. Results agree with the CPU within 1e-4;
-//! vesicles are conserved to the last bit here too. Random draws have the addresses of the CPU; as a probability differs in its last
-//! bits, so does one trial in some ten million.
+//! Release on a GPU: the recurrence of [`cpu`](super::cpu) in f32, with a thread per key. Results agree with the CPU within
+//! 1e-4; vesicles are conserved exactly. Random draws have the addresses of the CPU; a trial can differ because its
+//! probability differs in the last bits.
 
 mod args;
 mod constants;
@@ -21,119 +21,120 @@ use constants::{ScanConstants, has_short_form};
 use sequence::is_sequence;
 use std::sync::Arc;
 
-/// Threads of a block: a warp, as walks of neighbouring warps have different lengths. Of 64 sequences of 256 tokens with 8 heads
-/// 109 µs on an H200, with 128 threads 115.
+/// Number of threads of a block: one warp, because walks of neighbouring warps have different lengths.
 const BLOCK: u32 = 32;
-/// Longest queue, in steps.
+/// Maximum delay of endocytosis, in steps.
 pub const MAX_DELAY: usize = 96;
-/// Most positions of a sequence, as random draws address them.
+/// Maximum number of positions of a sequence that random draws can address.
 const MAX_POSITIONS: usize = 1 << 16;
 
-/// Every module of release.
+/// All CUDA modules of release.
 pub const MODULES: &[ModuleSpec] = &[ScanKernels::SPEC];
 
 /// Heads and positions of a pass. Edges are `[heads, n_queries, first_query + n_queries]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanExtent {
-    /// Heads of all sequences.
+    /// Number of heads of all sequences.
     pub heads: usize,
-    /// Heads of a sequence.
+    /// Number of heads of a sequence.
     pub heads_of_sequence: usize,
-    /// Number of the block of the model: part of the addresses of draws.
+    /// Number of the model's block, which is part of the addresses of draws.
     pub layer: usize,
     /// Position of the first query.
     pub first_query: usize,
-    /// Queries of a head.
+    /// Number of queries of a head.
     pub n_queries: usize,
 }
 
 impl ScanExtent {
-    /// Extent of whole sequences, from position 0 on.
+    /// Creates the extent of whole sequences, from position 0 on.
     pub const fn sequences(sequences: usize, heads: usize, seq_len: usize, layer: usize) -> Self {
         Self { heads: sequences * heads, heads_of_sequence: heads, layer, first_query: 0, n_queries: seq_len }
     }
 
-    /// Keys, as many as columns of a row.
+    /// Returns the number of keys, which equals the number of columns of a row.
     pub const fn n_keys(&self) -> usize {
         self.first_query + self.n_queries
     }
 
-    /// Rows of all heads.
+    /// Returns the number of rows of all heads.
     pub const fn rows(&self) -> usize {
         self.heads * self.n_queries
     }
 
-    /// Edges, visible or not.
+    /// Returns the number of edges, visible or not.
     pub const fn edges(&self) -> usize {
         self.rows() * self.n_keys()
     }
 
-    /// Edges from a query to a key at or before it.
+    /// Returns the number of visible edges: from a query to a key at or before its position.
     const fn visible(&self) -> u64 {
         let n = self.n_queries as u64;
         self.heads as u64 * (n * self.first_query as u64 + n * (n + 1) / 2)
     }
 }
 
-/// States of the keys of all heads, `[9 + delay, heads, capacity]`; contents of keys that are not yet there do not matter.
+/// States of the keys of all heads. Values of keys without a state are not read.
 pub struct KeyMemory<'a> {
     /// Values of the state, `[9 + delay, heads, capacity]`.
     pub state: &'a mut Slice<f32>,
-    /// Keys of a head that there is room for.
+    /// Number of keys of a head for which memory is allocated.
     pub capacity: usize,
-    /// Keys of a head that have a state; the others begin at their own query.
+    /// Number of keys of a head that have a state. The other keys begin at their own query.
     pub known: usize,
-    /// The position of the first query and number of keys that have a state, where it is in memory: the extent then has the last
-    /// position there is.
+    /// Position of the first query and number of keys that have a state, in device memory, instead of `first_query` and
+    /// `known`. The extent then ends at the last possible position.
     pub place: Option<&'a Slice<i32>>,
 }
 
 impl KeyMemory<'_> {
-    /// Length of the state of `heads` heads with room for `capacity` keys each.
+    /// Returns the number of values of the state of `heads` heads with `capacity` keys each.
     pub const fn len(op: &Presynaptic, heads: usize, capacity: usize) -> usize {
         (QUANTITIES as usize + op.constants.vesicles.endo_delay) * heads * capacity
     }
 }
 
-/// Release on one device.
+/// Kernels of release on one device.
 pub struct CudaPresynaptic {
     kernels: ScanKernels,
-    /// Shared memory of a multiprocessor that a block may have, bytes.
+    /// Maximum shared memory of a block, bytes.
     shared_per_block: u32,
-    /// Whether derivatives are in f16 where that is possible.
+    /// Whether derivatives are stored in f16 in passes that support it.
     packs: bool,
-    /// Whether the device copies to shared memory beside other work.
+    /// Whether the device copies to shared memory asynchronously.
     copies: bool,
 }
 
 impl CudaPresynaptic {
-    /// Loads the kernels.
+    /// Loads the kernels. Fails if they cannot be compiled or loaded.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let (shared_per_block, copies) = (gpu.shared_per_block, gpu.capability >= 80);
         Ok(Self { kernels: ScanKernels::load(gpu)?, shared_per_block, packs: false, copies })
     }
 
-    /// With derivatives of the bias in f16, 11 significant bits, where they are of whole sequences that copies are fast for: for
-    /// models whose multiplications round operands to as many bits or fewer. Half of their buffer is used then.
+    /// Sets whether passes over whole sequences store derivatives of the bias in f16 (11 significant bits), if the device
+    /// copies to shared memory asynchronously. Intended for models whose multiplications round operands to 11 bits or
+    /// fewer. Such passes use half of the buffer.
     #[must_use]
     pub fn packed(self, packs: bool) -> Self {
         Self { packs, ..self }
     }
 
-    /// Whether derivatives of this pass are in f16.
+    /// Whether this pass stores derivatives in f16.
     fn is_packed(&self, op: &Presynaptic, extent: &ScanExtent) -> bool {
         self.packs && self.copies && is_sequence(op, extent)
     }
 
-    /// Temporaries of [`CudaPresynaptic::forward`], as counts and sizes of elements.
+    /// Returns the temporaries of [`CudaPresynaptic::forward`] as (element count, element size).
     pub fn temporaries(op: &Presynaptic, extent: &ScanExtent) -> [(usize, usize); 3] {
         let rows = if selects(op).is_some() { extent.rows() } else { 0 };
         [(rows * extent.n_keys().div_ceil(32), 4), (rows, 4), (rows, 4)]
     }
 
-    /// In place of each visible logit that with its bias and barrier; `factor` becomes the derivatives of the bias by the logit.
-    /// Invisible edges are neither read nor written. Without `memory` all keys begin at their own query, and their states are
-    /// lost. With `draws` numbers of vesicles are random as [`Presynaptic::release`] says.
+    /// Replaces each visible logit by its sum with bias and barrier, and writes the derivatives of the bias with respect to
+    /// the logit to `factor`. Invisible edges are neither read nor written. Without `memory`, all keys begin at their own
+    /// query, and their states are not kept. With `draws`, numbers of vesicles are random if [`Presynaptic::release`] is
+    /// binomial. Fails if a length does not match the extent, a delay or sequence is too long, or the device fails.
     pub fn forward(
         &self,
         pass: &mut Pass,
@@ -205,8 +206,9 @@ impl CudaPresynaptic {
         Ok(())
     }
 
-    /// Backward pass of softmax and release: in place of the gradients `d` of probabilities `p` those of the logits before
-    /// release, `p (d - Σ p d) (1 + factor)`; 0 where invisible. Operation and extent are those of the forward pass.
+    /// Backpropagates through softmax and release: replaces the gradients `d` of the probabilities `p` by the gradients of the
+    /// logits before release, `p (d - Σ p d) (1 + factor)`; 0 where invisible. Operation and extent are those of the
+    /// forward pass. Fails if a length does not match the extent or the device fails.
     pub fn backward(
         &self,
         pass: &mut Pass,
@@ -246,7 +248,7 @@ fn unaligned() -> GpuError {
     GpuError::Driver { doing: "releasing vesicles".to_owned(), why: "a tensor is not aligned to 16 bytes".to_owned() }
 }
 
-/// Whether queries drive some of their keys only, and how many.
+/// Returns the number of keys that a query drives; `None` if a query drives all keys or the model has no bias.
 fn selects(op: &Presynaptic) -> Option<usize> {
     op.edges.most().filter(|_| op.mode != Mode::Off)
 }
@@ -277,7 +279,7 @@ fn sizes(extent: &ScanExtent) -> ScanArgs {
 
 fn args(op: &Presynaptic, extent: &ScanExtent, is_random: bool) -> ScanArgs {
     let drawn_below = match op.release {
-        // A word is less than this number if and only if it is less than the next integer.
+        // A word is less than a number if and only if it is less than the next larger integer.
         Release::Binomial { fraction } if is_random => (fraction * 4_294_967_296.0).ceil() as u64,
         _ => 0,
     };

@@ -1,9 +1,10 @@
 //! Release of vesicles along a sequence, as a bias of attention logits.
 //!
-//! Each key `j` of an attention head is a presynaptic terminal. Each query `t >= j` drives it with the attention logit
-//! `dot = q·k / sqrt(D)` ("drive"); what it releases becomes a bias of that logit. A key has the state of [`KeyState`],
-//! which begins at its own query and is advanced once per query: training walks the queries of a whole sequence, decoding
-//! continues with one, by the same function. One step, in this order (`sg` logistic function, `sp` softplus):
+//! Each key `j` of an attention head is a presynaptic terminal. Each query `t >= j` drives the terminal with the attention
+//! logit `dot = q·k / sqrt(D)` ("drive"), and the released vesicles determine a bias of this logit. A key has the state of
+//! [`KeyState`], which begins at the key's own query and is advanced once per query. Training computes all queries of a
+//! sequence and decoding one at a time, by the same function. One step, in this order (`sg` logistic function, `sp`
+//! softplus):
 //!
 //! | | |
 //! |---|---|
@@ -19,11 +20,11 @@
 //! | amplitude | `AMP += load·(1.2 - AMP) - leak·AMP` |
 //! | energy | `E += fill·(E_max - E) - E_r·r` |
 //!
-//! With `recycled` 1 the vesicles of a key, `RRP + RES + queue`, are conserved. [`Mode::Static`] applies the same function
-//! with the first state at every edge; [`Mode::TsodyksMarkram`] has the two variables of [`tsodyks_markram`].
+//! With `recycled` 1, the vesicles of a key, `RRP + RES + queue`, are conserved. [`Mode::Static`] applies the same function
+//! with the first state to every edge; [`Mode::TsodyksMarkram`] has the two variables of [`tsodyks_markram`].
 //!
-//! The gradient is truncated: the state before a step is a constant, and so is the bias of edges that
-//! [`Edges`] do not select. One number per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
+//! The gradient is truncated: the state before a step and the bias of edges that [`Edges`] does not select are constants.
+//! One value per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
 //!
 //! Constants are those of bio_inspired_nanochat (MIT, see THIRD_PARTY.md) unless [`Constants`] says otherwise.
 
@@ -42,33 +43,33 @@ pub use cpu::{backward, forward};
 pub use release::{Draws, Release};
 pub use state::KeyState;
 
-/// What the bias of an attention logit is computed from.
+/// Source of the bias of an attention logit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Attention logits get no bias.
     Off,
-    /// The first state at every edge: a fixed function of the logit.
+    /// The bias is a fixed function of the logit, computed from the first state of a key.
     Static,
-    /// The state that earlier queries left.
+    /// The bias is computed from the state that earlier queries left.
     #[default]
     Scan,
     /// Short-term plasticity after Tsodyks and Markram.
     TsodyksMarkram,
 }
 
-/// Which visible keys a query drives.
+/// Visible keys that a query drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edges {
-    /// All of them.
+    /// All visible keys.
     #[default]
     All,
-    /// Those of the largest logits, earlier keys first among equals. The others are not driven, and get the bias of
-    /// the last one that is.
+    /// The keys of the `k` largest logits, earlier keys first among equals. The others are not driven, and have the bias of
+    /// the selected key with the smallest logit.
     TopK(usize),
 }
 
 impl Edges {
-    /// How many keys a query drives at most, if not all.
+    /// Returns the maximum number of keys that a query drives; `None` if a query drives all keys.
     pub const fn most(self) -> Option<usize> {
         match self {
             Self::All => None,
@@ -77,23 +78,23 @@ impl Edges {
     }
 }
 
-/// The operation: constants and switches, without data.
+/// Operation of release: constants and switches, without data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Presynaptic {
     /// Source of the bias.
     pub mode: Mode,
     /// Constants of the key dynamics and of the bias.
     pub constants: Constants,
-    /// Which keys a query drives.
+    /// Visible keys that a query drives.
     pub edges: Edges,
-    /// Tokens over which the barrier reaches its strength.
+    /// Number of tokens over which the barrier reaches its full strength.
     pub context: usize,
-    /// How numbers of vesicles are drawn.
+    /// Method by which numbers of vesicles are determined.
     pub release: Release,
 }
 
 impl Presynaptic {
-    /// The recommended model for sequences of this many tokens.
+    /// Creates the recommended model for sequences of `context` tokens.
     pub fn recommended(context: usize) -> Self {
         Self {
             mode: Mode::Scan,

@@ -1,9 +1,9 @@
-//! Two implementations of one model on the same input.
+//! Comparison of two implementations of one model on the same input.
 
 use super::{Draws, KeyState, Presynaptic, forward, trace::trace};
 use crate::nn::real::Real;
 
-/// Distance of one quantity.
+/// Differences in one quantity.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ParityRow {
     /// Name of the compared quantity.
@@ -12,7 +12,7 @@ pub struct ParityRow {
     pub max_abs: f64,
     /// Largest `|a - b| / (|b| + tolerance)`.
     pub max_rel: f64,
-    /// First step at which `|a - b| > tolerance·(1 + |b|)`.
+    /// First step at which `|a - b| > tolerance·(1 + |b|)`; `None` if there is no such step.
     pub first_divergent: Option<usize>,
     /// Number of compared pairs.
     pub n: usize,
@@ -21,19 +21,19 @@ pub struct ParityRow {
 /// Collects pairs of numbers, step by step.
 #[derive(Clone, Debug)]
 pub struct Parity {
-    /// Tolerance of the distance, absolute and relative.
+    /// Tolerance of the difference, absolute and relative.
     pub tolerance: f64,
-    /// Quantities so far.
+    /// Quantities compared so far.
     pub rows: Vec<ParityRow>,
 }
 
 impl Parity {
-    /// Nothing compared yet.
+    /// Creates a comparison without quantities.
     pub const fn new(tolerance: f64) -> Self {
         Self { tolerance, rows: vec![] }
     }
 
-    /// Compares a number `a` of a step with the reference `b`. Equal infinities are equal, NaN is a difference.
+    /// Compares the value `a` of a step with the reference `b`. Equal infinities are equal; NaN is a difference.
     pub fn add(&mut self, name: &'static str, step: usize, a: f64, b: f64) {
         let at = self.rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
             self.rows.push(ParityRow { name, max_abs: 0.0, max_rel: 0.0, first_divergent: None, n: 0 });
@@ -57,8 +57,8 @@ impl Parity {
     }
 }
 
-/// The vectorised scan in `R` against the plain recurrence of each key in f64, on `dots` `[n, n]`: logits of all edges, and
-/// the state of all keys after the last query. The step of a state is the query of its key.
+/// Compares the vectorised scan in `R` with the plain recurrence of each key in f64, on `dots` `[n, n]`: the logits of all
+/// edges, and the state of all keys after the last query. The step of a state is the index of its key.
 pub fn compare<R: Real>(op: &Presynaptic, n: usize, dots: &[R], draws: Option<&Draws>, tolerance: f64) -> Parity {
     let mut state = KeyState::fresh(op, n);
     let mut logits = vec![R::zero(); n * n];

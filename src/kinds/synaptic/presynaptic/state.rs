@@ -3,61 +3,61 @@
 use super::{Constants, Presynaptic, step::whole_quanta};
 use crate::nn::real::Real;
 
-/// Arrays are padded to multiples of this: the widest vector of f64.
+/// Arrays are padded to multiples of this number of elements, the widest vector of f64.
 pub const LANES: usize = 8;
 
-/// One array per quantity, over the keys.
+/// State of the keys: one array per quantity, indexed by key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyState<R> {
     /// Concentration of calcium, C.
     pub calcium: Vec<R>,
-    /// Readily releasable vesicles RRP.
+    /// Readily releasable vesicles, RRP.
     pub rrp: Vec<R>,
-    /// Reserve vesicles RES.
+    /// Reserve vesicles, RES.
     pub reserve: Vec<R>,
-    /// Share of primed SNAREs PR.
+    /// Share of primed SNAREs, PR.
     pub primed: Vec<R>,
-    /// Complexin clamp CL.
+    /// Complexin clamp, CL.
     pub clamp: Vec<R>,
-    /// Quantal amplitude AMP.
+    /// Quantal amplitude, AMP.
     pub amplitude: Vec<R>,
     /// Energy E, from 0 to `energy.max`.
     pub energy: Vec<R>,
-    /// Vesicles under endocytosis: `endo_delay` rings of one number per key, at least one. Ring [`cursor`](Self::cursor)
-    /// returns next.
+    /// Vesicles under endocytosis: `endo_delay` arrays, at least one, of one value per key. The vesicles in array
+    /// [`cursor`](Self::cursor) return next.
     pub queue: Vec<Vec<R>>,
-    /// Ring of the next step.
+    /// Index in `queue` of the array that the next step reads and replaces.
     pub cursor: usize,
-    /// Tsodyks-Markram: resources x.
+    /// Available resources x of Tsodyks and Markram.
     pub tm_x: Vec<R>,
-    /// Tsodyks-Markram: use of resources u.
+    /// Use of resources u of Tsodyks and Markram.
     pub tm_u: Vec<R>,
     n_keys: usize,
 }
 
-/// Numbers of one key.
+/// State of one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Key {
     /// Concentration of calcium, C.
     pub calcium: f64,
-    /// Readily releasable vesicles RRP.
+    /// Readily releasable vesicles, RRP.
     pub rrp: f64,
-    /// Reserve vesicles RES.
+    /// Reserve vesicles, RES.
     pub reserve: f64,
     /// Vesicles that return from endocytosis in this step.
     pub returning: f64,
-    /// Share of primed SNAREs PR.
+    /// Share of primed SNAREs, PR.
     pub primed: f64,
-    /// Complexin clamp CL.
+    /// Complexin clamp, CL.
     pub clamp: f64,
-    /// Quantal amplitude AMP.
+    /// Quantal amplitude, AMP.
     pub amplitude: f64,
     /// Energy E, from 0 to `energy.max`.
     pub energy: f64,
 }
 
 impl Key {
-    /// The first state, of numbers that `R` has.
+    /// Creates the first state, whose pools are multiples of the quantum of `R`.
     #[inline(always)]
     pub fn fresh<R: Real>(c: &Constants) -> Self {
         let key = Self {
@@ -73,7 +73,7 @@ impl Key {
         key.rounded::<R>()
     }
 
-    /// Rounded to `R`.
+    /// Rounds all values to `R`.
     #[inline(always)]
     pub fn rounded<R: Real>(self) -> Self {
         let r = |x: f64| R::of(x).f64();
@@ -91,7 +91,7 @@ impl Key {
 }
 
 impl<R: Real> KeyState<R> {
-    /// No key yet; as many as `capacity` are added without an allocation.
+    /// Creates a state without keys. Up to `capacity` keys are added without an allocation.
     pub fn fresh(op: &Presynaptic, capacity: usize) -> Self {
         let none = || Vec::with_capacity(capacity.next_multiple_of(LANES));
         Self {
@@ -110,12 +110,12 @@ impl<R: Real> KeyState<R> {
         }
     }
 
-    /// Keys with a state.
+    /// Returns the number of keys with a state.
     pub const fn n_keys(&self) -> usize {
         self.n_keys
     }
 
-    /// Forgets all keys; keeps the memory.
+    /// Removes all keys and keeps the memory.
     pub fn reset(&mut self, op: &Presynaptic) {
         self.queue.resize_with(op.constants.vesicles.endo_delay.max(1), Vec::new);
         self.arrays().into_iter().for_each(Vec::clear);
@@ -140,7 +140,7 @@ impl<R: Real> KeyState<R> {
             if x.len() < len {
                 x.resize(len, R::zero());
             }
-            // Numbers behind the last key are computed with, and not read.
+            // The padding after the last key takes part in computations, but its results are not used.
             x[from..].iter_mut().for_each(|x| *x = R::of(value));
         };
         fill(&mut self.calcium, key.calcium);
@@ -156,7 +156,7 @@ impl<R: Real> KeyState<R> {
         self.n_keys = n_keys;
     }
 
-    /// State of a key.
+    /// Returns the state of key `j`.
     pub fn key(&self, j: usize) -> Key {
         Key {
             calcium: self.calcium[j].f64(),
@@ -170,12 +170,12 @@ impl<R: Real> KeyState<R> {
         }
     }
 
-    /// Vesicles under endocytosis of a key.
+    /// Returns the number of vesicles of key `j` that are under endocytosis.
     pub fn under_endocytosis(&self, j: usize) -> f64 {
         self.queue.iter().map(|ring| ring[j].f64()).sum()
     }
 
-    /// All vesicles of a key: `RRP + RES + queue`.
+    /// Returns the total number of vesicles of key `j`: `RRP + RES + queue`.
     pub fn vesicles(&self, j: usize) -> f64 {
         self.rrp[j].f64() + self.reserve[j].f64() + self.under_endocytosis(j)
     }

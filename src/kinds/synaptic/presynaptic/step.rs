@@ -1,15 +1,15 @@
-//! One step of one key, in f64.
+//! Formulas of one step of one key, in f64.
 
 use super::{Constants, state::Key};
 use crate::nn::real::Real;
 
-/// `1 / (1 + e^-x)`.
+/// Computes the logistic function `1 / (1 + e^-x)`.
 #[inline(always)]
 pub fn sigmoid<R: Real>(x: f64) -> f64 {
     1.0 / (1.0 + R::exp_wide(-x))
 }
 
-/// `ln(1 + e^x)` and its derivative, the logistic function, without overflow.
+/// Computes `ln(1 + e^x)` and its derivative, the logistic function, without overflow.
 #[inline(always)]
 pub fn softplus<R: Real>(x: f64) -> (f64, f64) {
     let u = R::exp_wide(-x.abs());
@@ -18,24 +18,24 @@ pub fn softplus<R: Real>(x: f64) -> (f64, f64) {
     (positive + R::ln_wide(1.0 + u), numerator / (1.0 + u))
 }
 
-/// Between two bounds; NaN stays.
+/// Clamps a value to two bounds. NaN stays NaN.
 #[inline(always)]
 pub fn clip(x: f64, low: f64, high: f64) -> f64 {
     let x = if x < low { low } else { x };
     if x > high { high } else { x }
 }
 
-/// Down to a multiple of 2^-19 (of 2^-48 for f64): numbers of vesicles below 32 that are such multiples are added and
-/// subtracted without a rounding error, so that their total is constant to the last bit.
+/// Rounds down to a multiple of 2^-19 (of 2^-48 for f64). Such multiples below 32 are added and subtracted without a
+/// rounding error, so that the total number of vesicles is constant to the last bit.
 #[inline(always)]
 pub fn whole_quanta<R: Real>(x: f64) -> f64 {
     let quantum = 16.0 * R::epsilon().f64();
-    // Adding this rounds to multiples of the quantum.
+    // Adding this number rounds to multiples of the quantum.
     let magic = 1.5 / f64::EPSILON * quantum;
     (x - 0.5 * quantum + magic) - magic
 }
 
-/// Reciprocals, by one division.
+/// Computes four reciprocals with one division.
 #[inline(always)]
 fn reciprocals([a, b, c, d]: [f64; 4]) -> [f64; 4] {
     let (ab, cd) = (a * b, c * d);
@@ -44,13 +44,13 @@ fn reciprocals([a, b, c, d]: [f64; 4]) -> [f64; 4] {
     [rest_ab * b, rest_ab * a, rest_cd * d, rest_cd * c]
 }
 
-/// `1 + e^-x`, whose product with three others is finite: beyond ±150 as at ±150.
+/// Computes `1 + e^-x` with `x` clamped to ±150, so that the product of four such values is finite.
 #[inline(always)]
 fn denominator<R: Real>(x: f64) -> f64 {
     1.0 + R::exp_wide(-clip(x, -150.0, 150.0))
 }
 
-/// Release probability at a concentration of calcium, and its derivative with respect to calcium.
+/// Computes the release probability at a concentration of calcium, and its derivative with respect to calcium.
 #[inline(always)]
 pub fn probability<R: Real>(c: &Constants, calcium: f64, clamp: f64, primed: f64) -> (f64, f64) {
     let [fast, slow, doc2, gate] = reciprocals([
@@ -71,8 +71,8 @@ pub fn probability<R: Real>(c: &Constants, calcium: f64, clamp: f64, primed: f64
     (clip(p, 0.0, c.vesicles.p_max), slope)
 }
 
-/// The state after a step that released `released` vesicles and left `calcium`. `returning` of the result is what enters the
-/// queue. Flows between pools are [`whole_quanta`].
+/// Computes the state after a step that released `released` vesicles and left the concentration `calcium`. In the result,
+/// `returning` is the number of vesicles that enter the queue. Flows between pools are [`whole_quanta`].
 #[inline(always)]
 pub fn advance<R: Real>(c: &Constants, key: &Key, calcium: f64, released: f64) -> Key {
     let left = whole_quanta::<R>(released);
@@ -80,7 +80,7 @@ pub fn advance<R: Real>(c: &Constants, key: &Key, calcium: f64, released: f64) -
     let returned = key.reserve + key.returning;
     let supply = if returned < 1.0 { returned } else { 1.0 };
     let fuel = if c.energy.half > 0.0 { key.energy / (key.energy + c.energy.half) } else { 1.0 };
-    // What the pool has no room for stays in reserve, and no more than there is is taken.
+    // Vesicles for which the pool has no room stay in reserve, and at most the reserve is taken.
     let take = c.vesicles.k_prime * supply * fuel;
     let room = c.vesicles.rrp_max - emptied;
     let take = whole_quanta::<R>(clip(if take > room { room } else { take }, 0.0, returned));

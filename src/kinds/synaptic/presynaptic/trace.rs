@@ -1,4 +1,4 @@
-//! What one key goes through along a sequence, for the synapse inspector and for comparisons.
+//! Trace of one key along a sequence, for the synapse inspector and for comparisons.
 
 use super::{
     Mode, Presynaptic, Release,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::nn::real::Real;
 
-/// A query as one key sees it; pools are those after it.
+/// Quantities of one key at a query; pools are given after the query.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TraceStep {
     /// Attention logit that drives the key.
@@ -32,25 +32,26 @@ pub struct TraceStep {
     pub energy: f64,
     /// Release probability of a vesicle.
     pub p: f64,
-    /// Vesicles released by this query, before they are rounded to [`whole_quanta`](super::step::whole_quanta).
+    /// Number of vesicles released by this query, before they are rounded to [`whole_quanta`](super::step::whole_quanta).
     pub released: f64,
-    /// Effect on the logit before its logarithm.
+    /// Effect on the logit, before the logarithm.
     pub effect: f64,
-    /// Bias of the logit. That of an edge that is not selected is the one of its own effect, 0.
+    /// Bias of the logit, computed from `effect`. The operation instead gives an unselected edge the bias of the last
+    /// selected edge.
     pub bias: f64,
-    /// Tsodyks-Markram: available resources.
+    /// Available resources of Tsodyks and Markram.
     pub tm_x: f64,
-    /// Tsodyks-Markram: use of resources.
+    /// Use of resources of Tsodyks and Markram.
     pub tm_u: f64,
 }
 
 impl TraceStep {
-    /// All vesicles of the key.
+    /// Returns the total number of vesicles of the key.
     pub fn vesicles(&self) -> f64 {
         self.rrp + self.reserve + self.under_endocytosis
     }
 
-    /// Label, symbol and value of each quantity, in the order of a panel.
+    /// Returns label, symbol and value of each quantity, in the order of a panel.
     pub fn columns(&self) -> [(&'static str, &'static str, f64); 14] {
         [
             ("Drive", "q·k/√D", self.drive),
@@ -71,7 +72,7 @@ impl TraceStep {
     }
 }
 
-/// The state of one key, rounded to `R` after each step as [`KeyState`](super::KeyState) is.
+/// State of one key, rounded to `R` after each step as [`KeyState`](super::KeyState) is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tracer<R> {
     key: Key,
@@ -81,7 +82,7 @@ pub struct Tracer<R> {
 }
 
 impl<R: Real> Tracer<R> {
-    /// A key in its first state.
+    /// Creates a key in its first state.
     pub fn fresh(op: &Presynaptic) -> Self {
         let c = &op.constants;
         Self {
@@ -92,7 +93,7 @@ impl<R: Real> Tracer<R> {
         }
     }
 
-    /// One query. `drawn`: address of its random numbers with query and key, if it draws a count.
+    /// Advances the key by one query. `drawn` is the address of the draws with query and key, if the query draws a count.
     pub fn step(
         &mut self,
         op: &Presynaptic,
@@ -152,8 +153,8 @@ impl<R: Real> Tracer<R> {
     }
 }
 
-/// Key `key` of a sequence of `n` tokens, from its own query on: `dots` is `[n, n]`, as in [`forward`](super::forward) with
-/// `first_query` 0.
+/// Traces key `key` of a sequence of `n` tokens, from its own query on. `dots` is `[n, n]`, as in
+/// [`forward`](super::forward) with `first_query` 0.
 pub fn trace<R: Real>(op: &Presynaptic, n: usize, dots: &[R], key: usize, draws: Option<&Draws>) -> Vec<TraceStep> {
     let mut tracer = Tracer::fresh(op);
     let query = |t: usize| {

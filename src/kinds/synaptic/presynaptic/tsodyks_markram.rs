@@ -8,34 +8,34 @@
 use super::{constants::ResourceConstants, step::softplus};
 use crate::nn::real::Real;
 
-/// Variables of one key.
+/// Resources of one key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resources {
-    /// Available resources; 1 when fully recovered.
+    /// Available resources, 1 when fully recovered.
     pub x: f64,
-    /// Share of them that a spike uses.
+    /// Share of the available resources that a spike of weight 1 uses.
     pub u: f64,
 }
 
-/// Factors of one step: what is left of `1 - x` and of `u - U`.
+/// Computes the factors of one step: the remaining shares of `1 - x` and of `u - U`.
 pub fn decay(c: &ResourceConstants) -> [f64; 2] {
     [c.tau_rec, c.tau_facil].map(|tau| if tau > 0.0 { (-1.0 / tau).exp() } else { 0.0 })
 }
 
-/// One step without a spike.
+/// Advances the resources by one step without a spike.
 #[inline(always)]
 pub fn relax(c: &ResourceConstants, [recovery, facilitation]: [f64; 2], k: Resources) -> Resources {
     Resources { x: 1.0 - (1.0 - k.x) * recovery, u: c.u + (k.u - c.u) * facilitation }
 }
 
-/// A spike: effect and state after it.
+/// Applies a spike of a given weight. Returns the effect and the resources after the spike.
 #[inline(always)]
 pub fn spike(c: &ResourceConstants, k: Resources, weight: f64) -> (f64, Resources) {
     let used = weight * k.u * k.x;
     (c.scale * used, Resources { x: k.x - used, u: k.u + weight * c.u * (1.0 - k.u) })
 }
 
-/// Weight of the spike of a drive, and its derivative.
+/// Computes the weight of the spike of a drive, and its derivative.
 #[inline(always)]
 pub fn weight<R: Real>(drive: f64) -> (f64, f64) {
     let (_, w) = softplus::<R>(drive);

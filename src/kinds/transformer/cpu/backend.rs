@@ -17,11 +17,11 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A transformer that computes in f32 on a thread pool.
+/// Backend that computes a transformer in f32 on a thread pool.
 pub type CpuBackend = cpu::backend::CpuBackend<Trainer<f32>>;
 
 impl CpuBackend {
-    /// Creates the backend with zero weights.
+    /// Creates the backend with zero weights. Fails if memory is exhausted.
     pub fn new(config: &Config, layout: &Arc<Layout>, seed: u64, threads: usize) -> Result<Self, SimError> {
         Ok(Self::of(Trainer::new(config, layout, seed)?, threads))
     }

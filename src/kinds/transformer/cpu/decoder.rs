@@ -23,7 +23,7 @@ pub struct CpuDecoder<'a, R> {
 }
 
 impl<'a, R: Real + Default> CpuDecoder<'a, R> {
-    /// Creates a decoder with an empty cache.
+    /// Creates a decoder with an empty cache. Fails if memory is exhausted.
     pub fn new(network: &'a Network<R>) -> Result<Self, SimError> {
         let c = &network.config;
         let cache = || zeros("cache of keys and values", c.context * c.kv_heads * c.head_dim());

@@ -8,7 +8,7 @@
 //! | [`backend`] | the f32 model as a [`Backend`](super::backend::Backend) |
 //!
 //! Large batches are split into parts of whole sequences whose gradients are accumulated in order, so that a step checks
-//! the stop flag often. The split depends only on sizes, and the operations sum in a fixed order: the results are
+//! the stop flag often. The split depends only on sizes, and operations sum in a fixed order, so that results are
 //! bit-identical for any number of threads.
 
 pub mod backend;

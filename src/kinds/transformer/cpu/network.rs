@@ -43,13 +43,13 @@ pub struct Network<R> {
     pub layout: Arc<Layout>,
     /// All weights, in the layout of the parameter map.
     pub weights: Vec<R>,
-    /// Angles of rotary positions; `None`: other positions.
+    /// Angles of rotary positions; `None` for other positions.
     pub rope: Option<RopeTable<R>>,
-    /// Vectors of sinusoidal positions, `[T, C]`; `None`: other positions.
+    /// Vectors of sinusoidal positions, `[T, C]`; `None` for other positions.
     pub sinusoid: Option<Vec<R>>,
 }
 
-/// A pass over a batch on the CPU.
+/// Pass over a batch on the CPU.
 pub type CpuRun<'a, R> = Run<'a, Layers<'a, R>>;
 
 impl<R: Real + Default> TextNetwork for Network<R> {
@@ -58,20 +58,20 @@ impl<R: Real + Default> TextNetwork for Network<R> {
     }
 }
 
-/// Tensor sizes of a pass that holds the activations of all blocks.
+/// Returns the tensor sizes of a pass that holds the activations of all blocks.
 pub fn plan(config: &Config, shape: &BatchShape, has_dropout: bool) -> Plan {
     Plan::new(config, shape, (Checkpointing::Nothing, has_dropout), LOGIT_ROWS)
 }
 
 impl<R: Real + Default> Network<R> {
-    /// Copies the network; an error if the memory cannot be allocated.
+    /// Copies the network. Fails if memory is exhausted.
     pub fn copied(&self) -> Result<Self, SimError> {
         let weights = copy("copy of the weights", &self.weights)?;
         let (config, layout) = (self.config.clone(), self.layout.clone());
         Ok(Self { config, layout, weights, rope: self.rope.clone(), sinusoid: self.sinusoid.clone() })
     }
 
-    /// Creates a network with zero weights.
+    /// Creates a network with zero weights. Fails if memory is exhausted.
     pub fn new(config: &Config, layout: &Arc<Layout>) -> Result<Self, SimError> {
         let rope = match config.positions {
             Position::Rope { base, .. } => Some(RopeTable::new(config.context, config.head_dim(), base)),
@@ -85,14 +85,14 @@ impl<R: Real + Default> Network<R> {
         Ok(Self { config: config.clone(), layout: layout.clone(), weights, rope, sinusoid })
     }
 
-    /// Memory of weights and tables in bytes.
+    /// Returns the memory of weights and tables in bytes.
     pub fn n_bytes(&self) -> u64 {
         let rope = self.rope.as_ref().map_or(0, |rope| rope.cos.len() + rope.sin.len());
         let sinusoid = self.sinusoid.as_ref().map_or(0, Vec::len);
         ((self.weights.len() + rope + sinusoid) * size_of::<R>()) as u64
     }
 
-    /// Arena bytes for a training step, which also suffice for losses.
+    /// Returns the size in bytes of the arena for a training step, which also suffices for losses.
     pub fn arena_bytes(config: &Config, shape: &BatchShape) -> usize {
         let plan = plan(config, shape, true);
         plan.bytes::<R, R>(0).max(plan.forward_bytes::<R, R>(0))
@@ -113,7 +113,8 @@ impl<R: Real + Default> Network<R> {
         Run { config, layout, shape, offset, ops }
     }
 
-    /// Adds the gradients of the losses of a batch to `gradient`. Returns the sum of the losses.
+    /// Adds the gradients of the losses of a batch to `gradient`. Returns the sum of the losses. Fails if the sizes do not
+    /// match, memory is exhausted, or the pass is stopped.
     pub fn gradients(
         &self,
         input: &GradientInput<'_, R>,
@@ -147,7 +148,7 @@ impl<R: Real + Default> Network<R> {
 
     /// Runs a forward pass without dropout through the first `layers` blocks, reusing one block's tensors. Then calls
     /// `then` with the pass, the residual stream after these blocks, the tensors of the last block, the plan, and the
-    /// tensors of the head.
+    /// tensors of the head. Fails if the sizes do not match, memory is exhausted, or the pass is stopped.
     pub fn forward_to<T>(
         &self,
         batch: HostBatch<'_>,
@@ -174,7 +175,8 @@ impl<R: Real + Default> Network<R> {
         then(&mut run, last, &a, &plan, head.refs())
     }
 
-    /// Writes the loss of each token of a batch.
+    /// Writes the loss of each token of a batch. Fails if the sizes do not match, memory is exhausted, or the pass is
+    /// stopped.
     pub fn losses(
         &self,
         batch: HostBatch<'_>,
@@ -188,7 +190,8 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Runs a batch up to the block of `site` and returns its activations.
+    /// Runs a batch up to the block of `site` and returns its activations. Fails if the batch does not fit the model, or
+    /// memory is exhausted.
     pub fn read(&self, batch: HostBatch<'_>, site: Site) -> Result<Vec<R>, SimError> {
         let (layers, shape) = (self.config.layers, batch.shape);
         let depth = match site {
@@ -214,8 +217,8 @@ impl<R: Real + Default> Network<R> {
         })
     }
 
-    /// Logits of a batch, `[tokens, padded vocabulary]`. With a cache, the batch continues a text and is appended to the
-    /// cache.
+    /// Computes the logits of a batch, `[tokens, padded vocabulary]`. With a cache, the batch continues a text and is
+    /// appended to the cache. Fails if the batch does not fit the model, or memory is exhausted.
     pub fn logits(&self, batch: HostBatch<'_>, cache: Option<Cache<'_, R>>) -> Result<Vec<R>, SimError> {
         let c = &self.config;
         let mut logits = zeros("logits", batch.shape.n_tokens() * c.padded_vocab())?;
@@ -237,11 +240,11 @@ impl<R: Real + Default> Network<R> {
 pub struct GradientInput<'a, R> {
     /// Batch with its targets.
     pub batch: HostBatch<'a>,
-    /// Dropout of the step; `None`: no dropout.
+    /// Dropout of the step; `None` for a pass without dropout.
     pub noise: Option<Noise>,
     /// Gradient of the loss with respect to the loss of one target.
     pub scale: R,
-    /// Whether each parameter is frozen; empty: none is. Gradients of frozen matrices and embeddings are not computed.
+    /// Whether each parameter is frozen; empty if none is. Gradients of frozen matrices and embeddings are not computed.
     pub frozen: &'a [bool],
     /// Stop flag, checked between layers.
     pub stop: &'a StopFlag,

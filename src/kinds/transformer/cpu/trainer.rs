@@ -37,10 +37,10 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Approximate number of operations of a layer between two checks of the stop flag; larger batches are split.
+/// Approximate number of operations of a layer between two checks of the stop flag. Larger batches are split.
 const PART_OPS: usize = 2_000_000_000;
 
-/// A network with its optimiser state and workspace.
+/// Network with its optimiser state and workspace.
 pub struct Trainer<R> {
     /// Weights and tables of the model.
     pub network: Network<R>,
@@ -50,16 +50,16 @@ pub struct Trainer<R> {
     seed: u64,
 }
 
-/// A part of a batch that consists of whole sequences.
+/// Part of a batch that consists of whole sequences.
 struct Part<'a> {
     shape: BatchShape,
     tokens: &'a [u32],
     targets: Vec<i32>,
-    /// Lengths of padded sequences, or offsets of packed ones.
+    /// Lengths of padded sequences, or offsets of packed ones; `None` for full sequences.
     lengths: Option<&'a [i32]>,
     /// Positions of packed tokens.
     positions: Vec<u32>,
-    /// Index of its first token in the batch.
+    /// Index of the part's first token in the batch.
     first: usize,
 }
 
@@ -76,7 +76,7 @@ impl Part<'_> {
 }
 
 impl<R: Real + Default> Trainer<R> {
-    /// Creates a trainer with zero weights.
+    /// Creates a trainer with zero weights. Fails if memory is exhausted.
     pub fn new(config: &Config, layout: &Arc<Layout>, seed: u64) -> Result<Self, SimError> {
         Ok(Self {
             network: Network::new(config, layout)?,
@@ -86,20 +86,20 @@ impl<R: Real + Default> Trainer<R> {
         })
     }
 
-    /// Number of tokens whose activations are in memory at a time, for a batch of `sequences` sequences.
+    /// Returns the number of tokens whose activations are in memory at a time, for a batch of `sequences` sequences.
     pub fn part_tokens(config: &Config, sequences: usize, seq_len: usize) -> usize {
         let (width, hidden) = (config.width, config.fc_width() + config.hidden);
         let ops = 2 * width * (config.qkv_width() + width + hidden) + 4 * width * seq_len;
         (PART_OPS / (ops * seq_len).max(1)).clamp(1, sequences.max(1)) * seq_len
     }
 
-    /// Bytes of activations for parts of `part_tokens` tokens.
+    /// Returns the size of the activations for parts of `part_tokens` tokens, bytes.
     pub fn arena_bytes(config: &Config, part_tokens: usize) -> u64 {
         let rows = part_tokens.div_ceil(config.context.max(1));
         Network::<R>::arena_bytes(config, &BatchShape::full(rows, config.context)) as u64
     }
 
-    /// Grows the arena to fit the activations of the batches.
+    /// Grows the arena to fit the activations of the batches. Fails if memory is exhausted.
     pub fn reserve<'b>(&mut self, batches: impl IntoIterator<Item = &'b Batch<'b>>) -> Result<(), SimError> {
         let config = &self.network.config;
         let bytes = |batch: &Batch<'_>| {
@@ -109,7 +109,7 @@ impl<R: Real + Default> Trainer<R> {
         self.arena.reserve(batches.into_iter().map(bytes).max().unwrap_or(0))
     }
 
-    /// Runs a training step. A stopped step changes only the gradient.
+    /// Runs a training step. A stopped step changes only the gradient. Fails if an input is invalid or memory is exhausted.
     pub fn step(&mut self, input: &StepInput<'_>, stop: &StopFlag) -> Result<Outcome, SimError> {
         let noise = [input.hyper.dropout, input.hyper.attention_dropout];
         let Some(loss) = self.gradients(input.batches, input.step, noise, input.frozen, stop)? else {
@@ -121,6 +121,7 @@ impl<R: Real + Default> Trainer<R> {
 
     /// Computes the mean loss over the targets of all batches and its gradient; `None` if stopped. `p` and `attention` are
     /// the dropout probabilities of elements and of attention probabilities. Gradients of frozen layers are incomplete.
+    /// Fails if a batch is invalid or memory is exhausted.
     pub fn gradients(
         &mut self,
         batches: &[Batch<'_>],
@@ -213,7 +214,7 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
     }
 }
 
-/// Number of sequences per part of a batch; packed sequences are one part.
+/// Returns the number of sequences per part of a batch. Packed sequences are one part.
 fn sequences_of_part(config: &Config, batch: &Batch<'_>) -> usize {
     match batch.lengths {
         Lengths::Packed(_) => batch.sequences,
@@ -239,7 +240,7 @@ fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a
     })
 }
 
-/// Optimiser with the settings and frozen layers of a step.
+/// Returns the optimiser with the settings and frozen layers of a step. Fails if the groups are invalid.
 pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
@@ -252,7 +253,8 @@ pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool
     Ok(Optimizer { adamw: hyper.adamw(), muon: hyper.muon(), clip: Clip(hyper.clip.into()), groups, matrices })
 }
 
-/// Row counts of the matrices in a packed one, to orthogonalise each separately: queries, keys and values; gate and up.
+/// Returns the numbers of rows of the matrices that a packed matrix contains (queries, keys and values; gate and up), so
+/// that each is orthogonalised separately.
 pub fn matrix_parts(config: &Config, layout: &Layout, view: Option<ViewId>) -> Vec<usize> {
     let is = |of: fn(&crate::kinds::transformer::model::Block) -> ViewId| {
         view.is_some_and(|view| layout.blocks.iter().any(|block| of(block) == view))

@@ -45,13 +45,13 @@ pub enum Captured {
         /// Dropout in use.
         drops: Drops,
     },
-    /// Losses of a batch.
+    /// Losses of a batch, without gradients.
     Losses(BatchShape),
     /// Logits of one token that follows those in the cache.
     Token,
     /// Update of the parameters.
     Update {
-        /// Whether it measures norms of parameters.
+        /// Whether the update measures norms of parameters.
         measures: bool,
     },
 }

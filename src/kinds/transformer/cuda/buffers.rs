@@ -36,19 +36,19 @@ pub type DeviceBuffers<T> = ModelBuffers<Network<T>>;
 /// Sizes that determine [`TransformerBuffers`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransformerSizes {
-    /// Elements of the key cache of all blocks, and of the value cache.
+    /// Number of elements of the key cache of all blocks, and of the value cache.
     pub cache: usize,
-    /// Elements of the logits of one decoded chunk.
+    /// Number of elements of the logits of one decoded chunk.
     pub logits: usize,
 }
 
-/// Largest number of tokens that are decoded at a time.
+/// Maximum number of tokens that are decoded at a time.
 const PIECE: usize = 64;
 
 /// Approximate number of logits that are in memory at a time.
 const LOGITS: usize = 1 << 28;
 
-/// Tensor sizes of a pass over a batch.
+/// Returns the tensor sizes of a pass over a batch.
 pub fn plan(config: &Config, shape: &BatchShape, mode: Checkpointing, has_dropout: bool) -> Plan {
     Plan::new(config, shape, (mode, has_dropout), logit_rows(LOGITS, config.padded_vocab(), shape.n_tokens()))
 }
@@ -62,7 +62,8 @@ pub struct BackwardPass {
     pub has_sums: bool,
 }
 
-/// Bytes of temporaries of one operation of a block or of the embedding; `has_sums` as in [`BackwardPass`].
+/// Returns the size in bytes of the temporaries of one operation of a block or of the embedding. `has_sums` has the meaning of
+/// the field of [`BackwardPass`].
 fn temporaries(config: &Config, shape: &BatchShape, has_sums: bool) -> usize {
     let n = shape.n_tokens();
     let (sequences, longest) = shape.attended();
@@ -76,7 +77,7 @@ fn temporaries(config: &Config, shape: &BatchShape, has_sums: bool) -> usize {
     embedding.max(Arena::bytes_of(&[(lse, 4), (sums, 4)])).max(norm).max(bias)
 }
 
-/// Buffer sizes for batches of up to `sequences` sequences of the context length.
+/// Returns the buffer sizes for batches of up to `sequences` sequences of the context length.
 pub fn sizes<T: ModelFormat>(
     config: &Config,
     layout: &Layout,
@@ -105,7 +106,7 @@ pub fn sizes<T: ModelFormat>(
     )
 }
 
-/// Arena bytes to inspect or decode one sequence.
+/// Returns the size of the arena to inspect or decode one sequence, bytes.
 pub fn text_arena_bytes<T: ModelFormat>(config: &Config) -> usize {
     let shape = BatchShape::full(1, config.context);
     let plan = plan(config, &shape, Checkpointing::Nothing, false);
@@ -114,7 +115,8 @@ pub fn text_arena_bytes<T: ModelFormat>(config: &Config) -> usize {
     plan.forward_bytes::<T, f32>(map.max(parts.max(temporaries(config, &shape, false))))
 }
 
-/// Arena bytes for a batch. Many short packed sequences need more than full sequences with as many tokens.
+/// Returns the size of the arena for a batch, bytes. Many short packed sequences need more memory than full sequences with
+/// as many tokens.
 pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, backward: BackwardPass) -> usize {
     let BackwardPass { mode, has_sums } = backward;
     let temporaries = temporaries(config, shape, has_sums);

@@ -28,7 +28,7 @@ use crate::{
 };
 use std::cell::{RefCell, RefMut};
 
-/// Decodes tokens one at a time or in chunks; the results are the same.
+/// Decoder of single tokens or chunks. Both give equal results.
 pub struct PieceOfText<'a, T: ModelFormat> {
     /// Network that decodes.
     pub network: &'a Network<T>,
@@ -45,7 +45,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         [self.network.config.context, self.network.config.vocab]
     }
 
-    /// The largest chunk whose activations and logits fit the buffers.
+    /// Returns the largest number of tokens whose activations and logits fit the buffers.
     fn piece(&self) -> usize {
         let DeviceBuffers { kind, batch, .. } = &*self.buffers;
         (kind.logits.len() / self.network.config.padded_vocab()).min(batch.tokens.len())
@@ -68,7 +68,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 }
 
-/// Launches the pass of one token, whose position is in device memory.
+/// Launches the pass of one token, whose position is in device memory. Fails if the sizes do not match or a launch fails.
 pub fn token<T: ModelFormat>(
     network: &Network<T>,
     kernels: &StepKernels,
@@ -78,16 +78,16 @@ pub fn token<T: ModelFormat>(
     Piece { n: 1, first: None }.launch(network, kernels, b, pass)
 }
 
-/// A chunk of tokens in device memory that follows the cached ones.
+/// Chunk of tokens in device memory that follows the cached tokens.
 struct Piece {
     /// Number of tokens in the chunk.
     n: usize,
-    /// Position of the first token; `None`: positions are in device memory.
+    /// Position of the first token; `None` if positions are in device memory.
     first: Option<usize>,
 }
 
 impl Piece {
-    /// Appends the chunk to the cache, and writes its logits.
+    /// Appends the chunk to the cache, and writes its logits. Fails if the sizes do not match or a launch fails.
     fn launch<T: ModelFormat>(
         &self,
         network: &Network<T>,

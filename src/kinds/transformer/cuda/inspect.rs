@@ -15,7 +15,8 @@ use crate::{
 };
 
 impl<T: ModelFormat> CudaBackend<Network<T>> {
-    /// Runs one sequence up to the block of `site`, and returns its activations in f32.
+    /// Runs one sequence up to the block of `site`, and returns its activations in f32. Fails if the sequence exceeds
+    /// buffers or context.
     pub fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
         let network = &self.network;
         let (n, layers) = (tokens.len(), network.config.layers);

@@ -1,4 +1,4 @@
-//! Transformer on a GPU: its [passes](super::network) over the layers of a device.
+//! Transformer on a GPU: the [passes](super::network) over layers on a device.
 //!
 //! # Precision
 //!
@@ -11,8 +11,8 @@
 //!
 //! # Memory
 //!
-//! All activations are in one arena, whose size is planned in [`plan`](super::plan). Checkpointing keeps fewer of them for
-//! the backward pass and recomputes the others by the same kernels from the same values, so that the gradients are
+//! All activations are in one arena, whose size is planned in [`plan`](super::plan). Checkpointing keeps fewer activations
+//! for the backward pass and recomputes the others by the same kernels from the same values, so that gradients are
 //! bit-identical. Logits are computed in chunks of rows.
 
 mod backend;
@@ -54,7 +54,8 @@ use network::{Drops, Network, fused, operations};
 use std::sync::Arc;
 use tuning::Tuning;
 
-/// Creates a backend with zero weights. Reuses the implementations in [`BuildContext::kernels`] if there are any.
+/// Creates a backend with zero weights. Uses the implementations in [`BuildContext::kernels`] if there are any. Fails if a
+/// kernel cannot be loaded or memory is exhausted.
 pub fn create(
     gpu: &Arc<Gpu>,
     params: &Params,
@@ -119,7 +120,7 @@ const fn backend_of(gemm: GemmMethod) -> Option<GemmBackend> {
     }
 }
 
-/// GEMM implementation of each weight and product that the exceptions select.
+/// Returns the GEMM implementation of each weight and product that the exceptions select.
 fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
     let mut sites = CallSites::new();
     for exception in exceptions {
@@ -143,7 +144,7 @@ fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
     sites
 }
 
-/// Name of an exception in the manifest.
+/// Returns the name of an exception in the manifest.
 fn site_name(exception: &GemmException) -> String {
     format!("multiplication {:?} {:?}", exception.layer, exception.product)
 }

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Modules that training and decoding load.
+/// Returns the modules that training and decoding load.
 pub fn expected(params: &Params, on: Available) -> Vec<ModuleSpec> {
     let (compute, shape) = (&params.compute, &params.model);
     let (format, operands) = match compute.precision {

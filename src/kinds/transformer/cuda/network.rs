@@ -27,18 +27,19 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A pass over a batch on a device.
+/// Pass over a batch on a device.
 pub type CudaRun<'a, T> = Run<'a, Layers<'a, T>>;
 
-/// Operations that a model fuses. GELU is the only activation that cuBLASLt fuses; own GEMM kernels would lose more time
-/// than a pass over memory costs.
+/// Returns the operations that a model fuses. GELU is the only activation that cuBLASLt fuses; fusion in GEMM kernels of
+/// this program would lose more time than a separate pass over memory.
 pub fn fused(is_wanted: bool, f: ActivationFunction, mode: Checkpointing) -> Fused {
     let backward = is_wanted && f == ActivationFunction::GeluTanh;
     let forward = backward && matches!(mode, Checkpointing::Nothing | Checkpointing::Blocks);
     Fused { forward, backward, dropout: is_wanted }
 }
 
-/// Creates the operations with an attention method; `adds_queries`: gradients of queries are accumulated by atomics.
+/// Creates the operations with an attention method. `adds_queries` tells whether gradients of queries are accumulated by
+/// atomics. Fails if a kernel cannot be loaded.
 pub fn operations(
     gpu: &Arc<Gpu>,
     options: Options,
@@ -64,9 +65,9 @@ pub struct Network<T: ModelFormat> {
     pub layout: Arc<Layout>,
     /// Operations and their implementations.
     pub ops: ModelOps,
-    /// Angles of rotary positions; `None`: other positions.
+    /// Angles of rotary positions; `None` for other positions.
     pub rope: Option<CudaRopeTable>,
-    /// Vectors of sinusoidal positions, `[T, C]`; `None`: other positions.
+    /// Vectors of sinusoidal positions, `[T, C]`; `None` for other positions.
     pub sinusoid: Option<Buf<T>>,
     /// Recomputation of activations in the backward pass.
     pub mode: Checkpointing,
@@ -77,12 +78,12 @@ pub struct Network<T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Network<T> {
-    /// Options of the backward pass that affect its memory.
+    /// Returns the options of the backward pass that affect its memory.
     pub fn backward_pass(&self) -> BackwardPass {
         BackwardPass { mode: self.mode, has_sums: self.ops.blocks.attention.is_fast_nondeterministic() }
     }
 
-    /// Creates the tables of a model.
+    /// Creates the tables of a model. Fails if memory is exhausted.
     pub fn new(
         gpu: &Arc<Gpu>,
         (config, layout): (&Config, &Arc<Layout>),
@@ -109,7 +110,7 @@ impl<T: ModelFormat> Network<T> {
         Ok(Self { gpu: gpu.clone(), config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
     }
 
-    /// The same network on the stream of another handle to the device.
+    /// Creates the same network on the stream of another handle to the device. Fails if a module cannot be loaded.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let parts = (&self.config, &self.layout);
         let new = Self::new(gpu, parts, self.ops.beside(gpu)?, self.mode, self.seed)?;
@@ -156,14 +157,14 @@ pub fn report_operations(of_gemm: u64, to: &mut MemoryReport) {
 /// Kinds of dropout in use. A captured step is valid for one combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Drops {
-    /// Dropout of elements at each [`DropSite`](crate::kinds::transformer::network::DropSite).
+    /// Whether elements are dropped at each [`DropSite`](crate::kinds::transformer::network::DropSite).
     pub elements: bool,
-    /// Dropout of attention probabilities.
+    /// Whether attention probabilities are dropped.
     pub probabilities: bool,
 }
 
 impl Drops {
-    /// Dropout of a step with these settings.
+    /// Returns the kinds of dropout in a step with these settings.
     pub fn of(hyper: &Hyper) -> Self {
         Self { elements: hyper.dropout > 0.0, probabilities: hyper.attention_dropout > 0.0 }
     }

@@ -1,5 +1,5 @@
-//! Passes over a batch in device memory: gradients, losses, and the update of the parameters. They consist of launches only
-//! and can be captured as CUDA graphs.
+//! Passes over a batch in device memory: gradients, losses, and the update of the parameters. The passes consist of launches
+//! only and can be captured as CUDA graphs.
 
 use super::{
     buffers::{DeviceBuffers, TransformerBuffers, plan},
@@ -33,7 +33,8 @@ pub type BlockInArena<'f, T> = BlockTensors<ViewMut<'f, T>, ViewMut<'f, f32>>;
 /// Intermediates of the head in an arena.
 pub type HeadInArena<'f, T> = HeadTensors<ViewMut<'f, T>, ViewMut<'f, f32>>;
 
-/// Adds the gradients of a batch to the gradient of the step, and its losses to the total.
+/// Adds the gradients of a batch to the gradient of the step, and its losses to the total. Fails if the sizes do not match
+/// or a launch fails.
 pub fn accumulate<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -79,7 +80,8 @@ pub fn accumulate<T: ModelFormat>(
     run.blocks_backward(mode, &streams, blocks, &mut g, &mut t.refs(), &mut branch, gradient)
 }
 
-/// Computes the losses of a batch without gradients and dropout, for [`BatchBuffers::keep_losses`].
+/// Computes the losses of a batch without gradients and dropout, for [`BatchBuffers::keep_losses`]. Fails if the sizes do
+/// not match or a launch fails.
 pub fn losses<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -103,7 +105,8 @@ type Then<'a, T> = &'a mut dyn FnMut(
     &mut Slice<f32>,
 ) -> Result<(), OpError>;
 
-/// Runs a forward pass through the first `layers` blocks, reusing one block's tensors.
+/// Runs a forward pass through the first `layers` blocks, reusing one block's tensors. Fails if the sizes do not match or a
+/// launch fails.
 pub fn forward_to<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
@@ -130,7 +133,7 @@ pub fn forward_to<T: ModelFormat>(
     then(&mut run, last, &a, &plan, &mut head.refs(), losses)
 }
 
-/// Updates the parameters and records the step.
+/// Updates the parameters and records the step. Fails if the sizes do not match or a launch fails.
 pub fn update<T: ModelFormat>(
     network: &Network<T>,
     kernels: &StepKernels,

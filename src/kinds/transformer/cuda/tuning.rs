@@ -1,4 +1,4 @@
-//! Selection of GEMM implementations: timed before the first step, or repeated from a recorded run.
+//! Selection of GEMM implementations: measured before the first step, or taken from a recorded run.
 
 use super::{
     network::{Drops, Network},
@@ -17,19 +17,19 @@ use std::path::PathBuf;
 /// File of the measured choices in the program's cache folder.
 const FILE: &str = "gemm.txt";
 
-/// How GEMM implementations are selected.
+/// Method by which GEMM implementations are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tuning {
-    /// By heuristics from sizes and device.
+    /// Heuristics select implementations from sizes and device.
     Default,
-    /// As in the run that is repeated: names and implementations.
+    /// The choices of the recorded run are used, given as names and implementations.
     Repeated(Vec<(String, String)>),
-    /// By timing; the choices are cached in this file.
+    /// Measured times select implementations. The choices are cached in a file, if one is given.
     Measured(Option<PathBuf>),
 }
 
 impl Tuning {
-    /// Selects by timing, or repeats the recorded choices of a run without timing.
+    /// Returns the method for measured choices. The recorded choices of a run have precedence over timing.
     pub fn measured(context: &BuildContext) -> Self {
         match &context.kernels.0[..] {
             [] => Self::Measured(context.cache.as_ref().map(|folder| folder.join(FILE))),
@@ -40,7 +40,8 @@ impl Tuning {
 
 impl<T: ModelFormat> CudaBackend<Network<T>> {
     /// Selects implementations and records them for the manifest. Timing covers the multiplications in the gradients of a
-    /// full batch of `sequences` sequences, computed once; others, and those of other batch sizes, use the default.
+    /// full batch of `sequences` sequences, computed once. Other multiplications and batch sizes use the default. Fails if
+    /// the device fails.
     pub fn tune(&mut self, tuning: Tuning, sequences: usize, drops: Drops) -> Result<(), SimError> {
         let gemm = &self.network.ops.gemm;
         match tuning {
@@ -56,7 +57,7 @@ impl<T: ModelFormat> CudaBackend<Network<T>> {
                     gemm.tune_automatically(None).map_err(|why| SimError::Input(why.to_string()))?;
                 }
                 let shape = BatchShape::full(sequences, self.network.config.context);
-                // With zero weights and tokens; the first step clears the results.
+                // The pass runs with zero weights and tokens, and the first step clears its results.
                 let (network, b) = self.parts_mut();
                 pass::accumulate(network, b, shape, drops, &mut Pass::default())?;
                 self.gpu.synchronize()?;

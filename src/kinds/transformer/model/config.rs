@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Encoding of token positions.
+/// Encoding of token positions, with its constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Position {
     /// Rotary positions: queries and keys are rotated.
@@ -36,12 +36,12 @@ pub enum Position {
     Sinusoidal,
 }
 
-/// Sizes and options of a model. Created by [`Config::new`], or checked by [`Config::check`].
+/// Sizes and options of a model, created by [`Config::new`] or checked by [`Config::check`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Vocabulary size, V.
     pub vocab: usize,
-    /// Longest sequence in tokens, T.
+    /// Maximum length of a sequence in tokens, T.
     pub context: usize,
     /// Number of blocks, L.
     pub layers: usize,
@@ -49,7 +49,7 @@ pub struct Config {
     pub heads: usize,
     /// Number of key/value heads, n_kv.
     pub kv_heads: usize,
-    /// Features per token, C.
+    /// Number of features per token, C.
     pub width: usize,
     /// Width of feed-forward layers, F.
     pub hidden: usize,
@@ -65,18 +65,18 @@ pub struct Config {
     pub eps: f64,
     /// Scale of the attention logits.
     pub scale: f32,
-    /// Whether linear layers and norms have biases; an RMS norm never has.
+    /// Whether linear layers and norms have biases. An RMS norm never has a bias.
     pub bias: bool,
     /// Whether the matrix of logits is the embedding matrix.
     pub tied: bool,
     /// Whether a token attends only to itself and earlier tokens.
     pub causal: bool,
-    /// Sliding window: number of tokens that a token attends to, itself included; `None`: all.
+    /// Number of tokens to which a token attends, including itself (sliding window); `None` for all.
     pub window: Option<usize>,
 }
 
 impl Config {
-    /// Config of a project's parameters for a vocabulary of `vocab` tokens.
+    /// Creates the config from a project's parameters for a vocabulary of `vocab` tokens. Fails as [`Config::check`] does.
     pub fn new(params: &Params, vocab: usize) -> Result<Self, ConfigError> {
         let shape = &params.model;
         let heads = shape.heads as usize;
@@ -108,7 +108,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Checks that all sizes are positive and that the heads divide the width.
+    /// Checks that all sizes are positive and that the heads divide the width. Fails with the first mistake.
     pub fn check(&self) -> Result<(), ConfigError> {
         let sizes = [
             ("the vocabulary", self.vocab),
@@ -124,22 +124,23 @@ impl Config {
         ConfigError::check_heads(self.width, self.heads, self.kv_heads, is_rotated)
     }
 
-    /// Features per head, d.
+    /// Returns the number of features per head, d.
     pub const fn head_dim(&self) -> usize {
         self.width / self.heads
     }
 
-    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up to [`VOCAB_ALIGN`].
+    /// Returns the number of rows of the embedding matrix and of columns of logits: the vocabulary, rounded up to
+    /// [`VOCAB_ALIGN`].
     pub const fn padded_vocab(&self) -> usize {
         self.vocab.next_multiple_of(VOCAB_ALIGN)
     }
 
-    /// Columns of the packed queries, keys and values: (n_h + 2 n_kv) d.
+    /// Returns the number of columns of the packed queries, keys and values: (n_h + 2 n_kv) d.
     pub const fn qkv_width(&self) -> usize {
         (self.heads + 2 * self.kv_heads) * self.head_dim()
     }
 
-    /// Rows of the first matrix of a feed-forward layer: F, for SwiGLU 2 F.
+    /// Returns the number of rows of the first matrix of a feed-forward layer: F, for SwiGLU 2 F.
     pub const fn fc_width(&self) -> usize {
         if matches!(self.activation, ActivationFunction::SwiGlu) { 2 * self.hidden } else { self.hidden }
     }
@@ -149,7 +150,7 @@ impl Config {
         self.bias && matches!(self.norm, NormFunction::Layer)
     }
 
-    /// Norm of `rows` tokens.
+    /// Returns the norm operation for `rows` tokens.
     pub const fn norm_op(&self, rows: usize) -> Norm {
         let kind = match self.norm {
             NormFunction::Layer => NormKind::Layer,
@@ -158,7 +159,7 @@ impl Config {
         Norm { rows, columns: self.width, eps: self.eps, kind }
     }
 
-    /// Activation function of a feed-forward layer, with its output width.
+    /// Returns the activation of a feed-forward layer with its output width.
     pub const fn activated(&self) -> Activated {
         let f = match self.activation {
             ActivationFunction::GeluTanh => Activation::GeluTanh,
@@ -170,7 +171,7 @@ impl Config {
         Activated { f, columns: self.hidden }
     }
 
-    /// Attention within the sequences of a batch, on packed queries, keys and values.
+    /// Returns the attention operation within the sequences of a batch, on packed queries, keys and values.
     pub fn attention(&self, shape: &BatchShape) -> Attention {
         let (batch, len) = shape.attended();
         let lengths = match shape.division {
@@ -182,8 +183,8 @@ impl Config {
         Attention { scale: self.scale, causal: self.causal, window: self.window, lengths, ..op }
     }
 
-    /// Rotation of the queries and keys of a batch whose sequences begin at position `offset`; `None` without rotary
-    /// positions.
+    /// Returns the rotary operation on the queries and keys of a batch whose sequences begin at position `offset`; `None`
+    /// without rotary positions.
     pub fn rope(&self, shape: &BatchShape, offset: usize) -> Option<Rope> {
         let Position::Rope { layout, .. } = self.positions else { return None };
         let layout = match layout {
@@ -195,8 +196,8 @@ impl Config {
         Some(op.stride(self.qkv_width()).offset(offset))
     }
 
-    /// Floating-point operations of a training step per token by the formula of llm.c: 6 N + 6 L C T, where N is
-    /// `parameters`.
+    /// Returns the number of floating-point operations of a training step per token by the formula of llm.c: 6 N + 6 L C T,
+    /// where N is `parameters`.
     pub fn flops_per_token(&self, parameters: usize) -> f64 {
         6.0 * parameters as f64 + 6.0 * (self.layers * self.width * self.context) as f64
     }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 /// Standard deviation of the initial values of matrices.
 pub const STD: f64 = 0.02;
 
-/// Elements per parallel task.
+/// Number of elements per parallel task.
 const CHUNK: usize = 1 << 14;
 
 /// Draws the initial values. Element i of a parameter takes word i mod 4 of the draw (seed, weights, parameter index, i /

@@ -9,12 +9,12 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A matrix with an optional bias.
+/// Matrix with an optional bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linear {
     /// Matrix `[out, in]`.
     pub weight: ViewId,
-    /// Bias `[out]`; `None`: no bias.
+    /// Bias `[out]`; `None` if the layer has no bias.
     pub bias: Option<ViewId>,
 }
 
@@ -23,7 +23,7 @@ pub struct Linear {
 pub struct Norm {
     /// Scale factors `[C]`.
     pub weight: ViewId,
-    /// Bias `[C]`; `None`: no bias.
+    /// Bias `[C]`; `None` if the norm has no bias.
     pub bias: Option<ViewId>,
 }
 
@@ -65,7 +65,7 @@ impl Role {
         matches!(self, Self::Embedding | Self::Matrix | Self::Residual)
     }
 
-    /// Whether it is a matrix within a block, which Muon updates if selected.
+    /// Whether the parameter is a matrix within a block, which Muon updates if selected.
     pub const fn is_hidden_matrix(self) -> bool {
         matches!(self, Self::Matrix | Self::Residual)
     }
@@ -78,13 +78,13 @@ pub struct Layout {
     pub map: Arc<ParameterMap>,
     /// Token embedding: `[Vp, C]`.
     pub wte: ViewId,
-    /// Position embedding: `[T, C]`; `None`: positions are not learned.
+    /// Position embedding: `[T, C]`; `None` if positions are not learned.
     pub wpe: Option<ViewId>,
     /// Parameters of each block.
     pub blocks: Vec<Block>,
     /// Final norm before the logits; `None` for post-norm blocks.
     pub ln_f: Option<Norm>,
-    /// Matrix of logits: `[Vp, C]`; `None`: tied to the token embedding.
+    /// Matrix of logits: `[Vp, C]`; `None` if it is tied to the token embedding.
     pub lm_head: Option<ViewId>,
     roles: Vec<(Role, Layer)>,
 }
@@ -117,7 +117,7 @@ impl Builder {
 }
 
 impl Layout {
-    /// Lays out the parameters of a model.
+    /// Creates the layout of the parameters of a model. Fails if the model is too large.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         Self::build(config).map_err(|error| ConfigError::TooLarge(error.to_string()))
     }
@@ -157,32 +157,32 @@ impl Layout {
         Ok(Self { map: Arc::new(builder.map), wte, wpe, blocks, ln_f, lm_head, roles: builder.roles })
     }
 
-    /// Matrix of logits, `[Vp, C]`: the token embedding if it is tied.
+    /// Returns the matrix of logits, `[Vp, C]`, which is the token embedding in a tied model.
     pub fn head(&self) -> ViewId {
         self.lm_head.unwrap_or(self.wte)
     }
 
-    /// Role of a parameter.
+    /// Returns the role of a parameter.
     pub fn role(&self, view: ViewId) -> Role {
         self.roles[view.0].0
     }
 
-    /// Layer that a parameter belongs to.
+    /// Returns the layer to which a parameter belongs.
     pub fn layer(&self, view: ViewId) -> Layer {
         self.roles[view.0].1
     }
 
-    /// Number of layers: embedding, blocks and head.
+    /// Returns the number of layers: embedding, blocks and head.
     pub fn n_layers(&self) -> usize {
         self.blocks.len() + 2
     }
 
-    /// Names of the layers, in the order embedding, blocks, head.
+    /// Returns the names of the layers, in the order embedding, blocks, head.
     pub fn layer_names(&self) -> Vec<String> {
         Layer::names(self.blocks.len())
     }
 
-    /// Number of parameters, excluding the padding of the vocabulary.
+    /// Returns the number of parameters, excluding the padding of the vocabulary.
     pub fn count(&self, config: &Config) -> usize {
         let padding = (config.padded_vocab() - config.vocab) * config.width;
         self.map.count() - padding * (1 + usize::from(self.lm_head.is_some()))

@@ -1,4 +1,4 @@
-//! The model: sizes, parameters and their initial values. Both backends are built from these.
+//! The model: sizes, parameters and their initial values, from which both backends are built.
 
 mod config;
 mod init;

@@ -49,7 +49,8 @@ impl<O: BlockBackward> Run<'_, O> {
         Ok(())
     }
 
-    /// Backpropagates through block `b`: `g.d` holds the gradient of its output, and then that of its input.
+    /// Backpropagates through block `b`: replaces `g.d`, the gradient of the block's output, by the gradient of the block's
+    /// input.
     fn block_backward(
         &mut self,
         b: usize,
@@ -82,7 +83,7 @@ impl<O: BlockBackward> Run<'_, O> {
             self.norm_backward(block.ln_1, (d, a.mid, a.stats_1), other, gradient)?;
             mem::swap(&mut d, &mut other);
         }
-        // Attention: the gradient of its output is stored in the buffer of the gradient of its input.
+        // Attention: the buffer of the input's gradient receives the gradient of attention's output.
         let dy = self.ops.dropped(DropSite::Attention(b).number(), d, branch)?;
         self.ops.linear_backward(weight(block.attn_proj), (dy, a.attention), other, gradient)?;
         let attention = self.self_attention(b);
@@ -148,7 +149,7 @@ impl<O: BlockBackward> Run<'_, O> {
         self.ops.embedding_backward((self.layout.wte, self.layout.wpe), g.d, gradient)
     }
 
-    /// Whether the embedding or any block up to `b` is trained. Blocks are frozen as a whole.
+    /// Whether the embedding or any block up to `b` is trained. A block is frozen only as a whole.
     fn is_trained_to(&self, b: usize) -> bool {
         let mut blocks = self.layout.blocks[..=b].iter();
         self.ops.is_trained(self.layout.wte) || blocks.any(|block| self.ops.is_trained(block.qkv.weight))

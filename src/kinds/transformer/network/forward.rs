@@ -64,7 +64,7 @@ impl<O: BlockForward> Run<'_, O> {
         self.second_half(b, &block, a, output, branch)
     }
 
-    /// Feed-forward layer with the norms around it.
+    /// Applies the feed-forward layer with the norms around it.
     fn second_half(
         &mut self,
         b: usize,
@@ -89,7 +89,7 @@ impl<O: BlockForward> Run<'_, O> {
                 self.add(block.mlp_proj, site, a.hidden, a.norm_1, a.sum, branch)?;
                 match output {
                     Some(output) => self.norm(block.ln_2, a.sum, output, a.stats_2),
-                    // Only for its statistics.
+                    // The norm is computed only for its statistics.
                     None => self.norm(block.ln_2, a.sum, a.norm_2, a.stats_2),
                 }
             }
@@ -113,8 +113,8 @@ impl<O: BlockForward> Run<'_, O> {
         self.ops.drop_and_add(site.number(), branch, residual, y)
     }
 
-    /// Runs the embedding and all blocks; block b keeps the activations that `held[b]` holds. `streams` are the inputs of
-    /// the blocks, followed by the output of the last one.
+    /// Runs the embedding and all blocks; block b keeps the activations that `held[b]` has room for. `streams` receives the
+    /// input of each block, and the output of the last one.
     pub fn forward<T, S>(
         &mut self,
         streams: &mut [T],
@@ -137,7 +137,7 @@ impl<O: BlockForward> Run<'_, O> {
     }
 
     /// Runs the embedding and the first `layers` blocks, reusing one block's tensors. Returns the residual stream after
-    /// them, which is in one of the two given buffers.
+    /// these blocks, in one of the two given buffers.
     pub fn through<'x>(
         &mut self,
         layers: usize,
@@ -154,7 +154,7 @@ impl<O: BlockForward> Run<'_, O> {
         Ok(x)
     }
 
-    /// Final norm; post-norm models have none.
+    /// Applies the final norm. Post-norm models have no such norm.
     pub(super) fn last_norm(&mut self, x: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
         match self.layout.ln_f {
             Some(norm) => self.norm(norm, x, head.norm_f, head.stats_f),
@@ -174,7 +174,7 @@ impl<O: BlockForward> Run<'_, O> {
         self.ops.linear((self.layout.head(), None), x, logits, None)
     }
 
-    /// Computes the logits of all tokens of the batch; with a KV cache the batch continues a text.
+    /// Computes the logits of all tokens of the batch. With a KV cache, the batch continues a text.
     pub fn predict(
         &mut self,
         streams: (&mut Tensor<O>, &mut Tensor<O>),

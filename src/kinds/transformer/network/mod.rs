@@ -39,7 +39,7 @@ pub type Stream<'a, O> = StreamTensors<&'a mut Tensor<O>>;
 /// Gradients within a block.
 pub type Backward<'a, O> = BackwardTensors<&'a mut Tensor<O>>;
 
-/// Places where dropout is applied.
+/// Place where dropout is applied.
 #[derive(Clone, Copy, Debug)]
 pub enum DropSite {
     /// Output of the token and position embedding.
@@ -53,7 +53,7 @@ pub enum DropSite {
 }
 
 impl DropSite {
-    /// Site number in the address of the random numbers.
+    /// Returns the site number in the address of the random numbers.
     pub const fn number(self) -> u32 {
         match self {
             Self::Embedding => 0,
@@ -64,7 +64,7 @@ impl DropSite {
     }
 }
 
-/// A pass over a batch.
+/// Pass over a batch.
 pub struct Run<'a, O> {
     /// Sizes and options of the model.
     pub config: &'a Config,
@@ -79,18 +79,18 @@ pub struct Run<'a, O> {
 }
 
 impl<O> Run<'_, O> {
-    /// Norm over all tokens of the batch.
+    /// Returns the norm operation for all tokens of the batch.
     const fn norm_op(&self) -> norm::Norm {
         self.config.norm_op(self.shape.n_tokens())
     }
 
-    /// Self-attention of a block.
+    /// Returns the self-attention of a block.
     pub fn self_attention(&self, block: usize) -> SelfAttention {
         let (op, site) = (self.config.attention(&self.shape), DropSite::Probabilities(block).number());
         SelfAttention { op, block, site, context: self.config.context }
     }
 
-    /// Matrix of logits, with the number of rows per chunk.
+    /// Returns the matrix of logits, with the number of rows per chunk.
     pub fn head(&self, plan: &Plan) -> HeadMatrix {
         HeadMatrix { weight: self.layout.head(), vocab: self.config.vocab, rows: plan.logit_rows }
     }

@@ -12,7 +12,7 @@ use crate::{
 use egui::{Button, ComboBox, Response, TextEdit, Ui};
 use std::collections::BTreeMap;
 
-/// Last entered arguments, by kind and action, because kinds have actions of equal name.
+/// Last entered arguments by kind and action, because different kinds may have actions of equal name.
 #[derive(Default)]
 pub struct Forms(BTreeMap<(&'static str, &'static str), Vec<Value>>);
 
@@ -22,7 +22,7 @@ impl Forms {
     }
 }
 
-/// Draws the actions on a set (`""`: on the whole simulation), and sends the action whose button is pressed.
+/// Draws the actions on a set, or on the whole simulation if `over` is empty. Sends the action whose button is pressed.
 pub fn ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, over: &str) {
     let of_set = session.project.model.actions().iter().filter(|a| a.over == over);
     let (with_form, plain): (Vec<_>, Vec<_>) = of_set.partition(|a| !a.params.is_empty());
@@ -54,7 +54,7 @@ fn action_ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, action: &'st
     }
 }
 
-/// Adds the last entered arguments to an action that has none.
+/// Returns an action with the last entered arguments, if the action has none.
 pub fn with_values(session: &Session, inspector: &mut Inspector, action: Action) -> Action {
     let spec = session.project.model.actions().iter().find(|a| a.name == action.name);
     let Some(spec) = spec.filter(|_| action.values.is_empty()) else { return action };
@@ -62,8 +62,8 @@ pub fn with_values(session: &Session, inspector: &mut Inspector, action: Action)
     Action { values, ..action }
 }
 
-/// Returns the initial values of arguments, which have no declared defaults: `true`, or the middle of the slider range, so that
-/// an action has an effect.
+/// Returns the initial values of arguments, which have no declared defaults: `true`, the first choice, or the middle of the
+/// slider range, so that an action has an effect.
 fn first_values(action: &ActionSpec) -> Vec<Value> {
     let first = |spec: &ParamSpec| spec.value_at(if matches!(spec.kind, ValueType::Choice(_)) { 0.0 } else { 0.5 });
     action.params.iter().map(first).collect()

@@ -7,7 +7,7 @@ use crate::{
 };
 use egui::{ComboBox, Ui};
 
-/// Draws a drop-down list. Returns the new choice.
+/// Draws a drop-down list. Returns the new choice; `None` if the choice is unchanged.
 pub(super) fn ui(ui: &mut Ui, name: &str, now: u16, choices: &[ChoiceSpec]) -> Option<u16> {
     let mut chosen = now;
     let shown = choices.get(usize::from(now)).map_or_else(|| "?".into(), ChoiceSpec::label);
@@ -21,7 +21,8 @@ pub(super) fn ui(ui: &mut Ui, name: &str, now: u16, choices: &[ChoiceSpec]) -> O
     (chosen != now).then_some(chosen)
 }
 
-/// Returns the value of a sum type after another group was chosen: the group's last values, or its defaults the first time.
+/// Returns the value of a sum type after the choice of another group: the last values of the group, or its defaults if it
+/// was never chosen before.
 pub(super) fn switch(rows: &mut Rows<'_>, id: ParamId, old: &Value, chosen: u16) -> Value {
     let path = rows.params.path(id);
     let spec = rows.params.spec(id);

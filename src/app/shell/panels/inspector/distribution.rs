@@ -10,11 +10,11 @@ use crate::{
 };
 use egui::{Popup, Rect, Ui, pos2, vec2};
 
-/// Numbers of bars of the preview, and of the quantiles that are counted for them.
+/// Number of bars of the preview, and number of quantiles that are counted for the bars.
 const BARS: usize = 24;
 const QUANTILES: usize = 480;
 
-/// Draws the menu of laws. Returns the distribution with a newly chosen law.
+/// Draws the menu of laws. Returns the distribution with the newly chosen law; `None` if no other law was chosen.
 pub(super) fn menu_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, now: Distribution) -> Option<Distribution> {
     let button =
         widgets::icon_toggle(ui, icons::DISTRIBUTION, &format!("Distribution of {name}"), now.law != Law::Constant);
@@ -33,7 +33,7 @@ pub(super) fn menu_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, now: Distributi
 /// Maximum number of previews in memory.
 const MAX_PREVIEWS: usize = 64;
 
-/// Returns the heights of the bars, which are computed only once per distribution.
+/// Returns the heights of the bars, which are computed once per distribution.
 fn bars(ui: &Ui, now: Distribution) -> [u16; BARS] {
     let id = egui::Id::unique("distribution previews");
     ui.data_mut(|data| {

@@ -12,7 +12,7 @@ use egui::{
 /// Maximum number of characters of a unit after the value; longer units follow the label.
 pub(super) const LONGEST_UNIT: usize = 5;
 
-/// Time at which an edit takes effect, whether one is pending, and the cost of a rebuild.
+/// Data of a badge: the time at which an edit takes effect, whether an edit is pending, and the cost of a rebuild.
 #[derive(Clone, Copy)]
 pub(super) struct Badge<'a> {
     pub apply: Option<Apply>,

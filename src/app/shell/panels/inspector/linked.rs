@@ -20,8 +20,8 @@ pub fn can_follow(spec: &ParamSpec) -> bool {
     matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Distribution)
 }
 
-/// Returns a path that remains valid when list items are added or removed: it contains the item's name instead of its index, if
-/// it has one.
+/// Returns a path that remains valid when list items are added or removed. If the item has a name, the path contains the
+/// name instead of the index.
 fn stable_path(params: &dyn Params, id: ParamId) -> String {
     let group = params.groups()[usize::from(id.group)];
     let name = group.fields().iter().position(|p| p.role == Role::Name).filter(|_| group.list);
@@ -36,7 +36,7 @@ fn stable_path(params: &dyn Params, id: ParamId) -> String {
 }
 
 impl Rows<'_> {
-    /// Links a parameter to a formula, or reports the reason why this is not possible.
+    /// Links a parameter to a formula, or reports why the link is not possible.
     pub(super) fn follow(&mut self, id: ParamId, formula: &str) {
         let link = Link { path: stable_path(self.params, id), formula: formula.trim().to_owned() };
         let Some(links) = self.links.as_deref_mut() else { return };
@@ -50,7 +50,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Removes the link of a parameter, which keeps its value.
+    /// Removes the link of a parameter. The parameter keeps its value.
     pub(super) fn unlink(&mut self, id: ParamId) {
         let params = &*self.params;
         if let Some(links) = self.links.as_deref_mut() {

@@ -57,7 +57,7 @@ fn buttons_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     }
 }
 
-/// Draws an item. Returns whether it is to be removed.
+/// Draws an item. Returns whether the user removes it.
 fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new()
@@ -99,7 +99,7 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
         ui.spacing_mut().item_spacing.x = 6.0;
         let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
         let fold = ui.add(Label::new(icons::rich(caret).size(10.0).color(t.text_sub)).sense(Sense::click()));
-        // The layout is from right to left, so that a long name is truncated and does not widen the panel.
+        // The layout is from right to left, so that a long name is truncated instead of widening the panel.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let removed = widgets::icon_button(ui, icons::TRASH, &format!("Remove {name}")).clicked();
             let field = rows.params.groups()[group].fields().iter().position(|p| p.role == Role::Enabled);

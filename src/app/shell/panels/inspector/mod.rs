@@ -96,7 +96,7 @@ pub fn ui(
         Panel::bottom("inspector selection").resizable(false).frame(Frame::NONE).show_separator_line(true).show(
             ui,
             |ui| {
-                // The card is as high as its content, up to the maximum; by default a scroll area would take only 64 points.
+                // The card has the height of its content, up to the maximum; by default a scroll area would have 64 points.
                 let card = ScrollArea::vertical().max_height(height).min_scrolled_height(height);
                 card.show(ui, |ui| selection::ui(ui, document, &mut inspector.forms, around, queue));
             },
@@ -264,7 +264,7 @@ mod tests {
     use crate::{app::kit::style, kinds::Model};
     use egui::{Pos2, RawInput, Rect};
 
-    /// Draws all groups of a kind in a low panel. Returns the painted shapes as text, and their number.
+    /// Draws all groups of a kind in a low panel. Returns the painted shapes as text, and the number of the shapes.
     fn painted(ctx: &egui::Context, model: &mut Model, scroll: f32) -> (String, usize) {
         let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, egui::vec2(380.0, 300.0)), model.clone());
         let input = RawInput { screen_rect: Some(area), ..RawInput::default() };
@@ -280,7 +280,7 @@ mod tests {
         (format!("{:?}", ctx.tessellate(output.shapes, 1.0)), n)
     }
 
-    /// Rows outside the visible part are drawn only for a screen reader. Visible rows are painted identically.
+    /// Only a screen reader causes rows outside the visible part to be drawn. The visible rows are painted identically.
     #[test]
     fn rows_out_of_sight_change_nothing_in_sight() {
         for mut model in Model::all() {

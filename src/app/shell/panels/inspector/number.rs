@@ -30,7 +30,7 @@ pub struct NumberField<'a> {
 }
 
 impl NumberField<'_> {
-    /// Draws the field. Returns the new value after an edit, always within the accepted range.
+    /// Draws the field. Returns its response, and the new value after an edit, always within the accepted range.
     pub fn show(&self, ui: &mut Ui, now: &Value) -> (Response, Option<Value>) {
         let id = ui.make_persistent_id(("number", self.name));
         let size = vec2(self.width, HEIGHT);
@@ -71,8 +71,8 @@ impl NumberField<'_> {
         (response.accessible_name(self.name), new)
     }
 
-    /// Returns the value that was typed before the focus was lost; `None` if it is invalid or unchanged, or after Escape. A typed
-    /// formula is stored for [`take_formula`].
+    /// Returns the value that was typed before the focus was lost; `None` if the value is invalid or unchanged, or after
+    /// Escape. Stores a typed formula for [`take_formula`].
     fn committed(&self, ui: &Ui, id: Id, now: &Value) -> Option<Value> {
         let draft = ui.data_mut(|d| d.remove_temp::<String>(id.with("draft")))?;
         if let Some(formula) = formula(&draft).filter(|_| !ui.input(|i| i.key_pressed(Key::Escape))) {
@@ -83,7 +83,8 @@ impl NumberField<'_> {
         self.parse(&draft).ok().filter(|v| !given_up && v != now)
     }
 
-    /// Returns the value after a drag, within the slider range or between it and a present value outside of it.
+    /// Returns the value after a drag; `None` without a drag or change. A drag stays within the slider range, extended to
+    /// the present value if that is outside.
     fn dragged(&self, ui: &Ui, response: &Response, now: &Value) -> Option<Value> {
         let exact_id = response.id.with("exact");
         if !response.dragged() {
@@ -144,7 +145,8 @@ impl NumberField<'_> {
         (response, new)
     }
 
-    /// Returns the value after an arrow key: one step, ten with Shift, a tenth with Ctrl. `None` without a key or change.
+    /// Returns the value after an arrow key: one step, ten with Shift, a tenth with Ctrl. Returns `None` without a key or
+    /// change.
     fn stepped(&self, ui: &Ui, now: &Value) -> Option<Value> {
         let keys = [(Key::ArrowUp, 1.0), (Key::ArrowDown, -1.0)];
         let sizes = [(Modifiers::SHIFT, 10.0), (Modifiers::COMMAND, 0.1), (Modifiers::NONE, 1.0)];
@@ -174,7 +176,7 @@ impl NumberField<'_> {
     }
 }
 
-/// Returns the formula after a leading `=`, which links the parameter to others; `None` without `=`.
+/// Returns the formula after a leading `=`, which links the parameter to others; `None` if there is no `=`.
 fn formula(draft: &str) -> Option<&str> {
     draft.trim_start().strip_prefix('=').map(str::trim)
 }

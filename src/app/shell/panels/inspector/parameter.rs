@@ -11,7 +11,8 @@ use crate::{
 };
 use egui::{Popup, ScrollArea, Ui};
 
-/// Returns the declaration of the parameter that the intervention of this field sets; `None` if it cannot be set.
+/// Returns the declaration of the parameter that the intervention of the field `of` sets; `None` if the parameter cannot be
+/// set.
 pub(super) fn target(params: &dyn Params, of: ParamId) -> Option<&'static ParamSpec> {
     let group = usize::from(of.group);
     let at = ParamId { item: of.item, ..ParamId::of(group, field(params, group, Role::Parameter)?) };
@@ -21,8 +22,8 @@ pub(super) fn target(params: &dyn Params, of: ParamId) -> Option<&'static ParamS
     Some(spec)
 }
 
-/// Draws the chosen parameter, and a menu of all that can be set. Choosing one also copies its present value. Returns the path of
-/// a chosen one.
+/// Draws the chosen parameter and a menu of all parameters that can be set. A choice also copies the present value of the
+/// parameter. Returns the path of the newly chosen parameter; `None` without a choice.
 pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &str, now: &str) -> Option<Value> {
     let label = match path::find(rows.params, now.trim()) {
         Ok((_, spec)) => spec.label().into_owned(),

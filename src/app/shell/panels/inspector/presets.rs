@@ -15,13 +15,13 @@ use egui::{
     containers::menu::{MenuButton, MenuConfig},
 };
 
-/// Draws the button, and its menu if it is open.
+/// Draws the button, and the menu if it is open.
 pub fn menu_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, String)>) {
     let t = Tokens::of(ui.ctx());
     let button = Button::new(icons::rich(icons::LIST).size(15.0).color(t.text_sub)).frame_when_inactive(false);
     let stays = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let (response, _) = MenuButton::from_button(button).config(stays).ui(ui, |ui| {
-        // Without a width the paste field would make the menu as wide as the window.
+        // Without a fixed width, the paste field would make the menu as wide as the window.
         ui.set_width(240.0);
         for preset in session.project.model.presets() {
             preset_ui(ui, session, preset, messages);

@@ -56,7 +56,7 @@ impl QuerySource<'_> {
     }
 }
 
-/// Text that is being edited, and the committed text that it started from.
+/// Text being edited, and the committed text at the start of the edit.
 #[derive(Clone, Default)]
 struct Draft {
     from: String,
@@ -78,7 +78,8 @@ fn enabled(params: &dyn Params, group: usize, item: usize) -> Option<ParamId> {
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 
-/// Describes what an item needs before it can be enabled: a target, a file or a parameter. `None` if it needs nothing.
+/// Returns a description of what an item needs before it can be enabled: a target, a file or a parameter. Returns `None` if
+/// the item needs nothing.
 pub fn missing(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     enabled(params, group, item).filter(|_| params.groups()[group].list)?;
     let specs = params.groups()[group].params;
@@ -104,7 +105,7 @@ pub fn add_item(params: &mut dyn Params, group: usize) {
     }
 }
 
-/// Sets a value. An item that becomes complete is enabled; one that becomes incomplete is disabled.
+/// Sets a value. Enables an item that becomes complete; disables an item that becomes incomplete.
 pub fn set_value(params: &mut dyn Params, change: &Change) {
     let (group, item) = (usize::from(change.id.group), usize::from(change.id.item));
     let was_complete = missing(params, group, item).is_none();
@@ -115,7 +116,7 @@ pub fn set_value(params: &mut dyn Params, change: &Change) {
     }
 }
 
-/// Draws the field and the picker. Returns the new query if a valid one was entered or picked.
+/// Draws the field and the picker. Returns the new query if a valid query was entered or picked; `None` otherwise.
 pub(super) fn ui(ui: &mut Ui, rows: &Rows<'_>, name: &str, now: &str) -> Option<Value> {
     let source = rows.queries?;
     let over = crate::params::path::find(rows.params, name).map(|(id, _)| {
@@ -208,7 +209,8 @@ fn accept(ui: &Ui, id: Id, text: &mut String, completion: &Completion) {
     ui.memory_mut(|m| m.request_focus(id));
 }
 
-/// Draws a menu of targets: the selection, all elements, named groups and categories. Returns the query of a picked one.
+/// Draws a menu of targets: the selection, all elements, named groups and categories. Returns the query of the picked
+/// target; `None` without a click.
 fn picker_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str) -> Option<String> {
     let button = widgets::icon_button(ui, icons::CROSSHAIR, &format!("Choose {name}"));
     let mut picked = None;

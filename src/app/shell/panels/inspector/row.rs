@@ -80,7 +80,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     if focus::is_out_of_reach(ui, rect) && is_one_line(rows, id, spec, &name) {
         return;
     }
-    // The scope id is the parameter's path, so that rows added or removed above do not interrupt a drag.
+    // The scope id is the path of the parameter, so that a drag continues when rows above are added or removed.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
     let is_read_only = rows.live.is_some_and(|live| live.playback.is_some());
     ui.scope_builder(row, |ui| {
@@ -115,13 +115,14 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     }
 }
 
-/// Whether a row is one line high, without drawing its contents.
+/// Whether a row is one line high; nothing is drawn.
 fn is_one_line(rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     let has_warning = rows.warnings.iter().any(|warning| warning.path == name);
     spec.kind != ValueType::Query && !has_warning && !distribution::has_arguments(&rows.params.get(id))
 }
 
-/// Handles keys while the pointer is over a row: Backspace resets the value, Ctrl+C copies it with its unit, Ctrl+V pastes one.
+/// Handles keys while the pointer is over a row: Backspace resets the value, Ctrl+C copies it with its unit, Ctrl+V pastes
+/// a value.
 fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
     if ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, egui::Key::Backspace)) {
         let value = rows.defaults.get(id);
@@ -205,7 +206,7 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     }
 }
 
-/// Draws a value from its declaration alone. Returns the new value after an edit.
+/// Draws a value from its declaration alone. Returns the new value; `None` without an edit.
 fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Value, changed: bool) -> Option<Value> {
     match (old, spec.kind) {
         (Value::Real(_) | Value::Int(_), _) => {
@@ -229,8 +230,8 @@ fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
     }
 }
 
-/// Draws the value of the parameter that an intervention sets, like that parameter, or as a plain text while it does not fit.
-/// Returns the new value after an edit.
+/// Draws the value of the parameter that an intervention sets: like the parameter if the text is a valid value, otherwise
+/// as a text field. Returns the new value; `None` without an edit.
 fn set_value_ui(
     ui: &mut Ui,
     target: Option<&'static ParamSpec>,
@@ -246,8 +247,8 @@ fn set_value_ui(
     Some(Value::Text(path::show(spec, &new)))
 }
 
-/// Draws the state dot, which shows whether the value differs from the default and whether the simulation has applied it. Returns
-/// whether it was clicked.
+/// Draws the state dot, which shows whether the value differs from the default and whether the simulation has applied the
+/// value. Returns whether the dot was clicked.
 fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     if let Some(link) = rows.link(id) {
         let text = format!("Follows {}; click to unlink", link.formula);
@@ -323,8 +324,8 @@ pub(super) fn part(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui, &Cells)) 
     add(ui, &cells);
 }
 
-/// Draws a constant as a number with its slider, and another distribution as its density and its text. Returns the new value
-/// after an edit.
+/// Draws a constant as a number with its slider, and any other distribution as its density and its text. Returns the new
+/// value; `None` without an edit.
 fn distribution_ui(
     ui: &mut Ui,
     cells: &Cells,

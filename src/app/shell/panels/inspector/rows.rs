@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Data that rows of parameters are drawn from.
+/// Source of the rows of parameters.
 pub struct Rows<'a> {
     pub params: &'a mut dyn Params,
     pub defaults: &'a dyn Params,
@@ -34,11 +34,11 @@ pub struct Rows<'a> {
     pub messages: Vec<(Level, String)>,
     /// Warnings about the present values.
     pub warnings: &'a [ParamWarning],
-    /// Name of a parameter that is not shown, because it has no meaning here; empty: none.
+    /// Name of a parameter that is hidden because it has no meaning here; empty if no parameter is hidden.
     pub hidden: &'static str,
-    /// Path parameter whose browse button was clicked.
+    /// Path parameter whose browse button was clicked; `None` without a click.
     pub browse: Option<ParamId>,
-    /// Parameter for which a sweep was requested.
+    /// Parameter for which the user requested a sweep; `None` without a request.
     pub sweep: Option<ParamId>,
     pub search: String,
     pub only_changed: bool,
@@ -69,7 +69,7 @@ impl<'a> Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Returns when an edit takes effect in the running simulation; `None` without a simulation.
+    /// Returns when an edit takes effect in the running simulation; `None` if there is no simulation.
     pub fn apply(&self, id: ParamId) -> Option<Apply> {
         let live = self.live?;
         let declared = self.params.spec(id)?.apply;

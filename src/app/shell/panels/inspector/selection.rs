@@ -14,7 +14,8 @@ use crate::{
 };
 use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
 
-/// Maximum number of elements whose categories are counted. More would take too long for a frame, so only their number is shown.
+/// Maximum number of elements whose categories are counted. Counting more takes too long for a frame, so only the number of
+/// elements is shown.
 const MAX_COUNTED: usize = 20_000;
 
 /// Whether there is a selection to describe.

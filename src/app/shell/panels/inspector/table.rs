@@ -23,9 +23,9 @@ pub struct ListTable {
     /// List that is shown; `None` if the window is closed.
     group: Option<&'static str>,
     selected: BTreeSet<usize>,
-    /// Row that was last clicked.
+    /// Row that was clicked last, from which Shift extends the selection.
     anchor: usize,
-    /// Row and column of the cell that is being edited.
+    /// Row and column of the cell that is being edited; `None` if no cell is edited.
     cell: Option<(usize, usize)>,
 }
 
@@ -187,7 +187,8 @@ fn apply(rows: &mut Rows<'_>, table: &mut ListTable, group: usize, edit: Edit) {
     rows.params.set(&Change { id, value: Value::Rows(items) });
 }
 
-/// Moves rows by one position. Rows at the end of the list, and those adjacent to them, do not move. Returns the new positions.
+/// Moves the selected rows by one position. Selected rows at the end of the list, and rows adjacent to them, do not move.
+/// Returns the new positions.
 fn move_rows<T>(items: &mut [T], selected: &BTreeSet<usize>, is_up: bool) -> BTreeSet<usize> {
     let mut places = BTreeSet::new();
     let order: Vec<usize> =

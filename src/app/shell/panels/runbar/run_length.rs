@@ -1,4 +1,4 @@
-//! Duration of a run: where *Run* pauses, and the switch that lets the run continue.
+//! Duration of a run: the step where *Run* pauses, and the switch that lets the run continue.
 
 use crate::app::{
     document::{open_document::Document, session::Session},
@@ -6,7 +6,7 @@ use crate::app::{
 };
 use egui::Ui;
 
-/// Returns the tooltip of *Run*, with the step at which it pauses and its effect after the end.
+/// Returns the tooltip of *Run*, which names the step of the pause and the effect of *Run* after the end.
 pub fn hint(document: &Document) -> String {
     let (session, live) = (&document.session, &document.session.live);
     let step = live.clock.step;

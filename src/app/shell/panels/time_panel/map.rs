@@ -56,12 +56,12 @@ impl Map {
         Rect::from_min_max(pos2(all.left(), top), pos2(all.right(), top + height))
     }
 
-    /// Returns the x of a step.
+    /// Returns the horizontal screen coordinate of a step, points.
     pub fn x(&self, step: f64) -> f32 {
         self.all.left() + ((step - self.from) / (self.to - self.from)) as f32 * self.all.width()
     }
 
-    /// Returns the step at an x, within the map.
+    /// Returns the step at a horizontal screen coordinate in points, clamped to the map.
     pub fn step(&self, x: f32) -> f64 {
         let share = f64::from((x - self.all.left()) / self.all.width()).clamp(0.0, 1.0);
         self.from + share * (self.to - self.from)

@@ -48,7 +48,7 @@ pub struct TimePanel {
 }
 
 impl TimePanel {
-    /// Collapses the panel when the window becomes low; the user can open it again.
+    /// Collapses the panel when the window becomes low. The user can expand the panel again.
     fn fit(&mut self, height: f32) {
         let mut is_open = !self.is_collapsed;
         self.low.fit(height < FITS, &mut is_open);
@@ -156,7 +156,7 @@ pub fn banner_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let frame = Frame::new().fill(fill).inner_margin(Margin::symmetric(12, 0));
     Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            // While a run is being read, its last step is used instead of the last one read.
+            // While a run is being read, the last step of the run is used instead of the last step that was read.
             let last = document.session.live.playback.as_ref().map_or(0, |run| run.last);
             let (at, of) =
                 (document.time_text(cursor), document.time_text(document.time.past.newest().max(last) as f64));

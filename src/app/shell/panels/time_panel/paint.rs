@@ -95,7 +95,7 @@ fn spans(painter: &Painter, time: &Time, map: &Map, t: &Tokens, font: &egui::Fon
                 Rect::from_x_y_ranges(map.x(from).max(left)..=map.x(to).min(right).max(left + 1.0), bar.y_range());
             painter.rect_filled(part, 2.0, color.gamma_multiply(0.25));
         }
-        // Names of overlapping bars are placed next to each other.
+        // If bars overlap, their names are placed next to each other.
         let at = pos2((bar.left() + 4.0).max(*free), bar.center().y);
         if bar.right() - at.x > 30.0 {
             let text = kit::elide(painter, &span.label, font, bar.right() - at.x - 4.0);

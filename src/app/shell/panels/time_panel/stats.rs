@@ -22,7 +22,7 @@ struct Figures {
 type TimeStatsKey = (u64, u64, u64);
 type Counted = Vec<(ProbeId, Figures)>;
 
-/// The last counts, and the job that computes new ones.
+/// Event counts of the last range, and the job that counts a new range.
 #[derive(Default)]
 pub struct Stats {
     shown: Option<(TimeStatsKey, Counted)>,
@@ -75,7 +75,7 @@ impl Stats {
 pub(super) fn ui(ui: &mut Ui, document: &Document, stats: &mut Stats, (from, to): (f64, f64)) {
     let t = Tokens::of(ui.ctx());
     let sequence = document.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
-    // Later spikes do not change the result for a past range.
+    // For a past range, later spikes do not change the result.
     let complete_to = document.time.past.complete_to(document.time.past.newest());
     let sequence = if to < complete_to as f64 { 0 } else { sequence };
     stats.update(ui.ctx(), document, (from as u64, to.ceil() as u64, sequence));

@@ -1,5 +1,5 @@
-//! Lists of the document in the project tree: named selections, stimuli and others. Items are renamed, duplicated, deleted and
-//! enabled.
+//! Lists of the document in the project tree: named selections, stimuli and others. The user can rename, duplicate, delete
+//! and enable their items.
 
 use super::{Outline, leaf, section};
 use crate::{
@@ -173,7 +173,7 @@ impl Outline {
         self.selected = Some((group, item + 1));
     }
 
-    /// Deletes an item and returns its name. Undo restores it.
+    /// Deletes an item and returns its name. Undo restores the item.
     pub fn delete(&mut self, (group, item): Item, params: &mut dyn Params) -> String {
         let name = items::item_name(params, group, item);
         items::remove_item(params, group, item);

@@ -25,7 +25,7 @@ use egui::{
 #[derive(Default)]
 pub struct Outline {
     filter: String,
-    /// Item that commands apply to.
+    /// Item to which commands apply; `None` if no item is selected.
     selected: Option<lists::Item>,
     renaming: Option<(lists::Item, String)>,
 }
@@ -90,7 +90,7 @@ fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
     state.show_body_unindented(ui, body);
 }
 
-/// Draws a row: icon, name, and widgets at the right.
+/// Draws a row with an icon, a name, and widgets at the right.
 pub(crate) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&mut Ui)) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 24.0), Sense::click());
@@ -142,7 +142,7 @@ fn model_ui(ui: &mut Ui, session: &Session) {
     });
 }
 
-/// Draws the memory by owner.
+/// Draws a table with the memory of each owner.
 fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
     egui::Grid::new("memory by owner").num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
         for (owner, bytes) in report.by_owner().into_iter().filter(|(_, bytes)| *bytes > 0) {
@@ -164,7 +164,7 @@ fn probes_ui(ui: &mut Ui, session: &mut Session) {
     section(ui, "Probes", &format!("{n} recorded"), |ui| {
         for (id, probe) in probes.iter().enumerate() {
             let mut on = record.iter().any(|w| is(w, probe.name));
-            // A recorded probe is shown even if the model does not use it, so that it can be switched off.
+            // A recorded probe is shown even if the model does not use it, so that the user can switch it off.
             if !on && unused.iter().any(|unused| usize::from(*unused) == id) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Evaluates losses of batches in captured passes; the host waits once for several passes.
+//! Evaluates losses of batches in captured passes. The host waits once for several passes.
 
 use super::{CudaBackend, DeviceModel, ModelParts};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<M: DeviceModel> CudaBackend<M> {
-    /// Evaluates batches as one row of the profile, apart from the forward passes of training.
+    /// Evaluates batches as one row of the profile, apart from the forward passes of training. Fails if the device fails.
     pub(super) fn evaluate_parts(
         &mut self,
         batches: &[Batch<'_>],
@@ -25,7 +25,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         pass.span("held-out", n as u64, || self.losses(batches, &fits, losses, &mut inner))
     }
 
-    /// Reserves memory to evaluate a batch. Returns the number of sequences per pass.
+    /// Reserves memory to evaluate a batch. Returns the number of sequences per pass. Fails if the batch does not fit the
+    /// model or memory is exhausted.
     fn reserve_evaluated(&mut self, batch: &Batch<'_>) -> Result<usize, SimError> {
         let ModelParts { context, vocab, .. } = self.network.parts();
         batch.check(context, vocab)?;
@@ -38,7 +39,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(fit)
     }
 
-    /// Evaluates each batch in passes of `fits` sequences. The host waits once for several passes.
+    /// Evaluates each batch in passes of `fits` sequences. The host waits once for several passes. Fails if the device
+    /// fails.
     fn losses(
         &mut self,
         batches: &[Batch<'_>],

@@ -1,6 +1,6 @@
 //! Compares gradients with finite differences in f64. The derivative of release is truncated: states before a step are
-//! treated as constants. So with [`Mode::Scan`] and [`Mode::TsodyksMarkram`] the gradient is that of a network whose states
-//! stay those of the unchanged weights: see `linearised`.
+//! treated as constants. With [`Mode::Scan`] and [`Mode::TsodyksMarkram`], the gradient is therefore that of a network
+//! whose states remain those of the unchanged weights: see `linearised`.
 
 use super::{Mode, batch, dynamics, tiny, tokens, trainer};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     nn::parameters::ViewId,
 };
 
-/// Loss including the auxiliary losses.
+/// Computes the loss including the auxiliary losses.
 fn loss(network: &Network<f64>, batch: &Batch<'_>, acts: &mut Activations<f64>) -> f64 {
     let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
     network.forward(batch.tokens, extent, None, acts, &mut Pass::default()).expect("it fits");
@@ -35,7 +35,7 @@ fn gradient(trainer: &mut Trainer<f64>, batch: &Batch<'_>) -> f64 {
     loss.mean + f64::from(trainer.network.dynamics.aux_weight) * aux
 }
 
-/// Elements of each parameter that are checked.
+/// Returns the elements of each parameter that are checked.
 fn checked(trainer: &Trainer<f64>) -> Vec<(String, usize)> {
     let layout = &trainer.network.layout;
     let views = (0..layout.map.views().len()).map(ViewId).filter(|view| layout.role(*view) != Role::Genome);
@@ -126,8 +126,9 @@ fn factors_are_derivatives_with_constant_states() {
     }
 }
 
-/// Checks the whole gradient with states against the loss of a network in which the bias of each edge is linearised: its
-/// value plus the factor times the change of the dot product. The truncated derivative is that of this loss.
+/// Checks the whole gradient with states against the loss of a network in which the bias of each edge is linearised: the
+/// value of the bias plus the factor times the change of the dot product. The truncated derivative is the derivative of
+/// this loss.
 #[test]
 fn with_states_the_gradient_is_that_of_the_linearised_bias() {
     let config = tiny();

@@ -19,7 +19,7 @@ use crate::{
 
 const MODES: [Mode; 4] = [Mode::Off, Mode::Static, Mode::Scan, Mode::TsodyksMarkram];
 
-/// Logits of a text that is pushed in chunks.
+/// Computes the logits of a text that is pushed in chunks.
 fn decoded(trainer: &super::Trainer<f32>, tokens: &[u32], piece: usize) -> Vec<f64> {
     let mut decoder = CpuDecoder::new(&trainer.network).expect("it fits");
     let pieces = tokens.chunks(piece);

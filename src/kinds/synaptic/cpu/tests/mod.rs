@@ -19,7 +19,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Pseudo-random values in -1..1.
+/// Returns pseudo-random values in -1..1.
 fn noise(n: usize, seed: u32) -> Vec<f64> {
     let word = |i: u32| {
         (i ^ seed.wrapping_mul(0x9E37_79B9)).wrapping_mul(2_654_435_761).rotate_left(13).wrapping_mul(0x85EB_CA6B)
@@ -27,7 +27,7 @@ fn noise(n: usize, seed: u32) -> Vec<f64> {
     (0..n as u32).map(|i| f64::from(word(i) >> 8) / f64::from(1 << 23) - 1.0).collect()
 }
 
-/// A small model with two query heads per key/value head.
+/// Returns a small model with two query heads per key/value head.
 fn tiny() -> Config {
     Config {
         vocab: 19,
@@ -51,7 +51,7 @@ fn router(config: &Config, layer: usize) -> RouterState {
     state
 }
 
-/// A trainer whose weights differ from the initial ones, so that no symmetry remains.
+/// Returns a trainer whose weights differ from the initial ones, so that no symmetry remains.
 fn trainer<R: Real + Default>(config: &Config, dynamics: &Dynamics) -> Trainer<R> {
     let layout = Arc::new(Layout::new(config).expect("it fits"));
     let mut trainer = Trainer::new(config, &layout, dynamics, 5).expect("it fits");
@@ -74,7 +74,7 @@ fn dynamics(config: &Config, mode: Mode) -> Dynamics {
     dynamics
 }
 
-/// Tokens and targets of random sequences.
+/// Returns tokens and targets of random sequences.
 fn tokens(config: &Config, sequences: usize, seq_len: usize, seed: u32) -> (Vec<u32>, Vec<i32>) {
     let all = noise(sequences * (seq_len + 1), seed);
     let all: Vec<u32> = all.iter().map(|x| ((x + 1.0) / 2.0 * config.vocab as f64) as u32).collect();
@@ -103,7 +103,7 @@ fn step<'a>(step: u64, batches: &'a [Batch<'a>], hyper: &'a Hyper) -> StepInput<
     StepInput { step, batches, hyper, frozen: &[], frozen_experts: &[], measures: false }
 }
 
-/// Logits of all tokens of one sequence in the training pass, `[tokens, padded vocabulary]`.
+/// Computes the logits of all tokens of one sequence in the training pass, `[tokens, padded vocabulary]`.
 fn logits<R: Real + Default>(network: &Network<R>, tokens: &[u32]) -> Vec<f64> {
     let acts = network.activations(tokens).expect("it fits");
     let mut logits = vec![R::zero(); tokens.len() * network.config.padded_vocab()];

@@ -18,7 +18,7 @@ use rayon::ThreadPoolBuilder;
 
 const MUON: Hyper = Hyper { matrices: MatrixUpdate::Muon { momentum: 0.9, rate: 5.0 }, ..HYPER };
 
-/// Trainer after three steps with random release.
+/// Returns a trainer after three steps with random release.
 fn trained(threads: usize, hyper: &Hyper) -> Trainer<f32> {
     let config = Config { context: 24, ..tiny() };
     let mut dynamics = dynamics(&config, Mode::Scan);

@@ -13,15 +13,15 @@ use crate::{
     nn::optimizer::cuda::OptimizerState,
 };
 
-/// Rate of the rule of embeddings of the earlier model.
+/// Rate of the update of embeddings in bio_inspired_nanochat.
 const REFERENCE_RATE: f64 = 1e-4;
-/// Factor of the push of that rule.
+/// Factor of the push in the update of embeddings in bio_inspired_nanochat.
 const REFERENCE_PUSH: f64 = 0.1;
-/// Largest number of expert slots per layer.
+/// Maximum number of expert slots per layer.
 pub(super) const MAX_EXPERTS: u32 = 256;
-/// Assignments per block of the sort.
+/// Number of assignments per block of the sort.
 pub(super) const TILE: u32 = 2048;
-/// Partial sums per group.
+/// Number of partial sums per group.
 pub(super) const PARTS: u32 = 16;
 /// Index of the sum of gates in an expert's statistics, after the features.
 pub(super) const GATES: u32 = 24;
@@ -205,5 +205,5 @@ kernels! {
     }
 }
 
-/// All modules of the experts.
+/// All CUDA modules of the experts.
 pub const MODULES: &[ModuleSpec] = &[RouterKernels::SPEC];

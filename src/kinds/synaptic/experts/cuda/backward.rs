@@ -28,19 +28,19 @@ use crate::{
     },
 };
 
-/// How a micro-batch stores the gradients of expert matrices.
+/// Storage of the gradients of expert matrices in a micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixGradients {
-    /// Overwrites them: for the first micro-batch of a step, before which they are not cleared.
+    /// Gradients are overwritten. This applies to the first micro-batch of a step, before which they are not cleared.
     Written,
-    /// Adds to the gradients of earlier micro-batches.
+    /// Gradients are added to those of earlier micro-batches.
     Added,
 }
 
 impl CudaExperts {
-    /// Writes the gradient of the experts' input to `dx` and those of the gates to `dgates`. Adds the gradients of the
-    /// biases, and stores those of the matrices as `of_matrices` says. Overwrites the rows, and uses `room`, of the size of
-    /// the outputs, for rounding if the format is not f32.
+    /// Writes the gradient of the experts' input to `dx` and the gradients of the gates to `dgates`. Adds the gradients of
+    /// the biases, and stores those of the matrices as `of_matrices` says. Overwrites the rows. For formats other than f32,
+    /// `room`, which has the size of the outputs, is workspace for rounding.
     pub fn backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -73,7 +73,7 @@ impl CudaExperts {
             warps(n),
         )?;
         pass.last_work(n as u64, n_bytes, 0);
-        // From here on `outputs` holds the gradients of the outputs.
+        // From this point on, `outputs` contains the gradients of the outputs.
         let of_rows = (Split::Rows, &*routing.offsets);
         let of_depth = (Split::Depth, &*routing.offsets);
         let beta = match of_matrices {
@@ -92,7 +92,7 @@ impl CudaExperts {
         let down = Gemm::new(n, op.hidden, op.width).groups(Split::Rows, op.experts);
         let slope = Epilogue::Gradient { f: Activation::ReluSquared, aux: &*rows.linear };
         gemm.run_groups(pass, &down, of_rows, (dy, weights.fc2), &mut *rows.hidden, slope, options)?;
-        // From here on `hidden` holds the gradient of `linear`.
+        // From this point on, `hidden` contains the gradient of `linear`.
         let (dz, inputs) = (&*rows.hidden, &*rows.inputs);
         let fc1 = add(op.hidden, op.width);
         gemm.run_groups(pass, &fc1, of_depth, (dz, inputs), &mut *gradients.fc1, Epilogue::None, options)?;
@@ -103,7 +103,7 @@ impl CudaExperts {
         self.combine(pass, router, (rows.outputs, None, None), routing, dx)
     }
 
-    /// Computes `db += Σ dy` for each expert.
+    /// Computes `db += Σ dy` for each expert. Fails if the sizes do not match or a launch fails.
     fn add_columns<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -127,8 +127,9 @@ impl CudaExperts {
         Ok(AddGroupParts { columns, n, partials: &partials, to }.launch(&self.kernels, pass, n)?)
     }
 
-    /// Adds the gradients of the router: of its input to `dx`, of its weights to `gradients`. Only the forward decisions
-    /// need f32 GEMMs, so `options` apply here.
+    /// Adds the gradients of the router: the gradient of the input to `dx`, and those of the weights to `gradients`. Only
+    /// the decisions of the forward pass need f32 GEMMs, so `options` apply here. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn route_backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -178,7 +179,8 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Adds load, served features, contribution and auxiliary loss of a micro-batch to the sums of the step.
+    /// Adds load, served features, contribution and auxiliary loss of a micro-batch to the sums of the step. Fails if the
+    /// sizes do not match or a launch fails.
     pub fn add_statistics(
         &self,
         pass: &mut Pass,
@@ -224,7 +226,8 @@ impl CudaExperts {
     }
 
     /// Updates metabolism, balance and embeddings of all layers except frozen ones, if the optimiser applied its update.
-    /// `genome` spans the genomes of the first to the last layer at a constant stride.
+    /// `genome` spans the genomes of the first to the last layer at a constant stride. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn update(
         &self,
         pass: &mut Pass,
@@ -277,7 +280,8 @@ impl CudaExperts {
         RepelEmbeddings { a, step, state: optimizer, frozen, statistics, embeddings }.launch(&self.kernels, pass, grid)
     }
 
-    /// Decodes genomes `[E, 4]` to `[E, 4]` in the order of [`Phenotype::values`](super::super::Phenotype::values).
+    /// Decodes genomes `[E, 4]` to `[E, 4]` in the order of [`Phenotype::values`](super::super::Phenotype::values). Fails
+    /// if the sizes do not match or a launch fails.
     pub fn decode_genomes(
         &self,
         pass: &mut Pass,

@@ -26,7 +26,7 @@ use crate::{
 };
 
 impl CudaExperts {
-    /// Routes tokens x `[N, C]`, with f32 GEMMs.
+    /// Routes the tokens x `[N, C]`, with f32 GEMMs. Fails if lengths or sizes do not fit, or the device fails.
     pub fn route<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -64,7 +64,8 @@ impl CudaExperts {
             multiply(pass, FEATURES, weights.probe, out.features)?;
             let a = RouterArgs { is_reference: self.is_earlier.into(), ..args(op, tokens, 0.0, false) };
             let DeviceState { genome, embeddings, fatigue, energy, balance, alive } = state;
-            // At most the resident blocks, because each first computes the terms that all tokens share.
+            // The grid has at most as many blocks as are resident, because each block first computes the terms that all
+            // tokens share.
             let blocks = [tokens.div_ceil(8).min(4 * self.multiprocessors as usize) as u32, 1, 1];
             let shared_bytes = 4 * (embedding_floats(op) + 2 * e as u32);
             let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
@@ -89,7 +90,7 @@ impl CudaExperts {
         self.sort(pass, op, tokens, out, frame)
     }
 
-    /// Sorts assignments by expert, then by token.
+    /// Sorts assignments by expert, then by token. Fails if the sizes do not match or a launch fails.
     pub fn sort(
         &self,
         pass: &mut Pass,
@@ -124,7 +125,8 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Computes `out = base + Σ gate · expert(x)`; x, base and out are `[N, C]`.
+    /// Computes `out = base + Σ gate · expert(x)`; x, base and out are `[N, C]`. Fails if the sizes do not match or a
+    /// launch fails.
     pub fn forward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -157,7 +159,7 @@ impl CudaExperts {
         self.combine(pass, router, (rows.outputs, gates, Some(base)), routing, out)
     }
 
-    /// Gathers the tokens into the rows of their groups.
+    /// Gathers the tokens into the rows of their groups. Fails if the sizes do not match or a launch fails.
     fn gather<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -185,7 +187,8 @@ impl CudaExperts {
         Ok(())
     }
 
-    /// Computes `out = base + Σ gate · row`; without gates `Σ row`.
+    /// Computes `out = base + Σ gate · row`, or `out = base + Σ row` without gates. Fails if the sizes do not match or a
+    /// launch fails.
     pub(super) fn combine(
         &self,
         pass: &mut Pass,

@@ -10,7 +10,7 @@ use crate::{
 mod derivatives;
 mod properties;
 
-/// A layer with random weights and state.
+/// Layer with random weights and state.
 pub struct Layer<R> {
     pub router: Router,
     pub mixture: Mixture,
@@ -19,7 +19,7 @@ pub struct Layer<R> {
     pub x: Vec<R>,
 }
 
-/// Names of [`Layer::weights`], followed by the input.
+/// Names of [`Layer::weights`], followed by `input`.
 pub const NAMES: [&str; 8] = ["router", "probe", "genome", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "input"];
 
 impl<R: Real + Default> Layer<R> {
@@ -66,7 +66,7 @@ impl<R: Real + Default> Layer<R> {
         routing
     }
 
-    /// Output of the mixture, added to zeros.
+    /// Computes the output of the mixture, without a residual.
     pub fn output(&self, routing: &Routing<R>) -> (Vec<R>, MixtureWork<R>) {
         let (mut out, mut work) = (vec![R::zero(); self.x.len()], MixtureWork::default());
         self.mixture
@@ -75,8 +75,8 @@ impl<R: Real + Default> Layer<R> {
         (out, work)
     }
 
-    /// Gradients of `Σ out · dout + aux_weight · aux`: of the weights and the input, and of the gates without the auxiliary
-    /// loss.
+    /// Computes the gradients of `Σ out · dout + aux_weight · aux` with respect to weights and input, and the gradients of
+    /// the gates without the auxiliary loss.
     pub fn gradients(&self, dout: &[R], aux_weight: f64) -> ([Vec<R>; 8], Vec<R>) {
         let routing = self.route();
         let (_, mut work) = self.output(&routing);

@@ -82,7 +82,7 @@ fn permuted_experts_permute_gates_and_leave_the_output() {
     assert_eq!(bits(&other), bits(&out));
     assert_eq!(bits(&permuted.gates), bits(&routing.gates));
     assert!(routing.indices.iter().zip(&permuted.indices).all(|(a, b)| to[*a as usize] == *b as usize));
-    // The update of the state is permuted too, up to the order of sums.
+    // The permutation also permutes the update of the state, up to the order of sums.
     let genome = layer.weights[2].clone();
     let mut first = genome.clone();
     (0..6).for_each(|e| first[e * GENES..][..GENES].copy_from_slice(&genome[to[e] * GENES..][..GENES]));
@@ -256,7 +256,7 @@ fn terms_of_a_decision_sum_to_its_logit_and_rasters_hold_the_gates() {
 
 #[test]
 fn projections_keep_distances_and_are_stable() {
-    // Points of three dimensions within 24, so that nothing is lost.
+    // The points lie in three of the 24 dimensions, so that the projection loses nothing.
     let [axes, points] = [numbers::<f64>(3 * FEATURES, 1), numbers::<f64>(9 * 3, 2)];
     let of = |p: &[f64], c: usize| (0..3).map(|a| p[a] * axes[a * FEATURES + c]).sum::<f64>() as f32;
     let mut embeddings: Vec<f32> =
@@ -294,7 +294,7 @@ fn projections_keep_distances_and_are_stable() {
 
 #[test]
 fn idle_experts_follow_their_tokens_as_fast_as_busy_ones_where_only_those_count() {
-    // Expert 0 serves 63 of 64 tokens, expert 1 serves one; both with gate 1 and the same features.
+    // Expert 0 serves 63 of 64 tokens and expert 1 serves one, both with gate 1 and equal features.
     let mut statistics =
         LoadStatistics { tokens: 64, counts: vec![63, 1], gates: vec![63.0, 1.0], ..LoadStatistics::new(2) };
     (statistics.features[0], statistics.features[FEATURES]) = (63.0, 1.0);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::kinds::synaptic::life::health;
 
-/// Inputs of the rules with the given health; other values trigger no rule.
+/// Inputs of the rules with the given health. Other values trigger no rule.
 struct Case {
     health: Vec<f64>,
     alive: Vec<u8>,
@@ -16,7 +16,7 @@ struct Case {
 
 impl Case {
     fn new(health: [f64; 4]) -> Self {
-        // Orthogonal embeddings.
+        // The embeddings are orthogonal.
         let embeddings = (0..16).map(|i| if i % 5 == 0 { 1.0 } else { 0.0 }).collect();
         Self {
             health: health.to_vec(),
@@ -71,7 +71,7 @@ fn the_rules_in_their_order() {
     assert_eq!(pair.plan(), [Move::Merge { winner: 2, loser: 0, alpha }, split(3, 0)]);
     let weakest = Case::new([0.2, 0.12, 0.26, 0.5]).twins(0, 2);
     assert_eq!(weakest.plan(), [remove(1, Removal::Weakest), split(3, 1)]);
-    // Without a healthy expert only a merge happens; the slot stays empty until the next call.
+    // Without a healthy expert, only a merge is planned; the slot stays empty until the next call.
     let merge_only = Case::new([0.2, 0.01, 0.25, 0.44]).twins(0, 2);
     assert_eq!(merge_only.plan(), [Move::Merge { winner: 2, loser: 0, alpha }]);
     let mut empty = Case::new([0.0, 0.01, 0.3, 0.44]);
@@ -88,7 +88,7 @@ fn the_rules_in_their_order() {
     assert_eq!(young.plan(), []);
     young.frozen[3] = false;
     assert_eq!(young.plan(), [remove(1, Removal::Dead), split(3, 1)]);
-    // The variant splits the healthy expert with the largest gradients.
+    // With `GradientUtility`, the healthy expert with the largest gradients splits.
     let mut utility = Case::new([0.6, 0.01, 0.3, 0.5]);
     utility.utility = vec![1.0, 9.0, 8.0, 2.0];
     assert_eq!(utility.plan()[1], split(0, 1));
@@ -108,7 +108,7 @@ fn experts_that_the_loss_needs_do_not_end() {
     assert_eq!(ended(&weak, [0.004, 0.006, 0.0, 0.0]), Some(0), "the next weakest");
     assert_eq!(ended(&weak, [0.006, 0.006, -0.01, 0.0]), Some(2));
     assert_eq!(ended(&weak, [0.006; 4]), None);
-    // A needed expert does not merge; another pair does. A dead expert may be needed too.
+    // An expert above the loss limit does not merge, and another pair does. A dead expert can also be above the limit.
     let twins = Case::new([0.2, 0.24, 0.22, 0.5]).twins(0, 1).twins(0, 2);
     assert_eq!(ended(&twins, [0.0; 4]), Some(0));
     assert_eq!(ended(&twins, [0.01, 0.0, 0.0, 0.0]), Some(2));
@@ -123,7 +123,7 @@ fn experts_that_the_loss_needs_do_not_end() {
 
 #[test]
 fn health_is_that_of_the_thresholds() {
-    // Fair load, twice, half and 4 % of it, with the energy at each.
+    // The loads are the fair load and 2, 0.53 and 0.04 times the fair load, each with the energy that it leads to.
     for (rho, energy, want) in [(1.0, 0.9, 0.45), (2.0, 0.8, 0.8), (0.53, 0.947, 0.25), (0.04, 0.996, 0.02)] {
         let fatigue = [rho * 0.5, 0.1, 0.1, 0.1];
         let got = health(&fatigue, &[energy; 4], &[1; 4], 2)[0];

@@ -1,7 +1,7 @@
-//! One query: a few passes over the keys.
+//! Computes one query in a few passes over the keys.
 //!
-//! Each pass is a function whose slices are arguments of their own, so that the compiler knows that they do not overlap,
-//! and has as many elements as whole vectors: it becomes vector instructions without a remainder.
+//! Each pass is a function with slices as separate arguments, so that the compiler knows that they do not overlap. Slices
+//! are padded to whole vectors, so that the loops become vector instructions without a remainder.
 
 use super::selection;
 use crate::{
@@ -15,10 +15,10 @@ use crate::{
     nn::real::Real,
 };
 
-/// Numbers of the edges of a query in f64, padded to whole vectors.
+/// Values of the edges of a query in f64, padded to whole vectors.
 pub struct Row {
     drive: Vec<f64>,
-    /// softplus of the drive, and its derivative.
+    /// Softplus of the drive, and its derivative.
     influx: Vec<f64>,
     influx_slope: Vec<f64>,
     /// Calcium after the query.
@@ -26,18 +26,18 @@ pub struct Row {
     /// Release probability, and its derivative with respect to the drive.
     p: Vec<f64>,
     p_slope: Vec<f64>,
-    /// Vesicles: the expected and the released number.
+    /// Expected and released number of vesicles.
     expected: Vec<f64>,
     released: Vec<f64>,
     bias: Vec<f64>,
     factor: Vec<f64>,
     /// 1 for edges that drive their keys, otherwise 0.
     selected: Vec<f64>,
-    /// Keys by decreasing logit as far as needed; empty: all edges are selected.
+    /// Keys, of which the first `k` have the largest logits and are selected; empty if all edges are selected.
     order: Vec<u32>,
-    /// The last selected key.
+    /// Selected key with the smallest logit.
     last: usize,
-    /// Columns in use.
+    /// Number of columns in use.
     n: usize,
 }
 
@@ -63,7 +63,7 @@ impl Row {
         }
     }
 
-    /// Begins a query: chooses the edges that drive their keys.
+    /// Begins a query with the logits `dots`: selects the edges that drive their keys.
     pub fn begin<R: Real>(&mut self, op: &Presynaptic, dots: &[R]) {
         self.n = dots.len();
         self.drive.iter_mut().zip(dots).for_each(|(to, from)| *to = from.f64());
@@ -85,7 +85,7 @@ impl Row {
         self.factor[..self.n].fill(0.0);
     }
 
-    /// Bias and factor of every edge, from the state of its key.
+    /// Computes bias and factor of every edge from the state of its key. `drawn` is the address of the draws and the query.
     #[inline(always)]
     pub fn release<R: Real>(&mut self, op: &Presynaptic, s: &KeyState<R>, drawn: Option<(&Draws, usize)>) {
         let (c, len) = (&op.constants, s.calcium.len());
@@ -142,7 +142,7 @@ impl Row {
         s.cursor = (s.cursor + 1) % s.queue.len();
     }
 
-    /// Bias and factor of every edge, from the resources of its key, which are advanced.
+    /// Computes bias and factor of every edge from the resources of its key, and advances the resources.
     #[inline(always)]
     pub fn tsodyks_markram<R: Real>(&mut self, op: &Presynaptic, s: &mut KeyState<R>) {
         let len = s.tm_x.len();
@@ -157,7 +157,7 @@ impl Row {
         );
     }
 
-    /// Edges that are not selected get the bias of the last selected one.
+    /// Sets the bias of edges that are not selected to the bias of the last selected edge.
     pub fn fill_unselected(&mut self) {
         if !self.order.is_empty() {
             let last = self.bias[self.last];
@@ -166,12 +166,12 @@ impl Row {
         }
     }
 
-    /// Logits and factors of the keys that the query sees.
+    /// Writes logits and factors of the keys that the query sees.
     #[inline(always)]
     pub fn write<R: Real>(&self, op: &Presynaptic, query: usize, logits: &mut [R], factor: Option<&mut [R]>) {
         let slope = op.constants.bias.barrier / op.context.max(1) as f64;
         for (j, ((logit, drive), bias)) in logits.iter_mut().zip(&self.drive).zip(&self.bias).enumerate() {
-            // Distances are less than 2^31: the conversion is a vector instruction.
+            // Distances are less than 2^31, so that the conversion from i32 is a vector instruction.
             let distance = f64::from(query as i32 - j as i32);
             *logit = R::of(*drive + *bias - slope * distance);
         }
@@ -181,7 +181,7 @@ impl Row {
     }
 }
 
-/// Calcium influx of every edge, and its derivative.
+/// Computes the calcium influx of every edge, and its derivative with respect to the drive.
 #[inline(always)]
 fn open_channels<R: Real>(drive: &[f64], influx: &mut [f64], slope: &mut [f64]) {
     let n = drive.len();
@@ -191,7 +191,7 @@ fn open_channels<R: Real>(drive: &[f64], influx: &mut [f64], slope: &mut [f64]) 
     }
 }
 
-/// Calcium and release probability of every edge.
+/// Computes calcium and release probability of every edge, and the derivative of the probability.
 #[inline(always)]
 fn sense<R: Real>(
     c: &Constants,
@@ -220,7 +220,7 @@ fn sense<R: Real>(
     }
 }
 
-/// Expected number of released vesicles.
+/// Computes the expected number of released vesicles of every edge.
 #[inline(always)]
 fn expect<R: Real>(selected: &[f64], p: &[f64], rrp: &[R], expected: &mut [f64]) {
     for (((expected, selected), p), rrp) in expected.iter_mut().zip(selected).zip(p).zip(rrp) {
@@ -228,7 +228,7 @@ fn expect<R: Real>(selected: &[f64], p: &[f64], rrp: &[R], expected: &mut [f64])
     }
 }
 
-/// Bias, and its derivative with respect to the drive.
+/// Computes the bias of every edge, and its derivative with respect to the drive.
 #[inline(always)]
 fn bias_and_factor<R: Real>(
     c: &Constants,
@@ -254,7 +254,7 @@ fn bias_and_factor<R: Real>(
     }
 }
 
-/// The state of every key after a query.
+/// Advances the state of every key after a query.
 #[inline(always)]
 fn advance_keys<R: Real>(
     c: &Constants,
@@ -298,7 +298,7 @@ fn advance_keys<R: Real>(
     }
 }
 
-/// Effect of the resources of every key, and the resources after a query.
+/// Computes bias and factor of every edge from the resources of its key, and the resources after the query.
 #[inline(always)]
 fn use_resources<R: Real>(
     c: &Constants,

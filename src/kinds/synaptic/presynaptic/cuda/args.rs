@@ -1,4 +1,4 @@
-//! The kernels under `kernels/synaptic/scan.cu`, and what they share with the host.
+//! Kernels of `kernels/synaptic/scan.cu`, with the constants and structs that they share with the host.
 
 use super::constants::{Bias, ComplexinGate, Cycle, FirstState, Influx, ScanConstants, Sensor, TsodyksMarkram};
 use crate::{
@@ -19,17 +19,17 @@ pub(super) const STATIC: u32 = 1;
 pub(super) const SCAN: u32 = 2;
 pub(super) const TSODYKS_MARKRAM: u32 = 3;
 const RELEASE: u32 = Purpose::Release as u32;
-/// Numbers of a key, without the queue.
+/// Number of values of a key, without the queue.
 pub(super) const QUANTITIES: u32 = 9;
-/// Steps of the queue that is in registers.
+/// Maximum delay of a queue that is kept in registers.
 pub(super) const FAST_DELAY: u32 = 3;
-/// Groups of four rows of a warp that are in shared memory.
+/// Number of groups of four rows per warp that are in shared memory.
 pub(super) const RING: u32 = 6;
-/// Entries of the table of the sensors.
+/// Number of entries in the table of the sensors.
 pub(super) const TABLE: u32 = 512;
 const CONSTANTS: &[Constant] =
     device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY, RING, TABLE];
-/// Copies beside other work from 8.0 on.
+/// Asynchronous copies need compute capability 8.0.
 const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 device_struct! {
@@ -123,9 +123,9 @@ kernels! {
 }
 
 impl ScanKernels {
-    /// Grid of the backward pass for rows of `packs` packs of 16 bytes.
+    /// Returns the grid of the backward pass for rows of `packs` packs of 16 bytes. Fails if the driver reports an error.
     pub(super) fn backward_grid(&self, rows: u64, packs: u64) -> Result<Grid, GpuError> {
-        // Packs that a thread keeps in registers, as in kernels/nn/rows.cuh.
+        // A thread keeps 2 packs in registers, as in kernels/nn/rows.cuh.
         self.release_backward.grid_of_rows(rows, packs, 2, BlockSize::Automatic)
     }
 }

@@ -1,4 +1,5 @@
-//! Constants of release as the kernels read them: each field stands with the formula that computes it, in f64, rounded once.
+//! Constants of release as the kernels read them. Each field is declared with its formula, which is computed in f64 and
+//! rounded once.
 
 use super::args::{FAST_DELAY, TABLE};
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
 };
 use std::f64::consts::LN_2;
 
-/// Declares a device struct of f32 and the function that computes it: the formula of a field stands behind its name.
+/// Declares a device struct of f32 and the function that computes it: each field is followed by its formula.
 macro_rules! derived_struct {
     (
         $(#[doc = $docs:literal])*
@@ -202,7 +203,7 @@ device_struct! {
 }
 
 impl ScanConstants {
-    /// Constants of an operation.
+    /// Derives the constants of an operation.
     pub(super) fn derive(op: &Presynaptic) -> Self {
         let c = &op.constants;
         let bias_per_calcium = c.bias.lambda * c.calcium.alpha;
@@ -232,7 +233,7 @@ struct Fuel {
 }
 
 impl Fuel {
-    /// `E / (E + energy_half)`, or 1 where energy has no effect.
+    /// Returns the fuel `E / (E + energy_half)`, or 1 if energy has no effect.
     fn new(c: &Constants) -> Self {
         if c.energy.half > 0.0 {
             Self { slope: 1.0, base: 0.0, offset: c.energy.half }
@@ -242,12 +243,12 @@ impl Fuel {
     }
 }
 
-/// Slopes of syt1, syt7, Doc2 and the complexin gate for which `scan_all_edges` computes the exponentials as powers of one: 8
-/// special functions per edge in place of 10. With other slopes it computes each exponential.
+/// Slopes of syt1, syt7, Doc2 and the complexin gate for which `scan_all_edges` computes the exponentials as powers of a
+/// single exponential: 8 special functions per edge in place of 10 with other slopes.
 const DEFAULT_SLOPES: [f64; 4] = [8.0, 3.0, 4.0, 8.0];
 
-/// Returns whether `scan_all_edges` computes this operation: the default delay, no vesicle lost, exponentials that are finite, and
-/// states that stay within their bounds by themselves.
+/// Whether `scan_all_edges` supports this operation: the default delay, full recovery of vesicles, finite exponentials, and
+/// states that stay within their bounds without clamping.
 pub(super) fn has_short_form(op: &Presynaptic) -> bool {
     let c = &op.constants;
     let exponent = |of: &SensorConstants| (of.k * of.half / LN_2).max(0.0);
@@ -266,12 +267,14 @@ pub(super) fn has_short_form(op: &Presynaptic) -> bool {
             && (0.0..=1.0).contains(&c.vesicles.k_prime))
 }
 
-/// Calcium up to which the table of the sensors goes: the sum of the sensors is within 3e-7 of its limit above it.
+/// Returns the upper end of the table of the sensors, in calcium; above it, the sum of the sensors is within 3e-7 of its
+/// limit.
 fn table_range(c: &Constants) -> f64 {
     [c.syt1, c.syt7, c.doc2].into_iter().map(|sensor| sensor.half + 15.0 / sensor.k).fold(1.0, f64::max)
 }
 
-/// Whether the table gives the sum of the sensors within 3e-6: (slope step / 2)³ / 48 for each.
+/// Whether interpolation in the table gives the sum of the sensors within 3e-6: the error of each sensor is (slope step /
+/// 2)³ / 48.
 pub(super) fn has_table(op: &Presynaptic) -> bool {
     let c = &op.constants;
     let steepest = c.syt1.k.max(c.syt7.k).max(c.doc2.k);

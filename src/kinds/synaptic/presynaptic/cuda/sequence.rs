@@ -1,4 +1,4 @@
-//! Walks over whole sequences, whose arithmetic is shorter.
+//! Release over whole sequences from position 0, by a shorter kernel.
 
 use super::{
     CudaPresynaptic, ScanExtent,
@@ -11,15 +11,15 @@ use crate::{
     kinds::synaptic::presynaptic::{Presynaptic, Release},
 };
 
-/// Warps of a block, which share a table.
+/// Number of warps of a block, which share a table.
 const BLOCK_WARPS: u32 = 4;
-/// Warps of a multiprocessor, as many as shared memory leaves room for: those of the first keys, which walk longest, begin and are
-/// seldom interrupted. 64 sequences of 256 tokens with 8 heads on an H200, µs, with derivatives in f32 and in f16: 12 warps 80, 67;
-/// 16 78, 62; 20 79, 63; 24 81, 65.
+/// Number of warps per multiprocessor that shared memory leaves room for. The warps of the first keys, which take longest,
+/// start first, and few others run beside them.
 const WARPS: u32 = 16;
 
 impl CudaPresynaptic {
-    /// In place of each visible logit that with its bias and barrier.
+    /// Replaces each visible logit by its sum with bias and barrier, for an extent that [`is_sequence`] accepts. Fails if
+    /// the device fails.
     pub(super) fn walk_sequences(
         &self,
         pass: &mut Pass,
@@ -36,7 +36,7 @@ impl CudaPresynaptic {
         Ok(())
     }
 
-    /// A warp per 32 keys, with that much shared memory each.
+    /// Returns a grid with a warp per 32 keys, with `bytes_of_warp` bytes of shared memory each, besides the table.
     fn grid_of_walks(&self, extent: &ScanExtent, bytes_of_warp: u32) -> Grid {
         let warps = (extent.heads * extent.n_keys() / 32) as u32;
         let needed = 16 * TABLE + BLOCK_WARPS * bytes_of_warp;
@@ -45,7 +45,7 @@ impl CudaPresynaptic {
     }
 }
 
-/// Whether this is walked as whole sequences, unless there is a state in memory.
+/// Whether `walk_sequences` supports the pass, given that no states are kept in memory.
 pub(super) fn is_sequence(op: &Presynaptic, extent: &ScanExtent) -> bool {
     let is_drawn = matches!(op.release, Release::Binomial { fraction } if fraction > 0.0);
     !is_drawn && has_table(op) && extent.first_query == 0 && matches!(extent.n_queries, 128 | 256 | 512)

@@ -6,13 +6,13 @@ use crate::kinds::synaptic::presynaptic::{
     tsodyks_markram::{Resources, decay, relax, spike},
 };
 
-/// Property 1: vesicles of every key are conserved.
+/// Property 1: the vesicles of every key are conserved.
 #[test]
 fn vesicles_are_conserved() {
     let n = 1024;
     let mut worst = 0.0_f64;
     for (seed, scale) in [(1, 1.0), (2, 3.0), (3, 10.0)] {
-        // 16 keys under 1,024 queries.
+        // The state has 16 keys and receives 1,024 queries.
         let op = op(n);
         let total = op.constants.first.rrp + op.constants.first.reserve;
         let mut state = KeyState::<f32>::fresh(&op, 16);
@@ -25,7 +25,7 @@ fn vesicles_are_conserved() {
     assert_eq!(worst, 0.0, "flows are multiples of a quantum");
 }
 
-/// Property 1 at the ends of the ranges of the parameters: nothing is created or lost.
+/// Property 1: vesicles are conserved at the ends of the ranges of the parameters.
 #[test]
 fn vesicles_are_conserved_with_extreme_constants() {
     let c = Constants::default();
@@ -68,7 +68,7 @@ fn vesicles_are_conserved_with_extreme_constants() {
     }
 }
 
-/// Property 1: without full recovery the loss is what is not recovered.
+/// Property 1: without full recovery, the share of the vesicles that is not recovered is lost.
 #[test]
 fn vesicles_that_endocytosis_does_not_recover_are_lost() {
     let op = Presynaptic { constants: Constants::default().with(|c| c.vesicles.recycled = 0.4), ..op(1) };
@@ -80,7 +80,7 @@ fn vesicles_that_endocytosis_does_not_recover_are_lost() {
     }
 }
 
-/// Properties 2 and 3: no more than the pool is released, and all quantities keep their bounds.
+/// Properties 2 and 3: at most the pool is released, and all quantities stay within their bounds.
 #[test]
 fn states_stay_within_bounds() {
     let op = op(1);
@@ -117,7 +117,7 @@ fn release_probability_is_monotone() {
     }
 }
 
-/// Property 8: release falls to what priming supplies.
+/// Property 8: under constant drive, release falls to the rate at which priming supplies vesicles.
 #[test]
 fn constant_drive_depresses_release_to_the_rate_of_priming() {
     let op = op(1);
@@ -131,11 +131,11 @@ fn constant_drive_depresses_release_to_the_rate_of_priming() {
     assert!((last.released - priming).abs() < 1e-9, "{} {priming}", last.released);
 }
 
-/// Property 8: an emptied pool is refilled at the rate of priming.
+/// Property 8: an empty pool is refilled at the rate of priming.
 #[test]
 fn recovery_is_linear() {
     let op = Presynaptic { constants: Constants::default().with(|c| c.energy.half = 0.0), ..op(1) };
-    // Calcium that is left releases for about 25 steps.
+    // Residual calcium causes release for about 25 steps.
     let drives = [vec![4.0; 8], vec![-1e4; 40]].concat();
     let steps = driven(&op, &drives);
     for pair in steps[38..].windows(2) {
@@ -144,7 +144,7 @@ fn recovery_is_linear() {
     }
 }
 
-/// Property 9: residual calcium facilitates weak synapses, depletion depresses strong ones.
+/// Property 9: residual calcium facilitates weak synapses, and depletion depresses strong ones.
 #[test]
 fn paired_pulses_facilitate_or_depress() {
     let of = |ca_retain: f64| -> Vec<f64> {
@@ -185,7 +185,7 @@ fn released_vesicles_return_after_the_delay() {
     }
 }
 
-/// Energy limits priming.
+/// Release and energy stay lower if energy limits priming.
 #[test]
 fn energy_has_an_effect() {
     let with = driven(&op(1), &[3.0; 200]);
@@ -195,7 +195,7 @@ fn energy_has_an_effect() {
     assert!(with[199].energy < constants.first.energy);
 }
 
-/// A spike train with intervals, spikes of weight 1, against the closed form of the intervals.
+/// A train of spikes of weight 1 with given intervals agrees with the closed form of the intervals.
 #[test]
 fn tsodyks_markram_is_the_analytic_solution() {
     let c = Constants::default().with(|c| {
@@ -221,7 +221,8 @@ fn tsodyks_markram_is_the_analytic_solution() {
             (effect - want).abs() < 1e-14 && (after.x - exact.x).abs() < 1e-14 && (after.u - exact.u).abs() < 1e-14
         );
     }
-    // Regular spikes of weight 1 without facilitation: x before a spike tends to (1 - E)/(1 - E (1 - U)), E = e^(-1/tau).
+    // For regular spikes of weight 1 without facilitation, x before a spike tends to (1 - E)/(1 - E (1 - U)), E =
+    // e^(-1/tau).
     let constants = c.with(|c| c.resources.tau_facil = 0.0);
     let op = Presynaptic { mode: Mode::TsodyksMarkram, constants, ..op(1) };
     let last = driven(&op, &[1e3; 500])[499];

@@ -1,4 +1,4 @@
-//! The same numbers in every form.
+//! Tests that all forms of computation give equal values.
 
 use super::*;
 use crate::kinds::synaptic::presynaptic::{Draws, Release};
@@ -7,7 +7,7 @@ fn bits<R: Real>(x: &[R]) -> Vec<u64> {
     x.iter().map(|x| x.f64().to_bits()).collect()
 }
 
-/// Property 4: logits of a query do not depend on later ones.
+/// Property 4: the logits of a query do not depend on later queries.
 #[test]
 fn later_tokens_have_no_effect() {
     let n = 21;
@@ -24,7 +24,7 @@ fn later_tokens_have_no_effect() {
     }
 }
 
-/// Properties 5 and 6: a sequence at once, token by token and in chunks, with drawn release too: the same bits.
+/// Properties 5 and 6: a whole sequence, single tokens and chunks give the same bits, also with drawn release.
 #[test]
 fn chunks_of_any_size_give_the_same_bits() {
     let n = 45;
@@ -56,7 +56,7 @@ fn chunks_of_any_size_give_the_same_bits() {
     }
 }
 
-/// A state that is used again is a new one.
+/// A state after `reset` gives the results of a new state.
 #[test]
 fn a_state_that_is_reset_is_fresh() {
     let n = 20;
@@ -69,7 +69,7 @@ fn a_state_that_is_reset_is_fresh() {
     assert_eq!(bits(&logits), bits(&want));
 }
 
-/// Property 12: without bias and barrier the logits are the dots.
+/// Property 12: without bias and barrier, the logits equal the dots.
 #[test]
 fn without_bias_and_barrier_logits_are_dots() {
     let n = 19;
@@ -95,7 +95,7 @@ fn edges_that_are_not_selected_have_the_bias_of_the_last_selected() {
     for mode in [Mode::Static, Mode::Scan, Mode::TsodyksMarkram] {
         let op = Presynaptic { mode, edges: Edges::TopK(4), constants, ..op(n) };
         let mut x: Vec<f64> = dots(7, n, n, 3.0);
-        // Equal logits: earlier keys first.
+        // Among equal logits, earlier keys are selected first.
         x[(n - 1) * n..].copy_from_slice(&[1.0, 0.0, 0.5, 0.5, 0.5, 0.5, -1.0, 0.5, 2.0, 0.0, 0.0, 0.0]);
         let (logits, factor, _) = whole(&op, n, &x);
         let bias: Vec<f64> = (0..n).map(|j| logits[(n - 1) * n + j] - x[(n - 1) * n + j]).collect();
@@ -104,7 +104,7 @@ fn edges_that_are_not_selected_have_the_bias_of_the_last_selected() {
             assert_eq!(factor[(n - 1) * n + j] > 0.0, selected.contains(&j), "{mode:?} key {j}");
             assert!(selected.contains(&j) || (bias[j] - bias[3]).abs() < 1e-12, "{mode:?}: {bias:?}");
         }
-        // Rows with fewer keys select all of them.
+        // Rows with at most `k` keys select all of them.
         assert!((0..3).all(|t| (0..=t).all(|j| factor[t * n + j] > 0.0)));
     }
 }

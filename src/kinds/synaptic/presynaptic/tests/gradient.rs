@@ -1,9 +1,10 @@
-//! Factors against finite differences.
+//! Tests of factors against finite differences.
 
 use super::*;
 use crate::kinds::synaptic::presynaptic::backward;
 
-/// The state before the last query is a constant: its logits are changed, and only its own edges may answer.
+/// The state before the last query is a constant: the test changes the logits of the last query, which may only affect
+/// their own edges.
 #[test]
 fn factor_is_the_derivative_of_the_bias() {
     let n = 18;

@@ -8,7 +8,7 @@ mod stochastic;
 use super::{Constants, Edges, KeyState, Mode, Presynaptic, forward, trace::trace};
 use crate::nn::real::Real;
 
-/// Numbers in [-1, 1), the same on every run.
+/// Returns a pseudo-random number in [-1, 1), equal on every run.
 fn noise(seed: u64, i: usize) -> f64 {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x ^= x >> 31;
@@ -17,7 +17,7 @@ fn noise(seed: u64, i: usize) -> f64 {
     (x >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// Dots `[rows, columns]` in ±scale.
+/// Returns pseudo-random dots `[rows, columns]` in ±scale.
 fn dots<R: Real>(seed: u64, rows: usize, columns: usize, scale: f64) -> Vec<R> {
     (0..rows * columns).map(|i| R::of(scale * noise(seed, i))).collect()
 }
@@ -26,14 +26,14 @@ fn op(n: usize) -> Presynaptic {
     Presynaptic::recommended(n)
 }
 
-/// Every mode with every choice of edges.
+/// Returns all combinations of mode and choice of edges.
 fn variants(n: usize) -> Vec<Presynaptic> {
     let modes = [Mode::Off, Mode::Static, Mode::Scan, Mode::TsodyksMarkram];
     let edges = [Edges::All, Edges::TopK(5), Edges::TopK(1)];
     modes.into_iter().flat_map(|mode| edges.map(|edges| Presynaptic { mode, edges, ..op(n) })).collect()
 }
 
-/// Logits, factors and state of a whole sequence.
+/// Returns the logits, factors and state of a whole sequence.
 fn whole<R: Real>(op: &Presynaptic, n: usize, dots: &[R]) -> (Vec<R>, Vec<R>, KeyState<R>) {
     let (mut logits, mut factor) = (vec![R::nan(); n * n], vec![R::nan(); n * n]);
     let mut state = KeyState::fresh(op, n);
@@ -41,7 +41,7 @@ fn whole<R: Real>(op: &Presynaptic, n: usize, dots: &[R]) -> (Vec<R>, Vec<R>, Ke
     (logits, factor, state)
 }
 
-/// One key under a sequence of drives.
+/// Advances one key by a sequence of drives. Returns all steps.
 fn driven(op: &Presynaptic, drives: &[f64]) -> Vec<super::trace::TraceStep> {
     let mut tracer = super::trace::Tracer::<f64>::fresh(op);
     drives.iter().map(|drive| tracer.step(op, *drive, true, None)).collect()

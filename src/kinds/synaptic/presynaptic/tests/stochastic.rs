@@ -1,4 +1,4 @@
-//! Drawn numbers of vesicles.
+//! Tests of drawn numbers of vesicles.
 
 use super::*;
 use crate::kinds::synaptic::presynaptic::{
@@ -6,7 +6,7 @@ use crate::kinds::synaptic::presynaptic::{
     release::{MAX_TRIALS, trials},
 };
 
-/// Property 11: mean and variance of binomial counts, and their range.
+/// Property 11: binomial counts have the expected mean, variance and range.
 #[test]
 fn counts_are_binomial() {
     let n_draws = 100_000;
@@ -24,7 +24,7 @@ fn counts_are_binomial() {
         let got = counts.iter().sum::<f64>() / size;
         let got_variance = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / size;
         let z = (got - mean) / (variance / size).sqrt();
-        // Fourth central moment of the binomial distribution.
+        // `fourth` is the fourth central moment of the binomial distribution.
         let fourth = variance * (1.0 + 3.0 * (f64::from(n) - 2.0) * p * (1.0 - p));
         let z_variance = (got_variance - variance) / ((fourth - variance * variance) / size).sqrt();
         assert!(z.abs() < 4.0 && z_variance.abs() < 4.0);
@@ -45,7 +45,7 @@ fn a_drawn_release_is_unbiased_and_never_exceeds_the_pool() {
     assert_eq!([0.0, 0.4, 0.5, 1.5, 2.5, 7.5, 40.0, f64::NAN].map(trials), [1, 1, 1, 2, 2, 8, MAX_TRIALS, 1]);
 }
 
-/// Property 11: nothing is drawn at fraction 0 or without an address, and everything depends on the address alone.
+/// Property 11: nothing is drawn at fraction 0 or without an address, and draws depend only on their address.
 #[test]
 fn draws_are_functions_of_their_address() {
     let n = 24;
