@@ -123,9 +123,8 @@ impl SettingsDialog {
         let needle = self.search.trim().to_lowercase();
         self.capture(ui, keymap, state, &all);
         for menu in commands::MENUS {
-            let fits = |c: &&UiCommand| {
-                c.menu().0 == menu && c.has_own_keys() && c.text(state).to_lowercase().contains(&needle)
-            };
+            let fits =
+                |c: &&UiCommand| c.menu() == menu && c.has_own_keys() && c.text(state).to_lowercase().contains(&needle);
             let entries: Vec<&UiCommand> = all.iter().filter(fits).collect();
             if entries.is_empty() {
                 continue;
