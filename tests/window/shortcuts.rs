@@ -45,6 +45,20 @@ fn press(w: &mut Window, key: Key) {
 }
 
 #[test]
+fn keys_with_more_modifiers_come_first() {
+    let mut w = edited();
+    let is_edited = |w: &Window| value(w, "lif.tau_m") == "11 ms";
+    let mut press = |modifiers: Modifiers, key: Key| {
+        w.key_press_modifiers(modifiers, key);
+        w.run_steps(4);
+        is_edited(&w)
+    };
+    assert!(!press(Modifiers::COMMAND, Key::Z), "the edit is undone");
+    assert!(!press(Modifiers::COMMAND | Modifiers::ALT, Key::Y), "Ctrl+Alt+Y redoes changes of the layout");
+    assert!(press(Modifiers::COMMAND, Key::Y), "Ctrl+Y redoes the edit");
+}
+
+#[test]
 fn shortcuts_choose_colours_of_the_focused_panel() {
     let mut w = paused();
     let ctx = w.ctx.clone();

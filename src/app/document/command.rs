@@ -4,7 +4,7 @@ use super::{layout::Target, settings::Theme};
 use crate::export::Format;
 use std::path::PathBuf;
 
-/// Command of the window.
+/// Command of the window. Its label, keys and requirements are a row in `shell/commands/table`; `shell/execute.rs` executes it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UiCommand {
     /// Creates a project of the open project's kind.

@@ -1,7 +1,7 @@
 //! Creates selections and interventions in the document from the selected elements. The lists are found by the roles
 //! [`Role::Selections`] and [`Role::Interventions`].
 
-use super::{command::UiCommand, items::item_name, selection::Selection, time::Span};
+use super::{items::item_name, selection::Selection, time::Span};
 use crate::{
     engine::SimSchema,
     params::{Change, ChoiceSpec, ParamId, Params, Role, Value, ValueType, interventions},
@@ -42,15 +42,6 @@ pub fn set_text<'a>(schema: &SimSchema, set: &'a str) -> &'a str {
 /// Whether selected elements can be targets of interventions, which is the case for elements of the first set.
 pub fn can_target(schema: &SimSchema, selection: &Selection) -> bool {
     schema.sets.first().is_none_or(|set| set.name == selection.set)
-}
-
-/// Whether the kind offers a command: stimulation and silencing require a matching effect.
-pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
-    match command {
-        UiCommand::Stimulate => can(params, Intervention::Stimulate),
-        UiCommand::Silence => can(params, Intervention::Silence),
-        _ => true,
-    }
 }
 
 /// Adds the selected elements as a named selection, unless a selection has this query and set. Returns the name of the

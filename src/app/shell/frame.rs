@@ -110,9 +110,8 @@ fn figure_ui(app: &mut App, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
 fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     let App { document, workspace, panels, overlays, preferences, flow, host, .. } = &mut *app;
     let has_item = panels.has_item(document.session.project.model.params());
-    // The settings dialog edits the shortcuts while labels of commands read them.
-    let keymap = preferences.keymap.clone();
-    let around = Around { workspace, recent: &host.recent, keymap: &keymap, flow, pacing: panels.pacing, has_item };
+    let (recent, keymap) = (&host.recent, &preferences.keymap);
+    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
     let sources = Sources { state: around.with(document), settings: &preferences.settings };
     palette::ui(ctx, &mut overlays.palette, sources, &mut host.used, queue);
     let is_covered = overlays.dialog.is_some();
@@ -130,11 +129,14 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
         ctx.send_viewport_cmd(egui::ViewportCommand::Close);
     }
     let has_item = panels.has_item(document.session.project.model.params());
-    let around = Around { workspace, recent: &host.recent, keymap: &keymap, flow, pacing: panels.pacing, has_item };
-    let edited = (&mut preferences.settings, &mut preferences.keymap);
-    preferences::ui(ctx, &mut overlays.settings, edited, host.config_dir.as_deref(), &around.with(document));
-    let (sheet, settings) = (&mut overlays.shortcuts_sheet, &mut overlays.settings);
-    shortcuts_sheet::ui(ctx, sheet, settings, &around.with(document));
+    let (recent, keymap) = (&host.recent, &preferences.keymap);
+    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let (dialog, sheet, settings) = (&mut overlays.settings, &mut overlays.shortcuts_sheet, &mut preferences.settings);
+    let changed = preferences::ui(ctx, dialog, settings, host.config_dir.as_deref(), &around.with(document));
+    shortcuts_sheet::ui(ctx, sheet, dialog, &around.with(document));
+    if let Some(keymap) = changed {
+        preferences.keymap = keymap;
+    }
     paths::ui(ctx, &mut overlays.requests.paths, &mut document.session, panels.centre, queue);
     ask::ui(ctx, &mut overlays.requests, &mut document.session, panels.centre);
     dev::ui(ctx, &mut panels.open.dev, &host.frames, &document.session.live);

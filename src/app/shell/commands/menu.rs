@@ -11,7 +11,7 @@ use egui::{Button, RichText, Ui};
 /// Draws menu entries with their shortcuts. A click queues the command.
 pub fn entries_ui(ui: &mut Ui, state: &CommandState<'_>, entries: &[UiCommand], queue: &mut Queue) {
     for (i, command) in entries.iter().enumerate() {
-        if command.menu().1 && i > 0 {
+        if command.follows_separator() && i > 0 {
             ui.separator();
         }
         let why_not = command.why_not(state);

@@ -17,7 +17,7 @@ use egui::{
     Align, Button, Event, Frame, Id, Key, KeyboardShortcut, Layout, Margin, Modal, Modifiers, RichText, ScrollArea,
     TextEdit, TextStyle, Ui, vec2,
 };
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 /// Page of the dialog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,25 +44,30 @@ impl SettingsDialog {
     }
 }
 
-/// Draws the dialog if it is open.
+/// Draws the dialog if it is open. Returns the shortcuts if they were changed.
 pub fn ui(
     ctx: &egui::Context,
     dialog: &mut Option<SettingsDialog>,
-    (settings, keymap): (&mut Settings, &mut Keymap),
+    settings: &mut Settings,
     config_dir: Option<&Path>,
     state: &CommandState<'_>,
-) {
-    let Some(mut open) = dialog.take() else { return };
+) -> Option<Keymap> {
+    let mut open = dialog.take()?;
+    let mut keymap = Cow::Borrowed(state.around.keymap);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8);
     let size = vec2(720.0, 520.0).min(ctx.content_rect().size() - vec2(80.0, 120.0));
     let modal = Modal::new(Id::unique("settings")).frame(frame).show(ctx, |ui| {
         ui.set_width(size.x);
         ui.set_height(size.y);
-        open.ui(ui, (settings, keymap), config_dir, state)
+        open.ui(ui, (settings, &mut keymap), config_dir, state)
     });
     let was_waiting = open.waiting.is_some();
     if !modal.inner && (was_waiting || !modal.should_close()) {
         *dialog = Some(open);
+    }
+    match keymap {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(changed) => Some(changed),
     }
 }
 
@@ -71,7 +76,7 @@ impl SettingsDialog {
     fn ui(
         &mut self,
         ui: &mut Ui,
-        (settings, keymap): (&mut Settings, &mut Keymap),
+        (settings, keymap): (&mut Settings, &mut Cow<'_, Keymap>),
         config_dir: Option<&Path>,
         state: &CommandState<'_>,
     ) -> bool {
@@ -104,7 +109,7 @@ impl SettingsDialog {
             if ui.add_enabled(changed, Button::new(name)).clicked() {
                 match self.page {
                     Page::Settings => *settings = Settings::default(),
-                    Page::Keys => keymap.reset_all(),
+                    Page::Keys => keymap.to_mut().reset_all(),
                 }
             }
             ui.label(RichText::new(&self.problem).color(t.warn));
@@ -113,14 +118,13 @@ impl SettingsDialog {
         .inner
     }
 
-    fn keys_ui(&mut self, ui: &mut Ui, keymap: &mut Keymap, state: &CommandState<'_>) {
+    fn keys_ui(&mut self, ui: &mut Ui, keymap: &mut Cow<'_, Keymap>, state: &CommandState<'_>) {
         let all = UiCommand::all(state);
         let needle = self.search.trim().to_lowercase();
         self.capture(ui, keymap, state, &all);
         for menu in commands::MENUS {
-            let fits = |c: &&UiCommand| {
-                c.menu().0 == menu && c.has_own_keys() && c.text(state).to_lowercase().contains(&needle)
-            };
+            let fits =
+                |c: &&UiCommand| c.menu() == menu && c.has_own_keys() && c.text(state).to_lowercase().contains(&needle);
             let entries: Vec<&UiCommand> = all.iter().filter(fits).collect();
             if entries.is_empty() {
                 continue;
@@ -136,7 +140,7 @@ impl SettingsDialog {
     fn key_row_ui(
         &mut self,
         ui: &mut Ui,
-        keymap: &mut Keymap,
+        keymap: &mut Cow<'_, Keymap>,
         state: &CommandState<'_>,
         (all, command): (&[UiCommand], &UiCommand),
     ) {
@@ -149,7 +153,7 @@ impl SettingsDialog {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 let changed = keymap.is_changed(command);
                 if widgets::state_dot(ui, changed, false, &format!("Reset the keys of {name}")).clicked() && changed {
-                    let done = keymap.reset(all, command);
+                    let done = keymap.to_mut().reset(all, command);
                     self.show_result(state, done);
                 }
                 let is_waiting = self.waiting.as_ref() == Some(command);
@@ -171,7 +175,7 @@ impl SettingsDialog {
     }
 
     /// Assigns the next pressed keys to the waiting command. Escape cancels the assignment; Backspace removes the shortcut.
-    fn capture(&mut self, ui: &Ui, keymap: &mut Keymap, state: &CommandState<'_>, all: &[UiCommand]) {
+    fn capture(&mut self, ui: &Ui, keymap: &mut Cow<'_, Keymap>, state: &CommandState<'_>, all: &[UiCommand]) {
         let Some(command) = self.waiting.clone() else { return };
         let pressed = ui.input_mut(|i| {
             let at = i.events.iter().position(|e| matches!(e, Event::Key { pressed: true, .. }))?;
@@ -190,7 +194,7 @@ impl SettingsDialog {
                 Some(KeyboardShortcut::new(plain, key))
             }
         };
-        let done = keymap.set(all, &command, wanted);
+        let done = keymap.to_mut().set(all, &command, wanted);
         self.show_result(state, done);
     }
 

@@ -41,7 +41,7 @@ fn groups(state: &CommandState<'_>, ctx: &egui::Context) -> Vec<Group> {
     let mut groups: Vec<Group> = commands::MENUS
         .iter()
         .map(|menu| {
-            let wanted = all.iter().filter(|c| c.menu().0 == *menu && c.has_own_keys());
+            let wanted = all.iter().filter(|c| c.menu() == *menu && c.has_own_keys());
             let rows = wanted
                 .filter_map(|c| Some((keymap::shortcut_text(ctx, &state.around.keymap.of(c)?), c.text(state))))
                 .collect();

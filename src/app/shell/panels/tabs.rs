@@ -116,9 +116,7 @@ fn layout_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let button = ui.add(Button::new(content).frame_when_inactive(false)).accessible_name("Layout");
     Popup::menu(&button).close_behavior(PopupCloseBehavior::CloseOnClick).show(|ui| {
         ui.set_min_width(250.0);
-        let mut commands = UiCommand::layout(state);
-        commands.retain(|c| !matches!(c, UiCommand::Workspace(_)));
-        menu::entries_ui(ui, state, &commands, queue);
+        menu::entries_ui(ui, state, &UiCommand::layout(state), queue);
     });
     let (undo, redo) = state.around.workspace.steps();
     if undo + redo > 0 {

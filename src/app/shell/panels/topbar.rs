@@ -42,7 +42,7 @@ pub fn ui(ui: &mut Ui, state: &CommandState<'_>, open: &OpenPanels, queue: &mut 
 /// Draws the entries of a menu. A long menu scrolls, so that it stays below the bar and does not cover its button.
 fn menu_ui(ui: &mut Ui, state: &CommandState<'_>, title: &str, all: &[UiCommand], queue: &mut Queue) {
     ui.set_min_width(230.0);
-    let entries = all.iter().filter(|c| c.menu().0 == title).cloned();
+    let entries = all.iter().filter(|c| c.menu() == title).cloned();
     let (views, others): (Vec<_>, Vec<_>) = entries.partition(|c| matches!(c, UiCommand::ShowView(_)));
     let room = (ui.ctx().content_rect().height() - HEIGHT - MARGIN).max(HEIGHT);
     ScrollArea::vertical().max_height(room).min_scrolled_height(room).show(ui, |ui| {

@@ -3,7 +3,12 @@
 use super::actions::{self, Forms};
 use crate::{
     app::{
-        document::{command::UiCommand, interventions, open_document::Document, session::Session},
+        document::{
+            command::UiCommand,
+            interventions::{self, Intervention},
+            open_document::Document,
+            session::Session,
+        },
         kit::{icons, text, theme::Tokens, widgets},
         shell::{
             commands::{Around, CommandState},
@@ -52,16 +57,15 @@ pub fn ui(ui: &mut Ui, document: &mut Document, forms: &mut Forms, around: Aroun
 fn commands_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        let commands = [
-            (icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
-            (icons::SCISSORS, "Silence", UiCommand::Silence),
-            (icons::CROSSHAIR, "Probe", UiCommand::Probe),
-            (icons::SELECTION, "Save", UiCommand::SaveSelection),
-        ];
         let params = state.document.session.project.model.params();
-        let offered = commands.into_iter().filter(|(.., command)| interventions::offers(params, command));
-        for (glyph, word, command) in offered {
-            let button = Button::new((icons::rich(glyph).size(13.0), word));
+        let commands = [
+            ("Stimulate", UiCommand::Stimulate, interventions::can(params, Intervention::Stimulate)),
+            ("Silence", UiCommand::Silence, interventions::can(params, Intervention::Silence)),
+            ("Probe", UiCommand::Probe, true),
+            ("Save", UiCommand::SaveSelection, true),
+        ];
+        for (word, command, _) in commands.into_iter().filter(|(.., is_offered)| *is_offered) {
+            let button = Button::new((icons::rich(command.icon()).size(13.0), word));
             let why_not = command.why_not(state);
             let response =
                 ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());

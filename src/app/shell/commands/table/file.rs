@@ -1,0 +1,75 @@
+//! Rows of the menu *File*, and of the examples.
+
+use crate::{
+    app::{
+        document::command::UiCommand as C,
+        kit::icons,
+        shell::{
+            commands::{
+                CommandState,
+                requirements::{open_project, simulation, unless},
+                row::{CTRL, Row, SHIFT_CTRL},
+            },
+            pages::examples,
+        },
+    },
+    kinds::Model,
+};
+use egui::Key;
+
+const OPENS: &str = "Opens a project file; the current simulation continues until the new one is ready";
+const SAVES: &str = "Parameters, stimuli, groups, probes and layout; run data is stored in run folders";
+
+pub const ROWS: &[Row] = &[
+    Row::new(C::NewLike, "New project", "Starts from the defaults of the open project's kind", icons::FILE_PLUS)
+        .keys(CTRL, Key::N),
+    Row::labelled_by(C::New(""), new_text, "Starts from the defaults of this kind", icons::FILE_PLUS)
+        .each(|_| Model::all().iter().map(|model| C::New(model.name())).collect()),
+    Row::new(C::Open, "Open…", OPENS, icons::FOLDER).keys(CTRL, Key::O),
+    Row::new(C::ImportData, "Import connectivity…", "Builds a network from CSV or Parquet files", icons::IMPORT),
+    Row::labelled_by(C::Example(""), example_text, "Opens the example and runs it", icons::BRAIN)
+        .each(|_| examples::ALL.iter().map(|example| C::Example(example.name)).collect())
+        .only_in_palette()
+        .without_keys(),
+    Row::labelled_by(C::OpenRecent(0), recent_text, OPENS, icons::FOLDER)
+        .each(|state| (0..state.around.recent.projects.len()).map(C::OpenRecent).collect())
+        .without_keys()
+        .needs(&[existing_file]),
+    Row::new(C::Save, "Save", SAVES, icons::SAVE).keys(CTRL, Key::S).after_separator().needs(&[open_project]),
+    Row::new(C::SaveAs, "Save as…", SAVES, icons::SAVE).keys(SHIFT_CTRL, Key::S).needs(&[open_project]),
+    Row::new(
+        C::ExportPanel,
+        "Export panel as figure…",
+        "Exports the focused panel as PNG, or as SVG with text as text",
+        icons::EXPORT,
+    )
+    .keys(CTRL, Key::E)
+    .after_separator()
+    .needs(&[simulation]),
+    Row::new(C::Quit, "Quit", "Closes a recording in progress, then quits", icons::CLOSE)
+        .keys(CTRL, Key::Q)
+        .after_separator(),
+];
+
+fn new_text(command: &C, _: &CommandState<'_>) -> String {
+    let C::New(kind) = command else { return String::new() };
+    let title = Model::by_name(kind).map_or(*kind, |model| model.title());
+    format!("New project: {}", title.to_lowercase())
+}
+
+fn example_text(command: &C, _: &CommandState<'_>) -> String {
+    let C::Example(name) = command else { return String::new() };
+    format!("Example: {}", examples::Example::by_name(name).map_or(*name, |example| example.title))
+}
+
+fn recent_text(command: &C, state: &CommandState<'_>) -> String {
+    let C::OpenRecent(at) = command else { return String::new() };
+    let project = state.around.recent.projects.get(*at);
+    format!("Open {}", project.map(|project| project.path.display().to_string()).unwrap_or_default())
+}
+
+fn existing_file(command: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    let C::OpenRecent(at) = command else { return None };
+    let project = state.around.recent.projects.get(*at);
+    unless(project.is_some_and(|project| !project.is_missing), "The file no longer exists")
+}

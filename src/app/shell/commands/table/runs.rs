@@ -1,0 +1,43 @@
+//! Rows of the menu *Runs*.
+
+use crate::{
+    app::{
+        document::command::UiCommand as C,
+        kit::icons,
+        shell::commands::{CommandState, row::Row},
+    },
+    export::Format,
+};
+
+/// Maximum number of runs offered in menus and the palette; only the newest are.
+const MAX_RUNS: usize = 20;
+
+pub const ROWS: &[Row] = &[
+    Row::new(C::RefreshRuns, "Refresh runs", "Reads the runs folder of the project again", icons::FLASK),
+    Row::labelled_by(C::OpenRun(0), run_text, "Opens a finished run in the same views", icons::FLASK)
+        .each(|state| (0..state.document.library.runs.len()).rev().take(MAX_RUNS).map(C::OpenRun).collect()),
+    Row::labelled_by(
+        C::Export(Format::Csv),
+        export_text,
+        "Exports the recorded probes for other programs",
+        icons::EXPORT,
+    )
+    .each(|_| Format::ALL.map(C::Export).to_vec())
+    .after_separator()
+    .needs(&[exportable_run]),
+];
+
+fn run_text(command: &C, state: &CommandState<'_>) -> String {
+    let C::OpenRun(at) = command else { return String::new() };
+    format!("Open run {}", state.document.library.runs.get(*at).map_or("", |run| &run.name))
+}
+
+fn export_text(command: &C, _: &CommandState<'_>) -> String {
+    let C::Export(format) = command else { return String::new() };
+    format!("Export last run as {}", format.label())
+}
+
+fn exportable_run(command: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    let C::Export(format) = command else { return None };
+    state.document.library.why_not_export(*format)
+}
