@@ -82,11 +82,12 @@ pub(super) struct Worker<W> {
     pub states_rate: StatesRate,
     /// Time of the last reading of the memory in use; `None` before the first batch.
     pub last_memory: Option<Instant>,
-    /// Whether steps were taken since states were last read.
+    /// Whether the last sample contained no states, or states that may be those of an earlier step.
     pub states_are_stale: bool,
     /// Readings that are not published yet; `None` if all are published.
     pub unpublished: Option<Frame>,
-    /// Digest and clock at the start of the batch in progress, where the recording ends if the batch fails.
+    /// Digest and clock at the start of the batch in progress, where the recording ends if the batch fails; `None` between
+    /// batches.
     pub batch_start: Option<(Digest, Clock)>,
 }
 
@@ -168,8 +169,8 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_ref().map_or_else(Digest::default, |s| s.digest())
     }
 
-    /// Stops after an error. The recording is closed first, at the end of the last whole batch. If the device failed,
-    /// the simulation is dropped and its memory freed.
+    /// Pauses after an error, closes the recordings at the end of the last whole batch, and sends the error. If the device
+    /// failed, the simulation is dropped and its memory freed.
     pub fn fail(&mut self, error: SimError) {
         self.pass.abandon();
         let (digest, clock) = self.batch_start.take().unwrap_or_else(|| (self.digest(), self.clock()));
@@ -228,7 +229,8 @@ impl<W: Fn()> Worker<W> {
         self.pace.forget();
     }
 
-    /// Publishes a frame of the present state, after a load, a rewind or a new subscription.
+    /// Publishes a frame of the present state, after a load, a rewind or a new subscription. Pauses with an error if the
+    /// simulation cannot be read.
     pub fn sample_now(&mut self) {
         if let Err(error) = self.sample(true, false) {
             self.fail(error);
@@ -302,7 +304,7 @@ impl<W: Fn()> Worker<W> {
             self.sample(false, false)?;
             self.update_schema(self.clock().step);
         }
-        // A recording gets the exact states of every batch.
+        // A recording of states gets the exact states of every batch.
         let exact = self.records(Shape::is_state);
         // The screen gets states at intervals at which reading them takes a small share of the time.
         let due = exact || self.states_rate.is_due();
@@ -335,8 +337,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Runs one batch. Returns `true` if a command to quit arrived during a wait for the speed limit. Fails if the
-    /// simulation fails.
+    /// Runs one batch. Returns `true` if a command to quit arrived, or the channel of commands closed, during a wait for the
+    /// speed limit. Fails if the simulation fails.
     fn batch(&mut self) -> Result<bool, SimError> {
         self.apply_scheduled();
         if self.running == Running::Paused {

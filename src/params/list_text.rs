@@ -12,8 +12,9 @@ pub(super) fn show(spec: &ParamSpec, values: &[f64]) -> String {
     format!("[{}]{}{unit}", items.join(", "), if unit.is_empty() { "" } else { " " })
 }
 
-/// Parses the form written by [`show`]. Brackets are optional, and numbers may have units of their own. Fails with an error
-/// that names the number.
+/// Parses the form written by [`show`]. Brackets are optional, and numbers may have units of their own. Fails if a
+/// number is invalid, the closing bracket is missing, or there are more than [`MAX_ITEMS`] numbers; the error
+/// names an invalid number.
 pub(super) fn parse(spec: &ParamSpec, text: &str) -> Result<Vec<f64>, String> {
     let text = text.trim();
     let (inner, unit) = match text.strip_prefix('[') {

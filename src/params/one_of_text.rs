@@ -61,7 +61,7 @@ fn unknown(variant: &VariantSpec, name: &str) -> String {
     format!("{} has no `{name}`; it has {known}", variant.choice.name)
 }
 
-/// Returns the content of a quoted string; `None` if the parameter is not text or the value is not quoted.
+/// Returns the content of a quoted string; `None` if the parameter is not text, or the value is not a valid quoted string.
 fn quoted(spec: &ParamSpec, value: &str) -> Option<String> {
     let is_text = matches!(spec.kind, ValueType::Text | ValueType::Path | ValueType::Query);
     if is_text && value.starts_with('"') { serde_json::from_str(value).ok() } else { None }

@@ -174,8 +174,8 @@ impl Project {
     }
 
     /// Applies one `path=value` of the command line: a parameter of the kind, `run.…`, `seed` or `name`. Relative paths in the
-    /// value start from `here`. Fails for an unknown path, an invalid value, a linked parameter, and the duration that the
-    /// kind's time base does not use.
+    /// value start from `here`. Fails for a text without `=`, an unknown path, an invalid value, a linked parameter, and the
+    /// duration that the kind's time base does not use.
     pub fn set(&mut self, text: &str, here: &Path) -> Result<(), PathError> {
         let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
         match path.trim() {
@@ -245,12 +245,12 @@ impl Project {
             .collect()
     }
 
-    /// Returns the taps that a run records, and a message per invalid entry. A project without entries records spikes.
+    /// Returns the taps that a run records, and a message per invalid or repeated entry. A project without entries records spikes.
     pub fn taps(&self) -> (Vec<Tap>, Vec<String>) {
         self.taps_in(&Elements::default())
     }
 
-    /// Returns the taps that a run records, and a message per invalid entry. Ids and selections are looked up in
+    /// Returns the taps that a run records, and a message per invalid or repeated entry. Ids and selections are looked up in
     /// `elements`.
     pub fn taps_in(&self, elements: &Elements<'_>) -> (Vec<Tap>, Vec<String>) {
         let probes = self.model.probes();

@@ -40,7 +40,7 @@ impl LockedRun {
     /// # Errors
     /// Fails if the folder contains no readable run, or if a process is writing the run.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        RunFolder::open(folder)?; // creates no lock file in a folder without a run
+        RunFolder::open(folder)?; // This call fails without a run, before `acquire` creates a lock file.
         let lock = RunLock::acquire(folder).map_err(|e| match e.kind() {
             ErrorKind::ResourceBusy => {
                 let process = lock::read(folder).map_or_else(String::new, |p| format!(" by process {}", p.process));
@@ -54,7 +54,8 @@ impl LockedRun {
     /// Reads the last usable checkpoint and verifies every file up to the checkpoint.
     ///
     /// # Errors
-    /// Fails with the first difference in recorded files, project or input files.
+    /// Fails if no checkpoint is usable, with the first difference in manifest, recorded files, project or input files, and with
+    /// [`SimError::Cancelled`].
     pub fn verify(self, progress: &Progress) -> Result<VerifiedRun, SimError> {
         let Self { run, lock } = self;
         if run.manifest_matches == Some(false) {
@@ -102,7 +103,8 @@ pub struct VerifiedRun {
 }
 
 impl VerifiedRun {
-    /// Opens a file for appending at its length at the checkpoint. Fails if the checkpoint does not list the file.
+    /// Opens a file for appending at its length at the checkpoint. Fails if the checkpoint does not list the
+    /// file or the file cannot be opened.
     fn reopen(&self, name: &str) -> io::Result<AppendFile> {
         let Some((info, hash)) = self.files.iter().find(|(info, _)| info.name == name) else {
             let what = format!("the checkpoint of step {} does not know {name}", self.from.info.step);
@@ -114,8 +116,8 @@ impl VerifiedRun {
 
 impl RunWriter {
     /// Continues a run from its checkpoint by cutting its files to their lengths at the checkpoint. `start` provides sets,
-    /// device and command; project and probes are those of the run. Fails if a file cannot be written; the run can then be
-    /// resumed again.
+    /// device, number of threads and checkpoint plan; project, probes and command are those of the run. Fails if a file cannot
+    /// be written; the run can then be resumed again.
     pub fn resume(verified: VerifiedRun, start: &RunStart<'_>) -> io::Result<Self> {
         let (run, directory) = (&verified.run, &verified.from.file.directory);
         let folder = run.path.clone();
@@ -182,7 +184,8 @@ impl RunWriter {
         self.write_progress(step)
     }
 
-    /// Begins the recording of a run that continues. Fails if the simulation is not at the checkpoint.
+    /// Begins the recording of a run that continues. Fails if the simulation is not at the checkpoint or the lock file cannot
+    /// be written.
     pub(super) fn begin_again(&mut self, clock: Clock) -> io::Result<()> {
         if self.checkpoints.resumed_at != Some(clock.step) {
             return Err(io::Error::other(format!("the simulation is at step {}, not at the checkpoint", clock.step)));

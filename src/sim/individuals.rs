@@ -14,7 +14,8 @@ pub struct Individuals {
 }
 
 impl Individuals {
-    /// Returns the id of the individual in a slot; `None` if the slot is free or the individual was born after the step `seen`.
+    /// Returns the id of the individual in a slot; `None` if the slot is free or does not exist, or the individual
+    /// was born after the step `seen`.
     pub fn seen_at(&self, slot: u32, seen: u64) -> Option<u64> {
         let (id, born) = (*self.ids.get(slot as usize)?, *self.born.get(slot as usize)?);
         (id != FREE_SLOT && born <= seen).then_some(id)

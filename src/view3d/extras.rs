@@ -53,7 +53,7 @@ impl Extras {
         self.ends.is_some()
     }
 
-    /// Draws surface and lines into a pass, after the points.
+    /// Draws the lines, and the surface if `has_shell`, into a pass that has drawn the points.
     pub fn record(&self, pass: &mut wgpu::RenderPass<'_>, bind: &wgpu::BindGroup, has_shell: bool) {
         let mesh = self.mesh.as_ref().filter(|_| has_shell);
         for (pipeline, drawn) in [(&self.shell, mesh), (&self.line, self.ends.as_ref())] {

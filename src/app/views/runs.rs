@@ -27,7 +27,7 @@ pub struct Runs {
     filter: String,
     sort: usize,
     is_descending: bool,
-    /// Note that is being edited: index of the run, and text.
+    /// Note that is being edited: index of the run, and text; `None` if no note is edited.
     editing: Option<(usize, String)>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Runs {
     }
 }
 
-/// Column of the table: header, width in points, text of a cell, and sort order.
+/// Column of the table: header, width in points, alignment, text of a cell, and sort order.
 struct Field {
     head: &'static str,
     width: f32,
@@ -127,13 +127,13 @@ const FIELDS: [Field; 11] = [
     },
 ];
 
-/// Returns the name of a run. A branch is indented below its run.
+/// Returns the name of a run, indented by four spaces per ancestor of the branch.
 fn indented(run: &Run) -> String {
     format!("{}{}", "    ".repeat(run.depth), run.name)
 }
 
 impl Runs {
-    /// Returns the indices of the shown runs, sorted.
+    /// Returns the indices of the runs that match the filter, sorted, with branches below the runs they continue.
     fn rows(&self, library: &Library) -> Vec<usize> {
         let needle = self.filter.trim().to_lowercase();
         let fits = |i: &usize| needle.split_whitespace().all(|word| library.runs[*i].search_text().contains(word));
@@ -281,7 +281,7 @@ fn layout_of(field: &Field) -> Layout {
     }
 }
 
-/// Draws a cell, with a mark if the run is compared.
+/// Draws a cell, with a swatch of the colour `mark` if there is one.
 fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUnit, mark: Option<Color32>) {
     let color = match (&run.problem, &run.status) {
         _ if field.head != "Status" => t.text,

@@ -20,7 +20,7 @@ params! {
         #[param(title = "Beta 2", range = 0.9..=0.9999, hard = 0.0..=0.9999999, symbol = "β₂")]
         beta2: f64 = 0.99,
 
-        /// Added to the root of the second moment.
+        /// Constant added to the root of the second moment.
         #[param(title = "Epsilon", range = 1e-10..=1e-4, hard = 0.0..=1.0, scale = Log)]
         eps: f64 = 1e-8,
     }
@@ -37,22 +37,22 @@ params! {
         #[param(title = "Matrix rate factor", range = 0.1..=100.0, hard = 0.0..=1e6, scale = Log)]
         matrix_rate: f64 = 10.0,
 
-        /// Decay of the first moment of other parameters.
+        /// Decay of the first moment of the other parameters.
         #[param(title = "Beta 1", range = 0.0..=0.999, hard = 0.0..=0.999999, symbol = "β₁")]
         beta1: f64 = 0.9,
 
-        /// Decay of their second moment.
+        /// Decay of the second moment of the other parameters.
         #[param(title = "Beta 2", range = 0.9..=0.9999, hard = 0.0..=0.9999999, symbol = "β₂")]
         beta2: f64 = 0.99,
 
-        /// Added to the root of their second moment.
+        /// Constant added to the root of the second moment of the other parameters.
         #[param(title = "Epsilon", range = 1e-10..=1e-4, hard = 0.0..=1.0, scale = Log)]
         eps: f64 = 1e-8,
     }
 }
 
 one_of! {
-    /// How gradients change parameters.
+    /// Rule by which gradients change parameters.
     pub enum Optimizer {
         /// Adam with decoupled weight decay (Loshchilov & Hutter 2019).
         #[title("AdamW")]
@@ -64,7 +64,7 @@ one_of! {
 }
 
 params! {
-    /// Half a cosine.
+    /// Decay of the learning rate along half a cosine.
     pub struct Cosine {
         /// Step at which the learning rate reaches its end value.
         #[param(title = "Decay steps", unit = Steps, range = 100.0..=100_000.0, hard = 1.0..=4e9, scale = Log)]
@@ -77,13 +77,13 @@ params! {
 }
 
 params! {
-    /// A straight line at the end.
+    /// Constant learning rate, then decay along a straight line.
     pub struct Linear {
         /// Step at which the learning rate begins to fall.
         #[param(title = "Decay start", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=4e9)]
         start: u32 = 1400,
 
-        /// Step at which it reaches its end value.
+        /// Step at which the learning rate reaches its end value.
         #[param(title = "Decay steps", unit = Steps, range = 100.0..=100_000.0, hard = 1.0..=4e9, scale = Log)]
         steps: u32 = 2000,
 
@@ -98,7 +98,7 @@ one_of! {
     pub enum RateSchedule {
         /// Falls along half a cosine, then stays.
         Cosine(Cosine),
-        /// Stays.
+        /// Stays constant.
         Constant(NoParameters),
         /// Stays, then falls along a straight line.
         Linear(Linear),
@@ -136,15 +136,16 @@ macro_rules! training {
                 #[param(title = "Schedule")]
                 schedule: $crate::kinds::language::params::RateSchedule = $schedule,
 
-                /// How gradients change parameters.
+                /// Rule by which gradients change parameters.
                 #[param(title = "Optimiser")]
                 optimizer: $crate::kinds::language::params::Optimizer = $optimizer,
 
-                /// Decay of matrices per step, times the learning rate. Vectors do not decay.
+                /// Weight decay. Matrices and embeddings decay by this value times the learning rate per step; vectors do
+                /// not decay.
                 #[param(title = "Weight decay", range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "λ")]
                 weight_decay: f64 = $decay,
 
-                /// Gradients with a larger norm are scaled down to it; 0: never.
+                /// Maximum norm of the gradient. A larger gradient is scaled down to this norm; 0: never.
                 #[param(title = "Gradient clip", range = 0.0..=10.0, hard = 0.0..=1e9)]
                 clip: f64 = 1.0,
 
@@ -186,7 +187,7 @@ params! {
         #[param(title = "Text", apply = Data)]
         text: PathText = PathText::default(),
 
-        /// How text becomes tokens.
+        /// Conversion of text into tokens.
         #[param(title = "Tokenizer", apply = Rebuild)]
         tokenizer: TokenizerChoice = TokenizerChoice::Bytes,
 
@@ -200,7 +201,7 @@ params! {
         #[show_if(|s| s.text.0.trim().is_empty())]
         grammar: GrammarStyle = GrammarStyle::Animals,
 
-        /// Bytes that the grammar writes, of each text.
+        /// Bytes that the grammar writes for each text.
         #[param(title = "Grammar text", unit = Bytes, range = 1e5..=1e8, hard = 1e4..=2e9, scale = Log, apply = Data)]
         #[show_if(|s| s.text.0.trim().is_empty())]
         grammar_bytes: u32 = 1_000_000,
@@ -210,9 +211,9 @@ params! {
         #[show_if(|s| s.text.0.trim().is_empty())]
         languages: u32 = 1,
 
-        /// Languages of a text, of which each tale has one. With fewer than there are languages, texts follow one another and
-        /// return after the last one: the source is not stationary, and at each change the words that the model knows are worth
-        /// nothing. Held-out text and loss levels are those of the text of the step.
+        /// Number of languages in a text; each tale is in one language. If a text does not contain all languages, several
+        /// texts follow one another, and the first text follows the last: the source is not stationary, and the words of
+        /// one text do not occur in the next. Held-out text and loss levels are those of the current text.
         #[param(title = "Languages at once", range = 1.0..=128.0, apply = Data)]
         #[show_if(|s| s.text.0.trim().is_empty() && s.languages > 1)]
         languages_at_once: u32 = 1,
@@ -222,8 +223,8 @@ params! {
         #[show_if(|s| s.n_texts() > 1)]
         text_steps: u32 = 1000,
 
-        /// Weights to start from: a safetensors file, also of a GPT-2 model of Hugging Face. Without a path, random
-        /// weights.
+        /// Initial weights: a safetensors file, also of a GPT-2 model of Hugging Face. Without a path, the weights are
+        /// random.
         #[param(title = "Initial weights", apply = Rebuild)]
         weights: PathText = PathText::default(),
     }
@@ -257,7 +258,7 @@ params! {
         #[param(title = "Sample interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
         sample_every: u32 = 100,
 
-        /// Beginning of sampled texts; without one, the beginning of a document or a line.
+        /// Beginning of sampled texts. If it is empty, a text begins after an end-of-text token or a line break.
         #[param(title = "Prompt")]
         prompt: String = String::new(),
 
@@ -265,15 +266,15 @@ params! {
         #[param(title = "Sample length", range = 8.0..=1024.0, hard = 1.0..=65_536.0)]
         length: u32 = 200,
 
-        /// Logits are divided by it; 0: the likeliest token.
+        /// Divisor of the logits; 0: the likeliest token is chosen.
         #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0)]
         temperature: f64 = 0.8,
 
-        /// Samples among that many likeliest tokens; 0: all.
+        /// Number of likeliest tokens among which the next token is drawn; 0: all.
         #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9)]
         top_k: u32 = 0,
 
-        /// Samples among the likeliest tokens with that total probability.
+        /// Total probability of the likeliest tokens among which the next token is drawn.
         #[param(title = "Top p", range = 0.0..=1.0)]
         top_p: f64 = 1.0,
 

@@ -1,10 +1,10 @@
 //! Slot positions in the 3D view: on a disc, in order of slots from the centre outwards; during a simulation on a cylinder: x =
-//! cos φ, y = sin φ, z = R.
+//! cos φ, y = sin φ, z = R, with the phase φ and the local order R.
 
 use super::probes::NUCLEI;
 use crate::sim::{ElementSet, MotionFields};
 
-/// Distance between neighbouring slots, world units.
+/// Factor of the disc's radius, world units: slot i is at `PITCH * sqrt(i + 0.5)` from the centre.
 const PITCH: f64 = 10.0;
 
 /// Returns the set of slots, evenly distributed over a disc (Vogel 1979).

@@ -71,7 +71,7 @@ pub(super) struct ScheduledSim<P> {
     settings: Vec<Setting>,
     /// Values that are set currently, each parameter once.
     active: Vec<Change>,
-    /// Next step at which `active` changes.
+    /// Next step at which `active` may change; `u64::MAX` if it never changes.
     until: u64,
     /// Number of schema changes caused by interventions.
     n_changes: u64,
@@ -114,7 +114,8 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         Ok(())
     }
 
-    /// Sets a value in the inner simulation unless the simulation has this value. Fails if the change needs a rebuild.
+    /// Sets a value in the inner simulation unless the simulation has this value. Fails if the simulation rejects the value or
+    /// the change needs a rebuild.
     fn give(&mut self, change: &Change) -> Result<(), SimError> {
         let now = self.active.iter().find(|c| c.id == change.id);
         if now.map_or_else(|| self.params.get(change.id), |now| now.value.clone()) == change.value {
@@ -162,7 +163,7 @@ fn schema(sim: &dyn Simulation) -> Vec<ProbeSchema> {
 }
 
 /// Returns the values that are active in a step, each parameter once with the index of its setting, and the next step at which
-/// they change.
+/// the values may change; `u64::MAX` if they never change.
 fn wanted(settings: &[Setting], step: u64) -> (Vec<(Change, usize)>, u64) {
     let (mut wanted, mut until) = (Vec::<(Change, usize)>::new(), u64::MAX);
     for (i, setting) in settings.iter().enumerate() {

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// Replaces the open document and builds its simulation.
+/// Replaces the open document and lists its runs. Builds its simulation if there is an engine.
 pub fn set(parts: &mut ActionParts<'_>, project: Project, path: Option<PathBuf>) {
     clear(parts);
     parts.document.session.replace(project, path);
@@ -23,7 +23,8 @@ pub fn set(parts: &mut ActionParts<'_>, project: Project, path: Option<PathBuf>)
     runs::list(parts.document, parts.host, parts.messages);
 }
 
-/// Prepares the window for another document: removes the layout and the errors of the open one.
+/// Prepares the window for another document: removes the layout, frames and errors of the open one, and drops pending
+/// requests to open or resume a run.
 pub fn clear(parts: &mut ActionParts<'_>) {
     parts.workspace.clear();
     parts.document.forget_frames();
@@ -32,7 +33,7 @@ pub fn clear(parts: &mut ActionParts<'_>) {
 }
 
 /// Opens and runs an example. One that needs files is only opened, and the path of the parameter that names them is returned.
-/// `None` otherwise, also if there is no such example.
+/// Returns `None` for other examples, and if the example does not exist or cannot be read.
 pub fn open_example(parts: &mut ActionParts<'_>, name: &str) -> Option<String> {
     let example = Example::by_name(name)?;
     let project = example.project()?;
@@ -49,7 +50,8 @@ pub fn open_example(parts: &mut ActionParts<'_>, name: &str) -> Option<String> {
     None
 }
 
-/// Opens a project that reads a converted network, and builds its simulation.
+/// Opens a project that reads a converted network, and builds its simulation if there is an engine. Shows an error if no
+/// kind reads networks from folders.
 pub fn build_imported(parts: &mut ActionParts<'_>, folder: &Path) {
     let mut project = Project::default();
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -112,7 +114,8 @@ pub fn restore_beside_file(parts: &mut ActionParts<'_>, left: UnsavedWork) {
     restore(parts, left);
 }
 
-/// Opens a dialog if another program has written the project's file. Content equal to the last save was written by this window.
+/// Opens a dialog if `found`, the new content of the project's file at `path`, differs from the project as last saved or
+/// opened. Has no effect for another file, or while such a dialog is open.
 pub fn file_changed(document: &Document, overlays: &mut Overlays, path: PathBuf, found: Project) {
     let found = Project { workspace: None, ..found };
     let is_ours = document.session.is_as_saved(&found) || document.session.path.as_deref() != Some(&*path);

@@ -1,4 +1,4 @@
-//! Questions and answers of dialogs.
+//! Answers of dialogs, purposes of file dialogs, and the unrecorded run that a dialog offers to keep.
 
 use crate::{
     app::{
@@ -53,7 +53,7 @@ pub struct LeftRun {
     pub runs: PathBuf,
     /// First and last step of the run.
     pub steps: (u64, u64),
-    /// Time base of a step.
+    /// Time base of the run.
     pub base: TimeBase,
     /// Step of the saved state; `None` if no state was saved.
     pub state_step: Option<u64>,

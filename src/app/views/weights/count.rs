@@ -22,7 +22,7 @@ pub enum Scales {
 /// Counts of weights in logarithmic bins on both sides of zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bins {
-    /// Smallest and largest absolute weight that is not zero.
+    /// Range of nonzero absolute weights that the bins divide; weights outside are in the outermost bins.
     pub ends: (f32, f32),
     /// Counts before quantisation: negative weights from the largest magnitude down, zero, positive weights.
     pub before: Vec<u64>,
@@ -48,7 +48,7 @@ impl Bins {
         Self { ends, before: vec![0; 2 * BINS + 1], after: vec![0; 2 * BINS + 1] }
     }
 
-    /// Returns the bin of a weight.
+    /// Returns the index of a weight's bin.
     pub fn of(&self, weight: f32) -> usize {
         if weight == 0.0 {
             return BINS;
@@ -100,7 +100,8 @@ pub fn count(links: &dyn ConnectionSource, scales: Scales, progress: &Progress) 
         })
 }
 
-/// Returns the smallest and the largest absolute weight that is not zero; `None` if the job was cancelled.
+/// Returns the smallest and the largest nonzero absolute weight, the largest raised to 1.001 times the smallest if it is
+/// less; (1, 2) if all weights are zero. `None` if the job was cancelled.
 fn ends(links: &dyn ConnectionSource, progress: &Progress) -> Option<(f32, f32)> {
     let n = links.n();
     let pieces: Vec<u32> = (0..n).step_by(1024).collect();

@@ -56,12 +56,13 @@ pub struct ModelOps {
 }
 
 impl ModelOps {
-    /// Creates the operations, and loads the modules that are not loaded at first use. Fails if a module cannot be loaded.
+    /// Creates the operations, and loads the modules that are not loaded at first use. Fails if a module cannot be loaded or
+    /// the memory of multiplications cannot be allocated.
     pub fn new(gpu: &Arc<Gpu>, options: Options, block: BlockSize) -> Result<Self, GpuError> {
         Self::with(gpu, CudaGemm::new(gpu), options, block, BlockOps::new(gpu, block))
     }
 
-    /// Creates the same operations on the stream of another handle to the device. Fails if a module cannot be loaded.
+    /// Creates the same operations on the stream of another handle to the device. Fails as [`Self::new`] does.
     pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let blocks = self.blocks.beside(gpu, self.block);
         let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block, blocks)?;
@@ -125,7 +126,7 @@ pub struct Loss<'a> {
     pub total: &'a mut Slice<LossTotal>,
 }
 
-/// Returns the mutable gradients of a weight and of its bias. Fails if the view exceeds the buffer.
+/// Returns the mutable gradients of a weight and of its bias; `None` if it has no bias. Fails if a view exceeds the buffer.
 fn pair<'g>(
     gradient: &'g mut Slice<f32>,
     map: &ParameterMap,
@@ -214,7 +215,7 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
     }
 
     /// Computes the losses and gradients of the head. The gradient `dx` may have another format than the features. Fails if
-    /// the sizes do not match or a launch fails.
+    /// the sizes do not match, a launch fails, or the pass has no [`Loss`].
     pub fn head_backward_with<O: Storage>(
         &mut self,
         of: HeadMatrix,

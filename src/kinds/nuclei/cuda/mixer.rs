@@ -47,7 +47,7 @@ buffers! {
 }
 
 impl Mixer {
-    /// Writes the coupling matrix G to the device.
+    /// Writes the coupling matrix G, `[F × F]`, to the device. Fails if the length differs or the copy fails.
     pub fn set(&mut self, g: &[f64]) -> Result<(), GpuError> {
         self.mixing.write(&g.iter().map(|g| *g as f32).collect::<Vec<_>>())
     }
@@ -57,7 +57,8 @@ impl Mixer {
         self.fields
     }
 
-    /// Computes the coupling sums of all fields; [`Mixer::gather_field`] returns the sums of one field.
+    /// Computes the coupling sums of all fields, from which [`Mixer::gather_field`] reads the sums of one field. Fails if a
+    /// launch fails.
     pub fn couple(&mut self, pass: &mut Pass, coupling: &mut Coupling, table: &Table) -> Result<(), GpuError> {
         let Table { population, idx, fields, kernel_params, .. } = table;
         let (k, n, kernel_params) = (&self.kernels, self.n_slots, kernel_params.buf());
@@ -81,7 +82,7 @@ impl Mixer {
         Ok(())
     }
 
-    /// Gathers the sums of one field, and writes its phases to the sites.
+    /// Writes the sums and the phasors of one field to the sums and sites of `coupling`. Fails if the launch fails.
     pub fn gather_field(
         &self,
         pass: &mut Pass,

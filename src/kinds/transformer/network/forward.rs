@@ -1,4 +1,5 @@
-//! Forward pass of the model.
+//! Forward pass of the model. Functions fail if an operation fails; those that run several blocks also fail if the pass is to
+//! be stopped.
 
 use super::{Block, DropSite, Head, Run, Stats, Tensor, gain, split, weight};
 use crate::{
@@ -25,13 +26,15 @@ impl<O: BlockForward> Run<'_, O> {
         self.ops.norm(&op, gain(of), x, y, stats)
     }
 
-    /// Computes the sum of token and position embeddings, with dropout.
+    /// Computes the sum of token and learned position embeddings (token embeddings only if the model has no learned
+    /// positions), with dropout.
     fn embed(&mut self, y: &mut Tensor<O>) -> Result<(), O::Error> {
         self.ops.embed(self.layout.wte, self.layout.wpe, y)?;
         self.ops.drop_in_place(DropSite::Embedding.number(), y)
     }
 
-    /// Rotates queries and keys by the angles of their positions, or back if `is_inverse`.
+    /// Rotates queries and keys by the angles of their positions, or back if `is_inverse`. Has no effect in models without
+    /// rotary embeddings.
     pub(super) fn rotate(&mut self, qkv: &mut Tensor<O>, is_inverse: bool) -> Result<(), O::Error> {
         match self.config.rope(&self.shape, self.offset) {
             Some(op) => self.ops.rotate(&op, qkv, is_inverse),
@@ -64,7 +67,8 @@ impl<O: BlockForward> Run<'_, O> {
         self.second_half(b, &block, a, output, branch)
     }
 
-    /// Applies the feed-forward layer with the norms around it.
+    /// Runs the second half of a block: the feed-forward layer with its residual, after one norm in pre-norm models and
+    /// between two norms in post-norm models.
     fn second_half(
         &mut self,
         b: usize,
@@ -154,7 +158,7 @@ impl<O: BlockForward> Run<'_, O> {
         Ok(x)
     }
 
-    /// Applies the final norm. Post-norm models have no such norm.
+    /// Writes the final norm of `x` to `head.norm_f`. Post-norm models have no final norm, so `x` is copied.
     pub(super) fn last_norm(&mut self, x: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
         match self.layout.ln_f {
             Some(norm) => self.norm(norm, x, head.norm_f, head.stats_f),

@@ -1,4 +1,5 @@
-//! Launches the kernels for the tensor cores of compute capability 9.0.
+//! Launches the kernels for the tensor cores of compute capability 9.0. Every launch fails if the grid is too large, a TMA
+//! descriptor cannot be created or the device reports an error.
 
 use super::{CudaAttentionError, args::Call, kernels::*, tiles::*};
 use crate::gpu::{Any, AnyMut, Pass, Slice};
@@ -15,7 +16,7 @@ macro_rules! launch_by_width {
     }};
 }
 
-/// Computes `o` and `lse`.
+/// Computes the results `o` and the log-sum-exps `lse` of attention.
 pub fn forward(
     call: &Call<'_>,
     kernels: &HopperKernels,

@@ -3,7 +3,7 @@ use crate::nn::activation::Activation;
 use crate::nn::gemm::{Layout, Order};
 use crate::num::elements::{Bf16, Element as _, F16};
 
-/// Values in (-1, 1) from a linear congruential generator.
+/// Returns `len` values in [-1, 1) from a linear congruential generator.
 pub(super) fn numbers(len: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -13,7 +13,7 @@ pub(super) fn numbers(len: usize, seed: u64) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Reference: the definition, one element at a time.
+/// Computes the reference by the definition, one element at a time, with sums over blocks of `K_BLOCK`.
 fn plain<E: Element>(
     g: &Gemm<E::Sum>,
     a: &[E],
@@ -69,7 +69,7 @@ const SIZES: [(usize, usize, usize); 13] = [
     (2, 3, 600),
 ];
 
-/// Every combination of storage orders, with gaps between rows and between matrices.
+/// Returns products with every combination of storage orders, and with gaps between rows and between matrices.
 fn layouts((m, n, k): (usize, usize, usize)) -> Vec<Gemm<f32>> {
     let layout = |order: Order, rows: usize, columns: usize| {
         let (ld, lines) = if order == Order::RowMajor { (columns + 3, rows) } else { (rows + 3, columns) };
@@ -136,7 +136,7 @@ fn every_instruction_set_returns_the_bits_of_the_definition() {
     }
 }
 
-/// Sizes around every edge for an instruction set: the tile, the rows that count as few, the block of k.
+/// Returns sizes m, n and k around every edge for an instruction set: the tile, the rows that count as few, the block of k.
 fn edges(isa: Isa) -> [Vec<usize>; 3] {
     let micro = f32::micro(isa);
     let beside = |edges: &[usize]| -> Vec<usize> {
@@ -155,7 +155,7 @@ fn products_of_every_size_beside_an_edge_are_those_of_the_definition() {
         let [rows, columns, depths] = edges(isa);
         let sizes = rows.iter().flat_map(|m| columns.iter().map(move |n| (*m, *n)));
         for (i, (m, n)) in sizes.enumerate() {
-            // The depth of an empty sum with all sizes, and one other, so that the test stays quick.
+            // Each size is tested with depth 0 and one other depth, so that the test stays quick.
             for k in [0, depths[i % depths.len()]] {
                 let g = Gemm::<f32>::new(m, n, k);
                 let g = [g, g.transposed_b(), g.transposed_a()][i % 3];
@@ -180,7 +180,7 @@ fn products_of_every_size_beside_an_edge_are_those_of_the_definition() {
 fn empty_sums_are_0_then_take_beta_and_epilogue() {
     for isa in Isa::available() {
         let (m, n, batch) = (3, 2 * MAX_COLUMNS + 3, 2);
-        // Operands with gaps between matrices: the first element of the second one is beyond the end of both buffers.
+        // The operands have gaps between matrices: the second matrix begins beyond the end of both buffers.
         let g =
             Gemm { a: Layout::rows(4).stride(40), b: Layout::rows(n).stride(50), ..Gemm::new(m, n, 0).batch(batch) };
         for g in [g, g.scaled(0.5, 2.0)] {
@@ -303,7 +303,7 @@ fn with_beta_0_the_old_values_are_not_read() {
     assert_eq!(c[..3], [10.0, 20.0, 30.0]);
 }
 
-/// Sums computed element by element from strided operands.
+/// Returns the bits of an m × n product, computed element by element from the operands `a` and `b`.
 fn sums(m: usize, n: usize, k: usize, a: impl Fn(usize, usize) -> f32, b: impl Fn(usize, usize) -> f32) -> Vec<u32> {
     let sum = |i: usize, j: usize| (0..k).fold(0.0_f32, |sum, k| Sum::fma(a(i, k), b(k, j), sum));
     (0..m * n).map(|x| sum(x / n, x % n).to_bits()).collect()
@@ -325,7 +325,7 @@ fn heads_of_attention_are_a_strided_batch() {
     };
     let mut s = vec![0.0; heads * tokens * tokens];
     gemm(&scores, &qkv, &qkv[width..], &mut s, Epilogue::None).expect("it fits");
-    // Sums of values, written to adjacent heads of a token's output.
+    // The sums of values are written to adjacent heads of a token's output.
     let values = Gemm {
         batch: heads,
         a: scores.c,
@@ -335,7 +335,8 @@ fn heads_of_attention_are_a_strided_batch() {
     };
     let mut out = vec![f32::NAN; tokens * width];
     gemm(&values, &s, &qkv[2 * width..], &mut out, Epilogue::None).expect("heads do not overlap");
-    // Gradient of the keys, with the scores in place of their gradient: into the middle part of the gradient of qkv.
+    // The gradient of the keys, with the scores in place of the scores' gradient, is written to the middle part of the gradient of
+    // qkv.
     let keys = Gemm { a: scores.c.transposed(), b: head, c: head, ..values };
     let mut gradient = vec![7.0; tokens * token];
     gemm(&keys, &s, &qkv, &mut gradient[width..], Epilogue::None).expect("heads do not overlap");
