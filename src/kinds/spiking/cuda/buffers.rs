@@ -201,7 +201,7 @@ impl DeviceBuffers {
         self.model.set(model)
     }
 
-    /// Starts copying the states of leaky units, which are v, to page-locked memory.
+    /// Starts copying the first `n` words of the states, which are v of leaky units, to page-locked memory.
     pub fn start_states(&mut self) -> Result<(), GpuError> {
         start_copy(
             &self.gpu,
@@ -213,13 +213,9 @@ impl DeviceBuffers {
         )
     }
 
-    /// Waits for the copy of v that was started last. Returns v of every neuron; empty if no copy was started.
-    pub fn finish_potentials(&self) -> Result<Vec<f32>, GpuError> {
-        match (&self.potentials_landing, &self.states_landing) {
-            (Some(v), _) => Ok(v.get()?.to_vec()),
-            (None, Some(words)) => Ok(words.get()?.iter().map(|word| f32::from_bits(*word)).collect()),
-            (None, None) => Ok(vec![]),
-        }
+    /// Waits for the copy of the states that was started last. Returns the words; empty if no copy was started.
+    pub fn finish_states(&self) -> Result<Vec<u32>, GpuError> {
+        self.states_landing.as_ref().map_or(Ok(vec![]), |words| Ok(words.get()?.to_vec()))
     }
 
     /// Sets the neurons whose v and g are sampled. Enlarges the buffers if necessary.

@@ -159,6 +159,10 @@ impl<T: Real> DeviceNeurons<T> for LeakyUnits {
         memory.start_states()
     }
 
+    fn finish_potentials(&self, memory: &DeviceBuffers) -> Result<Vec<f32>, GpuError> {
+        Ok(memory.finish_states()?.into_iter().map(f32::from_bits).collect())
+    }
+
     fn save(&self, host: &HostState<T>, memory: &DeviceBuffers, queue: &LaunchQueue) -> Result<Snapshot, SimError> {
         let v = potentials(memory)?;
         let (now, sent) = (host.step, host.step.checked_sub(1));

@@ -183,6 +183,10 @@ impl<T: Real> DeviceNeurons<T> for LifNeurons {
         v.download_concurrent(0..n as usize, landing, 0, &Mark::now(&gpu)?)
     }
 
+    fn finish_potentials(&self, memory: &DeviceBuffers) -> Result<Vec<f32>, GpuError> {
+        memory.potentials_landing.as_ref().map_or(Ok(vec![]), |v| Ok(v.get()?.to_vec()))
+    }
+
     fn save(&self, host: &HostState<T>, memory: &DeviceBuffers, queue: &LaunchQueue) -> Result<Snapshot, SimError> {
         state::write(host, memory, queue)
     }

@@ -108,6 +108,9 @@ pub trait DeviceNeurons<T: Real>: Send {
     /// Starts copying the potential of every neuron after `completed` steps to page-locked memory.
     fn start_potentials(&self, memory: &mut DeviceBuffers, kernels: &Kernels, completed: u32) -> Result<(), GpuError>;
 
+    /// Waits for the copy of the potentials that was started last. Returns v of every neuron; empty if no copy was started.
+    fn finish_potentials(&self, memory: &DeviceBuffers) -> Result<Vec<f32>, GpuError>;
+
     /// Creates a snapshot that suffices to continue bit for bit.
     fn save(&self, host: &HostState<T>, memory: &DeviceBuffers, queue: &LaunchQueue) -> Result<Snapshot, SimError>;
 

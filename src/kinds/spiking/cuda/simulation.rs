@@ -159,7 +159,7 @@ impl<T: Real> ReadsFields for CudaSim<T> {
             let values = match *probe {
                 probes::LAST_SPIKE => self.last_spikes(step),
                 probes::RATE_FIELD => self.host.measurements.running_rates(step),
-                _ => self.memory.finish_potentials()?,
+                _ => self.neurons.finish_potentials(&self.memory)?,
             };
             Ok((*probe, Reading::field(values)))
         };
