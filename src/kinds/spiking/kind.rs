@@ -48,12 +48,11 @@ impl Kind for SpikingKind {
     type Setup = Setup;
 
     fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
-        let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
-        let step = match params.lif.precision {
-            StatePrecision::F64 if !is_leaky => cuda::kernels::Kernels::SPEC,
-            _ => cuda::kernels::Kernels::SINGLE,
+        let (step, leaky) = match (params.network.model, params.lif.precision) {
+            (NeuronModel::ExponentialLif, StatePrecision::F64) => (cuda::kernels::Kernels::SPEC, None),
+            (NeuronModel::ExponentialLif, StatePrecision::F32) => (cuda::kernels::Kernels::SINGLE, None),
+            (NeuronModel::NoisyLeaky, _) => (cuda::kernels::Kernels::SINGLE, Some(cuda::kernels::LeakyKernels::SPEC)),
         };
-        let leaky = is_leaky.then_some(cuda::kernels::LeakyKernels::SPEC);
         let variants = params.measure.variants.then_some(cuda::kernels::VariantKernels::SPEC);
         [Some(step), leaky, variants].into_iter().flatten().collect()
     }

@@ -1,20 +1,17 @@
-//! Device memory, and kernels launched between windows.
+//! Device memory of a simulation.
 
 use super::{
-    kernels::{
-        AdvanceAnchors, ApplyStimuli, Chunk, DeviceRate, Kernels, Kick, KickSource, Model, Overflow, ReadPotentials,
-        ReanchorNeurons, RingLayout, Segment, WeightGain, Window,
-    },
-    leaky::LeakyDevice,
+    kernels::{Chunk, DeviceRate, Kick, KickSource, Model, Overflow, RingLayout, Segment, WeightGain, Window},
     sizes::{BufferSizes, COUNTERS, MAX_GRAPH_WINDOWS, MAX_TRACED, MAX_WINDOW_STEPS, TRACE_WORDS, Tuning},
     stimuli::DeviceStimuli,
+    words::words,
 };
 use crate::{
     buffers,
     data::Csr,
-    gpu::{Buf, Cell, Gpu, GpuError, Mark, Pass, Pinned, layout::CudaType},
+    gpu::{Buf, Cell, Gpu, GpuError, Mark, Pinned, layout::CudaType},
     kinds::spiking::{
-        constants::TABLE,
+        constants::{Constants, Real, TABLE},
         measure::{Measurements, RunningRate},
     },
     sim::Buffers as _,
@@ -123,15 +120,11 @@ buffers! {
             /// Host copy of the running rates.
             landing: Option<Pinned<DeviceRate>> = Readback "copy of running rates" 0;
             /// Host copy of v.
-            potentials_landing: Option<Pinned<f32>> = Readback "copy of potentials" 0;
+            pub(super) potentials_landing: Option<Pinned<f32>> = Readback "copy of potentials" 0;
             /// Potential v of leaky units at one step during its transfer.
             states_read: Option<Buf<u32>> = Readback "states read" 0;
             /// Host copy of v of leaky units.
             states_landing: Option<Pinned<u32>> = Readback "copy of states" 0;
-        }
-        groups {
-            /// Kernels and constants of noisy leaky units; `None` for LIF neurons.
-            pub leaky: Option<LeakyDevice> = s.is_leaky.then_some(());
         }
         plain {
             pub(super) gpu: Arc<Gpu> = gpu.clone();
@@ -197,71 +190,18 @@ impl DeviceBuffers {
         Ok(replaced)
     }
 
-    /// Applies the uploaded stimuli before step `completed`.
-    pub fn apply_stimuli(&mut self, kernels: &Kernels, completed: u32) -> Result<(), GpuError> {
-        if self.leaky.is_some() {
-            self.marks.copy_from(&self.new_marks)?;
-            return self.currents.copy_from(&self.new_currents);
-        }
-        ApplyStimuli {
-            model: self.model.buf(),
-            propagators: &self.propagators,
-            completed,
-            new_marks: &self.new_marks,
-            new_currents: &self.new_currents,
-            marks: &mut self.marks,
-            currents: &mut self.currents,
-            states: &mut self.states,
-            anchors: &mut self.anchors,
-            checks: &mut self.checks,
-            wakes: &mut self.wakes,
-        }
-        .launch(kernels, &mut Pass::default(), self.n)
+    /// Uploads the constants derived from the parameters.
+    pub fn upload_constants<T: Real>(&mut self, constants: &Constants<T>) -> Result<(), GpuError> {
+        let table: Vec<u32> = constants.propagators.iter().flat_map(|p| words([p.a, p.b, p.d, p.c])).collect();
+        self.propagators.write(&table)?;
+        let mut model = self.model.value();
+        model.lif = constants.on_device();
+        model.theta_f = model.lif.theta as f32;
+        model.refractory = constants.refractory;
+        self.model.set(model)
     }
 
-    /// Re-anchors all neurons with the constants on the device, then shifts u.
-    pub fn reanchor_neurons(&mut self, kernels: &Kernels, completed: u32, shift: f64) -> Result<(), GpuError> {
-        let (model, states, anchors) = (self.model.buf(), &mut self.states, &mut self.anchors);
-        let (marks, currents) = (&self.marks, &self.currents);
-        let pass = &mut Pass::default();
-        ReanchorNeurons { model, propagators: &self.propagators, completed, shift, marks, currents, states, anchors }
-            .launch(kernels, pass, self.n)
-    }
-
-    /// Advances anchors that are more than one table behind.
-    pub fn advance_anchors(&mut self, kernels: &Kernels, completed: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        AdvanceAnchors {
-            model: self.model.buf(),
-            propagators: &self.propagators,
-            completed,
-            marks: &self.marks,
-            currents: &self.currents,
-            states: &mut self.states,
-            anchors: &mut self.anchors,
-            checks: &mut self.checks,
-            wakes: &mut self.wakes,
-        }
-        .launch(kernels, pass, self.n)
-    }
-
-    /// Computes v of every neuron and starts copying it to page-locked memory. Later kernels do not wait for the copy.
-    pub fn start_potentials(&mut self, kernels: &Kernels, completed: u32) -> Result<(), GpuError> {
-        if self.potentials.is_none() {
-            self.potentials = Some(Buf::zeros(&self.gpu, "potentials", self.n as usize)?);
-        }
-        if self.potentials_landing.is_none() {
-            self.potentials_landing = Some(Pinned::zeros(&self.gpu, self.n as usize)?);
-        }
-        let (Some(v), Some(landing)) = (&mut self.potentials, &mut self.potentials_landing) else { return Ok(()) };
-        landing.hold_kernels(&self.gpu)?; // the copy before this one ended long ago
-        let (states, anchors) = (&self.states, &self.anchors);
-        let (model, marks, currents) = (self.model.buf(), &self.marks, &self.currents);
-        ReadPotentials { model, propagators: &self.propagators, completed, marks, currents, states, anchors, v }
-            .launch(kernels, &mut Pass::default(), self.n)?;
-        v.download_concurrent(0..self.n as usize, landing, 0, &Mark::now(&self.gpu)?)
-    }
-
-    /// Starts copying the states of leaky units, which are v, to page-locked memory.
+    /// Starts copying the first `n` words of the states, which are v of leaky units, to page-locked memory.
     pub fn start_states(&mut self) -> Result<(), GpuError> {
         start_copy(
             &self.gpu,
@@ -273,13 +213,9 @@ impl DeviceBuffers {
         )
     }
 
-    /// Waits for the copy of v that was started last. Returns v of every neuron; empty if no copy was started.
-    pub fn finish_potentials(&self) -> Result<Vec<f32>, GpuError> {
-        match (&self.potentials_landing, &self.states_landing) {
-            (Some(v), _) => Ok(v.get()?.to_vec()),
-            (None, Some(words)) => Ok(words.get()?.iter().map(|word| f32::from_bits(*word)).collect()),
-            (None, None) => Ok(vec![]),
-        }
+    /// Waits for the copy of the states that was started last. Returns the words; empty if no copy was started.
+    pub fn finish_states(&self) -> Result<Vec<u32>, GpuError> {
+        self.states_landing.as_ref().map_or(Ok(vec![]), |words| Ok(words.get()?.to_vec()))
     }
 
     /// Sets the neurons whose v and g are sampled. Enlarges the buffers if necessary.

@@ -61,6 +61,15 @@ pub enum StepMode {
     Driven,
 }
 
+/// Rows of the step kernels of a neuron model in the timings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepRows {
+    /// Kernel that steps one window.
+    pub window: &'static str,
+    /// Kernel that steps many windows per launch.
+    pub persistent: &'static str,
+}
+
 impl HostBuffers {
     /// Starts copying segments, counters and samples.
     fn fetch(&mut self, memory: &DeviceBuffers, launch: &Launch, segment_mask: u32, gpu: &Gpu) -> Result<(), GpuError> {
@@ -255,6 +264,7 @@ impl LaunchQueue {
     pub fn collect(
         &mut self,
         memory: &DeviceBuffers,
+        rows: StepRows,
         measurements: &mut Measurements,
         pass: &mut Pass,
     ) -> Result<Option<Reading>, GpuError> {
@@ -289,19 +299,14 @@ impl LaunchQueue {
             events += record_window(measurements, window, keys, &mut self.lanes, counters, &samples);
         }
         if launch.is_measured {
-            let is_leaky = memory.leaky.is_some();
             match launch.by {
                 // The kernel reads one word per event.
-                StepMode::Persistent => pass.work(
-                    if is_leaky { "step_leaky_persistent" } else { "step_lif_persistent" },
-                    events,
-                    4 * events,
-                ),
+                StepMode::Persistent => pass.work(rows.persistent, events, 4 * events),
                 StepMode::Plain => pass.work("deliver_spikes", events, 8 * events),
                 StepMode::Driven => pass.work("deliver_spikes_driven", events, 8 * events),
             }
             if launch.by != StepMode::Persistent {
-                pass.work(if is_leaky { "step_leaky" } else { "step_lif" }, n_spikes as u64, 0);
+                pass.work(rows.window, n_spikes as u64, 0);
             }
         }
         let last = n_run.checked_sub(1).map(|i| launch.plan[i]);

@@ -1,22 +1,26 @@
-//! Kernel launches of one window, and of many at once.
+//! Kernel launches that are the same for all neuron models, and the arguments that all step kernels have.
 
 use super::{
-    GraphVariant,
     buffers::DeviceBuffers,
-    kernels::{
-        DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, Model, SampleRecordedTraces, SampleTraces,
-        SampleTracesLeaky, SortSpikes, StepLeaky, StepLeakyPersistent, StepLif, StepLifPersistent,
-    },
-    leaky::LeakyDevice,
-    sizes::{COPIES, MAX_TRACED, NEURONS_PER_BLOCK, TAGS},
+    kernels::{DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, SortSpikes},
+    sizes::{COPIES, MAX_TRACED, TAGS},
 };
 use crate::{
-    gpu::{Buf, GpuError, Grid, Pass},
+    gpu::{Buf, GpuError, Pass},
     kinds::spiking::cuda::block_csr::BlockCsr,
 };
 
 /// Number of threads that count synaptic events: one block per copy of the counters.
-const COUNTING: u32 = COPIES as u32 * 256;
+pub const COUNTING: u32 = COPIES as u32 * 256;
+
+/// Contents of a captured graph besides the two launches per window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GraphVariant {
+    pub driven: bool,
+    pub is_exact: bool,
+    pub kicks: bool,
+    pub traced: bool,
+}
 
 /// Arguments of every step kernel, followed by the kernel's own arguments.
 macro_rules! step {
@@ -79,9 +83,11 @@ macro_rules! persistent_step {
     };
 }
 
+pub(super) use {persistent_step, step, step_of_window};
+
 impl DeviceBuffers {
-    /// Launches one window: delivery, then step.
-    pub fn launch_window(
+    /// Delivers the spikes and marks the listed kicks that arrive in a window.
+    pub fn deliver_spikes(
         &mut self,
         kernels: &Kernels,
         index: u32,
@@ -89,7 +95,7 @@ impl DeviceBuffers {
         pass: &mut Pass,
     ) -> Result<(), GpuError> {
         let model = self.model.buf();
-        let Model { layout, seed, .. } = self.model.value(); // constant, as graphs require
+        let layout = self.model.value().layout; // constant, as graphs require
         let delivering = self.deliver_threads;
         if variant.driven {
             DeliverSpikesDriven {
@@ -136,60 +142,7 @@ impl DeviceBuffers {
             }
             .launch(kernels, pass, 4096)?;
         }
-        if variant.traced && self.leaky.is_none() {
-            SampleTraces {
-                model,
-                propagators: &self.propagators,
-                windows: &self.windows,
-                index,
-                live: &self.live,
-                sources: &self.sources,
-                chances: &self.chances,
-                masks: &self.masks,
-                trains: &self.trains,
-                kicks: &self.kicks,
-                marks: &self.marks,
-                currents: &self.currents,
-                states: &self.states,
-                anchors: &self.anchors,
-                arrivals: &self.arrivals,
-                kick_bits: &self.kick_bits,
-                n_traced: self.n_traced,
-                traced: &self.traced,
-                samples: &mut self.samples,
-            }
-            .launch(kernels, pass, 32 * self.n_traced)?;
-        }
-        if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
-            step_of_window!(StepLeaky, self, index, { layout, n: self.n, seed, units: constants.buf() }).launch(
-                kernels,
-                pass,
-                self.n.next_multiple_of(256) + COUNTING,
-            )?;
-            if variant.traced {
-                let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
-                SampleTracesLeaky {
-                    windows: &self.windows,
-                    index,
-                    live: &self.live,
-                    states: &self.states,
-                    n_traced: n,
-                    traced,
-                    samples,
-                }
-                .launch(kernels, pass, n)?;
-            }
-            return Ok(());
-        }
-        // A thread steps two neurons.
-        step_of_window!(StepLif, self, index, {
-            propagators: &self.propagators,
-            anchors: &mut self.anchors,
-            checks: &mut self.checks,
-            wakes: &mut self.wakes,
-            touched: &mut self.touched,
-        })
-        .launch(kernels, pass, self.n.next_multiple_of(NEURONS_PER_BLOCK) / 2 + COUNTING)
+        Ok(())
     }
 
     /// Whether there are kick sources or changed weights, which need `deliver_spikes_driven`.
@@ -203,14 +156,11 @@ impl DeviceBuffers {
         model.has_gains != 0 || model.n_overflow > 0
     }
 
-    /// Whether the persistent kernels support the active stimuli: at most one kick source (none for leaky units), packed weights,
-    /// bounded inputs, at most [`MAX_TRACED`] traced neurons.
-    pub fn supports_persistent(&self) -> bool {
+    /// Whether the persistent kernels support the active stimuli: at most `max_sources` kick sources, packed weights, bounded
+    /// inputs, at most [`MAX_TRACED`] traced neurons.
+    pub fn supports_persistent(&self, max_sources: u32) -> bool {
         let model = self.model.value();
-        model.n_sources <= u32::from(self.leaky.is_none())
-            && !self.is_exact()
-            && model.may_overflow == 0
-            && self.n_traced <= MAX_TRACED
+        model.n_sources <= max_sources && !self.is_exact() && model.may_overflow == 0 && self.n_traced <= MAX_TRACED
     }
 
     /// Uploads the connectivity of persistent blocks and allocates their mailboxes.
@@ -223,56 +173,15 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// Launches the first `windows` windows of the plan at once; all but the last must have full length.
-    pub fn step_lif_persistent(
-        &mut self,
-        kernels: &Kernels,
-        grid: Grid,
-        windows: u32,
-        pass: &mut Pass,
-    ) -> Result<(), GpuError> {
+    /// Reserves tags for `windows` windows of a persistent launch. Returns the first tag.
+    pub fn take_tags(&mut self, windows: u32) -> Result<u32, GpuError> {
         if self.next_tag + windows > TAGS {
             self.mailboxes.clear()?;
             self.next_tag = 1;
         }
         let first_tag = self.next_tag;
         self.next_tag += windows;
-        if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
-            return persistent_step!(StepLeakyPersistent, self, windows, first_tag, {
-                units: constants.buf(),
-                samples: &mut self.samples,
-            })
-            .launch(kernels, pass, grid);
-        }
-        persistent_step!(StepLifPersistent, self, windows, first_tag, {
-            propagators: &self.propagators,
-            sources: &self.sources,
-            chances: &self.chances,
-            masks: &self.masks,
-            trains: &self.trains,
-            anchors: &mut self.anchors,
-            checks: &mut self.checks,
-            wakes: &mut self.wakes,
-            trace_inputs: &mut self.trace_inputs,
-        })
-        .launch(kernels, pass, grid)?;
-        if self.n_traced == 0 {
-            return Ok(());
-        }
-        SampleRecordedTraces {
-            model: self.model.buf(),
-            propagators: &self.propagators,
-            windows: &self.windows,
-            n_windows: windows,
-            segments: &self.segments,
-            sources: &self.sources,
-            currents: &self.currents,
-            n_traced: self.n_traced,
-            traced: &self.traced,
-            trace_inputs: &self.trace_inputs,
-            samples: &mut self.samples,
-        }
-        .launch(kernels, pass, 32 * windows * self.n_traced)
+        Ok(first_tag)
     }
 
     /// Sorts the spikes of the first `windows` windows of the plan. `one_by_one`: whether the windows were launched separately.

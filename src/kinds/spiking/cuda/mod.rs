@@ -47,12 +47,14 @@
 //! | [`kernels`] | declarations of kernels and device structs |
 //! | `sizes` | buffer sizes, before allocation |
 //! | `buffers` | device memory |
-//! | `launches` | kernel launches of one or many windows |
+//! | `launches` | kernel launches that all neuron models share |
 //! | `block_csr` | connectivity partitioned by block, for persistent kernels |
 //! | `stimuli` | active stimuli in the layout of the kernels |
 //! | `launch_queue` | queue of planned and launched windows, and their readback |
 //! | `state` | saved states |
-//! | `leaky` | differences for noisy leaky units |
+//! | `neuron_model` | trait of a neuron model |
+//! | `lif`, `leaky` | the two neuron models |
+//! | `words` | state values as words of device memory |
 //! | `variants` | other delivery methods, for the timings |
 
 mod block_csr;
@@ -61,12 +63,15 @@ pub mod kernels;
 mod launch_queue;
 mod launches;
 mod leaky;
+mod lif;
+mod neuron_model;
 mod predict;
 mod simulation;
 mod sizes;
 mod state;
 mod stimuli;
 mod variants;
+mod words;
 
 use super::{
     constants::{Propagator, Real},
@@ -74,7 +79,6 @@ use super::{
     host_state::{HostState, check_finite},
     params::{NeuronModel, Params},
     setup::Setup,
-    start,
 };
 use crate::{
     data::Csr,
@@ -86,6 +90,10 @@ use block_csr::BlockCsr;
 use buffers::DeviceBuffers;
 use kernels::{Kernels, Window};
 use launch_queue::{LaunchQueue, Reading, StepMode};
+use launches::GraphVariant;
+use leaky::LeakyUnits;
+use lif::LifNeurons;
+use neuron_model::DeviceNeurons;
 pub use predict::predict;
 use sizes::MAX_GRAPH_WINDOWS;
 pub use sizes::{BufferSizes, PersistentMode, Tuning};
@@ -97,8 +105,9 @@ use variants::DeliveryVariants;
 const WINDOWS: &str = "windows";
 
 /// A spiking network on an NVIDIA GPU.
-pub struct CudaSim<T> {
+pub struct CudaSim<T: Real> {
     host: HostState<T>,
+    neurons: Box<dyn DeviceNeurons<T>>,
     gpu: Arc<Gpu>,
     kernels: Kernels,
     sizes: BufferSizes,
@@ -116,20 +125,11 @@ pub struct CudaSim<T> {
     non_finite: Option<NonFinite>,
     /// Number of steps per window; temporarily smaller after the rings were full.
     window: u32,
-    /// Grid of `step_lif_persistent`, if the neurons fit.
+    /// Grid of the persistent kernel, if the neurons fit.
     persistent: Option<Grid>,
     /// Other delivery methods, if they are compared and fit into memory; the outer `None`: not allocated yet.
     variants: Option<Option<DeliveryVariants>>,
     readback: FieldReadback,
-}
-
-/// Contents of a captured graph besides the two launches per window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct GraphVariant {
-    driven: bool,
-    is_exact: bool,
-    kicks: bool,
-    traced: bool,
 }
 
 /// Captured graphs of 1, 2, 4 … windows, for one variant at a time.
@@ -159,27 +159,26 @@ impl<T: Real> CudaSim<T> {
         tuning: Tuning,
     ) -> Result<Self, SimError> {
         let host = HostState::new(params, context, setup)?;
-        let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
-        // Every unit is evaluated in every step, so reached warps are not tracked. Windows are single steps, so a graph contains
-        // more of them.
-        let graph = if is_leaky { 4 * tuning.graph } else { tuning.graph };
-        let dense_chunks = if is_leaky { 0 } else { tuning.dense_chunks };
-        let tuning = Tuning { graph: graph.clamp(1, MAX_GRAPH_WINDOWS), dense_chunks, ..tuning };
-        let sizes = BufferSizes {
-            is_leaky,
-            ..BufferSizes::new(&host.setup.connectivity, host.constants.delay, T::BYTES as u64, &tuning)?
-        };
-        let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, context.seed)?;
-        if let Some(leaky) = &mut memory.leaky {
-            leaky.start(params, &host.setup)?;
+        match params.network.model {
+            NeuronModel::ExponentialLif => Self::with_neurons::<LifNeurons>(host, gpu, tuning),
+            NeuronModel::NoisyLeaky => Self::with_neurons::<LeakyUnits>(host, gpu, tuning),
         }
-        let fits_persistent = |grid| {
-            memory.leaky.as_ref().map_or_else(|| kernels.fits_persistent(grid), |l| l.kernels.fits_persistent(grid))
-        };
-        let persistent = match sizes.persistent(tuning.persistent, gpu.multiprocessors, is_leaky) {
+    }
+
+    fn with_neurons<N: DeviceNeurons<T> + 'static>(
+        host: HostState<T>,
+        gpu: &Arc<Gpu>,
+        tuning: Tuning,
+    ) -> Result<Self, SimError> {
+        let tuning = N::tune(tuning);
+        let tuning = Tuning { graph: tuning.graph.clamp(1, MAX_GRAPH_WINDOWS), ..tuning };
+        let sizes = BufferSizes::new(&host.setup.connectivity, host.constants.delay, T::BYTES as u64, &tuning)?;
+        let kernels = Kernels::load_as(gpu, &module::<T>())?;
+        let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, host.context.seed)?;
+        let neurons = N::new(gpu, &host)?;
+        let persistent = match sizes.persistent(tuning.persistent, gpu.multiprocessors, N::shared_bytes) {
             Some(grid)
-                if fits_persistent(grid)?
+                if neurons.fits_persistent(&kernels, grid)?
                     && upload_block_csr(gpu, &mut memory, &sizes, grid, &host.setup.connectivity)? =>
             {
                 Some(grid)
@@ -199,12 +198,13 @@ impl<T: Real> CudaSim<T> {
             readback: FieldReadback::default(),
             gpu: gpu.clone(),
             host,
+            neurons: Box::new(neurons),
             kernels,
             sizes,
             tuning,
             memory,
         };
-        sim.upload_constants()?;
+        sim.memory.upload_constants(&sim.host.constants)?;
         sim.write_start()?;
         (sim.host.measurements.rates_on_device, sim.host.measurements.hash_on_device) = (true, true);
         sim.memory.upload_decay(&sim.host.measurements)?;
@@ -214,25 +214,8 @@ impl<T: Real> CudaSim<T> {
 
     /// Writes the membrane potentials of step 0, drawn at the addresses of the CPU; all other states must be cleared.
     fn write_start(&mut self) -> Result<(), GpuError> {
-        let (n, seed) = (self.host.setup.n(), self.host.context.seed);
-        if self.memory.leaky.is_some() {
-            return self.memory.states.write_at(0, &leaky::start(seed, n));
-        }
-        let Some(u) = start::potentials(&self.host.params, seed) else { return Ok(()) };
-        let states = (0..n).flat_map(|lane| [T::of(u(lane)), T::ZERO]);
-        self.memory.states.write_at(0, &words(states).collect::<Vec<_>>())
-    }
-
-    /// Uploads the constants derived from the parameters.
-    fn upload_constants(&mut self) -> Result<(), GpuError> {
-        let c = &self.host.constants;
-        let table: Vec<u32> = c.propagators.iter().flat_map(|p| words([p.a, p.b, p.d, p.c])).collect();
-        self.memory.propagators.write(&table)?;
-        let mut model = self.memory.model.value();
-        model.lif = c.on_device();
-        model.theta_f = model.lif.theta as f32;
-        model.refractory = c.refractory;
-        self.memory.model.set(model)
+        let Some(states) = self.neurons.initial_states(&self.host) else { return Ok(()) };
+        self.memory.states.write_at(0, &states)
     }
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
@@ -268,15 +251,16 @@ impl<T: Real> CudaSim<T> {
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
         }
-        if step > 0 && step.is_multiple_of(SETTLE_EVERY) && self.memory.leaky.is_none() {
-            self.advance_anchors(step, pass)?;
+        if step > 0 && step.is_multiple_of(SETTLE_EVERY) {
+            self.neurons.advance_anchors(&mut self.memory, &self.kernels, step as u32, pass)?;
         }
         let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
         let end = end.min(self.until).min(settle);
         let next_listed = self.listed.partition_point(|k| *k < step);
         let is_listed = self.listed.get(next_listed).is_some_and(|k| *k < end);
-        let supports_persistent = self.window == self.sizes.window && !is_listed && self.memory.supports_persistent();
-        let persistent = self.persistent.filter(|_| supports_persistent);
+        let supports_persistent = self.memory.supports_persistent(self.neurons.spec().persistent_sources);
+        let can_persist = self.window == self.sizes.window && !is_listed && supports_persistent;
+        let persistent = self.persistent.filter(|_| can_persist);
         let most =
             if persistent.is_some() { (4 * self.tuning.graph).min(MAX_GRAPH_WINDOWS) } else { self.tuning.graph };
         // Launches become shorter towards the end, so that little is left to read after the last one.
@@ -300,11 +284,11 @@ impl<T: Real> CudaSim<T> {
         }
         if let Some(grid) = persistent {
             let pass = if measured { pass } else { &mut Pass::default() };
-            self.memory.step_lif_persistent(&self.kernels, grid, n, pass)?;
+            self.neurons.launch_windows(&mut self.memory, &self.kernels, grid, n, pass)?;
             self.memory.sort_spikes(&self.kernels, n, false, pass)?;
         } else if measured {
             for index in 0..n {
-                self.memory.launch_window(&self.kernels, index, variant, pass)?;
+                self.neurons.launch_window(&mut self.memory, &self.kernels, index, variant, pass)?;
             }
             self.memory.sort_spikes(&self.kernels, n, true, pass)?;
         } else {
@@ -322,11 +306,11 @@ impl<T: Real> CudaSim<T> {
         if self.graphs.variant != variant {
             self.graphs = GraphCache { variant, ..GraphCache::default() };
         }
-        let Self { graphs, memory, kernels, gpu, .. } = self;
+        let Self { graphs, neurons, memory, kernels, gpu, .. } = self;
         let place = &mut graphs.graphs[n.ilog2() as usize];
         if place.is_none() {
             let record = |pass: &mut Pass| {
-                (0..n).try_for_each(|index| memory.launch_window(kernels, index, variant, pass))?;
+                (0..n).try_for_each(|index| neurons.launch_window(memory, kernels, index, variant, pass))?;
                 memory.sort_spikes(kernels, n, true, pass)
             };
             // SAFETY: buffers are only replaced together with the graphs (`clear_graphs`).
@@ -354,23 +338,17 @@ impl<T: Real> CudaSim<T> {
         let gives = image.masks.iter().any(|m| *m != 0) || !image.kicks.is_empty();
         model.n_sources = if gives { image.sources.len() as u32 } else { 0 };
         model.has_gains = u32::from(!image.gains.is_empty());
-        // Leaky units are checked in every step.
-        let may_overflow = self.memory.leaky.is_none() && image.may_overflow(&stimuli, &self.host.constants);
-        model.may_overflow = may_overflow.into();
+        model.may_overflow = self.neurons.may_overflow(&image, &stimuli, &self.host.constants).into();
         self.memory.model.set(model)?;
-        self.memory.apply_stimuli(&self.kernels, step as u32)?;
-        Ok(())
-    }
-
-    fn advance_anchors(&mut self, step: u64, pass: &mut Pass) -> Result<(), GpuError> {
-        self.memory.advance_anchors(&self.kernels, step as u32, pass)
+        Ok(self.neurons.apply_stimuli(&mut self.memory, &self.kernels, step as u32)?)
     }
 
     /// Waits for the oldest graph and reads its results. Fails if the spikes in transit do not fit into the rings even with
     /// windows of one step.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
-        let Some(reading) = self.queue.collect(&self.memory, &mut self.host.measurements, pass)? else { return Ok(()) };
-        let Reading { step, whole, non_finite } = reading;
+        let rows = self.neurons.spec().rows;
+        let reading = self.queue.collect(&self.memory, rows, &mut self.host.measurements, pass)?;
+        let Some(Reading { step, whole, non_finite }) = reading else { return Ok(()) };
         self.non_finite = self.non_finite.or(non_finite);
         let stuck = step == self.host.step;
         self.host.step = step;
@@ -423,22 +401,6 @@ fn module<T: Real>() -> ModuleSpec {
 
 fn unreachable_graph() -> GpuError {
     GpuError::Driver { doing: "launching a captured step".to_owned(), why: "it was not captured".to_owned() }
-}
-
-/// Converts state values to the words that the kernels read.
-fn words<T: Real>(numbers: impl IntoIterator<Item = T>) -> impl Iterator<Item = u32> {
-    numbers.into_iter().flat_map(|x| {
-        let bits = x.to_bits();
-        [bits as u32, (bits >> 32) as u32].into_iter().take(T::BYTES / 4)
-    })
-}
-
-/// Converts words that the kernels write to state values.
-fn numbers<T: Real>(words: &[u32]) -> impl Iterator<Item = T> + '_ {
-    words.chunks_exact(T::BYTES / 4).map(|w| {
-        let high = w.get(1).copied().unwrap_or(0);
-        T::from_bits(u64::from(w[0]) | u64::from(high) << 32)
-    })
 }
 
 const _: () = assert!(size_of::<Propagator<f64>>() == 32 && size_of::<Window>() == 56);

@@ -20,7 +20,7 @@ const PREDICTED_MULTIPROCESSORS: u32 = 132;
 pub fn predict(sizes: &BufferSizes) -> MemoryReport {
     let mut report = DeviceBuffers::predict(sizes);
     report += LaunchQueue::predict();
-    let grid = sizes.persistent(PersistentMode::Auto, PREDICTED_MULTIPROCESSORS, sizes.is_leaky);
+    let grid = sizes.persistent(PersistentMode::Auto, PREDICTED_MULTIPROCESSORS, BufferSizes::hot_state_bytes);
     if let Some(Grid::Cooperative { blocks, .. }) = grid.filter(|_| sizes.overflow == 0) {
         let mut add = |name, bytes| report.add_optional("connectivity by block", name, Place::Device, bytes);
         let [heads, tails, starts] = BlockCsr::expected_bytes(sizes.n.into(), sizes.connections, blocks.into());
@@ -60,7 +60,7 @@ mod tests {
             let optional: Vec<_> = predicted.iter().filter(|held| held.is_optional).copied().collect();
             let delay = params.lif.derive::<f64>().delay;
             let sizes = BufferSizes::new(&setup.connectivity, delay, 8, &Tuning::default()).expect("within the limits");
-            let grid = sizes.persistent(PersistentMode::Auto, PREDICTED_MULTIPROCESSORS, false);
+            let grid = sizes.persistent(PersistentMode::Auto, PREDICTED_MULTIPROCESSORS, BufferSizes::hot_state_bytes);
             let Some(Grid::Cooperative { blocks, .. }) = grid else {
                 assert!(optional.is_empty() && delay > 32, "the neurons do not stay resident");
                 continue;

@@ -3,7 +3,7 @@
 use super::{
     CudaSim, WINDOWS,
     kernels::{LeakyKernels, VariantKernels},
-    module, state,
+    leaky, module, state,
 };
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -14,8 +14,10 @@ use crate::{
         },
         spiking::{
             constants::Real,
+            cpu::neuron::Neuron,
             host_state::{Edit, HostState},
             probes, requests,
+            saved_state::SavedNeuron,
         },
     },
     params::Change,
@@ -39,17 +41,7 @@ impl<T: Real> HostSim for CudaSim<T> {
     fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
         match self.host.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
-            Edit::Applied => {}
-            Edit::Neurons { .. } if self.memory.leaky.is_some() => {} // The edit changes parameters of the other model.
-            Edit::Neurons { shift, .. } => {
-                // The device still holds the old constants.
-                self.memory.reanchor_neurons(&self.kernels, self.host.step as u32, shift.wide())?;
-                self.upload_constants()?;
-                self.host.stimuli_changed = true; // recomputes the threshold bounds
-            }
-        }
-        if let Some(leaky) = &mut self.memory.leaky {
-            leaky.derive(&self.host.params)?;
+            edit => self.neurons.apply_edit(&mut self.memory, &self.kernels, &mut self.host, edit)?,
         }
         if self.memory.upload_decay(&self.host.measurements)? {
             self.clear_graphs();
@@ -88,15 +80,12 @@ impl<T: Real> HostSim for CudaSim<T> {
 
     fn write_state(&mut self) -> Result<Snapshot, SimError> {
         self.download_rates()?;
-        if self.memory.leaky.is_some() { self.save_leaky() } else { state::write(self) }
+        self.neurons.save(&self.host, &self.memory, &self.queue)
     }
 
     fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError> {
-        if self.memory.leaky.is_some() {
-            self.load_leaky(from)?
-        } else {
-            state::read(self, from)?
-        }
+        self.neurons.load(&mut self.host, &mut self.memory, &mut self.queue, from)?;
+        self.manual.clear();
         Ok(self.memory.upload_rates(&self.host.measurements.running)?)
     }
 
@@ -113,8 +102,8 @@ impl<T: Real> HostSim for CudaSim<T> {
         let mut model = self.memory.model.value();
         model.seed = seed;
         self.memory.model.set(model)?;
-        if self.memory.leaky.is_some() {
-            self.clear_graphs(); // the seed is an argument of their launches
+        if self.neurons.spec().captures_seed {
+            self.clear_graphs();
         }
         Ok(true)
     }
@@ -132,6 +121,7 @@ impl<T: Real> HostSim for CudaSim<T> {
 
     fn held_memory(&self) -> MemoryReport {
         let mut report = self.memory.held();
+        self.neurons.report(&mut report);
         self.queue.report(&mut report);
         if let Some(Some(variants)) = &self.variants {
             variants.report(&mut report);
@@ -155,10 +145,8 @@ impl<T: Real> ReadsFields for CudaSim<T> {
         if probes.iter().any(|p| matches!(*p, probes::LAST_SPIKE | probes::RATE_FIELD)) {
             self.memory.start_rates()?;
         }
-        if probes.contains(&probes::V_FIELD) && self.memory.leaky.is_none() {
-            self.memory.start_potentials(&self.kernels, self.host.step as u32)?;
-        } else if probes.contains(&probes::V_FIELD) {
-            self.memory.start_states()?;
+        if probes.contains(&probes::V_FIELD) {
+            self.neurons.start_potentials(&mut self.memory, &self.kernels, self.host.step as u32)?;
         }
         Ok(())
     }
@@ -171,7 +159,7 @@ impl<T: Real> ReadsFields for CudaSim<T> {
             let values = match *probe {
                 probes::LAST_SPIKE => self.last_spikes(step),
                 probes::RATE_FIELD => self.host.measurements.running_rates(step),
-                _ => self.memory.finish_potentials()?,
+                _ => self.neurons.finish_potentials(&self.memory)?,
             };
             Ok((*probe, Reading::field(values)))
         };
@@ -180,6 +168,28 @@ impl<T: Real> ReadsFields for CudaSim<T> {
 }
 
 impl<T: Real> CudaSim<T> {
+    /// Returns the exact u and g of every LIF neuron, mV, for tests and comparisons of backends.
+    pub fn states(&mut self) -> Result<Vec<(f64, f64)>, SimError> {
+        let saved = state::neurons(&self.host, &self.memory)?;
+        let constants = &self.host.constants;
+        let now = self.host.step as u32;
+        let currents = state::currents(&self.memory)?;
+        let of = |(neuron, current): (SavedNeuron<T>, T)| {
+            let mut neuron =
+                Neuron { u: neuron.u, g: neuron.g, anchor: neuron.anchor, flags: neuron.marks, ..Neuron::default() };
+            let (u, g) = neuron.state_at(now, current, constants);
+            (u.wide(), g.wide())
+        };
+        let none = vec![T::ZERO; saved.len()];
+        let currents = if currents.is_empty() { none } else { currents };
+        Ok(saved.into_iter().zip(currents).map(of).collect())
+    }
+
+    /// Returns the potential v of every noisy leaky unit.
+    pub fn leaky_potentials(&self) -> Result<Vec<f32>, SimError> {
+        leaky::potentials(&self.memory)
+    }
+
     /// Downloads the running rates from the device.
     fn download_rates(&mut self) -> Result<(), SimError> {
         self.memory.start_rates()?;

@@ -103,8 +103,6 @@ pub struct BufferSizes {
     pub real_bytes: u64,
     /// Number of warps of `deliver_spikes` per SM.
     pub deliver_warps: u32,
-    /// Whether the network consists of noisy leaky units.
-    pub is_leaky: bool,
 }
 
 impl BufferSizes {
@@ -158,7 +156,6 @@ impl BufferSizes {
             segment_ring: (delay + 4 * MAX_GRAPH_WINDOWS).next_power_of_two(),
             real_bytes,
             deliver_warps: tuning.deliver_warps,
-            is_leaky: false,
         })
     }
 
@@ -212,8 +209,14 @@ impl BufferSizes {
         self.window as usize * self.stride() as usize + MAX_WINDOW_STEPS as usize * 32
     }
 
-    /// Returns the grid of `step_lif_persistent` on a device with `multiprocessors` SMs; `None` if the neurons do not fit.
-    pub fn persistent(&self, persistent: PersistentMode, multiprocessors: u32, is_leaky: bool) -> Option<Grid> {
+    /// Returns the grid of a persistent kernel on a device with `multiprocessors` SMs; `None` if the neurons do not fit.
+    /// `shared_bytes` returns the dynamic shared memory of a block, given its number of neurons.
+    pub fn persistent(
+        &self,
+        persistent: PersistentMode,
+        multiprocessors: u32,
+        shared_bytes: impl Fn(&Self, u32) -> u32,
+    ) -> Option<Grid> {
         let groups = self.stride() / 32;
         let blocks = match persistent {
             PersistentMode::Off => return None,
@@ -222,13 +225,17 @@ impl BufferSizes {
             PersistentMode::Blocks(blocks) => blocks.clamp(1, groups.min(MAX_BLOCKS)),
         };
         let span = groups.div_ceil(blocks) * 32;
-        // Leaky units use a constant amount of shared memory.
-        let shared_bytes = if is_leaky { 0 } else { ensemble_bytes(self.real_bytes as u32) + span * self.window * 4 };
         // Spikes in transit at the end of a launch (chunks of two windows) must fit.
         let has_room = u64::from(self.chunk_ring) >= 2 * u64::from(self.window) * u64::from(self.row_chunks);
         let fits = span <= MAX_NEURONS_PER_BLOCK && self.delay == self.window && has_room;
         // Each thread handles two neurons.
-        fits.then_some(Grid::Cooperative { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
+        let block = (span / 2).next_multiple_of(32).max(128);
+        fits.then(|| Grid::Cooperative { blocks, block, shared_bytes: shared_bytes(self, span) })
+    }
+
+    /// Returns the shared memory of a block of `step_lif_persistent` with `span` neurons: `HotState` and the arrivals, bytes.
+    pub const fn hot_state_bytes(&self, span: u32) -> u32 {
+        ensemble_bytes(self.real_bytes as u32) + span * self.window * 4
     }
 
     /// Returns the number of words in the mailboxes of `blocks` blocks: two mailboxes each, with a count and a key per possible
@@ -296,7 +303,7 @@ mod tests {
     #[test]
     fn neurons_reside_where_they_find_room() {
         let sizes = |n: u64, delay| BufferSizes::estimate(n, 100 * n, 0, delay, 8).expect("it fits");
-        let grid = |n, delay, persistent| sizes(n, delay).persistent(persistent, 132, false);
+        let grid = |n, delay, persistent| sizes(n, delay).persistent(persistent, 132, BufferSizes::hot_state_bytes);
         let meeting = |blocks, block: u32, span: u32| {
             Some(Grid::Cooperative { blocks, block, shared_bytes: ensemble_bytes(8) + span * 18 * 4 })
         };

@@ -2,7 +2,7 @@
 
 use super::{
     kernels::{Kick, KickSource, WeightGain},
-    words,
+    words::words,
 };
 use crate::{
     kinds::spiking::{

@@ -1,0 +1,151 @@
+//! Trait of a neuron model on the GPU. Stimuli, delivery and sorting of spikes, measurements and the clock are the same for all
+//! models.
+
+use super::{
+    buffers::DeviceBuffers,
+    kernels::Kernels,
+    launch_queue::{LaunchQueue, StepRows},
+    launches::GraphVariant,
+    sizes::{BufferSizes, Tuning},
+    stimuli::DeviceStimuli,
+};
+use crate::{
+    gpu::{Gpu, GpuError, Grid, Pass},
+    kinds::spiking::{
+        constants::{Constants, Real},
+        host_state::{Edit, HostState},
+        stimuli::ActiveStimuli,
+    },
+    sim::{MemoryReport, SimError, Snapshot},
+};
+use std::sync::Arc;
+
+/// Properties of the step kernels of a model.
+pub struct StepSpec {
+    /// Rows of the kernels in the timings.
+    pub rows: StepRows,
+    /// Maximum number of kick sources that the persistent kernel supports.
+    pub persistent_sources: u32,
+    /// Whether captured launches contain the seed, so that another seed requires other graphs.
+    pub captures_seed: bool,
+}
+
+/// The neurons of one model: their kernels between delivery and sorting of spikes, their constants and their saved state. The
+/// state of the neurons is in [`DeviceBuffers`].
+pub trait DeviceNeurons<T: Real>: Send {
+    /// Adapts launch parameters to the model. The number of windows per graph is limited afterwards.
+    fn tune(tuning: Tuning) -> Tuning
+    where
+        Self: Sized;
+
+    /// Returns the dynamic shared memory of a persistent block with `span` neurons, bytes.
+    fn shared_bytes(sizes: &BufferSizes, span: u32) -> u32
+    where
+        Self: Sized;
+
+    /// Loads the kernels and uploads the constants that only this model has.
+    fn new(gpu: &Arc<Gpu>, host: &HostState<T>) -> Result<Self, GpuError>
+    where
+        Self: Sized;
+
+    /// Adds the device memory that only this model has to a report.
+    fn report(&self, to: &mut MemoryReport);
+
+    /// Returns the properties of the step kernels.
+    fn spec(&self) -> StepSpec;
+
+    /// Whether all blocks of a grid of the persistent kernel are resident at once, as the grid barrier requires.
+    fn fits_persistent(&self, kernels: &Kernels, grid: Grid) -> Result<bool, GpuError>;
+
+    /// Returns the states of all neurons before step 0 as words; `None` if they are zero.
+    fn initial_states(&self, host: &HostState<T>) -> Option<Vec<u32>>;
+
+    /// Uploads what follows from an edit that the host state already contains.
+    fn apply_edit(
+        &mut self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        host: &mut HostState<T>,
+        edit: Edit<T>,
+    ) -> Result<(), GpuError>;
+
+    /// Whether an input is large enough to make a state non-finite, which requires the kernels that check every step.
+    fn may_overflow(&self, image: &DeviceStimuli, stimuli: &ActiveStimuli<T>, constants: &Constants<T>) -> bool;
+
+    /// Applies the uploaded stimuli before step `completed`.
+    fn apply_stimuli(&self, memory: &mut DeviceBuffers, kernels: &Kernels, completed: u32) -> Result<(), GpuError>;
+
+    /// Advances anchors that are more than one table behind step `completed`.
+    fn advance_anchors(
+        &self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        completed: u32,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError>;
+
+    /// Launches the step of a window whose spikes were delivered, and samples traced neurons.
+    fn step_window(
+        &self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        index: u32,
+        variant: GraphVariant,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError>;
+
+    /// Launches the persistent kernel for `windows` windows with tags from `first_tag` on, and samples traced neurons.
+    fn step_persistent(
+        &self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        grid: Grid,
+        windows: u32,
+        first_tag: u32,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError>;
+
+    /// Starts copying the potential of every neuron after `completed` steps to page-locked memory.
+    fn start_potentials(&self, memory: &mut DeviceBuffers, kernels: &Kernels, completed: u32) -> Result<(), GpuError>;
+
+    /// Waits for the copy of the potentials that was started last. Returns v of every neuron; empty if no copy was started.
+    fn finish_potentials(&self, memory: &DeviceBuffers) -> Result<Vec<f32>, GpuError>;
+
+    /// Creates a snapshot that suffices to continue bit for bit.
+    fn save(&self, host: &HostState<T>, memory: &DeviceBuffers, queue: &LaunchQueue) -> Result<Snapshot, SimError>;
+
+    /// Restores a state; on an `Err` about the snapshot the simulation is unchanged.
+    fn load(
+        &self,
+        host: &mut HostState<T>,
+        memory: &mut DeviceBuffers,
+        queue: &mut LaunchQueue,
+        from: &Snapshot,
+    ) -> Result<(), SimError>;
+
+    /// Launches one window: delivery, then step.
+    fn launch_window(
+        &self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        index: u32,
+        variant: GraphVariant,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
+        memory.deliver_spikes(kernels, index, variant, pass)?;
+        self.step_window(memory, kernels, index, variant, pass)
+    }
+
+    /// Launches the first `windows` windows of the plan at once; all but the last must have full length.
+    fn launch_windows(
+        &self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        grid: Grid,
+        windows: u32,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
+        let first_tag = memory.take_tags(windows)?;
+        self.step_persistent(memory, kernels, grid, windows, first_tag, pass)
+    }
+}
