@@ -141,10 +141,10 @@ static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 // One thread per key: walks the queries and adds the bias to each logit. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* first, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
 
-// One thread per key of all edges, with the default slopes of the sensors and the default delay. Items: edges.
+// One thread per key of all edges, with the default delay. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 6) scan_all_edges(ScanArgs a, ScanConstants c, const void* first, float* __restrict__ edges, void* factor, void* state);
 
-// One warp per 32 keys of whole sequences, with the defaults of `scan_all_edges`; sensors from a table. Items: edges.
+// One warp per 32 keys of whole sequences, with the default delay; sensors from a table. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 6) scan_sequences(ScanArgs a, ScanConstants c, unsigned int is_packed, float* __restrict__ edges, void* factor);
 
 // One block per query: the edges with the largest logits. Items: rows.
