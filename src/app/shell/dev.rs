@@ -69,7 +69,8 @@ fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
 fn parts_ui(ui: &mut Ui, frames: &FrameTimes) {
     for part in Part::ALL {
         let Some([median, _, p99, _]) = frames.part(part).quantiles() else { continue };
-        ui.label(widgets::sub(ui, part.name()).small());
+        let name = ui.label(widgets::sub(ui, part.name()).small());
+        name.on_hover_text("layout time of this part of the window in a frame: median and 99th percentile");
         ui.label(RichText::new(format!("{median:.2}")).monospace());
         ui.label(widgets::sub(ui, format!("ms, p99 {p99:.2} ms")).small());
         ui.end_row();
