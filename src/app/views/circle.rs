@@ -1,15 +1,15 @@
 //! Phase circle of any field of angles, with the Kuramoto order parameter as an arrow.
 
 use super::{
-    View, ViewCtx,
+    View, ViewCtx, ViewDeclaration,
     cloud::{Cloud, MAX_SINGLE, Placed},
     fields::{self, ElementMask, Fields},
     run_ui,
 };
 use crate::{
     app::{
-        document::{color_scales::ColorScales, features::tap, selection::Selection},
-        kit::{self, bar::ColorBar, color_scale::FieldScale, colors},
+        document::{color_scales::ColorScales, features::tap, layout::Page, selection::Selection},
+        kit::{self, bar::ColorBar, color_scale::FieldScale, colors, icons},
     },
     engine::SimSchema,
     num::circular::CircularSum,
@@ -232,14 +232,33 @@ fn paint_arrow(painter: &Painter, area: Rect, r: f64, psi: f64, color: Color32) 
     painter.add(egui::Shape::convex_polygon(head, color, Stroke::NONE));
 }
 
+impl Circle {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "circle",
+        title: "Circle",
+        icon: icons::GRID,
+        help: "# Phase circle\n\nEvery element at its angle, with a small radial jitter so that neighbours do not hide each \
+         other. The arrow is the mean of e^{iφ} over all shown elements: its length r is 1 when all phases are equal and near 0 \
+         when they are spread, its direction ψ is the mean angle. The outer ring is the density of angles; above \
+         10,000 elements only the ring is drawn. With a selection, a second arrow is the mean over the selected elements.\n\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
+         - right-click: actions",
+        gestures: super::cloud::GESTURES,
+        pages: &[Page::Simulate],
+        fits: fields::has_angles,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Circle {
-    fn name(&self) -> &'static str {
-        "circle"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map(|(_, p, _)| fields::label(p));
-        name.map_or_else(|| "Circle".into(), |name| format!("Circle: {name}"))
+        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Circle: {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -302,20 +321,6 @@ impl View for Circle {
 
     fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
         self.fields.toggle_range(schema, self.color_by?, scales)
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        super::cloud::GESTURES
-    }
-
-    fn help(&self) -> &'static str {
-        "# Phase circle\n\nEvery element at its angle, with a small radial jitter so that neighbours do not hide each \
-         other. The arrow is the mean of e^{iφ} over all shown elements: its length r is 1 when all phases are equal and near 0 \
-         when they are spread, its direction ψ is the mean angle. The outer ring is the density of angles; above \
-         10,000 elements only the ring is drawn. With a selection, a second arrow is the mean over the selected elements.\n\n\
-         - click: select · Ctrl+click: add or remove\n\
-         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
-         - right-click: actions"
     }
 }
 

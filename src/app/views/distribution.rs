@@ -1,9 +1,9 @@
 //! Histograms over time: a heat map of counts, or ridges with one line per time.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{View, ViewCtx, ViewDeclaration, chosen::ChosenProbe, run_ui};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{color_scales::ColorScales, features::has_probe, layout::Page, selection::Selection},
         kit::{
             self, axes,
             color_scale::ScaleColors,
@@ -179,18 +179,28 @@ impl Distribution {
     }
 }
 
+impl Distribution {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "distribution",
+        title: "Histogram over time",
+        icon: icons::GAUGE,
+        help: "# Histogram over time\n\nCounts of values in bins, sampled while the simulation runs: weights, activations, fitness. As a \
+         heat map with time from left to right, or as **Ridges**, the newest in front. Of a long run, every second histogram is \
+         dropped whenever there are too many.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, is_histogram),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Distribution {
-    fn name(&self) -> &'static str {
-        "distribution"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let found = self.chosen.probe(schema, is_histogram);
         found.map_or_else(|| "Histogram over time".into(), |(_, p)| p.label().into_owned())
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::GAUGE
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -254,12 +264,6 @@ impl View for Distribution {
     fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let (_, probe) = self.chosen.probe(schema, is_histogram)?;
         Some(color_scales.toggle(probe.name, self.heat.as_ref()?.range()?))
-    }
-
-    fn help(&self) -> &'static str {
-        "# Histogram over time\n\nCounts of values in bins, sampled while the simulation runs: weights, activations, fitness. As a \
-         heat map with time from left to right, or as **Ridges**, the newest in front. Of a long run, every second histogram is \
-         dropped whenever there are too many."
     }
 }
 

@@ -3,7 +3,11 @@
 use super::ViewCtx;
 use crate::{
     app::{
-        document::{color_scales::ColorScales, features::probes_where, filter::FilterMask},
+        document::{
+            color_scales::ColorScales,
+            features::{has_probe, probes_where},
+            filter::FilterMask,
+        },
         kit::{self, color_scale},
     },
     engine::SimSchema,
@@ -91,6 +95,16 @@ pub fn angle(schema: &SimSchema, chosen: Option<&str>) -> Option<(ProbeId, &'sta
     let all = angles(schema);
     let (id, probe) = all.iter().find(is_chosen).or(all.first())?;
     if let Shape::Field { over, .. } = probe.shape { Some((*id, *probe, over)) } else { None }
+}
+
+/// Whether there is a field of angles.
+pub fn has_angles(schema: &SimSchema) -> bool {
+    has_probe(schema, |shape| shape.meaning() == Some(Meaning::Angle))
+}
+
+/// Whether a set has two fields of numbers to compare.
+pub fn has_pairs(schema: &SimSchema) -> bool {
+    schema.sets.iter().any(|set| over(schema, set.name, |meaning| meaning == Meaning::Number).len() > 1)
 }
 
 /// Returns all fields of angles.

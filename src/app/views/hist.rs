@@ -1,17 +1,18 @@
 //! Histogram of a field for all elements and for the selected ones.
 
 use super::{
-    MenuTarget, View, ViewCtx,
+    MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration,
     fields::{self, ElementMask, Fields},
     menu, run_ui,
 };
 use crate::{
     app::{
         document::{
-            features::{probes_where, tap},
+            features::{has_probe, probes_where, tap},
+            layout::Page,
             selection::Selection,
         },
-        kit,
+        kit::{self, icons},
     },
     engine::SimSchema,
     num::circular::CircularSum,
@@ -267,13 +268,25 @@ impl Histogram {
     }
 }
 
-impl View for Histogram {
-    fn name(&self) -> &'static str {
-        "histogram"
-    }
+impl Histogram {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "histogram",
+        title: "Histogram",
+        icon: icons::GRID,
+        help: "# Histogram\n\nDistribution of a field over all elements, with the selected ones in \
+         the accent colour. The width of a bin is in the caption. A click selects the elements of a bin, a drag those \
+         of all bins it covers; **Ctrl** adds them.",
+        gestures: &[("hover", "count of a bin")],
+        pages: &[Page::Explore, Page::Simulate],
+        fits: |schema| has_probe(schema, is_field),
+        menu: Some(MenuEntry::plot(2, "Histogram")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Histogram".into()
+impl View for Histogram {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -344,20 +357,6 @@ impl View for Histogram {
             let subject = MenuTarget::at(ctx, &set, None);
             menu::ui(ui, ctx, &set, &subject);
         });
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::GRID
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("hover", "count of a bin")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Histogram\n\nDistribution of a field over all elements, with the selected ones in \
-         the accent colour. The width of a bin is in the caption. A click selects the elements of a bin, a drag those \
-         of all bins it covers; **Ctrl** adds them."
     }
 }
 

@@ -1,15 +1,16 @@
 //! Matrices such as couplings, attention or router use, as a heat map or with a line per row.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{View, ViewCtx, ViewDeclaration, chosen::ChosenProbe, run_ui};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{color_scales::ColorScales, features::has_probe, layout::Page, selection::Selection},
         kit::{
             self, axes,
             color_scale::ScaleColors,
             colormap::Colormap,
             colors,
             heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            icons,
         },
     },
     engine::{SchemaChanges, SimSchema},
@@ -247,9 +248,24 @@ fn blocks(values: &[f32], columns: usize) -> (usize, usize, usize, Vec<f32>) {
     (per_block, n_rows, n_columns, sums.into_iter().map(|(sum, n)| sum / n as f32).collect())
 }
 
+impl Matrix {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "matrix",
+        title: "Matrix",
+        icon: icons::GRID,
+        help: "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the toolbar, with \
+         its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
+         use a diverging colormap. **Lines** draws a line per row over the columns. **Scale** gives each row or column a scale of \
+         its own, from 0 to its largest magnitude. Cells with room for it show their value.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, is_matrix),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Matrix {
-    fn name(&self) -> &'static str {
-        "matrix"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
@@ -342,13 +358,6 @@ impl View for Matrix {
     fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let (_, probe) = self.chosen.probe(schema, is_matrix)?;
         Some(color_scales.toggle(probe.name, self.heat.as_ref()?.range()?))
-    }
-
-    fn help(&self) -> &'static str {
-        "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the toolbar, with \
-         its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
-         use a diverging colormap. **Lines** draws a line per row over the columns. **Scale** gives each row or column a scale of \
-         its own, from 0 to its largest magnitude. Cells with room for it show their value."
     }
 }
 

@@ -1,9 +1,9 @@
 //! Texts of the simulation: generated samples with their headers, or logs. They can be searched and copied.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{View, ViewCtx, ViewDeclaration, chosen::ChosenProbe, run_ui};
 use crate::{
     app::{
-        document::selection::Selection,
+        document::{features::has_probe, layout::Page, selection::Selection},
         kit::{self, icons, theme::Tokens},
     },
     engine::{SchemaChanges, SimSchema},
@@ -185,17 +185,27 @@ fn marked(text: &str, query: &str, font: &FontId, tokens: &Tokens, width: f32) -
     job
 }
 
+impl Texts {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "texts",
+        title: "Text",
+        icon: icons::LIST,
+        help: "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** shows the texts \
+         that contain a word; **LIVE** follows the newest, and with a time cursor the texts up to its step are shown; the button \
+         beside a header copies that text.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, is_text),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Texts {
-    fn name(&self) -> &'static str {
-        "texts"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         self.chosen.probe(schema, is_text).map_or_else(|| "Text".into(), |(_, p)| p.label().into_owned())
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::LIST
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -280,12 +290,6 @@ impl View for Texts {
                 }
             });
         });
-    }
-
-    fn help(&self) -> &'static str {
-        "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** shows the texts \
-         that contain a word; **LIVE** follows the newest, and with a time cursor the texts up to its step are shown; the button \
-         beside a header copies that text."
     }
 }
 

@@ -1,9 +1,9 @@
 //! Sequence of tokens as text, coloured by a value or by a category. A tooltip lists the most probable candidates.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{View, ViewCtx, ViewDeclaration, chosen::ChosenProbe, run_ui};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{color_scales::ColorScales, features::has_probe, layout::Page, selection::Selection},
         kit::{
             self,
             color_scale::{ColorScale, ScaleColors},
@@ -125,17 +125,26 @@ fn describe(tokens: &Tokens, i: usize, probe: &ProbeSpec) -> String {
     lines.join("\n")
 }
 
+impl TokenText {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "tokens",
+        title: "Tokens",
+        icon: icons::LIST,
+        help: "# Tokens\n\nA sequence of tokens, coloured by a value such as the loss, or by a category such as the expert. Rest the \
+         pointer on a token to see both, and the likeliest candidates with their probabilities.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, is_tokens),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for TokenText {
-    fn name(&self) -> &'static str {
-        "tokens"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         self.chosen.probe(schema, is_tokens).map_or_else(|| "Tokens".into(), |(_, p)| p.label().into_owned())
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::LIST
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -241,11 +250,6 @@ impl View for TokenText {
         let (_, probe) = self.chosen.probe(schema, is_tokens)?;
         let range = ScaleColors::Map(Colormap::default()).range(&self.tokens.as_ref()?.values, false)?;
         Some(color_scales.toggle(probe.name, range))
-    }
-
-    fn help(&self) -> &'static str {
-        "# Tokens\n\nA sequence of tokens, coloured by a value such as the loss, or by a category such as the expert. Rest the \
-         pointer on a token to see both, and the likeliest candidates with their probabilities."
     }
 }
 

@@ -108,7 +108,7 @@ impl UiCommand {
             Self::ResetLayout(Target::Saved) => {
                 needs(state.around.workspace.can_reset(Target::Saved), "No saved layout in the project")
             }
-            Self::ShowView(v) | Self::OpenAnother(v) if views::needs_no_simulation(v) => None,
+            Self::ShowView(v) | Self::OpenAnother(v) if !views::needs_simulation(v) => None,
             Self::ShowView(_) | Self::OpenAnother(_) | Self::ExportPanel => loaded,
             Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => loaded.or_else(|| {
                 needs(state.document.time.past.newest() > state.document.time.past.oldest(), "The history is empty")

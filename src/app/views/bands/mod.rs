@@ -10,7 +10,7 @@ mod text;
 mod thinned;
 
 use super::{
-    MenuTarget, View, ViewCtx,
+    MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration,
     fields::{self, ElementMask, Fields},
     menu, placeholder, run_ui, scatter,
 };
@@ -18,10 +18,11 @@ use crate::{
     app::{
         document::{
             features::{probes_where, tap},
+            layout::Page,
             selection::Selection,
             time::{TimeLink, paint},
         },
-        kit,
+        kit::{self, icons},
         views::element,
     },
     engine::SimSchema,
@@ -249,14 +250,41 @@ impl Bands {
     }
 }
 
+impl Bands {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "bands",
+        title: "Distribution",
+        icon: icons::WAVE,
+        help: "# Distribution over time\n\nThe values of a field over all living elements that the \
+         filter shows. Bands reach from the 5 % to the 95 % quantile and from 25 % to 75 %, the strong line is the \
+         median, the thin ones are minimum and maximum. *heat map* shows the share of elements per value bin.\n\nStates come from the history of the run; missing times are gaps. Long runs are thinned evenly; the caption gives \
+         the number of states. Up to eight selected elements have a line each.\n\n\
+         - click *lowest*, *median* or *highest*: select that element · Ctrl+click: add or remove · right-click: \
+         menu\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data",
+        gestures: &[
+            ("click a mark", "select"),
+            ("Ctrl", "add"),
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("double-click", "newest"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Explore, Page::Simulate],
+        fits: |schema| !candidates(schema).is_empty(),
+        menu: Some(MenuEntry::plot(3, "Distribution over time")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Bands {
-    fn name(&self) -> &'static str {
-        "bands"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map(|(_, p)| fields::label(p));
-        name.map_or_else(|| "Distribution".into(), |name| format!("Distribution: {name}"))
+        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Distribution: {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -313,30 +341,5 @@ impl View for Bands {
             return;
         }
         self.chart_ui(ui, canvas, (probe, &set), ctx);
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::WAVE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("click a mark", "select"),
-            ("Ctrl", "add"),
-            ("drag", "move"),
-            ("wheel", "zoom"),
-            ("double-click", "newest"),
-            ("right-click", "menu"),
-        ]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Distribution over time\n\nThe values of a field over all living elements that the \
-         filter shows. Bands reach from the 5 % to the 95 % quantile and from 25 % to 75 %, the strong line is the \
-         median, the thin ones are minimum and maximum. *heat map* shows the share of elements per value bin.\n\nStates come from the history of the run; missing times are gaps. Long runs are thinned evenly; the caption gives \
-         the number of states. Up to eight selected elements have a line each.\n\n\
-         - click *lowest*, *median* or *highest*: select that element · Ctrl+click: add or remove · right-click: \
-         menu\n\
-         - drag: move in time · wheel: zoom · double-click or End: newest data"
     }
 }

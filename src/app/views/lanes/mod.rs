@@ -7,7 +7,7 @@ mod sums;
 mod text;
 
 use super::{
-    MenuTarget, View, ViewCtx, fields, menu,
+    MenuTarget, View, ViewCtx, ViewDeclaration, fields, menu,
     plot::{
         lane_colors::{column_of, lane_colors},
         samples::Samples,
@@ -19,10 +19,11 @@ use crate::{
         document::{
             color_scales::ColorScales,
             features::{probes_where, tap},
+            layout::Page,
             selection::Selection,
             time::{TimeLink, Timeline, paint},
         },
-        kit::{self, color_scale::ColorScale, heatmap::AxisLabel},
+        kit::{self, color_scale::ColorScale, heatmap::AxisLabel, icons},
         views::element,
     },
     engine::{SchemaChanges, SimSchema},
@@ -271,14 +272,40 @@ fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'stat
     Some((set.name, MenuTarget { element: None, elements: Arc::new(elements), name }))
 }
 
+impl Lanes {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "lanes",
+        title: "Lanes",
+        icon: icons::GRID,
+        help: "# Lanes over time\n\nA series with several lanes as a heat map: a row per lane, the mean of the samples in each \
+         column as its colour. Columns are a pixel wide, or as wide as samples are apart; one without a sample is left \
+         blank. Negative values use a diverging colormap.\n\n\
+         *Share* divides each column by its sum. *Rows* sorts by the visible mean. The caption describes the visible \
+         times: *evenness* is the normalised entropy of the shares, 1 for equal lanes and 0 for a single one; \
+         *imbalance* is the highest mean over the mean of all; *silent* lanes are zero throughout.\n\n\
+         - click a row named after a class: select the class · Ctrl+click: add it · right-click: menu\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data",
+        gestures: &[
+            ("click", "select the class of a row"),
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("double-click", "newest"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Explore],
+        fits: |schema| !probes(schema).is_empty(),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Lanes {
-    fn name(&self) -> &'static str {
-        "lanes"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map(|(_, p)| fields::label(p));
-        name.map_or_else(|| "Lanes".into(), |name| format!("Lanes: {name}"))
+        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Lanes: {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -332,30 +359,5 @@ impl View for Lanes {
         let (_, probe) = self.probe(schema)?;
         let range = self.range(probe)?;
         Some(color_scales.toggle(self.variable(probe), range))
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::GRID
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("click", "select the class of a row"),
-            ("drag", "move"),
-            ("wheel", "zoom"),
-            ("double-click", "newest"),
-            ("right-click", "menu"),
-        ]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Lanes over time\n\nA series with several lanes as a heat map: a row per lane, the mean of the samples in each \
-         column as its colour. Columns are a pixel wide, or as wide as samples are apart; one without a sample is left \
-         blank. Negative values use a diverging colormap.\n\n\
-         *Share* divides each column by its sum. *Rows* sorts by the visible mean. The caption describes the visible \
-         times: *evenness* is the normalised entropy of the shares, 1 for equal lanes and 0 for a single one; \
-         *imbalance* is the highest mean over the mean of all; *silent* lanes are zero throughout.\n\n\
-         - click a row named after a class: select the class · Ctrl+click: add it · right-click: menu\n\
-         - drag: move in time · wheel: zoom · double-click or End: newest data"
     }
 }

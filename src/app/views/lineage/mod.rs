@@ -13,7 +13,7 @@ mod list;
 mod pointer;
 
 use super::{
-    View, ViewCtx,
+    View, ViewCtx, ViewDeclaration,
     fields::{self, Fields},
     run_ui,
 };
@@ -22,9 +22,10 @@ use crate::{
         document::{
             color_scales::ColorScales,
             features::{probes_where, tap},
+            layout::Page,
             selection::Selection,
         },
-        kit::{self, bar::ColorBar, colors, pool},
+        kit::{self, bar::ColorBar, colors, icons, pool},
     },
     engine::{SchemaChanges, SimSchema},
     sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -269,13 +270,35 @@ impl Lineage {
     }
 }
 
-impl View for Lineage {
-    fn name(&self) -> &'static str {
-        "lineage"
-    }
+impl Lineage {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "lineage",
+        title: "Lineage",
+        icon: icons::GRID,
+        help: "# Lineage\n\nOne line per individual, from birth to death; time runs to the right. A dot is a split, a \
+         diamond a merge, a cross a death without offspring. Families stay together. *Survivors* are the living \
+         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; *List* is a table of \
+         all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
+         - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
+         - right-click: actions, for the individual and its living descendants\n\
+         - drag: pan · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: lanes\n\
+         - double-click: show all",
+        gestures: &[
+            ("click", "mark"),
+            ("drag", "pan"),
+            ("wheel", "zoom"),
+            ("double-click", "show all"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Simulate],
+        fits: |schema| Self::probe(schema).is_some(),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Lineage".into()
+impl View for Lineage {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -376,21 +399,6 @@ impl View for Lineage {
                 Some(scales.toggle_of(&attributes::as_probe(spec), self.values()))
             }
         }
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "mark"), ("drag", "pan"), ("wheel", "zoom"), ("double-click", "show all"), ("right-click", "menu")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Lineage\n\nOne line per individual, from birth to death; time runs to the right. A dot is a split, a \
-         diamond a merge, a cross a death without offspring. Families stay together. *Survivors* are the living \
-         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; *List* is a table of \
-         all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
-         - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
-         - right-click: actions, for the individual and its living descendants\n\
-         - drag: pan · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: lanes\n\
-         - double-click: show all"
     }
 }
 

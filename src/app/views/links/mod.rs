@@ -3,15 +3,16 @@
 mod diagram;
 mod list;
 
-use super::{View, ViewCtx, chosen::ChosenProbe, connectivity::element_name, run_ui};
+use super::{View, ViewCtx, ViewDeclaration, chosen::ChosenProbe, connectivity::element_name, run_ui};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{color_scales::ColorScales, features::has_probe, layout::Page, selection::Selection},
         kit::{
             self,
             color_scale::ScaleColors,
             colormap::Colormap,
             heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            icons,
         },
     },
     engine::{SchemaChanges, SetChange, SimSchema},
@@ -179,9 +180,29 @@ impl Links {
     }
 }
 
+impl Links {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "links",
+        title: "Links",
+        icon: icons::TREE,
+        help: "# Links\n\nThe present links from the elements of one set to those of another, or of the same set. Colour is the \
+         value.\n\n\
+         **Lines**: both sets as columns, a line per link. Where there are more than the picture has room for, the \
+         strongest are drawn; the caption says how many. The links of the element under the pointer stand out; a click \
+         selects it, **Ctrl** adds it.\n\n\
+         **Matrix**: from rows to columns; large sets are summed in square blocks.\n\n\
+         **List**: the strongest links. A click on an end selects it.\n\n\
+         The 3D view draws the links among its elements: *Edges* in its toolbar.",
+        gestures: &[("click", "select"), ("Ctrl+click", "add or remove")],
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, is_links),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Links {
-    fn name(&self) -> &'static str {
-        "links"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
@@ -269,25 +290,6 @@ impl View for Links {
     fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let (_, probe) = self.chosen.probe(schema, is_links)?;
         Some(color_scales.toggle(probe.name, range(&self.strongest)))
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::TREE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select"), ("Ctrl+click", "add or remove")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Links\n\nThe present links from the elements of one set to those of another, or of the same set. Colour is the \
-         value.\n\n\
-         **Lines**: both sets as columns, a line per link. Where there are more than the picture has room for, the \
-         strongest are drawn; the caption says how many. The links of the element under the pointer stand out; a click \
-         selects it, **Ctrl** adds it.\n\n\
-         **Matrix**: from rows to columns; large sets are summed in square blocks.\n\n\
-         **List**: the strongest links. A click on an end selects it.\n\n\
-         The 3D view draws the links among its elements: *Edges* in its toolbar."
     }
 }
 

@@ -3,19 +3,19 @@
 mod agreement;
 
 use super::{
-    MenuTarget, View, ViewCtx,
+    MenuTarget, View, ViewCtx, ViewDeclaration,
     fields::{self, ElementMask, Fields},
     menu, run_ui,
 };
 use crate::{
     app::{
-        document::{features::tap, selection::Selection},
+        document::{features::tap, layout::Page, selection::Selection},
         kit::{
             self,
             color_scale::ScaleColors,
             colormap::Colormap,
             heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-            pool,
+            icons, pool,
         },
     },
     engine::SimSchema,
@@ -265,9 +265,33 @@ impl Phases {
     }
 }
 
+impl Phases {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "phases",
+        title: "Phase × phase",
+        icon: icons::GRID,
+        help: "# Phase × phase\n\nPhase agreement between groups: all elements, ordered by a field, in up to 96 groups of equal size. \
+         *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exact: 1 when they move together, -1 \
+         when they are opposed, 0 when they are unrelated; within a group i ≠ j. *Lag* is \
+         the angle by which the row is ahead of the column. Blocks along the diagonal are clusters; choose another order to \
+         see what they depend on. Marks at the edges are groups with selected elements.\n\n\
+         - click: select both groups · drag: all rows and columns between · Ctrl: add\n\
+         - right-click: actions",
+        gestures: &[
+            ("click", "select two groups"),
+            ("drag", "select all between"),
+            ("Ctrl", "add"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Simulate, Page::Explore],
+        fits: fields::has_angles,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Phases {
-    fn name(&self) -> &'static str {
-        "phases"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
@@ -343,19 +367,5 @@ impl View for Phases {
         if let Some(cell) = hovered.filter(|_| self.dragged.is_none()) {
             response.on_hover_text_at_pointer(self.tip(cell, ctx, set.name));
         }
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select two groups"), ("drag", "select all between"), ("Ctrl", "add"), ("right-click", "menu")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Phase × phase\n\nPhase agreement between groups: all elements, ordered by a field, in up to 96 groups of equal size. \
-         *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exact: 1 when they move together, -1 \
-         when they are opposed, 0 when they are unrelated; within a group i ≠ j. *Lag* is \
-         the angle by which the row is ahead of the column. Blocks along the diagonal are clusters; choose another order to \
-         see what they depend on. Marks at the edges are groups with selected elements.\n\n\
-         - click: select both groups · drag: all rows and columns between · Ctrl: add\n\
-         - right-click: actions"
     }
 }

@@ -10,12 +10,15 @@ use super::{
 use crate::{
     app::{
         document::{
-            features::{probes_where, tap},
+            features::{has_probe, probes_where, tap},
+            layout::Page,
             selection::Selection,
             time::{TimeLink, Timeline, paint},
         },
-        kit::{self, colors, text},
-        views::{MenuTarget, View, ViewCtx, element, fields, menu, run_ui, take_pin},
+        kit::{self, colors, icons, text},
+        views::{
+            MenuEntry, MenuTarget, Opening, View, ViewCtx, ViewDeclaration, element, fields, menu, run_ui, take_pin,
+        },
     },
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -51,7 +54,7 @@ pub struct Traces {
     link: TimeLink,
     menu_element: Option<u32>,
     /// Whether another probe was chosen whose data have not been requested yet.
-    is_behind: bool,
+    needs_refresh: bool,
     measure_cursors: MeasureCursors,
     /// Index of the top lane.
     first: usize,
@@ -114,7 +117,7 @@ impl Traces {
         if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
             self.probe = chosen;
             self.lanes.clear();
-            self.is_behind = true;
+            self.needs_refresh = true;
         }
         let n = ctx.selection.of(set).len();
         let text = if self.is_pinned { "Pinned" } else { "Pin" };
@@ -319,13 +322,26 @@ fn marks_text(schema: &SimSchema, set: &str) -> String {
     probe.map_or_else(String::new, |probe| format!("  |  marks are {}", probe.events()))
 }
 
-impl View for Traces {
-    fn name(&self) -> &'static str {
-        "traces"
-    }
+impl Traces {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "traces",
+        title: "Traces",
+        icon: icons::WAVE,
+        help: "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
+         its events, such as spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
+         *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
+         - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data",
+        gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
+        pages: &[Page::Simulate],
+        fits: |schema| has_probe(schema, is_traced),
+        menu: Some(MenuEntry { opening: Opening::Probe, ..MenuEntry::plot(0, "Traces") }),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Traces".into()
+impl View for Traces {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap> {
@@ -338,8 +354,8 @@ impl View for Traces {
         [Tap::elements(probe, elements)].into_iter().chain(spikes).collect()
     }
 
-    fn take_behind(&mut self) -> bool {
-        std::mem::take(&mut self.is_behind)
+    fn take_needs_refresh(&mut self) -> bool {
+        std::mem::take(&mut self.needs_refresh)
     }
 
     fn reset(&mut self, schema: &SimSchema) {
@@ -426,20 +442,5 @@ impl View for Traces {
         }
         let unit = ctx.schema.probes[usize::from(probe)].unit;
         self.lanes_ui(ui, canvas, &set, unit, ctx);
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::WAVE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
-         its events, such as spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
-         *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
-         - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data"
     }
 }

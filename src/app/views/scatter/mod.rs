@@ -3,15 +3,15 @@
 pub(super) mod axis;
 
 use super::{
-    View, ViewCtx,
+    View, ViewCtx, ViewDeclaration,
     cloud::{Cloud, MAX_SINGLE, Placed},
     fields::{self, ElementMask, Fields},
     run_ui,
 };
 use crate::{
     app::{
-        document::{color_scales::ColorScales, features::tap, filter::FilterMask, selection::Selection},
-        kit::{self, bar::ColorBar, color_scale::FieldScale, colors},
+        document::{color_scales::ColorScales, features::tap, filter::FilterMask, layout::Page, selection::Selection},
+        kit::{self, bar::ColorBar, color_scale::FieldScale, colors, icons},
     },
     engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
@@ -238,15 +238,33 @@ fn density(at: &[[f32; 2]], [width, height]: [usize; 2], dark: bool) -> ColorIma
     ColorImage::new([width, height], counts.iter().map(color).collect())
 }
 
+impl Scatter {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "scatter",
+        title: "Scatter",
+        icon: icons::GRID,
+        help: "# Scatter\n\nElements at the values of two fields, coloured by a third. Above 10,000 elements a \
+         density on a logarithmic scale is drawn, with the selected elements on top. A scale is logarithmic by default \
+         when its values span more than a factor of 50.\n\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
+         - right-click: actions",
+        gestures: super::cloud::GESTURES,
+        pages: &[Page::Simulate, Page::Explore],
+        fits: fields::has_pairs,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Scatter {
-    fn name(&self) -> &'static str {
-        "scatter"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let shown = self.set(schema).and_then(|s| self.shown(schema, s.name));
         let name = |id: ProbeId| fields::label(&schema.probes[usize::from(id)]);
-        shown.map_or_else(|| "Scatter".into(), |[x, y]| format!("{} × {}", name(x), name(y)))
+        shown.map_or_else(|| Self::DECLARATION.title.into(), |[x, y]| format!("{} × {}", name(x), name(y)))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -316,19 +334,6 @@ impl View for Scatter {
 
     fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
         self.fields.toggle_range(schema, self.color_by?, scales)
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        super::cloud::GESTURES
-    }
-
-    fn help(&self) -> &'static str {
-        "# Scatter\n\nElements at the values of two fields, coloured by a third. Above 10,000 elements a \
-         density on a logarithmic scale is drawn, with the selected elements on top. A scale is logarithmic by default \
-         when its values span more than a factor of 50.\n\n\
-         - click: select · Ctrl+click: add or remove\n\
-         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
-         - right-click: actions"
     }
 }
 
