@@ -2,9 +2,10 @@
 
 use super::{
     View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
     cloud::{Cloud, MAX_SINGLE, Placed},
     fields::{self, ElementMask, Fields},
-    run_ui,
+    hidden_text, no_values_ui, unfit_ui,
 };
 use crate::{
     app::{
@@ -13,7 +14,7 @@ use crate::{
     },
     engine::SimSchema,
     num::circular::CircularSum,
-    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
+    sim::{ElementSet, Frame, ProbeId, ProbeSpec, Tap},
 };
 use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
 use std::{f32::consts::TAU, sync::Arc};
@@ -45,7 +46,7 @@ impl Order {
 /// The phase circle.
 #[derive(Default)]
 pub struct Circle {
-    angle: Option<&'static str>,
+    angle: NamedProbe,
     /// The field that colours the points; `None`: the angle.
     color_by: Option<ProbeId>,
     fields: Fields,
@@ -88,7 +89,7 @@ impl Circle {
 
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let Some((id, _, over)) = self.probe(schema) else { return vec![] };
-        let color_by = self.color_by.filter(|t| fields::over(schema, over, |_| true).iter().any(|(id, _)| id == t));
+        let color_by = fields::color_field(schema, over, self.color_by);
         fields::wanted([Some(id), fields::mask(schema, over), color_by])
     }
 
@@ -102,24 +103,14 @@ impl Circle {
         if n > MAX_SINGLE {
             text += "  |  density";
         }
-        if n_hidden > 0 {
-            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
-        }
-        text
+        text + &hidden_text(n_hidden)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
-        if let Some(angle) = fields::angle_ui(ui, ctx, probe.name) {
-            self.angle = Some(angle);
+        if fields::angle_ui(ui, ctx, &mut self.angle, probe) {
             self.clear();
         }
-        let mut color_options = vec![(None, fields::label(probe))];
-        let others = fields::over(ctx.schema, over, |m| m != Meaning::Mask);
-        color_options.extend(
-            others.into_iter().filter(|(_, p)| p.name != probe.name).map(|(id, p)| (Some(id), fields::label(p))),
-        );
-        kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.color_by, &color_options);
-        self.fields.range_ui(ui, ctx, self.color_by);
+        self.fields.color_ui(ui, ctx, &mut self.color_by, over, (fields::label(probe), probe.name));
     }
 
     fn clear(&mut self) {
@@ -131,8 +122,7 @@ impl Circle {
     /// Returns the field that colours the points, its latest values and its scale; `None` before they arrive.
     fn scale(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, FieldScale)> {
         let id = self.color_by.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
-        let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
-        Some((probe, values.clone(), ctx.color_scales.scale(probe, values, ctx.tokens)))
+        self.fields.scale(ctx, id)
     }
 
     /// Returns the sum of e^{iφ} over the selected elements, cached per placement and selection.
@@ -277,10 +267,7 @@ impl View for Circle {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let found = self.probe(ctx.schema).and_then(|(id, p, over)| Some((id, p, ctx.schema.set(over)?.clone())));
         let Some((id, probe, set)) = found else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The phase circle needs a field of angles";
-            kit::empty_ui(ui, canvas, ctx, "No angle field", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No angle field", "The phase circle needs a field of angles"]);
         };
         let filter = ctx.filter.shown();
         if let Some(angles) = self.fields.get(id).cloned() {
@@ -291,23 +278,12 @@ impl View for Circle {
         let n_hidden = filter.n_hidden(&set);
         let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
-        if self.cloud.placed().of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a phase", None);
-            return;
-        }
         if self.cloud.placed().of.is_empty() {
-            let how = "Run to see phases";
-            return run_ui(ui, canvas, ctx, "No phases yet", how);
+            return no_values_ui(ui, canvas, ctx, (n_hidden, "a phase"), ["No phases yet", "Run to see phases"]);
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let scale = self.color_by.and_then(|_| self.scale(ctx, id));
-        let (canvas, bar) = match &scale {
-            Some((probe, _, scale)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
-            None => (canvas, None),
-        };
-        if let Some(bar) = bar {
-            bar.paint(ui.painter(), ctx.tokens);
-        }
+        let canvas = ColorBar::beside(ui, canvas, ctx.tokens, scale.as_ref().map(|(probe, _, scale)| (*probe, scale)));
         let area = Rect::from_center_size(canvas.center(), Vec2::splat(canvas.width().min(canvas.height()) - 4.0));
         if area.width() < 40.0 {
             return;
@@ -327,12 +303,7 @@ impl View for Circle {
 impl Circle {
     fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let Some(element) = self.cloud.under_pointer() else { return };
-        let values: Vec<_> = self
-            .wanted(ctx.schema)
-            .into_iter()
-            .filter(|id| ctx.schema.probes[usize::from(*id)].shape.meaning() != Some(Meaning::Mask))
-            .filter_map(|id| self.fields.text(ctx.schema, id, element))
-            .collect();
+        let values = self.fields.texts(ctx.schema, &self.wanted(ctx.schema), element);
         self.cloud.tooltip_ui(response, set, ctx, &values);
     }
 }

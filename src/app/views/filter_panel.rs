@@ -1,6 +1,6 @@
 //! Filter panel: a query with completion, and categories with check boxes.
 
-use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, ViewRequest, fields, menu};
+use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, ViewRequest, fields, menu, unfit_ui};
 use crate::{
     app::{
         document::{
@@ -397,9 +397,7 @@ impl View for Panel {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some(set) = ctx.filter.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "Nothing to filter", "This simulation publishes no sets", None);
-            return;
+            return unfit_ui(ui, ctx, ["Nothing to filter", "This simulation publishes no sets"]);
         };
         let n = set.len - ctx.filter.shown.n_hidden(&set);
         let caption = format!("{} shown of {}", kit::thousands(n.into()), kit::thousands(set.len.into()));

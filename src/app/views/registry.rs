@@ -2,8 +2,8 @@
 
 use super::{
     View, bands, circle, compare, connectivity, declaration::ViewDeclaration, distribution, filter_panel, hist, lanes,
-    lineage, links, matrix, phases, plot, profile, raster, runs, scatter, statistics, sweep, table, texts, token_text,
-    view_3d, weights,
+    lineage, links, matrix, phases, plot, profile, raster, runs, scatter, single_probe::ProbeContents as _, statistics,
+    sweep, table, texts, token_text, view_3d, weights,
 };
 use crate::{app::document::layout::Page, engine::SimSchema};
 

@@ -2,7 +2,8 @@
 
 use super::{
     bands::Bands, circle::Circle, declaration::ViewDeclaration, lineage::Lineage, matrix::Matrix, plot::Rates,
-    raster::Raster, registry::ALL, scatter::Scatter, texts::Texts, token_text::TokenText, view_3d::View3d,
+    raster::Raster, registry::ALL, scatter::Scatter, single_probe::ProbeContents as _, texts::Texts,
+    token_text::TokenText, view_3d::View3d,
 };
 use crate::{
     app::document::{features::has_probe, layout::Page},

@@ -11,8 +11,9 @@ mod thinned;
 
 use super::{
     MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
     fields::{self, ElementMask, Fields},
-    menu, placeholder, run_ui, scatter,
+    menu, no_values_ui, placeholder, scatter, unfit_ui,
 };
 use crate::{
     app::{
@@ -43,7 +44,7 @@ const FRAME: [f32; 2] = [21.0, 24.0];
 /// The view of the distribution over time.
 #[derive(Default)]
 pub struct Bands {
-    field: Option<&'static str>,
+    field: NamedProbe,
     /// Fields whose values were always all equal, which are not the default choice.
     flat: BTreeSet<ProbeId>,
     fields: Fields,
@@ -93,9 +94,7 @@ impl Bands {
     /// Returns the displayed field: the chosen one if it exists, otherwise the first whose values differ, or the first. `None`
     /// without fields.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let all = candidates(schema);
-        let chosen = all.iter().find(|(_, p)| Some(p.name) == self.field);
-        chosen.or_else(|| all.iter().find(|(id, _)| !self.flat.contains(id))).or(all.first()).copied()
+        self.field.of(&candidates(schema), |(id, _)| !self.flat.contains(id))
     }
 
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
@@ -136,10 +135,7 @@ impl Bands {
             false => fields::label(p),
         };
         let options: Vec<_> = all.iter().map(|(_, p)| (p.name, name(p))).collect();
-        let mut chosen = probe.name;
-        if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
-            self.field = Some(chosen);
-        }
+        self.field.ui(ui, ctx, "Field", probe, &options);
         let pictures = [(false, "bands".to_owned()), (true, "heat map".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "As", &mut self.is_heat_map, &pictures);
         let hint = "Logarithmic scale, if all visible values are positive";
@@ -316,10 +312,7 @@ impl View for Bands {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let found = self.probe(ctx.schema).and_then(|(id, p)| Some((id, p, ctx.schema.set(set_of(p))?.clone())));
         let Some((id, probe, set)) = found else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no field of numbers";
-            kit::empty_ui(ui, canvas, ctx, "No field", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No field", "This simulation has no field of numbers"]);
         };
         self.add_new_states(ui, (id, probe), ctx);
         let caption = self.caption(&set, ctx);
@@ -328,16 +321,11 @@ impl View for Bands {
             placeholder::busy_ui(ui, canvas, ctx.tokens, "Computing quantiles", None);
             return;
         }
-        if self.course.history().entries().is_empty() && ctx.filter.shown().n_hidden(&set) > 0 {
-            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with values", None);
-            return;
-        }
         if self.course.history().entries().is_empty() {
-            let how = "Run to see the distribution over time";
-            return run_ui(ui, canvas, ctx, "No values yet", how);
+            let notice = ["No values yet", "Run to see the distribution over time"];
+            return no_values_ui(ui, canvas, ctx, (ctx.filter.shown().n_hidden(&set), "values"), notice);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         self.chart_ui(ui, canvas, (probe, &set), ctx);

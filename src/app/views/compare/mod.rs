@@ -263,8 +263,7 @@ impl View for Compare {
         if self.wanted.is_none() {
             self.wanted.clone_from(&key);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let title = offered.iter().find(|series| Some(&series.key) == key.as_ref()).map_or("", |series| &*series.title);

@@ -9,7 +9,7 @@ mod matrix;
 
 pub use graph::element_name;
 
-use super::{MenuEntry, View, ViewCtx, ViewDeclaration, placeholder};
+use super::{MenuEntry, View, ViewCtx, ViewDeclaration, placeholder, unfit_ui};
 use crate::{
     app::{
         document::{color_scales::ColorScales, layout::Page},
@@ -54,8 +54,7 @@ pub struct ConnectivityView {
 pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Connectivity)> {
     let found = wired(ctx.schema).map(|(set, wiring)| (set.clone(), wiring.clone()));
     if found.is_none() {
-        let (canvas, how) = (ui.available_rect_before_wrap(), "This simulation publishes no connections");
-        kit::empty_ui(ui, canvas, ctx, "No connections", how, None);
+        unfit_ui(ui, ctx, ["No connections", "This simulation publishes no connections"]);
     }
     found
 }
@@ -199,8 +198,7 @@ impl View for ConnectivityView {
         }
         let caption = self.caption(&wiring, &set, ctx.selection.of(set.name));
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set));
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let (blocks, ego) = (self.blocks.get().cloned(), self.ego.get().cloned());

@@ -7,12 +7,14 @@ mod sums;
 mod text;
 
 use super::{
-    MenuTarget, View, ViewCtx, ViewDeclaration, fields, menu,
+    MenuTarget, View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
+    fields, menu,
     plot::{
         lane_colors::{column_of, lane_colors},
         samples::Samples,
     },
-    run_ui,
+    run_ui, unfit_ui,
 };
 use crate::{
     app::{
@@ -69,7 +71,7 @@ struct Visible {
 /// The view of lanes over time.
 #[derive(Default)]
 pub struct Lanes {
-    chosen: Option<&'static str>,
+    chosen: NamedProbe,
     series: BTreeMap<ProbeId, Row>,
     settings: Settings,
     visible: Visible,
@@ -113,18 +115,13 @@ impl Visible {
 impl Lanes {
     /// Returns the displayed probe: the chosen one if it exists, otherwise the first. `None` without probes.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let all = probes(schema);
-        all.iter().find(|(_, p)| Some(p.name) == self.chosen).or(all.first()).copied()
+        self.chosen.of(&probes(schema), |_| true)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
         element::time_ui(ui, ctx, &mut self.link);
         ui.separator();
-        let options: Vec<_> = probes(ctx.schema).into_iter().map(|(_, p)| (p.name, fields::label(p))).collect();
-        let mut chosen = probe.name;
-        if kit::choice_ui(ui, ctx.tokens, "Series", &mut chosen, &options) {
-            self.chosen = Some(chosen);
-        }
+        self.chosen.ui(ui, ctx, "Series", probe, &fields::named(&probes(ctx.schema)));
         let orders = [(false, "as given".to_owned()), (true, "by visible mean".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Rows", &mut self.settings.by_mean, &orders);
         let hint = "Divide each column by its sum, if no visible value is negative";
@@ -338,18 +335,14 @@ impl View for Lanes {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((id, probe)) = self.probe(ctx.schema) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no series with several lanes";
-            kit::empty_ui(ui, canvas, ctx, "No lanes", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No lanes", "This simulation has no series with several lanes"]);
         };
         let caption = self.caption(ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
         if self.series.get(&id).is_none_or(|r| r.samples.len() == 0) && !ctx.running {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see lanes over time");
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         self.chart_ui(ui, canvas, (id, probe), ctx);

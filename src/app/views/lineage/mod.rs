@@ -15,7 +15,7 @@ mod pointer;
 use super::{
     View, ViewCtx, ViewDeclaration,
     fields::{self, Fields},
-    run_ui,
+    run_ui, unfit_ui,
 };
 use crate::{
     app::{
@@ -335,10 +335,7 @@ impl View for Lineage {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((_, over)) = Self::probe(ctx.schema) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The lineage needs a probe of births and deaths";
-            kit::empty_ui(ui, canvas, ctx, "No lineage", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No lineage", "The lineage needs a probe of births and deaths"]);
         };
         self.history.update(ui.ctx(), ctx.running);
         let set = ctx.schema.set(over).cloned();
@@ -352,21 +349,14 @@ impl View for Lineage {
         if self.history.version.forest.lines.is_empty() {
             return run_ui(ui, canvas, ctx, "No births yet", "No births or deaths so far");
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         if self.is_list {
             return self.list_ui(ui, canvas, set.as_deref(), ctx);
         }
         let scale = self.scale(ctx).zip(self.color_probe(ctx));
-        let (canvas, bar) = match &scale {
-            Some((scale, probe)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
-            None => (canvas, None),
-        };
-        if let Some(bar) = bar {
-            bar.paint(ui.painter(), ctx.tokens);
-        }
+        let canvas = ColorBar::beside(ui, canvas, ctx.tokens, scale.as_ref().map(|(scale, probe)| (probe, scale)));
         let plot = Rect::from_min_max(canvas.min + Vec2::new(10.0, 6.0), canvas.max - Vec2::new(12.0, 22.0));
         self.update(ui, plot, ctx, over);
         if !self.worker.has_layout() {

@@ -329,8 +329,7 @@ impl View for Rates {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see its curves");
         }
         self.smooth(ui.ctx(), &shown, ctx.schema);
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());

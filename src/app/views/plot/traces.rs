@@ -18,6 +18,7 @@ use crate::{
         kit::{self, colors, icons, text},
         views::{
             MenuEntry, MenuTarget, Opening, View, ViewCtx, ViewDeclaration, element, fields, menu, run_ui, take_pin,
+            unfit_ui,
         },
     },
     engine::{SchemaChanges, SimSchema},
@@ -393,10 +394,7 @@ impl View for Traces {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((probe, name)) = self.probe(ctx.schema) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no traces of elements";
-            kit::empty_ui(ui, canvas, ctx, "No traces", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No traces", "This simulation has no traces of elements"]);
         };
         let Some(set) = ctx.schema.set(name).cloned() else { return };
         let is_key = !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P));
@@ -436,8 +434,7 @@ impl View for Traces {
             kit::empty_ui(ui, canvas, ctx, "No probes", &how, None);
             return;
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let unit = ctx.schema.probes[usize::from(probe)].unit;

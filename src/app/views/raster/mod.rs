@@ -18,7 +18,7 @@ mod tiles;
 mod toolbar;
 mod window;
 
-use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration};
+use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, unfit_ui};
 use crate::{
     app::{
         document::{
@@ -357,10 +357,7 @@ impl View for Raster {
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let (Some(probe), true) = (self.probe, self.set.is_some()) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no events such as spikes";
-            kit::empty_ui(ui, canvas, ctx, "No events", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No events", "This simulation has no events such as spikes"]);
         };
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
         self.live_edge = ctx.live_edge();

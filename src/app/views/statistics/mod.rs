@@ -5,7 +5,7 @@ mod plots;
 mod sonogram;
 mod table;
 
-use super::{MenuEntry, View, ViewCtx, ViewDeclaration, placeholder, rate, run_ui};
+use super::{MenuEntry, View, ViewCtx, ViewDeclaration, placeholder, rate, run_ui, unfit_ui};
 use crate::{
     app::{
         document::{
@@ -261,9 +261,7 @@ impl View for Statistics {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No events", "This simulation has no events such as spikes", None);
-            return;
+            return unfit_ui(ui, ctx, ["No events", "This simulation has no events such as spikes"]);
         };
         let is_empty = !self.is_all && ctx.selection.of(set.name).is_empty();
         if !is_empty {

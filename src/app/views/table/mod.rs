@@ -6,7 +6,7 @@ mod order;
 mod pointer;
 mod trail;
 
-use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, menu};
+use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, menu, unfit_ui};
 use crate::{
     app::{
         document::{
@@ -401,9 +401,7 @@ impl View for Table {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "Nothing to list", "This simulation publishes no sets", None);
-            return;
+            return unfit_ui(ui, ctx, ["Nothing to list", "This simulation publishes no sets"]);
         };
         let query_context = || QueryContext::new(ctx.schema, ctx.features, set.clone(), &self.values);
         let queried = filter::field_probes(ctx.schema, &set, &self.filter, &ctx.features.named);

@@ -14,7 +14,7 @@ mod shell_edges;
 mod toolbar;
 mod viewport;
 
-use super::{MenuEntry, Opening, View, ViewCtx, ViewDeclaration, fields};
+use super::{MenuEntry, Opening, View, ViewCtx, ViewDeclaration, fields, unfit_ui};
 use crate::{
     app::{
         document::{
@@ -350,10 +350,7 @@ impl View for View3d {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.choose_set(ctx.schema);
         let Some(set) = self.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The 3D view needs a set whose elements have positions";
-            kit::empty_ui(ui, canvas, ctx, "No positions", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No positions", "The 3D view needs a set whose elements have positions"]);
         };
         self.follow_selections(ui.ctx(), &set, ctx);
         let mut caption = self.caption(ctx);
