@@ -17,8 +17,8 @@ use crate::{
         },
         kit::{self, colors, icons, text},
         views::{
-            MenuEntry, MenuTarget, Opening, View, ViewCtx, ViewDeclaration, element, fields, menu, run_ui, take_pin,
-            unfit_ui,
+            MenuEntry, MenuTarget, Opening, View, ViewCtx, ViewDeclaration, chosen::NamedProbe, element, fields, menu,
+            run_ui, take_pin, unfit_ui,
         },
     },
     engine::{SchemaChanges, SimSchema},
@@ -44,7 +44,7 @@ struct Lane {
 /// The traces view.
 #[derive(Default)]
 pub struct Traces {
-    probe: Option<&'static str>,
+    chosen: NamedProbe,
     /// Pinned elements, independent of the selection.
     pinned: Vec<u32>,
     is_pinned: bool,
@@ -70,10 +70,8 @@ impl Traces {
     /// Returns the traced probe and the name of its set: the chosen one, otherwise the first recorded one, otherwise the first.
     /// `None` without a probe of traces.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
-        let mut probes = probes_where(schema, is_traced);
-        let chosen = self.probe.and_then(|name| probes_where(schema, is_traced).find(|(_, p)| p.name == name));
-        let recorded = || probes_where(schema, is_traced).find(|(id, _)| !schema.recorded(*id).is_empty());
-        let (id, spec) = chosen.or_else(recorded).or_else(|| probes.next())?;
+        let all: Vec<_> = probes_where(schema, is_traced).collect();
+        let (id, spec) = self.chosen.of(&all, |(id, _)| !schema.recorded(*id).is_empty())?;
         if let Shape::Series { of } = spec.shape { Some((id, of)) } else { None }
     }
 
@@ -112,11 +110,9 @@ impl Traces {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
-        let options: Vec<_> =
-            probes_where(ctx.schema, is_traced).map(|(_, p)| (Some(p.name), fields::label(p))).collect();
-        let mut chosen = self.probe.or_else(|| options.first().and_then(|(name, _)| *name));
-        if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
-            self.probe = chosen;
+        let all: Vec<_> = probes_where(ctx.schema, is_traced).collect();
+        let shown = self.chosen.of(&all, |_| true);
+        if shown.is_some_and(|(_, shown)| self.chosen.ui(ui, ctx, "Trace", shown, &fields::named(&all))) {
             self.lanes.clear();
             self.needs_refresh = true;
         }
