@@ -17,7 +17,8 @@ pub type ListedProbe = (ProbeId, &'static ProbeSpec);
 pub struct NamedProbe(Option<&'static str>);
 
 impl NamedProbe {
-    /// Returns the chosen probe if it is listed, otherwise the first preferred one, otherwise the first. `None` if none is listed.
+    /// Returns the chosen probe if it is listed, otherwise the first preferred one, otherwise the first. `None` without
+    /// probes.
     pub fn of(self, listed: &[ListedProbe], is_preferred: impl Fn(&ListedProbe) -> bool) -> Option<ListedProbe> {
         let chosen = listed.iter().find(|(_, probe)| Some(probe.name) == self.0);
         chosen.or_else(|| listed.iter().find(|probe| is_preferred(probe))).or(listed.first()).copied()

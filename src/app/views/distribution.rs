@@ -176,7 +176,8 @@ impl ProbeContents for Distribution {
         name: "distribution",
         title: "Histogram over time",
         icon: icons::GAUGE,
-        help: "# Histogram over time\n\nCounts of values in bins, sampled while the simulation runs: weights, activations, fitness. As a \
+        help: "# Histogram over time\n\nCounts of values in bins, sampled while the simulation runs: weights, \
+         activations, fitness. As a \
          heat map with time from left to right, or as **Ridges**, the newest in front. Of a long run, every second histogram is \
          dropped whenever there are too many.",
         pages: &[Page::Simulate, Page::Explore],

@@ -66,8 +66,8 @@ impl Fields {
         Some(scales.toggle_of(schema.probes.get(usize::from(shown))?, self.get(shown)?))
     }
 
-    /// Draws the controls of the field that colours elements and of its range. `none` is the label of no field, `skipped` the name
-    /// of a field that is not offered.
+    /// Draws the controls of the field that colours elements and of its range. `none` is the label of no field, `skipped` the
+    /// name of a field that is not offered.
     pub fn color_ui(
         &self,
         ui: &mut egui::Ui,

@@ -377,7 +377,8 @@ impl Panel {
          idx = 5..9, 12\ndownstream of \"Sugar GRNs\" >= 5\nrandom 21 of class = gustatory\n```\n\n\
          `=` and `!=` compare, `~` matches a part of the text. Live values are compared with a number and a unit, \
          twice a second. **Tab** accepts a completion.\n\n\
-         *Save as group* stores the query in the project; a query over live values is stored as the list of elements that match now.",
+         *Save as group* stores the query in the project; a query over live values is stored as the list of elements that \
+         match now.",
         pages: &[Page::Explore],
         fits: |schema| schema.sets.iter().any(|set| !set.columns.is_empty()) || fields::has_pairs(schema),
         menu: Some(MenuEntry::show_in(4, "Filter")),

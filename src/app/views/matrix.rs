@@ -250,7 +250,8 @@ impl ProbeContents for Matrix {
         name: "matrix",
         title: "Matrix",
         icon: icons::GRID,
-        help: "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the toolbar, with \
+        help: "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the \
+         toolbar, with \
          its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
          use a diverging colormap. **Lines** draws a line per row over the columns. **Scale** gives each row or column a scale of \
          its own, from 0 to its largest magnitude. Cells with room for it show their value.",

@@ -181,7 +181,8 @@ impl ProbeContents for Texts {
         name: "texts",
         title: "Text",
         icon: icons::LIST,
-        help: "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** shows the texts \
+        help: "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** \
+         shows the texts \
          that contain a word; **LIVE** follows the newest, and with a time cursor the texts up to its step are shown; the button \
          beside a header copies that text.",
         pages: &[Page::Simulate, Page::Explore],

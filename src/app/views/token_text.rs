@@ -132,7 +132,8 @@ impl ProbeContents for TokenText {
         name: "tokens",
         title: "Tokens",
         icon: icons::LIST,
-        help: "# Tokens\n\nA sequence of tokens, coloured by a value such as the loss, or by a category such as the expert. Rest the \
+        help: "# Tokens\n\nA sequence of tokens, coloured by a value such as the loss, or by a category such as the \
+         expert. Rest the \
          pointer on a token to see both, and the likeliest candidates with their probabilities.",
         pages: &[Page::Simulate, Page::Explore],
         fits: |schema| has_probe(schema, Self::is_shown),

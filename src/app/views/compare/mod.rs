@@ -197,7 +197,8 @@ impl Compare {
         name: "compare",
         title: "Compare runs",
         icon: icons::WAVE,
-        help: "# Compare runs\n\nDraws one recorded series of all runs that are marked in the table of runs, and of the run in the \
+        help: "# Compare runs\n\nDraws one recorded series of all runs that are marked in the table of runs, and of the \
+         run in the \
          window. Below: its last, lowest and highest value in each run, the difference of the last one to the first run, \
          and the parameters whose values differ. While the pointer is in the chart, values are those of its step.\n\n\
          - in the table of runs, click: one run · Ctrl+click: add or remove one · Shift+click: add all between\n\

@@ -267,7 +267,8 @@ impl Phases {
         name: "phases",
         title: "Phase × phase",
         icon: icons::GRID,
-        help: "# Phase × phase\n\nPhase agreement between groups: all elements, ordered by a field, in up to 96 groups of equal size. \
+        help: "# Phase × phase\n\nPhase agreement between groups: all elements, ordered by a field, in up to 96 groups of \
+         equal size. \
          *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exact: 1 when they move together, -1 \
          when they are opposed, 0 when they are unrelated; within a group i ≠ j. *Lag* is \
          the angle by which the row is ahead of the column. Blocks along the diagonal are clusters; choose another order to \

@@ -124,7 +124,8 @@ impl Memory {
         name: "memory",
         title: "Memory",
         icon: icons::GRID,
-        help: "# Memory\n\nMemory of the simulation by owner, largest first; a tooltip lists the buffers of an owner. The tick mark is the prediction made before the build; \
+        help: "# Memory\n\nMemory of the simulation by owner, largest first; a tooltip lists the buffers of an owner. The \
+         tick mark is the prediction made before the build; \
          a prediction that is far off is worth a bug report. On a GPU the total is compared with the memory of the \
          device.",
         pages: &[Page::Profile],

@@ -235,7 +235,8 @@ impl Statistics {
          **Correlation**: Pearson's, of counts in bins (*elephant.spike_train_correlation.correlation_coefficient*), among \
          the most active.\n\n\
          **PSD**: power of the mean rate per element, sampled every millisecond, after Welch (1967) with Hann windows, \
-         50 % overlap and the mean removed (*elephant.spectral.welch_psd*); or over time as a **spectrogram** of at least sixteen segments.",
+         50 % overlap and the mean removed (*elephant.spectral.welch_psd*); or over time as a **spectrogram** of at least \
+         sixteen segments.",
         pages: &[Page::Simulate, Page::Explore],
         fits: |schema| has_probe(schema, |shape| matches!(shape, Shape::Spikes { .. })),
         menu: Some(MenuEntry::plot(1, "Statistics")),

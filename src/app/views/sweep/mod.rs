@@ -263,7 +263,8 @@ impl SweepPlot {
         name: "sweep",
         title: "Sweep",
         icon: icons::DISTRIBUTION,
-        help: "# Sweep\n\nOne number of every finished run against the value of a parameter: the mean, last, lowest or highest value \
+        help: "# Sweep\n\nOne number of every finished run against the value of a parameter: the mean, last, lowest or \
+         highest value \
          of a recorded series, over all steps or the last part of them. With the mean rate against the input it is an F-I curve.\n\n\
          Runs that differ in this parameter and the seed only are one curve, whether they come from *Sweep…* in the menu of a \
          parameter or from the command line. A point is the mean over seeds, its bar the standard deviation; small points are \

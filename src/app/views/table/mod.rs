@@ -348,7 +348,8 @@ impl Table {
         name: "table",
         title: "Table",
         icon: icons::SELECTION,
-        help: "# Table\n\nOne row per element of a set: index, id, categories, live values, each with a bar to the scale of its column. Click a header to sort; live \
+        help: "# Table\n\nOne row per element of a set: index, id, categories, live values, each with a bar to the scale \
+         of its column. Click a header to sort; live \
          values are re-sorted twice a second.\n\n\
          - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
          - arrows: up and down · Enter or double-click: frame in the 3D view",

@@ -273,7 +273,8 @@ impl View3d {
          - 1 to 4: front, back, left, top · 5 to 8: saved views\n\n\
          *Edges* are the connections of the selected elements, faint at the source, coloured by sign; at most 20,000, \
          the strongest; or links among the elements, coloured by value. *Shell* is the surface around all elements, from their density. *Position* places the elements by three fields, *Size* scales them by one. A *Path* of the context \
-         menu is drawn as arrows; a click on a name selects the element.\n\nLegend: click hides or shows a category, Alt+click shows it alone.",
+         menu is drawn as arrows; a click on a name selects the element.\n\nLegend: click hides or shows a category, \
+         Alt+click shows it alone.",
         gestures: &[
             ("drag", "rotate"),
             ("right-drag", "pan"),
