@@ -209,7 +209,7 @@ fn the_simulations_cover_every_view() {
     let population = views::suggest(&schema(Subject::Population.build(1, State::Live)));
     let shown: BTreeSet<_> =
         brain.into_iter().chain(population.into_iter().filter(|v| POPULATION.contains(v))).collect();
-    assert_eq!(shown, views::all().iter().map(|v| v.name()).collect::<BTreeSet<_>>());
+    assert_eq!(shown, views::ALL.iter().map(|v| v.name).collect::<BTreeSet<_>>());
 }
 
 /// Panels without data have a Run button; after a failure the same panels show the error and a recovery button.

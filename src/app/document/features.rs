@@ -88,6 +88,11 @@ impl Session {
     }
 }
 
+/// Whether the model uses a probe of a matching shape.
+pub(crate) fn has_probe(schema: &SimSchema, wanted: impl Fn(&Shape) -> bool) -> bool {
+    probes_where(schema, wanted).next().is_some()
+}
+
 /// Iterates over the probes of a matching shape that the model uses, with their ids.
 pub(crate) fn probes_where(
     schema: &SimSchema,

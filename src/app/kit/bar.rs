@@ -39,6 +39,21 @@ impl<'a> ColorBar<'a> {
         Self::titled(ui, canvas, tokens, (crate::app::kit::text::probe_title(probe), marks(probe, scale.range)), scale)
     }
 
+    /// Draws the bar of a field at the right of a canvas, if there is room. Returns the rest of the canvas.
+    pub fn beside(
+        ui: &Ui,
+        canvas: Rect,
+        tokens: &Tokens,
+        field: Option<(&ProbeSpec, &'a color_scale::FieldScale)>,
+    ) -> Rect {
+        let Some((probe, scale)) = field else { return canvas };
+        let (rest, bar) = Self::split(ui, canvas, tokens, probe, scale);
+        if let Some(bar) = bar {
+            bar.paint(ui.painter(), tokens);
+        }
+        rest
+    }
+
     /// Splits a canvas as [`ColorBar::split`] does, for a bar with the given title and tick values.
     pub fn titled(
         ui: &Ui,

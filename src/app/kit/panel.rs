@@ -141,6 +141,12 @@ pub fn tiny_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
     true
 }
 
+/// Fills the canvas of a panel. Returns whether there is room to draw; without it, draws a notice.
+pub fn fill_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
+    ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
+    !tiny_ui(ui, canvas, tokens)
+}
+
 /// Makes scroll bars take space next to the content instead of overlaying it.
 pub fn solid_scroll_bars(ui: &mut Ui) {
     ui.spacing_mut().scroll = egui::style::ScrollStyle { bar_width: 8.0, ..egui::style::ScrollStyle::solid() };

@@ -189,7 +189,7 @@ fn toggle_range(app: &mut App) {
 /// Moves the keyboard focus to the filter of the focused panel.
 fn filter_panel(app: &mut App, ctx: &egui::Context) {
     let side = ["tree", "inspector", "log"].into_iter().find(|name| focus::has(ctx, name));
-    let panel = side.or_else(|| app.workspace.focused_view().map(|v| v.name()));
+    let panel = side.or_else(|| app.workspace.focused_view().map(|v| v.declaration().name));
     match panel.filter(|name| focus::WITH_FILTER.contains(name)) {
         Some(name) => ctx.memory_mut(|m| m.request_focus(focus::filter_id(name))),
         None => app.messages.notify(Level::Info, "This panel has no filter"),
@@ -236,7 +236,7 @@ fn panel_help(app: &mut App) {
     // The panels are hidden while Home is shown.
     let help = match app.workspace.is_home {
         true => Some(home::HELP),
-        false => app.workspace.focused_view().map(|view| view.help()),
+        false => app.workspace.focused_view().map(|view| view.declaration().help),
     };
     match help {
         Some(help) => app.overlays.dialog = Some(Dialog::Text("Help", help.to_owned())),

@@ -143,6 +143,7 @@ fn views_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
         stop_reason: session.live.stop_reason.as_ref(),
         icon: icons::GRID,
         unrecorded: vec![],
+        views: &views::ALL,
         tokens: &t,
         selection: &mut session.selection,
         time: &mut document.time,

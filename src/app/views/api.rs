@@ -10,7 +10,8 @@ use crate::{
             color_scales::ColorScales, command::UiCommand, features::KindFeatures, filter::Filter, library::Library,
             live::StopReason, profile::Profile, saved_view::SavedView, selection::Selection, time::Time,
         },
-        kit::{icons, notice::Look, theme::Tokens},
+        kit::{notice::Look, theme::Tokens},
+        views::declaration::ViewDeclaration,
     },
     engine::{SchemaChanges, SimSchema},
     sim::{Action, Clock, Frame, ShareLevel, Tap},
@@ -27,10 +28,12 @@ pub struct ViewCtx<'a> {
     pub running: bool,
     /// Reason why the simulation stopped by itself; `None` if it runs or was stopped by the user.
     pub stop_reason: Option<&'a StopReason>,
-    /// [`View::icon`] of the view that is being drawn.
+    /// Icon of the view that is being drawn.
     pub icon: &'static str,
     /// Labels of the probes of this view that a finished run did not record.
     pub unrecorded: Vec<String>,
+    /// The declarations of all views.
+    pub views: &'static [&'static ViewDeclaration],
     /// The recorded runs of the project.
     pub runs: &'a mut Library,
     /// Colours and spacings of the theme.
@@ -62,7 +65,7 @@ pub struct ViewCtx<'a> {
 impl ViewCtx<'_> {
     /// Sets the fields that depend on the view that is drawn next.
     pub fn enter(&mut self, view: &dyn View) {
-        self.icon = view.icon();
+        self.icon = view.declaration().icon;
         self.unrecorded = match self.schema.unrecorded.is_empty() {
             true => vec![],
             false => {
@@ -136,17 +139,21 @@ pub enum ViewRequest {
 
 /// Panel of the workbench, which draws data of the simulation.
 pub trait View {
-    /// Stable name, stored in layout files.
-    fn name(&self) -> &'static str;
-    fn title(&self, schema: &SimSchema) -> String;
-    /// Returns the taps that the view needs while it is visible.
-    fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap>;
-    /// Whether the view shows [`ViewCtx::profile`], which is only filled while such a view is visible.
-    fn profiles(&self) -> bool {
-        false
+    fn declaration(&self) -> &'static ViewDeclaration;
+    /// Returns the title, which may name the displayed data.
+    fn title(&self, schema: &SimSchema) -> String {
+        let _ = schema;
+        self.declaration().title.to_owned()
     }
-    /// Resets the view for a new simulation or epoch.
-    fn reset(&mut self, schema: &SimSchema);
+    /// Returns the taps that the view needs while it is visible; none by default.
+    fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap> {
+        let _ = (schema, selection);
+        vec![]
+    }
+    /// Resets the view for a new simulation or epoch. Has no effect by default.
+    fn reset(&mut self, schema: &SimSchema) {
+        let _ = schema;
+    }
     /// Handles a change of the schema while the simulation runs. Earlier samples of the changed probes belong to the old schema.
     /// A view that stores data by element maps them to the new elements or discards them. The default resets the view if a set
     /// has changed.
@@ -164,24 +171,16 @@ pub trait View {
     fn choose(&mut self, schema: &SimSchema, text: &str) {
         let _ = (schema, text);
     }
-    /// Receives new data, also while the view is hidden; its own taps are then inactive.
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
+    /// Receives new data, also while the view is hidden; its own taps are then inactive. Has no effect by default.
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let _ = (schema, frame);
+    }
     /// Returns whether the view needs data again that it received earlier and discarded, and clears this flag. Called during
     /// playback.
-    fn take_behind(&mut self) -> bool {
+    fn take_needs_refresh(&mut self) -> bool {
         false
     }
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
-    /// Markdown that the ? button of the panel shows.
-    fn help(&self) -> &'static str;
-    /// Icon of the view, shown on its empty state.
-    fn icon(&self) -> &'static str {
-        icons::GRID
-    }
-    /// Pointer gestures and their effects, shown in the status bar.
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
     /// Returns the colour options and the index of the current one.
     fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
         let _ = schema;
@@ -196,9 +195,5 @@ pub trait View {
     fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let _ = (schema, color_scales);
         None
-    }
-    /// Whether a second panel with this view is useful.
-    fn can_repeat(&self) -> bool {
-        true
     }
 }

@@ -9,6 +9,39 @@ use crate::{
 };
 use egui::Ui;
 
+/// Probe with its id.
+pub type ListedProbe = (ProbeId, &'static ProbeSpec);
+
+/// A choice among probes by name, which is not stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NamedProbe(Option<&'static str>);
+
+impl NamedProbe {
+    /// Returns the chosen probe if it is listed, otherwise the first preferred one, otherwise the first. `None` without
+    /// probes.
+    pub fn of(self, listed: &[ListedProbe], is_preferred: impl Fn(&ListedProbe) -> bool) -> Option<ListedProbe> {
+        let chosen = listed.iter().find(|(_, probe)| Some(probe.name) == self.0);
+        chosen.or_else(|| listed.iter().find(|probe| is_preferred(probe))).or(listed.first()).copied()
+    }
+
+    /// Draws a menu of probes and their labels. Returns whether another probe than the shown one was chosen.
+    pub fn ui(
+        &mut self,
+        ui: &mut Ui,
+        ctx: &ViewCtx<'_>,
+        label: &str,
+        shown: &'static ProbeSpec,
+        options: &[(&'static str, String)],
+    ) -> bool {
+        let mut name = shown.name;
+        let is_changed = kit::choice_ui(ui, ctx.tokens, label, &mut name, options);
+        if is_changed {
+            self.0 = Some(name);
+        }
+        is_changed
+    }
+}
+
 /// A choice among the probes of some shapes, with the arguments of the tap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChosenProbe {

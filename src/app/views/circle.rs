@@ -1,19 +1,20 @@
 //! Phase circle of any field of angles, with the Kuramoto order parameter as an arrow.
 
 use super::{
-    View, ViewCtx,
+    View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
     cloud::{Cloud, MAX_SINGLE, Placed},
     fields::{self, ElementMask, Fields},
-    run_ui,
+    hidden_text, no_values_ui, unfit_ui,
 };
 use crate::{
     app::{
-        document::{color_scales::ColorScales, features::tap, selection::Selection},
-        kit::{self, bar::ColorBar, color_scale::FieldScale, colors},
+        document::{color_scales::ColorScales, features::tap, layout::Page, selection::Selection},
+        kit::{self, bar::ColorBar, color_scale::FieldScale, colors, icons},
     },
     engine::SimSchema,
     num::circular::CircularSum,
-    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
+    sim::{ElementSet, Frame, ProbeId, ProbeSpec, Tap},
 };
 use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
 use std::{f32::consts::TAU, sync::Arc};
@@ -45,7 +46,7 @@ impl Order {
 /// The phase circle.
 #[derive(Default)]
 pub struct Circle {
-    angle: Option<&'static str>,
+    angle: NamedProbe,
     /// The field that colours the points; `None`: the angle.
     color_by: Option<ProbeId>,
     fields: Fields,
@@ -88,7 +89,7 @@ impl Circle {
 
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let Some((id, _, over)) = self.probe(schema) else { return vec![] };
-        let color_by = self.color_by.filter(|t| fields::over(schema, over, |_| true).iter().any(|(id, _)| id == t));
+        let color_by = fields::color_field(schema, over, self.color_by);
         fields::wanted([Some(id), fields::mask(schema, over), color_by])
     }
 
@@ -102,24 +103,14 @@ impl Circle {
         if n > MAX_SINGLE {
             text += "  |  density";
         }
-        if n_hidden > 0 {
-            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
-        }
-        text
+        text + &hidden_text(n_hidden)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
-        if let Some(angle) = fields::angle_ui(ui, ctx, probe.name) {
-            self.angle = Some(angle);
+        if fields::angle_ui(ui, ctx, &mut self.angle, probe) {
             self.clear();
         }
-        let mut color_options = vec![(None, fields::label(probe))];
-        let others = fields::over(ctx.schema, over, |m| m != Meaning::Mask);
-        color_options.extend(
-            others.into_iter().filter(|(_, p)| p.name != probe.name).map(|(id, p)| (Some(id), fields::label(p))),
-        );
-        kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.color_by, &color_options);
-        self.fields.range_ui(ui, ctx, self.color_by);
+        self.fields.color_ui(ui, ctx, &mut self.color_by, over, (fields::label(probe), probe.name));
     }
 
     fn clear(&mut self) {
@@ -131,8 +122,7 @@ impl Circle {
     /// Returns the field that colours the points, its latest values and its scale; `None` before they arrive.
     fn scale(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, FieldScale)> {
         let id = self.color_by.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
-        let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
-        Some((probe, values.clone(), ctx.color_scales.scale(probe, values, ctx.tokens)))
+        self.fields.scale(ctx, id)
     }
 
     /// Returns the sum of e^{iφ} over the selected elements, cached per placement and selection.
@@ -232,14 +222,33 @@ fn paint_arrow(painter: &Painter, area: Rect, r: f64, psi: f64, color: Color32) 
     painter.add(egui::Shape::convex_polygon(head, color, Stroke::NONE));
 }
 
+impl Circle {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "circle",
+        title: "Circle",
+        icon: icons::GRID,
+        help: "# Phase circle\n\nEvery element at its angle, with a small radial jitter so that neighbours do not hide each \
+         other. The arrow is the mean of e^{iφ} over all shown elements: its length r is 1 when all phases are equal and near 0 \
+         when they are spread, its direction ψ is the mean angle. The outer ring is the density of angles; above \
+         10,000 elements only the ring is drawn. With a selection, a second arrow is the mean over the selected elements.\n\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
+         - right-click: actions",
+        gestures: super::cloud::GESTURES,
+        pages: &[Page::Simulate],
+        fits: fields::has_angles,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Circle {
-    fn name(&self) -> &'static str {
-        "circle"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map(|(_, p, _)| fields::label(p));
-        name.map_or_else(|| "Circle".into(), |name| format!("Circle: {name}"))
+        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Circle: {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -258,10 +267,7 @@ impl View for Circle {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let found = self.probe(ctx.schema).and_then(|(id, p, over)| Some((id, p, ctx.schema.set(over)?.clone())));
         let Some((id, probe, set)) = found else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The phase circle needs a field of angles";
-            kit::empty_ui(ui, canvas, ctx, "No angle field", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No angle field", "The phase circle needs a field of angles"]);
         };
         let filter = ctx.filter.shown();
         if let Some(angles) = self.fields.get(id).cloned() {
@@ -272,23 +278,12 @@ impl View for Circle {
         let n_hidden = filter.n_hidden(&set);
         let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
-        if self.cloud.placed().of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a phase", None);
-            return;
-        }
         if self.cloud.placed().of.is_empty() {
-            let how = "Run to see phases";
-            return run_ui(ui, canvas, ctx, "No phases yet", how);
+            return no_values_ui(ui, canvas, ctx, (n_hidden, "a phase"), ["No phases yet", "Run to see phases"]);
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let scale = self.color_by.and_then(|_| self.scale(ctx, id));
-        let (canvas, bar) = match &scale {
-            Some((probe, _, scale)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
-            None => (canvas, None),
-        };
-        if let Some(bar) = bar {
-            bar.paint(ui.painter(), ctx.tokens);
-        }
+        let canvas = ColorBar::beside(ui, canvas, ctx.tokens, scale.as_ref().map(|(probe, _, scale)| (*probe, scale)));
         let area = Rect::from_center_size(canvas.center(), Vec2::splat(canvas.width().min(canvas.height()) - 4.0));
         if area.width() < 40.0 {
             return;
@@ -303,31 +298,12 @@ impl View for Circle {
     fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
         self.fields.toggle_range(schema, self.color_by?, scales)
     }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        super::cloud::GESTURES
-    }
-
-    fn help(&self) -> &'static str {
-        "# Phase circle\n\nEvery element at its angle, with a small radial jitter so that neighbours do not hide each \
-         other. The arrow is the mean of e^{iφ} over all shown elements: its length r is 1 when all phases are equal and near 0 \
-         when they are spread, its direction ψ is the mean angle. The outer ring is the density of angles; above \
-         10,000 elements only the ring is drawn. With a selection, a second arrow is the mean over the selected elements.\n\n\
-         - click: select · Ctrl+click: add or remove\n\
-         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
-         - right-click: actions"
-    }
 }
 
 impl Circle {
     fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let Some(element) = self.cloud.under_pointer() else { return };
-        let values: Vec<_> = self
-            .wanted(ctx.schema)
-            .into_iter()
-            .filter(|id| ctx.schema.probes[usize::from(*id)].shape.meaning() != Some(Meaning::Mask))
-            .filter_map(|id| self.fields.text(ctx.schema, id, element))
-            .collect();
+        let values = self.fields.texts(ctx.schema, &self.wanted(ctx.schema), element);
         self.cloud.tooltip_ui(response, set, ctx, &values);
     }
 }

@@ -1,9 +1,12 @@
 //! Histograms over time: a heat map of counts, or ridges with one line per time.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{
+    ViewCtx, ViewDeclaration,
+    single_probe::{Notice, ProbeContents, SingleProbe},
+};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{features::has_probe, layout::Page},
         kit::{
             self, axes,
             color_scale::ScaleColors,
@@ -12,8 +15,7 @@ use crate::{
             icons,
         },
     },
-    engine::{SchemaChanges, SimSchema},
-    sim::{Frame, Histogram, ProbeSpec, Reading, Shape, Tap},
+    sim::{Histogram, ProbeSpec, Reading, Shape},
 };
 use egui::{Align2, Pos2, Rect, Sense, Shape as Paint, Stroke, Ui, pos2, vec2};
 use std::{collections::VecDeque, sync::Arc};
@@ -25,7 +27,6 @@ const MAX_RIDGES: usize = 24;
 
 #[derive(Default)]
 pub struct Distribution {
-    chosen: ChosenProbe,
     has_ridges: bool,
     is_log: bool,
     edges: Arc<Vec<f32>>,
@@ -38,17 +39,8 @@ pub struct Distribution {
     picture: HeatmapTexture,
 }
 
-fn is_histogram(shape: &Shape) -> bool {
-    matches!(shape, Shape::Histogram { .. })
-}
-
 impl Distribution {
-    fn clear(&mut self) {
-        self.rows.clear();
-        (self.every, self.heat, self.is_stale) = (0, None, false);
-    }
-
-    fn take(&mut self, new: &Histogram) {
+    fn add(&mut self, new: &Histogram) {
         if new.n_bins() == 0 || new.steps.is_empty() {
             return;
         }
@@ -179,87 +171,64 @@ impl Distribution {
     }
 }
 
-impl View for Distribution {
-    fn name(&self) -> &'static str {
-        "distribution"
-    }
-
-    fn title(&self, schema: &SimSchema) -> String {
-        let found = self.chosen.probe(schema, is_histogram);
-        found.map_or_else(|| "Histogram over time".into(), |(_, p)| p.label().into_owned())
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::GAUGE
-    }
-
-    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.chosen.tap(schema, is_histogram).into_iter().collect()
-    }
-
-    fn choice(&self) -> Option<String> {
-        self.chosen.to_text()
-    }
-
-    fn choose(&mut self, schema: &SimSchema, text: &str) {
-        self.chosen.choose(schema, text);
-    }
-
-    fn reset(&mut self, _: &SimSchema) {
-        self.clear();
-    }
-
-    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
-
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        let reading = self.chosen.tap(schema, is_histogram).and_then(|tap| frame.reading(tap.key()));
-        if let Some(Reading::Histogram(new)) = reading {
-            self.take(new);
-        }
-    }
-
-    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, probe)) = self.chosen.probe(ctx.schema, is_histogram) else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No histogram", "This simulation publishes no histograms", None);
-            return;
-        };
-        self.update_heat();
-        let Shape::Histogram { of } = probe.shape else { return };
-        let total: f32 = self.rows.back().map_or(0.0, |(_, counts)| counts.iter().sum());
-        let caption =
-            format!("{of}  |  n = {} now  |  {} histograms kept", kit::thousands(total as u64), self.rows.len());
-        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            if self.chosen.ui(ui, ctx, "Histogram", is_histogram) {
-                self.clear();
-            }
-            ui.toggle_value(&mut self.has_ridges, "Ridges").on_hover_text("A line per time instead of a heat map");
-            if ui.toggle_value(&mut self.is_log, "Log").on_hover_text("Logarithmic counts").changed() {
-                self.is_stale = !self.rows.is_empty();
-            }
-            if let Some(range) = self.heat.as_ref().filter(|_| !self.has_ridges).and_then(Heatmap::range) {
-                ctx.color_scales.range_ui(ui, probe.name, range);
-            }
-        });
-        if self.rows.is_empty() {
-            return run_ui(ui, canvas, ctx, "No values yet", "Run to see the histograms");
-        }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
-            return;
-        }
-        if self.has_ridges { self.ridges_ui(ui, canvas, probe, ctx) } else { self.heat_ui(ui, canvas, probe, ctx) }
-    }
-
-    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
-        let (_, probe) = self.chosen.probe(schema, is_histogram)?;
-        Some(color_scales.toggle(probe.name, self.heat.as_ref()?.range()?))
-    }
-
-    fn help(&self) -> &'static str {
-        "# Histogram over time\n\nCounts of values in bins, sampled while the simulation runs: weights, activations, fitness. As a \
+impl ProbeContents for Distribution {
+    const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "distribution",
+        title: "Histogram over time",
+        icon: icons::GAUGE,
+        help: "# Histogram over time\n\nCounts of values in bins, sampled while the simulation runs: weights, \
+         activations, fitness. As a \
          heat map with time from left to right, or as **Ridges**, the newest in front. Of a long run, every second histogram is \
-         dropped whenever there are too many."
+         dropped whenever there are too many.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, Self::is_shown),
+        ..ViewDeclaration::of::<SingleProbe<Self>>()
+    };
+    const MENU: &'static str = "Histogram";
+    const NO_PROBE: [&'static str; 2] = ["No histogram", "This simulation publishes no histograms"];
+
+    fn is_shown(shape: &Shape) -> bool {
+        matches!(shape, Shape::Histogram { .. })
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        (self.every, self.heat, self.is_stale) = (0, None, false);
+    }
+
+    fn take(&mut self, reading: &Reading) {
+        if let Reading::Histogram(new) = reading {
+            self.add(new);
+        }
+    }
+
+    fn range(&self) -> Option<(f32, f32)> {
+        self.heat.as_ref()?.range()
+    }
+
+    fn caption(&mut self, probe: &ProbeSpec, _: &ViewCtx<'_>) -> String {
+        self.update_heat();
+        let Shape::Histogram { of } = probe.shape else { return String::new() };
+        let total: f32 = self.rows.back().map_or(0.0, |(_, counts)| counts.iter().sum());
+        format!("{of}  |  n = {} now  |  {} histograms kept", kit::thousands(total as u64), self.rows.len())
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &ProbeSpec) {
+        ui.toggle_value(&mut self.has_ridges, "Ridges").on_hover_text("A line per time instead of a heat map");
+        if ui.toggle_value(&mut self.is_log, "Log").on_hover_text("Logarithmic counts").changed() {
+            self.is_stale = !self.rows.is_empty();
+        }
+        if let Some(range) = self.range().filter(|_| !self.has_ridges) {
+            ctx.color_scales.range_ui(ui, probe.name, range);
+        }
+    }
+
+    fn notice(&self, _: &ProbeSpec, _: &ViewCtx<'_>) -> Option<Notice> {
+        self.rows.is_empty().then_some(Notice::NeedsRun("No values yet", "Run to see the histograms"))
+    }
+
+    fn contents_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &mut ViewCtx<'_>) {
+        if self.has_ridges { self.ridges_ui(ui, canvas, probe, ctx) } else { self.heat_ui(ui, canvas, probe, ctx) }
     }
 }
 
@@ -271,7 +240,7 @@ mod tests {
     fn a_long_run_is_thinned_evenly() {
         let mut view = Distribution::default();
         for step in 1..=5_000 {
-            view.take(&Histogram {
+            view.add(&Histogram {
                 edges: Arc::new(vec![0.0, 1.0, 2.0]),
                 steps: vec![step * 10],
                 counts: vec![1.0, 2.0],
@@ -280,7 +249,7 @@ mod tests {
         assert!(view.rows.len() <= MAX_KEPT && view.rows.len() > MAX_KEPT / 4);
         let gaps: Vec<u64> = view.rows.iter().zip(view.rows.iter().skip(1)).map(|(a, b)| b.0 - a.0).collect();
         assert!(gaps.iter().all(|gap| *gap <= 2 * gaps[0] && gaps[0] <= 2 * *gap), "{gaps:?}");
-        view.take(&Histogram { edges: Arc::new(vec![0.0, 3.0]), steps: vec![60_000], counts: vec![1.0] });
+        view.add(&Histogram { edges: Arc::new(vec![0.0, 3.0]), steps: vec![60_000], counts: vec![1.0] });
         assert_eq!(view.rows.len(), 1, "other bins begin again");
     }
 }

@@ -1,10 +1,20 @@
 //! Latest values of several fields over one set.
 
-use super::ViewCtx;
+use super::{
+    ViewCtx,
+    chosen::{ListedProbe, NamedProbe},
+};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, features::probes_where, filter::FilterMask},
-        kit::{self, color_scale},
+        document::{
+            color_scales::ColorScales,
+            features::{has_probe, probes_where},
+            filter::FilterMask,
+        },
+        kit::{
+            self,
+            color_scale::{self, FieldScale},
+        },
     },
     engine::SimSchema,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
@@ -56,8 +66,37 @@ impl Fields {
         Some(scales.toggle_of(schema.probes.get(usize::from(shown))?, self.get(shown)?))
     }
 
+    /// Draws the controls of the field that colours elements and of its range. `none` is the label of no field, `skipped` the
+    /// name of a field that is not offered.
+    pub fn color_ui(
+        &self,
+        ui: &mut egui::Ui,
+        ctx: &mut ViewCtx<'_>,
+        color_by: &mut Option<ProbeId>,
+        set: &str,
+        (none, skipped): (String, &str),
+    ) {
+        let all = over(ctx.schema, set, |meaning| meaning != Meaning::Mask).into_iter();
+        let others = all.filter(|(_, probe)| probe.name != skipped).map(|(id, probe)| (Some(id), label(probe)));
+        let options: Vec<_> = [(None, none)].into_iter().chain(others).collect();
+        kit::choice_ui(ui, ctx.tokens, "Colour", color_by, &options);
+        self.range_ui(ui, ctx, *color_by);
+    }
+
+    /// Returns a field, its latest values and its scale; `None` before the values arrive.
+    pub fn scale(&self, ctx: &ViewCtx<'_>, id: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, FieldScale)> {
+        let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.get(id)?);
+        Some((probe, values.clone(), ctx.color_scales.scale(probe, values, ctx.tokens)))
+    }
+
+    /// Returns the labels and values of fields at an element, for a tooltip. Masks and missing values are left out.
+    pub fn texts(&self, schema: &SimSchema, probes: &[ProbeId], element: u32) -> Vec<(String, String)> {
+        let is_mask = |id: &&ProbeId| schema.probes[usize::from(**id)].shape.meaning() == Some(Meaning::Mask);
+        probes.iter().filter(|id| !is_mask(id)).filter_map(|id| self.text(schema, *id, element)).collect()
+    }
+
     /// Returns the label and the value of a field at an element, for a tooltip; `None` without a value.
-    pub fn text(&self, schema: &SimSchema, probe: ProbeId, element: u32) -> Option<(String, String)> {
+    fn text(&self, schema: &SimSchema, probe: ProbeId, element: u32) -> Option<(String, String)> {
         let spec = schema.probes.get(usize::from(probe))?;
         let value = *self.get(probe)?.get(element as usize)?;
         Some((label(spec), crate::app::kit::with_unit(value.into(), spec.unit)))
@@ -86,11 +125,19 @@ pub fn mask(schema: &SimSchema, set: &str) -> Option<ProbeId> {
 }
 
 /// Returns the chosen field of angles if it exists, otherwise the first one, and its set. `None` without a field of angles.
-pub fn angle(schema: &SimSchema, chosen: Option<&str>) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
-    let is_chosen = |(_, probe): &&(ProbeId, &'static ProbeSpec)| Some(probe.name) == chosen;
-    let all = angles(schema);
-    let (id, probe) = all.iter().find(is_chosen).or(all.first())?;
-    if let Shape::Field { over, .. } = probe.shape { Some((*id, *probe, over)) } else { None }
+pub fn angle(schema: &SimSchema, chosen: NamedProbe) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
+    let (id, probe) = chosen.of(&angles(schema), |_| true)?;
+    if let Shape::Field { over, .. } = probe.shape { Some((id, probe, over)) } else { None }
+}
+
+/// Whether there is a field of angles.
+pub fn has_angles(schema: &SimSchema) -> bool {
+    has_probe(schema, |shape| shape.meaning() == Some(Meaning::Angle))
+}
+
+/// Whether a set has two fields of numbers to compare.
+pub fn has_pairs(schema: &SimSchema) -> bool {
+    schema.sets.iter().any(|set| over(schema, set.name, |meaning| meaning == Meaning::Number).len() > 1)
 }
 
 /// Returns all fields of angles.
@@ -98,12 +145,20 @@ fn angles(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
     probes_where(schema, |s| s.meaning() == Some(Meaning::Angle)).collect()
 }
 
-/// Draws a menu of the fields of angles if there are several. Returns the name of the shown or newly chosen one, `None` without a
-/// menu.
-pub fn angle_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, shown: &'static str) -> Option<&'static str> {
-    let all: Vec<_> = angles(ctx.schema).into_iter().map(|(_, p)| (p.name, label(p))).collect();
-    let mut chosen = shown;
-    (all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut chosen, &all)).then_some(chosen)
+/// Draws a menu of the fields of angles if there are several. Returns whether another one was chosen.
+pub fn angle_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, chosen: &mut NamedProbe, shown: &'static ProbeSpec) -> bool {
+    let options = named(&angles(ctx.schema));
+    options.len() > 1 && chosen.ui(ui, ctx, "Angle", shown, &options)
+}
+
+/// Returns the names and labels of probes, for a menu.
+pub fn named(probes: &[ListedProbe]) -> Vec<(&'static str, String)> {
+    probes.iter().map(|(_, probe)| (probe.name, label(probe))).collect()
+}
+
+/// Returns the field that colours elements if it is a field over their set.
+pub fn color_field(schema: &SimSchema, over: &str, chosen: Option<ProbeId>) -> Option<ProbeId> {
+    chosen.filter(|id| self::over(schema, over, |_| true).iter().any(|(field, _)| field == id))
 }
 
 /// Collects probe ids, sorted and without duplicates.

@@ -1,6 +1,6 @@
 //! Filter panel: a query with completion, and categories with check boxes.
 
-use super::{MenuTarget, View, ViewCtx, ViewRequest, fields, menu};
+use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, ViewRequest, fields, menu, unfit_ui};
 use crate::{
     app::{
         document::{
@@ -8,13 +8,13 @@ use crate::{
                 Filter, QueryContext,
                 tree::{Tick, Tree},
             },
-            selection::Selection,
+            layout::Page,
         },
         kit::{self, colors, icons, text, widgets},
     },
     engine::SimSchema,
     query::{self, Completion},
-    sim::{ElementSet, FREE_SLOT, Frame, Meaning, ProbeSpec, Tap},
+    sim::{ElementSet, FREE_SLOT, Meaning, ProbeSpec},
 };
 use egui::{
     Align2, Color32, Id, Key, Popup, Pos2, Rect, RichText, Sense, TextEdit, Ui, UiBuilder, Vec2, WidgetInfo,
@@ -366,17 +366,29 @@ fn tick_ui(ui: &mut Ui, at: Pos2, tick: Tick, name: &str, ctx: &ViewCtx<'_>) -> 
     response.on_hover_text("Show or hide; Alt: only this").clicked()
 }
 
+impl Panel {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "filter",
+        title: "Filter",
+        icon: icons::GRID,
+        help: "# Filter\n\nSelects which elements all views show. Tick categories or type a query; both apply. \
+         **Alt** on a box shows only that category. A click on a name selects its elements, **Ctrl** adds them.\n\n\
+         ```\nsuper_class = sensory and rate > 20 Hz\nin \"Sugar GRNs\" or class ~ gust\nnot side = left\n\
+         idx = 5..9, 12\ndownstream of \"Sugar GRNs\" >= 5\nrandom 21 of class = gustatory\n```\n\n\
+         `=` and `!=` compare, `~` matches a part of the text. Live values are compared with a number and a unit, \
+         twice a second. **Tab** accepts a completion.\n\n\
+         *Save as group* stores the query in the project; a query over live values is stored as the list of elements that \
+         match now.",
+        pages: &[Page::Explore],
+        fits: |schema| schema.sets.iter().any(|set| !set.columns.is_empty()) || fields::has_pairs(schema),
+        menu: Some(MenuEntry::show_in(4, "Filter")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Panel {
-    fn name(&self) -> &'static str {
-        "filter"
-    }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Filter".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn reset(&mut self, _: &SimSchema) {
@@ -384,13 +396,9 @@ impl View for Panel {
         self.proposed_for = None;
     }
 
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
-
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some(set) = ctx.filter.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "Nothing to filter", "This simulation publishes no sets", None);
-            return;
+            return unfit_ui(ui, ctx, ["Nothing to filter", "This simulation publishes no sets"]);
         };
         let n = set.len - ctx.filter.shown.n_hidden(&set);
         let caption = format!("{} shown of {}", kit::thousands(n.into()), kit::thousands(set.len.into()));
@@ -418,16 +426,6 @@ impl View for Panel {
                 None => drop(ui.spinner()),
             }
         });
-    }
-
-    fn help(&self) -> &'static str {
-        "# Filter\n\nSelects which elements all views show. Tick categories or type a query; both apply. \
-         **Alt** on a box shows only that category. A click on a name selects its elements, **Ctrl** adds them.\n\n\
-         ```\nsuper_class = sensory and rate > 20 Hz\nin \"Sugar GRNs\" or class ~ gust\nnot side = left\n\
-         idx = 5..9, 12\ndownstream of \"Sugar GRNs\" >= 5\nrandom 21 of class = gustatory\n```\n\n\
-         `=` and `!=` compare, `~` matches a part of the text. Live values are compared with a number and a unit, \
-         twice a second. **Tab** accepts a completion.\n\n\
-         *Save as group* stores the query in the project; a query over live values is stored as the list of elements that match now."
     }
 }
 /// Returns a query for these elements, by the ids of their individuals if these are known.

@@ -1,17 +1,19 @@
 //! Histogram of a field for all elements and for the selected ones.
 
 use super::{
-    MenuTarget, View, ViewCtx,
+    MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
     fields::{self, ElementMask, Fields},
-    menu, run_ui,
+    hidden_text, menu, no_values_ui, unfit_ui,
 };
 use crate::{
     app::{
         document::{
-            features::{probes_where, tap},
+            features::{has_probe, is_time_since, probes_where, tap},
+            layout::Page,
             selection::Selection,
         },
-        kit,
+        kit::{self, icons},
     },
     engine::SimSchema,
     num::circular::CircularSum,
@@ -26,7 +28,7 @@ const MIN_BINS: usize = 8;
 /// The histogram view.
 #[derive(Default)]
 pub struct Histogram {
-    field: Option<&'static str>,
+    field: NamedProbe,
     /// Whether counts are logarithmic; `None`: by default if there are many values.
     is_log: Option<bool>,
     fields: Fields,
@@ -144,9 +146,8 @@ impl Histogram {
     /// Returns the field shown: the chosen one, otherwise the first that is not a time since an event, or the first. `None`
     /// without fields.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let chosen = probes_where(schema, is_field).find(|(_, p)| Some(p.name) == self.field);
-        let plain = || probes_where(schema, is_field).find(|(_, p)| !crate::app::document::features::is_time_since(p));
-        chosen.or_else(plain).or_else(|| probes_where(schema, is_field).next())
+        let all: Vec<_> = probes_where(schema, is_field).collect();
+        self.field.of(&all, |(_, probe)| !is_time_since(probe))
     }
 
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
@@ -173,9 +174,7 @@ impl Histogram {
             kit::with_unit(f64::from(c.width), unit),
             if self.is_log() { "log" } else { "linear" },
         );
-        if n_hidden > 0 {
-            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
-        }
+        text += &hidden_text(n_hidden);
         if c.left_out > 0 {
             text += &format!("  |  {} without a value", kit::thousands(u64::from(c.left_out)));
         }
@@ -267,13 +266,25 @@ impl Histogram {
     }
 }
 
-impl View for Histogram {
-    fn name(&self) -> &'static str {
-        "histogram"
-    }
+impl Histogram {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "histogram",
+        title: "Histogram",
+        icon: icons::GRID,
+        help: "# Histogram\n\nDistribution of a field over all elements, with the selected ones in \
+         the accent colour. The width of a bin is in the caption. A click selects the elements of a bin, a drag those \
+         of all bins it covers; **Ctrl** adds them.",
+        gestures: &[("hover", "count of a bin")],
+        pages: &[Page::Explore, Page::Simulate],
+        fits: |schema| has_probe(schema, is_field),
+        menu: Some(MenuEntry::plot(2, "Histogram")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Histogram".into()
+impl View for Histogram {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -295,9 +306,7 @@ impl View for Histogram {
             _ => None,
         });
         let Some((id, probe, over, range, meaning)) = shown else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No fields", "The histogram needs a field", None);
-            return;
+            return unfit_ui(ui, ctx, ["No fields", "The histogram needs a field"]);
         };
         let set = ctx.schema.set(over).cloned();
         let values = self.fields.get(id).cloned().unwrap_or_default();
@@ -311,11 +320,8 @@ impl View for Histogram {
         let n_hidden = set.as_ref().map_or(0, |set| ctx.filter.shown().n_hidden(set));
         let caption = self.caption(probe.unit, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            let name = |p: &ProbeSpec| fields::label(p);
-            let options: Vec<_> = probes_where(ctx.schema, is_field).map(|(_, p)| (Some(p.name), name(p))).collect();
-            let mut chosen = Some(probe.name);
-            if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
-                self.field = chosen;
+            let all: Vec<_> = probes_where(ctx.schema, is_field).collect();
+            if self.field.ui(ui, ctx, "Field", probe, &fields::named(&all)) {
                 self.fields.clear();
             }
             let mut is_log = self.is_log();
@@ -323,15 +329,11 @@ impl View for Histogram {
                 self.is_log = Some(is_log);
             }
         });
-        if self.counts.n == 0 && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a value", None);
-            return;
-        }
         if self.counts.n == 0 {
-            return run_ui(ui, canvas, ctx, "No values yet", "Run to see the distribution");
+            let notice = ["No values yet", "Run to see the distribution"];
+            return no_values_ui(ui, canvas, ctx, (n_hidden, "a value"), notice);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let (response, caught) = self.paint(ui, canvas, (&crate::app::kit::text::probe_title(probe), over), ctx);
@@ -344,20 +346,6 @@ impl View for Histogram {
             let subject = MenuTarget::at(ctx, &set, None);
             menu::ui(ui, ctx, &set, &subject);
         });
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::GRID
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("hover", "count of a bin")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Histogram\n\nDistribution of a field over all elements, with the selected ones in \
-         the accent colour. The width of a bin is in the caption. A click selects the elements of a bin, a drag those \
-         of all bins it covers; **Ctrl** adds them."
     }
 }
 

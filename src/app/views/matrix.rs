@@ -1,19 +1,22 @@
 //! Matrices such as couplings, attention or router use, as a heat map or with a line per row.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{
+    ViewCtx, ViewDeclaration,
+    single_probe::{Notice, ProbeContents, SingleProbe},
+};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{features::has_probe, layout::Page},
         kit::{
             self, axes,
             color_scale::ScaleColors,
             colormap::Colormap,
             colors,
             heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            icons,
         },
     },
-    engine::{SchemaChanges, SimSchema},
-    sim::{Axis, Frame, Matrix as Values, ProbeSpec, Reading, Shape, Tap},
+    sim::{Axis, Matrix as Values, ProbeSpec, Reading, Shape},
 };
 use egui::{Pos2, Rect, Sense, Stroke, Ui, pos2};
 use std::borrow::Cow;
@@ -31,7 +34,6 @@ const FAINT: f32 = 0.1;
 /// The matrix view.
 #[derive(Default)]
 pub struct Matrix {
-    chosen: ChosenProbe,
     is_log: bool,
     /// Whether a line per row replaces the heat map.
     has_lines: bool,
@@ -93,12 +95,8 @@ impl Scaling {
     }
 }
 
-fn is_matrix(shape: &Shape) -> bool {
-    matches!(shape, Shape::Matrix { .. })
-}
-
 impl Matrix {
-    fn take(&mut self, matrix: &Values) {
+    fn update(&mut self, matrix: &Values) {
         if matrix.values.is_empty() || matrix.columns.len == 0 {
             return self.heat = None;
         }
@@ -223,11 +221,11 @@ fn has_other_magnitudes(most: impl Iterator<Item = f32>) -> bool {
     3 * n_faint >= most.len().max(1)
 }
 
-/// Returns title and hint of the empty state, by the name of the rows. A matrix over tokens belongs to the newest text.
-fn missing(rows: &str) -> (&'static str, &'static str) {
+/// Returns the notice without values, by the name of the rows. A matrix over tokens belongs to the newest text.
+fn missing(rows: &str) -> Notice {
     match rows {
-        "token" => ("No text yet", "Run to see the first text"),
-        _ => ("No values yet", "Run to see the matrix"),
+        "token" => Notice::NeedsRun("No text yet", "Run to see the first text"),
+        _ => Notice::NeedsRun("No values yet", "Run to see the matrix"),
     }
 }
 
@@ -247,48 +245,44 @@ fn blocks(values: &[f32], columns: usize) -> (usize, usize, usize, Vec<f32>) {
     (per_block, n_rows, n_columns, sums.into_iter().map(|(sum, n)| sum / n as f32).collect())
 }
 
-impl View for Matrix {
-    fn name(&self) -> &'static str {
-        "matrix"
+impl ProbeContents for Matrix {
+    const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "matrix",
+        title: "Matrix",
+        icon: icons::GRID,
+        help: "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the \
+         toolbar, with \
+         its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
+         use a diverging colormap. **Lines** draws a line per row over the columns. **Scale** gives each row or column a scale of \
+         its own, from 0 to its largest magnitude. Cells with room for it show their value.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, Self::is_shown),
+        ..ViewDeclaration::of::<SingleProbe<Self>>()
+    };
+    const MENU: &'static str = "Matrix";
+    const NO_PROBE: [&'static str; 2] = ["No matrix", "This simulation publishes no matrices"];
+
+    fn is_shown(shape: &Shape) -> bool {
+        matches!(shape, Shape::Matrix { .. })
     }
 
-    fn title(&self, schema: &SimSchema) -> String {
-        self.chosen.probe(schema, is_matrix).map_or_else(|| "Matrix".into(), |(_, p)| p.label().into_owned())
-    }
-
-    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.chosen.tap(schema, is_matrix).into_iter().collect()
-    }
-
-    fn choice(&self) -> Option<String> {
-        self.chosen.to_text()
-    }
-
-    fn choose(&mut self, schema: &SimSchema, text: &str) {
-        self.chosen.choose(schema, text);
-    }
-
-    fn reset(&mut self, _: &SimSchema) {
+    fn clear(&mut self) {
         self.heat = None;
     }
 
-    /// Keeps the matrix, because the next one has its own labels.
-    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
-
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        let reading = self.chosen.tap(schema, is_matrix).and_then(|tap| frame.reading(tap.key()));
-        if let Some(Reading::Matrix(matrix)) = reading {
-            self.take(matrix);
+    fn take(&mut self, reading: &Reading) {
+        if let Reading::Matrix(matrix) = reading {
+            self.update(matrix);
         }
     }
 
-    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, probe)) = self.chosen.probe(ctx.schema, is_matrix) else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No matrix", "This simulation publishes no matrices", None);
-            return;
-        };
-        let Shape::Matrix { rows, columns } = probe.shape else { return };
+    fn range(&self) -> Option<(f32, f32)> {
+        self.heat.as_ref()?.range()
+    }
+
+    fn caption(&mut self, probe: &ProbeSpec, _: &ViewCtx<'_>) -> String {
+        // Without values the sizes are unknown.
+        let (Shape::Matrix { rows, columns }, Some(_)) = (probe.shape, &self.heat) else { return String::new() };
         let unit = if probe.unit.is_empty() { String::new() } else { format!("  |  {}", probe.unit) };
         let size = (self.shown.rows.len, self.shown.columns.len);
         let drawn = if self.has_lines && size.0 as usize > MAX_LINES {
@@ -301,54 +295,38 @@ impl View for Matrix {
             Scaling::Rows => "  |  each row on its own scale",
             Scaling::Columns => "  |  each column on its own scale",
         };
-        // Without values the sizes are unknown.
-        let sizes = || format!("{rows} {} × {columns} {}{unit}{drawn}{scaled}", size.0, size.1);
-        let caption = self.heat.as_ref().map(|_| sizes()).unwrap_or_default();
-        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            if self.chosen.ui(ui, ctx, "Matrix", is_matrix) {
-                self.heat = None;
-            }
-            ui.toggle_value(&mut self.has_lines, "Lines").on_hover_text("A line per row over the columns");
-            let mut scaling = self.scaling(&self.shown);
-            let options = Scaling::ALL.map(|scaling| (scaling, scaling.label().to_owned()));
-            if kit::choice_ui(ui, ctx.tokens, "Scale", &mut scaling, &options) {
-                self.scaling = Some(scaling);
-                self.take(&self.shown.clone());
-            }
-            if self.has_lines {
-                return;
-            }
-            if ui.toggle_value(&mut self.is_log, "Log").on_hover_text("Logarithmic colour scale").changed() {
-                if let Some(heat) = &mut self.heat {
-                    heat.is_log = self.is_log;
-                }
-                self.generation += 1;
-            }
-            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range).filter(|_| scaling == Scaling::Whole) {
-                ctx.color_scales.range_ui(ui, probe.name, range);
-            }
-        });
-        if self.heat.is_none() {
-            let (title, how) = missing(rows);
-            return run_ui(ui, canvas, ctx, title, how);
+        format!("{rows} {} × {columns} {}{unit}{drawn}{scaled}", size.0, size.1)
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &ProbeSpec) {
+        ui.toggle_value(&mut self.has_lines, "Lines").on_hover_text("A line per row over the columns");
+        let mut scaling = self.scaling(&self.shown);
+        let options = Scaling::ALL.map(|scaling| (scaling, scaling.label().to_owned()));
+        if kit::choice_ui(ui, ctx.tokens, "Scale", &mut scaling, &options) {
+            self.scaling = Some(scaling);
+            self.update(&self.shown.clone());
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if self.has_lines {
             return;
         }
+        if ui.toggle_value(&mut self.is_log, "Log").on_hover_text("Logarithmic colour scale").changed() {
+            if let Some(heat) = &mut self.heat {
+                heat.is_log = self.is_log;
+            }
+            self.generation += 1;
+        }
+        if let Some(range) = self.range().filter(|_| scaling == Scaling::Whole) {
+            ctx.color_scales.range_ui(ui, probe.name, range);
+        }
+    }
+
+    fn notice(&self, probe: &ProbeSpec, _: &ViewCtx<'_>) -> Option<Notice> {
+        let Shape::Matrix { rows, .. } = probe.shape else { return None };
+        self.heat.is_none().then(|| missing(rows))
+    }
+
+    fn contents_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &mut ViewCtx<'_>) {
         if self.has_lines { self.lines_ui(ui, canvas, probe, ctx) } else { self.heat_ui(ui, canvas, probe, ctx) }
-    }
-
-    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
-        let (_, probe) = self.chosen.probe(schema, is_matrix)?;
-        Some(color_scales.toggle(probe.name, self.heat.as_ref()?.range()?))
-    }
-
-    fn help(&self) -> &'static str {
-        "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the toolbar, with \
-         its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
-         use a diverging colormap. **Lines** draws a line per row over the columns. **Scale** gives each row or column a scale of \
-         its own, from 0 to its largest magnitude. Cells with room for it show their value."
     }
 }
 
@@ -358,8 +336,8 @@ mod tests {
 
     #[test]
     fn a_matrix_over_tokens_waits_for_a_text() {
-        assert_eq!(missing("token").0, "No text yet");
-        assert_eq!(missing("neuron").0, "No values yet");
+        assert!(matches!(missing("token"), Notice::NeedsRun("No text yet", _)));
+        assert!(matches!(missing("neuron"), Notice::NeedsRun("No values yet", _)));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Context menu of elements, shared by all views: Select · Show in · Plot · Path · Stimulate or silence (or Actions) · Parameters
 //! · Copy id · Export.
 
-use super::{ViewCtx, ViewRequest};
+use super::{
+    ViewCtx, ViewRequest,
+    declaration::{Opening, Submenu},
+};
 use crate::{
     app::{
         document::command::UiCommand,
@@ -54,7 +57,7 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTar
     });
     ui.add_enabled_ui(!is_empty, |ui| {
         ui.menu_button("Show in", |ui| show_ui(ui, ctx, set, target));
-        ui.menu_button("Plot", |ui| plot_ui(ui, ctx, set, target));
+        ui.menu_button("Plot", |ui| views_ui(ui, ctx, set, target, Submenu::Plot));
         if ctx.schema.connectivity.as_ref().is_some_and(|wiring| wiring.over == set.name) {
             let can_end = matches!(target.elements.len(), 1 | 2);
             ui.add_enabled_ui(can_end, |ui| ui.menu_button("Path", |ui| path_ui(ui, ctx, set, &target.elements)))
@@ -150,43 +153,30 @@ fn alike_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, element: u32) 
     }
 }
 
-fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
-    let views = [
-        ("brain", "3D view"),
-        ("raster", "Raster"),
-        ("table", "Table"),
-        ("connectivity", "Connectivity"),
-        ("filter", "Filter"),
-    ];
-    let fits = super::suggest(ctx.schema);
-    for (name, word) in views.iter().filter(|(name, _)| fits.contains(name)) {
-        if ui.button(*word).clicked() {
+/// Draws the entries of the views that fit. An entry selects the target and opens its view.
+fn views_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget, submenu: Submenu) {
+    let fitting = ctx.views.iter().filter(|view| (view.fits)(ctx.schema));
+    let entries = fitting.filter_map(|view| Some((view.name, view.menu.as_ref()?)));
+    let mut entries: Vec<_> = entries.filter(|(_, entry)| entry.submenu == submenu).collect();
+    entries.sort_by_key(|(_, entry)| entry.position);
+    for (name, entry) in entries {
+        if ui.button(entry.label).clicked() {
             select_target(ctx, set, target);
-            ctx.requests.push(ViewRequest::Command(UiCommand::ShowView(name)));
-            if *name == "brain" {
+            let is_probe = entry.opening == Opening::Probe;
+            let command = if is_probe { UiCommand::Probe } else { UiCommand::ShowView(name) };
+            ctx.requests.push(ViewRequest::Command(command));
+            if entry.opening == Opening::Frame {
                 super::ask_focus(ui.ctx());
             }
         }
     }
+}
+
+fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
+    views_ui(ui, ctx, set, target, Submenu::ShowIn);
     ui.separator();
     if ui.button("Hide others").on_hover_text("Filters all views to these elements").clicked() {
         ctx.filter.narrow(crate::query::of_elements(&target.elements));
-    }
-}
-
-fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
-    let plots = [
-        ("traces", "Traces", UiCommand::Probe),
-        ("statistics", "Statistics", UiCommand::ShowView("statistics")),
-        ("histogram", "Histogram", UiCommand::ShowView("histogram")),
-        ("bands", "Distribution over time", UiCommand::ShowView("bands")),
-    ];
-    let fits = super::suggest(ctx.schema);
-    for (_, word, command) in plots.into_iter().filter(|(name, ..)| fits.contains(name)) {
-        if ui.button(word).clicked() {
-            select_target(ctx, set, target);
-            ctx.requests.push(ViewRequest::Command(command));
-        }
     }
 }
 

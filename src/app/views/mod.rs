@@ -1,6 +1,7 @@
 //! The views. Each has its own folder or file, and [`registry`] lists them.
 
 pub mod api;
+pub mod declaration;
 pub mod registry;
 
 pub mod bands;
@@ -13,7 +14,6 @@ pub mod distribution;
 pub mod element;
 pub mod fields;
 pub mod filter_panel;
-mod fits;
 pub mod hist;
 pub mod lanes;
 pub mod lineage;
@@ -29,8 +29,10 @@ pub mod raster;
 pub mod rate;
 pub mod runs;
 pub mod scatter;
+pub mod single_probe;
 pub mod statistics;
 mod stop_reason;
+mod suggest;
 pub mod sweep;
 pub mod table;
 pub mod texts;
@@ -39,9 +41,10 @@ pub mod view_3d;
 pub mod weights;
 
 pub use api::{View, ViewCtx, ViewRequest};
-pub use fits::{fits, is_offered, needs_no_simulation, page_of, suggest, suggest_for};
+pub use declaration::{MenuEntry, Opening, ViewDeclaration};
 pub use menu::MenuTarget;
 pub use pin_and_focus::ask_pin;
 pub(crate) use pin_and_focus::{ask_focus, is_focus_asked, take_pin};
-pub use registry::{all, by_name};
-pub(crate) use stop_reason::{no_events_ui, run_ui};
+pub use registry::{ALL, by_name, find, is_offered, needs_simulation, page_of};
+pub(crate) use stop_reason::{hidden_text, no_events_ui, no_values_ui, run_ui, unfit_ui};
+pub use suggest::{suggest, suggest_for};

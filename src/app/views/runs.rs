@@ -1,19 +1,17 @@
 //! Table of the project's recorded runs, one row per run.
 
-use super::{View, ViewCtx, ViewRequest, placeholder};
+use super::{View, ViewCtx, ViewDeclaration, ViewRequest, placeholder};
 use crate::{
     app::{
         document::{
             command::UiCommand,
+            layout::Page,
             library::{DurationUnit, Library, MAX_COMPARED, Run, as_tree},
-            selection::Selection,
         },
         kit::{self, colors, focus, icons, theme::Tokens, widgets},
     },
-    engine::SimSchema,
     export::Format,
     project::Status,
-    sim::{Frame, Tap},
 };
 use egui::{Align, Color32, Label, Layout, RichText, Sense, TextEdit, Ui, UiBuilder};
 use egui_extras::{Column, TableBuilder};
@@ -351,22 +349,32 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
     }
 }
 
+impl Runs {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "runs",
+        title: "Runs",
+        icon: icons::FLASK,
+        help: "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
+         the open project, with the values that were in force in the run: edits while it ran are named with their time.\n\n- click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n- *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
+         - edit the last column to store a note with the run",
+        gestures: &[
+            ("click", "select"),
+            ("Ctrl+click", "compare"),
+            ("double-click", "open"),
+            ("right-click", "actions"),
+            ("click a header", "sort"),
+        ],
+        pages: &[Page::Runs],
+        fits: |_| true,
+        can_repeat: false,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Runs {
-    fn name(&self) -> &'static str {
-        "runs"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Runs".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
-    }
-
-    fn reset(&mut self, _: &SimSchema) {}
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let rows = self.rows(ctx.runs);
@@ -389,29 +397,5 @@ impl View for Runs {
             kit::solid_scroll_bars(ui);
             egui::ScrollArea::horizontal().show(ui, |ui| self.table_ui(ui, ctx, &rows));
         });
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::FLASK
-    }
-
-    fn help(&self) -> &'static str {
-        "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
-         the open project, with the values that were in force in the run: edits while it ran are named with their time.\n\n- click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n- *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
-         - edit the last column to store a note with the run"
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("click", "select"),
-            ("Ctrl+click", "compare"),
-            ("double-click", "open"),
-            ("right-click", "actions"),
-            ("click a header", "sort"),
-        ]
-    }
-
-    fn can_repeat(&self) -> bool {
-        false
     }
 }

@@ -40,6 +40,36 @@ pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_
     }
 }
 
+/// Draws the empty state of a view of elements that have no values. If the filter hides some elements, it names the hidden
+/// values; otherwise it is that of [`run_ui`].
+pub(crate) fn no_values_ui(
+    ui: &mut egui::Ui,
+    canvas: egui::Rect,
+    ctx: &mut ViewCtx<'_>,
+    (n_hidden, hidden): (u32, &str),
+    [title, how]: [&str; 2],
+) {
+    if n_hidden == 0 {
+        return run_ui(ui, canvas, ctx, title, how);
+    }
+    let why = format!("The filter hides every element with {hidden}");
+    kit::empty_ui(ui, canvas, ctx, "All filtered out", &why, None);
+}
+
+/// Formats the number of hidden elements for a caption; empty without any.
+pub(crate) fn hidden_text(n_hidden: u32) -> String {
+    match n_hidden {
+        0 => String::new(),
+        n => format!("  |  {} hidden by the filter", kit::thousands(n.into())),
+    }
+}
+
+/// Draws the empty state of a view whose data the simulation does not publish.
+pub(crate) fn unfit_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, [title, why]: [&str; 2]) {
+    let canvas = ui.available_rect_before_wrap();
+    kit::empty_ui(ui, canvas, ctx, title, why, None);
+}
+
 /// Draws the empty state of a view of events. If the simulation has sampled steps without an event, it says why; otherwise it is
 /// that of [`run_ui`].
 pub(crate) fn no_events_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, probe: ProbeId, how: &str) {

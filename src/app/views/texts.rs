@@ -1,16 +1,18 @@
 //! Texts of the simulation: generated samples with their headers, or logs. They can be searched and copied.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{
+    ViewCtx, ViewDeclaration,
+    single_probe::{Notice, ProbeContents, SingleProbe},
+};
 use crate::{
     app::{
-        document::selection::Selection,
+        document::{features::has_probe, layout::Page},
         kit::{self, icons, theme::Tokens},
     },
-    engine::{SchemaChanges, SimSchema},
-    sim::{Frame, Reading, Shape, Tap, TextSample},
+    sim::{ProbeSpec, Reading, Shape, TextSample},
 };
 use egui::{
-    FontId, RichText, ScrollArea, TextStyle, Ui, UiBuilder,
+    FontId, Rect, RichText, ScrollArea, TextStyle, Ui, UiBuilder,
     text::{LayoutJob, TextFormat},
 };
 use std::collections::VecDeque;
@@ -85,7 +87,6 @@ impl Blocks {
 
 /// The text view.
 pub struct Texts {
-    chosen: ChosenProbe,
     samples: VecDeque<Blocks>,
     n_chars: usize,
     n_dropped: usize,
@@ -98,7 +99,6 @@ pub struct Texts {
 impl Default for Texts {
     fn default() -> Self {
         Self {
-            chosen: ChosenProbe::default(),
             samples: VecDeque::new(),
             n_chars: 0,
             n_dropped: 0,
@@ -109,16 +109,7 @@ impl Default for Texts {
     }
 }
 
-fn is_text(shape: &Shape) -> bool {
-    matches!(shape, Shape::Samples | Shape::Text)
-}
-
 impl Texts {
-    fn clear(&mut self) {
-        self.samples.clear();
-        (self.n_chars, self.n_dropped, self.is_cut) = (0, 0, false);
-    }
-
     /// Adds a text, or appends to the last one if step and title are equal.
     fn add(&mut self, part: TextSample) {
         self.n_chars += part.text.len();
@@ -185,41 +176,35 @@ fn marked(text: &str, query: &str, font: &FontId, tokens: &Tokens, width: f32) -
     job
 }
 
-impl View for Texts {
-    fn name(&self) -> &'static str {
-        "texts"
+impl ProbeContents for Texts {
+    const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "texts",
+        title: "Text",
+        icon: icons::LIST,
+        help: "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** \
+         shows the texts \
+         that contain a word; **LIVE** follows the newest, and with a time cursor the texts up to its step are shown; the button \
+         beside a header copies that text.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, Self::is_shown),
+        ..ViewDeclaration::of::<SingleProbe<Self>>()
+    };
+    const MENU: &'static str = "Text";
+    const NO_PROBE: [&'static str; 2] = ["No text", "This simulation publishes no texts"];
+
+    fn is_shown(shape: &Shape) -> bool {
+        matches!(shape, Shape::Samples | Shape::Text)
     }
 
-    fn title(&self, schema: &SimSchema) -> String {
-        self.chosen.probe(schema, is_text).map_or_else(|| "Text".into(), |(_, p)| p.label().into_owned())
+    fn clear(&mut self) {
+        self.samples.clear();
+        (self.n_chars, self.n_dropped, self.is_cut) = (0, 0, false);
     }
 
-    fn icon(&self) -> &'static str {
-        icons::LIST
-    }
-
-    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.chosen.tap(schema, is_text).into_iter().collect()
-    }
-
-    fn choice(&self) -> Option<String> {
-        self.chosen.to_text()
-    }
-
-    fn choose(&mut self, schema: &SimSchema, text: &str) {
-        self.chosen.choose(schema, text);
-    }
-
-    fn reset(&mut self, _: &SimSchema) {
-        self.clear();
-    }
-
-    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
-
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        match self.chosen.tap(schema, is_text).and_then(|tap| frame.reading(tap.key())) {
-            Some(Reading::Samples(new)) => new.iter().for_each(|sample| self.add(sample.clone())),
-            Some(Reading::Text(new)) if !new.is_empty() => {
+    fn take(&mut self, reading: &Reading) {
+        match reading {
+            Reading::Samples(new) => new.iter().for_each(|sample| self.add(sample.clone())),
+            Reading::Text(new) if !new.is_empty() => {
                 // A log is a single text without a header.
                 self.add(TextSample { step: 0, title: String::new(), text: new.clone() });
             }
@@ -227,14 +212,8 @@ impl View for Texts {
         }
     }
 
-    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        if self.chosen.probe(ctx.schema, is_text).is_none() {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No text", "This simulation publishes no texts", None);
-            return;
-        }
-        let until = ctx.time.axis.cursor();
-        let n = self.found(until).len();
+    fn caption(&mut self, _: &ProbeSpec, ctx: &ViewCtx<'_>) -> String {
+        let n = self.found(ctx.time.axis.cursor()).len();
         let dropped = match (self.n_dropped, self.is_cut) {
             (0, false) => String::new(),
             (0, true) => "  |  older lines not kept".to_owned(),
@@ -242,33 +221,34 @@ impl View for Texts {
         };
         let is_part = !self.query.trim().is_empty() || n < self.samples.len();
         let what = if is_part { format!(" of {}", self.samples.len()) } else { String::new() };
-        let caption = format!("{n}{what} {}{dropped}", if n == 1 { "text" } else { "texts" });
-        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            if self.chosen.ui(ui, ctx, "Text", is_text) {
-                self.clear();
-            }
-            ui.add(egui::TextEdit::singleline(&mut self.query).hint_text("Search").desired_width(120.0))
-                .accessible_name("Search texts");
-            match ctx.time.axis.is_recorded {
-                true => kit::playback_ui(ui, ctx.tokens),
-                false => kit::live_ui(ui, ctx.tokens, &mut self.is_following, ctx.running),
-            }
-            if ui.button("Copy all").on_hover_text("Copies the texts that are shown").clicked() {
-                ui.copy_text(self.found(until).into_iter().map(as_text).collect::<Vec<_>>().join("\n"));
-            }
-        });
+        format!("{n}{what} {}{dropped}", if n == 1 { "text" } else { "texts" })
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, _: &ProbeSpec) {
+        ui.add(egui::TextEdit::singleline(&mut self.query).hint_text("Search").desired_width(120.0))
+            .accessible_name("Search texts");
+        match ctx.time.axis.is_recorded {
+            true => kit::playback_ui(ui, ctx.tokens),
+            false => kit::live_ui(ui, ctx.tokens, &mut self.is_following, ctx.running),
+        }
+        if ui.button("Copy all").on_hover_text("Copies the texts that are shown").clicked() {
+            let shown = self.found(ctx.time.axis.cursor());
+            ui.copy_text(shown.into_iter().map(as_text).collect::<Vec<_>>().join("\n"));
+        }
+    }
+
+    fn notice(&self, _: &ProbeSpec, ctx: &ViewCtx<'_>) -> Option<Notice> {
         if self.samples.is_empty() {
-            return run_ui(ui, canvas, ctx, "No text yet", "Run to see the texts of the simulation");
+            return Some(Notice::NeedsRun("No text yet", "Run to see the texts of the simulation"));
         }
-        if n == 0 && until.is_some() && self.query.trim().is_empty() {
-            kit::empty_ui(ui, canvas, ctx, "No text yet", "The first text is later than the time cursor", None);
-            return;
-        }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
-            return;
-        }
+        let until = ctx.time.axis.cursor();
+        let is_early = until.is_some() && self.query.trim().is_empty() && self.found(until).is_empty();
+        is_early.then_some(Notice::Empty("No text yet", "The first text is later than the time cursor"))
+    }
+
+    fn contents_ui(&mut self, ui: &mut Ui, canvas: Rect, _: &ProbeSpec, ctx: &mut ViewCtx<'_>) {
         let (font, tokens) = (TextStyle::Monospace.resolve(ui.style()), ctx.tokens);
+        let until = ctx.time.axis.cursor();
         let area = UiBuilder::new().max_rect(canvas.shrink2(egui::vec2(10.0, 4.0)));
         ui.scope_builder(area, |ui| {
             // With a time cursor, the newest text at its step is in view.
@@ -280,12 +260,6 @@ impl View for Texts {
                 }
             });
         });
-    }
-
-    fn help(&self) -> &'static str {
-        "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** shows the texts \
-         that contain a word; **LIVE** follows the newest, and with a time cursor the texts up to its step are shown; the button \
-         beside a header copies that text."
     }
 }
 

@@ -1,9 +1,12 @@
 //! Sequence of tokens as text, coloured by a value or by a category. A tooltip lists the most probable candidates.
 
-use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
+use super::{
+    ViewCtx, ViewDeclaration,
+    single_probe::{Notice, ProbeContents, SingleProbe},
+};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{features::has_probe, layout::Page},
         kit::{
             self,
             color_scale::{ColorScale, ScaleColors},
@@ -14,8 +17,7 @@ use crate::{
             theme::Tokens as Theme,
         },
     },
-    engine::{SchemaChanges, SimSchema},
-    sim::{Frame, ProbeSpec, Reading, Shape, Tap, Tokens},
+    sim::{ProbeSpec, Reading, Shape, Tokens},
 };
 use egui::{Align2, Color32, FontId, Rect, ScrollArea, Sense, TextStyle, Ui, UiBuilder, pos2, vec2};
 use std::sync::Arc;
@@ -27,13 +29,8 @@ const LEGEND: f32 = 120.0;
 
 #[derive(Default)]
 pub struct TokenText {
-    chosen: ChosenProbe,
     by_category: bool,
     tokens: Option<Arc<Tokens>>,
-}
-
-fn is_tokens(shape: &Shape) -> bool {
-    matches!(shape, Shape::Tokens { .. })
 }
 
 /// Returns the text of a token with visible white space.
@@ -62,6 +59,11 @@ fn places(widths: impl Iterator<Item = f32>, width: f32, line: f32) -> (Vec<Rect
 }
 
 impl TokenText {
+    /// Returns the tokens if there are any.
+    fn shown(&self) -> Option<&Arc<Tokens>> {
+        self.tokens.as_ref().filter(|tokens| !tokens.texts.is_empty())
+    }
+
     fn is_by_category(&self, tokens: &Tokens) -> bool {
         (self.by_category || tokens.values.is_empty()) && !tokens.categories.is_empty()
     }
@@ -125,80 +127,67 @@ fn describe(tokens: &Tokens, i: usize, probe: &ProbeSpec) -> String {
     lines.join("\n")
 }
 
-impl View for TokenText {
-    fn name(&self) -> &'static str {
-        "tokens"
+impl ProbeContents for TokenText {
+    const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "tokens",
+        title: "Tokens",
+        icon: icons::LIST,
+        help: "# Tokens\n\nA sequence of tokens, coloured by a value such as the loss, or by a category such as the \
+         expert. Rest the \
+         pointer on a token to see both, and the likeliest candidates with their probabilities.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, Self::is_shown),
+        ..ViewDeclaration::of::<SingleProbe<Self>>()
+    };
+    const MENU: &'static str = "Tokens";
+    const NO_PROBE: [&'static str; 2] = ["No tokens", "This simulation publishes no tokens"];
+
+    fn is_shown(shape: &Shape) -> bool {
+        matches!(shape, Shape::Tokens { .. })
     }
 
-    fn title(&self, schema: &SimSchema) -> String {
-        self.chosen.probe(schema, is_tokens).map_or_else(|| "Tokens".into(), |(_, p)| p.label().into_owned())
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::LIST
-    }
-
-    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.chosen.tap(schema, is_tokens).into_iter().collect()
-    }
-
-    fn choice(&self) -> Option<String> {
-        self.chosen.to_text()
-    }
-
-    fn choose(&mut self, schema: &SimSchema, text: &str) {
-        self.chosen.choose(schema, text);
-    }
-
-    fn reset(&mut self, _: &SimSchema) {
+    fn clear(&mut self) {
         self.tokens = None;
     }
 
-    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
-
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        if let Some(Reading::Tokens(tokens)) =
-            self.chosen.tap(schema, is_tokens).and_then(|tap| frame.reading(tap.key()))
-        {
+    fn take(&mut self, reading: &Reading) {
+        if let Reading::Tokens(tokens) = reading {
             self.tokens = Some(tokens.clone());
         }
     }
 
-    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, probe)) = self.chosen.probe(ctx.schema, is_tokens) else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No tokens", "This simulation publishes no tokens", None);
-            return;
-        };
+    fn range(&self) -> Option<(f32, f32)> {
+        ScaleColors::Map(Colormap::default()).range(&self.tokens.as_ref()?.values, false)
+    }
+
+    fn caption(&mut self, _: &ProbeSpec, _: &ViewCtx<'_>) -> String {
+        let tokens = self.shown();
+        let n = tokens.map_or(0, |tokens| tokens.texts.len());
+        let step = tokens.map_or(String::new(), |tokens| format!("  |  step {}", kit::thousands(tokens.step)));
+        format!("{n} tokens{step}")
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &ProbeSpec) {
         let Shape::Tokens { values, categories } = probe.shape else { return };
-        let tokens = self.tokens.clone().filter(|tokens| !tokens.texts.is_empty());
-        let n = tokens.as_ref().map_or(0, |tokens| tokens.texts.len());
-        let step = tokens.as_ref().map_or(String::new(), |tokens| format!("  |  step {}", kit::thousands(tokens.step)));
-        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&format!("{n} tokens{step}")), |ui| {
-            if self.chosen.ui(ui, ctx, "Tokens", is_tokens) {
-                self.tokens = None;
-            }
-            if !values.is_empty() && !categories.is_empty() {
-                let options = [(false, values.to_owned()), (true, categories.to_owned())];
-                kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.by_category, &options);
-            }
-            if let Some(tokens) = &tokens {
-                let range = ScaleColors::Map(Colormap::default()).range(&tokens.values, false);
-                if let Some(range) = range.filter(|_| !self.is_by_category(tokens)) {
-                    ctx.color_scales.range_ui(ui, probe.name, range);
-                }
-                if ui.button("Copy").on_hover_text("Copies the text").clicked() {
-                    ui.copy_text(tokens.texts.concat());
-                }
-            }
-        });
-        let Some(tokens) = tokens else {
-            return run_ui(ui, canvas, ctx, "No tokens yet", "Run to see the tokens");
-        };
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
-            return;
+        if !values.is_empty() && !categories.is_empty() {
+            let options = [(false, values.to_owned()), (true, categories.to_owned())];
+            kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.by_category, &options);
         }
+        let Some(tokens) = self.shown() else { return };
+        if let Some(range) = self.range().filter(|_| !self.is_by_category(tokens)) {
+            ctx.color_scales.range_ui(ui, probe.name, range);
+        }
+        if ui.button("Copy").on_hover_text("Copies the text").clicked() {
+            ui.copy_text(tokens.texts.concat());
+        }
+    }
+
+    fn notice(&self, _: &ProbeSpec, _: &ViewCtx<'_>) -> Option<Notice> {
+        self.shown().is_none().then_some(Notice::NeedsRun("No tokens yet", "Run to see the tokens"))
+    }
+
+    fn contents_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &mut ViewCtx<'_>) {
+        let Some(tokens) = self.shown().cloned() else { return };
         let theme = ctx.tokens;
         let scale = Self::scale(&tokens, probe, ctx).filter(|_| !self.is_by_category(&tokens));
         let has_legend = canvas.width() > 3.0 * LEGEND;
@@ -235,17 +224,6 @@ impl View for TokenText {
             }
             None => {}
         }
-    }
-
-    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
-        let (_, probe) = self.chosen.probe(schema, is_tokens)?;
-        let range = ScaleColors::Map(Colormap::default()).range(&self.tokens.as_ref()?.values, false)?;
-        Some(color_scales.toggle(probe.name, range))
-    }
-
-    fn help(&self) -> &'static str {
-        "# Tokens\n\nA sequence of tokens, coloured by a value such as the loss, or by a category such as the expert. Rest the \
-         pointer on a token to see both, and the likeliest candidates with their probabilities."
     }
 }
 

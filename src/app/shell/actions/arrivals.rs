@@ -92,7 +92,7 @@ fn feed_new_panels(live: &mut Live, workspace: &mut Workspaces) {
     if live.playback.is_none() {
         return workspace.unfed.clear();
     }
-    workspace.list_behind();
+    workspace.list_stale_views();
     let panes = live.read_again(&mut workspace.unfed);
     workspace.reset_views(&panes, &live.schema);
     let (panes, frames) = live.take_again();

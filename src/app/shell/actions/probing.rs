@@ -5,7 +5,7 @@ use crate::{
         document::{features::probes_where, interventions, open_document::Document, session::Session},
         kit::{level::Level, text},
         shell::{messages::Messages, workspace::Workspaces},
-        views,
+        views::{self, plot::Traces},
     },
     project::record_entry,
     sim::Shape,
@@ -41,10 +41,8 @@ pub fn probe_selection(
         let text = format!("Probing the {MAX_PROBED} most active of {} selected", text::count(n as u64));
         messages.notify(Level::Info, text);
     }
-    if views::by_name("traces").is_some() {
-        workspace.show_view("traces", &document.session.live.schema);
-        views::ask_pin(ctx, probed);
-    }
+    workspace.show_view(Traces::DECLARATION.name, &document.session.live.schema);
+    views::ask_pin(ctx, probed);
 }
 
 /// Saves the selection as a named group. Returns whether it was saved.

@@ -23,6 +23,7 @@ use crate::{
             overlays::Overlays,
             workspace::Workspaces,
         },
+        views::sweep::SweepPlot,
     },
     params::ParamId,
     project::Project,
@@ -86,7 +87,7 @@ pub fn start(
         .job(messages, "sweep", job, |app, result| ended(&mut app.document, &mut app.host, &mut app.messages, result))
     {
         workspace.show_page(Page::Runs);
-        workspace.show_view("sweep", &document.session.live.schema);
+        workspace.show_view(SweepPlot::DECLARATION.name, &document.session.live.schema);
         document.library.sweeping = Some(Sweeping::new(progress, n, is_ended));
         document.library.swept = paths;
         runs::list(document, host, messages);

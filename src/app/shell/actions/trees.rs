@@ -55,7 +55,7 @@ pub fn show(
         }
         Ok(trees) => {
             flow.opening = None;
-            overlays.trees = TreeFile::new(path, trees);
+            overlays.trees = Some(TreeFile::new(path, trees));
         }
         Err(e) => open_failed(flow, messages, format!("Could not open: {e}")),
     }

@@ -41,7 +41,7 @@ pub fn simulation(_: &UiCommand, state: &CommandState<'_>) -> Option<&'static st
 /// Requires a loaded simulation, except for views of pages that work without one.
 pub fn simulation_of_view(command: &UiCommand, state: &CommandState<'_>) -> Option<&'static str> {
     match command {
-        UiCommand::ShowView(view) | UiCommand::OpenAnother(view) if views::needs_no_simulation(view) => None,
+        UiCommand::ShowView(view) | UiCommand::OpenAnother(view) if !views::needs_simulation(view) => None,
         _ => simulation(command, state),
     }
 }

@@ -7,7 +7,7 @@ use crate::{
             selection::Selection, time::Time,
         },
         kit::{icons, theme::Tokens},
-        views::{self, View, ViewCtx},
+        views::{self, View, ViewCtx, lineage::Lineage},
     },
     engine::SimSchema,
     export::{Format, newick::Trees},
@@ -60,17 +60,17 @@ pub fn is_tree_file(path: &Path) -> bool {
 }
 
 impl TreeFile {
-    /// Creates the view of a file's trees; `None` if there is no view of lineages.
-    pub fn new(path: &Path, trees: Trees) -> Option<Self> {
+    /// Creates the view of a file's trees.
+    pub fn new(path: &Path, trees: Trees) -> Self {
         let schema = SimSchema { probes: PROBES, lanes: vec![vec![]], ..SimSchema::default() };
         let clock = Clock { step: trees.last, base: TimeBase::STEPS };
-        let mut view = views::by_name("lineage")?;
+        let mut view = Box::new(Lineage::default());
         view.reset(&schema);
         let mut frame = Frame { clock, ..Frame::default() };
         frame.push(0, Reading::lineage(trees.events));
         view.absorb(&schema, &frame);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Some(Self {
+        Self {
             name,
             clock,
             schema,
@@ -81,7 +81,7 @@ impl TreeFile {
             runs: Library::default(),
             profile: Profile::default(),
             color_scales: ColorScales::default(),
-        })
+        }
     }
 
     fn ui(&mut self, ui: &mut egui::Ui) {
@@ -96,6 +96,7 @@ impl TreeFile {
             stop_reason: None,
             icon: icons::GRID,
             unrecorded: vec![],
+            views: &views::ALL,
             tokens: &tokens,
             selection: &mut self.selection,
             time: &mut self.time,

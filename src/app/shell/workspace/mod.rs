@@ -43,7 +43,7 @@ pub struct Workspaces {
     views: BTreeMap<Pane, Box<dyn View>>,
     /// Panels whose views were opened or changed after data arrived.
     pub unfed: Vec<Pane>,
-    /// One instance of each view, for its name and title.
+    /// One instance of each view, for its title without data.
     samples: Vec<Box<dyn View>>,
     /// Pinned selections of panels.
     pins: BTreeMap<Pane, Selection>,
@@ -76,7 +76,7 @@ impl Default for Workspaces {
             is_home: false,
             views: BTreeMap::new(),
             unfed: vec![],
-            samples: views::all(),
+            samples: views::ALL.iter().map(|view| (view.create)()).collect(),
             pins: BTreeMap::new(),
             figure_area: None,
             focused_area: None,
@@ -219,10 +219,10 @@ impl Workspaces {
         }
     }
 
-    /// Adds the panels whose views need data that they received earlier to [`Self::unfed`].
-    pub fn list_behind(&mut self) {
-        let behind = self.views.iter_mut().filter_map(|(pane, view)| view.take_behind().then(|| pane.clone()));
-        self.unfed.extend(behind);
+    /// Adds the panels whose views need data again to [`Self::unfed`].
+    pub fn list_stale_views(&mut self) {
+        let stale = self.views.iter_mut().filter_map(|(pane, view)| view.take_needs_refresh().then(|| pane.clone()));
+        self.unfed.extend(stale);
     }
 
     /// Resets the views of some panels.
@@ -254,7 +254,7 @@ impl Workspaces {
     /// Whether a visible view shows the profile.
     pub fn profiles(&self) -> bool {
         let view = |tile: &egui_tiles::TileId| self.views.get(self.now().pane(*tile)?);
-        !self.is_home && self.now().visible().iter().filter_map(view).any(|v| v.profiles())
+        !self.is_home && self.now().visible().iter().filter_map(view).any(|v| v.declaration().profiles)
     }
 
     /// Returns the view of the focused panel; `None` without panels.

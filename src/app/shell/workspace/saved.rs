@@ -67,7 +67,7 @@ pub fn read(text: &str) -> Option<Saved> {
 
 fn is_known(tree: &Tree<Pane>) -> bool {
     tree.root().is_some()
-        && tree.tiles.tiles().any(|t| matches!(t, Tile::Pane(p) if views::by_name(super::view_of(p)).is_some()))
+        && tree.tiles.tiles().any(|t| matches!(t, Tile::Pane(p) if views::find(super::view_of(p)).is_some()))
 }
 
 /// Reads the user's named layouts. Unreadable files are skipped.
@@ -108,7 +108,7 @@ impl Workspaces {
     /// Returns the window state as text for the project; `None` if no panel needs a simulation.
     pub fn to_text(&self) -> Option<String> {
         let saved = self.saved();
-        let is_more = self.list.iter().any(|w| w.panes().any(|pane| !views::needs_no_simulation(view_of(pane))));
+        let is_more = self.list.iter().any(|w| w.panes().any(|pane| views::needs_simulation(view_of(pane))));
         if is_more { project::to_ron(&saved).ok() } else { None }
     }
 

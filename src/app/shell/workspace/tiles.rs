@@ -38,7 +38,7 @@ pub struct TileRequests {
 pub struct Panels<'a> {
     /// The views, by panel.
     pub views: &'a mut BTreeMap<Pane, Box<dyn View>>,
-    /// One instance of each view, for its name and title.
+    /// One instance of each view, for its title without data.
     pub samples: &'a [Box<dyn View>],
     pub pins: &'a mut BTreeMap<Pane, Selection>,
 }
@@ -111,7 +111,7 @@ impl TileBehavior<'_> {
         if ui.rect_contains_pointer(rect)
             && let Some(view) = self.views.get(pane)
         {
-            crate::app::shell::panels::gestures::hint(ui.ctx(), view.gestures());
+            crate::app::shell::panels::gestures::hint(ui.ctx(), view.declaration().gestures);
         }
         match self.views.get_mut(pane) {
             Some(view) => {
@@ -173,7 +173,7 @@ impl TileBehavior<'_> {
         if let Some(view) = self.views.get(pane) {
             Popup::menu(&help).show(|ui| {
                 ui.set_width(HELP_WIDTH);
-                crate::app::shell::pages::help::markdown_ui(ui, view.help());
+                crate::app::shell::pages::help::markdown_ui(ui, view.declaration().help);
             });
         }
         self.pin_ui(ui, pane, &title);
@@ -188,13 +188,14 @@ impl TileBehavior<'_> {
         let samples = self.samples;
         let (same, others): (Vec<_>, Vec<_>) = samples
             .iter()
-            .filter(|v| v.name() == here || is_offered(v.name(), self.ctx.schema))
-            .partition(|v| v.name() == here);
-        for view in same.into_iter().filter(|v| v.can_repeat()).chain(others) {
-            let is_there = self.views.keys().any(|p| view_of(p) == view.name());
-            let verb = if is_there && view.can_repeat() { "Another" } else { "Add" };
+            .map(|view| (view.declaration(), view))
+            .filter(|(declared, _)| declared.name == here || is_offered(declared, self.ctx.schema))
+            .partition(|(declared, _)| declared.name == here);
+        for (declared, view) in same.into_iter().filter(|(declared, _)| declared.can_repeat).chain(others) {
+            let is_there = self.views.keys().any(|p| view_of(p) == declared.name);
+            let verb = if is_there && declared.can_repeat { "Another" } else { "Add" };
             if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.schema)))).clicked() {
-                self.requests.another = Some(view.name().to_owned());
+                self.requests.another = Some(declared.name.to_owned());
                 ui.close();
             }
         }

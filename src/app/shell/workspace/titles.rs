@@ -36,18 +36,18 @@ impl Workspaces {
 
     /// Returns the title of a view; its name if it is unknown.
     pub fn view_title(&self, schema: &SimSchema, name: &str) -> String {
-        let sample = self.samples.iter().find(|v| v.name() == name);
+        let sample = self.samples.iter().find(|v| v.declaration().name == name);
         sample.map_or_else(|| name.to_owned(), |v| v.title(schema))
     }
 
     /// Iterates over the names of the views that menus offer.
     pub fn view_names(&self, schema: &SimSchema) -> impl Iterator<Item = &'static str> {
-        self.samples.iter().map(|v| v.name()).filter(|name| views::is_offered(name, schema))
+        views::ALL.iter().filter(|view| views::is_offered(view, schema)).map(|view| view.name)
     }
 
     /// Iterates over the names of the views that have a panel and can have another one.
     pub fn repeatable_views(&self) -> impl Iterator<Item = &'static str> {
-        let views = self.samples.iter().filter(|v| v.can_repeat()).map(|v| v.name());
+        let views = views::ALL.iter().filter(|view| view.can_repeat).map(|view| view.name);
         views.filter(|name| self.list.iter().any(|w| w.panel_of(name).is_some()))
     }
 

@@ -10,18 +10,20 @@ mod text;
 mod thinned;
 
 use super::{
-    MenuTarget, View, ViewCtx,
+    MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
     fields::{self, ElementMask, Fields},
-    menu, placeholder, run_ui, scatter,
+    menu, no_values_ui, placeholder, scatter, unfit_ui,
 };
 use crate::{
     app::{
         document::{
             features::{probes_where, tap},
+            layout::Page,
             selection::Selection,
             time::{TimeLink, paint},
         },
-        kit,
+        kit::{self, icons},
         views::element,
     },
     engine::SimSchema,
@@ -42,7 +44,7 @@ const FRAME: [f32; 2] = [21.0, 24.0];
 /// The view of the distribution over time.
 #[derive(Default)]
 pub struct Bands {
-    field: Option<&'static str>,
+    field: NamedProbe,
     /// Fields whose values were always all equal, which are not the default choice.
     flat: BTreeSet<ProbeId>,
     fields: Fields,
@@ -92,9 +94,7 @@ impl Bands {
     /// Returns the displayed field: the chosen one if it exists, otherwise the first whose values differ, or the first. `None`
     /// without fields.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let all = candidates(schema);
-        let chosen = all.iter().find(|(_, p)| Some(p.name) == self.field);
-        chosen.or_else(|| all.iter().find(|(id, _)| !self.flat.contains(id))).or(all.first()).copied()
+        self.field.of(&candidates(schema), |(id, _)| !self.flat.contains(id))
     }
 
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
@@ -135,10 +135,7 @@ impl Bands {
             false => fields::label(p),
         };
         let options: Vec<_> = all.iter().map(|(_, p)| (p.name, name(p))).collect();
-        let mut chosen = probe.name;
-        if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
-            self.field = Some(chosen);
-        }
+        self.field.ui(ui, ctx, "Field", probe, &options);
         let pictures = [(false, "bands".to_owned()), (true, "heat map".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "As", &mut self.is_heat_map, &pictures);
         let hint = "Logarithmic scale, if all visible values are positive";
@@ -249,14 +246,41 @@ impl Bands {
     }
 }
 
+impl Bands {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "bands",
+        title: "Distribution",
+        icon: icons::WAVE,
+        help: "# Distribution over time\n\nThe values of a field over all living elements that the \
+         filter shows. Bands reach from the 5 % to the 95 % quantile and from 25 % to 75 %, the strong line is the \
+         median, the thin ones are minimum and maximum. *heat map* shows the share of elements per value bin.\n\nStates come from the history of the run; missing times are gaps. Long runs are thinned evenly; the caption gives \
+         the number of states. Up to eight selected elements have a line each.\n\n\
+         - click *lowest*, *median* or *highest*: select that element · Ctrl+click: add or remove · right-click: \
+         menu\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data",
+        gestures: &[
+            ("click a mark", "select"),
+            ("Ctrl", "add"),
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("double-click", "newest"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Explore, Page::Simulate],
+        fits: |schema| !candidates(schema).is_empty(),
+        menu: Some(MenuEntry::plot(3, "Distribution over time")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Bands {
-    fn name(&self) -> &'static str {
-        "bands"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map(|(_, p)| fields::label(p));
-        name.map_or_else(|| "Distribution".into(), |name| format!("Distribution: {name}"))
+        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Distribution: {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -288,10 +312,7 @@ impl View for Bands {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let found = self.probe(ctx.schema).and_then(|(id, p)| Some((id, p, ctx.schema.set(set_of(p))?.clone())));
         let Some((id, probe, set)) = found else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no field of numbers";
-            kit::empty_ui(ui, canvas, ctx, "No field", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No field", "This simulation has no field of numbers"]);
         };
         self.add_new_states(ui, (id, probe), ctx);
         let caption = self.caption(&set, ctx);
@@ -300,43 +321,13 @@ impl View for Bands {
             placeholder::busy_ui(ui, canvas, ctx.tokens, "Computing quantiles", None);
             return;
         }
-        if self.course.history().entries().is_empty() && ctx.filter.shown().n_hidden(&set) > 0 {
-            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with values", None);
-            return;
-        }
         if self.course.history().entries().is_empty() {
-            let how = "Run to see the distribution over time";
-            return run_ui(ui, canvas, ctx, "No values yet", how);
+            let notice = ["No values yet", "Run to see the distribution over time"];
+            return no_values_ui(ui, canvas, ctx, (ctx.filter.shown().n_hidden(&set), "values"), notice);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         self.chart_ui(ui, canvas, (probe, &set), ctx);
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::WAVE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("click a mark", "select"),
-            ("Ctrl", "add"),
-            ("drag", "move"),
-            ("wheel", "zoom"),
-            ("double-click", "newest"),
-            ("right-click", "menu"),
-        ]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Distribution over time\n\nThe values of a field over all living elements that the \
-         filter shows. Bands reach from the 5 % to the 95 % quantile and from 25 % to 75 %, the strong line is the \
-         median, the thin ones are minimum and maximum. *heat map* shows the share of elements per value bin.\n\nStates come from the history of the run; missing times are gaps. Long runs are thinned evenly; the caption gives \
-         the number of states. Up to eight selected elements have a line each.\n\n\
-         - click *lowest*, *median* or *highest*: select that element · Ctrl+click: add or remove · right-click: \
-         menu\n\
-         - drag: move in time · wheel: zoom · double-click or End: newest data"
     }
 }

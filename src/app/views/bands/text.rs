@@ -7,7 +7,10 @@ use super::{
     summary::{MEDIAN, QUANTILES},
 };
 use crate::{
-    app::{kit, views::ViewCtx},
+    app::{
+        kit,
+        views::{ViewCtx, hidden_text},
+    },
     sim::{ElementSet, ProbeSpec},
 };
 
@@ -29,11 +32,7 @@ impl Bands {
             true => format!("  |  share per bin, colour maximum {} %", kit::reading(100.0 * self.image.most())),
             false => "  |  quantiles 0, 5, 25, 50, 75, 95, 100 %".to_owned(),
         };
-        let n_hidden = ctx.filter.shown().n_hidden(set);
-        if n_hidden > 0 {
-            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
-        }
-        text
+        text + &hidden_text(ctx.filter.shown().n_hidden(set))
     }
 
     /// Returns the tooltip: the quantiles of a state, and the values of the selected elements.

@@ -7,7 +7,7 @@ pub mod read;
 mod table;
 
 use super::{
-    View, ViewCtx, placeholder,
+    View, ViewCtx, ViewDeclaration, placeholder,
     plot::{
         samples::Samples,
         smooth::{self, Smooth},
@@ -17,6 +17,7 @@ use crate::{
     app::{
         document::{
             features::{probes_where, tap},
+            layout::Page,
             library::Library,
             selection::Selection,
             time::Timeline,
@@ -191,13 +192,27 @@ fn base_of(lines: &[Line]) -> Option<TimeBase> {
     lines.iter().find(|line| line.problem.is_none()).map(|line| line.series.base)
 }
 
-impl View for Compare {
-    fn name(&self) -> &'static str {
-        "compare"
-    }
+impl Compare {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "compare",
+        title: "Compare runs",
+        icon: icons::WAVE,
+        help: "# Compare runs\n\nDraws one recorded series of all runs that are marked in the table of runs, and of the \
+         run in the \
+         window. Below: its last, lowest and highest value in each run, the difference of the last one to the first run, \
+         and the parameters whose values differ. While the pointer is in the chart, values are those of its step.\n\n\
+         - in the table of runs, click: one run · Ctrl+click: add or remove one · Shift+click: add all between\n\
+         - drag: move · wheel: zoom · double-click: all steps\n- *Smooth* draws an exponential moving average over the raw curve",
+        gestures: &[("drag", "move"), ("wheel", "zoom"), ("double-click", "fit"), ("hover", "values at a step")],
+        pages: &[Page::Runs],
+        fits: |_| true,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Compare runs".into()
+impl View for Compare {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -249,8 +264,7 @@ impl View for Compare {
         if self.wanted.is_none() {
             self.wanted.clone_from(&key);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let title = offered.iter().find(|series| Some(&series.key) == key.as_ref()).map_or("", |series| &*series.title);
@@ -258,21 +272,5 @@ impl View for Compare {
         let area = Rect::from_min_max(canvas.min, pos2(canvas.right(), split));
         let pointer = self.chart_ui(ui, area, ctx, &lines, title);
         self.table_ui(ui, Rect::from_min_max(area.left_bottom(), canvas.max), ctx, &lines, pointer);
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::WAVE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("drag", "move"), ("wheel", "zoom"), ("double-click", "fit"), ("hover", "values at a step")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Compare runs\n\nDraws one recorded series of all runs that are marked in the table of runs, and of the run in the \
-         window. Below: its last, lowest and highest value in each run, the difference of the last one to the first run, \
-         and the parameters whose values differ. While the pointer is in the chart, values are those of its step.\n\n\
-         - in the table of runs, click: one run · Ctrl+click: add or remove one · Shift+click: add all between\n\
-         - drag: move · wheel: zoom · double-click: all steps\n- *Smooth* draws an exponential moving average over the raw curve"
     }
 }

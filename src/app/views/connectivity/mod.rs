@@ -9,14 +9,14 @@ mod matrix;
 
 pub use graph::element_name;
 
-use super::{View, ViewCtx, placeholder};
+use super::{MenuEntry, View, ViewCtx, ViewDeclaration, placeholder, unfit_ui};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
-        kit::{self, pool::PooledResult},
+        document::{color_scales::ColorScales, layout::Page},
+        kit::{self, icons, pool::PooledResult},
     },
     engine::SimSchema,
-    sim::{Connectivity, ElementSet, Frame, Tap},
+    sim::{Connectivity, ElementSet},
 };
 use blocks::{BlockQuery, Blocks};
 use ego::Ego;
@@ -54,8 +54,7 @@ pub struct ConnectivityView {
 pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Connectivity)> {
     let found = wired(ctx.schema).map(|(set, wiring)| (set.clone(), wiring.clone()));
     if found.is_none() {
-        let (canvas, how) = (ui.available_rect_before_wrap(), "This simulation publishes no connections");
-        kit::empty_ui(ui, canvas, ctx, "No connections", how, None);
+        unfit_ui(ui, ctx, ["No connections", "This simulation publishes no connections"]);
     }
     found
 }
@@ -159,24 +158,35 @@ impl ConnectivityView {
     }
 }
 
+impl ConnectivityView {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "connectivity",
+        title: "Connectivity",
+        icon: icons::GRID,
+        help: "# Connectivity\n\n**Matrix**: all connections summed between categories, from rows to columns. *Σ |w|* counts \
+         synapses, *Σ w* counts inhibitory ones as negative, *n* counts connections, *mean* is Σ |w| / n. A click selects \
+         the elements connected in the cell, **Ctrl** adds them; a double-click drills down to the next finer \
+         category, the path at the top goes back. Where an axis has more categories than are drawn, the weakest are \
+         merged: *rest*.\n\n\
+         **Partners**: the selection in the middle, the strongest inputs at the left and outputs at the right; width is \
+         the square root of Σ |w|, colour the sign of Σ w. A click selects the partner.\n\n\
+         **Synapses**: every connection of the selection. A click on an end selects it.\n\n\
+         **Path** in the context menu: a shortest chain of connections from one element to another, in this order.",
+        pages: &[Page::Explore],
+        fits: |schema| schema.connectivity.is_some(),
+        menu: Some(MenuEntry::show_in(3, "Connectivity")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for ConnectivityView {
-    fn name(&self) -> &'static str {
-        "connectivity"
-    }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Connectivity".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn reset(&mut self, schema: &SimSchema) {
         self.update_set(schema);
     }
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.update_set(ctx.schema);
@@ -188,8 +198,7 @@ impl View for ConnectivityView {
         }
         let caption = self.caption(&wiring, &set, ctx.selection.of(set.name));
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set));
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let (blocks, ego) = (self.blocks.get().cloned(), self.ego.get().cloned());
@@ -209,17 +218,5 @@ impl View for ConnectivityView {
 
     fn toggle_range(&mut self, _: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         if self.mode == Mode::Matrix { self.matrix.toggle_range(color_scales) } else { None }
-    }
-
-    fn help(&self) -> &'static str {
-        "# Connectivity\n\n**Matrix**: all connections summed between categories, from rows to columns. *Σ |w|* counts \
-         synapses, *Σ w* counts inhibitory ones as negative, *n* counts connections, *mean* is Σ |w| / n. A click selects \
-         the elements connected in the cell, **Ctrl** adds them; a double-click drills down to the next finer \
-         category, the path at the top goes back. Where an axis has more categories than are drawn, the weakest are \
-         merged: *rest*.\n\n\
-         **Partners**: the selection in the middle, the strongest inputs at the left and outputs at the right; width is \
-         the square root of Σ |w|, colour the sign of Σ w. A click selects the partner.\n\n\
-         **Synapses**: every connection of the selection. A click on an end selects it.\n\n\
-         **Path** in the context menu: a shortest chain of connections from one element to another, in this order."
     }
 }

@@ -7,22 +7,25 @@ mod sums;
 mod text;
 
 use super::{
-    MenuTarget, View, ViewCtx, fields, menu,
+    MenuTarget, View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
+    fields, menu,
     plot::{
         lane_colors::{column_of, lane_colors},
         samples::Samples,
     },
-    run_ui,
+    run_ui, unfit_ui,
 };
 use crate::{
     app::{
         document::{
             color_scales::ColorScales,
             features::{probes_where, tap},
+            layout::Page,
             selection::Selection,
             time::{TimeLink, Timeline, paint},
         },
-        kit::{self, color_scale::ColorScale, heatmap::AxisLabel},
+        kit::{self, color_scale::ColorScale, heatmap::AxisLabel, icons},
         views::element,
     },
     engine::{SchemaChanges, SimSchema},
@@ -68,7 +71,7 @@ struct Visible {
 /// The view of lanes over time.
 #[derive(Default)]
 pub struct Lanes {
-    chosen: Option<&'static str>,
+    chosen: NamedProbe,
     series: BTreeMap<ProbeId, Row>,
     settings: Settings,
     visible: Visible,
@@ -112,18 +115,13 @@ impl Visible {
 impl Lanes {
     /// Returns the displayed probe: the chosen one if it exists, otherwise the first. `None` without probes.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let all = probes(schema);
-        all.iter().find(|(_, p)| Some(p.name) == self.chosen).or(all.first()).copied()
+        self.chosen.of(&probes(schema), |_| true)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
         element::time_ui(ui, ctx, &mut self.link);
         ui.separator();
-        let options: Vec<_> = probes(ctx.schema).into_iter().map(|(_, p)| (p.name, fields::label(p))).collect();
-        let mut chosen = probe.name;
-        if kit::choice_ui(ui, ctx.tokens, "Series", &mut chosen, &options) {
-            self.chosen = Some(chosen);
-        }
+        self.chosen.ui(ui, ctx, "Series", probe, &fields::named(&probes(ctx.schema)));
         let orders = [(false, "as given".to_owned()), (true, "by visible mean".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Rows", &mut self.settings.by_mean, &orders);
         let hint = "Divide each column by its sum, if no visible value is negative";
@@ -271,14 +269,40 @@ fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'stat
     Some((set.name, MenuTarget { element: None, elements: Arc::new(elements), name }))
 }
 
+impl Lanes {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "lanes",
+        title: "Lanes",
+        icon: icons::GRID,
+        help: "# Lanes over time\n\nA series with several lanes as a heat map: a row per lane, the mean of the samples in each \
+         column as its colour. Columns are a pixel wide, or as wide as samples are apart; one without a sample is left \
+         blank. Negative values use a diverging colormap.\n\n\
+         *Share* divides each column by its sum. *Rows* sorts by the visible mean. The caption describes the visible \
+         times: *evenness* is the normalised entropy of the shares, 1 for equal lanes and 0 for a single one; \
+         *imbalance* is the highest mean over the mean of all; *silent* lanes are zero throughout.\n\n\
+         - click a row named after a class: select the class · Ctrl+click: add it · right-click: menu\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data",
+        gestures: &[
+            ("click", "select the class of a row"),
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("double-click", "newest"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Explore],
+        fits: |schema| !probes(schema).is_empty(),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Lanes {
-    fn name(&self) -> &'static str {
-        "lanes"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map(|(_, p)| fields::label(p));
-        name.map_or_else(|| "Lanes".into(), |name| format!("Lanes: {name}"))
+        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Lanes: {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -311,18 +335,14 @@ impl View for Lanes {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((id, probe)) = self.probe(ctx.schema) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no series with several lanes";
-            kit::empty_ui(ui, canvas, ctx, "No lanes", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No lanes", "This simulation has no series with several lanes"]);
         };
         let caption = self.caption(ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
         if self.series.get(&id).is_none_or(|r| r.samples.len() == 0) && !ctx.running {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see lanes over time");
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         self.chart_ui(ui, canvas, (id, probe), ctx);
@@ -332,30 +352,5 @@ impl View for Lanes {
         let (_, probe) = self.probe(schema)?;
         let range = self.range(probe)?;
         Some(color_scales.toggle(self.variable(probe), range))
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::GRID
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("click", "select the class of a row"),
-            ("drag", "move"),
-            ("wheel", "zoom"),
-            ("double-click", "newest"),
-            ("right-click", "menu"),
-        ]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Lanes over time\n\nA series with several lanes as a heat map: a row per lane, the mean of the samples in each \
-         column as its colour. Columns are a pixel wide, or as wide as samples are apart; one without a sample is left \
-         blank. Negative values use a diverging colormap.\n\n\
-         *Share* divides each column by its sum. *Rows* sorts by the visible mean. The caption describes the visible \
-         times: *evenness* is the normalised entropy of the shares, 1 for equal lanes and 0 for a single one; \
-         *imbalance* is the highest mean over the mean of all; *silent* lanes are zero throughout.\n\n\
-         - click a row named after a class: select the class · Ctrl+click: add it · right-click: menu\n\
-         - drag: move in time · wheel: zoom · double-click or End: newest data"
     }
 }

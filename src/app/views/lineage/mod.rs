@@ -13,18 +13,19 @@ mod list;
 mod pointer;
 
 use super::{
-    View, ViewCtx,
+    View, ViewCtx, ViewDeclaration,
     fields::{self, Fields},
-    run_ui,
+    run_ui, unfit_ui,
 };
 use crate::{
     app::{
         document::{
             color_scales::ColorScales,
             features::{probes_where, tap},
+            layout::Page,
             selection::Selection,
         },
-        kit::{self, bar::ColorBar, colors, pool},
+        kit::{self, bar::ColorBar, colors, icons, pool},
     },
     engine::{SchemaChanges, SimSchema},
     sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -269,13 +270,35 @@ impl Lineage {
     }
 }
 
-impl View for Lineage {
-    fn name(&self) -> &'static str {
-        "lineage"
-    }
+impl Lineage {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "lineage",
+        title: "Lineage",
+        icon: icons::GRID,
+        help: "# Lineage\n\nOne line per individual, from birth to death; time runs to the right. A dot is a split, a \
+         diamond a merge, a cross a death without offspring. Families stay together. *Survivors* are the living \
+         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; *List* is a table of \
+         all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
+         - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
+         - right-click: actions, for the individual and its living descendants\n\
+         - drag: pan · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: lanes\n\
+         - double-click: show all",
+        gestures: &[
+            ("click", "mark"),
+            ("drag", "pan"),
+            ("wheel", "zoom"),
+            ("double-click", "show all"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Simulate],
+        fits: |schema| Self::probe(schema).is_some(),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Lineage".into()
+impl View for Lineage {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -312,10 +335,7 @@ impl View for Lineage {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((_, over)) = Self::probe(ctx.schema) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The lineage needs a probe of births and deaths";
-            kit::empty_ui(ui, canvas, ctx, "No lineage", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No lineage", "The lineage needs a probe of births and deaths"]);
         };
         self.history.update(ui.ctx(), ctx.running);
         let set = ctx.schema.set(over).cloned();
@@ -329,21 +349,14 @@ impl View for Lineage {
         if self.history.version.forest.lines.is_empty() {
             return run_ui(ui, canvas, ctx, "No births yet", "No births or deaths so far");
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         if self.is_list {
             return self.list_ui(ui, canvas, set.as_deref(), ctx);
         }
         let scale = self.scale(ctx).zip(self.color_probe(ctx));
-        let (canvas, bar) = match &scale {
-            Some((scale, probe)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
-            None => (canvas, None),
-        };
-        if let Some(bar) = bar {
-            bar.paint(ui.painter(), ctx.tokens);
-        }
+        let canvas = ColorBar::beside(ui, canvas, ctx.tokens, scale.as_ref().map(|(scale, probe)| (probe, scale)));
         let plot = Rect::from_min_max(canvas.min + Vec2::new(10.0, 6.0), canvas.max - Vec2::new(12.0, 22.0));
         self.update(ui, plot, ctx, over);
         if !self.worker.has_layout() {
@@ -376,21 +389,6 @@ impl View for Lineage {
                 Some(scales.toggle_of(&attributes::as_probe(spec), self.values()))
             }
         }
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "mark"), ("drag", "pan"), ("wheel", "zoom"), ("double-click", "show all"), ("right-click", "menu")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Lineage\n\nOne line per individual, from birth to death; time runs to the right. A dot is a split, a \
-         diamond a merge, a cross a death without offspring. Families stay together. *Survivors* are the living \
-         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; *List* is a table of \
-         all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
-         - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
-         - right-click: actions, for the individual and its living descendants\n\
-         - drag: pan · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: lanes\n\
-         - double-click: show all"
     }
 }
 

@@ -3,19 +3,24 @@
 mod diagram;
 mod list;
 
-use super::{View, ViewCtx, chosen::ChosenProbe, connectivity::element_name, run_ui};
+use super::{
+    ViewCtx, ViewDeclaration,
+    connectivity::element_name,
+    single_probe::{Notice, ProbeContents, SingleProbe},
+};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, selection::Selection},
+        document::{features::has_probe, layout::Page},
         kit::{
             self,
             color_scale::ScaleColors,
             colormap::Colormap,
             heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            icons,
         },
     },
     engine::{SchemaChanges, SetChange, SimSchema},
-    sim::{ElementSet, Frame, Link, ProbeSpec, Reading, Shape, Tap},
+    sim::{ElementSet, Link, ProbeSpec, Reading, Shape},
 };
 use egui::{Rect, Sense, Ui};
 use std::{collections::HashMap, sync::Arc};
@@ -38,7 +43,6 @@ enum Mode {
 /// The links view.
 #[derive(Default)]
 pub struct Links {
-    chosen: ChosenProbe,
     mode: Mode,
     links: Arc<Vec<Link>>,
     /// Links of the last reading in descending order of strength, at most [`MAX_SORTED`].
@@ -141,7 +145,7 @@ impl Links {
         }
     }
 
-    fn caption(&self, ends: &Ends<'_>, unit: &str) -> String {
+    fn text(&self, ends: &Ends<'_>, unit: &str) -> String {
         let number = |n: usize| kit::thousands(n as u64);
         let n = self.links.len();
         let shown = match self.mode {
@@ -179,36 +183,39 @@ impl Links {
     }
 }
 
-impl View for Links {
-    fn name(&self) -> &'static str {
-        "links"
+impl ProbeContents for Links {
+    const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "links",
+        title: "Links",
+        icon: icons::TREE,
+        help: "# Links\n\nThe present links from the elements of one set to those of another, or of the same set. Colour is the \
+         value.\n\n\
+         **Lines**: both sets as columns, a line per link. Where there are more than the picture has room for, the \
+         strongest are drawn; the caption says how many. The links of the element under the pointer stand out; a click \
+         selects it, **Ctrl** adds it.\n\n\
+         **Matrix**: from rows to columns; large sets are summed in square blocks.\n\n\
+         **List**: the strongest links. A click on an end selects it.\n\n\
+         The 3D view draws the links among its elements: *Edges* in its toolbar.",
+        gestures: &[("click", "select"), ("Ctrl+click", "add or remove")],
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, is_links),
+        ..ViewDeclaration::of::<SingleProbe<Self>>()
+    };
+    const MENU: &'static str = "Links";
+    const NO_PROBE: [&'static str; 2] = ["No links", "This simulation publishes no links"];
+
+    fn is_shown(shape: &Shape) -> bool {
+        is_links(shape)
     }
 
-    fn title(&self, schema: &SimSchema) -> String {
-        self.chosen.probe(schema, is_links).map_or_else(|| "Links".into(), |(_, p)| p.label().into_owned())
-    }
-
-    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.chosen.tap(schema, is_links).into_iter().collect()
-    }
-
-    fn choice(&self) -> Option<String> {
-        self.chosen.to_text()
-    }
-
-    fn choose(&mut self, schema: &SimSchema, text: &str) {
-        self.chosen.choose(schema, text);
-    }
-
-    fn reset(&mut self, _: &SimSchema) {
+    fn clear(&mut self) {
         self.links = Arc::default();
         self.generation += 1;
     }
 
     /// Renumbers the links after a change of their sets. Links of removed elements are removed.
-    fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
-        let shape = self.chosen.probe(schema, is_links).map(|(_, p)| p.shape);
-        let Some(Shape::Links { from, to }) = shape else { return };
+    fn schema_changed(&mut self, probe: &ProbeSpec, changes: &SchemaChanges) {
+        let Shape::Links { from, to } = probe.shape else { return };
         let change = |name: &str| changes.sets.iter().find(|c| c.name == name);
         if let (None, None) = (change(from), change(to)) {
             return;
@@ -217,77 +224,51 @@ impl View for Links {
         self.generation += 1;
     }
 
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        let reading = self.chosen.tap(schema, is_links).and_then(|tap| frame.reading(tap.key()));
-        if let Some(Reading::Links(links)) = reading {
+    fn take(&mut self, reading: &Reading) {
+        if let Reading::Links(links) = reading {
             self.links = links.clone();
             self.generation += 1;
         }
     }
 
-    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let schema = ctx.schema;
-        let found = self.chosen.probe(schema, is_links);
-        let Some((probe, ends)) = found.and_then(|(_, probe)| Some((probe, Ends::of(probe, schema)?))) else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No links", "This simulation publishes no links", None);
-            return;
-        };
+    fn range(&self) -> Option<(f32, f32)> {
+        Some(range(&self.strongest))
+    }
+
+    fn caption(&mut self, probe: &ProbeSpec, ctx: &ViewCtx<'_>) -> String {
         self.sort();
-        let caption = self.caption(&ends, probe.unit);
-        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            for (mode, word, hint) in [
-                (Mode::Lines, "Lines", "Lines between two columns of elements"),
-                (Mode::Matrix, "Matrix", "From rows to columns"),
-                (Mode::List, "List", "The strongest links as a table"),
-            ] {
-                ui.selectable_value(&mut self.mode, mode, word).on_hover_text(hint);
-            }
-            ui.separator();
-            if self.chosen.ui(ui, ctx, "Links", is_links) {
-                self.reset(schema);
-            }
-            if self.mode != Mode::List {
-                ctx.color_scales.range_ui(ui, probe.name, range(&self.strongest));
-            }
-        });
-        if self.links.is_empty() {
-            let how = if ctx.running { "There are none now" } else { "Run to see the links" };
-            return run_ui(ui, canvas, ctx, "No links yet", how);
+        Ends::of(probe, ctx.schema).map_or_else(String::new, |ends| self.text(&ends, probe.unit))
+    }
+
+    fn mode_ui(&mut self, ui: &mut Ui) {
+        for (mode, word, hint) in [
+            (Mode::Lines, "Lines", "Lines between two columns of elements"),
+            (Mode::Matrix, "Matrix", "From rows to columns"),
+            (Mode::List, "List", "The strongest links as a table"),
+        ] {
+            ui.selectable_value(&mut self.mode, mode, word).on_hover_text(hint);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
-            return;
+        ui.separator();
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &ProbeSpec) {
+        if self.mode != Mode::List {
+            ctx.color_scales.range_ui(ui, probe.name, range(&self.strongest));
         }
+    }
+
+    fn notice(&self, _: &ProbeSpec, ctx: &ViewCtx<'_>) -> Option<Notice> {
+        let how = if ctx.running { "There are none now" } else { "Run to see the links" };
+        self.links.is_empty().then_some(Notice::NeedsRun("No links yet", how))
+    }
+
+    fn contents_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &mut ViewCtx<'_>) {
+        let Some(ends) = Ends::of(probe, ctx.schema) else { return };
         match self.mode {
             Mode::Lines => self.diagram.ui(ui, canvas, (&self.links, &self.strongest), &ends, probe, ctx),
             Mode::Matrix => self.matrix_ui(ui, canvas, &ends, probe, ctx),
             Mode::List => self.list.ui(ui, canvas, &self.strongest, &ends, probe, ctx),
         }
-    }
-
-    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
-        let (_, probe) = self.chosen.probe(schema, is_links)?;
-        Some(color_scales.toggle(probe.name, range(&self.strongest)))
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::TREE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select"), ("Ctrl+click", "add or remove")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Links\n\nThe present links from the elements of one set to those of another, or of the same set. Colour is the \
-         value.\n\n\
-         **Lines**: both sets as columns, a line per link. Where there are more than the picture has room for, the \
-         strongest are drawn; the caption says how many. The links of the element under the pointer stand out; a click \
-         selects it, **Ctrl** adds it.\n\n\
-         **Matrix**: from rows to columns; large sets are summed in square blocks.\n\n\
-         **List**: the strongest links. A click on an end selects it.\n\n\
-         The 3D view draws the links among its elements: *Edges* in its toolbar."
     }
 }
 

@@ -3,19 +3,20 @@
 mod agreement;
 
 use super::{
-    MenuTarget, View, ViewCtx,
+    MenuTarget, View, ViewCtx, ViewDeclaration,
+    chosen::NamedProbe,
     fields::{self, ElementMask, Fields},
-    menu, run_ui,
+    hidden_text, menu, no_values_ui, unfit_ui,
 };
 use crate::{
     app::{
-        document::{features::tap, selection::Selection},
+        document::{features::tap, layout::Page, selection::Selection},
         kit::{
             self,
             color_scale::ScaleColors,
             colormap::Colormap,
             heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-            pool,
+            icons, pool,
         },
     },
     engine::SimSchema,
@@ -56,7 +57,7 @@ type AgreementKey = (u64, u64, Option<ProbeId>);
 /// The phase map.
 #[derive(Default)]
 pub struct Phases {
-    angle: Option<&'static str>,
+    angle: NamedProbe,
     /// The chosen order field, or `Some(None)` for the index; `None`: the first field of numbers.
     by: Option<Option<ProbeId>>,
     measure: Measure,
@@ -158,15 +159,11 @@ impl Phases {
             Measure::Agreement => "  |  mean of cos Δφ over all pairs",
             Measure::Lag => "  |  mean Δφ, row ahead of column, rad",
         };
-        if n_hidden > 0 {
-            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
-        }
-        text
+        text + &hidden_text(n_hidden)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
-        if let Some(angle) = fields::angle_ui(ui, ctx, probe.name) {
-            self.angle = Some(angle);
+        if fields::angle_ui(ui, ctx, &mut self.angle, probe) {
             self.clear();
         }
         let mut by = self.by(ctx.schema, over);
@@ -265,9 +262,34 @@ impl Phases {
     }
 }
 
+impl Phases {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "phases",
+        title: "Phase × phase",
+        icon: icons::GRID,
+        help: "# Phase × phase\n\nPhase agreement between groups: all elements, ordered by a field, in up to 96 groups of \
+         equal size. \
+         *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exact: 1 when they move together, -1 \
+         when they are opposed, 0 when they are unrelated; within a group i ≠ j. *Lag* is \
+         the angle by which the row is ahead of the column. Blocks along the diagonal are clusters; choose another order to \
+         see what they depend on. Marks at the edges are groups with selected elements.\n\n\
+         - click: select both groups · drag: all rows and columns between · Ctrl: add\n\
+         - right-click: actions",
+        gestures: &[
+            ("click", "select two groups"),
+            ("drag", "select all between"),
+            ("Ctrl", "add"),
+            ("right-click", "menu"),
+        ],
+        pages: &[Page::Simulate, Page::Explore],
+        fits: fields::has_angles,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Phases {
-    fn name(&self) -> &'static str {
-        "phases"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
@@ -291,24 +313,17 @@ impl View for Phases {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let found = self.probe(ctx.schema).and_then(|(id, p, over)| Some((id, p, ctx.schema.set(over)?.clone())));
         let Some((id, probe, set)) = found else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The phase map needs a field of angles";
-            kit::empty_ui(ui, canvas, ctx, "No angle field", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No angle field", "The phase map needs a field of angles"]);
         };
         self.update(ui, id, &set, ctx);
         let n_hidden = ctx.filter.shown().n_hidden(&set);
         let caption = self.caption(ctx.schema, &set, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
-        if self.agreement.of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a phase", None);
-            return;
-        }
         if self.agreement.of.is_empty() {
-            return run_ui(ui, canvas, ctx, "No phases yet", "Run to see phase agreement");
+            let notice = ["No phases yet", "Run to see phase agreement"];
+            return no_values_ui(ui, canvas, ctx, (n_hidden, "a phase"), notice);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let places = self.heat().places(ui, canvas);
@@ -343,19 +358,5 @@ impl View for Phases {
         if let Some(cell) = hovered.filter(|_| self.dragged.is_none()) {
             response.on_hover_text_at_pointer(self.tip(cell, ctx, set.name));
         }
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select two groups"), ("drag", "select all between"), ("Ctrl", "add"), ("right-click", "menu")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Phase × phase\n\nPhase agreement between groups: all elements, ordered by a field, in up to 96 groups of equal size. \
-         *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exact: 1 when they move together, -1 \
-         when they are opposed, 0 when they are unrelated; within a group i ≠ j. *Lag* is \
-         the angle by which the row is ahead of the column. Blocks along the diagonal are clusters; choose another order to \
-         see what they depend on. Marks at the edges are groups with selected elements.\n\n\
-         - click: select both groups · drag: all rows and columns between · Ctrl: add\n\
-         - right-click: actions"
     }
 }

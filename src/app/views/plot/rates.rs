@@ -15,12 +15,13 @@ use super::{
 use crate::{
     app::{
         document::{
-            features::{probes_where, tap},
+            features::{has_probe, probes_where, tap},
+            layout::Page,
             selection::Selection,
             time::{TimeLink, Timeline, paint},
         },
-        kit::{self, text, theme::Tokens},
-        views::{View, ViewCtx, element, run_ui},
+        kit::{self, icons, text, theme::Tokens},
+        views::{View, ViewCtx, ViewDeclaration, element, run_ui},
     },
     engine::{SchemaChanges, SimSchema},
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -255,13 +256,36 @@ fn title(
     rect.right()
 }
 
+impl Rates {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "rates",
+        title: "Rates",
+        icon: icons::WAVE,
+        help: "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
+         minimum and the maximum of its samples.\n\n\
+         *from spikes* counts rates from the spikes in memory: of all elements that the filter shows, of the selection \
+         or per category, per element and second, silent elements included, with a bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
+         wall time, pauses excluded.\n\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data\n\
+         - click a legend row: hide or show · Alt+click: only this one",
+        gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
+        pages: &[Page::Simulate],
+        fits: |schema| has_probe(schema, is_fixed),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Rates {
-    fn name(&self) -> &'static str {
-        "rates"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
-        if schema.probes.is_empty() || spikes_of(schema).is_some() { "Rates".into() } else { "Time series".into() }
+        if schema.probes.is_empty() || spikes_of(schema).is_some() {
+            Self::DECLARATION.title.into()
+        } else {
+            "Time series".into()
+        }
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -305,8 +329,7 @@ impl View for Rates {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see its curves");
         }
         self.smooth(ui.ctx(), &shown, ctx.schema);
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
@@ -356,23 +379,5 @@ impl View for Rates {
         line.paint_axis(&painter, all, &mono, ctx.tokens, clock);
         paint::overlay(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
         paint::pointer_chip(&painter, &response, all, &line, (clock, &mono, ctx.tokens));
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::WAVE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
-         minimum and the maximum of its samples.\n\n\
-         *from spikes* counts rates from the spikes in memory: of all elements that the filter shows, of the selection \
-         or per category, per element and second, silent elements included, with a bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
-         wall time, pauses excluded.\n\n\
-         - drag: move in time · wheel: zoom · double-click or End: newest data\n\
-         - click a legend row: hide or show · Alt+click: only this one"
     }
 }

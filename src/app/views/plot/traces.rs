@@ -10,12 +10,16 @@ use super::{
 use crate::{
     app::{
         document::{
-            features::{probes_where, tap},
+            features::{has_probe, probes_where, tap},
+            layout::Page,
             selection::Selection,
             time::{TimeLink, Timeline, paint},
         },
-        kit::{self, colors, text},
-        views::{MenuTarget, View, ViewCtx, element, fields, menu, run_ui, take_pin},
+        kit::{self, colors, icons, text},
+        views::{
+            MenuEntry, MenuTarget, Opening, View, ViewCtx, ViewDeclaration, chosen::NamedProbe, element, fields, menu,
+            run_ui, take_pin, unfit_ui,
+        },
     },
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -40,7 +44,7 @@ struct Lane {
 /// The traces view.
 #[derive(Default)]
 pub struct Traces {
-    probe: Option<&'static str>,
+    chosen: NamedProbe,
     /// Pinned elements, independent of the selection.
     pinned: Vec<u32>,
     is_pinned: bool,
@@ -51,7 +55,7 @@ pub struct Traces {
     link: TimeLink,
     menu_element: Option<u32>,
     /// Whether another probe was chosen whose data have not been requested yet.
-    is_behind: bool,
+    needs_refresh: bool,
     measure_cursors: MeasureCursors,
     /// Index of the top lane.
     first: usize,
@@ -66,10 +70,8 @@ impl Traces {
     /// Returns the traced probe and the name of its set: the chosen one, otherwise the first recorded one, otherwise the first.
     /// `None` without a probe of traces.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
-        let mut probes = probes_where(schema, is_traced);
-        let chosen = self.probe.and_then(|name| probes_where(schema, is_traced).find(|(_, p)| p.name == name));
-        let recorded = || probes_where(schema, is_traced).find(|(id, _)| !schema.recorded(*id).is_empty());
-        let (id, spec) = chosen.or_else(recorded).or_else(|| probes.next())?;
+        let all: Vec<_> = probes_where(schema, is_traced).collect();
+        let (id, spec) = self.chosen.of(&all, |(id, _)| !schema.recorded(*id).is_empty())?;
         if let Shape::Series { of } = spec.shape { Some((id, of)) } else { None }
     }
 
@@ -108,13 +110,11 @@ impl Traces {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
-        let options: Vec<_> =
-            probes_where(ctx.schema, is_traced).map(|(_, p)| (Some(p.name), fields::label(p))).collect();
-        let mut chosen = self.probe.or_else(|| options.first().and_then(|(name, _)| *name));
-        if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
-            self.probe = chosen;
+        let all: Vec<_> = probes_where(ctx.schema, is_traced).collect();
+        let shown = self.chosen.of(&all, |_| true);
+        if shown.is_some_and(|(_, shown)| self.chosen.ui(ui, ctx, "Trace", shown, &fields::named(&all))) {
             self.lanes.clear();
-            self.is_behind = true;
+            self.needs_refresh = true;
         }
         let n = ctx.selection.of(set).len();
         let text = if self.is_pinned { "Pinned" } else { "Pin" };
@@ -319,13 +319,26 @@ fn marks_text(schema: &SimSchema, set: &str) -> String {
     probe.map_or_else(String::new, |probe| format!("  |  marks are {}", probe.events()))
 }
 
-impl View for Traces {
-    fn name(&self) -> &'static str {
-        "traces"
-    }
+impl Traces {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "traces",
+        title: "Traces",
+        icon: icons::WAVE,
+        help: "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
+         its events, such as spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
+         *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
+         - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data",
+        gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
+        pages: &[Page::Simulate],
+        fits: |schema| has_probe(schema, is_traced),
+        menu: Some(MenuEntry { opening: Opening::Probe, ..MenuEntry::plot(0, "Traces") }),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Traces".into()
+impl View for Traces {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap> {
@@ -338,8 +351,8 @@ impl View for Traces {
         [Tap::elements(probe, elements)].into_iter().chain(spikes).collect()
     }
 
-    fn take_behind(&mut self) -> bool {
-        std::mem::take(&mut self.is_behind)
+    fn take_needs_refresh(&mut self) -> bool {
+        std::mem::take(&mut self.needs_refresh)
     }
 
     fn reset(&mut self, schema: &SimSchema) {
@@ -377,10 +390,7 @@ impl View for Traces {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((probe, name)) = self.probe(ctx.schema) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no traces of elements";
-            kit::empty_ui(ui, canvas, ctx, "No traces", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No traces", "This simulation has no traces of elements"]);
         };
         let Some(set) = ctx.schema.set(name).cloned() else { return };
         let is_key = !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P));
@@ -420,26 +430,10 @@ impl View for Traces {
             kit::empty_ui(ui, canvas, ctx, "No probes", &how, None);
             return;
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let unit = ctx.schema.probes[usize::from(probe)].unit;
         self.lanes_ui(ui, canvas, &set, unit, ctx);
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::WAVE
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
-         its events, such as spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
-         *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
-         - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data"
     }
 }

@@ -8,15 +8,14 @@ use super::{
 use crate::{
     app::{
         document::{
+            layout::Page,
             profile::{Baseline, Profile},
-            selection::Selection,
         },
-        kit,
-        views::{View, ViewCtx, run_ui},
+        kit::{self, icons},
+        views::{View, ViewCtx, ViewDeclaration, run_ui},
     },
-    engine::SimSchema,
     gpu::Timing,
-    sim::{Frame, ShareLevel, Tap},
+    sim::ShareLevel,
 };
 use crossbeam_channel::Receiver;
 use egui::{Align, Color32, Key, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2, pos2};
@@ -142,7 +141,7 @@ impl Kernels {
                 });
             });
         self.sort = sort;
-        ctx.profile.hover("timing", hovered);
+        ctx.profile.hover(Self::DECLARATION.name, hovered);
         if let Some(name) = clicked {
             ctx.profile.kernel = if ctx.profile.kernel == Some(name) { None } else { Some(name) };
         }
@@ -327,26 +326,29 @@ fn as_text(rows: &[Row<'_>], levels: &[ShareLevel]) -> String {
     text
 }
 
+impl Kernels {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "timing",
+        title: "Kernels",
+        icon: icons::GRID,
+        help: "# Kernel times\n\nA sample of the batches is measured kernel by kernel. Figures are over \
+         the range chosen in *Steps*. A click on a column head sorts. On the CPU a row \
+         is the corresponding loop, its times summed over the threads; on a GPU there are also its \
+         registers, shared memory and occupancy. A line in the bar of a share is a reference value that the model declares. \
+         A narrow panel drops columns; *Copy table* has them all.\n\nA click \
+         on a row shows the distribution of its launches, its launch configuration, and its source. **B** sets the range shown as \
+         the baseline of Δ; a recorded run can also be the baseline.",
+        pages: &[Page::Profile],
+        fits: |schema| !schema.probes.is_empty(),
+        profiles: true,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Kernels {
-    fn name(&self) -> &'static str {
-        "timing"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Kernels".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
-    }
-
-    fn profiles(&self) -> bool {
-        true
-    }
-
-    fn reset(&mut self, _: &SimSchema) {}
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let sums = ctx.profile.sums();
@@ -384,16 +386,6 @@ impl View for Kernels {
             let inner = area.shrink2(Vec2::new(10.0, 6.0));
             ui.scope_builder(UiBuilder::new().max_rect(inner), |ui| self.detail.ui(ui, name, timing, ctx));
         }
-    }
-
-    fn help(&self) -> &'static str {
-        "# Kernel times\n\nA sample of the batches is measured kernel by kernel. Figures are over \
-         the range chosen in *Steps*. A click on a column head sorts. On the CPU a row \
-         is the corresponding loop, its times summed over the threads; on a GPU there are also its \
-         registers, shared memory and occupancy. A line in the bar of a share is a reference value that the model declares. \
-         A narrow panel drops columns; *Copy table* has them all.\n\nA click \
-         on a row shows the distribution of its launches, its launch configuration, and its source. **B** sets the range shown as \
-         the baseline of Δ; a recorded run can also be the baseline."
     }
 }
 

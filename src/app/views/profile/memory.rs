@@ -2,13 +2,12 @@
 
 use crate::{
     app::{
-        document::selection::Selection,
-        kit::{self, colors, text},
-        views::{View, ViewCtx},
+        document::layout::Page,
+        kit::{self, colors, icons, text},
+        views::{View, ViewCtx, ViewDeclaration},
     },
-    engine::SimSchema,
     gpu::Place,
-    sim::{Frame, MemoryReport, Tap},
+    sim::MemoryReport,
 };
 use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2};
 
@@ -120,22 +119,25 @@ fn buffers_ui(ui: &mut Ui, report: &MemoryReport, owner: &str) {
     }
 }
 
+impl Memory {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "memory",
+        title: "Memory",
+        icon: icons::GRID,
+        help: "# Memory\n\nMemory of the simulation by owner, largest first; a tooltip lists the buffers of an owner. The \
+         tick mark is the prediction made before the build; \
+         a prediction that is far off is worth a bug report. On a GPU the total is compared with the memory of the \
+         device.",
+        pages: &[Page::Profile],
+        fits: |schema| !schema.probes.is_empty(),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Memory {
-    fn name(&self) -> &'static str {
-        "memory"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Memory".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
-    }
-
-    fn reset(&mut self, _: &SimSchema) {}
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let owners = owners(&ctx.schema.memory, &ctx.profile.machine.predicted);
@@ -164,12 +166,6 @@ impl View for Memory {
                 owners.iter().enumerate().for_each(|(at, owner)| row_ui(ui, at, owner, most, ctx));
             });
         });
-    }
-
-    fn help(&self) -> &'static str {
-        "# Memory\n\nMemory of the simulation by owner, largest first; a tooltip lists the buffers of an owner. The tick mark is the prediction made before the build; \
-         a prediction that is far off is worth a bug report. On a GPU the total is compared with the memory of the \
-         device."
     }
 }
 

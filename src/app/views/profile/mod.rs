@@ -1,7 +1,7 @@
 //! Profile panels of time and memory, for every model on both backends.
 //!
 //! The panels share a [`Profile`], so that a range or kernel chosen in one panel is shown in all. Batches are collected only
-//! while a panel with [`View::profiles`](super::View::profiles) is visible.
+//! while a panel with [`profiles`](super::ViewDeclaration::profiles) is visible.
 
 mod commands;
 mod detail;

@@ -2,15 +2,11 @@
 
 use crate::{
     app::{
-        document::{command::UiCommand, selection::Selection},
-        kit,
-        views::{View, ViewCtx, ViewRequest},
+        document::{command::UiCommand, layout::Page},
+        kit::{self, icons},
+        views::{View, ViewCtx, ViewDeclaration, ViewRequest},
     },
-    engine::{
-        SimSchema,
-        parity::{FieldParity, Parity, ULPS},
-    },
-    sim::{Frame, Tap},
+    engine::parity::{FieldParity, Parity, ULPS},
 };
 use egui::{Align, Layout, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2};
 
@@ -134,22 +130,25 @@ fn ulps_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
     response.on_hover_text(parts.join("\n"));
 }
 
+impl Numerics {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "numerics",
+        title: "Numerics",
+        icon: icons::GRID,
+        help: "# Numerics\n\nBuilds the project twice, with its current parameters: on one CPU thread, the reference, and \
+         on the current device (on the CPU: with all threads). Both take the same steps from step 0. The hash says \
+         whether their events are the same (spikes, births); each field is compared element by element: largest difference, the \
+         first step with a difference, and how many values are how many units of the last place apart (bars are logarithmic).",
+        pages: &[Page::Profile],
+        fits: |schema| !schema.probes.is_empty(),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Numerics {
-    fn name(&self) -> &'static str {
-        "numerics"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Numerics".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
-    }
-
-    fn reset(&mut self, _: &SimSchema) {}
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let tokens = ctx.tokens;
@@ -179,12 +178,5 @@ impl View for Numerics {
                 }
             });
         });
-    }
-
-    fn help(&self) -> &'static str {
-        "# Numerics\n\nBuilds the project twice, with its current parameters: on one CPU thread, the reference, and \
-         on the current device (on the CPU: with all threads). Both take the same steps from step 0. The hash says \
-         whether their events are the same (spikes, births); each field is compared element by element: largest difference, the \
-         first step with a difference, and how many values are how many units of the last place apart (bars are logarithmic)."
     }
 }

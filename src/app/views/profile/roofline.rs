@@ -3,16 +3,15 @@
 use super::rate;
 use crate::{
     app::{
-        document::{command::UiCommand, profile::Machine, selection::Selection},
-        kit,
-        views::{View, ViewCtx, ViewRequest, run_ui},
+        document::{command::UiCommand, layout::Page, profile::Machine},
+        kit::{self, icons},
+        views::{View, ViewCtx, ViewDeclaration, ViewRequest, run_ui},
     },
-    engine::SimSchema,
     gpu::{
         Timing,
         ceilings::{Ceiling, Ceilings, Limit},
     },
-    sim::{Frame, RooflineWork, Tap},
+    sim::RooflineWork,
 };
 use egui::{Align2, Pos2, Rect, RichText, Sense, Ui, Vec2, pos2};
 
@@ -232,7 +231,7 @@ fn points_ui(ui: &Ui, points: &[Point], axes: Axes, mut labels: Labels, ctx: &mu
     {
         ctx.profile.kernel = Some(p.name);
     }
-    ctx.profile.hover("roofline", near.map(|p| p.name));
+    ctx.profile.hover(Roofline::DECLARATION.name, near.map(|p| p.name));
     if let Some(p) = near {
         response.on_hover_ui_at_pointer(|ui| point_ui(ui, p, ctx));
     }
@@ -311,26 +310,28 @@ fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
     kit::empty_ui(ui, canvas, ctx, title, &how, can_measure.then_some("Measure peak performance"))
 }
 
+impl Roofline {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "roofline",
+        title: "Roofline",
+        icon: icons::GRID,
+        help: "# Roofline\n\nOperations per second against operations per byte, both logarithmic. The slope is memory bandwidth, \
+         the flat lines are arithmetic, the dashed one is additions to scattered addresses, as in spike delivery. A \
+         kernel close under a line is limited by it; one far below both is limited by something else: launches, synchronisation, \
+         too little work.\n\nThe lines are measured on this device (*Measure peak performance*, or `neuropil bench device`) and \
+         stored. Bytes and operations per item are declared by the model as a lower bound, \
+         so caches can lift a kernel above the slope.",
+        pages: &[Page::Profile],
+        fits: |schema| !schema.probes.is_empty(),
+        profiles: true,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Roofline {
-    fn name(&self) -> &'static str {
-        "roofline"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Roofline".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
-    }
-
-    fn profiles(&self) -> bool {
-        true
-    }
-
-    fn reset(&mut self, _: &SimSchema) {}
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let sums = ctx.profile.sums();
@@ -382,15 +383,6 @@ impl View for Roofline {
             ui.painter().galley(at.min, text, tokens.text);
         }
         points_ui(ui, &points, axes, labels, ctx);
-    }
-
-    fn help(&self) -> &'static str {
-        "# Roofline\n\nOperations per second against operations per byte, both logarithmic. The slope is memory bandwidth, \
-         the flat lines are arithmetic, the dashed one is additions to scattered addresses, as in spike delivery. A \
-         kernel close under a line is limited by it; one far below both is limited by something else: launches, synchronisation, \
-         too little work.\n\nThe lines are measured on this device (*Measure peak performance*, or `neuropil bench device`) and \
-         stored. Bytes and operations per item are declared by the model as a lower bound, \
-         so caches can lift a kernel above the slope."
     }
 }
 

@@ -3,13 +3,12 @@
 use super::{hold_ui, overhead_text, steps_text};
 use crate::{
     app::{
-        document::{profile::Profile, selection::Selection},
-        kit,
-        views::{View, ViewCtx, run_ui},
+        document::{layout::Page, profile::Profile},
+        kit::{self, icons},
+        views::{View, ViewCtx, ViewDeclaration, run_ui},
     },
     engine::SimSchema,
     gpu::Batch,
-    sim::{Frame, Tap},
 };
 use egui::{Align2, Key, PointerButton, Pos2, Rect, Response, Sense, Ui, pos2};
 
@@ -214,28 +213,32 @@ fn hover_ui(ui: &mut Ui, bar: &Bar, ctx: &ViewCtx<'_>) {
     }
 }
 
+impl Steps {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "steps",
+        title: "Steps",
+        icon: icons::GRID,
+        help: "# Steps\n\nOne bar per batch; its height is the wall time of a step (or of the whole batch). Filled bars were \
+         measured kernel by kernel; of several steps that run as a captured graph, only the first is measured. *Few* measures as \
+         many batches as cost at most 1 % of the run time. Where batches share a pixel, the longest is drawn. A very high bar \
+         is cut, with a mark on top.\n\n**Drag** chooses the range that \
+         all Profile panels show; **click** shows a batch in the timeline; **double-click** or **Esc** goes back to \
+         everything. *Overhead* compares the steps of measured batches with those of their neighbours.",
+        pages: &[Page::Profile],
+        fits: |schema| !schema.probes.is_empty(),
+        profiles: true,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Steps {
-    fn name(&self) -> &'static str {
-        "steps"
-    }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Steps".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
-    }
-
-    fn profiles(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn reset(&mut self, _: &SimSchema) {
         self.from = None;
     }
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let (tokens, caption) = (ctx.tokens, self.caption(ctx.profile));
@@ -275,15 +278,6 @@ impl View for Steps {
         if let Some(bar) = response.hover_pos().and_then(|p: Pos2| bars.at(p.x)) {
             response.on_hover_ui_at_pointer(|ui| hover_ui(ui, bar, ctx));
         }
-    }
-
-    fn help(&self) -> &'static str {
-        "# Steps\n\nOne bar per batch; its height is the wall time of a step (or of the whole batch). Filled bars were \
-         measured kernel by kernel; of several steps that run as a captured graph, only the first is measured. *Few* measures as \
-         many batches as cost at most 1 % of the run time. Where batches share a pixel, the longest is drawn. A very high bar \
-         is cut, with a mark on top.\n\n**Drag** chooses the range that \
-         all Profile panels show; **click** shows a batch in the timeline; **double-click** or **Esc** goes back to \
-         everything. *Overhead* compares the steps of measured batches with those of their neighbours."
     }
 }
 

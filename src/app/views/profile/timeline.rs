@@ -3,13 +3,12 @@
 use super::{hold_ui, lanes::Lanes};
 use crate::{
     app::{
-        document::{profile::Profile, selection::Selection},
-        kit::{self, text},
-        views::{View, ViewCtx, ViewRequest, run_ui},
+        document::{layout::Page, profile::Profile},
+        kit::{self, icons, text},
+        views::{View, ViewCtx, ViewDeclaration, ViewRequest, run_ui},
     },
     engine::SimSchema,
     gpu::{Batch, Lane, Measured, Span},
-    sim::{Frame, Tap},
 };
 use egui::{Key, PointerButton, Rect, Response, Sense, Ui, pos2};
 
@@ -192,28 +191,32 @@ fn busy(measured: &Measured, lane: Lane) -> u64 {
     sum
 }
 
+impl Timeline {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "timeline",
+        title: "Timeline",
+        icon: icons::GRID,
+        help: "# Timeline\n\nA measured batch, launch by launch. On a GPU: *calls* to the driver, *waits* \
+         for the device, kernels and copies. A CUDA graph is one span, labelled with \
+         its number of kernels. On the CPU: one lane per thread.\n\n**Drag** pans, the **wheel** zooms, **double-click** \
+         zooms to a launch or back to everything, **Shift+drag** measures a time, **click** chooses the kernel in all \
+         panels.\n\nThe GPU's clock is aligned so that no kernel starts before its launch call; an event \
+         pair adds about 2 µs to a launch.",
+        pages: &[Page::Profile],
+        fits: |schema| !schema.probes.is_empty(),
+        profiles: true,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Timeline {
-    fn name(&self) -> &'static str {
-        "timeline"
-    }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Timeline".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
-    }
-
-    fn profiles(&self) -> bool {
-        true
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn reset(&mut self, _: &SimSchema) {
         (self.window, self.ruler) = (None, None);
     }
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let (tokens, caption) = (ctx.tokens, caption(ctx.profile));
@@ -258,19 +261,10 @@ impl View for Timeline {
             ctx.profile.kernel = Some(span.name);
             ctx.profile.batch = ctx.profile.shown().map(|(b, _)| b.number);
         }
-        ctx.profile.hover("timeline", under.as_ref().map(|s| s.name));
+        ctx.profile.hover(Self::DECLARATION.name, under.as_ref().map(|s| s.name));
         if let Some(span) = under {
             response.on_hover_ui_at_pointer(|ui| super::lanes::span_ui(ui, &span, ctx));
         }
-    }
-
-    fn help(&self) -> &'static str {
-        "# Timeline\n\nA measured batch, launch by launch. On a GPU: *calls* to the driver, *waits* \
-         for the device, kernels and copies. A CUDA graph is one span, labelled with \
-         its number of kernels. On the CPU: one lane per thread.\n\n**Drag** pans, the **wheel** zooms, **double-click** \
-         zooms to a launch or back to everything, **Shift+drag** measures a time, **click** chooses the kernel in all \
-         panels.\n\nThe GPU's clock is aligned so that no kernel starts before its launch call; an event \
-         pair adds about 2 µs to a launch."
     }
 }
 

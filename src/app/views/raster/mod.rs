@@ -18,14 +18,15 @@ mod tiles;
 mod toolbar;
 mod window;
 
-use super::{MenuTarget, View, ViewCtx};
+use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, unfit_ui};
 use crate::{
     app::{
         document::{
-            features::{probes_where, tap},
+            features::{has_probe, probes_where, tap},
+            layout::Page,
             time::{ElementBins, Time, TimeLink, Train, spikes::History},
         },
-        kit::{self, area_select::AreaSelect},
+        kit::{self, area_select::AreaSelect, icons},
     },
     engine::SimSchema,
     sim::{Clock, ElementSet, Frame, ProbeId, SPIKES, Shape, Tap},
@@ -280,14 +281,45 @@ impl Raster {
     }
 }
 
+impl Raster {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "raster",
+        title: "Raster",
+        icon: icons::RASTER,
+        help: "# Raster\n\nTime runs to the right, one row per element, grouped by a category and sorted inside. With more than \
+         50,000 visible spikes the image shows their density; a cell with a single spike is never darker than a \
+         quarter of the scale. Closer in, every spike is a tick in the colour of its group.\n\n\
+         - drag: move · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: rows\n\
+         - click: select · Ctrl+click: add or remove · double-click: all rows, newest data\n\
+         - click a group's bar or name: collapse it to its rate, or expand it; right-click: menu\n\
+         - drag at the right edge: scroll the rows; the grey bars show the spike density\n\
+         - LIVE or End: follow the newest data\n\nThe strip below is the rate, Hz per neuron: the mean over \
+         all neurons that the filter shows, silent ones included, or over the rows in view when they are zoomed. Shaded \
+         spans are stimuli and silencing. Where the simulation is faster than the window, the newest times whose spikes \
+         have arrived are shown, and the caption says how far they are behind.\n\n*Active only* shows rows only for elements that have spiked since the start \
+         of the run; the caption gives their number.",
+        gestures: &[
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("click", "select"),
+            ("Shift+drag", "rectangle"),
+            ("double-click", "fit"),
+        ],
+        pages: &[Page::Simulate],
+        fits: |schema| has_probe(schema, |shape| matches!(shape, Shape::Spikes { .. })),
+        menu: Some(MenuEntry::show_in(1, "Raster")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Raster {
-    fn name(&self) -> &'static str {
-        "raster"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe.and_then(|p| schema.probes.get(usize::from(p))).map_or("", |p| p.name);
-        if name.is_empty() || name == SPIKES { "Raster".into() } else { format!("Raster: {name}") }
+        if name.is_empty() || name == SPIKES { Self::DECLARATION.title.into() } else { format!("Raster: {name}") }
     }
 
     fn taps(&self, schema: &SimSchema, _: &crate::app::document::selection::Selection) -> Vec<Tap> {
@@ -325,10 +357,7 @@ impl View for Raster {
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let (Some(probe), true) = (self.probe, self.set.is_some()) else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no events such as spikes";
-            kit::empty_ui(ui, canvas, ctx, "No events", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No events", "This simulation has no events such as spikes"]);
         };
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
         self.live_edge = ctx.live_edge();
@@ -348,34 +377,5 @@ impl View for Raster {
             return;
         }
         self.view_ui(ui, canvas, ctx);
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::RASTER
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("drag", "move"),
-            ("wheel", "zoom"),
-            ("click", "select"),
-            ("Shift+drag", "rectangle"),
-            ("double-click", "fit"),
-        ]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Raster\n\nTime runs to the right, one row per element, grouped by a category and sorted inside. With more than \
-         50,000 visible spikes the image shows their density; a cell with a single spike is never darker than a \
-         quarter of the scale. Closer in, every spike is a tick in the colour of its group.\n\n\
-         - drag: move · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: rows\n\
-         - click: select · Ctrl+click: add or remove · double-click: all rows, newest data\n\
-         - click a group's bar or name: collapse it to its rate, or expand it; right-click: menu\n\
-         - drag at the right edge: scroll the rows; the grey bars show the spike density\n\
-         - LIVE or End: follow the newest data\n\nThe strip below is the rate, Hz per neuron: the mean over \
-         all neurons that the filter shows, silent ones included, or over the rows in view when they are zoomed. Shaded \
-         spans are stimuli and silencing. Where the simulation is faster than the window, the newest times whose spikes \
-         have arrived are shown, and the caption says how far they are behind.\n\n*Active only* shows rows only for elements that have spiked since the start \
-         of the run; the caption gives their number."
     }
 }

@@ -3,18 +3,18 @@
 pub(super) mod axis;
 
 use super::{
-    View, ViewCtx,
+    View, ViewCtx, ViewDeclaration,
     cloud::{Cloud, MAX_SINGLE, Placed},
     fields::{self, ElementMask, Fields},
-    run_ui,
+    hidden_text, no_values_ui, unfit_ui,
 };
 use crate::{
     app::{
-        document::{color_scales::ColorScales, features::tap, filter::FilterMask, selection::Selection},
-        kit::{self, bar::ColorBar, color_scale::FieldScale, colors},
+        document::{color_scales::ColorScales, features::tap, filter::FilterMask, layout::Page, selection::Selection},
+        kit::{self, bar::ColorBar, colors, icons},
     },
     engine::SimSchema,
-    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
+    sim::{ElementSet, Frame, Meaning, ProbeId, Tap},
 };
 use axis::Scale;
 use egui::{Color32, ColorImage, Rect, Response, Sense, TextureHandle, TextureOptions, Ui, Vec2, pos2};
@@ -100,7 +100,7 @@ impl Scatter {
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let Some(set) = self.set(schema) else { return vec![] };
         let Some([x, y]) = self.shown(schema, set.name) else { return vec![] };
-        let color_by = self.color_by.filter(|t| fields::over(schema, set.name, |_| true).iter().any(|(id, _)| id == t));
+        let color_by = fields::color_field(schema, set.name, self.color_by);
         fields::wanted([Some(x), Some(y), fields::mask(schema, set.name), color_by])
     }
 
@@ -131,10 +131,7 @@ impl Scatter {
         if n > MAX_SINGLE as u64 {
             text += "  |  density, log";
         }
-        if n_hidden > 0 {
-            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
-        }
-        text
+        text + &hidden_text(n_hidden)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, shown: [ProbeId; 2]) {
@@ -159,17 +156,7 @@ impl Scatter {
         if before != self.axes.map(|a| (a.field, a.is_log)) {
             self.settings += 1;
         }
-        let mut color_options = vec![(None, "none".to_owned())];
-        let all = fields::over(ctx.schema, set.name, |m| m != Meaning::Mask);
-        color_options.extend(all.into_iter().map(|(id, p)| (Some(id), fields::label(p))));
-        kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.color_by, &color_options);
-        self.fields.range_ui(ui, ctx, self.color_by);
-    }
-
-    fn scale(&self, ctx: &ViewCtx<'_>) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, FieldScale)> {
-        let id = self.color_by?;
-        let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
-        Some((probe, values.clone(), ctx.color_scales.scale(probe, values, ctx.tokens)))
+        self.fields.color_ui(ui, ctx, &mut self.color_by, set.name, ("none".to_owned(), ""));
     }
 
     fn paint(&mut self, ui: &Ui, canvas: Rect, plot: Rect, set: &ElementSet, shown: [ProbeId; 2], ctx: &ViewCtx<'_>) {
@@ -183,7 +170,7 @@ impl Scatter {
             self.paint_density(ui, plot, ctx);
         }
         let inside = painter.with_clip_rect(plot.expand(3.0).intersect(painter.clip_rect()));
-        let scale = self.scale(ctx);
+        let scale = self.color_by.and_then(|id| self.fields.scale(ctx, id));
         let plain = ctx.tokens.categorical[1];
         let color = |of: u32| match &scale {
             Some((_, values, scale)) => values.get(of as usize).map_or(plain, |v| scale.color(*v)),
@@ -238,15 +225,33 @@ fn density(at: &[[f32; 2]], [width, height]: [usize; 2], dark: bool) -> ColorIma
     ColorImage::new([width, height], counts.iter().map(color).collect())
 }
 
+impl Scatter {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "scatter",
+        title: "Scatter",
+        icon: icons::GRID,
+        help: "# Scatter\n\nElements at the values of two fields, coloured by a third. Above 10,000 elements a \
+         density on a logarithmic scale is drawn, with the selected elements on top. A scale is logarithmic by default \
+         when its values span more than a factor of 50.\n\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
+         - right-click: actions",
+        gestures: super::cloud::GESTURES,
+        pages: &[Page::Simulate, Page::Explore],
+        fits: fields::has_pairs,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Scatter {
-    fn name(&self) -> &'static str {
-        "scatter"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let shown = self.set(schema).and_then(|s| self.shown(schema, s.name));
         let name = |id: ProbeId| fields::label(&schema.probes[usize::from(id)]);
-        shown.map_or_else(|| "Scatter".into(), |[x, y]| format!("{} × {}", name(x), name(y)))
+        shown.map_or_else(|| Self::DECLARATION.title.into(), |[x, y]| format!("{} × {}", name(x), name(y)))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -270,10 +275,7 @@ impl View for Scatter {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let found = self.set(ctx.schema).and_then(|s| Some((self.shown(ctx.schema, s.name)?, s)));
         let Some((shown, set)) = found else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The scatter needs two fields over the same elements";
-            kit::empty_ui(ui, canvas, ctx, "No pair of fields", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No pair of fields", "The scatter needs two fields over the same elements"]);
         };
         if let [Some(x), Some(y)] = shown.map(|id| self.fields.get(id).cloned()) {
             let mask = ElementMask::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
@@ -284,26 +286,15 @@ impl View for Scatter {
         let n_hidden = ctx.filter.shown().n_hidden(&set);
         let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set, shown));
-        if self.cloud.placed().of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with values", None);
-            return;
-        }
         if self.cloud.placed().of.is_empty() {
             let title = if self.cloud.generation == 0 { "No values yet" } else { "No data for these fields" };
-            return run_ui(ui, canvas, ctx, title, "Run to see the scatter");
+            return no_values_ui(ui, canvas, ctx, (n_hidden, "values"), [title, "Run to see the scatter"]);
         }
-        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let scale = self.scale(ctx);
-        let (canvas, bar) = match &scale {
-            Some((probe, _, scale)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
-            None => (canvas, None),
-        };
-        if let Some(bar) = bar {
-            bar.paint(ui.painter(), ctx.tokens);
-        }
+        let scale = self.color_by.and_then(|id| self.fields.scale(ctx, id));
+        let canvas = ColorBar::beside(ui, canvas, ctx.tokens, scale.as_ref().map(|(probe, _, scale)| (*probe, scale)));
         let left = axis::gutter(ui, &self.cloud.placed().found.scales[1], canvas.height() - 24.0 - kit::TITLED_AXIS);
         let plot =
             Rect::from_min_max(canvas.min + Vec2::new(left, 24.0), canvas.max - Vec2::new(12.0, kit::TITLED_AXIS));
@@ -317,27 +308,12 @@ impl View for Scatter {
     fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
         self.fields.toggle_range(schema, self.color_by?, scales)
     }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        super::cloud::GESTURES
-    }
-
-    fn help(&self) -> &'static str {
-        "# Scatter\n\nElements at the values of two fields, coloured by a third. Above 10,000 elements a \
-         density on a logarithmic scale is drawn, with the selected elements on top. A scale is logarithmic by default \
-         when its values span more than a factor of 50.\n\n\
-         - click: select · Ctrl+click: add or remove\n\
-         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
-         - right-click: actions"
-    }
 }
 
 impl Scatter {
     fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let Some(element) = self.cloud.under_pointer() else { return };
-        let is_mask = |id: &ProbeId| ctx.schema.probes[usize::from(*id)].shape.meaning() == Some(Meaning::Mask);
-        let ids = self.wanted(ctx.schema).into_iter().filter(|id| !is_mask(id));
-        let values: Vec<_> = ids.filter_map(|id| self.fields.text(ctx.schema, id, element)).collect();
+        let values = self.fields.texts(ctx.schema, &self.wanted(ctx.schema), element);
         self.cloud.tooltip_ui(response, set, ctx, &values);
     }
 }

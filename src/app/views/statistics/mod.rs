@@ -5,17 +5,18 @@ mod plots;
 mod sonogram;
 mod table;
 
-use super::{View, ViewCtx, placeholder, rate, run_ui};
+use super::{MenuEntry, View, ViewCtx, ViewDeclaration, placeholder, rate, run_ui, unfit_ui};
 use crate::{
     app::{
         document::{
-            features::{probes_where, tap},
+            features::{has_probe, probes_where, tap},
+            layout::Page,
             selection::Selection,
         },
-        kit::{self, pool::PooledResult},
+        kit::{self, icons, pool::PooledResult},
     },
     engine::SimSchema,
-    sim::{ElementSet, Frame, ProbeId, SPIKES, Shape, Tap, TimeBase},
+    sim::{ElementSet, ProbeId, SPIKES, Shape, Tap, TimeBase},
 };
 use compute::{Stats, Task};
 use egui::{Rect, Ui};
@@ -219,13 +220,33 @@ impl Statistics {
     }
 }
 
-impl View for Statistics {
-    fn name(&self) -> &'static str {
-        "statistics"
-    }
+impl Statistics {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "statistics",
+        title: "Statistics",
+        icon: icons::GRID,
+        help: "# Statistics\n\nOf the spikes in memory, for the selection or for all elements; updated every \
+         second while the simulation runs. The rate is a mean over all of them, silent ones included. Variances divide by n, as in Elephant and NumPy.\n\n\
+         **ISI**: intervals between the spikes of each element, all together, in bins of equal ratios.\n\n\
+         **CV**: standard deviation of an element's intervals over their mean (*elephant.statistics.cv*); needs three \
+         spikes. A regular train has 0, a Poisson train 1.\n\n\
+         **Fano factor**: variance of an element's counts in adjacent windows over their mean \
+         (*elephant.statistics.fanofactor*, windows in place of trials). A Poisson train has 1.\n\n\
+         **Correlation**: Pearson's, of counts in bins (*elephant.spike_train_correlation.correlation_coefficient*), among \
+         the most active.\n\n\
+         **PSD**: power of the mean rate per element, sampled every millisecond, after Welch (1967) with Hann windows, \
+         50 % overlap and the mean removed (*elephant.spectral.welch_psd*); or over time as a **spectrogram** of at least \
+         sixteen segments.",
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| has_probe(schema, |shape| matches!(shape, Shape::Spikes { .. })),
+        menu: Some(MenuEntry::plot(1, "Statistics")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Statistics".into()
+impl View for Statistics {
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -238,14 +259,10 @@ impl View for Statistics {
         self.stats.clear();
     }
 
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
-
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No events", "This simulation has no events such as spikes", None);
-            return;
+            return unfit_ui(ui, ctx, ["No events", "This simulation has no events such as spikes"]);
         };
         let is_empty = !self.is_all && ctx.selection.of(set.name).is_empty();
         if !is_empty {
@@ -276,19 +293,5 @@ impl View for Statistics {
             }
             None => run_ui(ui, canvas, ctx, &format!("No {} yet", self.noun), "Run to see statistics"),
         }
-    }
-
-    fn help(&self) -> &'static str {
-        "# Statistics\n\nOf the spikes in memory, for the selection or for all elements; updated every \
-         second while the simulation runs. The rate is a mean over all of them, silent ones included. Variances divide by n, as in Elephant and NumPy.\n\n\
-         **ISI**: intervals between the spikes of each element, all together, in bins of equal ratios.\n\n\
-         **CV**: standard deviation of an element's intervals over their mean (*elephant.statistics.cv*); needs three \
-         spikes. A regular train has 0, a Poisson train 1.\n\n\
-         **Fano factor**: variance of an element's counts in adjacent windows over their mean \
-         (*elephant.statistics.fanofactor*, windows in place of trials). A Poisson train has 1.\n\n\
-         **Correlation**: Pearson's, of counts in bins (*elephant.spike_train_correlation.correlation_coefficient*), among \
-         the most active.\n\n\
-         **PSD**: power of the mean rate per element, sampled every millisecond, after Welch (1967) with Hann windows, \
-         50 % overlap and the mean removed (*elephant.spectral.welch_psd*); or over time as a **spectrogram** of at least sixteen segments."
     }
 }

@@ -9,16 +9,15 @@ mod map;
 mod runs;
 mod toolbar;
 
-use super::{View, ViewCtx, compare::read::SeriesName, placeholder};
+use super::{View, ViewCtx, ViewDeclaration, compare::read::SeriesName, placeholder};
 use crate::{
     app::{
-        document::{library::Library, selection::Selection},
+        document::{layout::Page, library::Library},
         kit::{self, icons, pool::PoolJob, text},
     },
     engine::SimSchema,
     params::{ParamSpec, Scale, ValueType},
     project::Status,
-    sim::{Frame, Tap},
 };
 use choices::Choices;
 use egui::Ui;
@@ -259,17 +258,33 @@ fn offered(runs: &[&SweptRun]) -> Vec<SeriesName> {
     out
 }
 
+impl SweepPlot {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "sweep",
+        title: "Sweep",
+        icon: icons::DISTRIBUTION,
+        help: "# Sweep\n\nOne number of every finished run against the value of a parameter: the mean, last, lowest or \
+         highest value \
+         of a recorded series, over all steps or the last part of them. With the mean rate against the input it is an F-I curve.\n\n\
+         Runs that differ in this parameter and the seed only are one curve, whether they come from *Sweep…* in the menu of a \
+         parameter or from the command line. A point is the mean over seeds, its bar the standard deviation; small points are \
+         single runs. Of two runs with the same values and the same seed the newest counts; interrupted runs are left out.\n\n\
+         Runs that differ in two parameters are a heat map, a cell per combination of values: its colour is the mean over seeds. \
+         A combination without a run is crossed out, and the line above counts them. *Second* set to none draws a curve per value \
+         instead.\n\n\
+         - hover: values, mean and standard deviation · click: the runs of this point or cell are compared\n\
+         - an axis is logarithmic where its parameter is; *log* changes it\n\
+         - *Export*: numbers of all runs as CSV, or the picture as PNG or SVG",
+        gestures: &[("hover", "values and runs"), ("click", "compare these runs")],
+        pages: &[Page::Runs],
+        fits: |_| true,
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for SweepPlot {
-    fn name(&self) -> &'static str {
-        "sweep"
-    }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Sweep".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn choice(&self) -> Option<String> {
@@ -279,12 +294,6 @@ impl View for SweepPlot {
     fn choose(&mut self, _: &SimSchema, text: &str) {
         (self.choices, self.is_stale) = (Choices::from_text(text), true);
     }
-
-    fn reset(&mut self, _: &SimSchema) {}
-
-    fn schema_changed(&mut self, _: &SimSchema, _: &crate::engine::SchemaChanges) {}
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         if self.of_sweep != ctx.runs.swept {
@@ -309,27 +318,5 @@ impl View for SweepPlot {
         } else {
             self.chart_ui(ui, canvas, ctx);
         }
-    }
-
-    fn icon(&self) -> &'static str {
-        icons::DISTRIBUTION
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("hover", "values and runs"), ("click", "compare these runs")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Sweep\n\nOne number of every finished run against the value of a parameter: the mean, last, lowest or highest value \
-         of a recorded series, over all steps or the last part of them. With the mean rate against the input it is an F-I curve.\n\n\
-         Runs that differ in this parameter and the seed only are one curve, whether they come from *Sweep…* in the menu of a \
-         parameter or from the command line. A point is the mean over seeds, its bar the standard deviation; small points are \
-         single runs. Of two runs with the same values and the same seed the newest counts; interrupted runs are left out.\n\n\
-         Runs that differ in two parameters are a heat map, a cell per combination of values: its colour is the mean over seeds. \
-         A combination without a run is crossed out, and the line above counts them. *Second* set to none draws a curve per value \
-         instead.\n\n\
-         - hover: values, mean and standard deviation · click: the runs of this point or cell are compared\n\
-         - an axis is logarithmic where its parameter is; *log* changes it\n\
-         - *Export*: numbers of all runs as CSV, or the picture as PNG or SVG"
     }
 }

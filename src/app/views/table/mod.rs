@@ -6,15 +6,16 @@ mod order;
 mod pointer;
 mod trail;
 
-use super::{MenuTarget, View, ViewCtx, menu};
+use super::{MenuEntry, MenuTarget, View, ViewCtx, ViewDeclaration, menu, unfit_ui};
 use crate::{
     app::{
         document::{
             features::{probes_where, tap},
             filter::{self, QueryContext},
+            layout::Page,
             selection::Selection,
         },
-        kit::{self, colors, text, theme::Tokens},
+        kit::{self, colors, icons, text, theme::Tokens},
     },
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -342,14 +343,36 @@ fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -
     pressed
 }
 
+impl Table {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "table",
+        title: "Table",
+        icon: icons::SELECTION,
+        help: "# Table\n\nOne row per element of a set: index, id, categories, live values, each with a bar to the scale \
+         of its column. Click a header to sort; live \
+         values are re-sorted twice a second.\n\n\
+         - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
+         - arrows: up and down · Enter or double-click: frame in the 3D view",
+        gestures: &[("click", "select"), ("Ctrl+click", "add"), ("Shift+click", "extend"), ("click a header", "sort")],
+        pages: &[Page::Explore, Page::Simulate],
+        fits: |schema| !schema.sets.is_empty(),
+        menu: Some(MenuEntry::show_in(2, "Table")),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Table {
-    fn name(&self) -> &'static str {
-        "table"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.set.as_ref().or_else(|| schema.sets.first()).map_or("", |s| s.name);
-        if name.is_empty() || schema.sets.len() == 1 { "Table".into() } else { format!("Table: {name}") }
+        if name.is_empty() || schema.sets.len() == 1 {
+            Self::DECLARATION.title.into()
+        } else {
+            format!("Table: {name}")
+        }
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -379,9 +402,7 @@ impl View for Table {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "Nothing to list", "This simulation publishes no sets", None);
-            return;
+            return unfit_ui(ui, ctx, ["Nothing to list", "This simulation publishes no sets"]);
         };
         let query_context = || QueryContext::new(ctx.schema, ctx.features, set.clone(), &self.values);
         let queried = filter::field_probes(ctx.schema, &set, &self.filter, &ctx.features.named);
@@ -422,20 +443,5 @@ impl View for Table {
             kit::solid_scroll_bars(ui);
             egui::ScrollArea::horizontal().id_salt("columns").show(ui, |ui| self.table_ui(ui, &set, ctx));
         });
-    }
-
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::SELECTION
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select"), ("Ctrl+click", "add"), ("Shift+click", "extend"), ("click a header", "sort")]
-    }
-
-    fn help(&self) -> &'static str {
-        "# Table\n\nOne row per element of a set: index, id, categories, live values, each with a bar to the scale of its column. Click a header to sort; live \
-         values are re-sorted twice a second.\n\n\
-         - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
-         - arrows: up and down · Enter or double-click: frame in the 3D view"
     }
 }

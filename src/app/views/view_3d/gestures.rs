@@ -23,7 +23,7 @@ impl View3d {
         set: &ElementSet,
         ctx: &mut ViewCtx<'_>,
     ) -> Response {
-        let response = ui.interact(canvas, ui.scope_id().with("brain"), Sense::click_and_drag());
+        let response = ui.interact(canvas, ui.scope_id().with("view_3d"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "3D view"));
         let size_px = pixels(ui, canvas);
         let scale = ui.pixels_per_point();

@@ -14,15 +14,16 @@ mod shell_edges;
 mod toolbar;
 mod viewport;
 
-use super::{View, ViewCtx, fields};
+use super::{MenuEntry, Opening, View, ViewCtx, ViewDeclaration, fields, unfit_ui};
 use crate::{
     app::{
         document::{
             color_scales::ColorScales,
             features::{is_time_since, probes_where, tap},
+            layout::Page,
             selection::Selection,
         },
-        kit::{self, area_select::AreaSelect, color_scale},
+        kit::{self, area_select::AreaSelect, color_scale, icons},
     },
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -257,14 +258,45 @@ impl View3d {
     }
 }
 
+impl View3d {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "brain",
+        title: "3D",
+        icon: icons::BRAIN,
+        help: "# 3D view\n\nElements at their positions. Colour is a category, the value of a field, or the category with \
+         a glow that decays after activity. In the past and in playback the last activity follows from the spikes; other \
+         fields that a run did not record are marked *not recorded*.\n\n\
+         - drag: rotate · middle or right drag: pan · wheel: zoom at the pointer\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - Shift+drag: rectangle · Alt+drag: lasso, through depth; with Ctrl they add\n\
+         - double-click: focus the element, or fit all · F: frame the selection\n\
+         - 1 to 4: front, back, left, top · 5 to 8: saved views\n\n\
+         *Edges* are the connections of the selected elements, faint at the source, coloured by sign; at most 20,000, \
+         the strongest; or links among the elements, coloured by value. *Shell* is the surface around all elements, from their density. *Position* places the elements by three fields, *Size* scales them by one. A *Path* of the context \
+         menu is drawn as arrows; a click on a name selects the element.\n\nLegend: click hides or shows a category, \
+         Alt+click shows it alone.",
+        gestures: &[
+            ("drag", "rotate"),
+            ("right-drag", "pan"),
+            ("wheel", "zoom"),
+            ("click", "select"),
+            ("Shift+drag", "rectangle"),
+        ],
+        pages: &[Page::Simulate, Page::Explore],
+        fits: |schema| schema.sets.iter().any(|set| set.has_places()),
+        menu: Some(MenuEntry { opening: Opening::Frame, ..MenuEntry::show_in(0, "3D view") }),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for View3d {
-    fn name(&self) -> &'static str {
-        "brain"
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = schema.sets.iter().find(|s| s.has_places()).map_or("", |s| s.name);
-        if name.is_empty() || schema.sets.len() == 1 { "3D".into() } else { format!("3D: {name}") }
+        if name.is_empty() || schema.sets.len() == 1 { Self::DECLARATION.title.into() } else { format!("3D: {name}") }
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -319,10 +351,7 @@ impl View for View3d {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.choose_set(ctx.schema);
         let Some(set) = self.set.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            let how = "The 3D view needs a set whose elements have positions";
-            kit::empty_ui(ui, canvas, ctx, "No positions", how, None);
-            return;
+            return unfit_ui(ui, ctx, ["No positions", "The 3D view needs a set whose elements have positions"]);
         };
         self.follow_selections(ui.ctx(), &set, ctx);
         let mut caption = self.caption(ctx);
@@ -344,10 +373,6 @@ impl View for View3d {
         self.path_ui(ui, canvas, &set, ctx);
     }
 
-    fn icon(&self) -> &'static str {
-        crate::app::kit::icons::BRAIN
-    }
-
     fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
         let (options, now) = (self.options(schema), self.coloring(schema));
         let at = options.iter().position(|(coloring, _)| *coloring == now).unwrap_or(0);
@@ -361,30 +386,6 @@ impl View for View3d {
     fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
         let Coloring::Field(probe) = self.coloring(schema) else { return None };
         Some(scales.toggle(schema.probes[usize::from(probe)].name, self.data_range))
-    }
-
-    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("drag", "rotate"),
-            ("right-drag", "pan"),
-            ("wheel", "zoom"),
-            ("click", "select"),
-            ("Shift+drag", "rectangle"),
-        ]
-    }
-
-    fn help(&self) -> &'static str {
-        "# 3D view\n\nElements at their positions. Colour is a category, the value of a field, or the category with \
-         a glow that decays after activity. In the past and in playback the last activity follows from the spikes; other \
-         fields that a run did not record are marked *not recorded*.\n\n\
-         - drag: rotate · middle or right drag: pan · wheel: zoom at the pointer\n\
-         - click: select · Ctrl+click: add or remove\n\
-         - Shift+drag: rectangle · Alt+drag: lasso, through depth; with Ctrl they add\n\
-         - double-click: focus the element, or fit all · F: frame the selection\n\
-         - 1 to 4: front, back, left, top · 5 to 8: saved views\n\n\
-         *Edges* are the connections of the selected elements, faint at the source, coloured by sign; at most 20,000, \
-         the strongest; or links among the elements, coloured by value. *Shell* is the surface around all elements, from their density. *Position* places the elements by three fields, *Size* scales them by one. A *Path* of the context \
-         menu is drawn as arrows; a click on a name selects the element.\n\nLegend: click hides or shows a category, Alt+click shows it alone."
     }
 }
 

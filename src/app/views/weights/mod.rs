@@ -2,14 +2,13 @@
 
 mod count;
 
-use super::{View, ViewCtx, placeholder};
+use super::{View, ViewCtx, ViewDeclaration, placeholder};
 use crate::{
     app::{
-        document::selection::Selection,
-        kit::{self, heatmap::short, pool::PooledResult},
+        document::layout::Page,
+        kit::{self, heatmap::short, icons, pool::PooledResult},
     },
     engine::SimSchema,
-    sim::{Frame, Tap},
 };
 use count::{Counted, Scales};
 use egui::{Align2, Mesh, Rect, RichText, Sense, Ui, UiBuilder, Vec2, pos2};
@@ -178,24 +177,30 @@ impl Weights {
     }
 }
 
+impl Weights {
+    pub const DECLARATION: ViewDeclaration = ViewDeclaration {
+        name: "weights",
+        title: "Weights",
+        icon: icons::GRID,
+        help: "# Weights\n\nDistribution of connection weights: bars, in logarithmic bins on both sides of zero. The line is the \
+         distribution after INT8 quantisation: integers from −127 to 127 times a scale, which is the largest weight \
+         of a neuron's outgoing connections divided by 127.\n\n*Rounded to zero* are weights below half a level. \
+         *Clipped* are weights beyond the last level; there are none with scales from the largest weight. \
+         *Worst error* is relative to its weight, *RMS error* relative to the RMS of all weights.",
+        pages: &[Page::Explore],
+        fits: |schema| schema.connectivity.is_some(),
+        ..ViewDeclaration::of::<Self>()
+    };
+}
+
 impl View for Weights {
-    fn name(&self) -> &'static str {
-        "weights"
-    }
-
-    fn title(&self, _: &SimSchema) -> String {
-        "Weights".into()
-    }
-
-    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
-        vec![]
+    fn declaration(&self) -> &'static ViewDeclaration {
+        &Self::DECLARATION
     }
 
     fn reset(&mut self, schema: &SimSchema) {
         self.update_source(schema);
     }
-
-    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.update_source(ctx.schema);
@@ -233,13 +238,5 @@ impl View for Weights {
         ui.scope_builder(UiBuilder::new().max_rect(side.shrink(12.0)), |ui| {
             egui::ScrollArea::vertical().show(ui, |ui| self.figures_ui(ui, ctx, &counted, wiring.unit));
         });
-    }
-
-    fn help(&self) -> &'static str {
-        "# Weights\n\nDistribution of connection weights: bars, in logarithmic bins on both sides of zero. The line is the \
-         distribution after INT8 quantisation: integers from −127 to 127 times a scale, which is the largest weight \
-         of a neuron's outgoing connections divided by 127.\n\n*Rounded to zero* are weights below half a level. \
-         *Clipped* are weights beyond the last level; there are none with scales from the largest weight. \
-         *Worst error* is relative to its weight, *RMS error* relative to the RMS of all weights."
     }
 }
