@@ -17,8 +17,9 @@ use crate::{
         },
         kit::{self, colors, icons, text},
         views::{
-            MenuEntry, MenuTarget, Opening, View, ViewCtx, ViewDeclaration, chosen::NamedProbe, element, fields, menu,
-            run_ui, take_pin, unfit_ui,
+            MenuEntry, MenuTarget, Opening, View, ViewCtx, ViewDeclaration,
+            chosen::{ListedProbe, NamedProbe},
+            element, fields, menu, run_ui, take_pin, unfit_ui,
         },
     },
     engine::{SchemaChanges, SimSchema},
@@ -71,8 +72,13 @@ impl Traces {
     /// `None` without a probe of traces.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
         let all: Vec<_> = probes_where(schema, is_traced).collect();
-        let (id, spec) = self.chosen.of(&all, |(id, _)| !schema.recorded(*id).is_empty())?;
+        let (id, spec) = self.shown(&all, schema)?;
         if let Shape::Series { of } = spec.shape { Some((id, of)) } else { None }
+    }
+
+    /// Returns the chosen one of the listed probes; without a choice, the first recorded one, else the first.
+    fn shown(&self, listed: &[ListedProbe], schema: &SimSchema) -> Option<ListedProbe> {
+        self.chosen.of(listed, |(id, _)| !schema.recorded(*id).is_empty())
     }
 
     /// Returns the traced elements. In a finished run these are the recorded elements that are selected, or all recorded ones if
@@ -111,7 +117,7 @@ impl Traces {
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
         let all: Vec<_> = probes_where(ctx.schema, is_traced).collect();
-        let shown = self.chosen.of(&all, |_| true);
+        let shown = self.shown(&all, ctx.schema);
         if shown.is_some_and(|(_, shown)| self.chosen.ui(ui, ctx, "Trace", shown, &fields::named(&all))) {
             self.lanes.clear();
             self.needs_refresh = true;

@@ -373,7 +373,6 @@ impl View for Raster {
             return;
         }
         if kit::tiny_ui(ui, canvas, tokens) {
-            ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
             return;
         }
         self.view_ui(ui, canvas, ctx);
