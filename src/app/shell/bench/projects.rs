@@ -1,5 +1,5 @@
 //! Cost of the window for running projects: steps per second with all subscriptions of the window, while it is laid out 60 times
-//! per second, relative to an engine without a window.
+//! per second, relative to an engine without a window that samples the probes that the project records.
 
 use super::{FRAME, WARM_UP, draw, quantile};
 use crate::{
@@ -39,8 +39,12 @@ pub struct ProjectRow {
     pub project: String,
     pub kind: &'static str,
     pub device: String,
-    /// Steps per second of wall time without a window, median.
+    /// Steps per second of wall time without a window, median. The probes that the project records are sampled, as by
+    /// `neuropil run`: periodic measurements such as held-out losses are part of the run.
     pub headless_steps_per_s: f64,
+    /// Median change for an engine that samples nothing, percent of the speed without a window: the cost of those
+    /// measurements.
+    pub unrecorded_change_percent: f64,
     /// Steps per second of wall time with the window, median.
     pub window_steps_per_s: f64,
     /// Median change of the pairs, percent; negative if the window costs time.
@@ -115,10 +119,11 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
     let (mut rates, mut frames_ms, mut cpu_ms) = (vec![], vec![], vec![]);
     let (mut panels_ms, mut subscribed) = (vec![], vec![]);
     for _ in 0..repeats.max(1) {
-        let headless = without_window(case, &devices, length, vec![])?;
+        let headless = without_window(case, &devices, length, case.project.taps().0)?;
         let window = in_window(case, &devices, length)?;
         let with_readings = without_window(case, &devices, length, window.taps)?;
-        rates.push([headless, window.steps_per_s, with_readings]);
+        let unrecorded = without_window(case, &devices, length, vec![])?;
+        rates.push([headless, window.steps_per_s, with_readings, unrecorded]);
         frames_ms.extend(window.frames_ms);
         cpu_ms.extend(window.cpu_ms);
         (panels_ms, subscribed) = (window.panels_ms, window.subscribed);
@@ -130,7 +135,7 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
     };
     cpu_ms.sort_by(f64::total_cmp);
     let [ui_median_ms, ui_p99_ms] = quantiles(&|parts: &[f64; 3]| parts.iter().sum());
-    let median = |of: &dyn Fn(&[f64; 3]) -> f64| {
+    let median = |of: &dyn Fn(&[f64; 4]) -> f64| {
         let mut values: Vec<f64> = rates.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         quantile(&values, 0.5)
@@ -141,6 +146,7 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         device: devices.chosen().name,
         headless_steps_per_s: median(&|rates| rates[0]),
         window_steps_per_s: median(&|rates| rates[1]),
+        unrecorded_change_percent: median(&|rates| 100.0 * (rates[3] / rates[0] - 1.0)),
         change_percent: median(&|rates| 100.0 * (rates[1] / rates[0] - 1.0)),
         readings_change_percent: median(&|rates| 100.0 * (rates[2] / rates[0] - 1.0)),
         ui_median_ms,
