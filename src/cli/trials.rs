@@ -81,7 +81,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let mut rates_said = String::new();
     let mut active = 0;
     if let Some(counted) = counted {
-        let (file, rates) = (folder.join("rates.csv"), rates(&folder, n, end.secs())?);
+        let (file, rates) = (folder.join("rates.csv"), rates(&folder, n, end)?);
         active = rates.lines().count() - 1;
         write_atomic(&file, rates.as_bytes(), false)?;
         rates_said = format!("{active} {counted} with events; rates in {}", file.display());
@@ -270,8 +270,9 @@ fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execut
 }
 
 /// Formats a line `idx,rate_hz,std_hz` for every neuron that spiked in any trial: the mean over trials and the population
-/// standard deviation (ddof 0), Hz. A trial without spikes counts as 0. Fails if a trial cannot be read.
-fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
+/// standard deviation (ddof 0), Hz; for a kind that counts its steps, rates per step (`rate_per_generation`). A trial without
+/// spikes counts as 0. Fails if a trial cannot be read.
+fn rates(folder: &Path, n: u32, end: Clock) -> Result<String, CliError> {
     let mut sums = BTreeMap::<u32, (u64, u64)>::new();
     for k in 0..n {
         let mut counts = BTreeMap::<u32, u64>::new();
@@ -287,8 +288,9 @@ fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
             *squares += count * count;
         }
     }
-    let mut out = String::from("idx,rate_hz,std_hz\n");
-    let trials = f64::from(n);
+    let unit = if end.base.is_count() { format!("per_{}", end.base.singular()) } else { "hz".to_owned() };
+    let mut out = format!("idx,rate_{unit},std_{unit}\n");
+    let (trials, secs) = (f64::from(n), end.secs());
     for (lane, (sum, squares)) in sums {
         let mean = sum as f64 / trials;
         // Integers are exact up to the final division.

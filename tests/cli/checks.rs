@@ -222,3 +222,18 @@ fn a_series_with_gaps_is_exported_and_replayed() {
     assert!(said.contains("trial 3: identical") && !said.contains("trial 1:"), "{said}");
     assert!(said.contains("3 of 4 trials exist"), "{said}");
 }
+
+/// Rates of a kind that counts its steps are per step, which the header says.
+#[test]
+fn rates_of_trials_name_their_unit() {
+    let temp = TempFolder::new("rates");
+    let out = temp.join("series");
+    let place = out.to_str().expect("UTF-8");
+    let project = concat!(env!("CARGO_MANIFEST_DIR"), "/projects/nuclei.ron");
+    let words = ["run", project, "--trials", "2", "--duration", "20", "--device", "cpu", "--threads", "1"];
+    let ran = neuropil(&[&words[..], &["--probe", "births", "--out", place]].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", both(&ran));
+    let rates = fs::read_to_string(out.join("rates.csv")).expect("rates.csv");
+    assert!(rates.starts_with("idx,rate_per_generation,std_per_generation\n"), "{rates}");
+    assert!(rates.lines().count() > 1, "births are counted: {}", both(&ran));
+}
