@@ -152,6 +152,8 @@ pub struct PooledResult<K, T> {
     job: Option<Job<K, T>>,
     /// Key of a job that was stopped or failed, and the reason. Such a job is not restarted automatically.
     ended: Option<(K, JobEnd)>,
+    /// Whether a result has arrived that [`PooledResult::poll`] has not reported yet.
+    is_new: bool,
 }
 
 /// Reasons why a job ended without a result.
@@ -173,7 +175,7 @@ struct Job<K, T> {
 
 impl<K, T> Default for PooledResult<K, T> {
     fn default() -> Self {
-        Self { done: None, at: None, job: None, ended: None }
+        Self { done: None, at: None, job: None, ended: None, is_new: false }
     }
 }
 
@@ -242,8 +244,15 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         self.key() != Some(key)
     }
 
-    /// Takes over a finished result; returns whether there was one.
+    /// Takes over a finished result. Returns whether a result has arrived since the last call, also one that
+    /// [`PooledResult::want`] has taken over.
     pub fn poll(&mut self) -> bool {
+        self.is_new |= self.take_over();
+        std::mem::take(&mut self.is_new)
+    }
+
+    /// Takes over a finished result. Returns whether there was one.
+    fn take_over(&mut self) -> bool {
         let Some(job) = &self.job else { return false };
         let result = match job.result.try_recv() {
             Err(mpsc::TryRecvError::Empty) => return false,
@@ -265,7 +274,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
     /// Starts a job for `key`, unless its result is present or its job is running, was stopped or has failed. A job for
     /// another key is cancelled. `make` returns `None` if its job is cancelled.
     pub fn want(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
-        self.poll();
+        self.is_new |= self.take_over();
         if self.job.as_ref().is_some_and(|job| job.key == key) || (self.job.is_none() && !self.is_stale(&key)) {
             return;
         }
@@ -305,6 +314,21 @@ mod tests {
             pooled.poll();
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn a_result_that_arrives_while_it_is_wanted_again_is_reported() {
+        let (ctx, mut pooled) = (egui::Context::default(), PooledResult::default());
+        pooled.want(&ctx, "a", |_| Some(1));
+        let since = Instant::now();
+        while is_busy(&ctx) {
+            assert!(since.elapsed() < Duration::from_secs(10), "the job ends");
+            std::thread::yield_now();
+        }
+        pooled.want(&ctx, "a", |_| Some(2));
+        assert!(pooled.poll(), "the result that `want` has taken over");
+        assert!(!pooled.poll(), "it is reported once");
+        assert_eq!(pooled.get().map(|n| **n), Some(1));
     }
 
     #[test]
