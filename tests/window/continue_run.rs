@@ -29,9 +29,11 @@ fn recorded(folder: &TempFolder, run: RunPlan) -> (Window, PathBuf) {
     until(&mut w, "it is loaded", is_built);
     command(&mut w, UiCommand::Record);
     until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
-    command(&mut w, UiCommand::Step);
-    command(&mut w, UiCommand::Step);
-    until(&mut w, "it has run", |w| step(w) >= 100 && !w.state().session().live.running);
+    // One after the other: between two steps the simulation is paused, and a step during another one ends earlier.
+    for end in [100, 200] {
+        command(&mut w, UiCommand::Step);
+        until(&mut w, "it has run", |w| step(w) >= end && !w.state().session().live.running);
+    }
     command(&mut w, UiCommand::Record);
     until(&mut w, "it is recorded", |w| w.state().session().live.recording.is_none());
     until(&mut w, "the run is listed", |w| UiCommand::all(&w.state().command_state()).contains(&UiCommand::OpenRun(0)));

@@ -28,9 +28,11 @@ fn paused(folder: &TempFolder, is_long: bool) -> Window {
         w.state_mut().session_mut().live.safety.recomputable = Duration::ZERO;
         command(&mut w, UiCommand::Rewind); // from here on it counts
     }
-    command(&mut w, UiCommand::Step);
-    command(&mut w, UiCommand::Step);
-    until(&mut w, "it has run", |w| w.state().session().live.clock.step >= 100 && !w.state().session().live.running);
+    // One after the other: between two steps the simulation is paused, and a step during another one ends earlier.
+    for end in [100, 200] {
+        command(&mut w, UiCommand::Step);
+        until(&mut w, "it has run", |w| w.state().session().live.clock.step >= end && !w.state().session().live.running);
+    }
     w
 }
 
