@@ -44,7 +44,9 @@ fn record_probes(file: &Path, probes: &[&str]) -> Window {
     // One after the other: between two steps the simulation is paused, and a step during another one ends earlier.
     for end in [100, 200] {
         command(&mut w, UiCommand::Step);
-        until(&mut w, "it has run", |w| w.state().session().live.clock.step >= end && !w.state().session().live.running);
+        until(&mut w, "it has run", |w| {
+            w.state().session().live.clock.step >= end && !w.state().session().live.running
+        });
     }
     command(&mut w, UiCommand::Record);
     until(&mut w, "it is recorded", |w| w.state().session().live.recording.is_none());

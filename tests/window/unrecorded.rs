@@ -31,7 +31,9 @@ fn paused(folder: &TempFolder, is_long: bool) -> Window {
     // One after the other: between two steps the simulation is paused, and a step during another one ends earlier.
     for end in [100, 200] {
         command(&mut w, UiCommand::Step);
-        until(&mut w, "it has run", |w| w.state().session().live.clock.step >= end && !w.state().session().live.running);
+        until(&mut w, "it has run", |w| {
+            w.state().session().live.clock.step >= end && !w.state().session().live.running
+        });
     }
     w
 }
