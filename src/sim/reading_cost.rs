@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Reciprocal of the share of time that costly readings may take.
-pub const SHARE: u32 = 100;
+pub const SHARE: u32 = 50;
 /// Age at which a reading is repeated regardless of its cost.
 const OLDEST: Duration = Duration::from_secs(1);
 
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn costly_readings_are_taken_again_when_that_is_a_small_share_of_the_time() {
         let ms = Duration::from_millis;
-        let ages = [(99, 1, true), (100, 1, false), (999, 3_600_000, true), (1_000, 3_600_000, false)];
+        let ages = [(49, 1, true), (50, 1, false), (999, 3_600_000, true), (1_000, 3_600_000, false)];
         for (age, costs, early) in ages {
             assert_eq!(is_early(ms(age), ms(costs)), early, "{costs} ms, {age} ms ago");
         }
