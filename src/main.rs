@@ -2,7 +2,7 @@
 
 use neuropil::{
     app::Start,
-    cli::{Window, WindowBench, WindowCase},
+    cli::{DrawingBench, UiBench, Window, WindowBench, WindowCase},
 };
 use std::process::ExitCode;
 
@@ -13,8 +13,10 @@ fn main() -> ExitCode {
 /// Opens the workbench. Without a screen the project runs headless for its planned duration.
 fn open_window(window: Window) -> ExitCode {
     let Window { project, reset_layout, reset_settings, safe_mode, bench } = window;
-    if let Some(bench) = bench {
-        return bench_window(&bench);
+    match bench {
+        Some(UiBench::Window(bench)) => return bench_window(&bench),
+        Some(UiBench::Drawing(bench)) => return bench_drawing(&bench),
+        None => {}
     }
     if neuropil::cli::has_display() {
         let start = Start { reset_layout, reset_settings, safe_mode, ..Start::of_user() };
@@ -45,10 +47,23 @@ fn bench_window(bench: &WindowBench) -> ExitCode {
         false => window::projects::run(cases.into_iter().map(of_case).collect(), bench.secs, bench.repeats)
             .map(|rows| window::projects::report(&rows, bench.json)),
     };
+    print(lines, true)
+}
+
+/// Prints the times of frames. Fails if two graphics processors draw different pictures.
+fn bench_drawing(bench: &DrawingBench) -> ExitCode {
+    use neuropil::app::shell::bench::drawing;
+    let rows = drawing::run(bench.secs, bench.pictures.as_deref());
+    let are_equal = rows.as_ref().is_ok_and(|rows| drawing::are_equal(rows));
+    print(rows.map(|rows| drawing::report(&rows, bench.json)), are_equal)
+}
+
+/// Prints lines, or the reason of a failure. `is_good` is whether the lines report a success.
+fn print(lines: Result<Vec<String>, String>, is_good: bool) -> ExitCode {
     match lines {
         Ok(lines) => {
             lines.iter().for_each(|line| println!("{line}"));
-            ExitCode::SUCCESS
+            if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(why) => {
             eprintln!("neuropil: {why}");

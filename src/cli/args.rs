@@ -209,7 +209,8 @@ pub(super) struct ExportArgs {
 pub(super) struct BenchArgs {
     /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
     /// thread at 1 and 30 million spikes per second, and with --examples or --project what the window costs running projects;
-    /// `taps` measures what five readings at 60 Hz cost a project;
+    /// `drawing` measures frames of the 3D view and of the raster on the graphics processor and on the software renderer, and
+    /// compares their pictures; `taps` measures what five readings at 60 Hz cost a project;
     /// `transformer` measures operations against their roofline and training steps, beside the fastest of several settings of
     /// PyTorch where `python3` has it;
     /// `synaptic` measures training steps, and with --text the losses of variants.
@@ -252,6 +253,9 @@ pub(super) struct BenchArgs {
     /// Change a parameter of --project or --examples.
     #[arg(long = "set", value_name = "PATH=VALUE", requires = "measured")]
     pub set: Vec<String>,
+    /// Folder for the pictures that `bench drawing` compares.
+    #[arg(long, value_name = "DIR")]
+    pub pictures: Option<PathBuf>,
 }
 
 impl ValueEnum for Format {

@@ -34,7 +34,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
         let known: Vec<&str> = Model::all().iter().filter(|model| model.bench().is_some()).map(Model::name).collect();
         let kind = &args.kind;
         return Err(CliError::Usage(format!(
-            "`{kind}` has no benchmark; benchmarks exist for `device`, `gemm`, `taps`, `window` and the kinds {}",
+            "`{kind}` has no benchmark; benchmarks exist for `device`, `drawing`, `gemm`, `taps`, `window` and the kinds {}",
             known.join(", ")
         )));
     };

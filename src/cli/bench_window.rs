@@ -1,4 +1,4 @@
-//! `neuropil bench window`: selects the projects with which the window is measured.
+//! `neuropil bench window` and `neuropil bench drawing`: arguments of the measurements that need the window's code.
 
 use super::{args::BenchArgs, error::CliError, finish, run::base_of};
 use crate::project::{self, Project};
@@ -9,6 +9,43 @@ use std::{
 
 /// Default duration of a measurement, seconds: at a given spike rate, and with a project.
 const SECS: [f64; 2] = [10.0, 4.0];
+
+/// Default duration of a measurement of drawing, seconds.
+const DRAWING_SECS: f64 = 3.0;
+
+/// A measurement that needs the window's code.
+pub enum UiBench {
+    /// UI-thread time, and the cost of the window for running projects.
+    Window(WindowBench),
+    /// Times and pictures of frames on the graphics processor.
+    Drawing(DrawingBench),
+}
+
+impl UiBench {
+    /// Names of these measurements on the command line.
+    pub(super) const NAMES: [&'static str; 2] = ["window", "drawing"];
+
+    pub(super) fn of(args: BenchArgs) -> Self {
+        match args.kind == Self::NAMES[1] {
+            true => Self::Drawing(DrawingBench {
+                secs: args.duration.map_or(DRAWING_SECS, |ms| ms * 1e-3),
+                pictures: args.pictures,
+                json: args.json,
+            }),
+            false => Self::Window(WindowBench::of(args)),
+        }
+    }
+}
+
+/// Settings of a measurement of drawing.
+pub struct DrawingBench {
+    /// Duration of each scene, seconds.
+    pub secs: f64,
+    /// Folder for the pictures that are compared; `None` writes none.
+    pub pictures: Option<PathBuf>,
+    /// Whether the result is printed as JSON.
+    pub json: bool,
+}
 
 /// Settings of a measurement of the window.
 pub struct WindowBench {
@@ -31,7 +68,7 @@ pub struct WindowCase {
 }
 
 impl WindowBench {
-    pub(super) fn of(args: BenchArgs) -> Self {
+    fn of(args: BenchArgs) -> Self {
         let secs = SECS[usize::from(args.examples || !args.project.is_empty())];
         Self { secs: args.duration.map_or(secs, |ms| ms * 1e-3), repeats: args.repeats, json: args.json, args }
     }

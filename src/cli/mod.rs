@@ -31,7 +31,7 @@ mod trials;
 mod validate;
 
 use args::{Args, Task, WindowArgs};
-pub use bench_window::{WindowBench, WindowCase};
+pub use bench_window::{DrawingBench, UiBench, WindowBench, WindowCase};
 use clap::{CommandFactory, Parser};
 use error::CliError;
 use std::{path::PathBuf, process::ExitCode};
@@ -47,8 +47,8 @@ pub struct Window {
     pub reset_settings: bool,
     /// Whether to ignore everything saved and render in software.
     pub safe_mode: bool,
-    /// Measurement of the window, which replaces the window itself; `None` opens the window.
-    pub bench: Option<WindowBench>,
+    /// Measurement of the window or of its drawing, in place of the window itself; `None` opens the window.
+    pub bench: Option<UiBench>,
 }
 
 /// Log layer of the window.
@@ -69,9 +69,9 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
             let project = args.project;
             open_window(Window { project, reset_layout, reset_settings, safe_mode, bench: None })
         }
-        Some(Task::Bench(args)) if args.kind == "window" => {
+        Some(Task::Bench(args)) if UiBench::NAMES.contains(&args.kind.as_str()) => {
             let (reset_layout, reset_settings, safe_mode) = (false, false, false);
-            let bench = Some(WindowBench::of(args));
+            let bench = Some(UiBench::of(args));
             open_window(Window { project: None, reset_layout, reset_settings, safe_mode, bench })
         }
         Some(task) => finish(perform(task)),

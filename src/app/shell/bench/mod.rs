@@ -1,6 +1,7 @@
 //! `neuropil bench window`: the UI-thread time per frame of the whole window, without painting, while a scripted simulation sends
 //! spikes at a fixed rate through the real engine; and the cost of the window for running projects.
 
+pub mod drawing;
 mod load;
 pub mod projects;
 
@@ -84,17 +85,8 @@ pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
 }
 
 fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
-    let builder: Builder = Arc::new(move |_, _, _| Ok(Box::new(Load::simulation(rate)) as Box<dyn Simulation>));
-    let start = Start {
-        project: Some(Project { run: RunPlan { continuous: true, ..RunPlan::default() }, ..Project::default() }),
-        builder: Some(builder),
-        run: true,
-        native_dialogs: false,
-        state_dir: None,
-        config_dir: None,
-        ..Start::default()
-    };
     let ctx = egui::Context::default();
+    let start = start(move || Load::simulation(rate));
     let mut app = create(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
     let mut frame = eframe::Frame::_new_kittest();
     let (begin, mut ms) = (Instant::now(), Vec::new());
@@ -133,6 +125,20 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     })
 }
 
+/// Returns a start of the window that runs a simulation without a duration and saves nothing.
+fn start<S: Simulation + 'static>(simulation: impl Fn() -> S + Send + Sync + 'static) -> Start {
+    let builder: Builder = Arc::new(move |_, _, _| Ok(Box::new(simulation()) as Box<dyn Simulation>));
+    Start {
+        project: Some(Project { run: RunPlan { continuous: true, ..RunPlan::default() }, ..Project::default() }),
+        builder: Some(builder),
+        run: true,
+        native_dialogs: false,
+        state_dir: None,
+        config_dir: None,
+        ..Start::default()
+    }
+}
+
 /// Returns a quantile of sorted numbers; NaN without numbers.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
@@ -146,6 +152,20 @@ fn spikes(time: &Time) -> u64 {
 
 /// Runs one frame. Returns the times of update, layout and tessellation, ms.
 fn draw(ctx: &egui::Context, app: &mut impl eframe::App, frame: &mut eframe::Frame, begin: Instant) -> [f64; 3] {
+    let ([update, layout], mut output) = lay_out(ctx, app, frame, begin);
+    output.textures_delta.clear(); // nothing is painted
+    let laid_out = Instant::now();
+    drop(ctx.tessellate(std::mem::take(&mut output.shapes), output.pixels_per_point));
+    [update, layout, laid_out.elapsed().as_secs_f64() * 1e3]
+}
+
+/// Updates and lays out one frame. Returns the times of both, ms, and the output.
+fn lay_out(
+    ctx: &egui::Context,
+    app: &mut impl eframe::App,
+    frame: &mut eframe::Frame,
+    begin: Instant,
+) -> ([f64; 2], egui::FullOutput) {
     let input = egui::RawInput {
         screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
         time: Some(begin.elapsed().as_secs_f64()),
@@ -154,9 +174,6 @@ fn draw(ctx: &egui::Context, app: &mut impl eframe::App, frame: &mut eframe::Fra
     let start = Instant::now();
     eframe::App::logic(app, ctx, frame);
     let updated = Instant::now();
-    let mut output = ctx.run_ui(input, |ui| eframe::App::ui(app, ui, frame));
-    output.textures_delta.clear(); // nothing is painted
-    let laid_out = Instant::now();
-    drop(ctx.tessellate(std::mem::take(&mut output.shapes), output.pixels_per_point));
-    [updated - start, laid_out - updated, laid_out.elapsed()].map(|part| part.as_secs_f64() * 1e3)
+    let output = ctx.run_ui(input, |ui| eframe::App::ui(app, ui, frame));
+    ([updated - start, updated.elapsed()].map(|part| part.as_secs_f64() * 1e3), output)
 }

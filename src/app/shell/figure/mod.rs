@@ -2,7 +2,7 @@
 
 pub mod dialog;
 mod font;
-mod offscreen;
+pub mod offscreen;
 mod settling;
 mod svg;
 
@@ -156,7 +156,7 @@ impl Figure {
 }
 
 /// Encodes RGB pixels as PNG with their physical resolution, so that the figure has its size on paper in a document.
-fn encode(rgb: &[u8], width: u32, height: u32, per_mm: f32) -> Result<Vec<u8>, png::EncodingError> {
+pub fn encode(rgb: &[u8], width: u32, height: u32, per_mm: f32) -> Result<Vec<u8>, png::EncodingError> {
     let mut out = vec![];
     let mut encoder = png::Encoder::new(&mut out, width, height);
     encoder.set_color(png::ColorType::Rgb);

@@ -34,31 +34,9 @@ pub fn draw(
     (scale, background): (f32, Color32),
     done: impl FnOnce(Result<ColorImage, String>) + Send + 'static,
 ) -> Result<(), String> {
-    use wgpu::TextureFormat::{Bgra8Unorm, Rgba8Unorm};
-    let is_bgra = match state.target_format {
-        Bgra8Unorm => true,
-        Rgba8Unorm => false,
-        other => return Err(format!("pictures of the format {other:?} cannot be read")),
-    };
+    is_bgra(state)?; // before anything is drawn
     let (device, queue) = (&state.device, &state.queue);
-    let size = wgpu::Extent3d { width, height, depth_or_array_layers: 1 };
-    let texture = device.create_texture(&wgpu::TextureDescriptor {
-        label: Some("figure"),
-        size,
-        mip_level_count: 1,
-        sample_count: 1,
-        dimension: wgpu::TextureDimension::D2,
-        format: state.target_format,
-        usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
-        view_formats: &[],
-    });
-    let bytes_per_row = (width * 4).next_multiple_of(ALIGNMENT);
-    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("figure"),
-        size: u64::from(bytes_per_row) * u64::from(height),
-        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
+    let texture = target(device, state.target_format, [width, height]);
     let jobs = ctx.tessellate(shapes, scale);
     let screen = ScreenDescriptor { size_in_pixels: [width, height], pixels_per_point: scale };
     let mut encoder = device.create_command_encoder(&Default::default());
@@ -79,24 +57,89 @@ pub fn draw(
     renderer.render(&mut pass, &jobs, &screen);
     drop(pass);
     drop(renderer);
+    let reading = copy(state, &mut encoder, &texture)?;
+    commands.push(encoder.finish());
+    queue.submit(commands);
+    reading.read(done);
+    Ok(())
+}
+
+/// Creates a texture that is drawn into and read.
+pub fn target(device: &wgpu::Device, format: wgpu::TextureFormat, [width, height]: [u32; 2]) -> wgpu::Texture {
+    device.create_texture(&wgpu::TextureDescriptor {
+        label: Some("figure"),
+        size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format,
+        usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+        view_formats: &[],
+    })
+}
+
+/// Buffer into which an image is copied.
+pub struct Reading {
+    buffer: wgpu::Buffer,
+    size_px: [usize; 2],
+    bytes_per_row: usize,
+    is_bgra: bool,
+}
+
+/// Whether blue is the first of the colours in the window's format.
+///
+/// # Errors
+/// Fails if images of this format cannot be read.
+fn is_bgra(state: &RenderState) -> Result<bool, String> {
+    use wgpu::TextureFormat::{Bgra8Unorm, Rgba8Unorm};
+    match state.target_format {
+        Bgra8Unorm => Ok(true),
+        Rgba8Unorm => Ok(false),
+        other => Err(format!("pictures of the format {other:?} cannot be read")),
+    }
+}
+
+/// Records the copy of an image; the encoder must be submitted before [`Reading::read`].
+///
+/// # Errors
+/// Fails if images of the window's texture format cannot be read.
+pub fn copy(
+    state: &RenderState,
+    encoder: &mut wgpu::CommandEncoder,
+    texture: &wgpu::Texture,
+) -> Result<Reading, String> {
+    let (size, is_bgra) = (texture.size(), is_bgra(state)?);
+    let bytes_per_row = (size.width * 4).next_multiple_of(ALIGNMENT);
+    let buffer = state.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("figure"),
+        size: u64::from(bytes_per_row) * u64::from(size.height),
+        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
     let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(bytes_per_row), rows_per_image: None };
     let target = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
     encoder.copy_texture_to_buffer(texture.as_image_copy(), target, size);
-    commands.push(encoder.finish());
-    queue.submit(commands);
-    let mapped = buffer.clone();
-    buffer.slice(..).map_async(wgpu::MapMode::Read, move |result| {
-        let picture = result.map_err(|e| e.to_string()).and_then(|()| {
-            let bytes = mapped.slice(..).get_mapped_range().map_err(|e| e.to_string())?;
-            let rows = bytes.chunks_exact(bytes_per_row as usize).map(|row| &row[..width as usize * 4]);
-            let color = |p: &[u8]| if is_bgra { [p[2], p[1], p[0]] } else { [p[0], p[1], p[2]] };
-            let rgb: Vec<u8> = rows.flat_map(|row| row.chunks_exact(4)).flat_map(color).collect();
-            Ok(ColorImage::from_rgb([width as usize, height as usize], &rgb))
+    let size_px = [size.width as usize, size.height as usize];
+    Ok(Reading { buffer, size_px, bytes_per_row: bytes_per_row as usize, is_bgra })
+}
+
+impl Reading {
+    /// Calls `done` with the image, or the reason of a failure, when the device is polled and has finished the copy.
+    pub fn read(self, done: impl FnOnce(Result<ColorImage, String>) + Send + 'static) {
+        let Self { buffer, size_px, bytes_per_row, is_bgra } = self;
+        let mapped = buffer.clone();
+        buffer.slice(..).map_async(wgpu::MapMode::Read, move |result| {
+            let picture = result.map_err(|e| e.to_string()).and_then(|()| {
+                let bytes = mapped.slice(..).get_mapped_range().map_err(|e| e.to_string())?;
+                let rows = bytes.chunks_exact(bytes_per_row).map(|row| &row[..size_px[0] * 4]);
+                let color = |p: &[u8]| if is_bgra { [p[2], p[1], p[0]] } else { [p[0], p[1], p[2]] };
+                let rgb: Vec<u8> = rows.flat_map(|row| row.chunks_exact(4)).flat_map(color).collect();
+                Ok(ColorImage::from_rgb(size_px, &rgb))
+            });
+            mapped.unmap();
+            done(picture);
         });
-        mapped.unmap();
-        done(picture);
-    });
-    Ok(())
+    }
 }
 
 /// Lets the device report finished images, without waiting.
