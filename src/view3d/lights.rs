@@ -40,8 +40,10 @@ impl PointData {
 
     /// Writes glowing points to the beginning of `out`, then ringed points, each in order; returns the number of glowing points
     /// and of both. Later entries of `out` are stale, because truncating would require writing them again.
-    pub fn lights(&self, look: &Look, out: &mut Vec<Light>) -> (usize, usize) {
-        let (n_glowing, rings) = (self.glowing(look, out), self.ringed(look));
+    /// With `glow_on_device` there are no glowing points, because the device draws them from its own copies of the data.
+    pub fn lights(&self, look: &Look, glow_on_device: bool, out: &mut Vec<Light>) -> (usize, usize) {
+        let n_glowing = if glow_on_device { 0 } else { self.glowing(look, out) };
+        let rings = self.ringed(look);
         let n = n_glowing + rings.len();
         if out.len() < n {
             out.resize(n, Light::default());
@@ -97,12 +99,13 @@ mod tests {
         };
         let mut look = Look::new(&Camera::default(), Vec2::splat(8.0), 1.0, 1.0);
         let mut lights = vec![];
-        assert_eq!(given.lights(&look, &mut lights), (0, 0));
+        assert_eq!(given.lights(&look, false, &mut lights), (0, 0));
         (look.flags, look.range[2]) = ([2, 1, 3, 1], 100.0);
-        assert_eq!(given.lights(&look, &mut lights), (2, 4));
+        assert_eq!(given.lights(&look, false, &mut lights), (2, 4));
         let codes: Vec<u32> = lights[..4].iter().map(|l| l.code).collect();
         assert_eq!(codes, [1 | SELECTED, 2, 1 | SELECTED, 2 | HOVERED]);
+        assert_eq!(given.lights(&look, true, &mut lights), (0, 2), "the device selects the glowing points");
         look.flags = [0, 2, 9, 1];
-        assert_eq!(given.lights(&look, &mut lights), (0, 0), "too many for rings, and none at that place");
+        assert_eq!(given.lights(&look, false, &mut lights), (0, 0), "too many for rings, and none at that place");
     }
 }

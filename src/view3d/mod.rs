@@ -6,6 +6,7 @@
 mod camera;
 mod extras;
 mod lights;
+mod look;
 mod pick;
 mod pipelines;
 mod points;
@@ -15,8 +16,9 @@ mod targets;
 pub use camera::{Camera, Preset};
 pub use extras::End;
 pub use glam::{Vec2, Vec3};
+pub use look::Look;
 pub use pick::{Projector, inside_polygon};
-pub use points::{Look, Scene, selected};
+pub use points::{Scene, selected};
 pub use shell::{Mesh, shell};
 pub use targets::{COLOR_FORMAT, DEPTH_FORMAT};
 

@@ -54,8 +54,8 @@ pub(super) fn bind(
     })
 }
 
-/// Creates the pipelines of body, glow and halo.
-pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 3] {
+/// Creates the pipelines of body, glow of all points, glow of lights, and halo.
+pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 4] {
     let shader = Shader::new(device, layout, "points.wgsl", POINTS_WGSL.into());
     let attribute = |array_stride, attributes| {
         Some(wgpu::VertexBufferLayout { array_stride, step_mode: wgpu::VertexStepMode::Instance, attributes })
@@ -69,7 +69,8 @@ pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -
     let of_lights = [attribute(LIGHT, &LIGHT_ATTRIBUTES)];
     let strip = wgpu::PrimitiveTopology::TriangleStrip;
     let solid = Some((wgpu::CompareFunction::Less, true));
-    [("body", &of_points[..], solid), ("glow", &of_lights[..], None), ("halo", &of_lights[..], None)]
+    let (points, lights) = (&of_points[..], &of_lights[..]);
+    [("body", points, solid), ("glow", points, None), ("glow", lights, None), ("halo", lights, None)]
         .map(|(name, buffers, depth)| shader.pipeline(device, name, strip, buffers, depth))
 }
 

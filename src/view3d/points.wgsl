@@ -6,7 +6,7 @@
 // No branch depends on uniforms alone (`select`, `&` and `|` make none): lavapipe compiles such a shader again whenever a
 // uniform changes and keeps every result, 0.3 MB per picture.
 
-// Kept equal to `Look` in points.rs: vectors and scalars in the same order, no padding.
+// Kept equal to `Look` in look.rs: vectors and scalars in the same order, no padding.
 struct Look {
     clip_from_world: mat4x4<f32>,
     // Colour behind the points; how bright a glow is, less when many glow.

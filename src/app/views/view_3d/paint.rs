@@ -203,8 +203,9 @@ const SOFTWARE_REST: Duration = Duration::from_millis(500);
 
 fn new_scene(state: &egui_wgpu::RenderState) -> Scene {
     let mut scene = Scene::new(&state.device, state.target_format);
-    if crate::view3d::is_software(&state.adapter) {
-        scene.set_rest(SOFTWARE_REST);
+    match crate::view3d::is_software(&state.adapter) {
+        true => scene.set_rest(SOFTWARE_REST),
+        false => scene.set_glow_on_device(true),
     }
     scene
 }

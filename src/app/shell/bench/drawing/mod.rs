@@ -88,7 +88,7 @@ fn row(scene: String, on: &Graphics, ms: &[f64], difference: Option<Difference>)
 }
 
 fn points_rows(all: &[Graphics], n: usize, length: Duration, to: Option<&Path>) -> Result<Vec<DrawingRow>, String> {
-    let mut scenes = all.iter().map(|on| Points::new(on, n)).collect::<Vec<_>>();
+    let mut scenes = all.iter().map(|on| Points::new(on, n, !on.is_software)).collect::<Vec<_>>();
     let mut pictures = vec![];
     for (scene, on) in scenes.iter_mut().zip(all) {
         scene.frame(None)?;
@@ -160,13 +160,16 @@ mod tests {
             return eprintln!("SKIPPED: no Vulkan driver");
         };
         let on = all.last().expect("an adapter");
-        let mut scene = Points::new(on, 2_000);
+        let mut scene = Points::new(on, 2_000, false);
         scene.frame(None).expect("a frame");
         let first = on.picture().expect("its pixels");
         scene.frame(Some(Change::Camera)).expect("a frame");
         let turned = Difference::between(&first, &on.picture().expect("its pixels"));
         assert!(turned.drawn > 0.01 && turned.share > 0.001, "the picture changes: {turned:?}");
-        let again = Points::new(on, 2_000).frame(None).and_then(|_| on.picture()).expect("the same picture");
-        assert_eq!(Difference::between(&first, &again).largest, 0);
+        for glow_on_device in [false, true] {
+            let mut scene = Points::new(on, 2_000, glow_on_device);
+            let again = scene.frame(None).and_then(|_| on.picture()).expect("the same picture");
+            assert_eq!(Difference::between(&first, &again).largest, 0, "glow on the device: {glow_on_device}");
+        }
     }
 }

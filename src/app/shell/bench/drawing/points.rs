@@ -51,10 +51,12 @@ fn positions(n: usize) -> Vec<[f32; 3]> {
 }
 
 impl<'a> Points<'a> {
-    /// Uploads `n` points, of which a tenth have spiked within the last decay time.
-    pub fn new(graphics: &'a Graphics, n: usize) -> Self {
+    /// Uploads `n` points, of which a tenth have spiked within the last decay time. `glow_on_device` as in
+    /// [`Scene::set_glow_on_device`].
+    pub fn new(graphics: &'a Graphics, n: usize, glow_on_device: bool) -> Self {
         let (device, queue) = (&graphics.state.device, &graphics.state.queue);
         let mut scene = Scene::new(device, graphics.state.target_format);
+        scene.set_glow_on_device(glow_on_device);
         scene.set_points(device, &positions(n));
         let codes: Vec<u32> = (0..n).map(|i| selected((i % N_CLASSES) as u16, false)).collect();
         scene.set_codes(queue, &codes);
