@@ -342,6 +342,7 @@ impl Live {
             loading.play = false;
         }
         (self.requested.is_playing, self.requested.starts_when_subscribed) = (false, false);
+        self.requested.play_when_loaded = false;
         self.send(Command::Pause);
     }
 

@@ -143,7 +143,7 @@ impl Live {
         }
     }
 
-    fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
+    pub(super) fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
         let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
         // Answers to edits of a simulation that was replaced are ignored.
         let is_answer =

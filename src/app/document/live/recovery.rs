@@ -36,7 +36,10 @@ impl Live {
     pub(super) fn revive(&mut self) {
         if let (Some(nice), true) = (self.nice, self.engine.as_ref().is_some_and(Engine::is_gone)) {
             match start_engine(nice, &self.wake, &self.quiet) {
-                Ok(engine) => self.engine = Some(engine),
+                Ok(engine) => {
+                    self.engine = Some(engine);
+                    self.versions.n_loads_pending = 0;
+                }
                 Err(e) => tracing::error!("engine thread: {e}"),
             }
         }

@@ -27,6 +27,8 @@ impl Live {
     pub fn play(&mut self) {
         match self.loading.as_mut() {
             Some(loading) if self.versions.sent.is_none() => loading.play = true,
+            // The views cannot subscribe before the schema arrives, and would miss the first steps.
+            _ if self.versions.n_loads_pending > 0 => self.requested.play_when_loaded = true,
             _ => self.start_run(),
         }
     }
@@ -54,5 +56,27 @@ impl Live {
             && self.versions.sent.is_some()
             && !self.running
             && self.requested.steps_per_run.is_some_and(is_end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{engine::Event, sim::SimSchema};
+    use std::sync::Arc;
+
+    #[test]
+    fn run_waits_for_the_schema_of_a_sent_simulation() {
+        let mut live =
+            Live::new(None, Arc::new(|_, _, _| Err(crate::sim::SimError::Cancelled)), egui::Context::default())
+                .expect("no thread is started");
+        live.versions.n_loads_pending = 1;
+        live.play();
+        assert!(live.requested.play_when_loaded && !live.requested.is_playing);
+        live.pause();
+        assert!(!live.requested.play_when_loaded, "Pause takes it back");
+        live.play();
+        live.handle_event(Event::Loaded(SimSchema::default()), &mut vec![]);
+        assert!(live.requested.starts_when_subscribed, "the views subscribe first");
     }
 }

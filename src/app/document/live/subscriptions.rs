@@ -19,9 +19,10 @@ impl Live {
             && self.requested.subscribed != taps
             && self.send(Command::Subscribe(taps.clone()))
         {
-            self.requested.subscribed = taps;
+            self.requested.subscribed.clone_from(&taps);
         }
-        if self.versions.sent.is_some() && std::mem::take(&mut self.requested.starts_when_subscribed) {
+        let is_subscribed = self.versions.sent.is_some() && self.requested.subscribed == taps;
+        if is_subscribed && std::mem::take(&mut self.requested.starts_when_subscribed) {
             self.start_run();
         }
     }
