@@ -62,7 +62,7 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{engine::Event, sim::SimSchema};
+    use crate::engine::{Event, SimSchema};
     use std::sync::Arc;
 
     #[test]
