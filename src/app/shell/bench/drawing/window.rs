@@ -4,7 +4,7 @@ use super::{
     super::{FRAME, Load, SIZE, WARM_UP, lay_out, spikes, start},
     graphics::{Graphics, Picture, SIZE_PX},
 };
-use crate::app::shell::{App, start::create};
+use crate::app::shell::start::create;
 use egui::{ClippedPrimitive, Context, FullOutput};
 use egui_wgpu::ScreenDescriptor;
 use std::time::{Duration, Instant};
@@ -15,10 +15,14 @@ pub const RATE: f64 = 30e6;
 pub const SINGLE_STEPS: f64 = 400.0;
 
 /// The window, fed by a simulation that only sends spikes. It is drawn by `graphics[0]`.
-pub struct Frames<'a> {
+pub struct Frames<'a, A> {
     graphics: &'a [&'a Graphics],
     ctx: Context,
-    app: App,
+    app: A,
+    /// Sets the number of steps on screen.
+    zoom: fn(&mut A, f64),
+    /// Returns the number of spikes that arrived.
+    arrived: fn(&A) -> u64,
     frame: eframe::Frame,
     begin: Instant,
     primitives: Vec<ClippedPrimitive>,
@@ -34,25 +38,33 @@ pub struct Times {
     pub received_per_s: f64,
 }
 
-impl<'a> Frames<'a> {
-    /// Opens the window and waits until its views show activity.
-    ///
-    /// # Errors
-    /// Fails if the window cannot be created or drawn.
-    pub fn new(graphics: &'a [&'a Graphics]) -> Result<Self, String> {
-        let ctx = Context::default();
-        let app = create(&eframe::CreationContext::_new_kittest(ctx.clone()), start(|| Load::simulation(RATE)))?;
-        let (frame, begin) = (eframe::Frame::_new_kittest(), Instant::now());
-        let mut frames = Self { graphics, ctx, app, frame, begin, primitives: vec![] };
-        while frames.begin.elapsed() < WARM_UP {
-            frames.next()?;
-        }
-        Ok(frames)
+/// Opens the window and waits until its views show activity.
+///
+/// # Errors
+/// Fails if the window cannot be created or drawn.
+pub fn open<'a>(graphics: &'a [&'a Graphics]) -> Result<Frames<'a, impl eframe::App>, String> {
+    let ctx = Context::default();
+    let app = create(&eframe::CreationContext::_new_kittest(ctx.clone()), start(|| Load::simulation(RATE)))?;
+    let mut frames = Frames {
+        graphics,
+        ctx,
+        app,
+        zoom: |app, steps| app.zoom_time(steps),
+        arrived: |app| spikes(app.time()),
+        frame: eframe::Frame::_new_kittest(),
+        begin: Instant::now(),
+        primitives: vec![],
+    };
+    while frames.begin.elapsed() < WARM_UP {
+        frames.next()?;
     }
+    Ok(frames)
+}
 
-    /// Shows the density of the spikes, or only as many steps that each spike is drawn.
+impl<A: eframe::App> Frames<'_, A> {
+    /// Shows so few steps that each spike is drawn, and not the density of the spikes.
     pub fn show_single_spikes(&mut self) {
-        self.app.zoom_time(SINGLE_STEPS);
+        (self.zoom)(&mut self.app, SINGLE_STEPS);
     }
 
     /// Lays the window out and draws it. Returns the times of both, ms.
@@ -101,14 +113,14 @@ impl<'a> Frames<'a> {
     /// # Errors
     /// Fails if the device is lost.
     pub fn times(&mut self, length: Duration) -> Result<Times, String> {
-        let (since, before) = (Instant::now(), spikes(self.app.time()));
+        let (since, before) = (Instant::now(), (self.arrived)(&self.app));
         let (mut ui_ms, mut draw_ms) = (vec![], vec![]);
         while since.elapsed() < length || ui_ms.len() < 3 {
             let [ui, draw] = self.next()?;
             ui_ms.push(ui);
             draw_ms.push(draw);
         }
-        let received_per_s = (spikes(self.app.time()) - before) as f64 / since.elapsed().as_secs_f64();
+        let received_per_s = ((self.arrived)(&self.app) - before) as f64 / since.elapsed().as_secs_f64();
         ui_ms.sort_by(f64::total_cmp);
         draw_ms.sort_by(f64::total_cmp);
         Ok(Times { ui_ms, draw_ms, received_per_s })
