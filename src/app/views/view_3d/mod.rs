@@ -6,6 +6,7 @@ mod gestures;
 mod legend;
 mod link_lines;
 mod motion;
+mod names;
 mod overlay;
 mod paint;
 mod path;
@@ -369,6 +370,7 @@ impl View for View3d {
         let response = self.gestures_ui(ui, canvas, &set, ctx);
         self.fetch_shell_edges(ui, &set, ctx);
         self.paint(ui, canvas, &set, ctx);
+        self.names_ui(ui, canvas, &set, ctx);
         self.overlay_ui(ui, canvas, &set, &response, ctx);
         self.path_ui(ui, canvas, &set, ctx);
     }
