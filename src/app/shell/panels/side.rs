@@ -49,6 +49,15 @@ impl Default for OpenPanels {
 }
 
 impl OpenPanels {
+    /// Returns the panel that is docked in a window of this width, the inspector if both are; `None` if no panel is.
+    pub fn docked(&self, width: f32) -> Option<Side> {
+        match () {
+            () if self.inspector && width >= INSPECTOR_FITS => Some(Side::Inspector),
+            () if self.tree && width >= TREE_FITS => Some(Side::Tree),
+            () => None,
+        }
+    }
+
     fn fit(&mut self, width: f32) {
         self.narrow_tree.fit(width < TREE_FITS, &mut self.tree);
         self.narrow_inspector.fit(width < INSPECTOR_FITS, &mut self.inspector);
@@ -56,7 +65,7 @@ impl OpenPanels {
 }
 
 /// Panel at a side of the views.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Side {
     Tree,
     Inspector,
