@@ -174,6 +174,13 @@ impl Lineage {
         self.show.unwrap_or(if is_large { Show::Survivors } else { Show::All })
     }
 
+    /// Returns the states of a living individual: `frozen`; empty without a state.
+    fn states_of(forest: &Forest, line: u32, schema: &SimSchema) -> String {
+        let slot = Self::probe(schema).and_then(|(_, over)| Some((over, forest.living_slot(line)?)));
+        let states = slot.map(|(over, slot)| schema.states_of(over, slot).collect::<Vec<_>>());
+        states.unwrap_or_default().join(", ")
+    }
+
     fn set_color(&mut self, color: LineColor) {
         self.color = color;
         self.history.color_by(color);
