@@ -284,7 +284,8 @@ impl Lineage {
         icon: icons::GRID,
         help: "# Lineage\n\nOne line per individual, from birth to death; time runs to the right. A dot is a split, a \
          diamond a merge, a cross a death without offspring. Families stay together. *Survivors* are the living \
-         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; *List* is a table of \
+         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; states that an action set, such as \
+         frozen, follow the name; *List* is a table of \
          all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
          - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
          - right-click: actions, for the individual and its living descendants\n\

@@ -327,7 +327,8 @@ impl Table {
         icon: icons::SELECTION,
         help: "# Table\n\nOne row per element of a set: index, id, categories, live values, each with a bar to the scale \
          of its column. Click a header to sort; live \
-         values are re-sorted twice a second.\n\n\
+         values are re-sorted twice a second. *History* is the first value over time, on one scale for all rows; *State* \
+         appears while an action holds elements, such as frozen ones.\n\n\
          - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
          - arrows: up and down · Enter or double-click: frame in the 3D view",
         gestures: &[("click", "select"), ("Ctrl+click", "add"), ("Shift+click", "extend"), ("click a header", "sort")],
