@@ -16,21 +16,23 @@ pub fn ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) ->
         Cell::Field(_, spec) if spec.unit.is_empty() => spec.label().into_owned(),
         Cell::Field(_, spec) => format!("{} ({})", spec.label(), spec.unit),
     };
-    let sorted = sorted.filter(|_| !matches!(cell, Cell::Trail(..) | Cell::State));
-    let (text, color) = match sorted {
-        Some(true) => (format!("{name} ↑"), tokens.accent),
-        Some(false) => (format!("{name} ↓"), tokens.accent),
-        None => (name, tokens.text_sub),
-    };
-    let button = egui::Button::new(RichText::new(text).small().color(color)).frame(false);
     let hint = match cell {
         Cell::Trail(..) => "Recent values, on one scale for all rows. Click to sort by the value",
         Cell::State => "Effects of actions that last",
         _ => "Click to sort",
     };
+    let sorted = sorted.filter(|_| !matches!(cell, Cell::Trail(..) | Cell::State));
+    let (text, color) = match sorted {
+        Some(true) => (format!("{name} ↑"), tokens.accent),
+        Some(false) => (format!("{name} ↓"), tokens.accent),
+        None => (name.clone(), tokens.text_sub),
+    };
+    // A narrow column truncates its title.
+    let hint = format!("{name}\n{hint}");
+    let button = egui::Button::new(RichText::new(text).small().color(color)).frame(false);
     let mut pressed = false;
     let is_number = matches!(cell, Cell::Index | Cell::Id | Cell::Field(..));
     let layout = if is_number { Layout::right_to_left(Align::Center) } else { Layout::left_to_right(Align::Center) };
-    ui.with_layout(layout, |ui| pressed = ui.add(button).on_hover_text(hint).clicked());
+    ui.with_layout(layout, |ui| pressed = ui.add(button.truncate()).on_hover_text(hint).clicked());
     pressed
 }

@@ -273,7 +273,7 @@ impl Table {
                 right_ui(ui, number(set.ids.get(i).map(u64::to_string).unwrap_or_default()).font(mono));
             }
             Cell::Name => {
-                ui.label(number(set.names.get(i).cloned().unwrap_or_default()));
+                text_ui(ui, number(set.names.get(i).cloned().unwrap_or_default()));
             }
             Cell::Category(column, _) => {
                 let column_colors = &colors[column];
@@ -283,11 +283,11 @@ impl Table {
                     let (dot, _) = ui.allocate_exact_size(Vec2::splat(7.0), Sense::hover());
                     ui.painter().circle_filled(dot.center(), 3.0, color);
                 }
-                ui.label(number(set.columns[column].label(element).to_owned()));
+                text_ui(ui, number(set.columns[column].label(element).to_owned()));
             }
             Cell::State => {
                 let states: Vec<_> = ctx.schema.states_of(set.name, element).collect();
-                ui.label(number(states.join(", ")));
+                text_ui(ui, number(states.join(", ")));
             }
             Cell::Trail(..) => {
                 let area = ui.max_rect().shrink2(Vec2::new(4.0, 3.0));
@@ -306,6 +306,11 @@ impl Table {
             }
         }
     }
+}
+
+/// Draws a text, whose tooltip is the whole text if the column is too narrow.
+fn text_ui(ui: &mut Ui, text: RichText) {
+    ui.add(egui::Label::new(text).selectable(false).truncate());
 }
 
 /// Draws a number, right-aligned in its cell.
