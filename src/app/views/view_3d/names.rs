@@ -19,7 +19,8 @@ const GAP: f32 = 4.0;
 impl View3d {
     /// Draws the names of a small set. Names cover neither each other nor other points.
     pub(super) fn names_ui(&self, ui: &Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
-        if set.len > MAX_NAMED || set.names.iter().all(String::is_empty) {
+        // Elements whose positions are fields have axes, whose texts need the room.
+        if self.is_in_motion() || set.len > MAX_NAMED || set.names.iter().all(String::is_empty) {
             return;
         }
         let (projector, scale) = (Projector::new(&self.camera, pixels(ui, canvas)), ui.pixels_per_point());
