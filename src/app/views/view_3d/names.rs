@@ -13,14 +13,17 @@ type Disc = (Pos2, f32);
 
 /// Maximum number of elements that are named.
 const MAX_NAMED: u32 = 24;
+/// Minimum size of an image with axes and names, points.
+const ROOM: egui::Vec2 = vec2(340.0, 280.0);
 /// Distance of a name from the edge of its point, points.
 const GAP: f32 = 4.0;
 
 impl View3d {
     /// Draws the names of a small set. Names cover neither each other nor other points.
     pub(super) fn names_ui(&self, ui: &Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
-        // Elements whose positions are fields have axes, whose texts need the room.
-        if self.is_in_motion() || set.len > MAX_NAMED || set.names.iter().all(String::is_empty) {
+        // Elements whose positions are fields have axes, whose texts need the room of a small image.
+        let has_room = !self.is_in_motion() || canvas.height() >= ROOM.y && canvas.width() >= ROOM.x;
+        if !has_room || set.len > MAX_NAMED || set.names.iter().all(String::is_empty) {
             return;
         }
         let (projector, scale) = (Projector::new(&self.camera, pixels(ui, canvas)), ui.pixels_per_point());
