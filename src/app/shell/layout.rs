@@ -65,9 +65,8 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
     };
     status::ui(ui, document, facts, queue);
     let are_hidden = workspace.is_home || flow.opening.is_some();
-    let docked = panels.open.docked(ui.ctx().content_rect().width()).filter(|_| !are_hidden);
     panels.messages = None;
-    if docked.is_none() {
+    if are_hidden || !panels.open.has_docked_tree(ui.ctx().content_rect().width()) {
         messages.toasts.strip_ui(ui, preferences.settings.work.messages_ms * 1e-3);
     }
     log::panel::ui(ui, &mut messages.log, &mut panels.open.log, document, queue);
@@ -79,15 +78,12 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
     }
     side::docked_ui(ui, &mut panels.open, are_hidden, |ui, side| {
         let since = Instant::now();
-        let mut free = ui.max_rect();
         match side {
-            Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
-            Side::Inspector => {
-                free = inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue);
+            Side::Tree => {
+                panels.messages = Some(ui.max_rect());
+                tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue);
             }
-        }
-        if docked == Some(side) {
-            panels.messages = Some(free);
+            Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
         }
         let part = match side {
             Side::Tree => Part::ProjectTree,
@@ -110,9 +106,7 @@ fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
     let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
     side::drawers_ui(ui, centre, &panels.open, |ui, side| match side {
         Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
-        Side::Inspector => {
-            inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue);
-        }
+        Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
     });
 }
 

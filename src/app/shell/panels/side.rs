@@ -49,13 +49,9 @@ impl Default for OpenPanels {
 }
 
 impl OpenPanels {
-    /// Returns the panel that is docked in a window of this width, the inspector if both are; `None` if no panel is.
-    pub fn docked(&self, width: f32) -> Option<Side> {
-        match () {
-            () if self.inspector && width >= INSPECTOR_FITS => Some(Side::Inspector),
-            () if self.tree && width >= TREE_FITS => Some(Side::Tree),
-            () => None,
-        }
+    /// Whether the project tree is docked in a window of this width.
+    pub fn has_docked_tree(&self, width: f32) -> bool {
+        self.tree && width >= TREE_FITS
     }
 
     fn fit(&mut self, width: f32) {
@@ -65,7 +61,7 @@ impl OpenPanels {
 }
 
 /// Panel at a side of the views.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub enum Side {
     Tree,
     Inspector,

@@ -17,7 +17,7 @@ pub struct Panels {
     pub pacing: Pacing,
     /// Area of the views, for overlays over them.
     pub centre: egui::Rect,
-    /// Part of a docked side panel that messages may cover; `None` if they have a strip of their own.
+    /// Area of the docked project tree, which messages may cover; `None` if they have a strip of their own.
     pub messages: Option<egui::Rect>,
 }
 

@@ -1,5 +1,5 @@
-//! Toasts: short messages over a side panel, or in a strip above the status bar if no side panel is docked, so that they cover
-//! no view. Errors are shown until they are closed or read in the list of messages.
+//! Toasts: short messages over the project tree, or in a strip above the status bar if the tree is not docked, so that they
+//! cover no view. Errors are shown until they are closed or read in the list of messages.
 
 use crate::app::kit::{icons, level::Level, theme::Tokens, widgets};
 use egui::{Align, Align2, Area, Frame, Id, Label, Layout, Margin, Order, Panel, Rect, Stroke, Ui, vec2};
@@ -12,7 +12,7 @@ const MAX_SHOWN: usize = 4;
 /// Maximum width of a text with its glyph and its button, points; narrow panels reduce this width.
 const WIDTH: f32 = 320.0;
 /// Distance of the toasts from the edges of the panel, and margins of a frame, points.
-const MARGIN: f32 = 12.0;
+const MARGIN: f32 = 6.0;
 const FRAME_MARGIN: Margin = Margin::symmetric(10, 6);
 /// Width of the glyph and the button next to a text, points.
 const BESIDE_TEXT: f32 = 54.0;
@@ -136,7 +136,7 @@ impl Toasts {
         }
     }
 
-    /// Draws the toasts at the lower right of a side panel. Messages other than errors disappear after `stay_secs` seconds.
+    /// Draws the toasts at the lower end of the project tree. Messages other than errors disappear after `stay_secs` seconds.
     pub fn ui(&mut self, ctx: &egui::Context, panel: Rect, stay_secs: f64) {
         if !self.expire(ctx, stay_secs) {
             return;

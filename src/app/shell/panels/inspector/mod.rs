@@ -77,7 +77,7 @@ impl Inspector {
     }
 }
 
-/// Draws the content of the inspector. Returns the area of the parameters, which messages may cover.
+/// Draws the content of the inspector.
 pub fn ui(
     ui: &mut Ui,
     document: &mut Document,
@@ -85,7 +85,7 @@ pub fn ui(
     devices: &Devices,
     around: Around<'_>,
     queue: &mut Queue,
-) -> egui::Rect {
+) {
     let mut messages = vec![];
     panel_head(ui, "Inspector", |ui| {
         presets::menu_ui(ui, &mut document.session, &mut messages);
@@ -112,7 +112,6 @@ pub fn ui(
             },
         );
     }
-    let area = ui.available_rect_before_wrap();
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         let top = ui.cursor().top();
@@ -124,7 +123,6 @@ pub fn ui(
         }
         ui.add_space(16.0);
     });
-    area
 }
 
 /// Draws a message instead of the parameters if the filters hide all of them.
