@@ -90,6 +90,9 @@ impl Simulation for ReusedSimulation {
     fn actions(&self) -> &'static [ActionSpec] {
         self.deref().actions()
     }
+    fn elements_in_state(&self, action: &str) -> Vec<u32> {
+        self.deref().elements_in_state(action)
+    }
     fn clock(&self) -> Clock {
         self.deref().clock()
     }

@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     params::{Change, Params},
-    sim::{Action, Effect, Frame, InputData, ProbeId, Progress, Request, Shape, SimError, Simulation, Tap},
+    sim::{
+        Action, Effect, ElementState, Frame, InputData, ProbeId, Progress, Request, Shape, SimError, Simulation, Tap,
+    },
 };
 use std::{
     io,
@@ -35,7 +37,8 @@ impl<W: Fn()> Worker<W> {
             Command::Batch(steps) => self.pace.fix(steps),
             Command::Set(change) => self.set(change),
             Command::Replace(data) => self.replace(data),
-            Command::Act(action) => self.act(&action),
+            Command::Act(action) => self.act_undoable(&action),
+            Command::ActAgain(action) => drop(self.act(&action)),
             Command::Schedule(commands) => self.scheduled = commands.into(),
             Command::Subscribe(taps) => {
                 self.subscribed = taps;
@@ -136,6 +139,7 @@ impl<W: Fn()> Worker<W> {
         self.pace.forget();
         self.start_epoch();
         self.update_schema(self.clock().step);
+        self.update_states();
         self.sample_now();
     }
 
@@ -160,6 +164,7 @@ impl<W: Fn()> Worker<W> {
         self.pace.forget();
         self.start_epoch();
         self.update_schema(self.clock().step);
+        self.update_states();
         self.sample_now();
     }
 
@@ -189,14 +194,38 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    fn act(&mut self, action: &Action) {
-        match self.sim.as_mut().map(|s| action.perform(&mut **s)) {
-            Some(Ok(performed)) => {
-                self.applied(LoggedCommand::Act(performed));
+    /// Performs an action and reports how to undo it.
+    fn act_undoable(&mut self, action: &Action) {
+        let before = self.schema.states.clone();
+        let Some(done) = self.act(action) else { return };
+        let specs = self.sim.as_ref().map_or(&[][..], |sim| sim.actions());
+        if let Some(inverse) = done.inverse(specs, &before) {
+            self.send_event(Event::Undoable { done, inverse });
+        }
+    }
+
+    /// Performs an action. Returns it as it was performed; `None` if it was rejected.
+    fn act(&mut self, action: &Action) -> Option<Action> {
+        match self.sim.as_mut().map(|s| action.perform(&mut **s))? {
+            Ok(performed) => {
+                self.applied(LoggedCommand::Act(performed.clone()));
                 self.update_schema(self.clock().step);
+                self.update_states();
+                Some(performed)
             }
-            Some(Err(error)) => self.reject(None, error),
-            None => {}
+            Err(error) => {
+                self.reject(None, error);
+                None
+            }
+        }
+    }
+
+    /// Sends the states of elements if they changed.
+    pub(super) fn update_states(&mut self) {
+        let states = self.sim.as_deref().map(ElementState::all).unwrap_or_default();
+        if states != self.schema.states {
+            self.schema.states.clone_from(&states);
+            self.send_event(Event::States(states));
         }
     }
 
@@ -214,7 +243,7 @@ impl<W: Fn()> Worker<W> {
                     self.outbox.send(Event::Scheduled(data.change.clone())).ok();
                     self.replace(data);
                 }
-                Scheduled::Act(action) => self.act(&action),
+                Scheduled::Act(action) => drop(self.act(&action)),
             }
         }
     }

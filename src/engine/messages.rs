@@ -5,8 +5,8 @@ use crate::{
     gpu::{Activity, KernelFacts},
     params::{Change, named::NamedValue},
     sim::{
-        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, InputData, Level, MemoryReport, ProbeId,
-        ProbeSpec, Progress, Request, Shape, SimError, Simulation, Tap, TapArgs,
+        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, ElementState, InputData, Level,
+        MemoryReport, ProbeId, ProbeSpec, Progress, Request, Shape, SimError, Simulation, Tap, TapArgs,
     },
 };
 use std::{
@@ -45,8 +45,10 @@ pub enum Command {
     Set(Change),
     /// Replaces input data by data that a loader has prepared, between two steps.
     Replace(InputData),
-    /// Performs an action between two steps.
+    /// Performs an action between two steps, and reports with [`Event::Undoable`] how to undo it.
     Act(Action),
+    /// Performs an action that undoes or repeats an earlier one.
+    ActAgain(Action),
     /// Schedules logged commands for their steps, ascending, in place of those already scheduled. A new simulation, a
     /// restored state or a rewind clears the schedule.
     Schedule(Vec<(u64, Scheduled)>),
@@ -131,6 +133,8 @@ pub struct SimSchema {
     pub kernels: Vec<KernelFacts>,
     /// Notices about deviations from the request, such as a missing library.
     pub notices: Vec<String>,
+    /// Elements on which an action has an effect that lasts.
+    pub states: Vec<ElementState>,
 }
 
 impl SimSchema {
@@ -153,7 +157,14 @@ impl SimSchema {
             memory: sim.memory(),
             kernels: sim.kernels(),
             notices: sim.notices(),
+            states: ElementState::all(sim),
         }
+    }
+
+    /// Returns the adjectives of the states of an element: `frozen`.
+    pub fn states_of(&self, set: &str, element: u32) -> impl Iterator<Item = &'static str> {
+        let of_set = self.states.iter().filter(move |state| state.over == set && state.has(element));
+        of_set.map(|state| state.state)
     }
 
     /// Returns the elements of a probe that a finished run recorded; empty for a simulation.
@@ -319,6 +330,15 @@ pub enum Event {
     SchemaChanged(SimSchema),
     /// The memory in use changed, because some buffers are allocated on first use.
     Memory(MemoryReport),
+    /// The states of elements changed, because an action was performed or the simulation returned to another step.
+    States(Vec<ElementState>),
+    /// The action that was applied last can be undone by the action `inverse`.
+    Undoable {
+        /// The action as it was performed.
+        done: Action,
+        /// The action that undoes it.
+        inverse: Action,
+    },
     /// The simulation started or paused, at this step.
     Running(bool, Clock),
     /// A change or an action was applied at this step.

@@ -322,6 +322,7 @@ impl<W: Fn()> Worker<W> {
             return;
         }
         self.last_memory = Some(Instant::now());
+        self.update_states(); // Elements may end while they are in a state.
         let Some(memory) = self.sim.as_ref().map(|sim| sim.memory()) else { return };
         if memory != self.schema.memory {
             self.schema.memory = memory.clone();

@@ -47,7 +47,7 @@ params! {
         #[param(title = "Speed limit", range = 0.0..=10.0, hard = 0.0..=1e6, zero = "Max")]
         speed: f64 = 0.0,
 
-        /// CPU threads; 0 for all cores.
+        /// CPU threads; 0 for all, less one for the window while it is open.
         #[param(title = "CPU threads", apply = Rebuild, range = 0.0..=64.0, hard = 0.0..=1024.0, zero = "All")]
         threads: u32 = 0,
 

@@ -3,6 +3,17 @@
 use super::{SimError, Simulation};
 use crate::params::{ParamSpec, Value};
 
+/// How an action is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionUndo {
+    /// The former state is lost.
+    Impossible,
+    /// The action of this name undoes it on the same elements.
+    By(&'static str),
+    /// The action does not change the simulation.
+    Unneeded,
+}
+
 /// Declared action: a form with a button in the window, an entry in a run's command log.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
@@ -16,12 +27,55 @@ pub struct ActionSpec {
     pub over: &'static str,
     /// Declarations of the arguments.
     pub params: &'static [ParamSpec],
+    /// How the action is undone.
+    pub undo: ActionUndo,
+    /// Adjective of the elements on which the action has an effect that lasts: `frozen`; empty if no effect lasts.
+    pub state: &'static str,
 }
 
 impl ActionSpec {
+    /// Returns what undo does after the action, a sentence for tooltips and messages; empty if there is nothing to undo.
+    pub const fn undo_note(&self) -> &'static str {
+        match self.undo {
+            ActionUndo::Impossible => "Cannot be undone",
+            ActionUndo::By(_) => "Undo reverses it",
+            ActionUndo::Unneeded => "",
+        }
+    }
+
     /// Returns the label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
+    }
+}
+
+/// Elements on which an action has an effect that lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElementState {
+    /// Action that sets the state.
+    pub action: &'static str,
+    /// Adjective of the elements: `frozen`.
+    pub state: &'static str,
+    /// Set of the elements.
+    pub over: &'static str,
+    /// Elements in the state, ascending.
+    pub elements: Vec<u32>,
+}
+
+impl ElementState {
+    /// Reads the states of all elements of a simulation.
+    pub fn all(sim: &dyn Simulation) -> Vec<Self> {
+        let lasting = sim.actions().iter().filter(|spec| !spec.state.is_empty());
+        let of = |spec: &ActionSpec| {
+            let elements = sim.elements_in_state(spec.name);
+            Self { action: spec.name, state: spec.state, over: spec.over, elements }
+        };
+        lasting.map(of).collect()
+    }
+
+    /// Whether an element of the set is in the state.
+    pub fn has(&self, element: u32) -> bool {
+        self.elements.binary_search(&element).is_ok()
     }
 }
 
@@ -81,13 +135,36 @@ impl Action {
         Ok(resolved)
     }
 
+    /// Returns the action that undoes this performed action: the declared one, on the elements whose state it changed.
+    /// `before` contains the states before the action. `None` if it changed nothing or cannot be undone.
+    pub fn inverse(&self, specs: &[ActionSpec], before: &[ElementState]) -> Option<Self> {
+        let spec = specs.iter().find(|spec| spec.name == self.name)?;
+        let ActionUndo::By(undo) = spec.undo else { return None };
+        let begins = !spec.state.is_empty();
+        let state = before.iter().find(|state| state.action == if begins { spec.name } else { undo });
+        let is_changed = |element: &u32| state.is_some_and(|state| state.has(*element)) != begins;
+        let (mut elements, mut individuals) = (vec![], vec![]);
+        for (i, element) in self.elements.iter().enumerate().filter(|(_, element)| is_changed(element)) {
+            elements.push(*element);
+            individuals.extend(self.individuals.get(i));
+        }
+        let is_empty = elements.is_empty();
+        (!is_empty).then(|| Self { name: undo.to_owned(), elements, individuals, ..self.clone() })
+    }
+
     /// Returns the number of given elements or individuals, including individuals that have ended.
     pub fn n_elements(&self) -> usize {
         self.elements.len().max(self.individuals.len())
     }
 }
 
-/// Declares actions:
+/// Returns the first of the values; the declaration of an action appends the default.
+#[doc(hidden)]
+pub const fn first(undo: &[ActionUndo]) -> ActionUndo {
+    undo[0]
+}
+
+/// Declares actions; an action that can be undone has `#[undo(By("name"))]`, and an effect that lasts a `#[state("adjective")]`:
 /// `actions! { pub const ACTIONS; /// Docs. fn kick(over "neurons") { /// Docs. #[param(…)] weight_mv: f64 = 68.75, } }`.
 #[macro_export]
 macro_rules! actions {
@@ -97,6 +174,8 @@ macro_rules! actions {
         $(
             $(#[doc = $docs:literal])*
             $(#[title($title:literal)])?
+            $(#[undo($undo:expr)])?
+            $(#[state($state:literal)])?
             fn $action:ident (over $over:literal) {
                 $( $(#[doc = $arg_docs:literal])* #[param($($key:ident = $value:expr),* $(,)?)] $arg:ident : $ty:ty ),* $(,)?
             }
@@ -105,7 +184,7 @@ macro_rules! actions {
         $(#[doc = $list_docs])*
         $vis const $NAME: &[$crate::sim::ActionSpec] = {
             #[allow(unused_imports)]
-            use $crate::params::{Apply::*, Scale::*, Unit::*};
+            use $crate::{params::{Apply::*, Scale::*, Unit::*}, sim::ActionUndo::*};
             &[ $( $crate::sim::ActionSpec {
                 name: stringify!($action),
                 title: concat!($($title)?),
@@ -114,6 +193,8 @@ macro_rules! actions {
                 params: &[ $( $crate::params::ParamSpec::new(
                     stringify!($arg), concat!($($arg_docs, "\n"),*), <$ty as $crate::params::ParamValue>::TYPE,
                 ) $(.$key($value))* ),* ],
+                undo: $crate::sim::action::first(&[$($undo,)? Impossible]),
+                state: concat!($($state)?),
             } ),* ]
         };
     };

@@ -29,7 +29,7 @@ mod step_count;
 pub mod tap;
 mod time_base;
 
-pub use action::{Action, ActionSpec};
+pub use action::{Action, ActionSpec, ActionUndo, ElementState};
 pub use bench::{Bench, BenchOptions, BenchRow, TorchCase};
 pub use buffers::Buffers;
 pub use connectivity::{Connection, ConnectionSource, Connectivity};
@@ -148,6 +148,11 @@ pub trait Simulation: Send {
     /// Returns the actions that the kind declares.
     fn actions(&self) -> &'static [ActionSpec] {
         &[]
+    }
+    /// Returns the elements, ascending, in the lasting state that an action sets: the frozen ones for `freeze`.
+    fn elements_in_state(&self, action: &str) -> Vec<u32> {
+        let _ = action;
+        vec![]
     }
     /// Returns the current step. Works without the device and after its failure.
     fn clock(&self) -> Clock;

@@ -1,11 +1,13 @@
 //! The window, driven without a screen through its accessibility tree.
 
+mod actions;
 mod compare_runs;
 mod continue_run;
 #[cfg(feature = "demo")]
 mod demo;
 mod hover;
 mod inspector;
+mod interaction;
 mod interventions;
 mod latency;
 mod lineage;

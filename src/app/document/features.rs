@@ -6,7 +6,7 @@ use crate::{
     kinds,
     params::ChoiceSpec,
     query::Named,
-    sim::{ActionSpec, ElementSet, Individuals, Meaning, ProbeId, ProbeSpec, Shape, Tap},
+    sim::{ActionSpec, ActionUndo, ElementSet, Individuals, Meaning, ProbeId, ProbeSpec, Shape, Tap},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -64,6 +64,35 @@ impl KindFeatures {
     pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
         self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
     }
+}
+
+/// Returns the actions over a set that have an effect on elements. Of two actions that undo each other, only one is left if
+/// all elements are in the state, or none.
+pub fn offered_actions(
+    actions: &'static [ActionSpec],
+    schema: &SimSchema,
+    over: &str,
+    elements: &[u32],
+) -> Vec<&'static ActionSpec> {
+    let n_in_state = |action: &str| {
+        let state = schema.states.iter().find(|state| state.action == action)?;
+        Some(elements.iter().filter(|element| state.has(**element)).count())
+    };
+    let is_offered = |spec: &&ActionSpec| match spec.undo {
+        _ if spec.over != over => false,
+        ActionUndo::By(_) if !spec.state.is_empty() => {
+            n_in_state(spec.name).is_none_or(|n| n < elements.len() || n == 0)
+        }
+        ActionUndo::By(undone) => n_in_state(undone).is_none_or(|n| n > 0),
+        ActionUndo::Impossible | ActionUndo::Unneeded => true,
+    };
+    actions.iter().filter(is_offered).collect()
+}
+
+/// Returns the tooltip of an action: its description and whether it can be undone.
+pub fn action_tooltip(spec: &ActionSpec) -> String {
+    let docs = crate::app::kit::text::unwrap(spec.docs);
+    if spec.undo_note().is_empty() { docs.to_string() } else { format!("{docs}\n\n{}", spec.undo_note()) }
 }
 
 impl Session {

@@ -4,6 +4,7 @@ use super::items::item_name;
 use crate::{
     params::{ParamId, Params, Value, path},
     project::{Difference, Project, diff},
+    sim::Action,
 };
 use std::sync::Arc;
 
@@ -19,6 +20,24 @@ struct Step {
     label: String,
     /// Document before the edit (past), or after it (future).
     project: Arc<Project>,
+    /// Action on the running simulation; `None` for an edit of the document.
+    action: Option<UndoableAction>,
+}
+
+/// Action on the running simulation and the action that undoes it.
+#[derive(Clone, Debug)]
+pub struct UndoableAction {
+    pub done: Action,
+    pub inverse: Action,
+}
+
+/// Step that was undone or redone.
+#[derive(Debug, PartialEq)]
+pub struct Travelled {
+    /// Label of the step.
+    pub label: String,
+    /// Action to perform in the running simulation; `None` for an edit of the document.
+    pub action: Option<Action>,
 }
 
 /// The undo history of one document.
@@ -61,9 +80,22 @@ impl History {
         }
         let label = describe(&self.committed, &self.seen);
         let before = std::mem::replace(&mut self.committed, self.seen.clone());
-        self.past.push(Step { label, project: before });
+        self.past.push(Step { label, project: before, action: None });
         self.drop_oldest();
         self.future.clear();
+    }
+
+    /// Adds an action on the running simulation as a step.
+    pub fn add_action(&mut self, label: String, action: UndoableAction) {
+        self.past.push(Step { label, project: self.committed.clone(), action: Some(action) });
+        self.drop_oldest();
+        self.future.clear();
+    }
+
+    /// Removes the steps of actions, because the simulation returned to step 0 or was replaced.
+    pub fn forget_actions(&mut self) {
+        self.past.retain(|step| step.action.is_none());
+        self.future.retain(|step| step.action.is_none());
     }
 
     /// Sets the number of steps kept.
@@ -93,22 +125,24 @@ impl History {
         }
     }
 
-    /// Undoes one step and returns its label; `None` if there is no step to undo.
-    pub fn undo(&mut self, project: &mut Project) -> Option<String> {
+    /// Undoes one step and returns it; `None` if there is no step to undo.
+    pub fn undo(&mut self, project: &mut Project) -> Option<Travelled> {
         self.seen = Arc::new(project.clone());
         self.commit();
-        let step = self.past.pop()?;
-        self.future.push(Step { label: step.label.clone(), project: self.committed.clone() });
-        self.jump(project, step.project);
-        Some(step.label)
+        let Step { label, project: before, action } = self.past.pop()?;
+        let inverse = action.as_ref().map(|action| action.inverse.clone());
+        self.future.push(Step { label: label.clone(), project: self.committed.clone(), action });
+        self.jump(project, before);
+        Some(Travelled { label, action: inverse })
     }
 
-    /// Redoes one step and returns its label; `None` if there is no step to redo.
-    pub fn redo(&mut self, project: &mut Project) -> Option<String> {
-        let step = self.future.pop()?;
-        self.past.push(Step { label: step.label.clone(), project: self.committed.clone() });
-        self.jump(project, step.project);
-        Some(step.label)
+    /// Redoes one step and returns it; `None` if there is no step to redo.
+    pub fn redo(&mut self, project: &mut Project) -> Option<Travelled> {
+        let Step { label, project: after, action } = self.future.pop()?;
+        let done = action.as_ref().map(|action| action.done.clone());
+        self.past.push(Step { label: label.clone(), project: self.committed.clone(), action });
+        self.jump(project, after);
+        Some(Travelled { label, action: done })
     }
 
     fn jump(&mut self, project: &mut Project, to: Arc<Project>) {
@@ -238,7 +272,7 @@ mod tests {
         }
         assert!(!h.feed(&p, false, false, 0.1));
         assert_eq!(h.counts(), (1, 0));
-        assert_eq!(h.undo(&mut p).as_deref(), Some("set lif.tau_m to 13 ms"));
+        assert_eq!(h.undo(&mut p).map(|step| step.label).as_deref(), Some("set lif.tau_m to 13 ms"));
         assert_eq!(p, start);
         assert!(h.redo(&mut p).is_some());
         assert_eq!(h.counts(), (1, 0));
@@ -254,8 +288,28 @@ mod tests {
         assert!(h.feed(&p, false, true, 1.5));
         assert!(!h.feed(&p, false, true, 2.4));
         p.name = "abc".into();
-        assert_eq!(h.undo(&mut p).as_deref(), Some("rename the project"));
+        assert_eq!(h.undo(&mut p).map(|step| step.label).as_deref(), Some("rename the project"));
         assert_eq!(p.name, "ab");
+    }
+
+    #[test]
+    fn an_action_is_undone_by_its_inverse_until_the_simulation_is_replaced() {
+        let mut p = Project::default();
+        let mut h = History::new(&p);
+        let [freeze, thaw] = ["freeze", "unfreeze"].map(|name| Action::on(name, vec![3], vec![]));
+        p.notes = "a".into();
+        h.feed(&p, false, false, 0.0);
+        h.add_action("freeze experts".into(), UndoableAction { done: freeze.clone(), inverse: thaw.clone() });
+        p.notes = "b".into();
+        h.feed(&p, false, false, 1.0);
+        assert_eq!(h.undo(&mut p).map(|step| step.action), Some(None));
+        let undone = h.undo(&mut p);
+        assert_eq!(undone, Some(Travelled { label: "freeze experts".into(), action: Some(thaw) }));
+        assert_eq!(p.notes, "a", "the document stays");
+        assert_eq!(h.redo(&mut p).and_then(|step| step.action), Some(freeze));
+        assert_eq!(h.counts(), (2, 1));
+        h.forget_actions();
+        assert_eq!(h.counts(), (1, 1));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use versions::{Requested, Versions};
 
 use super::{
     checkpoints::Checkpoints,
+    history::UndoableAction,
     playback::Playback,
     run_stats::{Latency, Pace},
 };
@@ -61,6 +62,10 @@ pub enum LiveEvent {
     SchemaChanged(SchemaChanges),
     /// The answer to a request.
     Answered(Arc<Progress>, Clock, Result<Answer, String>),
+    /// An action was performed that can be undone.
+    Undoable(UndoableAction),
+    /// The simulation returned to step 0.
+    Rewound,
     /// A recorded change was applied again in a rerun, so that the document follows.
     Repeated(Change),
     /// A recording is complete: its folder and the computing time.
@@ -388,6 +393,11 @@ impl Live {
         if self.playback.is_none() {
             self.send(Command::Act(Action { seen: Some(self.clock.step), ..action }));
         }
+    }
+
+    /// Sends an action that undoes or repeats an earlier one.
+    pub fn act_again(&mut self, action: Action) {
+        self.send(Command::ActAgain(action));
     }
 
     /// Starts a recording.

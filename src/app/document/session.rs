@@ -2,7 +2,7 @@
 
 use super::{
     filter::Filter,
-    history::{self, History},
+    history::{self, History, UndoableAction},
     in_force::InForce,
     items::LeftChoices,
     live::{EditAcks, Live, Origin, RunLog},
@@ -138,6 +138,27 @@ impl Session {
             let label = format!("{} (as recorded)", history::describe(&before, &self.project));
             self.history.commit_as(&self.project, &label);
         }
+    }
+
+    /// Undoes a step, or redoes one, and returns its label; `None` if there is no step. The engine performs the action of a
+    /// step.
+    pub fn travel(&mut self, back: bool) -> Option<String> {
+        let step = match back {
+            true => self.history.undo(&mut self.project),
+            false => self.history.redo(&mut self.project),
+        }?;
+        if let Some(action) = step.action {
+            self.live.act_again(action);
+        }
+        Some(step.label)
+    }
+
+    /// Adds a performed action to the undo history.
+    pub fn add_action(&mut self, action: UndoableAction) {
+        let specs = self.project.model.actions().iter();
+        let label =
+            specs.into_iter().find(|spec| spec.name == action.done.name).map(|spec| spec.label().to_lowercase());
+        self.history.add_action(label.unwrap_or_default(), action);
     }
 
     fn fetch_defaults(&mut self) {

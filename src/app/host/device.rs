@@ -1,6 +1,7 @@
 //! Devices that simulations run on, and their descriptions. Devices are opened on the loader thread.
 
 use crate::{
+    app::kit::text,
     engine::parity::{self, Parity},
     gpu::{
         self, Gpu, Present,
@@ -234,11 +235,39 @@ impl Devices {
 /// Returns the CPU with `threads` threads and its description; `why` is the reason for the choice. 0 threads means all
 /// cores but one: the window needs one core, or it stutters and delays the simulation.
 fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
-    let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };
-    let name = if threads == 1 { "CPU, 1 thread".to_owned() } else { format!("CPU, {threads} threads") };
-    let details = why.to_owned();
+    let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let details = [why.to_owned(), threads_text(threads, all)].into_iter().filter(|part| !part.is_empty());
+    let details = details.collect::<Vec<_>>().join(". ");
+    let threads = if threads > 0 { threads } else { all.saturating_sub(1).max(1) };
+    let name = format!("CPU, {}", text::plural(threads as usize, "thread", "threads"));
     let described =
         DeviceInfo { name, details, is_gpu: false, ordinal: 0, threads, predicted: MemoryReport::default(), memory: 0 };
     (Device::Cpu { threads: threads as usize }, described)
+}
+
+/// Says how many of the processor's `all` threads are used, and why. 0 wanted threads means all but one.
+fn threads_text(wanted: u32, all: u32) -> String {
+    let of = text::plural(all as usize, "processor thread", "processor threads");
+    match wanted {
+        0 if all > 1 => format!(
+            "Uses {} of {of}: one is left to the window. “CPU threads” in the run settings sets another number",
+            all - 1
+        ),
+        0 => format!("Uses {of}, all of this machine"),
+        _ => format!("Uses {wanted} of {of}, the number in the run settings"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_details_of_the_processor_say_why_a_thread_is_left_out() {
+        assert!(threads_text(0, 2).starts_with("Uses 1 of 2 processor threads: one is left to the window."));
+        assert_eq!(threads_text(2, 2), "Uses 2 of 2 processor threads, the number in the run settings");
+        assert_eq!(threads_text(0, 1), "Uses 1 processor thread, all of this machine");
+        let details = cpu(2, "Chosen by the project").1.details;
+        assert!(details.starts_with("Chosen by the project. Uses 2 of "), "{details}");
+    }
 }

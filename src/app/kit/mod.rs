@@ -12,6 +12,7 @@ pub mod fonts;
 pub mod heatmap;
 pub mod icons;
 pub mod level;
+pub mod modal;
 pub mod notice;
 pub mod numbers;
 pub mod panel;

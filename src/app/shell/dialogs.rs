@@ -18,6 +18,7 @@ use crate::{
         document::{command::Intent, journal::UnsavedWork, live::Unrecorded},
         host::consent::Received,
         kit::{
+            modal,
             theme::{TITLE, Tokens},
             widgets,
         },
@@ -78,7 +79,7 @@ pub fn ui(
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
     let at_risk = at_risk();
-    let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
+    let shown = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
         ui.set_width(460.0);
         match dialog {
             Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &at_risk, intent),
@@ -94,8 +95,12 @@ pub fn ui(
             Dialog::Text(title, text) => text_ui(ui, title, text),
         }
     });
-    let close = modal.should_close();
-    let answer = modal.inner.or_else(|| close.then_some(Answer::Cancel))?;
+    // A text has no entries, so a click beside it closes it.
+    let close = match dialog {
+        Dialog::Text(..) => shown.should_close(),
+        _ => modal::is_closed(&shown),
+    };
+    let answer = shown.inner.or_else(|| close.then_some(Answer::Cancel))?;
     Some((answer, open.take()?))
 }
 
@@ -173,9 +178,14 @@ fn sweep_ui(ui: &mut Ui, form: &mut SweepForm) -> Option<Answer> {
     })
 }
 
+/// Height of the margins, the title and the buttons of a dialog around its text, points.
+const AROUND_TEXT: f32 = 180.0;
+
 fn text_ui(ui: &mut Ui, title: &str, text: &str) -> Option<Answer> {
     title_ui(ui, title);
-    ScrollArea::vertical().max_height(440.0).show(ui, |ui| {
+    // The dialog is as high as its text, up to the height of the window.
+    let most = (ui.ctx().content_rect().height() - AROUND_TEXT).max(120.0);
+    ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
         ui.set_width(ui.available_width());
         help::markdown_ui(ui, text);
     });

@@ -7,6 +7,7 @@ use super::{
         Dialog,
         answers::Purpose,
         import::Import,
+        paths,
         preferences::{self, SettingsDialog},
     },
     messages::Messages,
@@ -21,7 +22,6 @@ use crate::{
             interventions::{self, Intervention},
             layout::Page,
             open_document::Document,
-            selection::Selection,
             session::Session,
         },
         kit::{focus, level::Level},
@@ -99,7 +99,7 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
             probing::save_selection(&mut app.document.session, &mut app.messages);
         }
         UiCommand::Probe => probing::probe_selection(&mut app.document, &mut app.workspace, &mut app.messages, ctx),
-        UiCommand::SelectNone => select_none(&mut app.document.session.selection),
+        UiCommand::SelectNone => select_none(app),
         UiCommand::MoveCursor(n) => {
             let step = app.panels.pacing.steps(&app.document.session) as f64;
             app.document.move_cursor(f64::from(n) * step);
@@ -255,12 +255,8 @@ fn model_help(app: &mut App) {
 }
 
 fn travel(app: &mut App, back: bool) {
-    let session = &mut app.document.session;
-    let (verb, label) = match back {
-        true => ("Undid", session.history.undo(&mut session.project)),
-        false => ("Redid", session.history.redo(&mut session.project)),
-    };
-    if let Some(label) = label {
+    let verb = if back { "Undid" } else { "Redid" };
+    if let Some(label) = app.document.session.travel(back) {
         app.messages.log.add(Level::Info, format!("{verb}: {label}"));
     }
 }
@@ -283,8 +279,16 @@ fn intervene(session: &mut Session, messages: &mut Messages, intervention: Inter
     }
 }
 
-fn select_none(selection: &mut Selection) {
-    if !selection.elements.is_empty() {
+/// Closes an open window over the panels; otherwise clears the selection.
+fn select_none(app: &mut App) {
+    let App { document, panels, overlays, .. } = app;
+    let selection = &mut document.session.selection;
+    if overlays.requests.close() || panels.inspector.close_table() || overlays.trees.take().is_some() {
+        return;
+    }
+    if selection.path.is_some() {
+        paths::forget(&mut overlays.requests.paths, selection);
+    } else if !selection.elements.is_empty() {
         selection.clear();
     }
 }

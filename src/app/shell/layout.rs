@@ -64,6 +64,11 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
         log_is_open: panels.open.log,
     };
     status::ui(ui, document, facts, queue);
+    let are_hidden = workspace.is_home || flow.opening.is_some();
+    panels.messages = None;
+    if are_hidden || !panels.open.has_docked_tree(ui.ctx().content_rect().width()) {
+        messages.toasts.strip_ui(ui, preferences.settings.work.messages_ms * 1e-3);
+    }
     log::panel::ui(ui, &mut messages.log, &mut panels.open.log, document, queue);
     host.frames.laid_out(Part::Bars, since);
     if document.session.live.is_loaded() && !workspace.is_home {
@@ -71,11 +76,13 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
         time_panel::ui(ui, document, &mut panels.time, around, queue);
         host.frames.laid_out(Part::TimePanel, since);
     }
-    let are_hidden = workspace.is_home || flow.opening.is_some();
     side::docked_ui(ui, &mut panels.open, are_hidden, |ui, side| {
         let since = Instant::now();
         match side {
-            Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
+            Side::Tree => {
+                panels.messages = Some(ui.max_rect());
+                tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue);
+            }
             Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
         }
         let part = match side {

@@ -7,7 +7,7 @@ use crate::{
         views::ViewRequest,
     },
     params::{Change, ParamId},
-    sim::RequestSpec,
+    sim::{ProbeId, RequestSpec},
 };
 use std::path::PathBuf;
 
@@ -23,6 +23,10 @@ pub enum ShellRequest {
     FindParameter(String),
     /// Shows a group of parameters in the inspector.
     ShowGroup(&'static str),
+    /// Shows a probe in the view of its shape.
+    ShowProbe(ProbeId),
+    /// Shows a set in the table.
+    ShowSet(&'static str),
     /// Sets a parameter.
     Set(Change),
     /// Asks for the file of a path parameter.

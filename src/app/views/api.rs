@@ -14,7 +14,7 @@ use crate::{
         views::declaration::ViewDeclaration,
     },
     engine::{SchemaChanges, SimSchema},
-    sim::{Action, Clock, Frame, ShareLevel, Tap},
+    sim::{Action, Clock, Frame, ProbeId, ShareLevel, Tap},
 };
 use std::sync::Arc;
 
@@ -170,6 +170,14 @@ pub trait View {
     /// Restores a choice that [`View::choice`] returned. Has no effect by default.
     fn choose(&mut self, schema: &SimSchema, text: &str) {
         let _ = (schema, text);
+    }
+    /// Shows a probe that the user chose in the project tree, if the view can. Has no effect by default.
+    fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {
+        let _ = (schema, probe);
+    }
+    /// Shows a set that the user chose in the project tree, if the view can. Has no effect by default.
+    fn show_set(&mut self, schema: &SimSchema, set: &str) {
+        let _ = (schema, set);
     }
     /// Receives new data, also while the view is hidden; its own taps are then inactive. Has no effect by default.
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {

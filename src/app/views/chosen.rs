@@ -17,6 +17,11 @@ pub type ListedProbe = (ProbeId, &'static ProbeSpec);
 pub struct NamedProbe(Option<&'static str>);
 
 impl NamedProbe {
+    /// Creates a choice of a probe.
+    pub fn named(schema: &SimSchema, probe: ProbeId) -> Self {
+        Self(schema.probes.get(usize::from(probe)).map(|spec| spec.name))
+    }
+
     /// Returns the chosen probe if it is listed, otherwise the first preferred one, otherwise the first. `None` without
     /// probes.
     pub fn of(self, listed: &[ListedProbe], is_preferred: impl Fn(&ListedProbe) -> bool) -> Option<ListedProbe> {

@@ -47,6 +47,9 @@ pub fn element_ui(
         for set_column in set.columns.iter().filter(|c| !c.label(element).is_empty()).take(6) {
             row(&column(&set_column.name), set_column.label(element));
         }
+        for state in ctx.schema.states_of(set.name, element) {
+            row("State", state);
+        }
         for (name, text) in values {
             row(name, text);
         }

@@ -287,6 +287,11 @@ impl View for Histogram {
         &Self::DECLARATION
     }
 
+    fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {
+        self.field = NamedProbe::named(schema, probe);
+        self.reset(schema);
+    }
+
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
         self.wanted(schema).into_iter().map(tap).collect()
     }

@@ -7,11 +7,14 @@ use super::{
 };
 use crate::{
     app::{
-        document::command::UiCommand,
+        document::{
+            command::UiCommand,
+            features::{action_tooltip, offered_actions},
+        },
         kit::{self, text},
     },
     params::ChoiceSpec,
-    sim::{Action, ElementSet},
+    sim::{Action, ActionUndo, ElementSet},
 };
 use egui::{RichText, Ui};
 use std::{fmt::Write as _, sync::Arc};
@@ -213,13 +216,16 @@ fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Men
             ctx.requests.push(ViewRequest::Intervene(i as u16));
         }
     }
-    let actions = ctx.features.actions.iter().filter(|a| a.over == set.name);
-    for (i, action) in actions.enumerate() {
+    let actions = offered_actions(ctx.features.actions, ctx.schema, set.name, &target.elements);
+    for (i, action) in actions.into_iter().enumerate() {
         if i == 0 && effects(ctx).next().is_some() {
             ui.separator();
         }
-        let word = format!("{} once", action.label());
-        if ui.button(word).on_hover_text(text::unwrap(action.docs)).clicked() {
+        let word = match action.undo {
+            ActionUndo::By(_) => action.label().into_owned(), // The effect lasts until it is undone.
+            ActionUndo::Impossible | ActionUndo::Unneeded => format!("{} once", action.label()),
+        };
+        if ui.button(word).on_hover_text(action_tooltip(action)).clicked() {
             select_target(ctx, set, target);
             let elements = target.elements.to_vec();
             let action = Action::on(action.name, elements, vec![]);

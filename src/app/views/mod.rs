@@ -45,6 +45,6 @@ pub use declaration::{MenuEntry, Opening, ViewDeclaration};
 pub use menu::MenuTarget;
 pub use pin_and_focus::ask_pin;
 pub(crate) use pin_and_focus::{ask_focus, is_focus_asked, take_pin};
-pub use registry::{ALL, by_name, find, is_offered, needs_simulation, page_of};
+pub use registry::{ALL, by_name, find, is_offered, needs_simulation, page_of, showing};
 pub(crate) use stop_reason::{hidden_text, no_events_ui, no_values_ui, run_ui, unfit_ui};
 pub use suggest::{suggest, suggest_for};

@@ -5,7 +5,7 @@ use super::{
     lineage, links, matrix, phases, plot, profile, raster, runs, scatter, single_probe::ProbeContents as _, statistics,
     sweep, table, texts, token_text, view_3d, weights,
 };
-use crate::{app::document::layout::Page, engine::SimSchema};
+use crate::{app::document::layout::Page, engine::SimSchema, sim::Shape};
 
 /// The declarations of all views, in the order of menus.
 pub static ALL: [&ViewDeclaration; 30] = [
@@ -49,6 +49,22 @@ pub fn find(name: &str) -> Option<&'static ViewDeclaration> {
 /// Creates a view by its stable name; `None` if no view has this name.
 pub fn by_name(name: &str) -> Option<Box<dyn View>> {
     find(name).map(|view| (view.create)())
+}
+
+/// Returns the view that the project tree opens for a probe of a shape.
+pub fn showing(shape: &Shape) -> &'static ViewDeclaration {
+    match shape {
+        Shape::Series { of } if of.is_empty() => &plot::Rates::DECLARATION,
+        Shape::Series { .. } => &plot::Traces::DECLARATION,
+        Shape::Spikes { .. } => &raster::Raster::DECLARATION,
+        Shape::Field { .. } => &hist::Histogram::DECLARATION,
+        Shape::Matrix { .. } => &matrix::Matrix::DECLARATION,
+        Shape::Lineage { .. } => &lineage::Lineage::DECLARATION,
+        Shape::Text | Shape::Samples => &texts::Texts::DECLARATION,
+        Shape::Histogram { .. } => &distribution::Distribution::DECLARATION,
+        Shape::Tokens { .. } => &token_text::TokenText::DECLARATION,
+        Shape::Links { .. } => &links::Links::DECLARATION,
+    }
 }
 
 /// Returns the main page of a view; `None` if it is unknown.

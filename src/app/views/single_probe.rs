@@ -8,7 +8,7 @@ use crate::{
         kit,
     },
     engine::{SchemaChanges, SimSchema},
-    sim::{Frame, ProbeSpec, Reading, Shape, Tap},
+    sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, Ui};
 
@@ -88,6 +88,12 @@ impl<C: ProbeContents> View for SingleProbe<C> {
 
     fn choose(&mut self, schema: &SimSchema, text: &str) {
         self.chosen.choose(schema, text);
+    }
+
+    fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {
+        if let Some(spec) = schema.probes.get(usize::from(probe)) {
+            self.chosen.choose(schema, spec.name);
+        }
     }
 
     fn reset(&mut self, _: &SimSchema) {

@@ -87,6 +87,8 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     }
     /// Performs an action other than `sample_now`. Fails if the action is unknown or its elements are invalid.
     fn act(sim: &mut LanguageSim<Self>, action: &Action) -> Result<(), SimError>;
+    /// Returns the elements, ascending, in the lasting state that an action sets.
+    fn elements_in_state(sim: &LanguageSim<Self>, action: &str) -> Vec<u32>;
     /// Creates the decoder for periodic texts. Fails if the device fails.
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()

@@ -18,7 +18,7 @@ use crate::{
     num::hash::StreamHash,
     params::{Change, Params as _},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
+        Action, ActionSpec, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
         MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap,
     },
 };
@@ -61,6 +61,11 @@ impl State {
     fn new(layers: usize) -> Self {
         Self { step: 0, tokens: 0, frozen: vec![false; layers], hash: StreamHash::default() }
     }
+}
+
+/// Returns the indices of the elements for which a flag is set.
+pub(in crate::kinds) fn indices(flags: &[bool]) -> Vec<u32> {
+    (0..).zip(flags).filter_map(|(i, flag)| flag.then_some(i)).collect()
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
@@ -215,6 +220,14 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
 
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.sets
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        K::ACTIONS
+    }
+
+    fn elements_in_state(&self, action: &str) -> Vec<u32> {
+        K::elements_in_state(self, action)
     }
 
     fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {

@@ -295,6 +295,10 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.actions()
     }
 
+    fn elements_in_state(&self, action: &str) -> Vec<u32> {
+        self.sim.elements_in_state(action)
+    }
+
     fn clock(&self) -> Clock {
         self.sim.clock()
     }

@@ -216,21 +216,28 @@ actions! {
 
     /// Keeps the weights of the selected experts as they are.
     #[title("Freeze experts")]
+    #[undo(By("unfreeze"))]
+    #[state("frozen")]
     fn freeze(over "experts") {}
 
     /// Trains the selected experts again.
     #[title("Unfreeze experts")]
+    #[undo(By("freeze"))]
     fn unfreeze(over "experts") {}
 
     /// Keeps the weights of the selected layers as they are.
     #[title("Freeze layers")]
+    #[undo(By("unfreeze_layers"))]
+    #[state("frozen")]
     fn freeze_layers(over "layers") {}
 
     /// Trains the selected layers again.
     #[title("Unfreeze layers")]
+    #[undo(By("freeze_layers"))]
     fn unfreeze_layers(over "layers") {}
 
     /// Writes a text now, with the prompt and the length of the recording settings.
     #[title("Sample now")]
+    #[undo(Unneeded)]
     fn sample_now(over "") {}
 }

@@ -20,7 +20,7 @@ use crate::{
         kind::LanguageKind,
         probes::ArgValues,
         sampler::Probes,
-        simulation::LanguageSim,
+        simulation::{LanguageSim, indices},
         steps::is_due,
     },
     nn::parameters::Parameters,
@@ -123,6 +123,14 @@ impl LanguageKind for SynapticKind {
             "freeze_layers" => sim.freeze_layers(action, true),
             "unfreeze_layers" => sim.freeze_layers(action, false),
             _ => sim.wish(action),
+        }
+    }
+
+    fn elements_in_state(sim: &SynapticSim, action: &str) -> Vec<u32> {
+        match action {
+            "freeze" => indices(&sim.own.lives.identities.frozen()),
+            "freeze_layers" => indices(&sim.state.frozen),
+            _ => vec![],
         }
     }
 

@@ -75,13 +75,17 @@ actions! {
 
     /// Keeps the weights of the selected layers as they are.
     #[title("Freeze layers")]
+    #[undo(By("unfreeze"))]
+    #[state("frozen")]
     fn freeze(over "layers") {}
 
     /// Trains the selected layers again.
     #[title("Unfreeze layers")]
+    #[undo(By("freeze"))]
     fn unfreeze(over "layers") {}
 
     /// Writes a text now, with the prompt and the length of the recording settings.
     #[title("Sample now")]
+    #[undo(Unneeded)]
     fn sample_now(over "") {}
 }

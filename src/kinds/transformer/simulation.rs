@@ -18,7 +18,7 @@ use crate::{
         measure::number,
         probes::ArgValues,
         sampler::{Probes, Sampler},
-        simulation::LanguageSim,
+        simulation::{LanguageSim, indices},
         steps::is_due,
     },
     nn::parameters::Parameters,
@@ -103,6 +103,10 @@ impl LanguageKind for TransformerKind {
                 Err(SimError::Input(format!("there is no action {other}; there are freeze, unfreeze, sample_now")))
             }
         }
+    }
+
+    fn elements_in_state(sim: &TransformerSim, action: &str) -> Vec<u32> {
+        if action == "freeze" { indices(&sim.state.frozen) } else { vec![] }
     }
 
     /// Whether texts are sampled concurrently. This is not possible while activations are recorded, because they are read

@@ -6,13 +6,14 @@ use crate::{
         document::{
             checkpoints::{Checkpoint, DeviceFailure},
             command::UiCommand,
+            history::UndoableAction,
         },
         kit::{level::Level, pool},
     },
     engine::{Command, CommandHistory, EndStatus, Engine, Event, LoggedCommand, RecordingEnd},
     kinds::Model,
     params::ParamId,
-    sim::{Frame, Reading, SimError},
+    sim::{Action, ActionSpec, Frame, Reading, SimError},
 };
 use std::{
     sync::PoisonError,
@@ -194,6 +195,7 @@ impl Live {
                 self.origin = None;
                 self.stop_reason = None;
                 message(Level::Info, "Rewound to step 0".into());
+                events.push(LiveEvent::Rewound);
             }
             Event::Applied(step, what) => {
                 match &what {
@@ -204,7 +206,7 @@ impl Live {
                             accepted.model.params_mut().set(change);
                         }
                     }
-                    LoggedCommand::Act(action) => message(Level::Info, format!("{} at step {step}", action.name)),
+                    LoggedCommand::Act(action) => message(Level::Info, self.action_text(action, step)),
                     LoggedCommand::Rewind | LoggedCommand::Former(..) => {}
                 }
                 if let Some(since) = &mut self.versions.run_log {
@@ -264,9 +266,11 @@ impl Live {
                     self.restart_safety_recording();
                 }
             }
-            Event::SchemaChanged(_) | Event::Memory(_) if self.playback.is_some() => {}
+            Event::Undoable { done, inverse } => events.push(LiveEvent::Undoable(UndoableAction { done, inverse })),
+            Event::SchemaChanged(_) | Event::Memory(_) | Event::States(_) if self.playback.is_some() => {}
             Event::SchemaChanged(schema) => self.next_schemas.push_back(schema),
             Event::Memory(memory) => self.next_schemas.back_mut().unwrap_or(&mut self.schema).memory = memory,
+            Event::States(states) => self.next_schemas.back_mut().unwrap_or(&mut self.schema).states = states,
             Event::Answered { progress, clock, answer } => {
                 events.push(LiveEvent::Answered(progress, clock, answer.map_err(|e| e.to_string())));
             }
@@ -291,6 +295,18 @@ impl Live {
                     self.checkpoints.saved(kept, Instant::now());
                 }
             }
+        }
+    }
+
+    /// Formats the message of a performed action: `Split expert at step 1,204. Cannot be undone`.
+    fn action_text(&self, action: &Action, step: u64) -> String {
+        let specs = self.accepted_model().map_or(&[][..], Model::actions);
+        let spec = specs.iter().find(|spec| spec.name == action.name);
+        let name = spec.map_or_else(|| action.name.clone().into(), ActionSpec::label);
+        let text = format!("{name} at step {}", crate::app::kit::text::count(step));
+        match spec.map_or("", ActionSpec::undo_note) {
+            "" => text,
+            note => format!("{text}. {note}"),
         }
     }
 

@@ -55,6 +55,8 @@ fn take_event(parts: &mut ActionParts<'_>, event: LiveEvent) {
         LiveEvent::Message(level, text) => messages.notify(level, text),
         LiveEvent::Answered(progress, clock, answer) => overlays.requests.answered(&progress, clock, answer),
         LiveEvent::Repeated(change) => document.session.follow_repeated(&change),
+        LiveEvent::Undoable(action) => document.session.add_action(action),
+        LiveEvent::Rewound => document.session.history.forget_actions(),
         LiveEvent::Ended => {
             let now = document.session.live.clock.step as f64;
             document.time.axis.fit_run(document.time.past.first() as f64, now);
@@ -69,6 +71,7 @@ fn take_event(parts: &mut ActionParts<'_>, event: LiveEvent) {
 fn loaded(parts: &mut ActionParts<'_>, ignores_layout: bool) {
     let ActionParts { document, workspace, overlays, messages, host, .. } = &mut *parts;
     overlays.requests.forget();
+    document.session.history.forget_actions();
     document.session.leave_run();
     paths::forget(&mut overlays.requests.paths, &mut document.session.selection);
     let layout = document.session.layout.take().filter(|_| !ignores_layout);

@@ -33,6 +33,17 @@ pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
         ShellRequest::Intent(intent) => confirm_unsaved(app, intent),
         ShellRequest::FindParameter(text) => panels.find_parameter(&text),
         ShellRequest::ShowGroup(name) => panels.show_group(name),
+        ShellRequest::ShowProbe(id) => {
+            let schema = &document.session.live.schema;
+            if let Some(probe) = schema.probes.get(usize::from(id)) {
+                let view = views::showing(&probe.shape).name;
+                workspace.show_in(view, schema, |view| view.show_probe(schema, id));
+            }
+        }
+        ShellRequest::ShowSet(set) => {
+            let schema = &document.session.live.schema;
+            workspace.show_in("table", schema, |view| view.show_set(schema, set));
+        }
         ShellRequest::Set(change) => drop(document.session.project.model.params_mut().set(&change)),
         ShellRequest::Browse(id) => files::pick(&mut app.parts(), Purpose::Parameter(id)),
         ShellRequest::BrowseImport => files::pick(&mut app.parts(), Purpose::Import),

@@ -51,6 +51,11 @@ impl Requests {
         self.focus = at.map(|spec| spec.name);
     }
 
+    /// Closes the window. Returns whether it was open.
+    pub fn close(&mut self) -> bool {
+        std::mem::take(&mut self.is_open)
+    }
+
     /// Stores the answer to the pending request; ignores the answer to any other request.
     pub fn answered(&mut self, progress: &Arc<Progress>, clock: Clock, answer: Result<Answer, String>) {
         if let Some(asked) = self.pending.take_if(|pending| Arc::ptr_eq(&pending.progress, progress)) {
@@ -74,7 +79,7 @@ pub fn ui(ctx: &egui::Context, requests: &mut Requests, session: &mut Session, v
     // The palette has the keyboard focus until it is closed.
     let is_free = ctx.memory(|memory| memory.top_modal_layer().is_none());
     let focus = requests.focus.take_if(|_| is_free);
-    let window = Window::new("Requests").open(&mut is_open).default_rect(area).collapsible(false);
+    let window = Window::new("Requests").open(&mut is_open).default_rect(area);
     let shown = window.show(ctx, |ui| {
         for spec in session.project.model.requests() {
             request_ui(ui, requests, session, spec, focus == Some(spec.name));
@@ -94,8 +99,16 @@ pub fn ui(ctx: &egui::Context, requests: &mut Requests, session: &mut Session, v
 /// Initial size of the window, points.
 const SIZE: Vec2 = Vec2::new(540.0, 360.0);
 
-/// Size of the label and the field of a number together, points.
-const NUMBER: Vec2 = Vec2::new(180.0, 22.0);
+/// Size of the field of a number with its margins, points.
+const NUMBER: Vec2 = Vec2::new(100.0, 22.0);
+/// Minimum width of a text field, points.
+const MIN_TEXT: f32 = 60.0;
+
+/// Returns the width of a label, points.
+fn width_of(ui: &Ui, label: &str) -> f32 {
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    ui.painter().layout_no_wrap(label.to_owned(), font, egui::Color32::WHITE).size().x
+}
 
 /// Draws a button and the fields of the arguments. Texts are next to the button, numbers side by side below.
 fn request_ui(
@@ -123,9 +136,13 @@ fn request_ui(
         let button = ui.add_enabled(why_not.is_empty(), Button::new(&label)).accessible_name(&label);
         let button = button.on_hover_text(text::unwrap(spec.docs)).on_disabled_hover_text(why_not);
         let mut first = button.clone();
+        // The fields share the width that the labels leave.
+        let gap = ui.spacing().item_spacing.x;
+        let labels: f32 = texts.iter().map(|(param, _)| width_of(ui, &param.label()) + 2.0 * gap).sum();
+        let width = (ui.available_width() - labels) / texts.len().max(1) as f32;
         for (i, (param, value)) in texts.into_iter().enumerate() {
             ui.label(widgets::sub(ui, param.label()));
-            ui.spacing_mut().text_edit_width = ui.available_width();
+            ui.spacing_mut().text_edit_width = width.max(MIN_TEXT);
             let field = inspector::argument_ui(ui, spec.name, param, value);
             first = field.filter(|_| i == 0).unwrap_or(first);
         }
@@ -136,9 +153,10 @@ fn request_ui(
     });
     ui.horizontal_wrapped(|ui| {
         for (param, value) in numbers {
-            ui.allocate_ui_with_layout(NUMBER, Layout::right_to_left(Align::Center), |ui| {
+            let size = Vec2::new(width_of(ui, &param.label()) + NUMBER.x, NUMBER.y);
+            ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+                ui.label(widgets::sub(ui, param.label()));
                 inspector::argument_ui(ui, spec.name, param, value);
-                ui.add(egui::Label::new(widgets::sub(ui, param.label())).truncate());
             });
         }
     });

@@ -5,7 +5,7 @@ use crate::{
     app::{
         document::command::Intent,
         kit::{
-            icons,
+            icons, modal,
             pool::{JobEnd, PooledResult},
             text,
             theme::Tokens,
@@ -357,14 +357,12 @@ pub fn ui(ctx: &egui::Context, open: &mut Option<Import>, is_covered: bool, queu
     let built = import.update(ctx);
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
-    let modal = Modal::new(Id::unique("import")).frame(frame).show(ctx, |ui| {
+    let shown = Modal::new(Id::unique("import")).frame(frame).show(ctx, |ui| {
         ui.set_width(640.0_f32.min(ctx.content_rect().width() - 60.0));
         import.ui(ui)
     });
-    // A click outside the dialog does not discard entries; Escape and Cancel do.
-    let is_beside = modal.backdrop_response.clicked() && !import.files().is_empty();
-    let closes = modal.should_close() && !is_beside && !is_covered && !egui::Popup::is_any_open(ctx);
-    match built.or(modal.inner) {
+    let closes = modal::is_closed(&shown) && !is_covered && !egui::Popup::is_any_open(ctx);
+    match built.or(shown.inner) {
         Some(Choice::Close) => {}
         Some(Choice::Build(folder)) => queue.ask(ShellRequest::Intent(Intent::Import(folder))),
         Some(Choice::Browse) => {

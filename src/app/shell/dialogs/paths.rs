@@ -33,7 +33,7 @@ pub fn ui(ctx: &egui::Context, search: &mut PathSearch, session: &mut Session, v
     let (mut is_open, mut again) = (true, None);
     let corner = views.intersect(ctx.content_rect()).right_top() + vec2(-SIZE.x - MARGIN, MARGIN + 40.0);
     let window = Window::new("Path").open(&mut is_open).default_rect(Rect::from_min_size(corner, SIZE));
-    window.collapsible(false).show(ctx, |ui| {
+    window.show(ctx, |ui| {
         again = header_ui(ui, search, &path, &set);
         ui.separator();
         let chosen = steps_ui(ui, &path, &set);

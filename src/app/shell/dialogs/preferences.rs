@@ -58,7 +58,7 @@ pub fn ui(
     let size = vec2(720.0, 520.0).min(ctx.content_rect().size() - vec2(80.0, 120.0));
     let modal = Modal::new(Id::unique("settings")).frame(frame).show(ctx, |ui| {
         ui.set_width(size.x);
-        ui.set_height(size.y);
+        ui.set_max_height(size.y);
         open.ui(ui, (settings, &mut keymap), config_dir, state)
     });
     let was_waiting = open.waiting.is_some();
@@ -96,7 +96,8 @@ impl SettingsDialog {
         });
         ui.add_space(8.0);
         let body = ui.available_height() - 40.0;
-        ScrollArea::vertical().max_height(body).auto_shrink(false).show(ui, |ui| match self.page {
+        let scroll = ScrollArea::vertical().max_height(body).min_scrolled_height(body).auto_shrink([false, true]);
+        scroll.show(ui, |ui| match self.page {
             Page::Settings => settings_ui(ui, settings, config_dir, &self.search),
             Page::Keys => self.keys_ui(ui, keymap, state),
         });

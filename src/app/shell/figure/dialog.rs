@@ -4,7 +4,7 @@
 use super::{FigureRequest, Figures, POINTS_PER_INCH, font::FigureFont, offscreen, settling::Settling};
 use crate::app::{
     document::settings::Settings,
-    kit::{self, fonts, theme::Tokens, widgets},
+    kit::{self, fonts, modal, theme::Tokens, widgets},
 };
 use egui::{Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, Vec2, vec2};
 
@@ -83,12 +83,12 @@ pub fn ui(ctx: &egui::Context, figures: &mut Figures, state: Option<&egui_wgpu::
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
     let max_side = offscreen::max_side(state);
-    let modal = Modal::new(Id::unique("figure dialog")).frame(frame).show(ctx, |ui| {
+    let shown = Modal::new(Id::unique("figure dialog")).frame(frame).show(ctx, |ui| {
         ui.set_width(380.0);
         dialog.ui(ui, max_side)
     });
-    let should_close = modal.should_close();
-    match modal.inner {
+    let should_close = modal::is_closed(&shown);
+    match shown.inner {
         Some(true) => {
             let FigureDialog { name, spec } = dialog;
             figures.stage = Some(FigureStage::new(name, spec));

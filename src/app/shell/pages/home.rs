@@ -45,16 +45,27 @@ pub fn ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
             ui.vertical(|ui| {
                 ui.set_width(n_columns as f32 * (CARD + GAP) - GAP);
                 head_ui(ui);
-                cards_ui(ui, n_columns, queue);
                 if !beside {
-                    recent_ui(ui, state, queue);
+                    // The user's own files come first, so that they are visible without scrolling.
+                    ui.columns(n_columns.min(2), |columns| {
+                        let last = columns.len() - 1;
+                        commands_ui(&mut columns[0], state, queue);
+                        recent_ui(&mut columns[last], state, queue);
+                    });
+                    ui.add_space(14.0);
                 }
+                cards_ui(ui, n_columns, queue);
             });
             if beside {
                 ui.add_space(24.0);
                 ui.vertical(|ui| {
                     ui.set_width(RECENT);
+                    ui.add_space(6.0);
+                    commands_ui(ui, state, queue);
+                    ui.add_space(14.0);
                     recent_ui(ui, state, queue);
+                    ui.add_space(18.0);
+                    drop_ui(ui);
                 });
             }
         });
@@ -146,17 +157,19 @@ fn texture(ctx: &egui::Context, example: &'static Example) -> Option<TextureHand
     texture
 }
 
-/// Draws commands for the user's files, and recent projects.
-fn recent_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
-    let t = Tokens::of(ui.ctx());
-    ui.add_space(6.0);
+/// Draws the commands that open, import and create projects.
+fn commands_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     for command in [UiCommand::Open, UiCommand::ImportData] {
         row(ui, state, &command, queue);
     }
     for model in crate::kinds::Model::all() {
         row(ui, state, &UiCommand::New(model.name()), queue);
     }
-    ui.add_space(14.0);
+}
+
+/// Draws the recent projects.
+fn recent_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
+    let t = Tokens::of(ui.ctx());
     ui.label(RichText::new("Recent").family(widgets::semibold()).color(t.text_strong));
     if state.around.recent.projects.is_empty() {
         ui.label(widgets::sub(ui, "Projects you open or save appear here"));
@@ -185,8 +198,6 @@ fn recent_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     if let Some(path) = forgotten {
         queue.ask(ShellRequest::ForgetRecent(path));
     }
-    ui.add_space(18.0);
-    drop_ui(ui);
 }
 
 fn drop_ui(ui: &mut Ui) {

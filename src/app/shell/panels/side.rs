@@ -49,6 +49,11 @@ impl Default for OpenPanels {
 }
 
 impl OpenPanels {
+    /// Whether the project tree is docked in a window of this width.
+    pub fn has_docked_tree(&self, width: f32) -> bool {
+        self.tree && width >= TREE_FITS
+    }
+
     fn fit(&mut self, width: f32) {
         self.narrow_tree.fit(width < TREE_FITS, &mut self.tree);
         self.narrow_inspector.fit(width < INSPECTOR_FITS, &mut self.inspector);

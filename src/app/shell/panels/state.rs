@@ -17,6 +17,8 @@ pub struct Panels {
     pub pacing: Pacing,
     /// Area of the views, for overlays over them.
     pub centre: egui::Rect,
+    /// Area of the docked project tree, which messages may cover; `None` if they have a strip of their own.
+    pub messages: Option<egui::Rect>,
 }
 
 impl Default for Panels {
@@ -29,6 +31,7 @@ impl Default for Panels {
             time: TimePanel::default(),
             pacing: Pacing::default(),
             centre: egui::Rect::EVERYTHING,
+            messages: None,
         }
     }
 }

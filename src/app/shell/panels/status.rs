@@ -81,7 +81,7 @@ fn bell_ui(ui: &mut Ui, toasts: &mut Toasts, log_is_open: bool, queue: &mut Queu
     let popup = Popup::menu(&button.on_hover_text(name)).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let is_open = popup.show(|ui| history_ui(ui, toasts, log_is_open, queue)).is_some();
     if is_open {
-        toasts.unread = 0;
+        toasts.read();
     }
 }
 

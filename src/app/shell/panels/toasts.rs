@@ -1,26 +1,31 @@
-//! Toasts: short messages at the lower right. Errors are shown until they are closed.
+//! Toasts: short messages over the project tree, or in a strip above the status bar if the tree is not docked, so that they
+//! cover no view. Errors are shown until they are closed or read in the list of messages.
 
 use crate::app::kit::{icons, level::Level, theme::Tokens, widgets};
-use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Rect, Stroke, Ui, vec2};
+use egui::{Align, Align2, Area, Frame, Id, Label, Layout, Margin, Order, Panel, Rect, Stroke, Ui, vec2};
 use std::{collections::VecDeque, time::Instant};
 
 /// Maximum number of messages in the history.
 const MAX_KEPT: usize = 200;
 /// Maximum number of messages shown.
 const MAX_SHOWN: usize = 4;
-/// Maximum width of a text with its glyph and its button, points; narrow views reduce this width.
+/// Maximum width of a text with its glyph and its button, points; narrow panels reduce this width.
 const WIDTH: f32 = 320.0;
-/// Distance of the toasts from the edges of the views, and margins of a frame, points.
-const MARGIN: f32 = 12.0;
+/// Distance of the toasts from the edges of the panel, and margins of a frame, points.
+const MARGIN: f32 = 6.0;
 const FRAME_MARGIN: Margin = Margin::symmetric(10, 6);
 /// Width of the glyph and the button next to a text, points.
 const BESIDE_TEXT: f32 = 54.0;
+/// Height of the strip, points.
+const STRIP: f32 = 30.0;
 
 struct Toast {
     id: u64,
     level: Level,
     text: String,
     until: Option<f64>,
+    /// Whether the user has opened the list of messages since. A read error is not shown, but still counts as a problem.
+    is_read: bool,
 }
 
 /// Message that was shown.
@@ -52,7 +57,7 @@ impl Toasts {
         }
         self.unread += 1;
         self.count += 1;
-        self.list.push(Toast { id: self.count, level, text, until: None });
+        self.list.push(Toast { id: self.count, level, text, until: None, is_read: false });
         if self.list.len() > MAX_SHOWN {
             self.list.remove(0);
         }
@@ -78,8 +83,15 @@ impl Toasts {
         self.list.iter().filter(|t| t.level == Level::Error).map(|t| t.text.as_str())
     }
 
-    /// Draws the toasts at the lower right of the views. Messages other than errors disappear after `stay_secs` seconds.
-    pub fn ui(&mut self, ctx: &egui::Context, views: Rect, stay_secs: f64) {
+    /// Marks all messages as read, because their list is open.
+    pub fn read(&mut self) {
+        self.unread = 0;
+        self.list.retain(|t| t.level == Level::Error);
+        self.list.iter_mut().for_each(|t| t.is_read = true);
+    }
+
+    /// Removes messages other than errors after `stay_secs` seconds, and returns whether any are left to show.
+    fn expire(&mut self, ctx: &egui::Context, stay_secs: f64) -> bool {
         let now = ctx.input(|i| i.time);
         for toast in &mut self.list {
             if toast.until.is_none() && toast.level < Level::Error {
@@ -90,22 +102,62 @@ impl Toasts {
         if let Some(next) = self.list.iter().filter_map(|t| t.until).reduce(f64::min) {
             ctx.request_repaint_after(std::time::Duration::from_secs_f64((next - now).max(0.05)));
         }
+        self.list.iter().any(|t| !t.is_read)
+    }
+
+    /// Draws the newest message in a strip at the bottom of the window.
+    pub fn strip_ui(&mut self, ui: &mut Ui, stay_secs: f64) {
+        if !self.expire(ui.ctx(), stay_secs) {
+            return;
+        }
+        let t = Tokens::of(ui.ctx());
+        let shown: Vec<&Toast> = self.list.iter().filter(|t| !t.is_read).collect();
+        let Some((newest, older)) = shown.split_last() else { return };
+        let (id, (glyph, color)) = (newest.id, level_icon(&t, newest.level));
+        let frame = Frame::new().fill(t.raised).inner_margin(Margin::symmetric(10, 0));
+        let closed = Panel::bottom("messages").exact_size(STRIP).frame(frame).show(ui, |ui| {
+            let row = Layout::right_to_left(Align::Center);
+            ui.with_layout(row, |ui| {
+                let close = widgets::icon_button(ui, icons::CLOSE, "Close message").clicked();
+                if !older.is_empty() {
+                    let texts: Vec<&str> = older.iter().map(|t| t.text.as_str()).collect();
+                    ui.label(widgets::sub(ui, format!("{} more", older.len()))).on_hover_text(texts.join("\n"));
+                }
+                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                    ui.label(icons::rich(glyph).color(color));
+                    ui.add(Label::new(&newest.text).truncate());
+                });
+                close
+            })
+            .inner
+        });
+        if closed.inner {
+            self.list.retain(|t| t.id != id);
+        }
+    }
+
+    /// Draws the toasts at the lower end of the project tree. Messages other than errors disappear after `stay_secs` seconds.
+    pub fn ui(&mut self, ctx: &egui::Context, panel: Rect, stay_secs: f64) {
+        if !self.expire(ctx, stay_secs) {
+            return;
+        }
         let mut closed = None;
-        let room = views.intersect(ctx.content_rect()).shrink(MARGIN);
+        let room = panel.intersect(ctx.content_rect()).shrink(MARGIN);
         let width = WIDTH.min(room.width() - FRAME_MARGIN.sum().x);
         let id = Id::unique("toasts");
         let before = ctx.memory(|m| m.area_rect(id)).map(|r| r.size());
         let place = Area::new(id).fixed_pos(room.right_bottom()).pivot(Align2::RIGHT_BOTTOM).order(Order::Foreground);
-        let first = self.list.len() - n_fitting(ctx, &self.list, width, room.height());
+        let list: Vec<&Toast> = self.list.iter().filter(|t| !t.is_read).collect();
+        let first = list.len() - n_fitting(ctx, &list, width, room.height());
         let shown = place.constrain_to(room).show(ctx, |ui| {
-            for toast in &self.list[first..] {
+            for toast in &list[first..] {
                 if toast_ui(ui, toast, width) {
                     closed = Some(toast.id);
                 }
             }
         });
         // The position is computed from the size in the last pass. After a change of size, the toasts would cover content
-        // below the views.
+        // below the panel.
         if before.is_some_and(|before| before != shown.response.rect.size()) {
             ctx.request_discard("toasts have another size");
         }
@@ -123,7 +175,7 @@ pub fn level_icon(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
 }
 
 /// Returns how many of the newest messages fit into a height, at least one if there are messages.
-fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> usize {
+fn n_fitting(ctx: &egui::Context, list: &[&Toast], width: f32, height: f32) -> usize {
     let style = ctx.global_style();
     let font = egui::TextStyle::Body.resolve(&style);
     let height_of = |toast: &Toast| {
@@ -133,7 +185,7 @@ fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> us
         ctx.fonts_mut(text).max(style.spacing.interact_size.y) + FRAME_MARGIN.sum().y + style.spacing.item_spacing.y
     };
     let mut left = height;
-    let fits = |toast: &&Toast| {
+    let fits = |toast: &&&Toast| {
         left -= height_of(toast);
         left >= 0.0
     };
@@ -166,20 +218,20 @@ mod tests {
     use super::*;
     use egui::{Context, RawInput, pos2};
 
-    /// Draws one frame of the toasts. Returns their area.
-    fn frame(ctx: &Context, toasts: &mut Toasts, views: Rect) -> Rect {
+    /// Draws one frame of the toasts. Returns their area; `None` before there were any.
+    fn frame(ctx: &Context, toasts: &mut Toasts, views: Rect) -> Option<Rect> {
         let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0)));
         let input = RawInput { screen_rect, ..RawInput::default() };
         let mut output = ctx.run_ui(input, |ui| toasts.ui(ui.ctx(), views, 5.0));
         output.textures_delta.clear();
-        ctx.memory(|m| m.area_rect(Id::unique("toasts"))).expect("an area")
+        ctx.memory(|m| m.area_rect(Id::unique("toasts")))
     }
 
     #[test]
-    fn toasts_stay_within_the_views_in_every_frame() {
+    fn toasts_stay_within_the_panel_in_every_frame() {
         let ctx = Context::default();
         crate::app::kit::style::apply(&ctx);
-        // The cases are narrow views, which a drawer causes, and low views.
+        // The cases are narrow and low panels.
         for views in [
             Rect::from_min_max(pos2(0.0, 100.0), pos2(520.0, 500.0)),
             Rect::from_min_max(pos2(0.0, 100.0), pos2(260.0, 500.0)),
@@ -192,9 +244,24 @@ mod tests {
                     Level::Error,
                     format!("{n}: could not apply /a/long/path: ") + &"some more words ".repeat(n * 4),
                 );
-                let shown = frame(&ctx, &mut toasts, views);
+                let shown = frame(&ctx, &mut toasts, views).expect("an area");
                 assert!(views.contains_rect(shown), "{n}: {shown:?} outside {views:?}");
             }
         }
+    }
+
+    #[test]
+    fn messages_vanish_when_they_were_read_and_errors_stay_problems() {
+        let ctx = Context::default();
+        crate::app::kit::style::apply(&ctx);
+        let mut toasts = Toasts::default();
+        toasts.add(Level::Info, "saved");
+        toasts.add(Level::Error, "could not save");
+        assert!(toasts.expire(&ctx, 5.0) && toasts.unread == 2);
+        toasts.read();
+        assert!(!toasts.expire(&ctx, 5.0) && toasts.unread == 0);
+        assert_eq!(toasts.errors().collect::<Vec<_>>(), ["could not save"]);
+        toasts.add(Level::Info, "saved");
+        assert!(toasts.expire(&ctx, 5.0), "a new message is shown");
     }
 }

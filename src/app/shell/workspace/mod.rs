@@ -284,6 +284,17 @@ impl Workspaces {
         }
     }
 
+    /// Shows a view with a probe or a set.
+    pub fn show_in(&mut self, name: &str, schema: &SimSchema, shows: impl FnOnce(&mut dyn View)) {
+        self.show_view(name, schema);
+        self.sync_views(schema);
+        let Some(pane) = self.now().panel_of(name) else { return };
+        if let Some(view) = self.views.get_mut(&pane) {
+            shows(&mut **view);
+            self.unfed.push(pane);
+        }
+    }
+
     /// Adds a panel with a view to the active workspace, even if the view already has one.
     pub fn open_another(&mut self, name: &str, schema: &SimSchema) {
         self.is_home = false;

@@ -13,7 +13,14 @@ use std::sync::Arc;
 
 /// Maximum number of partners drawn per side.
 const MAX_PARTNERS: usize = 25;
-const BOX: Vec2 = Vec2::new(150.0, 19.0);
+/// Height of a partner's box, and its range of widths, points.
+const HEIGHT: f32 = 19.0;
+const WIDTHS: (f32, f32) = (48.0, 150.0);
+/// Range of widths of the selection's box, points.
+const MIDDLE_WIDTHS: (f32, f32) = (48.0, 130.0);
+/// Minimum length of a connection between two boxes, points.
+const GAP: f32 = 22.0;
+const MARGIN: f32 = 12.0;
 
 #[derive(Default)]
 pub struct Graph {
@@ -58,11 +65,11 @@ impl Graph {
             kit::empty_ui(ui, canvas, ctx, "No partners", "The selection has no inputs and no outputs", None);
             return;
         }
-        let fits = ((canvas.height() - 56.0) / (BOX.y + 3.0)).max(1.0) as usize;
+        let fits = ((canvas.height() - 56.0) / (HEIGHT + 3.0)).max(1.0) as usize;
         let most = self.most.unwrap_or(MAX_PARTNERS).min(fits);
-        let middle = Rect::from_center_size(canvas.center(), Vec2::new(130.0, 40.0));
-        let left = places(&ego.inputs, most, canvas.left() + 12.0, canvas);
-        let right = places(&ego.outputs, most, canvas.right() - 12.0 - BOX.x, canvas);
+        let (middle, width) = columns(canvas);
+        let left = places(&ego.inputs, most, canvas.left() + MARGIN, width, canvas);
+        let right = places(&ego.outputs, most, canvas.right() - MARGIN - width, width, canvas);
         let shown = left.iter().chain(&right);
         let heaviest = shown.map(|p| p.partner.total).fold(1e-9, f64::max);
         let hovered = ctx.selection.hovered_in(set.name);
@@ -87,11 +94,20 @@ impl Graph {
     }
 }
 
-fn places(partners: &[Partner], most: usize, left: f32, canvas: Rect) -> Vec<Place<'_>> {
+/// Returns the box of the selection and the width of the partners' boxes, so that no box covers another.
+fn columns(canvas: Rect) -> (Rect, f32) {
+    let room = canvas.width() - 2.0 * (MARGIN + GAP);
+    let middle = (room * 0.3).clamp(MIDDLE_WIDTHS.0, MIDDLE_WIDTHS.1);
+    let width = ((room - middle) / 2.0).clamp(WIDTHS.0, WIDTHS.1);
+    (Rect::from_center_size(canvas.center(), Vec2::new(middle, 40.0)), width)
+}
+
+fn places(partners: &[Partner], most: usize, left: f32, width: f32, canvas: Rect) -> Vec<Place<'_>> {
     let n = partners.len().min(most);
-    let step = ((canvas.height() - 52.0) / n.max(1) as f32).min(BOX.y + 12.0);
+    let step = ((canvas.height() - 52.0) / n.max(1) as f32).min(HEIGHT + 12.0);
     let top = canvas.center().y - step * (n as f32 - 1.0) / 2.0;
-    let at = |i: usize| Rect::from_center_size(pos2(left + BOX.x / 2.0, top + step * i as f32), BOX);
+    let size = Vec2::new(width, HEIGHT);
+    let at = |i: usize| Rect::from_center_size(pos2(left + width / 2.0, top + step * i as f32), size);
     partners.iter().take(n).enumerate().map(|(i, partner)| Place { partner, area: at(i) }).collect()
 }
 
@@ -198,5 +214,23 @@ pub fn element_name(set: &ElementSet, element: u32) -> String {
             format!("{of}{label} #{element}")
         }
         None => set.label(element),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_box_covers_another_in_narrow_and_wide_panels() {
+        let partners: Vec<Partner> = (0..9).map(|element| Partner { element, total: 1.0, net: 1.0, n: 1 }).collect();
+        for width in [230.0, 320.0, 400.0, 900.0] {
+            let canvas = Rect::from_min_size(pos2(10.0, 20.0), Vec2::new(width, 300.0));
+            let (middle, width) = columns(canvas);
+            let left = places(&partners, 9, canvas.left() + MARGIN, width, canvas);
+            let right = places(&partners, 9, canvas.right() - MARGIN - width, width, canvas);
+            assert!(left.iter().all(|p| p.area.right() + GAP * 0.9 < middle.left()), "{canvas:?}");
+            assert!(right.iter().all(|p| p.area.left() - GAP * 0.9 > middle.right()), "{canvas:?}");
+        }
     }
 }

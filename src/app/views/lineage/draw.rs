@@ -198,7 +198,9 @@ impl Lineage {
             let (left, right) = (map.x(line.born as f64), map.x(line.died.min(self.now) as f64).min(map.plot.right()));
             let at = pos2(right - 2.0, map.y(*lane) - 1.0);
             if right - left > 48.0 && at.y > map.plot.top() && at.y < map.plot.bottom() + 8.0 {
-                painter.text(at, egui::Align2::RIGHT_BOTTOM, line.label(), font.clone(), ctx.tokens.text_sub);
+                let (name, states) = (line.label(), Self::states_of(self.forest(), i as u32, ctx.schema));
+                let text = if states.is_empty() { name } else { format!("{name}, {states}") };
+                painter.text(at, egui::Align2::RIGHT_BOTTOM, text, font.clone(), ctx.tokens.text_sub);
             }
         }
     }
@@ -260,6 +262,8 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
         None if l.died != ALIVE => rows.push(("ended".into(), format!("by step {}", kit::thousands(l.died)))),
         None => {}
     }
+    let states = Lineage::states_of(forest, line, ctx.schema);
+    rows.extend((!states.is_empty()).then(|| ("state".to_owned(), states)));
     let attribute = |spec: &AttributeSpec| {
         let value = l.attributes.get(spec.name)?;
         Some((spec.label().into_owned(), attributes::text(value, spec)))

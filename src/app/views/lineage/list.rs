@@ -11,6 +11,7 @@ use crate::{
         kit::pool::{self, PoolJob},
         views::ViewCtx,
     },
+    engine::SimSchema,
     sim::{AttributeSpec, AttributeValue, ElementSet},
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
@@ -152,7 +153,7 @@ impl Lineage {
                 body.rows(20.0, order.len(), |mut row| {
                     let line = order[row.index()];
                     row.set_selected(focus == Some(forest.lines[line as usize].id));
-                    for text in cells(forest, line, specs) {
+                    for text in cells(forest, line, specs, ctx.schema) {
                         row.col(|ui| drop(ui.add(egui::Label::new(text).selectable(false).truncate())));
                     }
                     if row.response().clicked() {
@@ -185,22 +186,18 @@ impl Lineage {
 }
 
 /// Returns the texts of a line's row.
-fn cells(forest: &Forest, line: u32, specs: &[AttributeSpec]) -> Vec<String> {
+fn cells(forest: &Forest, line: u32, specs: &[AttributeSpec], schema: &SimSchema) -> Vec<String> {
     let l = &forest.lines[line as usize];
     let parents = l.parents.iter().map(|p| forest.lines[*p as usize].label());
     let ended = if l.died == ALIVE { String::new() } else { kit::thousands(l.died) };
-    let cause = match l.end {
-        Some(end) => end.word(),
-        None if l.died == ALIVE => "alive",
-        None => "unknown",
+    let cause = match (l.end, Lineage::states_of(forest, line, schema)) {
+        (Some(end), _) => end.word().to_owned(),
+        (None, states) if !states.is_empty() => format!("alive, {states}"),
+        (None, _) if l.died == ALIVE => "alive".to_owned(),
+        (None, _) => "unknown".to_owned(),
     };
-    let mut cells = vec![
-        label(forest, line),
-        kit::thousands(l.born),
-        ended,
-        cause.to_owned(),
-        parents.collect::<Vec<_>>().join(", "),
-    ];
+    let mut cells =
+        vec![label(forest, line), kit::thousands(l.born), ended, cause, parents.collect::<Vec<_>>().join(", ")];
     let value = |spec: &AttributeSpec| {
         // The column's title contains the unit.
         let plain = AttributeSpec { unit: "", ..*spec };

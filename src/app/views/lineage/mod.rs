@@ -174,6 +174,13 @@ impl Lineage {
         self.show.unwrap_or(if is_large { Show::Survivors } else { Show::All })
     }
 
+    /// Returns the states of a living individual: `frozen`; empty without a state.
+    fn states_of(forest: &Forest, line: u32, schema: &SimSchema) -> String {
+        let slot = Self::probe(schema).and_then(|(_, over)| Some((over, forest.living_slot(line)?)));
+        let states = slot.map(|(over, slot)| schema.states_of(over, slot).collect::<Vec<_>>());
+        states.unwrap_or_default().join(", ")
+    }
+
     fn set_color(&mut self, color: LineColor) {
         self.color = color;
         self.history.color_by(color);
@@ -277,7 +284,8 @@ impl Lineage {
         icon: icons::GRID,
         help: "# Lineage\n\nOne line per individual, from birth to death; time runs to the right. A dot is a split, a \
          diamond a merge, a cross a death without offspring. Families stay together. *Survivors* are the living \
-         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; *List* is a table of \
+         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; states that an action set, such as \
+         frozen, follow the name; *List* is a table of \
          all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
          - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
          - right-click: actions, for the individual and its living descendants\n\

@@ -288,6 +288,11 @@ impl View for Rates {
         }
     }
 
+    fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {
+        let shown = self.shown(schema).into_iter().chain([probe]);
+        self.shown = Some(shown.filter_map(|id| Some(schema.probes.get(usize::from(id))?.name)).collect());
+    }
+
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
         let spikes = spikes_of(schema).filter(|_| self.psth.is_shown).map(|(id, _)| id);
         self.shown(schema).into_iter().chain(spikes).map(tap).collect()

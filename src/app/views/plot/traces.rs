@@ -347,6 +347,11 @@ impl View for Traces {
         &Self::DECLARATION
     }
 
+    fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {
+        self.lanes.clear();
+        (self.chosen, self.needs_refresh) = (NamedProbe::named(schema, probe), true);
+    }
+
     fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap> {
         let Some((probe, set)) = self.probe(schema) else { return vec![] };
         let elements = self.elements(schema, set, selection);

@@ -72,27 +72,40 @@ fn parity_ui(ui: &mut Ui, parity: &Parity, ctx: &ViewCtx<'_>) {
     let parts = if a == b { totals(a) } else { format!("{} against {}", totals(a), totals(b)) };
     ui.label(RichText::new(parts).small().color(t.text_sub));
     ui.add_space(4.0);
+    let most = most_values(parity);
     egui::Grid::new("fields").num_columns(6).spacing([14.0, 3.0]).show(ui, |ui| {
         for (head, hint) in HEADS {
             ui.label(RichText::new(head).small().color(t.text_sub)).on_hover_text(hint);
         }
+        let scale = format!("units in the last place, bars to {} values (log)", kit::thousands(most));
+        let hint = "Values by distance: equal, 1, 2–4, more. All fields have one scale";
+        ui.label(RichText::new(scale).small().color(t.text_sub)).on_hover_text(hint);
         ui.end_row();
         for field in &parity.fields {
-            field_ui(ui, field, ctx);
+            field_ui(ui, field, most, ctx);
             ui.end_row();
         }
     });
 }
 
-const HEADS: [(&str, &str); 5] = [
+/// Returns the number of values of the largest field, at which a bar has its full height.
+fn most_values(parity: &Parity) -> u64 {
+    parity.fields.iter().map(|field| field.ulps.iter().sum()).max().unwrap_or(0)
+}
+
+/// Returns the height of a bar between 0 and 1 on a logarithmic scale that ends at `most` values.
+fn bar_height(n: u64, most: u64) -> f32 {
+    (n as f32 + 1.0).ln() / (most as f32 + 1.0).ln().max(1.0)
+}
+
+const HEADS: [(&str, &str); 4] = [
     ("field", "Field of the model"),
     ("max |d|", "Largest difference of an element, at any compared step"),
     ("max rel", "Largest difference relative to the reference"),
     ("first", "First compared step with a difference"),
-    ("units in the last place", "Values by distance: equal, 1, 2–4, more"),
 ];
 
-fn field_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
+fn field_ui(ui: &mut Ui, field: &FieldParity, most: u64, ctx: &ViewCtx<'_>) {
     let t = ctx.tokens;
     let name = RichText::new(kit::spaced(field.name)).color(t.text);
     ui.label(name).on_hover_text(format!("largest difference at element {}", kit::thousands(field.element.into())));
@@ -104,18 +117,17 @@ fn field_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
     figure(kit::with_unit(field.max_abs, field.unit));
     figure(kit::value(field.max_rel));
     figure(field.first.map_or_else(|| "never".to_owned(), kit::thousands));
-    ulps_ui(ui, field, ctx);
+    ulps_ui(ui, field, most, ctx);
 }
 
-/// Draws four bars on a logarithmic scale, so that one value among millions is visible.
-fn ulps_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
+/// Draws four bars on the logarithmic scale of all fields, so that one value among millions is visible.
+fn ulps_ui(ui: &mut Ui, field: &FieldParity, most: u64, ctx: &ViewCtx<'_>) {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(120.0, 16.0), Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Distances in units of the last place"));
-    let all: u64 = field.ulps.iter().sum();
     let colors = [ctx.tokens.ok, ctx.tokens.categorical[0], ctx.tokens.warn, ctx.tokens.error];
     for (i, (n, color)) in field.ulps.iter().zip(colors).enumerate() {
         let width = rect.width() / 4.0;
-        let height = ((*n as f32 + 1.0).ln() / (all as f32 + 1.0).ln().max(1.0)) * rect.height();
+        let height = bar_height(*n, most) * rect.height();
         let left = rect.left() + i as f32 * width;
         let foot = egui::Rect::from_min_max(
             egui::pos2(left, rect.bottom() - 1.0),
@@ -138,7 +150,7 @@ impl Numerics {
         help: "# Numerics\n\nBuilds the project twice, with its current parameters: on one CPU thread, the reference, and \
          on the current device (on the CPU: with all threads). Both take the same steps from step 0. The hash says \
          whether their events are the same (spikes, births); each field is compared element by element: largest difference, the \
-         first step with a difference, and how many values are how many units of the last place apart (bars are logarithmic).",
+         first step with a difference, and how many values are how many units of the last place apart (bars are logarithmic, on one scale for all fields).",
         pages: &[Page::Profile],
         fits: |schema| !schema.probes.is_empty(),
         ..ViewDeclaration::of::<Self>()
@@ -178,5 +190,22 @@ impl View for Numerics {
                 }
             });
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_counts_have_equal_bars_in_fields_of_different_sizes() {
+        let field = |name, ulps| FieldParity { name, ulps, ..FieldParity::default() };
+        let fields = vec![field("v", [9, 1, 0, 0]), field("weights", [999_999, 1, 0, 0])];
+        let parity = Parity { fields, ..Parity::default() };
+        let most = most_values(&parity);
+        assert_eq!(most, 1_000_000);
+        let height = |field: usize, i: usize| bar_height(parity.fields[field].ulps[i], most);
+        assert_eq!(height(0, 1), height(1, 1));
+        assert!(height(0, 0) < 0.2 && height(1, 0) > 0.99 && height(0, 3) == 0.0);
     }
 }

@@ -183,16 +183,16 @@ impl Bars {
         }
     }
 
-    /// Draws a horizontal line at a duration, with its label right of the plot and at least a row above `below`. Returns the y of
-    /// the label, or `below` if the line is above the plot.
-    fn line(&self, ui: &Ui, nanos: f64, label: &str, color: egui::Color32, below: f32) -> f32 {
+    /// Draws a horizontal line at a duration, with its label right of the plot and at least a row below `above`. Returns the y of
+    /// the label, or `above` if the line is above the plot.
+    fn line(&self, ui: &Ui, nanos: f64, label: &str, color: egui::Color32, above: f32) -> f32 {
         let y = self.plot.bottom() - (nanos / self.top) as f32 * self.plot.height();
         if y < self.plot.top() {
-            return below;
+            return above;
         }
         ui.painter().hline(self.plot.x_range(), y, (1.0, color.gamma_multiply(0.6)));
         let galley = ui.painter().layout_no_wrap(label.to_owned(), kit::small(ui), color);
-        let middle = y.min(below - kit::LINE);
+        let middle = y.max(above + kit::LINE);
         ui.painter().galley(pos2(self.plot.right() + 5.0, middle - galley.size().y / 2.0), galley, color);
         middle
     }
@@ -267,10 +267,11 @@ impl View for Steps {
         self.pointer(ui, &response, &bars, ctx.profile);
         bars.paint(ui, ctx);
         if let Some(s) = spread {
-            let below = bars.line(ui, s.p50, "p50", tokens.text, f32::INFINITY);
+            let mut above = f32::NEG_INFINITY;
             if s.p95 > s.p50 * 1.15 {
-                bars.line(ui, s.p95, "p95", tokens.warn, below);
+                above = bars.line(ui, s.p95, "p95", tokens.warn, above);
             }
+            bars.line(ui, s.p50, "p50", tokens.text, above);
         }
         let (scale, unit) = kit::duration_unit(bars.top * 1e-9);
         kit::y_axis(ui.painter(), plot, &kit::small(ui), tokens, 0.0, bars.top * 1e-9 * scale, unit);

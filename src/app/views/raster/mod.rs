@@ -322,6 +322,13 @@ impl View for Raster {
         if name.is_empty() || name == SPIKES { Self::DECLARATION.title.into() } else { format!("Raster: {name}") }
     }
 
+    fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {
+        if self.probe != Some(probe) {
+            self.probe = Some(probe);
+            self.reset(schema);
+        }
+    }
+
     fn taps(&self, schema: &SimSchema, _: &crate::app::document::selection::Selection) -> Vec<Tap> {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
         let probe = self.probe.or_else(|| probes_where(schema, spikes).next().map(|(id, _)| id));

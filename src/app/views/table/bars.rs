@@ -2,7 +2,7 @@
 
 use crate::{
     app::kit::{self, theme::Tokens},
-    sim::{Meaning, ProbeId, ProbeSpec},
+    sim::{Meaning, ProbeId, ProbeSpec, Shape},
 };
 use egui::{Painter, Rect, pos2};
 use std::collections::BTreeMap;
@@ -63,6 +63,14 @@ fn share((low, high): (f32, f32), value: f32) -> Option<(f32, f32)> {
     let at = |v: f32| ((v - low) / (high - low)).clamp(0.0, 1.0);
     let (zero, value) = (at(0.0), at(value));
     (high > low && value != zero && value.is_finite()).then(|| (zero.min(value), zero.max(value)))
+}
+
+/// Returns the number of decimals of a field's column.
+pub fn decimals(spec: &ProbeSpec) -> usize {
+    match spec.shape {
+        Shape::Field { range, .. } => kit::column_decimals(f64::from(range.0), f64::from(range.1)),
+        _ => 2,
+    }
 }
 
 #[cfg(test)]

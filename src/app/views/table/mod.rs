@@ -2,6 +2,7 @@
 //! pool.
 
 mod bars;
+mod head;
 mod order;
 mod pointer;
 mod trail;
@@ -15,7 +16,7 @@ use crate::{
             layout::Page,
             selection::Selection,
         },
-        kit::{self, colors, icons, text, theme::Tokens},
+        kit::{self, colors, icons},
     },
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -54,6 +55,8 @@ enum Cell<'a> {
     Id,
     Name,
     Category(usize, &'a str),
+    /// States of the element, such as `frozen`.
+    State,
     Field(ProbeId, &'a ProbeSpec),
     /// Recent history of a field.
     Trail(ProbeId),
@@ -111,6 +114,8 @@ impl Table {
         let mut cells = vec![Cell::Index];
         cells.extend((!set.ids.is_empty()).then_some(Cell::Id));
         cells.extend((self.named >= MANY_NAMED).then_some(Cell::Name));
+        let has_states = schema.states.iter().any(|state| state.over == set.name && !state.elements.is_empty());
+        cells.extend(has_states.then_some(Cell::State));
         for (i, (id, spec)) in self.shown_fields(schema).into_iter().enumerate() {
             cells.push(Cell::Field(id, spec));
             cells.extend((i == 0).then_some(Cell::Trail(id)));
@@ -123,7 +128,7 @@ impl Table {
 
     fn by(&self, cell: Cell<'_>) -> By {
         match cell {
-            Cell::Index => By::Index,
+            Cell::Index | Cell::State => By::Index,
             Cell::Id => By::Id,
             Cell::Name => By::Name,
             Cell::Category(i, _) => By::Category(i),
@@ -191,7 +196,7 @@ impl Table {
                 Cell::Name => 120.0,
                 Cell::Category(..) => 118.0,
                 Cell::Field(..) => 92.0,
-                Cell::Trail(..) => 84.0,
+                Cell::Trail(..) | Cell::State => 84.0,
             };
             table = table.column(Column::initial(width).at_least(40.0).clip(true).resizable(true));
         }
@@ -204,7 +209,7 @@ impl Table {
         let table = table.header(24.0, |mut header| {
             for cell in &cells {
                 header.col(|ui| {
-                    if head_ui(ui, *cell, self.order.sorted(self.by(*cell)), ctx.tokens) {
+                    if head::ui(ui, *cell, self.order.sorted(self.by(*cell)), ctx.tokens) {
                         sort = Some(self.by(*cell));
                     }
                 });
@@ -217,7 +222,7 @@ impl Table {
                 row.set_selected(ctx.selection.contains(set.name, element));
                 row.set_hovered(ctx.selection.hovered_in(set.name) == Some(element));
                 for cell in &cells {
-                    row.col(|ui| self.cell_ui(ui, *cell, set, element, &class_colors, ctx.tokens));
+                    row.col(|ui| self.cell_ui(ui, *cell, set, element, &class_colors, ctx));
                 }
                 let response = row.response();
                 if response.hovered() {
@@ -253,8 +258,9 @@ impl Table {
         set: &ElementSet,
         element: u32,
         colors: &[Vec<egui::Color32>],
-        tokens: &Tokens,
+        ctx: &ViewCtx<'_>,
     ) {
+        let tokens = ctx.tokens;
         let i = element as usize;
         let number = |text: String| RichText::new(text).color(tokens.text);
         let mono = kit::mono(ui);
@@ -267,7 +273,7 @@ impl Table {
                 right_ui(ui, number(set.ids.get(i).map(u64::to_string).unwrap_or_default()).font(mono));
             }
             Cell::Name => {
-                ui.label(number(set.names.get(i).cloned().unwrap_or_default()));
+                text_ui(ui, number(set.names.get(i).cloned().unwrap_or_default()));
             }
             Cell::Category(column, _) => {
                 let column_colors = &colors[column];
@@ -277,7 +283,11 @@ impl Table {
                     let (dot, _) = ui.allocate_exact_size(Vec2::splat(7.0), Sense::hover());
                     ui.painter().circle_filled(dot.center(), 3.0, color);
                 }
-                ui.label(number(set.columns[column].label(element).to_owned()));
+                text_ui(ui, number(set.columns[column].label(element).to_owned()));
+            }
+            Cell::State => {
+                let states: Vec<_> = ctx.schema.states_of(set.name, element).collect();
+                text_ui(ui, number(states.join(", ")));
             }
             Cell::Trail(..) => {
                 let area = ui.max_rect().shrink2(Vec2::new(4.0, 3.0));
@@ -287,7 +297,7 @@ impl Table {
                 let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
                 let text = match value {
                     Some(v) if crate::app::document::features::is_time_since(spec) && v < 0.0 => "never".to_owned(),
-                    Some(v) => self.bars.text(probe, v, decimals(spec)),
+                    Some(v) => self.bars.text(probe, v, bars::decimals(spec)),
                     None => "—".to_owned(),
                 };
                 let area = ui.max_rect().shrink2(Vec2::new(6.0, 1.0));
@@ -298,6 +308,11 @@ impl Table {
     }
 }
 
+/// Draws a text, whose tooltip is the whole text if the column is too narrow.
+fn text_ui(ui: &mut Ui, text: RichText) {
+    ui.add(egui::Label::new(text).selectable(false).truncate());
+}
+
 /// Draws a number, right-aligned in its cell.
 fn right_ui(ui: &mut Ui, text: RichText) {
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -306,41 +321,8 @@ fn right_ui(ui: &mut Ui, text: RichText) {
     });
 }
 
-/// Returns the number of decimals of a field's column.
-fn decimals(spec: &ProbeSpec) -> usize {
-    match spec.shape {
-        Shape::Field { range, .. } => kit::column_decimals(f64::from(range.0), f64::from(range.1)),
-        _ => 2,
-    }
-}
-
 fn share_of_named(set: &ElementSet) -> f32 {
     set.names.iter().filter(|n| !n.is_empty()).count() as f32 / set.len.max(1) as f32
-}
-
-/// Draws a column header: a button that sorts. Returns whether it was pressed.
-fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -> bool {
-    let name = match cell {
-        Cell::Index => "Index".to_owned(),
-        Cell::Id => "ID".to_owned(),
-        Cell::Name => "Name".to_owned(),
-        Cell::Category(_, name) => text::column(name),
-        Cell::Trail(..) => "History".to_owned(),
-        Cell::Field(_, spec) if spec.unit.is_empty() => spec.label().into_owned(),
-        Cell::Field(_, spec) => format!("{} ({})", spec.label(), spec.unit),
-    };
-    let sorted = sorted.filter(|_| !matches!(cell, Cell::Trail(..)));
-    let (text, color) = match sorted {
-        Some(true) => (format!("{name} ↑"), tokens.accent),
-        Some(false) => (format!("{name} ↓"), tokens.accent),
-        None => (name, tokens.text_sub),
-    };
-    let button = egui::Button::new(RichText::new(text).small().color(color)).frame(false);
-    let mut pressed = false;
-    let is_number = matches!(cell, Cell::Index | Cell::Id | Cell::Field(..));
-    let layout = if is_number { Layout::right_to_left(Align::Center) } else { Layout::left_to_right(Align::Center) };
-    ui.with_layout(layout, |ui| pressed = ui.add(button).on_hover_text("Click to sort").clicked());
-    pressed
 }
 
 impl Table {
@@ -350,7 +332,8 @@ impl Table {
         icon: icons::SELECTION,
         help: "# Table\n\nOne row per element of a set: index, id, categories, live values, each with a bar to the scale \
          of its column. Click a header to sort; live \
-         values are re-sorted twice a second.\n\n\
+         values are re-sorted twice a second. *History* is the first value over time, on one scale for all rows; *State* \
+         appears while an action holds elements, such as frozen ones.\n\n\
          - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
          - arrows: up and down · Enter or double-click: frame in the 3D view",
         gestures: &[("click", "select"), ("Ctrl+click", "add"), ("Shift+click", "extend"), ("click a header", "sort")],
@@ -373,6 +356,11 @@ impl View for Table {
         } else {
             format!("Table: {name}")
         }
+    }
+
+    fn show_set(&mut self, schema: &SimSchema, set: &str) {
+        self.set = schema.set(set).cloned();
+        self.reset(schema);
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {

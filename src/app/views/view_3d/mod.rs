@@ -6,6 +6,7 @@ mod gestures;
 mod legend;
 mod link_lines;
 mod motion;
+mod names;
 mod overlay;
 mod paint;
 mod path;
@@ -274,7 +275,7 @@ impl View3d {
          *Edges* are the connections of the selected elements, faint at the source, coloured by sign; at most 20,000, \
          the strongest; or links among the elements, coloured by value. *Shell* is the surface around all elements, from their density. *Position* places the elements by three fields, *Size* scales them by one. A *Path* of the context \
          menu is drawn as arrows; a click on a name selects the element.\n\nLegend: click hides or shows a category, \
-         Alt+click shows it alone.",
+         Alt+click shows it alone. Up to 24 elements have names where there is room.",
         gestures: &[
             ("drag", "rotate"),
             ("right-drag", "pan"),
@@ -369,6 +370,7 @@ impl View for View3d {
         let response = self.gestures_ui(ui, canvas, &set, ctx);
         self.fetch_shell_edges(ui, &set, ctx);
         self.paint(ui, canvas, &set, ctx);
+        self.names_ui(ui, canvas, &set, ctx);
         self.overlay_ui(ui, canvas, &set, &response, ctx);
         self.path_ui(ui, canvas, &set, ctx);
     }

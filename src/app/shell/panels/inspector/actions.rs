@@ -3,7 +3,10 @@
 use super::{Inspector, number::NumberField, value_text};
 use crate::{
     app::{
-        document::session::Session,
+        document::{
+            features::{action_tooltip, offered_actions},
+            session::Session,
+        },
         kit::{text, theme::Tokens, widgets},
     },
     params::{ParamSpec, Value, ValueType},
@@ -24,8 +27,9 @@ impl Forms {
 
 /// Draws the actions on a set, or on the whole simulation if `over` is empty. Sends the action whose button is pressed.
 pub fn ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, over: &str) {
-    let of_set = session.project.model.actions().iter().filter(|a| a.over == over);
-    let (with_form, plain): (Vec<_>, Vec<_>) = of_set.partition(|a| !a.params.is_empty());
+    let elements = session.selection.of(over);
+    let offered = offered_actions(session.project.model.actions(), &session.live.schema, over, elements);
+    let (with_form, plain): (Vec<_>, Vec<_>) = offered.into_iter().partition(|a| !a.params.is_empty());
     for action in with_form {
         ui.horizontal_wrapped(|ui| action_ui(ui, session, forms, action));
     }
@@ -42,7 +46,7 @@ fn action_ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, action: &'st
     let name = action.label().into_owned();
     let is_live = session.live.playback.is_none();
     let button = ui.add_enabled(is_live, Button::new(&name)).accessible_name(&name);
-    let button = widgets::hover_text(button, || text::unwrap(action.docs));
+    let button = widgets::hover_text(button, || action_tooltip(action));
     let button = button.on_disabled_hover_text("A finished run is read-only");
     for (spec, value) in action.params.iter().zip(values.iter_mut()) {
         argument_ui(ui, action.name, spec, value);

@@ -2,7 +2,7 @@
 
 use super::rows::Rows;
 use crate::{
-    app::kit::text,
+    app::kit::{text, widgets::hover_text},
     params::{ChoiceSpec, ParamId, Value},
 };
 use egui::{ComboBox, Ui};
@@ -17,7 +17,9 @@ pub(super) fn ui(ui: &mut Ui, name: &str, now: u16, choices: &[ChoiceSpec]) -> O
             ui.selectable_value(&mut chosen, i as u16, choice.label()).on_hover_text(text::unwrap(choice.docs));
         }
     });
-    response.response.accessible_name(name);
+    let docs = choices.get(usize::from(now)).map_or("", |choice| choice.docs);
+    let label = choices.get(usize::from(now)).map(ChoiceSpec::label).unwrap_or_default();
+    hover_text(response.response.accessible_name(name), || format!("{label}\n{}", text::unwrap(docs)));
     (chosen != now).then_some(chosen)
 }
 

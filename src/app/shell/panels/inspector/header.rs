@@ -1,12 +1,16 @@
 //! Headers of side panels and of groups of parameters.
 
+use super::search::Words;
 use crate::{
     app::kit::{icons, text, theme::Tokens, widgets},
     params::GroupSpec,
 };
 use egui::{
-    Align, Frame, Id, Layout, Margin, RichText, Sense, Ui, UiBuilder, WidgetInfo, accesskit::Role,
-    collapsing_header::CollapsingState, vec2,
+    Align, FontId, Frame, Id, Layout, Margin, RichText, Sense, TextStyle, Ui, UiBuilder, WidgetInfo,
+    accesskit::Role,
+    collapsing_header::CollapsingState,
+    text::{LayoutJob, TextFormat},
+    vec2,
 };
 
 /// Draws the header of a side panel.
@@ -20,8 +24,8 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
     widgets::hairline_below(ui, rect);
 }
 
-/// Draws a collapsible group with its documentation as a tooltip.
-pub fn header_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
+/// Draws a collapsible group with its documentation as a tooltip, a text at the right, and the words of a search highlighted.
+pub fn header_ui(ui: &mut Ui, group: &GroupSpec, (aside, words): (&str, &Words), body: impl FnOnce(&mut Ui)) {
     let t = Tokens::of(ui.ctx());
     let title = group.label();
     let mut state =
@@ -37,7 +41,10 @@ pub fn header_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(
         ui.spacing_mut().item_spacing.x = 5.0;
         let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
         ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
-        ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
+        let mut job = LayoutJob::default();
+        let font = FontId::new(TextStyle::Body.resolve(ui.style()).size, widgets::semibold());
+        words.append(&mut job, &title, 0.0, &TextFormat::simple(font, t.text_strong), &t);
+        ui.label(job);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.label(RichText::new(aside).small().color(t.accent))
         });

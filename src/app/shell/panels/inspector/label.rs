@@ -1,11 +1,12 @@
 //! Label of a parameter row with its badge, and its tooltip.
 
+use super::search::Words;
 use crate::{
     app::kit::{icons, text, theme::Tokens, widgets},
     params::{Apply, ParamSpec, Value, path},
 };
 use egui::{
-    Align, FontFamily, FontId, Label, Response, RichText, Sense, Ui,
+    Align, FontFamily, FontId, Label, Response, RichText, Sense, TextStyle, Ui,
     text::{LayoutJob, TextFormat},
 };
 
@@ -43,19 +44,37 @@ impl Badge<'_> {
     }
 }
 
-/// Draws the label of a row.
-pub(super) fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Response {
+/// Width of the badge with the space after it, points.
+const BADGE: f32 = 16.0;
+
+/// Returns the height of a row's label in a cell of a width; long labels have several lines.
+pub(super) fn label_height(ui: &Ui, spec: &ParamSpec, badge: Badge<'_>, width: f32) -> f32 {
+    let mut job = label_job(spec, &Tokens::of(ui.ctx()), &Words::default());
+    job.wrap.max_width = if badge.glyph().is_some() { width - BADGE } else { width };
+    ui.fonts_mut(|fonts| fonts.layout_job(job)).size().y
+}
+
+/// Draws the label of a row, with the words of a search highlighted.
+pub(super) fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>, words: &Words) -> Response {
     let t = Tokens::of(ui.ctx());
-    ui.spacing_mut().item_spacing.x = 4.0;
+    ui.spacing_mut().item_spacing.x = BADGE - 12.0;
     if let Some(glyph) = badge.glyph() {
         let ink = if badge.is_pending { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
         ui.label(icons::rich(glyph).size(12.0).color(ink)).on_hover_text(badge.text());
     }
-    ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::click()))
+    ui.add(Label::new(label_job(spec, &t, words)).wrap().sense(Sense::click()))
+}
+
+/// Draws the sentence of the documentation in which a search found its words.
+pub(super) fn excerpt_ui(ui: &mut Ui, excerpt: &str, words: &Words) {
+    let t = Tokens::of(ui.ctx());
+    let (mut job, font) = (LayoutJob::default(), TextStyle::Small.resolve(ui.style()));
+    words.append(&mut job, excerpt, 0.0, &TextFormat::simple(font, t.text_sub), &t);
+    ui.add(Label::new(job).wrap());
 }
 
 /// Lays out the symbol with its index as a subscript, then the label.
-fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
+fn label_job(spec: &ParamSpec, t: &Tokens, words: &Words) -> LayoutJob {
     let mut job = LayoutJob::default();
     let format = |size: f32, color, valign| TextFormat {
         font_id: FontId::new(size, FontFamily::Proportional),
@@ -67,12 +86,12 @@ fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
         let (base, index) = spec.symbol.split_once('_').unwrap_or((spec.symbol, ""));
         job.append(base, 0.0, format(12.5, t.text_strong, Align::Center));
         job.append(index, 0.0, format(9.5, t.text_strong, Align::BOTTOM));
-        job.append(&spec.label(), 7.0, format(12.5, t.text_sub, Align::Center));
+        words.append(&mut job, &spec.label(), 7.0, &format(12.5, t.text_sub, Align::Center), t);
     } else {
-        job.append(&spec.label(), 0.0, format(12.5, t.text, Align::Center));
+        words.append(&mut job, &spec.label(), 0.0, &format(12.5, t.text, Align::Center), t);
     }
     if spec.unit.suffix().chars().count() > LONGEST_UNIT {
-        job.append(spec.unit.suffix(), 5.0, format(10.0, t.text_sub, Align::Center));
+        words.append(&mut job, spec.unit.suffix(), 5.0, &format(10.0, t.text_sub, Align::Center), t);
     }
     job
 }
@@ -80,7 +99,7 @@ fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
 pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge: Badge<'_>) {
     let t = Tokens::of(ui.ctx());
     ui.set_max_width(380.0);
-    ui.label(RichText::new(name).monospace().color(t.text_strong));
+    ui.label(RichText::new(spec.label()).family(widgets::semibold()).color(t.text_strong));
     ui.label(text::unwrap(spec.docs));
     if !spec.formula.is_empty() {
         ui.label(RichText::new(spec.formula).monospace().color(t.text));
@@ -94,6 +113,7 @@ pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Va
     if !spec.symbol.is_empty() {
         facts.push(format!("Symbol {}", spec.symbol));
     }
+    facts.push(name.to_owned());
     ui.label(widgets::sub(ui, facts.join("  ·  ")).small());
     if !spec.source.is_empty() {
         ui.label(widgets::sub(ui, format!("Default from {}", spec.source)).small());

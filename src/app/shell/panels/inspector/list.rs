@@ -21,11 +21,12 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     let n = rows.params.len(group as u8);
     let wanted: Vec<usize> =
         (0..n).filter(|item| rows.ids(group, *item).iter().any(|id| rows.is_wanted(*id))).collect();
-    let filtered = !rows.search.trim().is_empty() || rows.only_changed;
+    let filtered = !rows.search.is_empty() || rows.only_changed;
     if filtered && wanted.is_empty() {
         return;
     }
-    header_ui(ui, &spec, &if n > 0 { n.to_string() } else { String::new() }, |ui| {
+    let (count, words) = (if n > 0 { n.to_string() } else { String::new() }, rows.search.clone());
+    header_ui(ui, &spec, (&count, &words), |ui| {
         let mut remove = None;
         for item in wanted {
             if card_ui(ui, rows, group, item) {

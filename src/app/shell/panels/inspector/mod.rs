@@ -14,6 +14,7 @@ mod presets;
 mod query;
 mod row;
 mod rows;
+mod search;
 mod selection;
 mod table;
 mod value_text;
@@ -38,7 +39,11 @@ use header::header_ui;
 pub use header::panel_head;
 pub use query::{add_item, missing};
 use rows::Rows;
+use search::Words;
 use table::ListTable;
+
+/// Texts in which the filter looks for the row of the seed.
+const SEED: &str = "Random seed of every random draw";
 
 /// Maximum fraction of the panel's height that the selection card takes.
 const MAX_CARD_SHARE: f32 = 0.45;
@@ -57,6 +62,11 @@ impl Inspector {
     /// Filters the rows by a path.
     pub fn find(&mut self, path: &str) {
         path.clone_into(&mut self.search);
+    }
+
+    /// Closes the window with the table of a list. Returns whether it was open.
+    pub fn close_table(&mut self) -> bool {
+        self.table.close()
     }
 
     /// Scrolls to a group, and clears the filters.
@@ -165,7 +175,7 @@ fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devi
         hidden: "",
         browse: None,
         sweep: None,
-        search: inspector.search.clone(),
+        search: Words::new(&inspector.search),
         only_changed: inspector.only_changed,
     };
     let scroll_to = inspector.scroll_to.take();
@@ -197,7 +207,8 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     }
     let changed = wanted.iter().filter(|id| rows.is_changed(**id)).count();
     let aside = if changed > 0 { format!("{changed} changed") } else { String::new() };
-    header_ui(ui, &spec, &aside, |ui| {
+    let words = rows.search.clone();
+    header_ui(ui, &spec, (&aside, &words), |ui| {
         for id in wanted {
             row::ui(ui, rows, id);
         }
@@ -206,7 +217,7 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
 
 /// Draws a group of declared parameters outside the inspector.
 pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, group: usize, search: &str) {
-    let mut rows = Rows::plain(params, defaults, search.to_owned());
+    let mut rows = Rows::plain(params, defaults, Words::new(search));
     group_ui(ui, &mut rows, group);
 }
 
@@ -217,7 +228,7 @@ fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mu
     let mut rows = Rows {
         hidden: RunPlan::unused(session.project.model.time_base()),
         only_changed: inspector.only_changed,
-        ..Rows::plain(&mut plan, &defaults, inspector.search.clone())
+        ..Rows::plain(&mut plan, &defaults, Words::new(&inspector.search))
     };
     group_ui(ui, &mut rows, 0);
     notify(queue, rows.messages);
@@ -228,7 +239,10 @@ fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mu
 
 /// Draws name, seed, links and notes of the project.
 fn project_ui(ui: &mut Ui, project: &mut Project, inspector: &Inspector) {
-    if !inspector.search.trim().is_empty() || inspector.only_changed {
+    let words = Words::new(&inspector.search);
+    let shows = |row: &str| words.is_empty() || words.fit_text(&format!("Project {row}"));
+    let texts = ["Name", SEED, "Links", "Notes"];
+    if inspector.only_changed || !texts.iter().any(|row| shows(row)) {
         return;
     }
     let group = GroupSpec {
@@ -240,21 +254,29 @@ fn project_ui(ui: &mut Ui, project: &mut Project, inspector: &Inspector) {
         list: false,
         role: crate::params::Role::Plain,
     };
-    header_ui(ui, &group, "", |ui| {
-        row::plain(ui, "Name", |ui| {
-            ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")
-        });
-        row::plain(ui, "Random seed", |ui| {
-            let parse = |typed: &str| crate::params::Unit::One.parse(typed).ok();
-            ui.add(egui::DragValue::new(&mut project.seed).custom_parser(parse))
-                .accessible_name("Seed")
-                .on_hover_text("Seed of every random draw")
-        });
+    header_ui(ui, &group, ("", &words), |ui| {
+        if shows("Name") {
+            row::plain(ui, "Name", |ui| {
+                let field = TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY);
+                ui.add(field).accessible_name("Project name")
+            });
+        }
+        if shows(SEED) {
+            row::plain(ui, "Random seed", |ui| {
+                let parse = |typed: &str| crate::params::Unit::One.parse(typed).ok();
+                ui.add(egui::DragValue::new(&mut project.seed).custom_parser(parse))
+                    .accessible_name("Seed")
+                    .on_hover_text("Seed of every random draw")
+            });
+        }
         ui.add_space(4.0);
-        linked::list_ui(ui, project);
-        let notes =
-            TextEdit::multiline(&mut project.notes).desired_rows(3).hint_text("Notes").desired_width(f32::INFINITY);
-        ui.add(notes).accessible_name("Notes");
+        if shows("Links") {
+            linked::list_ui(ui, project);
+        }
+        if shows("Notes") {
+            let notes = TextEdit::multiline(&mut project.notes).desired_rows(3).hint_text("Notes");
+            ui.add(notes.desired_width(f32::INFINITY)).accessible_name("Notes");
+        }
     });
 }
 

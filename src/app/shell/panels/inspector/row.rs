@@ -2,7 +2,7 @@
 
 use super::{
     choice, distribution,
-    label::{Badge, LONGEST_UNIT, label_ui, tooltip_ui},
+    label::{Badge, LONGEST_UNIT, excerpt_ui, label_height, label_ui, tooltip_ui},
     linked,
     number::{self, NumberField, tidy},
     parameter, query,
@@ -24,7 +24,9 @@ use egui::{
     Align, Event, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping, TextEdit, Ui, UiBuilder, vec2,
 };
 
-const LABEL: f32 = 0.43;
+const LABEL: f32 = 0.48;
+/// Space above and below a label of several lines together, points.
+const LABEL_MARGIN: f32 = 6.0;
 const VALUE: f32 = 58.0;
 const UNIT: f32 = 28.0;
 const DOT: f32 = 14.0;
@@ -76,7 +78,11 @@ fn right() -> Layout {
 pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let Some(spec) = rows.params.spec(id) else { return };
     let name = rows.params.path(id);
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    let width = ui.available_width();
+    let label = Cells::of(Rect::from_min_size(ui.cursor().min, vec2(width, ROW)), spec.part.is_some()).label;
+    let badge = Badge { apply: rows.apply(id), is_pending: rows.pending.contains(&id), cost: rows.cost };
+    let height = label_height(ui, spec, badge, label.width()) + LABEL_MARGIN;
+    let (rect, _) = ui.allocate_exact_size(vec2(width, height.max(ROW)), Sense::hover());
     if focus::is_out_of_reach(ui, rect) && is_one_line(rows, id, spec, &name) {
         return;
     }
@@ -89,6 +95,9 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
         }
         cells_ui(ui, rows, id, spec, &name, &Cells::of(rect, spec.part.is_some()));
     });
+    if let Some(excerpt) = rows.search.excerpt(spec) {
+        excerpt_ui(ui, &excerpt, &rows.search);
+    }
     // An empty scope would take the space between two rows.
     if distribution::has_arguments(&rows.params.get(id)) {
         let arguments = UiBuilder::new().scope_id(egui::Id::unique(("arguments", &name)));
@@ -115,10 +124,11 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     }
 }
 
-/// Whether a row is one line high; nothing is drawn.
+/// Whether a row has nothing below its label and its value; nothing is drawn.
 fn is_one_line(rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     let has_warning = rows.warnings.iter().any(|warning| warning.path == name);
-    spec.kind != ValueType::Query && !has_warning && !distribution::has_arguments(&rows.params.get(id))
+    let has_excerpt = rows.search.excerpt(spec).is_some();
+    spec.kind != ValueType::Query && !has_excerpt && !has_warning && !distribution::has_arguments(&rows.params.get(id))
 }
 
 /// Handles keys while the pointer is over a row: Backspace resets the value, Ctrl+C copies it with its unit, Ctrl+V pastes
@@ -158,7 +168,7 @@ fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
 fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamSpec, name: &str, cells: &Cells) {
     let (changed, old) = (rows.is_changed(id), rows.params.get(id));
     let badge = Badge { apply: rows.apply(id), is_pending: rows.pending.contains(&id), cost: rows.cost };
-    let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, badge));
+    let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, badge, &rows.search));
     let label = label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id), badge));
     linked::menu_ui(&label, rows, id, spec);
     let is_linked = rows.link(id).is_some();

@@ -1,6 +1,6 @@
 //! Data that rows of parameters are drawn from, and the filter of shown rows.
 
-use super::{query::QuerySource, table::ListTable};
+use super::{query::QuerySource, search::Words, table::ListTable};
 use crate::{
     app::{
         document::{items::LeftChoices, live::Live},
@@ -40,13 +40,13 @@ pub struct Rows<'a> {
     pub browse: Option<ParamId>,
     /// Parameter for which the user requested a sweep; `None` without a request.
     pub sweep: Option<ParamId>,
-    pub search: String,
+    pub search: Words,
     pub only_changed: bool,
 }
 
 impl<'a> Rows<'a> {
     /// Creates rows of parameters that do not belong to a simulation, filtered by a text.
-    pub fn plain(params: &'a mut dyn Params, defaults: &'a dyn Params, search: String) -> Self {
+    pub fn plain(params: &'a mut dyn Params, defaults: &'a dyn Params, search: Words) -> Self {
         Self {
             params,
             defaults,
@@ -99,9 +99,10 @@ impl Rows<'_> {
         if is_hidden || !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
             return false;
         }
-        let needle = self.search.trim().to_lowercase();
-        let is_in = |s: &ParamSpec| [&s.label(), s.docs].iter().any(|text| text.to_lowercase().contains(&needle));
-        needle.is_empty() || self.params.path(id).contains(&needle) || self.params.spec(id).is_some_and(is_in)
+        let group = self.params.groups().get(usize::from(id.group));
+        let is_found =
+            |spec: &ParamSpec| group.is_some_and(|group| self.search.fit(group, spec, &self.params.path(id)));
+        self.search.is_empty() || self.params.spec(id).is_some_and(is_found)
     }
 
     pub fn ids(&self, group: usize, item: usize) -> Vec<ParamId> {

@@ -15,7 +15,8 @@ use crate::{
             queue::Queue,
         },
     },
-    sim::{Column, ElementSet},
+    engine::SimSchema,
+    sim::{Column, ElementSet, ElementState},
 };
 use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
 
@@ -34,17 +35,20 @@ pub fn ui(ui: &mut Ui, document: &mut Document, forms: &mut Forms, around: Aroun
     let (selection, schema) = (&document.session.selection, &document.session.live.schema);
     let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
     let (title, elements) = (interventions::title(schema, selection), selection.elements.clone());
-    let individuals = selection.individuals.clone();
+    let (individuals, states) = (selection.individuals.clone(), states_text(schema, set.name, &elements));
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(Tokens::fade(t.accent, 0.08)).inner_margin(Margin::symmetric(10, 8));
     frame.show(ui, |ui| {
         ui.set_width(ui.available_width());
         let title = RichText::new(title).family(widgets::semibold()).color(t.text_strong);
         ui.add(Label::new(title).truncate());
-        if elements.len() == 1 || !set.columns.is_empty() {
+        if elements.len() == 1 || !set.columns.is_empty() || states.is_some() {
             Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
                 ui.spacing_mut().interact_size.y = 14.0;
                 facts_ui(ui, &set, &elements, individuals.first().copied());
+                if let Some(states) = states {
+                    fact_ui(ui, "State", states);
+                }
             });
         }
         ui.add_space(4.0);
@@ -76,12 +80,27 @@ fn commands_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     });
 }
 
-fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32], individual: Option<u64>) {
-    let mut fact = |name: &str, value: String| {
-        ui.label(widgets::sub(ui, name));
-        ui.add(Label::new(RichText::new(value).monospace()).selectable(true).truncate());
-        ui.end_row();
+/// Lists the states of the elements, with the number of elements if not all are in the state: `frozen 2`. `None` without
+/// a state.
+fn states_text(schema: &SimSchema, set: &str, elements: &[u32]) -> Option<String> {
+    let states = schema.states.iter().filter(|state| state.over == set);
+    let text = |state: &ElementState| match elements.iter().filter(|element| state.has(**element)).count() {
+        0 => None,
+        n if n == elements.len() => Some(state.state.to_owned()),
+        n => Some(format!("{} {}", state.state, text::count(n as u64))),
     };
+    let texts: Vec<String> = states.filter_map(text).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+fn fact_ui(ui: &mut Ui, name: &str, value: String) {
+    ui.label(widgets::sub(ui, name));
+    ui.add(Label::new(RichText::new(value).monospace()).selectable(true).truncate());
+    ui.end_row();
+}
+
+fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32], individual: Option<u64>) {
+    let mut fact = |name: &str, value: String| fact_ui(ui, name, value);
     if let [one] = elements {
         if let Some(id) = individual.or_else(|| set.ids.get(*one as usize).copied()) {
             fact("ID", id.to_string());

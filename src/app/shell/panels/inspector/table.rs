@@ -44,6 +44,11 @@ impl ListTable {
     pub(super) fn open(&mut self, group: &'static str) {
         *self = Self { group: Some(group), ..Self::default() };
     }
+
+    /// Closes the window. Returns whether it was open.
+    pub(super) fn close(&mut self) -> bool {
+        self.group.take().is_some()
+    }
 }
 
 /// Draws the window if it is open.

@@ -10,11 +10,12 @@ use crate::{
         shell::{
             commands::{Around, CommandState},
             panels::sets::Sets,
-            queue::Queue,
+            queue::{Queue, ShellRequest},
         },
+        views,
     },
     params::{ParamId, Params, Value, ValueType},
-    sim::{MemoryReport, Shape},
+    sim::{MemoryReport, ProbeId, Shape},
 };
 use egui::{
     Align, Frame, Id, Label, Layout, Margin, Response, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder,
@@ -57,12 +58,12 @@ pub fn ui(
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         if !tree.is_filtered() {
-            model_ui(ui, &document.session);
+            model_ui(ui, &document.session, queue);
         }
         lists::ui(ui, document, (tree, sets), around, queue);
-        probes_ui(ui, &mut document.session);
+        probes_ui(ui, &mut document.session, queue);
         runs_ui(ui, tree, &around.with(document), queue);
-        data_ui(ui, document.session.project.model.params());
+        data_ui(ui, document.session.project.model.params(), queue);
         ui.add_space(12.0);
     });
 }
@@ -90,7 +91,7 @@ fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
     state.show_body_unindented(ui, body);
 }
 
-/// Draws a row with an icon, a name, and widgets at the right.
+/// Draws a row with an icon, a name, and widgets at the right. The caller handles a click.
 pub(crate) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&mut Ui)) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 24.0), Sense::click());
@@ -98,8 +99,26 @@ pub(crate) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: im
     if response.hovered() {
         ui.painter().rect_filled(rect, 0, t.hover);
     }
+    leaf_contents_ui(ui, rect, (glyph, name, strong), aside);
+    response
+}
+
+/// Draws a row that has no effect when it is clicked.
+fn note_ui(ui: &mut Ui, glyph: &str, name: &str) {
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 24.0), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, name));
+    leaf_contents_ui(ui, rect, (glyph, name, false), |_| {});
+}
+
+fn leaf_contents_ui(
+    ui: &mut Ui,
+    rect: egui::Rect,
+    (glyph, name, strong): (&str, &str, bool),
+    aside: impl FnOnce(&mut Ui),
+) {
+    let t = Tokens::of(ui.ctx());
     if focus::is_out_of_reach(ui, rect) {
-        return response;
+        return;
     }
     let mut inner = rect.shrink2(vec2(8.0, 0.0));
     inner.min.x += 16.0;
@@ -108,10 +127,10 @@ pub(crate) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: im
         aside(ui);
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.label(icons::rich(glyph).color(t.text_sub));
+            // The tooltip of a truncated name is the whole name.
             ui.add(Label::new(RichText::new(name).color(if strong { t.text } else { t.text_sub })).truncate());
         });
     });
-    response
 }
 
 /// Highlights the selected row.
@@ -125,19 +144,33 @@ fn number(ui: &mut Ui, n: impl Into<String>) {
     ui.label(widgets::sub(ui, n).monospace().size(11.0));
 }
 
-fn model_ui(ui: &mut Ui, session: &Session) {
+/// Draws the model, its sets and its memory. A click shows help on the model, a set in the table, or the memory by buffer.
+fn model_ui(ui: &mut Ui, session: &Session, queue: &mut Queue) {
     let project = &session.project;
     let schema = &session.live.schema;
     section(ui, "Model", "", |ui| {
         let head = leaf(ui, icons::BRAIN, project.model.title(), true, |_| {});
-        widgets::hover_text(head, || text::unwrap(project.model.about()));
+        let about = || format!("{}\nClick for help on the model", text::unwrap(project.model.about()));
+        if widgets::hover_text(head, about).clicked() {
+            queue.push(UiCommand::ModelHelp);
+        }
         for set in &schema.sets {
-            leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
+            let n = |ui: &mut Ui| number(ui, text::count(set.len.into()));
+            let row = leaf(ui, icons::SELECTION, &text::title(set.name), true, n);
+            if row.on_hover_text("Click to list them in the table").clicked() {
+                queue.ask(ShellRequest::ShowSet(set.name));
+            }
         }
         let total: u64 = schema.memory.total();
         if total > 0 {
             let row = leaf(ui, icons::MEMORY, "Memory", true, |ui| number(ui, text::bytes(total)));
-            row.on_hover_ui(|ui| memory_ui(ui, &schema.memory));
+            let hover = |ui: &mut Ui| {
+                memory_ui(ui, &schema.memory);
+                ui.label(widgets::sub(ui, "Click to show the memory by buffer").small());
+            };
+            if row.on_hover_ui(hover).clicked() {
+                queue.push(UiCommand::ShowView("memory"));
+            }
         }
     });
 }
@@ -153,8 +186,8 @@ fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
     });
 }
 
-/// Draws the probes with switches that record them.
-fn probes_ui(ui: &mut Ui, session: &mut Session) {
+/// Draws the probes with switches that record them. A click shows the probe in a view.
+fn probes_ui(ui: &mut Ui, session: &mut Session, queue: &mut Queue) {
     let live = session.live.schema.probes;
     let probes = if live.is_empty() { session.project.model.probes() } else { live };
     let unused = session.project.model.unused_probes();
@@ -174,7 +207,14 @@ fn probes_ui(ui: &mut Ui, session: &mut Session) {
                 widgets::switch(ui, &mut on, &format!("Record {name}"));
                 ui.label(widgets::sub(ui, probe.unit).small());
             });
-            widgets::hover_text(response, || text::unwrap(probe.docs));
+            let view = views::showing(&probe.shape).title;
+            let hint = || match live.is_empty() {
+                true => text::unwrap(probe.docs),
+                false => format!("{}\nClick to show it in the view “{view}”", text::unwrap(probe.docs)),
+            };
+            if widgets::hover_text(response, hint).clicked() && !live.is_empty() {
+                queue.ask(ShellRequest::ShowProbe(id as ProbeId));
+            }
             match (before, on) {
                 (false, true) => record.push(probe.name.to_owned()),
                 (true, false) => record.retain(|w| !is(w, probe.name)),
@@ -182,7 +222,7 @@ fn probes_ui(ui: &mut Ui, session: &mut Session) {
             }
         }
         if probes.is_empty() {
-            leaf(ui, icons::WAVE, "No probes", false, |_| {});
+            note_ui(ui, icons::WAVE, "No probes");
         }
     });
 }
@@ -236,7 +276,8 @@ fn runs_ui(ui: &mut Ui, tree: &Outline, state: &CommandState<'_>, queue: &mut Qu
     });
 }
 
-fn data_ui(ui: &mut Ui, params: &dyn Params) {
+/// Draws the input files. A click shows the parameter of the file.
+fn data_ui(ui: &mut Ui, params: &dyn Params, queue: &mut Queue) {
     let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
     let paths: Vec<(ParamId, String)> = params
         .ids()
@@ -256,7 +297,10 @@ fn data_ui(ui: &mut Ui, params: &dyn Params) {
                 .file_name()
                 .map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
             let row = leaf(ui, icons::DATABASE, &name, true, |_| {});
-            widgets::hover_text(row, || format!("{}\n{path}", params.path(*id)));
+            let hint = || format!("{path}\nClick to show the parameter");
+            if widgets::hover_text(row, hint).clicked() {
+                queue.ask(ShellRequest::FindParameter(params.path(*id)));
+            }
         }
     });
 }
