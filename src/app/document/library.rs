@@ -102,8 +102,16 @@ pub struct Library {
 }
 
 impl Library {
-    /// Replaces the list of runs.
-    pub fn set_runs(&mut self, runs: Vec<Run>) {
+    /// Replaces the list of runs by one that was read when the list had a version. Labels that were edited since are kept.
+    pub fn set_runs(&mut self, mut runs: Vec<Run>, version: u64) {
+        if version != self.version {
+            for run in &mut runs {
+                if let Some(known) = self.runs.iter().find(|known| known.folder == run.folder) {
+                    run.labels.clone_from(&known.labels);
+                    run.row.set_labels(&run.labels);
+                }
+            }
+        }
         self.runs = runs;
         self.is_reading = false;
         self.version += 1;

@@ -13,6 +13,8 @@ use std::{
 enum Edit {
     Note(PathBuf, String),
     Tags(PathBuf, Vec<String>),
+    /// Reports that all earlier edits are saved.
+    Report(Sender<()>),
 }
 
 /// Thread that saves labels. It starts at the first edit; dropping the writer waits until all edits are saved.
@@ -34,6 +36,18 @@ impl LabelWriter {
     }
 }
 
+impl LabelWriter {
+    /// Returns a function that waits on another thread until all edits so far are saved.
+    pub fn wait(&self) -> impl FnOnce() + Send + use<> {
+        let saved = self.sender.as_ref().map(|sender| {
+            let (to, saved) = channel();
+            sender.send(Edit::Report(to)).ok();
+            saved
+        });
+        move || drop(saved.map(|saved| saved.recv()))
+    }
+}
+
 impl Drop for LabelWriter {
     fn drop(&mut self) {
         drop(self.sender.take());
@@ -46,6 +60,10 @@ fn write(edits: &Receiver<Edit>) {
         let saved = match &edit {
             Edit::Note(folder, note) => labels::save_note(folder, note),
             Edit::Tags(folder, tags) => labels::save_tags(folder, tags),
+            Edit::Report(to) => {
+                to.send(()).ok();
+                Ok(())
+            }
         };
         if let Err(e) = saved {
             tracing::warn!("a label was not saved: {e}");
@@ -148,6 +166,14 @@ mod tests {
         }
         library.set_tag(&library.marked_with(&folders[2]), "best", true);
         library.set_note(1, "a note".into());
+        library.writer.wait()();
+        assert_eq!(Labels::read(&folders[1]).0.note, "a note", "it is saved now");
+        // A list that was read before an edit does not undo it.
+        let (read, version) = (library.runs.clone(), library.version);
+        library.set_tag(&folders[1..2], "late", true);
+        library.set_runs(read, version);
+        assert!(library.runs[1].has_tag("late") && !library.runs[0].has_tag("late"));
+        library.set_tag(&folders[1..2], "late", false);
         assert_eq!(library.tags().into_iter().collect::<Vec<_>>(), ["best"]);
         assert!(library.version > 20);
         drop(library);

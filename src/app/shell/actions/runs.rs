@@ -29,13 +29,17 @@ pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
         document.library = Library { is_reading, folder, sweeping, swept, version, ..Library::default() };
     }
     let open = Arc::new(document.session.project.clone());
+    let (version, wait) = (document.library.version, document.library.writer.wait());
     host.job(
         messages,
         "runs",
-        move || library::read(&folder, &open),
-        |app, runs| {
+        move || {
+            wait();
+            library::read(&folder, &open)
+        },
+        move |app, runs| {
             app.document.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
-            app.document.library.set_runs(runs);
+            app.document.library.set_runs(runs, version);
         },
     );
 }

@@ -73,13 +73,13 @@ pub fn head_ui(ui: &mut Ui, t: &Tokens, choices: &mut Choices, column: &Column, 
     let mut hides = false;
     response.context_menu(|ui| {
         for (label, is_descending) in [("Sort ascending", false), ("Sort descending", true)] {
-            if ui.button(label).clicked() {
+            if ui.button(label).on_hover_text("Runs without a value are last").clicked() {
                 choices.sort.key.clone_from(&column.key);
                 choices.sort.is_descending = is_descending;
                 ui.close();
             }
         }
-        if ui.button("Hide column").clicked() {
+        if ui.button("Hide column").on_hover_text("The menu Columns shows it again").clicked() {
             hides = true;
             ui.close();
         }

@@ -187,7 +187,8 @@ fn selected_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     if again.on_hover_text(hint).on_disabled_hover_text("No run selected, or a replay is running").clicked() {
         ctx.requests.extend(selected.clone().map(|folder| ViewRequest::Command(UiCommand::Replay(folder))));
     }
-    if open.on_disabled_hover_text("No run selected").clicked() {
+    let hint = "Shows the folder of the selected run in the file manager";
+    if open.on_hover_text(hint).on_disabled_hover_text("No run selected").clicked() {
         ctx.requests.extend(selected.map(|folder| ViewRequest::Command(UiCommand::RevealRun(folder))));
     }
 }
