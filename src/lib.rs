@@ -71,6 +71,7 @@
 //! | history | bounded data of a run in the window: spikes, series, fields, and the steps without data |
 //! | recording, stream | a run being written to disk; one recorded probe, a file |
 //! | run | the folder of a recording: project, command log, manifest, streams |
+//! | note, tags | labels that the user gives to a run, stored in its folder outside its hashes |
 //! | playback, replay | display of a recorded run; repeated computation with a comparison of every recorded bit |
 //! | digest | hash and totals of a simulation since step 0 |
 //! | view, panel, workspace | display of readings with certain shapes; a view in the window; a layout of panels |

@@ -1,6 +1,10 @@
 //! The arguments of the command line.
 
-use super::{ask_args::AskArgs, suggest::DeviceParser};
+use super::{
+    ask_args::AskArgs,
+    runs_args::{RunsArgs, TagArgs},
+    suggest::DeviceParser,
+};
 use crate::{
     export::Format,
     kinds::Model,
@@ -64,6 +68,10 @@ pub(super) enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// List the runs in a folder, with their results and tags.
+    Runs(RunsArgs),
+    /// List or change the tags of a run.
+    Tag(TagArgs),
     /// Check a project file and its input files: exit 0 when `run` accepts it, 2 when it does not.
     Validate(ValidateArgs),
     /// List the differences of two projects: exit 0 when there are none, 1 when there are.

@@ -21,11 +21,14 @@ mod replay;
 mod resumed;
 mod reused_simulation;
 mod run;
+mod runs;
+mod runs_args;
 mod session;
 mod signal;
 mod speed;
 mod stdout;
 mod suggest;
+mod tag;
 mod torch;
 mod trials;
 mod validate;
@@ -96,6 +99,8 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Export(args) => export::export(&args),
         Task::Check { run, json } => check::check(&run, json),
         Task::Info { path, json } => info::info(&path, json),
+        Task::Runs(args) => runs::runs(&args),
+        Task::Tag(args) => tag::tag(&args),
         Task::Validate(args) => validate::validate(&args),
         Task::Diff { a, b } => diff::diff(&a, &b),
         Task::Ask(args) => ask::ask(args),

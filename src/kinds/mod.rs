@@ -56,6 +56,9 @@ macro_rules! kinds {
                 own.map_or(kind, |(_, exactness)| *exactness)
             }
 
+            /// Name of the series that training minimises; empty if the kind does not train.
+            pub fn objective(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::OBJECTIVE, )* } }
+
             /// Actions on its simulations.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 

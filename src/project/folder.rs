@@ -4,7 +4,7 @@ use super::{
     Manifest, Project, ReadError, Status, Stream, command_log, file, load_logged_data, lock,
     manifest::record_bytes,
     parent::PARENT_STATE,
-    run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
+    run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TAGS, TIMINGS, TRIALS, at},
     run_file,
     sets::{ElementTable, SetInfo},
     stream_reader::{LineReader, LineageReader, RowReader, SpikeReader, StreamFile, recover},
@@ -208,7 +208,7 @@ impl RunFolder {
             .chain(manifest.sets.iter().map(|s| s.ids.as_str()))
             .chain(manifest.files.iter().map(|f| f.name.as_str()))
             .chain(manifest.checkpoints.iter().map(|c| c.file.as_str()))
-            .chain([MANIFEST, LOCK, PROJECT, COMMANDS, TIMINGS, NOTE, EXPORTS, RATES, PARENT_STATE]);
+            .chain([MANIFEST, LOCK, PROJECT, COMMANDS, TIMINGS, NOTE, TAGS, EXPORTS, RATES, PARENT_STATE]);
         folder == own
             && path.file_name().and_then(|n| n.to_str()).is_some_and(|name| names.into_iter().any(|n| n == name))
     }

@@ -52,7 +52,7 @@ fn first_manifest(folder: &Path) -> Option<String> {
 }
 
 /// Removes the files of a run, the manifest last. Fails if a file cannot be removed.
-fn clear(run: &RunFolder) -> io::Result<()> {
+pub(super) fn clear(run: &RunFolder) -> io::Result<()> {
     let folder = &run.path;
     clear_trials(folder)?;
     clear_exports(folder)?;

@@ -13,6 +13,7 @@
 //!   checkpoint-000012000.state   the state at a step, if the project plans checkpoints
 //!   parent.state     in a branch: the checkpoint of the other run at which it begins
 //!   note.txt         the user's note, if there is one
+//!   tags.txt         the user's tags, one per line, if there are any
 //! ```
 //!
 //! Streams, commands.ron and timings.csv only grow, in whole blocks, so a run is readable while it is written and after a
@@ -34,6 +35,8 @@ pub const MANIFEST: &str = "run.ron";
 pub const PROJECT: &str = "project.ron";
 /// File name of the user's note, plain text.
 pub const NOTE: &str = "note.txt";
+/// File name of the user's tags, one per line.
+pub const TAGS: &str = "tags.txt";
 /// File name of the command log.
 pub const COMMANDS: &str = "commands.ron";
 /// File name of the lock file.

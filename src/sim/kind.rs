@@ -177,6 +177,8 @@ pub trait Kind {
     const NAME: &'static str;
     /// Probes of the kind's simulations.
     const PROBES: &'static [ProbeSpec];
+    /// Name of the series that training minimises and that compares runs; empty for kinds that do not train.
+    const OBJECTIVE: &'static str = "";
     /// Actions on the kind's simulations.
     const ACTIONS: &'static [ActionSpec];
     /// Requests to the kind's simulations.

@@ -20,6 +20,7 @@ mod population_views;
 mod profile;
 mod rescue;
 mod run_length;
+mod run_table;
 mod safety;
 mod screenshots;
 mod selection;

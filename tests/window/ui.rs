@@ -6,7 +6,7 @@ use neuropil::{
     app::{Start, create, document::command::UiCommand},
     engine::LoggedCommand,
     params::path,
-    project::Project,
+    project::{self, Project},
 };
 use neuropil_test_support::temp::TempFolder;
 use neuropil_test_support::{Need, skip};
@@ -157,11 +157,29 @@ fn unsaved_changes_ask_before_closing() {
     w.get_by_label("Cancel").click();
     w.run();
     assert_eq!(value(&w, "lif.tau_m"), "11 ms");
-    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::O);
-    w.run();
+    let folder = TempFolder::new("asks");
+    let (file, trees) = (folder.join("other.ron"), folder.join("run.nwk"));
+    project::save(&Project::default(), &file).expect("saved");
+    std::fs::write(&trees, "('a':20,'b':10):10;\n").expect("written");
+    // A window of lineages replaces nothing, so nothing is asked.
+    open_path(&mut w, &trees);
+    until(&mut w, "the lineages are shown", |w| w.query_by_label("Lineage of run.nwk").is_some());
+    assert!(w.query_by_label("Discard changes").is_none() && w.state().session().is_dirty());
+    open_path(&mut w, &file);
+    assert!(w.query_by_label("Path").is_none() && w.state().session().path.is_none());
     w.get_by_label("Discard changes").click();
-    w.run();
-    assert!(w.query_by_label("Path").is_some());
+    until(&mut w, "the project is open", |w| w.state().session().path.as_deref() == Some(&*file));
+}
+
+/// Opens a file by its path.
+fn open_path(w: &mut Window, path: &std::path::Path) {
+    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::O);
+    w.run_steps(3);
+    assert!(w.query_by_label("Discard changes").is_none(), "nothing is discarded yet");
+    w.get_by_label("Path").type_text(&path.display().to_string());
+    w.run_steps(3);
+    w.get_by_role_and_label(egui::accesskit::Role::Button, "Open").click();
+    w.run_steps(4);
 }
 
 #[test]

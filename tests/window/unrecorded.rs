@@ -73,9 +73,8 @@ fn every_way_out_of_a_run_asks() {
     let folder = TempFolder::new("unrecorded-ways");
     let mut w = paused(&folder, true);
     let go = |what: UiCommand| move |w: &mut Window| command(w, what.clone());
-    let ways: [Way<'_>; 7] = [
+    let ways: [Way<'_>; 6] = [
         ("quit", &close),
-        ("open", &go(UiCommand::Open)),
         ("new", &go(UiCommand::New("nuclei"))),
         ("example", &go(UiCommand::Example("kuramoto"))),
         ("reset", &go(UiCommand::Rewind)),

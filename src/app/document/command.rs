@@ -158,6 +158,10 @@ pub enum UiCommand {
     CancelReplay,
     /// Opens a run's folder in the file manager.
     RevealRun(PathBuf),
+    /// Asks for a new name of a run, given by its folder.
+    RenameRun(PathBuf),
+    /// Asks whether to delete runs, given by their folders.
+    DeleteRuns(Vec<PathBuf>),
     /// Shows the settings dialog.
     Settings,
     /// Shows the shortcut editor.
@@ -188,8 +192,6 @@ pub enum UiCommand {
 pub enum Intent {
     /// Closes the window.
     Close,
-    /// Shows the file dialog to choose a project.
-    Pick,
     /// Opens a project or run.
     Open(PathBuf),
     /// Opens an example and runs it.

@@ -1,17 +1,23 @@
 //! The list of runs next to the project, which a thread reads.
 
 mod compared;
+mod labels;
 
 pub use compared::{Compared, MAX_COMPARED};
 
 use super::sweep::Sweeping;
 use crate::{
-    app::{host::store, kit::text},
+    app::kit::text,
     export::Format,
     kinds::Model,
-    project::{ParamHistory, Project, RunFolder, Status, run},
+    project::{
+        ParamHistory, Project, RunFolder, Status,
+        labels::Labels,
+        run_table::{Row, run_folders},
+    },
     sim::{Progress, TimeBase},
 };
+pub use labels::LabelWriter;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -45,8 +51,12 @@ pub struct Run {
     pub device: String,
     /// Changes compared with the open project.
     pub changes: Vec<String>,
-    /// Note of the user; empty if the run has no note.
-    pub note: String,
+    /// Note and tags of the user.
+    pub labels: Labels,
+    /// Messages about labels that cannot be read.
+    pub notices: Vec<String>,
+    /// Cells of the table of runs.
+    pub row: Row,
     /// Run of which this run is a branch; `None` if the run started at step 0.
     pub parent: Option<PathBuf>,
     /// Number of ancestors of the run in the list.
@@ -85,13 +95,26 @@ pub struct Library {
     pub swept: Vec<String>,
     /// Folder of the open project's recordings.
     pub folder: PathBuf,
+    /// Number that increases with every change of the list or of a label.
+    pub version: u64,
+    /// Thread that saves labels.
+    pub writer: LabelWriter,
 }
 
 impl Library {
-    /// Replaces the list of runs.
-    pub fn set_runs(&mut self, runs: Vec<Run>) {
+    /// Replaces the list of runs by one that was read when the list had a version. Labels that were edited since are kept.
+    pub fn set_runs(&mut self, mut runs: Vec<Run>, version: u64) {
+        if version != self.version {
+            for run in &mut runs {
+                if let Some(known) = self.runs.iter().find(|known| known.folder == run.folder) {
+                    run.labels.clone_from(&known.labels);
+                    run.row.set_labels(&run.labels);
+                }
+            }
+        }
         self.runs = runs;
         self.is_reading = false;
+        self.version += 1;
     }
 
     /// Selects a run and marks only this run.
@@ -130,21 +153,11 @@ impl Library {
         let Some(last) = self.runs.last() else { return Some("No run: record one first") };
         last.not_exported.iter().find(|(known, _)| *known == format).map(|(_, why)| *why)
     }
-
-    /// Saves a note in the folder of the run at an index.
-    pub fn set_note(&mut self, at: usize, note: String) {
-        let Some(run) = self.runs.get_mut(at) else { return };
-        run.note.clone_from(&note);
-        store::write(Some(run.folder.join(run::NOTE)), Some(note));
-    }
 }
 
 /// Reads the summaries of all runs in a folder.
 pub fn read(folder: &Path, open: &Arc<Project>) -> Vec<Run> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join(run::MANIFEST).exists()).collect();
-    folders.sort();
-    let mut runs: Vec<Run> = folders.into_iter().map(|folder| read_one(folder, open)).collect();
+    let mut runs: Vec<Run> = run_folders(folder).into_iter().map(|folder| read_one(folder, open)).collect();
     for i in 0..runs.len() {
         runs[i].depth = ancestors(&runs, i);
     }
@@ -174,13 +187,15 @@ pub fn as_tree(runs: &[Run], rows: Vec<usize>) -> Vec<usize> {
 
 fn read_one(folder: PathBuf, open: &Project) -> Run {
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let note = std::fs::read_to_string(folder.join(run::NOTE)).unwrap_or_default();
+    let (labels, notices) = Labels::read(&folder);
     match RunFolder::open(&folder) {
         Ok(run) => {
-            let (model, changes) = match ParamHistory::read(&run) {
-                Ok(history) => (Some(Arc::new(history.first.model.clone())), differences(&history, open)),
-                Err(why) => (None, vec![why]),
+            let history = ParamHistory::read(&run);
+            let (model, changes) = match &history {
+                Ok(history) => (Some(Arc::new(history.first.model.clone())), differences(history, open)),
+                Err(why) => (None, vec![why.clone()]),
             };
+            let row = Row::of(&run, &labels, history.as_ref().ok(), &changes);
             let m = run.manifest;
             // The streams of trials are in their folders.
             let why_not = |format: Format| format.why_not(&[&m]).filter(|_| m.trials == 0).map(|why| (format, why));
@@ -201,7 +216,9 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 digest: short(&m.digest.hash),
                 device: m.device,
                 changes,
-                note,
+                labels,
+                notices,
+                row,
                 parent: m.parent.map(|parent| beside(&folder, &parent.run)),
                 depth: 0,
                 checkpoints: m.checkpoints.iter().map(|c| c.step).collect(),
@@ -210,7 +227,10 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 folder,
             }
         }
-        Err(e) => Run { name, note, problem: Some(e.to_string()), folder, ..Run::default() },
+        Err(e) => {
+            let row = Row::unreadable(&folder, &labels);
+            Run { name, labels, notices, row, problem: Some(e.to_string()), folder, ..Run::default() }
+        }
     }
 }
 
@@ -252,13 +272,6 @@ impl Run {
     /// Returns the simulated seconds, or the number of steps if they are counted.
     pub fn secs(&self) -> f64 {
         self.steps as f64 * self.base.per_step()
-    }
-
-    /// Returns the text that the filter searches, in lower case.
-    pub fn search_text(&self) -> String {
-        let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.data_hash, &self.device, &self.note];
-        let fixed: Vec<&str> = parts.into_iter().map(String::as_str).chain([self.status_text()]).collect();
-        format!("{} {}", fixed.join(" "), self.changes.join(" ")).to_lowercase()
     }
 }
 

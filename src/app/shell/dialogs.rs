@@ -6,6 +6,7 @@ pub mod import;
 pub mod paths;
 pub mod preferences;
 pub mod recovery;
+mod run_folders;
 mod runs;
 pub mod shortcuts_sheet;
 pub mod sweep;
@@ -23,7 +24,7 @@ use crate::{
             widgets,
         },
     },
-    project::Project,
+    project::{Project, delete::Deletion},
 };
 use answers::{Answer, LeftRun, Purpose};
 use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
@@ -58,6 +59,10 @@ pub enum Dialog {
     Crash(PathBuf, String),
     /// Asks for the values of a sweep.
     Sweep(SweepForm),
+    /// Asks for a new name of the run in a folder.
+    RenameRun(PathBuf, String),
+    /// Asks whether to delete runs, with the consequences.
+    DeleteRuns(Vec<Deletion>),
     /// Shows a title and a text in Markdown.
     Text(&'static str, String),
 }
@@ -92,6 +97,8 @@ pub fn ui(
             Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
             Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
             Dialog::Sweep(form) => sweep_ui(ui, form),
+            Dialog::RenameRun(folder, name) => run_folders::rename_ui(ui, folder, name),
+            Dialog::DeleteRuns(runs) => run_folders::delete_ui(ui, runs),
             Dialog::Text(title, text) => text_ui(ui, title, text),
         }
     });

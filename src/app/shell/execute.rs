@@ -2,7 +2,7 @@
 
 use super::{
     App,
-    actions::{figures, files, probing, profiling, recording, requests, runs},
+    actions::{figures, files, probing, profiling, recording, requests, run_folders, runs},
     dialogs::{
         Dialog,
         answers::Purpose,
@@ -40,7 +40,7 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::New(kind) => requests::confirm_unsaved(app, Intent::New(kind)),
         UiCommand::Example(name) => requests::confirm_unsaved(app, Intent::Example(name)),
         UiCommand::ImportData => app.overlays.import = Some(Import::default()),
-        UiCommand::Open => requests::confirm_unsaved(app, Intent::Pick),
+        UiCommand::Open => files::pick(&mut app.parts(), Purpose::Open),
         UiCommand::OpenRun(i) => {
             if let Some(path) = app.document.library.runs.get(i).map(|run| run.folder.clone()) {
                 requests::confirm_unsaved(app, Intent::Open(path));
@@ -126,6 +126,8 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Duplicate => duplicate_item(app),
         UiCommand::Delete => delete_item(app),
         UiCommand::RefreshRuns => runs::list(&mut app.document, &mut app.host, &mut app.messages),
+        UiCommand::RenameRun(folder) => run_folders::ask_name(&mut app.parts(), folder),
+        UiCommand::DeleteRuns(folders) => run_folders::ask_deletion(&mut app.parts(), folders),
         UiCommand::RevealRun(folder) => runs::reveal(&mut app.host, &mut app.messages, folder),
         UiCommand::Replay(folder) => recording::replay(&mut app.parts(), &folder),
         UiCommand::Branch(folder, step) => requests::confirm_unsaved(app, Intent::Branch(folder, step)),

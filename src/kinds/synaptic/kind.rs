@@ -33,6 +33,7 @@ impl Kind for SynapticKind {
     const HELP: &'static str = include_str!("../../../assets/help/synaptic.md");
     const NAME: &'static str = "synaptic";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    const OBJECTIVE: &'static str = probes::PROBES[probes::HELD_OUT as usize].name;
     /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;

@@ -32,6 +32,7 @@ impl Kind for TransformerKind {
         loss of every token can be watched.";
     const NAME: &'static str = "transformer";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    const OBJECTIVE: &'static str = probes::PROBES[probes::HELD_OUT as usize].name;
     /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;

@@ -36,12 +36,22 @@ impl Compared {
         free.is_some()
     }
 
+    /// Keeps the mark of a run whose folder was renamed.
+    pub fn rename(&mut self, from: &Path, to: &Path) {
+        self.0.iter_mut().filter(|(marked, _)| marked == from).for_each(|(marked, _)| to.clone_into(marked));
+    }
+
+    /// Removes the mark of a run.
+    pub fn remove(&mut self, folder: &Path) {
+        self.0.retain(|(marked, _)| marked != folder);
+    }
+
     /// Toggles the mark of a run. Returns `false` if too many runs are marked.
     pub fn toggle(&mut self, folder: &Path) -> bool {
         if self.color(folder).is_none() {
             return self.add(folder);
         }
-        self.0.retain(|(marked, _)| marked != folder);
+        self.remove(folder);
         true
     }
 }

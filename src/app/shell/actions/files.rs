@@ -1,6 +1,6 @@
 //! File dialogs, and files that the window writes.
 
-use super::{open, requests, runs};
+use super::{requests, runs};
 use crate::{
     app::{
         document::command::Intent,
@@ -39,7 +39,11 @@ pub fn pick(parts: &mut ActionParts<'_>, purpose: Purpose) {
         (purpose, path, since.elapsed())
     };
     parts.host.job(parts.messages, "dialog", ask, |app, (purpose, path, took)| match path {
-        Some(path) => picked(&mut app.parts(), purpose, path),
+        Some(path) => {
+            if let Some(intent) = picked(&mut app.parts(), purpose, path) {
+                requests::confirm_unsaved(app, intent);
+            }
+        }
         None if took < SHORTEST => ask_path(&mut app.parts(), purpose),
         None if purpose == Purpose::SaveAs => app.flow.after_save = None,
         None => {}
@@ -108,10 +112,10 @@ pub fn save_then(parts: &mut ActionParts<'_>, intent: Intent) {
     save(parts);
 }
 
-/// Handles a path chosen in a dialog, by its purpose.
-pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) {
+/// Handles a path chosen in a dialog, by its purpose. Returns the action that may lose work and is to be confirmed.
+pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) -> Option<Intent> {
     match purpose {
-        Purpose::Open => open::open_path(parts, path),
+        Purpose::Open => return Some(Intent::Open(path)),
         Purpose::SaveAs => {
             let path = if path.extension().is_none() { path.with_extension("ron") } else { path };
             parts.document.session.rename_for(&path);
@@ -140,6 +144,7 @@ pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) {
             parts.document.session.project.model.params_mut().set(&Change { id, value });
         }
     }
+    None
 }
 
 /// Saves the current layout under a name, in the project or in a file for all projects.

@@ -13,6 +13,7 @@ pub mod rebuild;
 pub mod recording;
 pub mod requests;
 pub mod resume;
+pub mod run_folders;
 pub mod runs;
 pub mod selecting;
 pub mod sweep;

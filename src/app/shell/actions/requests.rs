@@ -1,7 +1,7 @@
 //! Handling of the requests of panels, views and dialogs. Actions that close the document are confirmed first if work would be
 //! lost.
 
-use super::{branch, documents, files, open, resume, runs, selecting, sweep, trees, unrecorded};
+use super::{branch, documents, files, open, resume, run_folders, runs, selecting, sweep, unrecorded};
 use crate::{
     app::{
         document::{command::Intent, interventions, open_document::Document},
@@ -146,7 +146,13 @@ pub fn answer(app: &mut App, answer: Answer, dialog: Dialog) {
         (Answer::Discard(intent), _) => run_intent(app, intent),
         (Answer::KeepRun(intent), _) => unrecorded::keep_as_run(&mut app.parts(), Some(intent)),
         (Answer::DiscardRun(intent), _) => confirm_changes(app, intent),
-        (Answer::Path(purpose, path), _) => files::picked(&mut app.parts(), purpose, path),
+        (Answer::Path(purpose, path), _) => {
+            if let Some(intent) = files::picked(&mut app.parts(), purpose, path) {
+                confirm_unsaved(app, intent);
+            }
+        }
+        (Answer::RenameRun(folder, name), _) => run_folders::rename(&mut app.parts(), folder, name),
+        (Answer::DeleteRuns(folders), _) => run_folders::delete(&mut app.parts(), folders),
         (Answer::Layout(name, in_project), _) => files::keep_layout(&mut app.parts(), &name, in_project),
         (Answer::Sweep(values), _) => {
             sweep::start(&mut app.workspace, &mut app.document, &mut app.host, &mut app.messages, values);
@@ -158,9 +164,15 @@ pub fn answer(app: &mut App, answer: Answer, dialog: Dialog) {
 /// Runs the intent, or asks first if an unrecorded run or changes of the project would be lost.
 pub fn confirm_unsaved(app: &mut App, intent: Intent) {
     match app.document.session.live.unrecorded() {
+        _ if keeps_document(&intent) => run_intent(app, intent),
         Some(unrecorded) => app.overlays.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
         None => confirm_changes(app, intent),
     }
+}
+
+/// Whether an intent keeps the document and its run: lineages open in a window of their own.
+fn keeps_document(intent: &Intent) -> bool {
+    matches!(intent, Intent::Open(path) if is_tree_file(path))
 }
 
 /// Runs the intent, or asks first if changes of the project would be lost, or a recording or sweep would end.
@@ -195,8 +207,7 @@ pub fn confirm_close(app: &mut App, ctx: &egui::Context) {
 pub fn open_dropped(app: &mut App, ctx: &egui::Context) {
     let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
     match dropped {
-        Some(path) if is_tree_file(&path) => trees::open(&mut app.overlays, &mut app.host, &mut app.messages, path),
-        Some(path) if path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
+        Some(path) if is_tree_file(&path) || path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
             confirm_unsaved(app, Intent::Open(path))
         }
         Some(path) => app
@@ -214,7 +225,6 @@ pub fn run_intent(app: &mut App, intent: Intent) {
         Intent::Rebuild => app.document.session.build(false),
         Intent::Branch(folder, step) => branch::branch(&mut app.host, &mut app.messages, &folder, step),
         Intent::Resume(folder) => resume::resume(&mut app.parts(), &folder),
-        Intent::Pick => files::pick(&mut app.parts(), Purpose::Open),
         Intent::Open(path) => open::open_path(&mut app.parts(), path),
         Intent::Example(name) => {
             if let Some(parameter) = documents::open_example(&mut app.parts(), name) {

@@ -24,17 +24,22 @@ pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
     let beside = document.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
     let folder = beside.unwrap_or_else(|| document.session.runs_folder());
     if document.library.folder != folder {
-        let Library { sweeping, swept, .. } = std::mem::take(&mut document.library);
-        document.library = Library { is_reading: true, folder: folder.clone(), sweeping, swept, ..Library::default() };
+        let Library { sweeping, swept, version, .. } = std::mem::take(&mut document.library);
+        let (is_reading, folder, version) = (true, folder.clone(), version + 1);
+        document.library = Library { is_reading, folder, sweeping, swept, version, ..Library::default() };
     }
     let open = Arc::new(document.session.project.clone());
+    let (version, wait) = (document.library.version, document.library.writer.wait());
     host.job(
         messages,
         "runs",
-        move || library::read(&folder, &open),
-        |app, runs| {
+        move || {
+            wait();
+            library::read(&folder, &open)
+        },
+        move |app, runs| {
             app.document.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
-            app.document.library.set_runs(runs);
+            app.document.library.set_runs(runs, version);
         },
     );
 }

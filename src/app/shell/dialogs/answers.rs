@@ -24,6 +24,10 @@ pub enum Answer {
     Path(Purpose, PathBuf),
     Layout(String, bool),
     Sweep(SweptValues),
+    /// Renames the run in a folder.
+    RenameRun(PathBuf, String),
+    /// Deletes the runs in these folders.
+    DeleteRuns(Vec<PathBuf>),
 }
 
 /// Purpose of a file dialog.

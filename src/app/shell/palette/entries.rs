@@ -178,7 +178,7 @@ fn lists(params: &dyn Params, query: &str, rows: &mut Vec<(i32, Row)>) {
 
 fn runs(library: &Library, query: &str, rows: &mut Vec<(i32, Row)>) {
     for run in &library.runs {
-        if let Some(score) = score(&run.name, query).max(score(&run.note, query)) {
+        if let Some(score) = score(&run.name, query).max(score(&run.labels.note, query)) {
             let (text, aside) = (format!("Run {}", run.name), run.status_text().to_owned());
             let entry = Entry::Run(run.folder.clone());
             rows.push((score - 3, Row { entry, glyph: icons::FLASK, text, aside, why_not: None }));

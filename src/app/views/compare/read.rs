@@ -8,6 +8,8 @@ use crate::{
 };
 use std::{io, path::Path};
 
+pub use crate::project::run_table::Summary;
+
 /// Number of rows that are appended together.
 const CHUNK: usize = 4096;
 
@@ -20,37 +22,6 @@ pub struct SeriesName {
     pub title: String,
     /// Names of the lanes; empty for a series with one lane.
     pub lanes: Vec<String>,
-}
-
-/// Statistics of the finite samples of a lane.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    pub n: u64,
-    /// The last finite sample; NaN without samples.
-    pub last: f32,
-    pub min: f32,
-    pub max: f32,
-    sum: f64,
-}
-
-impl Default for Summary {
-    fn default() -> Self {
-        Self { n: 0, last: f32::NAN, min: f32::INFINITY, max: f32::NEG_INFINITY, sum: 0.0 }
-    }
-}
-
-impl Summary {
-    fn add(&mut self, value: f32) {
-        if value.is_finite() {
-            let (min, max) = (self.min.min(value), self.max.max(value));
-            *self = Self { n: self.n + 1, last: value, min, max, sum: self.sum + f64::from(value) };
-        }
-    }
-
-    /// Returns the mean; NaN without samples.
-    pub fn mean(&self) -> f32 {
-        (self.sum / self.n as f64) as f32
-    }
 }
 
 /// Data of a run for the comparison.
@@ -97,7 +68,7 @@ pub fn summarise(run: &RunFolder, wanted: Option<&(String, String)>, share: f64)
         let (mut reader, mut row) = (run.read_rows(stream)?, vec![]);
         while let Some(step) = reader.next_row(&mut row)? {
             if step as f64 >= from {
-                lanes.iter_mut().zip(&row).for_each(|(summary, value)| summary.add(*value));
+                lanes.iter_mut().zip(&row).for_each(|(summary, value)| summary.add(step, *value));
             }
         }
     }
@@ -150,7 +121,7 @@ fn append(run: &RunFolder, stream: &Stream, samples: &mut Samples, summaries: &m
         if let Some(step) = next {
             steps.push(step);
             values.extend_from_slice(&row);
-            summaries.iter_mut().zip(&row).for_each(|(summary, value)| summary.add(*value));
+            summaries.iter_mut().zip(&row).for_each(|(summary, value)| summary.add(step, *value));
         }
         if next.is_none() || steps.len() == CHUNK {
             samples.push(lanes, &steps, &values);

@@ -3,17 +3,27 @@
 use crate::{
     app::{
         document::command::UiCommand as C,
-        kit::icons,
+        kit::{icons, text},
         shell::commands::{CommandState, row::Row},
     },
     export::Format,
 };
+use std::path::{Path, PathBuf};
 
 /// Maximum number of runs offered in menus and the palette; only the newest are.
 const MAX_RUNS: usize = 20;
 
+const RENAMES: &str = "Renames the folder of the selected run; branches of the run follow";
+const DELETES: &str = "Deletes the marked runs; asks first, with their size and their branches";
+
 pub const ROWS: &[Row] = &[
     Row::new(C::RefreshRuns, "Refresh runs", "Reads the runs folder of the project again", icons::FLASK),
+    Row::labelled_by(C::RenameRun(PathBuf::new()), rename_text, RENAMES, icons::PENCIL)
+        .each(|state| state.document.library.selected.clone().map(C::RenameRun).into_iter().collect())
+        .without_keys(),
+    Row::labelled_by(C::DeleteRuns(vec![]), delete_text, DELETES, icons::TRASH)
+        .each(|state| state.document.library.selected_runs().map(C::DeleteRuns).into_iter().collect())
+        .without_keys(),
     Row::labelled_by(C::OpenRun(0), run_text, "Opens a finished run in the same views", icons::FLASK)
         .each(|state| (0..state.document.library.runs.len()).rev().take(MAX_RUNS).map(C::OpenRun).collect()),
     Row::labelled_by(
@@ -26,6 +36,23 @@ pub const ROWS: &[Row] = &[
     .after_separator()
     .needs(&[exportable_run]),
 ];
+
+fn rename_text(command: &C, _: &CommandState<'_>) -> String {
+    let C::RenameRun(folder) = command else { return String::new() };
+    format!("Rename run {}…", name_of(folder))
+}
+
+fn delete_text(command: &C, _: &CommandState<'_>) -> String {
+    let C::DeleteRuns(folders) = command else { return String::new() };
+    match &folders[..] {
+        [folder] => format!("Delete run {}…", name_of(folder)),
+        folders => format!("Delete {}…", text::plural(folders.len(), "marked run", "marked runs")),
+    }
+}
+
+fn name_of(folder: &Path) -> String {
+    folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
 
 fn run_text(command: &C, state: &CommandState<'_>) -> String {
     let C::OpenRun(at) = command else { return String::new() };
