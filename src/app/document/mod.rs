@@ -9,6 +9,7 @@ pub mod command;
 pub mod cursor;
 pub mod features;
 pub mod filter;
+pub mod groups;
 pub mod history;
 pub mod in_force;
 pub mod interventions;
