@@ -10,4 +10,5 @@ mod processes;
 mod program;
 mod refusals;
 mod resume;
+mod sweeps;
 mod synaptic;

@@ -1,10 +1,15 @@
 //! The list of runs next to the project, which a thread reads.
 
 mod compared;
+mod sweeps;
 
 pub use compared::{Compared, MAX_COMPARED};
+pub use sweeps::ListedSweep;
 
-use super::sweep::Sweeping;
+use super::{
+    run_groups::RunGroups,
+    sweep::{LastSweep, Sweeping},
+};
 use crate::{
     app::{host::store, kit::text},
     export::Format,
@@ -45,6 +50,8 @@ pub struct Run {
     pub device: String,
     /// Changes compared with the open project.
     pub changes: Vec<String>,
+    /// Sweep to which the run belongs ([`super::sweep::name`]); empty for other runs.
+    pub sweep: String,
     /// Note of the user; empty if the run has no note.
     pub note: String,
     /// Run of which this run is a branch; `None` if the run started at step 0.
@@ -81,8 +88,12 @@ pub struct Library {
     pub replaying: Option<Replaying>,
     /// Sweep in progress; `None` if no sweep is running.
     pub sweeping: Option<Sweeping>,
-    /// The parameters of the sweep started last.
-    pub swept: Vec<String>,
+    /// The sweep started last.
+    pub swept: LastSweep,
+    /// Sweeps of the listed runs, the newest first, then the runs of no sweep.
+    pub sweeps: Vec<ListedSweep>,
+    /// Elements of recorded runs, for the rates of named groups.
+    pub groups: RunGroups,
     /// Folder of the open project's recordings.
     pub folder: PathBuf,
 }
@@ -90,6 +101,7 @@ pub struct Library {
 impl Library {
     /// Replaces the list of runs.
     pub fn set_runs(&mut self, runs: Vec<Run>) {
+        self.sweeps = sweeps::list(&runs);
         self.runs = runs;
         self.is_reading = false;
     }
@@ -198,6 +210,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 wall_secs: m.wall_s,
                 computed_secs: m.computed_s,
                 seed: m.seed,
+                sweep: m.sweep,
                 digest: short(&m.digest.hash),
                 device: m.device,
                 changes,

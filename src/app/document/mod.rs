@@ -23,6 +23,7 @@ pub mod paths;
 pub mod playback;
 pub mod profile;
 pub mod replayed;
+pub mod run_groups;
 pub mod run_stats;
 pub mod saved_view;
 pub mod selection;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    kinds::language::{measure::check_taps, text},
+    kinds::language::{measure::check_taps, probes::HELD_OUT_NAME, text},
     nn::gemm::cuda::Available,
     params::ParamWarning,
     sim::{
@@ -46,6 +46,7 @@ impl Kind for SynapticKind {
     const BENCH: Option<Bench> = Some(super::bench_rows::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
+    const RESULT_PROBE: Option<&'static str> = Some(HELD_OUT_NAME);
     type Params = Params;
     type Setup = Setup;
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    kinds::language::{measure::check_taps, text},
+    kinds::language::{measure::check_taps, probes::HELD_OUT_NAME, text},
     nn::gemm::cuda::Available,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
@@ -44,6 +44,7 @@ impl Kind for TransformerKind {
     const BENCH: Option<Bench> = Some(bench_rows::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
+    const RESULT_PROBE: Option<&'static str> = Some(HELD_OUT_NAME);
     type Params = Params;
     type Setup = Setup;
 

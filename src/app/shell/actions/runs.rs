@@ -27,6 +27,8 @@ pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
         let Library { sweeping, swept, .. } = std::mem::take(&mut document.library);
         document.library = Library { is_reading: true, folder: folder.clone(), sweeping, swept, ..Library::default() };
     }
+    let consent = host.consent.clone();
+    document.library.groups.set_consent(Arc::new(move |run, outside| consent.allows_run(run, outside)));
     let open = Arc::new(document.session.project.clone());
     host.job(
         messages,
