@@ -1,10 +1,6 @@
 //! Arguments and bounds of a parameter's distribution, addressed like parameters: `lif.tau_m.sd=2 ms`.
 
-use super::{
-    Change, Distribution, ParamId, ParamSpec, Params, Value, ValueType,
-    distribution::Law,
-    path::{self, PathError},
-};
+use super::{Change, Distribution, ParamId, ParamSpec, Params, Value, distribution::Law};
 
 /// Argument or bound of the present distribution of a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +9,7 @@ pub struct DistributionArgument {
     pub id: ParamId,
     /// Declaration of the argument, with its unit and range.
     pub spec: ParamSpec,
-    /// Present value.
+    /// Present value of the argument.
     pub value: f64,
     of: &'static ParamSpec,
     now: Distribution,
@@ -32,20 +28,12 @@ impl DistributionArgument {
         specs.map(|(index, (spec, value))| Self { id, spec, value, of, now, index }).collect()
     }
 
-    /// Finds the argument with a path; `None` if there is no such argument.
-    pub fn find(params: &dyn Params, path: &str) -> Option<Self> {
-        let (of, name) = path.rsplit_once('.')?;
-        let (id, _) = path::find(params, of).ok().filter(|(_, spec)| spec.kind == ValueType::Distribution)?;
-        Self::all(params, id).into_iter().find(|argument| argument.spec.name == name)
-    }
-
-    /// Parses a change of the argument. Fails if the text is no number, or the parameter does not accept the distribution.
-    pub(super) fn parse(&self, path: &str, text: &str) -> Result<Change, PathError> {
-        let wrong = |why: String| PathError::Value { path: path.to_owned(), why };
-        let x = self.spec.unit.parse(text).map_err(wrong)?;
-        let changed = self.now.with_value(self.index, x);
+    /// Returns the change that sets the argument to a value. Fails if the text is no number, or the parameter does not accept the
+    /// distribution.
+    pub fn change(&self, text: &str) -> Result<Change, String> {
+        let changed = self.now.with_value(self.index, self.spec.unit.parse(text)?);
         match changed.refusal(self.of) {
-            Some(why) => Err(wrong(why)),
+            Some(why) => Err(why),
             None => Ok(Change { id: self.id, value: Value::Distribution(changed) }),
         }
     }
@@ -54,7 +42,7 @@ impl DistributionArgument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::Project;
+    use crate::{params::path, project::Project};
 
     #[test]
     fn an_argument_is_set_by_its_path() {

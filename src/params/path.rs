@@ -83,8 +83,9 @@ fn items(known: &[String]) -> String {
 pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
     let path = path.trim();
-    let (id, spec) = match (find(params, path), DistributionArgument::find(params, path)) {
-        (Err(_), Some(argument)) => return argument.parse(path, value.trim()),
+    let wrong = |why| PathError::Value { path: path.to_owned(), why };
+    let (id, spec) = match (find(params, path), argument(params, path)) {
+        (Err(_), Some(argument)) => return argument.change(value.trim()).map_err(wrong),
         (found, _) => found?,
     };
     let value = parse_value(spec, value.trim()).map_err(|why| PathError::Value { path: path.to_owned(), why })?;
@@ -132,6 +133,13 @@ pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamS
         (f, names) = (found.index, found.rest);
     }
     Ok((at(f), &group.params[f]))
+}
+
+/// Finds the argument of a distribution with a path such as `lif.tau_m.mean`; `None` if there is no such argument.
+fn argument(params: &dyn Params, path: &str) -> Option<DistributionArgument> {
+    let (of, name) = path.rsplit_once('.')?;
+    let (id, _) = find(params, of).ok()?;
+    DistributionArgument::all(params, id).into_iter().find(|argument| argument.spec.name == name)
 }
 
 /// Parameter of a sum type, found by name.

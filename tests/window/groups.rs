@@ -4,14 +4,20 @@ use crate::support::{fake_fly, stage::Stage, window};
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
 use neuropil::{
-    app::{Start, document::command::UiCommand, document::features::KindFeatures},
+    app::{
+        Start,
+        document::{command::UiCommand, features::KindFeatures},
+    },
+    engine::SimSchema,
     project::{self, Project, RunFolder},
     query::Named,
+    sim::{Clock, ElementSet, Frame, Meaning, ProbeSpec, Reading, Shape},
 };
 use neuropil_test_support::temp::TempFolder;
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    sync::Arc,
 };
 use window::{Window, is_built, open, start, until};
 
@@ -83,14 +89,15 @@ fn in_rates() {
     let named = |name: &str, query: &str| Named { name: name.into(), query: query.into(), ..Named::default() };
     let named = [named("Sugar GRNs", "class = gustatory"), named("live", "rate > 5 Hz")];
     stage.allow(KindFeatures { named: named.into(), ..KindFeatures::default() });
-    stage.feed(4_000);
+    stage.run(2);
     stage.press("from spikes");
     stage.choose("Of", "named groups");
+    stage.feed(4_000);
     stage.settle();
     let texts = stage.painted_texts();
     assert!(texts.iter().any(|t| t.starts_with("rate from spikes (Hz per neuron)")), "{texts:?}");
     assert!(texts.iter().any(|t| t == "Sugar GRNs (408)"), "a lane says its n: {texts:?}");
-    assert!(texts.iter().any(|t| t.starts_with("live: its query reads")), "and why it has none: {texts:?}");
+    assert!(texts.iter().any(|t| t.starts_with("live: its")), "and why it has none: {texts:?}");
 }
 
 #[test]
@@ -117,22 +124,40 @@ fn a_named_group_as_a_lane_in_rates_compare_and_sweep() {
     shows(&mut w, "Highest of Rate of inhibitory ones (Hz per neuron), n = 100");
 }
 
+const PROBES: &[ProbeSpec] = &[
+    ProbeSpec { name: "v", title: "", docs: "", unit: "mV", shape: Shape::Series { of: "neurons" }, args: &[] },
+    ProbeSpec {
+        name: "v_field",
+        title: "",
+        docs: "",
+        unit: "mV",
+        shape: Shape::Field { over: "neurons", range: (-60.0, -45.0), meaning: Meaning::Number },
+        args: &[],
+    },
+];
+
 #[test]
 fn traces_of_a_named_group_are_its_mean_with_a_band() {
-    let mut stage = Stage::new("traces", fake_fly::schema(), (1100.0, 400.0)).headless();
-    let named = [Named { name: "Sugar GRNs".into(), query: "class = gustatory".into(), ..Named::default() }];
+    let set = ElementSet { name: "neurons", len: 50, ..ElementSet::default() };
+    let schema = SimSchema { probes: PROBES, sets: vec![Arc::new(set)], ..SimSchema::default() };
+    let mut stage = Stage::new("traces", schema, (1100.0, 400.0)).headless();
+    let named = [Named { name: "first".into(), query: "idx < 2".into(), ..Named::default() }];
     stage.allow(KindFeatures { named: named.into(), ..KindFeatures::default() });
     stage.run(2);
     stage.press("Groups");
     stage.settle();
     assert!(stage.says("1 group: mean ± standard deviation over the n neurons"));
-    stage.feed(2_000);
+    assert_eq!(stage.taps().iter().map(|tap| tap.probe).collect::<Vec<_>>(), [1], "the field, without a selection");
+    for step in (100..2_000).step_by(100) {
+        let values = (0..50).map(|i| -50.0 + 4.0 * i as f32).collect();
+        let readings = vec![(1.into(), Reading::field(values))];
+        stage.absorb(Frame { clock: Clock::seconds(step, 1e-4), readings, epoch: 1, ..Frame::default() });
+        stage.run(1);
+    }
     stage.settle();
     let texts = stage.painted_texts();
-    assert!(texts.iter().any(|t| t == "Sugar GRNs (n = 408)"), "{texts:?}");
-    assert!(texts.iter().any(|t| t.contains(" ± ") && t.ends_with("mV")), "the lane has values: {texts:?}");
-    let field = stage.taps();
-    assert_eq!(field.len(), 1, "only the field is needed without a selection");
+    assert!(texts.iter().any(|t| t == "first (n = 2)"), "{texts:?}");
+    assert!(texts.iter().any(|t| t == "-48 ± 2.83 mV" || t == "−48 ± 2.83 mV"), "mean and deviation: {texts:?}");
 }
 
 /// Opens the dialog of a sweep over the parameter with this title.
@@ -159,7 +184,7 @@ fn a_swept_g() {
     let mut w = open(Start { path: Some(file), project: None, program: Some(program), ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     until(&mut w, "it is built", is_built);
-    ask_sweep(&mut w, "inh. connection", "Synapses per inh. connection");
+    ask_sweep(&mut w, "inhibitory_count", "Synapses per inh. connection");
     w.get_by_label("Values").type_text("12..24/2");
     w.run_steps(3);
     shows(&mut w, "3 runs of 60 ms, one after another: 36, 12, 24");
@@ -186,8 +211,9 @@ fn choices_and_switches_are_swept_by_their_values() {
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     ask_sweep(&mut w, "precision", "Precision");
     shows(&mut w, "Choose at least two values");
-    let boxes = w.query_all_by_role(Role::CheckBox).filter(|node| node.rect().width() > 0.0).count();
-    assert!(boxes > 1, "a box per choice");
+    w.get_by_role_and_label(Role::CheckBox, "Single (f32)").click();
+    w.run_steps(3);
+    shows(&mut w, "2 runs of 60 ms, one after another: Double (f64), Single (f32)");
 }
 
 #[test]
@@ -224,12 +250,12 @@ fn a_failed_run_does_not_end_a_sweep() {
     let mut w = open(Start { path: Some(file), project: None, program: Some(program), ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     until(&mut w, "it is built", is_built);
-    ask_sweep(&mut w, "membrane time", "Membrane time const");
+    ask_sweep(&mut w, "tau_m", "Membrane time const");
     w.get_by_label("Values").type_text("25, 30");
     w.run_steps(3);
     w.get_by_label("Run 3").click();
     ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 2 of 3 runs. Failed: tau_m 25 ms (no power)"]);
-    shows(&mut w, "2 runs  |  1 run failed: tau_m 25 ms (no power)");
+    shows(&mut w, "1 run failed: tau_m 25 ms (no power)");
     assert_eq!(std::fs::read_dir(folder.join("runs")).expect("runs").count(), 2, "no empty folder is left");
 }

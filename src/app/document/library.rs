@@ -5,6 +5,7 @@ mod sweeps;
 
 pub use compared::{Compared, MAX_COMPARED};
 pub use sweeps::ListedSweep;
+use sweeps::SweptRun;
 
 use super::{
     run_groups::RunGroups,
@@ -101,9 +102,23 @@ pub struct Library {
 impl Library {
     /// Replaces the list of runs.
     pub fn set_runs(&mut self, runs: Vec<Run>) {
-        self.sweeps = sweeps::list(&runs);
+        let readable = runs.iter().filter(|run| run.problem.is_none());
+        let swept = |run: &'_ Run| SweptRun {
+            sweep: run.sweep.clone(),
+            started: run.started.clone(),
+            model: run.model.clone(),
+        };
+        self.sweeps = sweeps::list(&readable.map(swept).collect::<Vec<_>>());
         self.runs = runs;
         self.is_reading = false;
+    }
+
+    /// Returns the newest sweep: the one started last in this window, else the newest recorded one. Empty without sweeps.
+    pub fn newest_sweep(&self) -> &str {
+        match self.swept.name.as_str() {
+            "" => self.sweeps.first().map_or("", |sweep| &sweep.id),
+            name => name,
+        }
     }
 
     /// Selects a run and marks only this run.

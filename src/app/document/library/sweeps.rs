@@ -1,7 +1,10 @@
 //! Sweeps among the listed runs.
 
-use super::{Library, Run};
-use crate::app::document::sweep::{name, parameter};
+use crate::{
+    app::document::sweep::{name, parameter},
+    kinds::Model,
+};
+use std::sync::Arc;
 
 /// Maximum number of runs of a sweep that are searched for its parameters.
 const SEARCHED: usize = 64;
@@ -32,54 +35,61 @@ impl ListedSweep {
     }
 }
 
+/// Run as the list of sweeps reads it.
+pub(super) struct SweptRun {
+    /// Sweep to which the run belongs; empty for other runs.
+    pub sweep: String,
+    pub started: String,
+    /// Parameters at step 0; `None` if they are unreadable.
+    pub model: Option<Arc<Model>>,
+}
+
 /// Lists the sweeps of these runs, the newest first. Runs of no sweep are last, as one entry with an empty name.
-pub(super) fn list(runs: &[Run]) -> Vec<ListedSweep> {
+pub(super) fn list(runs: &[SweptRun]) -> Vec<ListedSweep> {
     let mut out: Vec<ListedSweep> = vec![];
-    for run in runs.iter().filter(|run| run.problem.is_none()) {
+    for run in runs {
         match out.iter_mut().find(|sweep| sweep.id == run.sweep) {
             Some(sweep) => {
                 sweep.n_runs += 1;
                 sweep.started = sweep.started.clone().min(run.started.clone());
             }
-            None => out.push(ListedSweep {
-                id: run.sweep.clone(),
-                started: run.started.clone(),
-                n_runs: 1,
-                parameters: vec![],
-            }),
-        }
-    }
-    out.sort_by(|a, b| a.id.is_empty().cmp(&b.id.is_empty()).then_with(|| b.started.cmp(&a.started)));
-    for sweep in out.iter_mut().filter(|sweep| !sweep.id.is_empty()) {
-        let models = || runs.iter().filter(|run| run.sweep == sweep.id).filter_map(|run| run.model.as_deref());
-        let Some(first) = models().next() else { continue };
-        let params = first.params();
-        for change in models().take(SEARCHED).flat_map(|model| model.params().changes_since(params)) {
-            let spec = params.spec(change.id);
-            let label = spec.map(|spec| parameter::label(params, change.id, spec)).unwrap_or_default();
-            if sweep.parameters.len() < NAMED && !label.is_empty() && !sweep.parameters.contains(&label) {
-                sweep.parameters.push(label);
+            None => {
+                let (id, started) = (run.sweep.clone(), run.started.clone());
+                out.push(ListedSweep { id, started, n_runs: 1, parameters: vec![] });
             }
         }
+    }
+    // Two sweeps can start in the same second, so the times in their names come first.
+    let age = |sweep: &ListedSweep| (name::split(&sweep.id).1.to_owned(), sweep.started.clone());
+    out.sort_by(|a, b| a.id.is_empty().cmp(&b.id.is_empty()).then_with(|| age(b).cmp(&age(a))));
+    for sweep in out.iter_mut().filter(|sweep| !sweep.id.is_empty()) {
+        let models = runs.iter().filter(|run| run.sweep == sweep.id).filter_map(|run| run.model.as_deref());
+        sweep.parameters = differing(models.take(SEARCHED));
     }
     out
 }
 
-impl Library {
-    /// Returns the newest sweep: the one started last in this window, else the newest recorded one. Empty without sweeps.
-    pub fn newest_sweep(&self) -> &str {
-        match self.swept.name.as_str() {
-            "" => self.sweeps.first().map_or("", |sweep| &sweep.id),
-            name => name,
+/// Returns the labels of the first parameters in which models differ from the first one.
+fn differing<'a>(mut models: impl Iterator<Item = &'a Model>) -> Vec<String> {
+    let Some(first) = models.next() else { return vec![] };
+    let (params, mut labels) = (first.params(), vec![]);
+    for change in models.flat_map(|model| model.params().changes_since(params)) {
+        let label = params.spec(change.id).map(|spec| parameter::label(params, change.id, spec));
+        if let Some(label) = label.filter(|label| labels.len() < NAMED && !labels.contains(label)) {
+            labels.push(label);
         }
     }
+    labels
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::Project;
-    use std::{path::Path, sync::Arc};
+    use crate::{
+        app::document::library::{Library, Run},
+        project::Project,
+    };
+    use std::path::Path;
 
     #[test]
     fn sweeps_are_listed_with_date_and_parameters() {

@@ -1,6 +1,5 @@
 //! Rate of a named group in a recorded run, counted from the recorded spikes.
 
-use super::read::SeriesName;
 use crate::{
     app::{document::run_groups::RunGroups, views::rate},
     kinds::Model,
@@ -54,16 +53,13 @@ fn spikes_of(manifest: &Manifest) -> Option<(&Stream, &'static str)> {
     manifest.streams.iter().find_map(|stream| Some((stream, over(stream)?)))
 }
 
-/// Returns the rates of named groups that can be counted in a run; empty without recorded spikes.
-pub fn offered(run: &RunFolder, groups: &RunGroups) -> Vec<SeriesName> {
+/// Returns keys and titles of the rates of named groups that can be counted in a run; empty without recorded spikes.
+pub fn offered(run: &RunFolder, groups: &RunGroups) -> Vec<((String, String), String)> {
     let Some((_, set)) = spikes_of(&run.manifest) else { return vec![] };
     let unit = rate::unit_over(set, run.manifest.time_base());
-    let name = |group: String| SeriesName {
-        title: format!("Rate of {group} ({unit})"),
-        key: (GROUP_RATE.to_owned(), group),
-        lanes: vec![],
-    };
-    groups.names_over(run, set).into_iter().map(name).collect()
+    let title = |group: &str| format!("Rate of {group} ({unit})");
+    let names = groups.names_over(run, set).into_iter();
+    names.map(|group| ((GROUP_RATE.to_owned(), group.clone()), title(&group))).collect()
 }
 
 /// Returns the number of bins of equal width in `steps` steps.

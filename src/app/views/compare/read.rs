@@ -138,7 +138,8 @@ pub fn offered(run: &RunFolder, groups: &RunGroups) -> Vec<SeriesName> {
     let mut all: Vec<SeriesName> = recorded.collect();
     let result = Model::by_name(&manifest.kind).and_then(|model| model.result_probe());
     all.sort_by_key(|series| Some(series.key.0.as_str()) != result);
-    all.extend(group_rate::offered(run, groups));
+    let rates = group_rate::offered(run, groups).into_iter();
+    all.extend(rates.map(|(key, title)| SeriesName { key, title, lanes: vec![] }));
     all
 }
 
