@@ -103,11 +103,8 @@ impl Library {
     /// Replaces the list of runs.
     pub fn set_runs(&mut self, runs: Vec<Run>) {
         let readable = runs.iter().filter(|run| run.problem.is_none());
-        let swept = |run: &'_ Run| SweptRun {
-            sweep: run.sweep.clone(),
-            started: run.started.clone(),
-            model: run.model.clone(),
-        };
+        let swept =
+            |run: &Run| SweptRun { sweep: run.sweep.clone(), started: run.started.clone(), model: run.model.clone() };
         self.sweeps = sweeps::list(&readable.map(swept).collect::<Vec<_>>());
         self.runs = runs;
         self.is_reading = false;
