@@ -144,6 +144,10 @@ pub(super) struct RunArgs {
     /// Run folder to write: new, empty, or an old run, which is replaced. By default the next number in runs/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Mark the run as part of this sweep; the window draws runs with equal names together. A time after @, as in
+    /// `g@2026-03-01T12:00:00Z`, orders sweeps.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "branch", "trials"])]
+    pub sweep: Option<String>,
     /// Result as JSON.
     #[arg(long)]
     pub json: bool,

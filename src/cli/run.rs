@@ -71,6 +71,7 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
         threads: None,
         trials: None,
         out: None,
+        sweep: None,
         json: false,
         batch: None,
         dry_run: false,
@@ -276,7 +277,8 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
     let start = run_start(job, &chosen.name, chosen.threads);
-    let writer = Box::new(|start: RunStart<'_>| RunWriter::create(&folder, start));
+    let sweep = args.sweep.clone().unwrap_or_default();
+    let writer = Box::new(|start: RunStart<'_>| RunWriter::create(&folder, start)?.in_sweep(&sweep));
     let begin = Begin { command: Command::Load(sim), taps, writer, notes: vec![] };
     record(job, args, &folder, start, begin, setup_s)
 }

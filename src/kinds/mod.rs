@@ -56,9 +56,6 @@ macro_rules! kinds {
                 own.map_or(kind, |(_, exactness)| *exactness)
             }
 
-            /// Name of the series that training minimises; empty if the kind does not train.
-            pub fn objective(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::OBJECTIVE, )* } }
-
             /// Actions on its simulations.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 
@@ -101,6 +98,9 @@ macro_rules! kinds {
 
             /// Whether a recording ends with a checkpoint by default.
             pub fn keeps_final_state(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }
+
+            /// Probe of a series whose last value is the result of a run.
+            pub fn result_probe(&self) -> Option<&'static str> { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::RESULT_PROBE, )* } }
 
             /// What a step does, in numbers.
             pub fn counts(&self) -> Vec<StepCount> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::counts(p), )* } }

@@ -10,6 +10,7 @@
 mod declare;
 pub mod dimension;
 pub mod distribution;
+pub mod distribution_argument;
 mod distribution_text;
 pub mod expression;
 pub mod interventions;

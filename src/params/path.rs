@@ -1,8 +1,8 @@
 //! Text form of a change, `lif.tau_m=15ms`, with "did you mean" suggestions.
 
 use super::{
-    Change, Distribution, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, expression::without_groups,
-    list_text, one_of_text,
+    Change, Distribution, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType,
+    distribution_argument::DistributionArgument, expression::without_groups, list_text, one_of_text,
 };
 use strsim::levenshtein;
 
@@ -78,11 +78,16 @@ fn items(known: &[String]) -> String {
     if known.is_empty() { "; it is empty".to_owned() } else { format!("; there are {}", known.join(", ")) }
 }
 
-/// Parses one `path=value`. Fails if the path is unknown or the parameter does not accept the value.
+/// Parses one `path=value`; the path may name an argument of a distribution. Fails if the path is unknown or the parameter does
+/// not accept the value.
 pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
     let path = path.trim();
-    let (id, spec) = find(params, path)?;
+    let wrong = |why| PathError::Value { path: path.to_owned(), why };
+    let (id, spec) = match (find(params, path), argument(params, path)) {
+        (Err(_), Some(argument)) => return argument.change(value.trim()).map_err(wrong),
+        (found, _) => found?,
+    };
     let value = parse_value(spec, value.trim()).map_err(|why| PathError::Value { path: path.to_owned(), why })?;
     let value = match (params.get(id), value) {
         // A choice of the current group keeps the values of the group.
@@ -128,6 +133,13 @@ pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamS
         (f, names) = (found.index, found.rest);
     }
     Ok((at(f), &group.params[f]))
+}
+
+/// Finds the argument of a distribution with a path such as `lif.tau_m.mean`; `None` if there is no such argument.
+fn argument(params: &dyn Params, path: &str) -> Option<DistributionArgument> {
+    let (of, name) = path.rsplit_once('.')?;
+    let (id, _) = find(params, of).ok()?;
+    DistributionArgument::all(params, id).into_iter().find(|argument| argument.spec.name == name)
 }
 
 /// Parameter of a sum type, found by name.
@@ -229,6 +241,11 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
         ValueType::Distribution => Value::Distribution(Distribution::parse(text, spec)?),
         ValueType::OneOf(variants) => one_of_text::parse(variants, text)?,
     })
+}
+
+/// Splits a list of values at commas outside parentheses and at semicolons.
+pub fn split_values(text: &str) -> impl Iterator<Item = &str> {
+    text.split(';').flat_map(one_of_text::split)
 }
 
 /// Formats a value with its unit for display.

@@ -238,6 +238,9 @@ pub struct Manifest {
     pub base: PathBuf,
     /// Command line; empty for a run of the window.
     pub command: String,
+    /// Sweep to which the run belongs: its name, and its time after `@`; empty for other runs.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sweep: String,
     /// Number of runs under `trials/`; 0 for an ordinary run.
     pub trials: u32,
     /// Number of commands in the log that were applied before the recording began.

@@ -88,6 +88,15 @@ pub(super) struct StreamFile {
 }
 
 impl RunWriter {
+    /// Marks the run as part of a sweep. Fails if the manifest cannot be written.
+    pub fn in_sweep(mut self, sweep: &str) -> io::Result<Self> {
+        sweep.clone_into(&mut self.manifest.sweep);
+        if !sweep.is_empty() {
+            save_manifest(&self.folder, &self.manifest)?;
+        }
+        Ok(self)
+    }
+
     /// Prepares the folder and writes all data known before the first step. Replaces an older run in the folder; fails if
     /// the folder contains anything else.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {

@@ -177,8 +177,6 @@ pub trait Kind {
     const NAME: &'static str;
     /// Probes of the kind's simulations.
     const PROBES: &'static [ProbeSpec];
-    /// Name of the series that training minimises and that compares runs; empty for kinds that do not train.
-    const OBJECTIVE: &'static str = "";
     /// Actions on the kind's simulations.
     const ACTIONS: &'static [ActionSpec];
     /// Requests to the kind's simulations.
@@ -207,6 +205,9 @@ pub trait Kind {
     const BENCH: Option<Bench> = None;
     /// Whether a recording ends with a checkpoint by default, because the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
+    /// Probe of a series whose last value is the result of a run: sweeps draw it by default, and the table of runs has columns of
+    /// it. Training minimises it. `None` if no single series is the result.
+    const RESULT_PROBE: Option<&'static str> = None;
     /// Parameters as stored in the project file.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
     /// Immutable host data built from the parameters and shared: connectivity, weights, tokens.

@@ -11,4 +11,5 @@ mod program;
 mod refusals;
 mod resume;
 mod runs;
+mod sweeps;
 mod synaptic;

@@ -130,8 +130,8 @@ fn a_sweep_records_a_run_per_value_and_compares_them() {
     w.get_by_label("Run 2").click();
     ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 2 runs"]);
-    until(&mut w, "both are points", |w| says(w, "against 2 values of lif.tau_m"));
-    shows(&mut w, "2 values of lif.tau_m  |  2 runs");
+    until(&mut w, "both are points", |w| says(w, "against 2 values of Membrane time constant"));
+    shows(&mut w, "2 values of Membrane time constant  |  2 runs");
     w.get_by_label("Compare runs").click();
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
     w.get_by_role_and_label(Role::Label, "lif.tau_m");
@@ -195,17 +195,17 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     w.run_steps(3);
     w.get_by_label("Filter parameters to sweep").type_text("spike thre");
     w.run_steps(3);
-    w.get_by_role_and_label(Role::Button, "lif.v_threshold  Spike threshold").click();
+    w.get_by_role_and_label(Role::Button, "Spike threshold").click();
     w.run_steps(3);
-    shows(&mut w, "Type at least two values of v_threshold");
+    shows(&mut w, "Spike threshold: choose at least two values");
     shows(&mut w, "1 value: -45 mV");
     w.get_by_label("Values of the second parameter").type_text("-48..-46/500");
     w.run_steps(3);
-    shows(&mut w, "1,002 runs (2 values of tau_m × 501 of v_threshold); at most 1,000");
+    shows(&mut w, "1,002 runs (2 values of Membrane time constant × 501 of Spike threshold); at most 1,000");
     (0..3).for_each(|_| w.key_press(egui::Key::Backspace));
     w.get_by_label("Values of the second parameter").type_text("2");
     w.run_steps(3);
-    shows(&mut w, "6 runs of 60 ms, one after another: 2 values of tau_m × 3 of v_threshold");
+    shows(&mut w, "6 runs of 60 ms, one after another: 2 values of Membrane time constant × 3 of Spike threshold");
     shows(&mut w, "Duration unknown: no run of this length is recorded yet");
     w.get_by_label("Run 6").click();
     ended(&mut w);
@@ -215,7 +215,7 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     let at = plot(&w).shrink(12.0).left_top();
     w.hover_at(at);
     w.run_steps(40);
-    assert!(says(&w, "lif.tau_m 20 ms, lif.v_threshold -45 mV"), "the upper left cell");
+    assert!(says(&w, "Membrane time constant 20 ms, Spike threshold -45 mV"), "the upper left cell");
     w.drag_at(at);
     w.drop_at(at);
     w.run_steps(3);
@@ -240,9 +240,12 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     let at = plot(&w).shrink(12.0).right_bottom();
     w.hover_at(at);
     w.run_steps(40);
-    shows(&mut w, "lif.tau_m 25 ms, lif.v_threshold -48 mV: no run");
+    shows(&mut w, "Membrane time constant 25 ms, Spike threshold -48 mV: no run");
     choose(&mut w, "Second", "none");
-    assert!(says(&w, "2 values of lif.tau_m  |  4 runs") && !says(&w, "combinations"), "curves of one parameter");
+    assert!(
+        says(&w, "2 values of Membrane time constant  |  4 runs") && !says(&w, "combinations"),
+        "curves of one parameter"
+    );
     ask_sweep(&mut w);
     w.get_by_label("Values").type_text("25");
     w.run_steps(3);

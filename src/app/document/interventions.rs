@@ -44,11 +44,14 @@ pub fn can_target(schema: &SimSchema, selection: &Selection) -> bool {
     schema.sets.first().is_none_or(|set| set.name == selection.set)
 }
 
-/// Adds the selected elements as a named selection, unless a selection has this query and set. Returns the name of the
-/// selection; `None` if the kind has no selections.
+/// Adds the selected elements as a named selection, unless they were selected as a named group or a selection has this query
+/// and set. Returns the name of the selection; `None` if the kind has no selections.
 pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
     let group = list(params, Role::Selections)?;
     let over = set_text(schema, selection.set);
+    if let Some(group) = group_of(params, schema, selection) {
+        return Some(group);
+    }
     let (name, query) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
     let category = category(schema, selection);
     let (called, query_text) = match category {
@@ -73,6 +76,15 @@ pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &S
     params.set(&Change { id: at(group, item, query), value: wanted });
     put_set(params, group, item, over);
     Some(text)
+}
+
+/// Returns the name of the group that was selected; `None` if the elements were selected in another way, or the project has
+/// no such group any more.
+pub fn group_of(params: &dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
+    let name = selection.group.as_ref()?;
+    let over = set_text(schema, selection.set);
+    let is_it = |group: &Named| group.name == *name && group.set.trim() == over;
+    named(params).iter().any(is_it).then(|| name.clone())
 }
 
 /// Returns the set that a selection names; empty for the first set.
@@ -189,9 +201,13 @@ pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     }
 }
 
-/// Formats a title with the number of selected individuals that have ended: `3 nuclei · 5 ended`.
+/// Formats a title with the selected group, and the number of selected individuals that have ended: `sugar · 3 nuclei · 5
+/// ended`.
 pub fn title(schema: &SimSchema, selection: &Selection) -> String {
-    let label = label(schema, selection);
+    let label = match &selection.group {
+        Some(group) => format!("{group} · {}", label(schema, selection)),
+        None => label(schema, selection),
+    };
     match selection.n_ended {
         0 => label,
         n => format!("{label} · {} ended", crate::app::kit::text::count(n as u64)),
@@ -287,6 +303,24 @@ mod tests {
         let unnamed = super::spans(params, 1e-4)[1].label.clone();
         assert_eq!(unnamed, item_name(params, group, 1), "without a name, as in the inspector and the tree");
         assert_eq!(unnamed, "Stimulus 2");
+    }
+
+    #[test]
+    fn a_named_group_is_silenced_by_its_name() {
+        let mut project = crate::project::Project::default();
+        let (params, schema) = (project.model.params_mut(), SimSchema::default());
+        add_set(params, "idx < 3", "first three", "").expect("a group");
+        let mut selection = Selection { set: "neurons", ..Selection::default() };
+        selection.select_group("first three".into(), "neurons", vec![0, 1, 2], 0);
+        assert_eq!(add(params, &schema, &selection, Intervention::Silence).as_deref(), Some("Silence first three"));
+        let group = list(params, Role::Interventions).expect("interventions");
+        let target = field(params, group, Role::Target).expect("a target");
+        assert_eq!(params.get(at(group, 0, target)), Value::Text("first three".into()));
+        assert_eq!(named(params).len(), 1, "no list of the present elements");
+        selection.toggle("neurons", 7);
+        assert_eq!(group_of(params, &schema, &selection), None, "another selection");
+        selection.select_group("gone".into(), "neurons", vec![0], selection.generation);
+        assert_eq!(group_of(params, &schema, &selection), None);
     }
 
     #[test]

@@ -2,10 +2,16 @@
 
 mod compared;
 mod labels;
+mod sweeps;
 
 pub use compared::{Compared, MAX_COMPARED};
+pub use sweeps::ListedSweep;
+use sweeps::SweptRun;
 
-use super::sweep::Sweeping;
+use super::{
+    run_groups::RunGroups,
+    sweep::{LastSweep, Sweeping},
+};
 use crate::{
     app::kit::text,
     export::Format,
@@ -57,6 +63,8 @@ pub struct Run {
     pub notices: Vec<String>,
     /// Cells of the table of runs.
     pub row: Row,
+    /// Sweep to which the run belongs ([`super::sweep::name`]); empty for other runs.
+    pub sweep: String,
     /// Run of which this run is a branch; `None` if the run started at step 0.
     pub parent: Option<PathBuf>,
     /// Number of ancestors of the run in the list.
@@ -91,8 +99,12 @@ pub struct Library {
     pub replaying: Option<Replaying>,
     /// Sweep in progress; `None` if no sweep is running.
     pub sweeping: Option<Sweeping>,
-    /// The parameters of the sweep started last.
-    pub swept: Vec<String>,
+    /// The sweep started last.
+    pub swept: LastSweep,
+    /// Sweeps of the listed runs, the newest first, then the runs of no sweep.
+    pub sweeps: Vec<ListedSweep>,
+    /// Elements of recorded runs, for the rates of named groups.
+    pub groups: RunGroups,
     /// Folder of the open project's recordings.
     pub folder: PathBuf,
     /// Number that increases with every change of the list or of a label.
@@ -112,9 +124,21 @@ impl Library {
                 }
             }
         }
+        let readable = runs.iter().filter(|run| run.problem.is_none());
+        let swept =
+            |run: &Run| SweptRun { sweep: run.sweep.clone(), started: run.started.clone(), model: run.model.clone() };
+        self.sweeps = sweeps::list(&readable.map(swept).collect::<Vec<_>>());
         self.runs = runs;
         self.is_reading = false;
         self.version += 1;
+    }
+
+    /// Returns the newest sweep: the one started last in this window, else the newest recorded one. Empty without sweeps.
+    pub fn newest_sweep(&self) -> &str {
+        match self.swept.name.as_str() {
+            "" => self.sweeps.first().map_or("", |sweep| &sweep.id),
+            name => name,
+        }
     }
 
     /// Selects a run and marks only this run.
@@ -213,6 +237,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 wall_secs: m.wall_s,
                 computed_secs: m.computed_s,
                 seed: m.seed,
+                sweep: m.sweep,
                 digest: short(&m.digest.hash),
                 device: m.device,
                 changes,

@@ -26,6 +26,8 @@ pub struct Selection {
     pub seen: u64,
     /// Path between two elements that is shown; `None` if no path is shown.
     pub path: Option<Arc<ElementPath>>,
+    /// Named group whose elements were selected by its name; `None` after any other selection.
+    pub group: Option<String>,
 }
 
 impl Selection {
@@ -33,6 +35,7 @@ impl Selection {
     pub fn replace(&mut self, set: &'static str, mut elements: Vec<u32>) {
         elements.sort_unstable();
         elements.dedup();
+        self.group = None;
         if self.set != set || *self.elements != elements {
             self.put(set, Arc::new(elements));
         }
@@ -74,7 +77,7 @@ impl Selection {
 
     /// Removes all elements and the set from the selection.
     pub fn clear(&mut self) {
-        self.hovered = None;
+        (self.hovered, self.group) = (None, None);
         self.put("", Arc::default());
     }
 
@@ -86,9 +89,19 @@ impl Selection {
         }
     }
 
+    /// Replaces the selection by the elements of a named group, found by a job as in [`Selection::replace_late`]. Interventions
+    /// and recordings of the selection then name the group instead of its present elements.
+    pub fn select_group(&mut self, name: String, set: &'static str, elements: Vec<u32>, started_at: u64) {
+        if self.generation == started_at {
+            self.replace(set, elements);
+            self.group = Some(name);
+        }
+    }
+
     /// Replaces the selection by shared elements, which are copied only if they are not sorted and unique.
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {
+            self.group = None;
             if self.set != set || self.elements != elements {
                 self.put(set, elements);
             }
@@ -103,7 +116,9 @@ impl Selection {
         self.path = self.path.take().filter(|path| path.set != change.name);
         if self.set == change.name {
             self.hovered = None;
+            let group = self.group.take();
             self.replace(change.name, change.follow(&self.elements));
+            self.group = group;
         }
     }
 

@@ -23,8 +23,13 @@ pub fn short_unit(base: TimeBase) -> &'static str {
 
 /// Returns the unit of a rate: `Hz per neuron`, or `per generation`.
 pub fn unit(set: &ElementSet, base: TimeBase) -> String {
+    unit_over(set.name, base)
+}
+
+/// Returns the unit of a rate of elements of the set with this name.
+pub fn unit_over(set: &str, base: TimeBase) -> String {
     match base {
-        TimeBase::Seconds { .. } => format!("Hz per {}", kit::spaced(set.name).trim_end_matches('s')),
+        TimeBase::Seconds { .. } => format!("Hz per {}", kit::spaced(set).trim_end_matches('s')),
         TimeBase::Count { .. } => format!("per {}", base.singular()),
     }
 }

@@ -34,6 +34,9 @@ pub mod common {
 }
 pub use common::{GRADIENT_NORM, HELD_OUT, LEARNING_RATE, LOSS, SAMPLES, TOKENS};
 
+/// Name of the probe of the held-out loss.
+pub const HELD_OUT_NAME: &str = common::PROBES[HELD_OUT as usize].name;
+
 /// Valid values of a probe argument.
 pub enum ArgValues {
     /// Indices `0..n` as strings.

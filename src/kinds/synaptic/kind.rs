@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    kinds::language::{measure::check_taps, text},
+    kinds::language::{measure::check_taps, probes::HELD_OUT_NAME, text},
     nn::gemm::cuda::Available,
     params::ParamWarning,
     sim::{
@@ -33,7 +33,6 @@ impl Kind for SynapticKind {
     const HELP: &'static str = include_str!("../../../assets/help/synaptic.md");
     const NAME: &'static str = "synaptic";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    const OBJECTIVE: &'static str = probes::PROBES[probes::HELD_OUT as usize].name;
     /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
@@ -47,6 +46,7 @@ impl Kind for SynapticKind {
     const BENCH: Option<Bench> = Some(super::bench_rows::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
+    const RESULT_PROBE: Option<&'static str> = Some(HELD_OUT_NAME);
     type Params = Params;
     type Setup = Setup;
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    kinds::language::{measure::check_taps, text},
+    kinds::language::{measure::check_taps, probes::HELD_OUT_NAME, text},
     nn::gemm::cuda::Available,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
@@ -32,7 +32,6 @@ impl Kind for TransformerKind {
         loss of every token can be watched.";
     const NAME: &'static str = "transformer";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    const OBJECTIVE: &'static str = probes::PROBES[probes::HELD_OUT as usize].name;
     /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
@@ -45,6 +44,7 @@ impl Kind for TransformerKind {
     const BENCH: Option<Bench> = Some(bench_rows::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
+    const RESULT_PROBE: Option<&'static str> = Some(HELD_OUT_NAME);
     type Params = Params;
     type Setup = Setup;
 

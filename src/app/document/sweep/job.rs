@@ -27,11 +27,32 @@ pub struct Order {
     pub runs: PathBuf,
     /// Parameters with their values, and seeds.
     pub swept: SweptValues,
+    /// Name of the sweep with its time ([`super::name`]), which the manifests of its runs contain.
+    pub name: String,
 }
 
-/// Runs all combinations. Returns the number of complete runs, which is smaller than the number of combinations if the
-/// sweep was cancelled. `ended` is called with the folder after each run. Fails at the first run that fails.
-pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
+/// Run that failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedRun {
+    /// Values of the swept parameters: `tau_m 10 ms seed 2`.
+    pub what: String,
+    /// Last message of the run.
+    pub why: String,
+}
+
+/// End of a run of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunEnd {
+    /// The run is complete; contains its folder.
+    Complete(PathBuf),
+    /// The sweep was cancelled during the run; contains its folder.
+    Cancelled(PathBuf),
+    Failed(FailedRun),
+}
+
+/// Runs all combinations, also after a run that fails, until the sweep is cancelled. `ended` is called after each run. Fails
+/// if the project cannot be written or a process cannot be started.
+pub fn run(order: &Order, progress: &Progress, ended: impl Fn(RunEnd)) -> Result<(), String> {
     // The paths of the project are relative to its folder, so the file is stored in this folder and removed below.
     let file = order.base.join(format!(".sweep-{}.ron", std::process::id()));
     project::save(&order.project, &file).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -40,34 +61,41 @@ pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Resul
     result
 }
 
-fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
+fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(RunEnd)) -> Result<(), String> {
     let n = order.swept.n_runs();
     for (i, (values, seed)) in order.swept.runs().enumerate() {
         let of_axes = || order.swept.axes.iter().zip(&values);
-        let mut named: Vec<String> = of_axes().map(|(axis, value)| format!("{} {value}", axis.name())).collect();
+        let mut named: Vec<String> = of_axes().map(|(axis, value)| format!("{} {}", axis.name, value.text)).collect();
         if order.swept.seeds.len() > 1 {
             named.push(format!("seed {seed}"));
         }
         let what = named.join(" ");
         if progress.report(&what, i as f32 / n as f32).is_err() {
-            return Ok(i);
+            break;
         }
         let folder = next_folder(&order.runs, &what).map_err(|e| e.to_string())?;
-        let sets = of_axes().map(|(axis, value)| format!("{}={value}", axis.path));
+        let sets = of_axes().map(|(axis, value)| format!("{}={}", axis.path, value.text));
         let sets: Vec<String> = sets.chain([format!("seed={seed}")]).collect();
-        let is_done = run_one(order, file, &folder, &sets, progress).map_err(|why| format!("{what}: {why}"))?;
-        ended(folder);
-        if !is_done {
-            return Ok(i);
+        let end = run_one(order, file, (&what, &folder), &sets, progress)?;
+        if matches!(end, RunEnd::Failed(_)) {
+            // A run that fails before its first step leaves its folder empty.
+            std::fs::remove_dir(&folder).ok();
         }
+        ended(end);
     }
-    Ok(n)
+    Ok(())
 }
 
-/// Runs one combination. Returns `false` if it was cancelled. Fails with the last message of the process.
-fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress: &Progress) -> Result<bool, String> {
+/// Runs one combination in a folder. Fails if the process cannot be started.
+fn run_one(
+    order: &Order,
+    file: &Path,
+    (what, folder): (&str, &Path),
+    sets: &[String],
+    progress: &Progress,
+) -> Result<RunEnd, String> {
     let mut command = Command::new(&order.program);
-    command.arg("run").arg("--out").arg(folder);
+    command.arg("run").arg("--out").arg(folder).arg("--sweep").arg(&order.name);
     command.args(sets.iter().flat_map(|set| ["--set", set.as_str()])).arg(file);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     accept_interrupts(&mut command);
@@ -88,11 +116,14 @@ fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress:
         std::thread::sleep(POLL);
     };
     let said = said.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    match status.success() || is_cancelled {
-        true => Ok(!is_cancelled),
-        false if said.is_empty() => Err(status.to_string()),
-        false => Err(said),
-    }
+    Ok(match status.success() || is_cancelled {
+        true if is_cancelled => RunEnd::Cancelled(folder.to_owned()),
+        true => RunEnd::Complete(folder.to_owned()),
+        false => {
+            let why = if said.is_empty() { status.to_string() } else { said };
+            RunEnd::Failed(FailedRun { what: what.to_owned(), why })
+        }
+    })
 }
 
 /// Restores the default action of SIGINT in the child. A process that a script starts in the background ignores SIGINT, and its

@@ -3,10 +3,13 @@
 
 pub mod estimate;
 pub mod job;
+pub mod name;
+pub mod parameter;
 pub mod values;
 
 use crate::{app::kit::text, sim::Progress};
 use crossbeam_channel::Receiver;
+use job::FailedRun;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -15,13 +18,24 @@ use std::{
 /// Maximum time that a closing window waits for the run in progress to close its folder.
 const CLOSING: Duration = Duration::from_secs(5);
 
+/// The sweep started last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LastSweep {
+    /// Name with the time ([`name`]); empty before the first sweep.
+    pub name: String,
+    /// Paths of the swept parameters.
+    pub paths: Vec<String>,
+    /// Runs that failed.
+    pub failed: Vec<FailedRun>,
+}
+
 /// Sweep in progress.
 pub struct Sweeping {
     /// Progress of the run in progress, and share of the runs that have ended.
     pub progress: Arc<Progress>,
     /// Number of runs.
     pub n: usize,
-    /// Number of runs that have ended.
+    /// Number of runs that have ended, also those that failed.
     pub n_ended: usize,
     since: Instant,
     /// Time from the start of the sweep to the end of the last run.

@@ -2,30 +2,37 @@
 
 use crate::{
     app::kit::text,
-    params::{ParamSpec, Scale, Value, ValueType, path},
+    params::{Distribution, ParamSpec, Scale, Value, ValueType, path},
 };
 
 /// Maximum number of runs of a sweep.
 pub const MAX_RUNS: usize = 1000;
 
+/// Value of a swept parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweptValue {
+    /// Value with its unit, in the form of `--set`.
+    pub text: String,
+    /// Value as the window names it.
+    pub label: String,
+}
+
 /// Parameter of a sweep with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptAxis {
     pub path: String,
-    /// Values with their units.
-    pub values: Vec<String>,
-}
-
-impl SweptAxis {
-    /// Returns the last part of the path.
-    pub fn name(&self) -> &str {
-        self.path.rsplit('.').next().unwrap_or(&self.path)
-    }
+    /// Name in the folders of runs: the last part of the path.
+    pub name: String,
+    /// Label in the window.
+    pub label: String,
+    pub values: Vec<SweptValue>,
 }
 
 /// Parameters of a sweep, and the seeds of each combination of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptValues {
+    /// Name of the sweep in the list of sweeps: those of its parameters, unless the user chose another.
+    pub name: String,
     /// Swept parameters, one or two.
     pub axes: Vec<SweptAxis>,
     /// Seeds of random draws.
@@ -36,11 +43,11 @@ impl SweptValues {
     /// Checks the values. Fails if there are fewer than two runs, more than [`MAX_RUNS`], or two parameters of which one has a
     /// single value.
     pub fn new(axes: Vec<SweptAxis>, seeds: Vec<u64>) -> Result<Self, String> {
-        let swept = Self { axes, seeds };
+        let swept = Self { name: proposed_name(&axes), axes, seeds };
         let single = swept.axes.iter().find(|axis| axis.values.len() < 2);
         match (swept.n_runs(), single) {
-            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("Type at least two values of {}", axis.name())),
-            (0 | 1, _) => Err("Type at least two values, or two seeds".into()),
+            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("{}: choose at least two values", axis.label)),
+            (0 | 1, _) => Err("Choose at least two values, or two seeds".into()),
             (n, _) if n > MAX_RUNS => {
                 let (n, most) = (text::count(n as u64), text::count(MAX_RUNS as u64));
                 Err(format!("{n} runs ({}); at most {most}", swept.product()))
@@ -58,7 +65,7 @@ impl SweptValues {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
 
-    /// Describes the number of runs as a product: `4 values of tau_m × 3 of v_reset × 2 seeds`.
+    /// Describes the number of runs as a product: `4 values of Membrane time constant × 3 of Reset potential × 2 seeds`.
     pub fn product(&self) -> String {
         let of = |(i, axis): (usize, &SweptAxis)| {
             let n = axis.values.len();
@@ -69,7 +76,7 @@ impl SweptValues {
             } else {
                 " values"
             };
-            format!("{n}{noun} of {}", axis.name())
+            format!("{n}{noun} of {}", axis.label)
         };
         let mut parts: Vec<String> = self.axes.iter().enumerate().map(of).collect();
         if self.seeds.len() > 1 {
@@ -80,19 +87,24 @@ impl SweptValues {
 
     /// Iterates over every combination of values, one value per axis, with its seed. All combinations of a seed come first, so
     /// that the whole plot is visible early; the first parameter changes fastest.
-    pub fn runs(&self) -> impl Iterator<Item = (Vec<&str>, u64)> {
+    pub fn runs(&self) -> impl Iterator<Item = (Vec<&SweptValue>, u64)> {
         self.seeds.iter().flat_map(|seed| (0..self.n_combinations()).map(|i| (self.combination(i), *seed)))
     }
 
-    fn combination(&self, mut i: usize) -> Vec<&str> {
+    fn combination(&self, mut i: usize) -> Vec<&SweptValue> {
         let value = |axis: &'_ SweptAxis| {
             let at = i % axis.values.len();
             i /= axis.values.len();
             at
         };
         let at: Vec<usize> = self.axes.iter().map(value).collect();
-        self.axes.iter().zip(at).map(|(axis, at)| axis.values[at].as_str()).collect()
+        self.axes.iter().zip(at).map(|(axis, at)| &axis.values[at]).collect()
     }
+}
+
+/// Returns the name of a sweep over these parameters: `Membrane time constant × Reset potential`.
+pub fn proposed_name(axes: &[SweptAxis]) -> String {
+    axes.iter().map(|axis| &*axis.label).collect::<Vec<_>>().join(" × ")
 }
 
 /// Parses seeds: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5. Fails if there are no seeds or more than
@@ -118,30 +130,33 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
 }
 
 /// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, spaced evenly, or by equal ratios on a logarithmic
-/// scale. Returns each value once with its unit, in the form of `--set`. Fails if a value is not accepted, or there are no
-/// values or more than [`MAX_RUNS`].
-pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>, String> {
-    let mut out: Vec<String> = vec![];
-    for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {
+/// scale. A parameter with a distribution also takes distributions: `30, normal(30, 2)`. Returns each value once with its unit.
+/// Fails if a value is not accepted, or there are no values or more than [`MAX_RUNS`].
+pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<SweptValue>, String> {
+    let mut out: Vec<SweptValue> = vec![];
+    for part in path::split_values(text) {
         for value in part_values(spec, part, scale)? {
             if let Some(why) = spec.refusal(&value) {
                 return Err(why);
             }
-            let shown = path::show(spec, &value);
-            if !out.contains(&shown) {
-                out.push(shown);
+            let text = path::show(spec, &value);
+            let value = SweptValue { label: text.clone(), text };
+            if !out.contains(&value) {
+                out.push(value);
             }
         }
         if out.len() > MAX_RUNS {
             return Err(format!("At most {MAX_RUNS} runs"));
         }
     }
-    if out.is_empty() { Err("Type at least two values".into()) } else { Ok(out) }
+    if out.is_empty() { Err("Type at least one value".into()) } else { Ok(out) }
 }
 
 /// Parses one value or a range of values. Fails if a number is malformed or the range does not state the number of values.
 fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>, String> {
-    let Some((from, rest)) = part.split_once("..") else { return Ok(vec![path::parse_value(spec, part)?]) };
+    // The bounds of a distribution, `normal(30, 2) in 5..40`, are no range of values.
+    let range = part.split_once("..").filter(|_| !part.contains('('));
+    let Some((from, rest)) = range else { return Ok(vec![path::parse_value(spec, part)?]) };
     let Some((to, n)) = rest.rsplit_once('/') else {
         return Err(format!("{part}: type how many values, as in {from}..{rest}/5"));
     };
@@ -164,16 +179,25 @@ fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>,
             _ => rounded(a + (b - a) * share, 6),
         }
     };
-    let whole = spec.kind == ValueType::Int;
-    Ok((0..n).map(at).map(|x| if whole { Value::Int(x.round() as i64) } else { Value::Real(x) }).collect())
+    let value = |x: f64| match spec.kind {
+        ValueType::Int => Value::Int(x.round() as i64),
+        ValueType::Distribution => Value::Distribution(Distribution::constant(x)),
+        _ => Value::Real(x),
+    };
+    Ok((0..n).map(at).map(value).collect())
 }
 
 fn number(spec: &ParamSpec, text: &str) -> Result<f64, String> {
     match path::parse_value(spec, text)? {
         Value::Real(x) => Ok(x),
         Value::Int(i) => Ok(i as f64),
-        _ => Err(format!("{text} is no number: a range is of numbers")),
+        Value::Distribution(distribution) => distribution.as_constant().ok_or_else(|| not_a_number(text)),
+        _ => Err(not_a_number(text)),
     }
+}
+
+fn not_a_number(text: &str) -> String {
+    format!("{text} is no number: a range is of numbers")
 }
 
 /// Rounds to `decimals + 1` significant digits, to remove digits that only come from the division.
@@ -189,14 +213,16 @@ mod tests {
     fn of(name: &str, text: &str) -> Result<Vec<String>, String> {
         let project = Project::default();
         let (_, spec) = path::find(project.model.params(), name).expect("a parameter");
-        values(spec, text, spec.scale)
+        Ok(values(spec, text, spec.scale)?.into_iter().map(|value| value.text).collect())
     }
 
     /// Creates a sweep over parameters with the values in `text`, separated by blanks, and seeds.
     fn swept(axes: &[&str], text: &str) -> Result<SweptValues, String> {
         let axis = |(i, values): (usize, &&str)| SweptAxis {
             path: format!("group.p{i}"),
-            values: values.split(' ').map(ToOwned::to_owned).collect(),
+            name: format!("p{i}"),
+            label: format!("P{i}"),
+            values: values.split(' ').map(|text| SweptValue { text: text.into(), label: text.into() }).collect(),
         };
         SweptValues::new(axes.iter().enumerate().map(axis).collect(), seeds(text).expect("seeds"))
     }
@@ -209,6 +235,8 @@ mod tests {
             ("lif.tau_m", "10..40/3, 5", "10 ms, 20 ms, 40 ms, 5 ms"),
             ("lif.tau_m", "10..20 ms/2", "10 ms, 20 ms"),
             ("lif.v_threshold", "-50..-40/3", "-50 mV, -45 mV, -40 mV"),
+            ("network.inhibitory_count", "24..36/3, 40", "24, 30, 36, 40"),
+            ("network.inhibitory_count", "30, normal(30, 2) in 5..40", "30, normal(30, 2) in 5..40"),
         ] {
             assert_eq!(of(name, text).map(|values| values.join(", ")).as_deref(), Ok(expected), "{text}");
         }
@@ -231,14 +259,15 @@ mod tests {
         }
         assert!(swept(&[&many, &many], "1..1").is_ok(), "900 runs");
         let many = swept(&[&many, &many], "1..2").expect_err("1,800 runs");
-        assert_eq!(many, "1,800 runs (30 values of p0 × 30 of p1 × 2 seeds); at most 1,000");
+        assert_eq!(many, "1,800 runs (30 values of P0 × 30 of P1 × 2 seeds); at most 1,000");
     }
 
     #[test]
     fn ranges_are_spaced_by_their_scale() {
         let project = Project::default();
         let (_, spec) = path::find(project.model.params(), "lif.tau_m").expect("a parameter");
-        let of = |text, scale| values(spec, text, scale).map(|values| values.join(", "));
+        let joined = |values: Vec<SweptValue>| values.into_iter().map(|v| v.text).collect::<Vec<_>>().join(", ");
+        let of = |text, scale| values(spec, text, scale).map(joined);
         assert_eq!(of("10..40/3", Scale::Linear).as_deref(), Ok("10 ms, 25 ms, 40 ms"));
         assert_eq!(of("10..40/3", Scale::Log).as_deref(), Ok("10 ms, 20 ms, 40 ms"));
         assert!(of("0..40/3", Scale::Log).is_err(), "no ratio to 0");
@@ -248,7 +277,8 @@ mod tests {
     fn every_combination_runs_with_every_seed_and_a_plot_is_whole_early() {
         let order = |axes: &[&str], text: &str| {
             let swept = swept(axes, text).expect("runs");
-            let runs: Vec<String> = swept.runs().map(|(values, seed)| format!("{}@{seed}", values.join(""))).collect();
+            let joined = |values: Vec<&SweptValue>| values.iter().map(|value| &*value.text).collect::<String>();
+            let runs: Vec<String> = swept.runs().map(|(values, seed)| format!("{}@{seed}", joined(values))).collect();
             assert_eq!(runs.len(), swept.n_runs());
             runs.join(" ")
         };

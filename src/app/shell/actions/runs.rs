@@ -28,6 +28,8 @@ pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
         let (is_reading, folder, version) = (true, folder.clone(), version + 1);
         document.library = Library { is_reading, folder, sweeping, swept, version, ..Library::default() };
     }
+    let consent = host.consent.clone();
+    document.library.groups.set_consent(Arc::new(move |run, outside| consent.allows_run(run, outside)));
     let open = Arc::new(document.session.project.clone());
     let (version, wait) = (document.library.version, document.library.writer.wait());
     host.job(

@@ -22,10 +22,10 @@ pub fn select_named(document: &mut Document, host: &mut Host, messages: &mut Mes
     let over = set.name;
     let asked = QueryContext::new(schema, &features, set, &Default::default());
     let query = format!("in {}", query::quote(name));
-    let asked_at = document.session.selection.generation;
+    let (asked_at, group) = (document.session.selection.generation, name.to_owned());
     let find = move || asked.with(|known| known.select(&query)).map_err(|wrong| wrong.of(&query));
     host.job(messages, "select", find, move |app, found| match found {
-        Ok(elements) => app.document.session.selection.replace_late(over, elements, asked_at),
+        Ok(elements) => app.document.session.selection.select_group(group, over, elements, asked_at),
         Err(why) => app.messages.notify(Level::Error, format!("Could not select: {why}")),
     });
 }

@@ -1,20 +1,20 @@
 //! Dialog of a sweep: its parameters, values and seeds.
 
-use super::sweep_axis::{AxisForm, Candidate, ParameterList, named};
-use crate::{
-    app::{
-        document::sweep::{
-            estimate::Estimate,
-            values::{SweptValues, seeds},
-        },
-        kit::{theme::Tokens, widgets},
+use super::sweep_axis::{AxisForm, ParameterList, named};
+use crate::app::{
+    document::sweep::{
+        estimate::Estimate,
+        parameter::SweptParameter,
+        values::{SweptValues, seeds},
     },
-    params::{ParamId, Params},
+    kit::{theme::Tokens, widgets},
 };
 use egui::{Align, Layout, RichText, TextEdit, Ui};
 
 /// Entries of the dialog.
 pub struct SweepForm {
+    /// Name of the sweep; empty for the names of its parameters.
+    name: String,
     axes: Vec<AxisForm>,
     /// Parameters that can be the second one.
     seconds: ParameterList,
@@ -33,12 +33,11 @@ pub enum SweepAnswer {
 }
 
 impl SweepForm {
-    /// Creates the form for a parameter with its present value; `None` if the parameter does not exist. `others` are the
-    /// parameters that can be swept together with `id`.
-    pub fn new(params: &dyn Params, id: ParamId, others: &[ParamId], seed: u64) -> Option<Self> {
-        let axes = vec![AxisForm::new(Candidate::of(params, id)?)];
-        let seconds = ParameterList::of(others.iter().filter_map(|id| Candidate::of(params, *id)).collect());
-        Some(Self { axes, seconds, seeds: seed.to_string(), each: None, estimate: None })
+    /// Creates the form for the ways to sweep a parameter; `None` if there is none. `others` are the parameters that can be
+    /// swept together with it.
+    pub fn new(ways: Vec<SweptParameter>, others: Vec<SweptParameter>, seed: u64) -> Option<Self> {
+        let (axes, seconds) = (vec![AxisForm::new(ways)?], ParameterList::of(others));
+        Some(Self { name: String::new(), axes, seconds, seeds: seed.to_string(), each: None, estimate: None })
     }
 
     /// Sets the length of a run and the estimate of its duration.
@@ -52,6 +51,8 @@ impl SweepForm {
         let entered = self.axes_ui(ui);
         ui.add_space(6.0);
         let entered = self.seeds_ui(ui) || entered;
+        ui.add_space(6.0);
+        self.name_ui(ui);
         ui.add_space(6.0);
         let values = match &self.each {
             None => Err("A run needs an end: set Run settings › Duration".to_owned()),
@@ -89,13 +90,15 @@ impl SweepForm {
                 ui.add_space(6.0);
             }
         }
-        ui.label(widgets::sub(ui, "Separated by commas; 1..10/4 gives four values from 1 to 10").small());
+        if self.axes.iter().any(AxisForm::has_numbers) {
+            ui.label(widgets::sub(ui, "Separated by commas; 1..10/4 gives four values from 1 to 10").small());
+        }
         if removed {
             self.axes.truncate(1);
         } else if !has_two {
             ui.add_space(6.0);
-            let chosen = self.seconds.ui(ui, &self.axes[0].parameter.path);
-            self.axes.extend(chosen.map(AxisForm::new));
+            let chosen = self.seconds.ui(ui, self.axes[0].parameter());
+            self.axes.extend(chosen.and_then(|way| AxisForm::new(vec![way])));
         }
         entered
     }
@@ -115,10 +118,28 @@ impl SweepForm {
         field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter))
     }
 
+    /// Draws the field of the sweep's name.
+    fn name_ui(&mut self, ui: &mut Ui) {
+        let labels: Vec<&str> = self.axes.iter().map(|axis| &*axis.parameter().label).collect();
+        let field = ui
+            .horizontal(|ui| {
+                ui.label("Name");
+                let field = TextEdit::singleline(&mut self.name).desired_width(f32::INFINITY);
+                ui.add(field.hint_text(labels.join(" × ")))
+            })
+            .inner
+            .accessible_name("Name of the sweep");
+        field.on_hover_text("Name in the list of sweeps; without one, the names of the parameters");
+    }
+
     /// Returns the entered values. Fails with the first error in a field.
     fn swept(&self) -> Result<SweptValues, String> {
         let axes = self.axes.iter().map(AxisForm::swept).collect::<Result<_, _>>()?;
-        SweptValues::new(axes, seeds(&self.seeds)?)
+        let mut swept = SweptValues::new(axes, seeds(&self.seeds)?)?;
+        if !self.name.trim().is_empty() {
+            self.name.trim().clone_into(&mut swept.name);
+        }
+        Ok(swept)
     }
 
     /// Describes the sweep: `4 runs of 1 s, one after another: 10 ms, 20 ms, 30 ms, 40 ms`.

@@ -2,47 +2,29 @@
 
 use crate::{
     app::{
-        document::sweep::values::{SweptAxis, values},
-        kit::{icons, theme::Tokens, widgets},
+        document::sweep::{
+            parameter::{SweptOption, SweptParameter},
+            values::{SweptAxis, SweptValue, values},
+        },
+        kit::{icons, text, theme::Tokens, widgets},
     },
-    params::{ParamId, ParamSpec, Params, Scale, ValueType, path},
+    params::{Scale, ValueType},
 };
 use egui::{Align, ComboBox, Layout, PopupCloseBehavior, RichText, TextEdit, Ui};
 
 /// Maximum number of values named below a field.
 const NAMED: usize = 8;
 
-/// Whether a parameter can be swept.
-pub fn can_sweep(spec: &ParamSpec) -> bool {
-    matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Bool | ValueType::Choice(_))
-}
-
-/// Parameter that can be swept, with its present value.
-#[derive(Clone)]
-pub(super) struct Candidate {
-    pub path: String,
-    pub spec: &'static ParamSpec,
-    now: String,
-}
-
-impl Candidate {
-    /// Creates a candidate; `None` if there is no such parameter.
-    pub fn of(params: &dyn Params, id: ParamId) -> Option<Self> {
-        let spec = params.spec(id)?;
-        Some(Self { path: params.path(id), spec, now: path::show(spec, &params.get(id)) })
-    }
-
-    /// Returns path and label of the parameter: `lif.tau_m Membrane time constant`.
-    fn text(&self) -> String {
-        format!("{}  {}", self.path, self.spec.label())
-    }
-}
-
 /// Form for the values of one parameter.
 pub(super) struct AxisForm {
-    pub parameter: Candidate,
+    /// Ways to sweep the parameter: its value, and the arguments of its distribution.
+    ways: Vec<SweptParameter>,
+    /// Index of the chosen way.
+    way: usize,
     text: String,
     scale: Scale,
+    /// Values of a switch or choice, with whether each is swept; empty for numbers.
+    options: Vec<(SweptOption, bool)>,
     /// Whether the field has not been drawn yet.
     is_new: bool,
 }
@@ -57,22 +39,52 @@ pub(super) struct AxisEdit {
 }
 
 impl AxisForm {
-    /// Creates a form with the present value and the declared scale of a parameter.
-    pub fn new(parameter: Candidate) -> Self {
-        Self { text: format!("{}, ", parameter.now), scale: parameter.spec.scale, is_new: true, parameter }
+    /// Creates a form with the present value and the declared scale of a parameter. Of a distribution, the first argument is
+    /// swept, such as the mean. `None` without a way to sweep the parameter.
+    pub fn new(ways: Vec<SweptParameter>) -> Option<Self> {
+        let way = ways.iter().position(|way| way.is_argument).unwrap_or(0);
+        let parameter = ways.get(way)?;
+        let (scale, is_switch) = (parameter.spec.scale, parameter.spec.kind == ValueType::Bool);
+        let is_swept = |option: &SweptOption| is_switch || option.text == parameter.now;
+        let options = parameter.options().into_iter().map(|option| (option.clone(), is_swept(&option))).collect();
+        Some(Self { text: format!("{}, ", parameter.now), scale, way, options, is_new: true, ways })
+    }
+
+    /// Returns the swept parameter or argument.
+    pub fn parameter(&self) -> &SweptParameter {
+        &self.ways[self.way]
+    }
+
+    /// Whether values are typed rather than chosen.
+    pub fn has_numbers(&self) -> bool {
+        self.options.is_empty()
     }
 
     pub fn swept(&self) -> Result<SweptAxis, String> {
-        let values = values(self.parameter.spec, &self.text, self.scale)?;
-        Ok(SweptAxis { path: self.parameter.path.clone(), values })
+        let parameter = self.parameter();
+        let values = match self.options.is_empty() {
+            true => values(&parameter.spec, &self.text, self.scale)?,
+            false => {
+                let chosen = self.options.iter().filter(|(_, is_swept)| *is_swept).map(|(option, _)| option);
+                chosen.map(|of| SweptValue { text: of.text.clone(), label: of.label.clone() }).collect()
+            }
+        };
+        if values.is_empty() {
+            return Err("Choose at least two values".into());
+        }
+        let SweptParameter { path, name, label, .. } = parameter.clone();
+        Ok(SweptAxis { path, name, label, values })
     }
 
     /// Draws the form. With `is_second`, the parameter can be removed.
     pub fn ui(&mut self, ui: &mut Ui, is_second: bool) -> AxisEdit {
         let mut edit = AxisEdit::default();
         ui.horizontal(|ui| {
-            let t = Tokens::of(ui.ctx());
-            ui.label(RichText::new(&self.parameter.path).monospace().color(t.text_sub));
+            let path = self.parameter().path.clone();
+            match self.ways.len() {
+                1 => drop(ui.label(RichText::new(&self.ways[0].label).strong()).on_hover_text(path)),
+                _ => self.way_ui(ui),
+            }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if is_second {
                     edit.is_removed = widgets::icon_button(ui, icons::CLOSE, "Remove the second parameter").clicked();
@@ -80,8 +92,13 @@ impl AxisForm {
                 self.scale_ui(ui);
             });
         });
+        let name = if is_second { "Values of the second parameter" } else { "Values" };
+        if !self.options.is_empty() {
+            self.options_ui(ui, name);
+            return edit;
+        }
         let field = TextEdit::singleline(&mut self.text).desired_width(f32::INFINITY).hint_text("1, 2, 5 or 1..10/4");
-        let field = ui.add(field).accessible_name(if is_second { "Values of the second parameter" } else { "Values" });
+        let field = ui.add(field).accessible_name(name);
         edit.is_entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
         if std::mem::take(&mut self.is_new) || ui.memory(|m| m.focused().is_none()) {
             field.request_focus();
@@ -89,9 +106,38 @@ impl AxisForm {
         edit
     }
 
+    /// Draws the choice between the value of a parameter and the arguments of its distribution.
+    fn way_ui(&mut self, ui: &mut Ui) {
+        let before = self.way;
+        let list = ComboBox::from_id_salt("swept argument").width(260.0).selected_text(&self.parameter().label);
+        let shown = list.show_ui(ui, |ui| {
+            widgets::raise_list(ui);
+            for (i, way) in self.ways.iter().enumerate() {
+                ui.selectable_value(&mut self.way, i, &way.label).on_hover_text(&way.path);
+            }
+        });
+        let hint = "Sweeps the whole value, or one argument of its distribution";
+        shown.response.accessible_name("Swept argument").on_hover_text(hint);
+        if self.way != before {
+            let parameter = self.parameter();
+            (self.text, self.scale) = (format!("{}, ", parameter.now), parameter.spec.scale);
+        }
+    }
+
+    /// Draws a switch per value of a choice.
+    fn options_ui(&mut self, ui: &mut Ui, name: &str) {
+        let row = ui.horizontal_wrapped(|ui| {
+            for (option, is_swept) in &mut self.options {
+                let hint = if option.docs.is_empty() { "Runs the project with this value" } else { option.docs };
+                ui.checkbox(is_swept, &option.label).on_hover_text(text::unwrap(hint));
+            }
+        });
+        row.response.accessible_name(name);
+    }
+
     /// Draws the choice of the scale that divides a range; only numbers have ranges.
     fn scale_ui(&mut self, ui: &mut Ui) {
-        if !matches!(self.parameter.spec.kind, ValueType::Real | ValueType::Int) {
+        if !matches!(self.parameter().spec.kind, ValueType::Real | ValueType::Int | ValueType::Distribution) {
             return;
         }
         for (scale, name, hint) in [
@@ -114,31 +160,32 @@ impl AxisForm {
 }
 
 fn count(axis: &SweptAxis) -> String {
-    crate::app::kit::text::plural(axis.values.len(), "value", "values")
+    text::plural(axis.values.len(), "value", "values")
 }
 
 /// Formats the first values of an axis as a list.
 pub(super) fn named(axis: &SweptAxis) -> String {
     let more = if axis.values.len() > NAMED { ", …" } else { "" };
-    axis.values[..axis.values.len().min(NAMED)].join(", ") + more
+    let labels: Vec<&str> = axis.values.iter().take(NAMED).map(|value| &*value.label).collect();
+    labels.join(", ") + more
 }
 
 /// List of the parameters that can be swept together with the first one.
 #[derive(Default)]
 pub(super) struct ParameterList {
-    candidates: Vec<Candidate>,
+    candidates: Vec<SweptParameter>,
     filter: String,
     is_open: bool,
 }
 
 impl ParameterList {
     /// Creates a list of the given parameters.
-    pub fn of(candidates: Vec<Candidate>) -> Self {
+    pub fn of(candidates: Vec<SweptParameter>) -> Self {
         Self { candidates, ..Self::default() }
     }
 
     /// Draws the list without the parameter `taken`. Returns the clicked parameter; `None` without a click.
-    pub fn ui(&mut self, ui: &mut Ui, taken: &str) -> Option<Candidate> {
+    pub fn ui(&mut self, ui: &mut Ui, taken: &SweptParameter) -> Option<SweptParameter> {
         let list = ComboBox::from_id_salt("second parameter").width(ui.available_width()).height(260.0);
         let list = list.close_behavior(PopupCloseBehavior::CloseOnClickOutside).selected_text("Second parameter…");
         let is_new = !self.is_open;
@@ -150,9 +197,14 @@ impl ParameterList {
                 field.request_focus();
             }
             let words = self.filter.to_lowercase();
-            let fits = |text: &str| words.split_whitespace().all(|word| text.to_lowercase().contains(word));
-            let listed = self.candidates.iter().filter(|c| c.path != taken && fits(&c.text()));
-            let clicked = listed.filter(|c| ui.selectable_label(false, c.text()).clicked()).last();
+            let fits = |of: &SweptParameter| {
+                let text = format!("{} {}", of.label, of.path).to_lowercase();
+                words.split_whitespace().all(|word| text.contains(word))
+            };
+            let listed = self.candidates.iter().filter(|c| !c.overlaps(taken) && fits(c));
+            let is_clicked =
+                |c: &&SweptParameter| ui.selectable_label(false, &c.label).on_hover_text(&c.path).clicked();
+            let clicked = listed.filter(is_clicked).last();
             if clicked.is_some() {
                 ui.close();
             }

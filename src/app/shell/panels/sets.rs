@@ -275,7 +275,7 @@ fn count(ui: &Ui, session: &Session, counted: &mut Sets) {
     });
 }
 
-/// Updates the colour and the recorded probes of a selection that was renamed in this frame by any widget.
+/// Updates the colour, the selected group and the recorded probes of a selection that was renamed in this frame by any widget.
 pub fn follow_names(session: &mut Session, sets: &mut Sets) {
     let params = session.project.model.params();
     let Some(group) = interventions::list(params, Role::Selections) else { return };
@@ -288,6 +288,9 @@ pub fn follow_names(session: &mut Session, sets: &mut Sets) {
     let mut differing = old.iter().zip(&sets.names).filter(|(a, b)| a != b);
     if let (true, Some((was, is)), None) = (old.len() == sets.names.len(), differing.next(), differing.next()) {
         session.project.view.rename(was, is);
+        if session.selection.group.as_ref() == Some(was) {
+            session.selection.group = Some(is.clone());
+        }
         for entry in &mut session.project.record {
             if let Some(query) = record::query_of(entry).and_then(|query| renamed(query, was, is)) {
                 *entry = record::with_query(entry, &query);

@@ -3,6 +3,7 @@
 
 mod chart;
 mod differences;
+pub mod group_rate;
 pub mod read;
 mod table;
 
@@ -25,16 +26,18 @@ use crate::{
         kit::{self, colors, icons, pool::PoolJob, text},
     },
     engine::{SchemaChanges, SimSchema},
+    query::Named,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap, TimeBase},
 };
 use egui::{Color32, Rect, Ui, pos2};
+use group_rate::CountedGroup;
 use read::{RunSeries, SeriesName};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// Name of a probe, and the arguments of its tap.
 type ComparedProbe = (String, String);
-/// Request to read a run: its folder, its number of steps, and the wanted series.
-type Request = (PathBuf, u64, Option<ComparedProbe>);
+/// Request to read a run: its folder, its number of steps, the wanted series, and the definitions of the named groups.
+type Request = (PathBuf, u64, Option<ComparedProbe>, u64);
 
 #[derive(Default)]
 pub struct Compare {
@@ -72,18 +75,22 @@ fn is_fixed(shape: &Shape) -> bool {
 
 impl Compare {
     /// Takes the result of a reading job, and starts one for the next run that was not yet read.
-    fn read_missing(&mut self, ctx: &egui::Context, library: &Library) {
+    fn read_missing(&mut self, ctx: &egui::Context, library: &Library, named: &Arc<[Named]>) {
         if let Some((request, result)) = self.job.poll() {
             self.smoothed.remove(&request.0);
             self.read.insert(request.0.clone(), (request, result.map(Arc::new)));
         }
         self.read.retain(|folder, _| library.compared.color(folder).is_some());
-        let request = |run: &crate::app::document::library::Run| (run.folder.clone(), run.steps, self.wanted.clone());
+        let groups = library.groups.of(named);
+        let generation = groups.generation(self.wanted.as_ref().is_some_and(group_rate::is_group));
+        let request =
+            |run: &crate::app::document::library::Run| (run.folder.clone(), run.steps, self.wanted.clone(), generation);
         let missing = |request: &Request| self.read.get(&request.0).is_none_or(|(read, _)| read != request);
         let mut requests = library.compared_runs().into_iter().map(|(run, _)| request(run));
         if let Some(next) = requests.find(|r| missing(r) && self.job.is_free(r)) {
-            let (folder, _, wanted) = next.clone();
-            self.job.start(ctx, next, move || read::read(&folder, wanted.as_ref()).map_err(|e| e.to_string()));
+            let (folder, _, wanted, _) = next.clone();
+            let read = move || read::read(&folder, wanted.as_ref(), &groups).map_err(|e| e.to_string());
+            self.job.start(ctx, next, read);
         }
     }
 
@@ -122,7 +129,15 @@ impl Compare {
             };
             let problem = problem.or_else(|| (series.samples.len() == 0).then(|| "not recorded".to_owned()));
             let color = colors::categorical(color, ctx.tokens);
-            lines.push(Line { name: run.name.clone(), color, folder: Some(run.folder.clone()), series, problem });
+            let n = |group: &CountedGroup| format!(" (n = {})", kit::thousands(group.n.into()));
+            let n = series.group.as_ref().map_or_else(String::new, n);
+            lines.push(Line {
+                name: format!("{}{n}", run.name),
+                color,
+                folder: Some(run.folder.clone()),
+                series,
+                problem,
+            });
         }
         let base = base_of(&lines);
         for line in lines.iter_mut().filter(|line| line.problem.is_none()) {
@@ -180,6 +195,10 @@ impl Compare {
         let mut text =
             format!("{n} of {}  |  {} samples", text::plural(n_marked, "run", "runs"), kit::thousands(samples));
         text += "  |  minimum to maximum per pixel";
+        if let Some((group, base)) = drawn.iter().find_map(|l| Some((l.series.group.as_ref()?, l.series.base))) {
+            let width = kit::steps(group.bin_steps, base);
+            text += &format!("  |  mean of the n {} of the group in bins of {width}", kit::spaced(group.set));
+        }
         if self.smooth_over > 0 {
             text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }
@@ -199,8 +218,9 @@ impl Compare {
         icon: icons::WAVE,
         help: "# Compare runs\n\nDraws one recorded series of all runs that are marked in the table of runs, and of the \
          run in the \
-         window. Below: its last, lowest and highest value in each run, the difference of the last one to the first run, \
-         and the parameters whose values differ. While the pointer is in the chart, values are those of its step.\n\n\
+         window; or the rate of a named group, counted from the recorded spikes of each run: its query selects among the \
+         neurons of that run. Below: its last, lowest and highest value in each run, the difference of the last one to the \
+         first run, and the parameters whose values differ. While the pointer is in the chart, values are those of its step.\n\n\
          - in the table of runs, click: one run · Ctrl+click: add or remove one · Shift+click: add all between\n\
          - drag: move · wheel: zoom · double-click: all steps\n- *Smooth* draws an exponential moving average over the raw curve",
         gestures: &[("drag", "move"), ("wheel", "zoom"), ("double-click", "fit"), ("hover", "values at a step")],
@@ -237,7 +257,7 @@ impl View for Compare {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.read_missing(ui.ctx(), ctx.runs);
+        self.read_missing(ui.ctx(), ctx.runs, &ctx.features.named);
         let n_marked = ctx.runs.compared_runs().len();
         self.has_marks = n_marked > 0;
         let key = self.shown(ctx.runs);

@@ -1,7 +1,8 @@
 //! Reading of one series of a run folder, on the pool, with the statistics of its lanes.
 
+use super::group_rate::{self, CountedGroup};
 use crate::{
-    app::views::plot::samples::Samples,
+    app::{document::run_groups::RunGroups, views::plot::samples::Samples},
     kinds::Model,
     project::{Manifest, ParamHistory, RunFolder, Stream},
     sim::{Level, TimeBase},
@@ -38,6 +39,8 @@ pub struct RunSeries {
     /// Statistics of each lane.
     pub summaries: Vec<Summary>,
     pub levels: Vec<Level>,
+    /// Group whose rate this is; `None` for a recorded series.
+    pub group: Option<CountedGroup>,
     /// Whether the values are angles.
     pub is_angle: bool,
     /// Parameters in effect during the run; `None` if they cannot be read.
@@ -45,6 +48,7 @@ pub struct RunSeries {
 }
 
 /// Statistics of one series over the last part of a run.
+#[derive(Default)]
 pub struct Summarised {
     /// All series with fixed lanes that the run recorded.
     pub offered: Vec<SeriesName>,
@@ -52,16 +56,30 @@ pub struct Summarised {
     pub key: Option<(String, String)>,
     /// Statistics of each lane; empty if the run did not record the series.
     pub lanes: Vec<Summary>,
+    /// Group whose rate this is; `None` for a recorded series.
+    pub group: Option<CountedGroup>,
 }
 
 /// Summarises the wanted series of a run, or its first one, over the last fraction `share` of its steps. Fails if its data cannot
 /// be read.
-pub fn summarise(run: &RunFolder, wanted: Option<&(String, String)>, share: f64) -> io::Result<Summarised> {
+pub fn summarise(
+    run: &RunFolder,
+    wanted: Option<&(String, String)>,
+    share: f64,
+    groups: &RunGroups,
+) -> io::Result<Summarised> {
     let manifest = &run.manifest;
     let (first, last) = (manifest.first_step as f64, manifest.last_step as f64);
     let from = last - (last - first) * share;
-    let offered = offered(manifest);
+    let offered = offered(run, groups);
     let key = wanted.or(offered.first().map(|first| &first.key)).cloned();
+    if let Some((_, group)) = key.as_ref().filter(|key| group_rate::is_group(key)) {
+        let rate = group_rate::read(run, groups, group)?;
+        let mut lane = Summary::default();
+        let late = rate.steps.iter().zip(&rate.rates).filter(|(step, _)| **step as f64 > from);
+        late.for_each(|(_, value)| lane.add(*value));
+        return Ok(Summarised { offered, key, lanes: vec![lane], group: Some(rate.group) });
+    }
     let mut lanes = vec![];
     for stream in fixed_series(manifest).filter(|s| key.as_ref().is_some_and(|key| is_of(s, key))) {
         lanes = vec![Summary::default(); stream.width as usize];
@@ -72,7 +90,7 @@ pub fn summarise(run: &RunFolder, wanted: Option<&(String, String)>, share: f64)
             }
         }
     }
-    Ok(Summarised { offered, key, lanes })
+    Ok(Summarised { offered, key, lanes, group: None })
 }
 
 /// Returns the streams of series with fixed lanes.
@@ -84,22 +102,39 @@ fn is_of(stream: &Stream, (probe, args): &(String, String)) -> bool {
     stream.probe == *probe && stream.args == *args
 }
 
-fn offered(manifest: &Manifest) -> Vec<SeriesName> {
-    fixed_series(manifest).filter(|s| s.from_step == 0).map(|s| name_of(&manifest.kind, s)).collect()
+/// Returns the recorded series, the result of the kind first, then the rates of named groups.
+pub fn offered(run: &RunFolder, groups: &RunGroups) -> Vec<SeriesName> {
+    let manifest = &run.manifest;
+    let recorded = fixed_series(manifest).filter(|s| s.from_step == 0).map(|s| name_of(&manifest.kind, s));
+    let mut all: Vec<SeriesName> = recorded.collect();
+    let result = Model::by_name(&manifest.kind).and_then(|model| model.result_probe());
+    all.sort_by_key(|series| Some(series.key.0.as_str()) != result);
+    let rates = group_rate::offered(run, groups).into_iter();
+    all.extend(rates.map(|(key, title)| SeriesName { key, title, lanes: vec![] }));
+    all
 }
 
-/// Reads the wanted series of a run, or its first one if none is wanted. Fails if the run or its data cannot be read.
-pub fn read(folder: &Path, wanted: Option<&(String, String)>) -> io::Result<RunSeries> {
+/// Reads the wanted series of a run, or its first one if none is wanted. Fails if the run or its data cannot be read, or the
+/// query of a wanted group cannot be evaluated.
+pub fn read(folder: &Path, wanted: Option<&(String, String)>, groups: &RunGroups) -> io::Result<RunSeries> {
     let run = RunFolder::open(folder)?;
     let manifest = &run.manifest;
     let mut out = RunSeries {
         base: manifest.time_base(),
         steps: (manifest.first_step, manifest.last_step),
         params: ParamHistory::read(&run).ok(),
-        offered: offered(manifest),
+        offered: offered(&run, groups),
         ..RunSeries::default()
     };
     let Some(key) = wanted.or(out.offered.first().map(|first| &first.key)) else { return Ok(out) };
+    if group_rate::is_group(key) {
+        let rate = group_rate::read(&run, groups, &key.1)?;
+        let mut summary = Summary::default();
+        rate.rates.iter().for_each(|value| summary.add(*value));
+        out.samples.push(1, &rate.steps, &rate.rates);
+        (out.summaries, out.group) = (vec![summary], Some(rate.group));
+        return Ok(out);
+    }
     let probe =
         Model::by_name(&manifest.kind).and_then(|model| model.probes().iter().find(|probe| probe.name == key.0));
     out.is_angle = probe.is_some_and(|probe| probe.is_angle());

@@ -9,10 +9,13 @@ mod measure_cursors;
 mod onsets;
 mod psth;
 mod psth_chart;
+mod psth_groups;
 mod rates;
 pub(super) mod samples;
 pub(super) mod smooth;
 mod spike_marks;
+mod trace_groups;
+mod trace_lane;
 mod traces;
 
 pub use rates::Rates;

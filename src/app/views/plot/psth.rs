@@ -1,11 +1,16 @@
 //! Rates counted from the spikes in memory, with a bin width and a smoothing kernel: the mean of all elements or of the
-//! selection, or one curve per category of a column. Rates aligned to onsets are the PSTH (peristimulus time histogram).
+//! selection, or one curve per named group or per category of a column. Rates aligned to onsets are the PSTH (peristimulus time
+//! histogram).
 
-use super::onsets::{Align, OnsetWindow, OnsetWindows};
+use super::{
+    onsets::{Align, OnsetWindow, OnsetWindows},
+    psth_groups::{CurveElements, CurveGroups, MAX_CURVES, RateOf},
+};
 use crate::{
     app::{
         document::{
             filter::FilterMask,
+            groups::Groups,
             selection::Selection,
             time::{Time, Timeline, Train, spikes::between},
         },
@@ -17,24 +22,10 @@ use crate::{
 use egui::{DragValue, Ui};
 use std::sync::{Arc, mpsc};
 
-/// Maximum number of curves; only the largest categories have one.
-const MAX_CURVES: usize = 12;
 /// Maximum number of spikes that are counted on the UI thread, so that the curves of a followed window are not late.
 const MAX_INLINE: usize = 200_000;
 /// Maximum number of visible bins; wider bins replace them if there are more.
 const BINS: f64 = 4_000.0;
-
-/// Elements that the rates are averaged over.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum RateOf {
-    /// The mean over all elements that the filter shows.
-    #[default]
-    All,
-    /// The mean over the selection.
-    Selection,
-    /// One curve per category of a column.
-    Column(String),
-}
 
 /// The smoothing kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +45,7 @@ struct PsthKey {
     bins: (u32, u64, usize),
     /// Onsets that the bins are aligned to; `None`: the start of the run.
     around: Option<OnsetWindows>,
+    /// Generation of the selection, or of the named groups.
     selected: u64,
     /// Generation of the filter.
     filtered: u64,
@@ -62,11 +54,8 @@ struct PsthKey {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    pub name: String,
-    /// Code of the category in its column; `None` for all elements and the selection.
-    pub code: Option<u16>,
-    /// Number of elements, including silent ones.
-    pub n: u32,
+    /// Elements of the curve, with their name and number.
+    pub of: CurveElements,
     /// Rate of each bin, in the unit of [`rate::rate`].
     pub rates: Vec<f32>,
 }
@@ -92,6 +81,7 @@ pub struct Psth {
     bin_ms: f64,
     align: Align,
     window: OnsetWindow,
+    groups: Groups,
     shown: Option<(PsthKey, Curves)>,
     job: Option<(PsthKey, mpsc::Receiver<Curves>)>,
 }
@@ -106,6 +96,7 @@ impl Default for Psth {
             bin_ms: 5.0,
             align,
             window,
+            groups: Groups::default(),
             shown: None,
             job: None,
         }
@@ -116,6 +107,9 @@ impl Psth {
     /// Draws the toolbar: elements, bin width, kernel and alignment.
     pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let mut options = vec![(RateOf::All, "all".to_owned()), (RateOf::Selection, "selection".to_owned())];
+        if !ctx.features.named_over(ctx.schema, set.name).is_empty() {
+            options.push((RateOf::Groups, "named groups".to_owned()));
+        }
         options.extend(set.columns.iter().map(|c| (RateOf::Column(c.name.clone()), kit::column(&c.name))));
         kit::choice_ui(ui, ctx.tokens, "Of", &mut self.of, &options);
         let suffix = if ctx.clock.base.is_count() { format!(" {}", ctx.clock.base.plural()) } else { " ms".to_owned() };
@@ -136,16 +130,26 @@ impl Psth {
             Kernel::Gauss => format!("Gaussian σ {}", bin(steps * 2.0)),
         };
         let unit = match curves.list.as_slice() {
-            [only] if key.of == RateOf::All || key.of == RateOf::Selection => rate::unit_of(set, only.n, clock.base),
+            [only] if key.of == RateOf::All || key.of == RateOf::Selection => rate::unit_of(set, only.of.n, clock.base),
             _ => rate::unit(set, clock.base),
         };
+        let n_more = self.groups.get().map_or(0, |all| all.len().saturating_sub(MAX_CURVES));
+        let groups = match key.of {
+            RateOf::Groups if n_more > 0 => format!("first {MAX_CURVES} of {} groups · ", MAX_CURVES + n_more),
+            _ => String::new(),
+        };
         let around = key.around.as_ref().map_or_else(String::new, |a| self.align.description(a.onsets.len()) + " · ");
-        format!("rate from spikes ({unit}) · {around}bin {} · {kernel}", bin(steps))
+        format!("rate from spikes ({unit}) · {groups}{around}bin {} · {kernel}", bin(steps))
     }
 
     /// Returns the column whose categories are shown; `None` if the rates are not per category.
     pub fn column(&self) -> Option<&str> {
         if let RateOf::Column(name) = &self.of { Some(name) } else { None }
+    }
+
+    /// Whether the curves are those of named groups.
+    pub fn has_groups(&self) -> bool {
+        self.of == RateOf::Groups
     }
 
     /// Returns the last curves; `None` before the first count.
@@ -192,9 +196,9 @@ impl Psth {
         let mut chunks: Vec<Arc<Vec<Spike>>> = history.chunks().map(|(_, c)| c).filter(touches).cloned().collect();
         chunks.push(Arc::new(between(history.tail(), from, to).to_vec()));
         let (set, selected, origin, of) = (set.clone(), selection.elements.clone(), history.origin(), key.clone());
-        let mask = filter.shared(set.name);
+        let (mask, named) = (filter.shared(set.name), self.groups.get().cloned().unwrap_or_default());
         let counted = move || {
-            let groups = Groups::new(&of.of, &set, &selected, mask.as_ref().map(|m| m.as_slice()));
+            let groups = CurveGroups::new(&of.of, &set, &selected, &named, mask.as_ref().map(|m| m.as_slice()));
             count(&of, &groups, &chunks, (from, to, origin), clock)
         };
         if key.around.is_none() && !self.overlaps(line) && history.count(from, to) <= MAX_INLINE {
@@ -206,6 +210,19 @@ impl Psth {
             sender.send(counted()).ok(); // fails if the view was closed
         });
         self.job = Some((key, receiver));
+    }
+
+    /// Finds the members of the named groups, while their rates are shown.
+    pub fn find_groups(&mut self, egui: &egui::Context, ctx: &ViewCtx<'_>, set: &Arc<ElementSet>) {
+        if self.of == RateOf::Groups {
+            self.groups.update(egui, ctx.schema, ctx.features, set);
+        }
+    }
+
+    /// Returns the reason why a group has no curve; `None` if it has one.
+    pub fn problem_of(&self, group: &str) -> Option<&str> {
+        let groups = self.groups.get().filter(|_| self.of == RateOf::Groups)?;
+        groups.iter().find(|known| known.name == group)?.problem.as_deref()
     }
 
     /// Returns the range of steps of the last curves; `None` without curves or if they are aligned to onsets.
@@ -237,7 +254,11 @@ impl Psth {
         // One bin more is counted, as a margin for the kernel.
         let first = (line.t0.max(0.0) / f64::from(steps)).floor() as u64;
         let end = (line.t1.max(0.0) / f64::from(steps)).ceil() as u64;
-        let selected = if self.of == RateOf::Selection { selection.generation } else { 0 };
+        let selected = match self.of {
+            RateOf::Selection => selection.generation,
+            RateOf::Groups => self.groups.generation,
+            _ => 0,
+        };
         if let Some(around) = self.align.around(time, &train.history, self.window, ms) {
             let steps = (self.bin_ms * ms).round().max((around.len as f64 / BINS).ceil()).max(1.0) as u32;
             let bins = (steps, 0, around.len.div_ceil(u64::from(steps)) as usize);
@@ -259,70 +280,20 @@ impl Psth {
     }
 }
 
-/// Assignment of elements to curves.
-struct Groups {
-    /// Name, code of the category and number of elements of each curve.
-    names: Vec<(String, Option<u16>, u32)>,
-    /// Index into `names` by element; `u16::MAX`: no curve.
-    of: Vec<u16>,
-}
-
-impl Groups {
-    /// Assigns elements to curves. Elements outside the mask have no curve, except in a selection, which ignores the mask.
-    fn new(of: &RateOf, set: &ElementSet, selected: &[u32], mask: Option<&[bool]>) -> Self {
-        let n = set.len as usize;
-        let is_filtered = |element: usize| mask.is_none_or(|mask| mask.get(element) == Some(&true));
-        match of {
-            RateOf::All => {
-                let of: Vec<u16> = (0..n).map(|e| if is_filtered(e) { 0 } else { u16::MAX }).collect();
-                let n_filtered = of.iter().filter(|group| **group == 0).count() as u32;
-                Self { names: vec![("all".into(), None, n_filtered)], of }
-            }
-            RateOf::Selection => {
-                let mut of = vec![u16::MAX; n];
-                selected.iter().for_each(|e| {
-                    if let Some(of) = of.get_mut(*e as usize) {
-                        *of = 0
-                    }
-                });
-                Self { names: vec![("selection".into(), None, selected.len() as u32)], of }
-            }
-            RateOf::Column(name) => {
-                let Some(column) = set.column(name) else { return Self { names: vec![], of: vec![u16::MAX; n] } };
-                let mut counts = vec![0; column.labels.len()];
-                for (element, code) in column.codes.iter().enumerate().filter(|(element, _)| is_filtered(*element)) {
-                    if let (Some(count), true) = (counts.get_mut(usize::from(*code)), element < n) {
-                        *count += 1;
-                    }
-                }
-                let mut largest: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
-                largest.sort_by_key(|c| std::cmp::Reverse(counts[*c]));
-                largest.truncate(MAX_CURVES);
-                let place = |(element, code): (usize, &u16)| {
-                    let place = largest.iter().position(|c| *c == usize::from(*code));
-                    place.filter(|_| is_filtered(element)).map_or(u16::MAX, |p| p as u16)
-                };
-                let of = column.codes.iter().enumerate().map(place).collect();
-                let name = |c: &usize| (column.labels[*c].clone(), Some(*c as u16), counts[*c]);
-                Self { names: largest.iter().map(name).collect(), of }
-            }
-        }
-    }
-}
-
 fn count(
     key: &PsthKey,
-    groups: &Groups,
+    groups: &CurveGroups,
     chunks: &[Arc<Vec<Spike>>],
     (from, to, origin): (u32, u32, u64),
     clock: Clock,
 ) -> Curves {
     let (steps, first, n) = key.bins;
-    let mut counts = vec![vec![0u32; n]; groups.names.len()];
+    let mut counts = vec![vec![0u32; n]; groups.curves.len()];
     let mut add = |spike: &Spike, bin: u64| {
-        let group = groups.of.get(spike.lane as usize).copied().unwrap_or(u16::MAX);
-        if let Some(count) = counts.get_mut(usize::from(group)).and_then(|c| c.get_mut(bin as usize)) {
-            *count += 1;
+        for curve in groups.curves_of(spike.lane) {
+            if let Some(count) = counts.get_mut(curve).and_then(|counts| counts.get_mut(bin as usize)) {
+                *count += 1;
+            }
         }
     };
     match &key.around {
@@ -348,13 +319,8 @@ fn count(
         let rates: Vec<f32> = counts.iter().map(of_bin).collect();
         if key.kernel == Kernel::Gauss { smooth(&rates) } else { rates }
     };
-    let curve = |((name, code, len), counts): (&(String, Option<u16>, u32), &Vec<u32>)| Curve {
-        name: name.clone(),
-        code: *code,
-        n: *len,
-        rates: rates(counts, *len),
-    };
-    Curves { steps, first, around: key.around.clone(), list: groups.names.iter().zip(&counts).map(curve).collect() }
+    let curve = |(of, counts): (&CurveElements, &Vec<u32>)| Curve { of: of.clone(), rates: rates(counts, of.n) };
+    Curves { steps, first, around: key.around.clone(), list: groups.curves.iter().zip(&counts).map(curve).collect() }
 }
 
 /// Convolves with a Gaussian of two bins. The weights are normalised within the range, so that rates do not fall at its ends.
@@ -385,11 +351,11 @@ mod tests {
         let spikes = (1_000..2_000).step_by(10).map(|step| Spike { step, lane: 2 }).collect();
         let chunks = [Arc::new(spikes)];
         let clock = Clock::seconds(0, 1e-3);
-        let groups = Groups::new(&RateOf::Column("class".into()), &set, &[], None);
+        let groups = CurveGroups::new(&RateOf::Column("class".into()), &set, &[], &[], None);
         let curves = count(&key(RateOf::All, Kernel::None), &groups, &chunks, (1_000, 2_000, 0), clock);
-        let of = |name: &str| curves.list.iter().find(|c| c.name == name).unwrap().rates.clone();
+        let of = |name: &str| curves.list.iter().find(|c| c.of.name == name).unwrap().rates.clone();
         assert_eq!((of("a"), of("b")), (vec![0.0; 10], vec![100.0; 10]));
-        let groups = Groups::new(&RateOf::All, &set, &[], None);
+        let groups = CurveGroups::new(&RateOf::All, &set, &[], &[], None);
         let all = count(&key(RateOf::All, Kernel::Gauss), &groups, &chunks, (1_000, 2_000, 0), clock);
         assert!(all.list[0].rates.iter().all(|r| (r - 25.0).abs() < 1e-3), "{:?}", all.list[0].rates);
     }
@@ -403,8 +369,13 @@ mod tests {
         let around = OnsetWindows { onsets: onsets.into(), from: -20, len: 60 };
         let key = PsthKey { bins: (10, 0, 6), around: Some(around), ..key(RateOf::All, Kernel::None) };
         let clock = Clock::seconds(0, 1e-3);
-        let curves =
-            count(&key, &Groups::new(&RateOf::All, &set, &[], None), &[Arc::new(spikes)], (980, 2_540, 0), clock);
+        let curves = count(
+            &key,
+            &CurveGroups::new(&RateOf::All, &set, &[], &[], None),
+            &[Arc::new(spikes)],
+            (980, 2_540, 0),
+            clock,
+        );
         assert_eq!(curves.list[0].rates, [0.0, 0.0, 0.0, 100.0, 0.0, 0.0], "one spike per element, bin and onset");
     }
 

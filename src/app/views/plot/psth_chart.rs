@@ -49,8 +49,10 @@ pub fn paint(
     let is_full =
         |bin: &usize| step_of(*bin) + steps <= now && step_of(*bin) + steps >= line.t0 && step_of(*bin) <= line.t1;
     let full = |bin: &usize| around.is_some() || is_full(bin);
-    let values =
-        |curve: &Curve| (0..curve.rates.len()).filter(full).map(|b| (step_of(b), curve.rates[b])).collect::<Vec<_>>();
+    let values = |curve: &Curve| {
+        let bins = (0..curve.rates.len()).filter(|_| psth.problem_of(&curve.of.name).is_none()).filter(full);
+        bins.map(|b| (step_of(b), curve.rates[b])).collect::<Vec<_>>()
+    };
     if let Some(around) = around {
         paint_around(ui, &painter, plot, around, x_of, ctx);
     }
@@ -110,10 +112,15 @@ fn paint_around(
 /// Returns the colour of a curve: that of its category, otherwise the text colour for the first curve and a categorical one.
 fn color(curve: &Curve, i: usize, set: &ElementSet, psth: &Psth, ctx: &ViewCtx<'_>) -> Color32 {
     let column = psth.column().and_then(|name| set.column(name));
-    match (curve.code, column) {
+    match (curve.of.code, column) {
         (Some(code), Some(column)) => {
             colors::of_column(column, ctx.tokens).get(usize::from(code)).copied().unwrap_or(ctx.tokens.other)
         }
+        // A named group has the colour that the user chose for it.
+        _ if ctx.features.colors.contains_key(&curve.of.name) && psth.has_groups() => {
+            colors::categorical(usize::from(ctx.features.colors[&curve.of.name].max(1) - 1), ctx.tokens)
+        }
+        _ if psth.has_groups() => colors::categorical(i, ctx.tokens),
         _ if i == 0 => ctx.tokens.text,
         _ => colors::categorical(i, ctx.tokens),
     }
@@ -142,8 +149,11 @@ fn legend(
     for (i, (curve, values)) in drawn.iter().enumerate().take(fits) {
         let row = area.top() + 15.0 * i as f32 + 7.0;
         painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, color(curve, i, set, psth, ctx));
-        let label = if curve.name.is_empty() { "—".to_owned() } else { curve.name.clone() };
-        let label = format!("{label} ({})", kit::thousands(curve.n.into()));
+        let label = if curve.of.name.is_empty() { "—".to_owned() } else { curve.of.name.clone() };
+        let label = match psth.problem_of(&curve.of.name) {
+            Some(why) => format!("{label}: {why}"),
+            None => format!("{label} ({})", kit::thousands(curve.of.n.into())),
+        };
         let text = kit::elide(painter, &label, &kit::small(ui), area.width() - 62.0);
         painter.text(pos2(area.left() + 14.0, row), Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);
         if let Some((_, rate)) = values.last() {

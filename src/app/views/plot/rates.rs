@@ -263,8 +263,9 @@ impl Rates {
         icon: icons::WAVE,
         help: "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
          minimum and the maximum of its samples.\n\n\
-         *from spikes* counts rates from the spikes in memory: of all elements that the filter shows, of the selection \
-         or per category, per element and second, silent elements included, with a bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
+         *from spikes* counts rates from the spikes in memory: of all elements that the filter shows, of the selection, \
+         per named group or per category, per element and second, silent elements included, with a bin width \
+         and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
          wall time, pauses excluded.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one",
@@ -349,6 +350,7 @@ impl View for Rates {
         if let Some((id, set)) = &from_spikes
             && let Some(train) = ctx.time.past.train(*id)
         {
+            self.psth.find_groups(ui.ctx(), ctx, set);
             let shown = (&*ctx.time, &self.line, ctx.clock);
             self.psth.update(ui.ctx(), train, set, (&*ctx.selection, ctx.filter.shown()), shown);
             // At high speed the curves are older than the visible times; the axis then shows the times of the curves.

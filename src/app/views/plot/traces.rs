@@ -6,6 +6,8 @@ use super::{
     measure_cursors::MeasureCursors,
     samples::Samples,
     spike_marks::Marks,
+    trace_groups::{DrawnGroup, TraceGroups},
+    trace_lane::{lane_label, short_label, value_text, y_scale},
 };
 use crate::{
     app::{
@@ -25,7 +27,7 @@ use crate::{
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
-use egui::{Align2, Key, Rect, Sense, Stroke, Ui, Vec2, pos2};
+use egui::{Key, Rect, Sense, Stroke, Ui, Vec2, pos2};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Maximum number of lanes.
@@ -33,8 +35,6 @@ const LANES: usize = 64;
 /// Minimum height of a lane, points; Shift+wheel scrolls.
 const MIN_LANE_HEIGHT: f32 = 18.0;
 const LEFT: f32 = 200.0;
-/// Width of the y scale left of a lane, points: room for the range of a low lane, `−52.0…−44.9`.
-const SCALE: f32 = 76.0;
 const AXIS: f32 = 21.0;
 
 #[derive(Default)]
@@ -61,6 +61,7 @@ pub struct Traces {
     /// Index of the top lane.
     first: usize,
     marks: Marks,
+    groups: TraceGroups,
 }
 
 fn is_traced(shape: &Shape) -> bool {
@@ -129,6 +130,7 @@ impl Traces {
         if ui.add_enabled_ui(on || n > 0, |ui| ui.toggle_value(&mut on, text).on_hover_text(hint)).inner.changed() {
             if on { self.pin(Self::to_pin(ctx, set)) } else { self.is_pinned = false }
         }
+        self.needs_refresh |= self.groups.toggle_ui(ui, ctx, set, shown.map(|(_, probe)| probe));
         ui.separator();
         element::time_ui(ui, ctx, &mut self.link);
         self.measure_cursors.toggle_ui(ui, self.link.line(&ctx.time.axis));
@@ -157,7 +159,10 @@ impl Traces {
             true => before,
             false => self.link.interact(ui, &response, plot, &mut ctx.time.axis, edge),
         };
-        let elements = self.scroll(ui, &response, plot, elements);
+        let px = ui.pixels_per_point();
+        let columns = (plot.width() * px) as usize;
+        let elements = self.scroll(ui, &response, plot, (elements, self.groups.lanes().len()));
+        let groups = self.groups.drawn(&line, columns);
         let train = Self::spikes_probe(ctx.schema, set.name).and_then(|p| ctx.time.past.train(p));
         self.marks.update(ui.ctx(), train, &elements, &line);
         let painter = ui.painter_at(canvas);
@@ -165,8 +170,6 @@ impl Traces {
         paint::point(&response, plot, &line, &mut ctx.time.axis);
         let at = ctx.time.axis.pointer_step(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
         paint::background(&painter, plot, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
-        let px = ui.pixels_per_point();
-        let columns = (plot.width() * px) as usize;
         let drawn: Vec<_> = elements
             .iter()
             .map(|e| {
@@ -174,17 +177,28 @@ impl Traces {
                 samples.map(|s| s.extents(0, &s.cuts(line.t0, line.t1, columns))).unwrap_or_default()
             })
             .collect();
-        let all = drawn.iter().flatten();
+        let all = drawn.iter().flatten().chain(groups.iter().flat_map(DrawnGroup::extents));
         let all_values = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
         let (low, high) = range(all_values.0, all_values.1);
-        let height = plot.height() / elements.len().max(1) as f32;
+        let height = plot.height() / (groups.len() + elements.len()).max(1) as f32;
+        let lane_of = |row: usize| {
+            let top = plot.top() + height * row as f32;
+            Rect::from_min_max(pos2(plot.left(), top + 2.0), pos2(plot.right(), top + height - 2.0))
+        };
+        let y_of = |lane: Rect, v: f32| {
+            lane.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * (lane.height().min(400.0) - 7.0)
+        };
+        for (row, group) in groups.iter().enumerate() {
+            let lane = lane_of(row);
+            let y = |v: f32| y_of(lane, v);
+            group.paint(ui, &painter, (lane, canvas.left()), at, (&y, unit), ctx);
+            y_scale(ui, &painter, lane, (low, high), y, ctx);
+        }
         for (i, (element, extents)) in elements.iter().zip(&drawn).enumerate() {
-            let top = plot.top() + height * i as f32;
-            let lane = Rect::from_min_max(pos2(plot.left(), top + 2.0), pos2(plot.right(), top + height - 2.0));
-            let room = lane.height().min(400.0);
-            let y = |v: f32| lane.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * (room - 7.0);
+            let lane = lane_of(groups.len() + i);
+            let (top, y) = (lane.top() - 2.0, |v: f32| y_of(lane, v));
             let color = colors::categorical(i, ctx.tokens);
-            if i > 0 {
+            if groups.len() + i > 0 {
                 painter.hline(canvas.left()..=plot.right(), top, (1.0, ctx.tokens.line.gamma_multiply(0.5)));
             }
             let gaps = match self.lanes.get(element) {
@@ -201,7 +215,8 @@ impl Traces {
             }
             let samples = self.lanes.get(element).map(|l| &l.samples);
             let value = samples.and_then(|s| at.map_or_else(|| s.last(0), |step| s.at(0, step)));
-            lane_label(ui, &painter, lane, canvas.left(), set, *element, (color, value, unit), ctx);
+            let (name, value) = (short_label(set.label(*element)), value_text(value, unit));
+            lane_label(ui, &painter, (lane, canvas.left()), (&name, &value), color, ctx);
             if let Some(samples) = samples {
                 self.measure_cursors.values(ui, &inside, lane, samples, unit, ctx.tokens);
             }
@@ -211,7 +226,8 @@ impl Traces {
         paint::overlay(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
         self.measure_cursors.paint(&painter, plot, &line, (clock, &mono, ctx.tokens));
         paint::pointer_chip(&painter, &response, plot, &line, (clock, &mono, ctx.tokens));
-        let under = response.hover_pos().and_then(|at| elements.get(((at.y - plot.top()).max(0.0) / height) as usize));
+        let row = |at: egui::Pos2| ((at.y - plot.top()).max(0.0) / height) as usize;
+        let under = response.hover_pos().and_then(|at| elements.get(row(at).checked_sub(groups.len())?));
         self.link_ui(&response, set, under.copied(), ctx);
     }
 
@@ -230,9 +246,15 @@ impl Traces {
         });
     }
 
-    /// Scrolls by Shift+wheel. Returns the elements whose lanes fit.
-    fn scroll(&mut self, ui: &Ui, response: &egui::Response, plot: Rect, all: Vec<u32>) -> Vec<u32> {
-        let fits = ((plot.height() / MIN_LANE_HEIGHT) as usize).max(1);
+    /// Scrolls by Shift+wheel. Returns the elements whose lanes fit below those of the named groups.
+    fn scroll(
+        &mut self,
+        ui: &Ui,
+        response: &egui::Response,
+        plot: Rect,
+        (all, n_groups): (Vec<u32>, usize),
+    ) -> Vec<u32> {
+        let fits = ((plot.height() / MIN_LANE_HEIGHT) as usize).saturating_sub(n_groups).max(1);
         let notches = ui.input(|i| if i.modifiers.shift { i.smooth_scroll_delta() } else { Vec2::ZERO });
         if response.hovered() && notches != Vec2::ZERO {
             let down = -(notches.x + notches.y).signum() as i64;
@@ -253,72 +275,6 @@ impl Traces {
     }
 }
 
-/// Draws the y scale of a lane: ticks, or only the range if the lane is too low for two labels.
-fn y_scale(
-    ui: &Ui,
-    painter: &egui::Painter,
-    lane: Rect,
-    (low, high): (f64, f64),
-    y: impl Fn(f32) -> f32,
-    ctx: &ViewCtx<'_>,
-) {
-    let (font, ink) = (kit::mono(ui), ctx.tokens.text_sub);
-    let ticks = kit::ticks(low, high, if lane.height() > 80.0 { 4 } else { 2 });
-    let labels = kit::tick_labels(&ticks);
-    let (Some(first), Some(last)) = (ticks.first(), ticks.last()) else { return };
-    if (y(*first as f32) - y(*last as f32)).abs() < 11.0 {
-        let text = format!("{}…{}", kit::reading(low as f32), kit::reading(high as f32));
-        let text = kit::elide(painter, &text, &font, SCALE + 10.0);
-        painter.text(pos2(lane.left() - 6.0, lane.center().y), Align2::RIGHT_CENTER, text, font, ink);
-        return;
-    }
-    let mut free = f32::INFINITY;
-    for (v, label) in ticks.iter().zip(labels) {
-        let at = y(*v as f32);
-        painter.hline(lane.left() - 3.0..=lane.left(), at, (1.0, ink));
-        let middle = at.clamp(lane.top() + 5.0, lane.bottom() - 5.0);
-        if middle + 11.0 <= free {
-            painter.text(pos2(lane.left() - 6.0, middle), Align2::RIGHT_CENTER, label, font.clone(), ink);
-            free = middle;
-        }
-    }
-}
-
-/// Draws the label of a lane. A tall lane also has its value at the pointer, or the latest one.
-fn lane_label(
-    ui: &Ui,
-    painter: &egui::Painter,
-    lane: Rect,
-    left: f32,
-    set: &ElementSet,
-    element: u32,
-    (color, value, unit): (egui::Color32, Option<f32>, &str),
-    ctx: &ViewCtx<'_>,
-) {
-    let area = Rect::from_min_max(pos2(left + 8.0, lane.top()), pos2(lane.left() - SCALE, lane.bottom()));
-    let painter = painter.with_clip_rect(area.intersect(painter.clip_rect()));
-    let tall = lane.height() > 34.0;
-    let y = if tall { lane.center().y - 8.0 } else { lane.center().y };
-    painter.rect_filled(
-        Rect::from_center_size(
-            pos2(area.left() + 2.0, lane.center().y),
-            Vec2::new(3.0, (lane.height() - 4.0).min(28.0)),
-        ),
-        1.5,
-        color,
-    );
-    let name = set.label(element);
-    let n = name.chars().count();
-    let kept: String = if n > 14 { format!("…{}", name.chars().skip(n - 12).collect::<String>()) } else { name };
-    painter.text(pos2(area.left() + 9.0, y), Align2::LEFT_CENTER, kept, kit::mono(ui), ctx.tokens.text);
-    if tall {
-        let value =
-            value.map_or_else(|| "—".to_owned(), |v| kit::with_unit(f64::from((v * 100.0).round() / 100.0), unit));
-        let at = pos2(area.left() + 9.0, lane.center().y + 8.0);
-        painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), ctx.tokens.text_sub);
-    }
-}
-
 /// Returns the part of the caption that names the events shown as marks; empty if the set has no events.
 fn marks_text(schema: &SimSchema, set: &str) -> String {
     let probe = Traces::spikes_probe(schema, set).and_then(|id| schema.probes.get(usize::from(id)));
@@ -332,6 +288,8 @@ impl Traces {
         icon: icons::WAVE,
         help: "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
          its events, such as spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
+         *Groups* adds a lane per named group of the project: the mean of its elements, with a band of one standard deviation \
+         over the elements on both sides. It has a sample per frame.\n\n\
          *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
          - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data",
         gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
@@ -355,11 +313,12 @@ impl View for Traces {
     fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap> {
         let Some((probe, set)) = self.probe(schema) else { return vec![] };
         let elements = self.elements(schema, set, selection);
+        let field = self.groups.field(schema, set, &schema.probes[usize::from(probe)]).map(tap);
         if elements.is_empty() {
-            return vec![];
+            return field.into_iter().collect();
         }
         let spikes = Self::spikes_probe(schema, set).map(tap);
-        [Tap::elements(probe, elements)].into_iter().chain(spikes).collect()
+        [Tap::elements(probe, elements)].into_iter().chain(spikes).chain(field).collect()
     }
 
     fn take_needs_refresh(&mut self) -> bool {
@@ -368,6 +327,7 @@ impl View for Traces {
 
     fn reset(&mut self, schema: &SimSchema) {
         self.lanes.clear();
+        self.groups.clear();
         let len = self.probe(schema).and_then(|(_, set)| schema.set(set)).map_or(0, |s| s.len);
         self.pinned.retain(|e| *e < len);
         self.is_pinned &= !self.pinned.is_empty();
@@ -384,7 +344,12 @@ impl View for Traces {
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        let Some((probe, _)) = self.probe(schema) else { return };
+        let Some((probe, set)) = self.probe(schema) else { return };
+        if let Some(id) = self.groups.field(schema, set, &schema.probes[usize::from(probe)])
+            && let Some(Reading::Field(values)) = frame.reading(id)
+        {
+            self.groups.absorb(frame.clock.step, values);
+        }
         if let Some(Reading::Series(series)) = frame.reading(probe) {
             let lanes = series.lanes.max(1) as usize;
             let is_playback = !schema.recorded(probe).is_empty();
@@ -423,20 +388,23 @@ impl View for Traces {
             }
             self.wanted = wanted;
         }
+        self.needs_refresh |= self.groups.update(ui.ctx(), ctx, &set);
         let samples: u64 = self.wanted.iter().filter_map(|e| self.lanes.get(e)).map(|l| l.samples.len() as u64).sum();
         let caption = format!(
-            "{}  |  {} samples  |  {}{}",
+            "{}  |  {} samples  |  {}{}{}",
             text::plural(self.wanted.len(), "lane", "lanes"),
             kit::thousands(samples),
             self.scope(ctx.selection.of(name).len()),
-            marks_text(ctx.schema, name)
+            marks_text(ctx.schema, name),
+            self.groups.caption(name)
         );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
-        if self.wanted.is_empty() && ctx.schema.unrecorded.contains(&probe) {
+        let is_empty = self.wanted.is_empty() && self.groups.lanes().is_empty();
+        if is_empty && ctx.schema.unrecorded.contains(&probe) {
             ctx.unrecorded = vec![ctx.schema.probes[usize::from(probe)].label().into_owned()];
             return run_ui(ui, canvas, ctx, "No traces", "");
         }
-        if self.wanted.is_empty() {
+        if is_empty {
             let how = format!("Select {name} and press P to record their traces");
             kit::empty_ui(ui, canvas, ctx, "No probes", &how, None);
             return;

@@ -1,9 +1,6 @@
 //! Painting of the curves of a sweep: points, error bars over seeds, axes and names of the curves.
 
-use super::{
-    SweepPlot,
-    groups::{Coordinate, Point},
-};
+use super::{SweepPlot, groups::Point};
 use crate::app::{
     kit::{self, colors, text, theme::Tokens},
     views::{
@@ -166,12 +163,6 @@ impl SweepPlot {
             painter.circle_filled(at + vec2(6.0, ROW / 2.0), RADII.0, colors::categorical(i, tokens));
             painter.galley(at + vec2(16.0, (ROW - name.size().y) / 2.0), name, tokens.text);
         }
-    }
-
-    /// Formats parameter values: `lif.tau_m 10 ms, lif.v_reset -60 mV`.
-    pub(super) fn values_text(&self, at: &[Coordinate]) -> String {
-        let named = self.shown.paths.iter().zip(at).map(|(path, at)| format!("{path} {}", at.text));
-        named.collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn tooltip_ui(&self, ui: &mut Ui, tokens: &Tokens, i: usize, k: usize) {

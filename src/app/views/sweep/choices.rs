@@ -40,14 +40,17 @@ impl Number {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choices {
+    /// Sweeps whose runs are drawn, with an empty name for the runs of no sweep; an empty list for all runs. `None`: the newest
+    /// sweep.
+    pub sweeps: Option<Vec<String>>,
     /// Parameters of the axes; empty: those of the last sweep, or those with the most runs.
     pub paths: Vec<String>,
-    /// Probe and arguments of the series; `None`: the first one.
+    /// Probe and arguments of the series; `None`: the result of the run, if the kind declares one, else the first series.
     pub series: Option<TappedProbe>,
     /// Lane of the series.
     pub lane: usize,
-    /// Statistic that represents a run.
-    pub number: Number,
+    /// Statistic that represents a run; `None`: the last value of a declared result, else the mean.
+    pub number: Option<Number>,
     /// Part of the run that is summarised.
     pub part: Part,
     /// Whether the axis of each parameter is logarithmic; `None`: as the parameter declares.
@@ -55,6 +58,14 @@ pub struct Choices {
 }
 
 impl Choices {
+    /// Whether the runs of a sweep are drawn; `newest` is the newest sweep.
+    pub fn includes(&self, sweep: &str, newest: &str) -> bool {
+        match &self.sweeps {
+            None => sweep == newest,
+            Some(chosen) => chosen.is_empty() || chosen.iter().any(|chosen| chosen == sweep),
+        }
+    }
+
     /// Formats the choices as text: `of=lif.tau_m,lif.v_reset;number=last;log=1,;series=rate:`. `None` without a choice.
     pub fn to_text(&self) -> Option<String> {
         let mut parts = vec![];
@@ -64,9 +75,11 @@ impl Choices {
         if self.lane > 0 {
             parts.push(format!("lane={}", self.lane));
         }
-        if self.number != Number::default() {
-            parts.push(format!("number={}", self.number.name()));
-        }
+        parts.extend(self.number.map(|number| format!("number={}", number.name())));
+        parts.extend(self.sweeps.as_ref().map(|sweeps| {
+            let names: Vec<String> = sweeps.iter().map(|name| escaped(name)).collect();
+            format!("sweeps={}", if sweeps.is_empty() { ALL.to_owned() } else { names.join(",") })
+        }));
         if self.part != Part::default() {
             parts.push(format!("part={}", self.part.name()));
         }
@@ -91,7 +104,9 @@ impl Choices {
             match name {
                 "of" => out.paths = value.split(',').take(2).map(ToOwned::to_owned).collect(),
                 "lane" => out.lane = value.parse().unwrap_or_default(),
-                "number" => out.number = named(&Number::ALL, value),
+                "number" => out.number = Number::ALL.iter().find(|(_, name)| *name == value).map(|(number, _)| *number),
+                "sweeps" if value == ALL => out.sweeps = Some(vec![]),
+                "sweeps" => out.sweeps = Some(value.split(',').map(unescaped).collect()),
                 "part" => out.part = named(&Part::ALL, value),
                 "log" => {
                     let mut axes = value.split(',').map(|axis| if axis.is_empty() { None } else { Some(axis == "1") });
@@ -102,6 +117,20 @@ impl Choices {
         }
         out
     }
+}
+
+/// Stands for all runs in place of the names of sweeps.
+const ALL: &str = "*";
+
+/// Characters of names that separate the parts of the text, with the texts that stand for them.
+const ESCAPES: [(&str, &str); 5] = [("%", "%25"), (";", "%3B"), (",", "%2C"), ("=", "%3D"), ("*", "%2A")];
+
+fn escaped(name: &str) -> String {
+    ESCAPES.iter().fold(name.to_owned(), |text, (plain, escape)| text.replace(plain, escape))
+}
+
+fn unescaped(text: &str) -> String {
+    ESCAPES.iter().rev().fold(text.to_owned(), |text, (plain, escape)| text.replace(escape, plain))
 }
 
 fn named<T: Copy + Default>(all: &[(T, &str)], wanted: &str) -> T {
@@ -115,19 +144,22 @@ mod tests {
     #[test]
     fn choices_survive_as_text() {
         let all = Choices {
+            sweeps: Some(vec!["a; b=50 %, c*@2026-03-01T12:00:00Z".into(), String::new()]),
             paths: vec!["lif.tau_m".into(), "lif.v_reset".into()],
             series: Some(("rate".into(), "group=a;b,layer=2".into())),
             lane: 3,
-            number: Number::Highest,
+            number: Some(Number::Highest),
             part: Part::Tenth,
             is_log: [None, Some(false)],
         };
         let one = Choices { paths: vec!["lif.tau_m".into()], is_log: [Some(true), None], ..Choices::default() };
-        for choices in [all, one, Choices { number: Number::Last, ..Choices::default() }] {
+        let every = Choices { sweeps: Some(vec![]), ..Choices::default() };
+        for choices in [all, one, every, Choices { number: Some(Number::Last), ..Choices::default() }] {
             let text = choices.to_text().expect("a choice");
             assert_eq!(Choices::from_text(&text), choices, "{text}");
         }
         assert_eq!(Choices::default().to_text(), None);
+        assert!(Choices::default().includes("new", "new") && !Choices::default().includes("old", "new"));
         assert_eq!(Choices::from_text("number=median;lane=x;other=1"), Choices::default(), "of another version");
     }
 }

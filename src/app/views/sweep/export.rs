@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Formats a CSV table with a header and one row per run. The names of columns contain their units.
 pub(super) fn csv(shown: &Shown, lane: usize) -> String {
-    let named = |(path, spec): (&String, &&'static crate::params::ParamSpec)| match spec.unit.suffix() {
+    let named = |(path, spec): (&String, &crate::params::ParamSpec)| match spec.unit.suffix() {
         "" => quoted(path),
         unit => quoted(&format!("{path} ({unit})")),
     };

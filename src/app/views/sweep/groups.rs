@@ -104,7 +104,13 @@ impl<'a> Differences<'a> {
     /// Groups runs that are equal except for these parameters and the seed. Runs without finite values of these parameters are
     /// left out.
     fn groups(&self, paths: &[String]) -> Vec<Vec<usize>> {
-        let kept: Vec<usize> = (0..self.paths.len()).filter(|k| !paths.contains(self.paths[*k])).collect();
+        // The parameters of a swept choice, or of a swept distribution, differ with it.
+        let is_swept = |of: &str| {
+            paths
+                .iter()
+                .any(|path| of.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+        };
+        let kept: Vec<usize> = (0..self.paths.len()).filter(|k| !is_swept(self.paths[*k])).collect();
         let is_finite =
             |run: &SweptRun, path| run.settings.get(path).and_then(|s| s.number).is_some_and(f64::is_finite);
         let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
@@ -175,8 +181,7 @@ fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<(String, Vec<f64>)> {
         names.into_iter().filter(|name| !paths.contains(name)).filter(differs).take(NAMED).collect();
     let has_durations = firsts.iter().any(|run| run.duration != firsts[0].duration);
     let label = |run: &&SweptRun| {
-        let short = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-        let of = |name: &&String| Some(format!("{} {}", short(name), run.settings.get(*name)?.text));
+        let of = |name: &&String| run.settings.get(*name).map(|setting| format!("{} {}", setting.label, setting.text));
         let mut parts: Vec<String> = names.iter().filter_map(of).collect();
         if has_durations {
             parts.push(run.duration.clone());
@@ -270,7 +275,10 @@ mod tests {
         let shown = |curve: &RunGroup| -> Vec<(f64, f64, Option<f64>)> {
             curve.points.iter().map(|p| (p.at[0].x, p.mean(), p.deviation())).collect()
         };
-        assert_eq!(curves.iter().map(|c| &*c.label).collect::<Vec<_>>(), ["v_threshold -45 mV", "v_threshold -40 mV"]);
+        assert_eq!(
+            curves.iter().map(|c| &*c.label).collect::<Vec<_>>(),
+            ["Spike threshold -45 mV", "Spike threshold -40 mV"]
+        );
         assert_eq!(shown(&curves[0]), [(10.0, 7.0, None), (20.0, 2.0, Some(2f64.sqrt()))], "the newest of a seed");
         assert_eq!(shown(&curves[1]), [(10.0, 9.0, None), (30.0, 5.0, None)], "a run without a number is left out");
         let swept = swept(&runs);
@@ -338,7 +346,7 @@ mod tests {
         sort_by_label(&mut curves);
         assert_eq!(
             curves.iter().map(|c| &*c.label).collect::<Vec<_>>(),
-            ["tau_syn 2 ms", "tau_syn 10 ms", "tau_syn 100 ms"]
+            ["2 ms", "10 ms", "100 ms"].map(|tau| format!("Synaptic time constant {tau}"))
         );
     }
 

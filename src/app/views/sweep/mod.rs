@@ -7,27 +7,32 @@ mod grid;
 mod groups;
 mod map;
 mod runs;
+mod sweeps;
+mod text;
 mod toolbar;
 
-use super::{View, ViewCtx, ViewDeclaration, compare::read::SeriesName, placeholder};
+use super::{
+    View, ViewCtx, ViewDeclaration,
+    compare::{group_rate, read::SeriesName},
+    placeholder,
+};
 use crate::{
     app::{
         document::{layout::Page, library::Library},
-        kit::{self, icons, pool::PoolJob, text},
+        kit::{self, icons, pool::PoolJob},
     },
     engine::SimSchema,
+    kinds::Model,
     params::{ParamSpec, Scale, ValueType},
     project::Status,
+    query::Named,
 };
-use choices::Choices;
+use choices::{Choices, Number};
 use egui::Ui;
 use grid::Grid;
 use groups::{RunGroup, SweptPaths};
 use runs::{Part, SweptRun, TappedProbe};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// Maximum number of runs read in one job.
 const AT_ONCE: usize = 16;
@@ -35,14 +40,19 @@ const AT_ONCE: usize = 16;
 /// Maximum number of curves drawn, so that each has its own colour.
 const MAX_CURVES: usize = 7;
 
-/// Request to read a run: its folder, its number of steps, the series and the summarised part.
-type Request = (PathBuf, u64, Option<TappedProbe>, Part);
+/// Request to read a run: its folder, its number of steps, the series, the summarised part, and the definitions of the named
+/// groups.
+type Request = (PathBuf, u64, Option<TappedProbe>, Part, u64);
 
 #[derive(Default)]
 pub struct SweepPlot {
     choices: Choices,
-    /// Parameters of the last sweep that was applied to the choices.
-    of_sweep: Vec<String>,
+    /// Name of the last sweep that was applied to the choices.
+    of_sweep: String,
+    /// Newest sweep in the last frame.
+    newest: String,
+    /// Whether the parameters of the sweep started last are shown. Its runs may not differ in them yet, or only in the seed.
+    is_last: bool,
     /// Label of the chosen heat map, if there are several.
     among: String,
     read: BTreeMap<PathBuf, (Request, Result<SweptRun, String>)>,
@@ -60,7 +70,11 @@ struct Shown {
     swept: Vec<SweptPaths>,
     /// Parameters of the axes: one or two.
     paths: Vec<String>,
-    specs: Vec<&'static ParamSpec>,
+    specs: Vec<ParamSpec>,
+    /// Labels of all parameters that can be chosen, by path.
+    labels: BTreeMap<String, String>,
+    /// Statistic that represents a run.
+    number: Number,
     series: Option<SeriesName>,
     offered: Vec<SeriesName>,
     /// Runs grouped to curves, or to heat maps.
@@ -75,17 +89,24 @@ struct Shown {
 impl Shown {
     /// Whether the values of the parameter of an axis are numbers.
     fn is_numeric(&self, axis: usize) -> bool {
-        self.specs.get(axis).is_some_and(|spec| matches!(spec.kind, ValueType::Real | ValueType::Int))
+        self.specs
+            .get(axis)
+            .is_some_and(|spec| matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Distribution))
     }
 
     fn has_map(&self) -> bool {
         self.paths.len() == 2
     }
+
+    /// Returns the label of a parameter: its title, otherwise its path.
+    fn label<'a>(&'a self, path: &'a str) -> &'a str {
+        self.labels.get(path).map_or(path, |label| label)
+    }
 }
 
 impl SweepPlot {
     /// Takes the results of a reading job, and starts one for runs that were not yet read with the current choices.
-    fn read_missing(&mut self, ctx: &egui::Context, library: &Library) {
+    fn read_missing(&mut self, ctx: &egui::Context, library: &Library, named: &Arc<[Named]>) {
         if let Some((requests, results)) = self.job.poll() {
             for (request, result) in requests.into_iter().zip(results) {
                 self.read.insert(request.0.clone(), (request, result));
@@ -96,16 +117,19 @@ impl SweepPlot {
         let n = self.read.len();
         self.read.retain(|folder, _| complete().any(|run| run.folder == *folder));
         self.is_stale |= self.read.len() != n;
+        let groups = library.groups.of(named);
+        let generation = groups.generation(self.choices.series.as_ref().is_some_and(group_rate::is_group));
         let request = |run: &crate::app::document::library::Run| {
-            (run.folder.clone(), run.steps, self.choices.series.clone(), self.choices.part)
+            (run.folder.clone(), run.steps, self.choices.series.clone(), self.choices.part, generation)
         };
         let missing = |request: &Request| self.read.get(&request.0).is_none_or(|(read, _)| read != request);
-        let missing: Vec<Request> = complete().map(request).filter(missing).take(AT_ONCE).collect();
+        let included = complete().filter(|run| self.choices.includes(&run.sweep, &self.newest));
+        let missing: Vec<Request> = included.map(request).filter(missing).take(AT_ONCE).collect();
         if !missing.is_empty() && self.job.is_free(&missing) {
             let requests = missing.clone();
             self.job.start(ctx, missing, move || {
-                let read = |(folder, _, wanted, part): &Request| {
-                    runs::read(folder, wanted.as_ref(), *part).map_err(|e| e.to_string())
+                let read = |(folder, _, wanted, part, _): &Request| {
+                    runs::read(folder, wanted.as_ref(), *part, &groups).map_err(|e| e.to_string())
                 };
                 requests.iter().map(read).collect()
             });
@@ -114,19 +138,21 @@ impl SweepPlot {
 
     /// Computes the curves, or the cells of the heat map.
     fn update(&mut self) {
-        let runs: Vec<SweptRun> = self.read.values().filter_map(|(_, run)| run.as_ref().ok().cloned()).collect();
+        let read = self.read.values().filter_map(|(_, run)| run.as_ref().ok());
+        let runs: Vec<SweptRun> = read.filter(|run| self.choices.includes(&run.sweep, &self.newest)).cloned().collect();
         let swept = groups::swept(&runs);
         let paths = self.paths(&swept);
         let of_paths: Vec<&SweptRun> =
             runs.iter().filter(|run| paths.iter().all(|path| run.settings.contains_key(path))).collect();
         let offered = if paths.is_empty() { vec![] } else { offered(&of_paths) };
         let key = self.choices.series.clone().or_else(|| offered.first().map(|series| series.key.clone()));
-        let (number, lane) = (self.choices.number, self.choices.lane);
+        let (number, lane) = (self.number(&of_paths, key.as_ref()), self.choices.lane);
         let has_series = |run: &SweptRun| run.key == key;
         let y = |run: &SweptRun| number.of(run, lane).filter(|_| has_series(run));
         let mut groups = if paths.is_empty() { vec![] } else { groups::groups(&runs, &paths, y) };
         let specs = of_paths.first().map_or(vec![], |run| paths.iter().map(|path| run.settings[path].spec).collect());
         let series = offered.iter().find(|series| Some(&series.key) == key.as_ref()).cloned();
+        let labels = labels(&runs, swept.iter().flat_map(|swept| &swept.paths).chain(&paths));
         let largest = groups.first().map_or_else(String::new, |group| group.label.clone());
         let n_left_out = if paths.len() == 1 { groups.len().saturating_sub(MAX_CURVES) } else { 0 };
         groups.truncate(groups.len() - n_left_out);
@@ -134,13 +160,22 @@ impl SweepPlot {
         let labelled = |label: &str| groups.iter().position(|group| group.label == label);
         let map = labelled(&self.among).or_else(|| labelled(&largest)).unwrap_or(0);
         let grid = groups.get(map).filter(|_| paths.len() == 2).map_or_else(Grid::default, |g| Grid::of(&g.points));
-        self.shown = Shown { runs, swept, paths, specs, series, offered, groups, map, grid, n_left_out };
+        self.shown =
+            Shown { runs, swept, paths, specs, labels, number, series, offered, groups, map, grid, n_left_out };
+    }
+
+    /// Returns the statistic that represents a run: the chosen one, otherwise the last value of the kind's result, otherwise
+    /// the mean.
+    fn number(&self, runs: &[&SweptRun], key: Option<&TappedProbe>) -> Number {
+        let result = runs.first().and_then(|run| Model::by_name(&run.kind)?.result_probe());
+        let is_result = key.is_some_and(|(probe, _)| Some(probe.as_str()) == result);
+        self.choices.number.unwrap_or(if is_result { Number::Last } else { Number::Mean })
     }
 
     /// Returns the parameters to draw: the chosen ones if runs differ in them, otherwise the proposed ones.
     fn paths(&self, swept: &[SweptPaths]) -> Vec<String> {
         let chosen = &self.choices.paths;
-        let is_known = !chosen.is_empty() && (toolbar::has(swept, chosen) || self.of_sweep == *chosen);
+        let is_known = !chosen.is_empty() && (toolbar::has(swept, chosen) || self.is_last);
         match is_known {
             true => chosen.clone(),
             false => groups::proposed(swept).map_or(vec![], |swept| swept.paths.clone()),
@@ -163,80 +198,19 @@ impl SweepPlot {
         drawn.flat_map(|(_, group)| &group.points).filter_map(move |point| point.at.get(axis))
     }
 
-    /// Describes the values of the parameters: `4 values of lif.tau_m`, and for a heat map also `× 3 of lif.v_reset`.
-    fn values_summary(&self) -> String {
-        let n = |axis| self.values(axis).map(|at| &*at.text).collect::<BTreeSet<_>>().len();
-        let first = |path| format!("{} of {path}", text::plural(n(0), "value", "values"));
-        match &self.shown.paths[..] {
-            [path] => first(path),
-            [x, y] => format!("{} × {} of {y}", first(x), n(1)),
-            _ => String::new(),
-        }
-    }
-
-    /// Describes the plot for screen readers.
-    fn summary(&self) -> String {
-        format!("{} against {}{}", self.title(), self.values_summary(), self.cells_summary())
-    }
-
-    /// Describes the cells of a heat map: ` | 11 of 12 combinations`; empty for curves.
-    fn cells_summary(&self) -> String {
-        match self.shown.has_map() {
-            true => format!("  |  {} of {} combinations", self.shown.grid.n_filled(), self.shown.grid.cells.len()),
-            false => String::new(),
-        }
-    }
-
-    /// Returns the title of an axis: `Membrane time constant (ms)`.
-    fn axis_title(&self, axis: usize) -> String {
-        let Some(spec) = self.shown.specs.get(axis) else { return String::new() };
-        let unit = spec.unit.suffix();
-        if unit.is_empty() { spec.label().into_owned() } else { format!("{} ({unit})", spec.label()) }
-    }
-
-    /// Returns the title of the plot: `Mean of rate (Hz), last half of the steps`.
-    fn title(&self) -> String {
-        let (number, series) = (self.choices.number.name(), self.shown.series.as_ref());
-        let mut title = format!("{}{} of ", number[..1].to_uppercase(), &number[1..]);
-        title += series.map_or("", |series| &series.title);
-        if let Some(lane) = series.and_then(|series| series.lanes.get(self.choices.lane)) {
-            title += &format!(", {lane}");
-        }
-        match self.choices.part {
-            Part::All => title,
-            Part::Half => title + ", last half of the steps",
-            Part::Tenth => title + ", last tenth of the steps",
-        }
-    }
-
-    fn caption(&self, library: &Library) -> String {
-        let is_drawn = |i: usize| !self.shown.has_map() || i == self.shown.map;
-        let groups = || self.shown.groups.iter().enumerate().filter(|(i, _)| is_drawn(*i));
-        let points = || groups().flat_map(|(_, group)| &group.points);
-        let n_runs: usize = points().map(|point| point.runs.len()).sum();
-        let mut caption = format!("{}{}", self.values_summary(), self.cells_summary());
-        caption += &format!("  |  {}", text::plural(n_runs, "run", "runs"));
-        if points().any(|point| point.runs.len() > 1) {
-            caption += "  |  mean ± standard deviation over seeds";
-        }
-        let incomplete = library.runs.iter().filter(|run| run.problem.is_some() || run.status != Status::Complete);
-        match incomplete.count() {
-            0 => {}
-            n => caption += &format!("  |  {} left out: not complete", text::plural(n, "run", "runs")),
-        }
-        if self.shown.n_left_out > 0 {
-            caption += &format!("  |  {}", text::plural(self.shown.n_left_out, "more curve", "more curves"));
-        }
-        caption
-    }
-
     fn empty_ui(&self, ui: &mut Ui, canvas: egui::Rect, ctx: &ViewCtx<'_>) {
         if self.job.is_busy() {
             placeholder::busy_ui(ui, canvas, ctx.tokens, "", None);
             return;
         }
+        let (failed, unread) =
+            (self.failed_text(ctx.runs), self.shown.runs.iter().find_map(|run| run.problem.as_deref()));
         let (title, how) = if ctx.runs.sweeping.is_some() {
             ("No run of the sweep has ended", "Its points appear here, one after another")
+        } else if !failed.is_empty() {
+            ("No points", failed.trim_start_matches([' ', '|']))
+        } else if let Some(why) = unread {
+            ("No points", why)
         } else if !self.shown.swept.is_empty() {
             ("No points", "These runs did not record the series: choose another one")
         } else {
@@ -245,6 +219,19 @@ impl SweepPlot {
         };
         kit::empty_ui(ui, canvas, ctx, title, how, None);
     }
+}
+
+/// Returns the labels of parameters by path; equal labels are followed by the path.
+fn labels<'a>(runs: &[SweptRun], paths: impl Iterator<Item = &'a String>) -> BTreeMap<String, String> {
+    let label = |path: &String| runs.iter().find_map(|run| Some(run.settings.get(path)?.label.clone()));
+    let mut out: BTreeMap<String, String> = paths.filter_map(|path| Some((path.clone(), label(path)?))).collect();
+    let all: Vec<String> = out.values().cloned().collect();
+    for (path, label) in &mut out {
+        if all.iter().filter(|other| *other == label).count() > 1 {
+            *label = format!("{label} ({path})");
+        }
+    }
+    out
 }
 
 /// Returns all series that these runs recorded.
@@ -265,7 +252,9 @@ impl SweepPlot {
         icon: icons::DISTRIBUTION,
         help: "# Sweep\n\nOne number of every finished run against the value of a parameter: the mean, last, lowest or \
          highest value \
-         of a recorded series, over all steps or the last part of them. With the mean rate against the input it is an F-I curve.\n\n\
+         of a recorded series, or of the rate of a named group of the project, over all steps or the last part of them. With the \
+         mean rate against the input it is an F-I curve. For models that train it is the last held-out loss.\n\n\
+         *Newest sweep* opens the list of sweeps, with their dates and parameters: tick those whose runs are drawn together.\n\n\
          Runs that differ in this parameter and the seed only are one curve, whether they come from *Sweep…* in the menu of a \
          parameter or from the command line. A point is the mean over seeds, its bar the standard deviation; small points are \
          single runs. Of two runs with the same values and the same seed the newest counts; interrupted runs are left out.\n\n\
@@ -296,13 +285,17 @@ impl View for SweepPlot {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        if self.of_sweep != ctx.runs.swept {
-            self.of_sweep.clone_from(&ctx.runs.swept);
-            self.choices.paths.clone_from(&ctx.runs.swept);
-            self.choices.is_log = [None; 2];
+        if self.of_sweep != ctx.runs.swept.name {
+            self.of_sweep.clone_from(&ctx.runs.swept.name);
+            self.choices.paths.clone_from(&ctx.runs.swept.paths);
+            (self.choices.sweeps, self.choices.is_log, self.is_stale) = (None, [None; 2], true);
+        }
+        self.is_last = !self.of_sweep.is_empty() && self.choices.paths == ctx.runs.swept.paths;
+        if self.newest != ctx.runs.newest_sweep() {
+            ctx.runs.newest_sweep().clone_into(&mut self.newest);
             self.is_stale = true;
         }
-        self.read_missing(ui.ctx(), ctx.runs);
+        self.read_missing(ui.ctx(), ctx.runs, &ctx.features.named);
         if std::mem::take(&mut self.is_stale) {
             self.update();
         }

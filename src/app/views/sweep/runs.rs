@@ -1,9 +1,16 @@
 //! Reading of the data of each run, on the pool.
 
 use crate::{
-    app::views::compare::read::{self, SeriesName, Summary},
-    params::{ParamSpec, Value, path},
+    app::{
+        document::{run_groups::RunGroups, sweep::parameter},
+        views::compare::{
+            group_rate::CountedGroup,
+            read::{self, SeriesName, Summarised, Summary},
+        },
+    },
+    params::{ParamId, ParamSpec, Params, Value, ValueType, distribution_argument::DistributionArgument, path},
     project::{ParamHistory, Project, RunFolder},
+    sim::TimeBase,
 };
 use std::{
     collections::BTreeMap,
@@ -46,10 +53,13 @@ impl Part {
 /// Value of a parameter in a run.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    pub spec: &'static ParamSpec,
+    pub spec: ParamSpec,
+    /// Label in the window.
+    pub label: String,
     /// The value with its unit.
     pub text: String,
-    /// The value of a number, or the index of a choice; `None` if it has neither.
+    /// The value of a number, or the index of a choice; `None` if it has neither. A distribution with a spread has a setting
+    /// per argument.
     pub number: Option<f64>,
 }
 
@@ -62,9 +72,13 @@ pub struct SweptRun {
     /// Kind of the simulation.
     pub kind: String,
     pub started: String,
+    /// Time base of a step.
+    pub base: TimeBase,
     /// Simulated time with its unit.
     pub duration: String,
     pub seed: u64,
+    /// Sweep to which the run belongs; empty for other runs.
+    pub sweep: String,
     /// Parameters by path, without those that are linked to others.
     pub settings: BTreeMap<String, Setting>,
     /// Series that the run recorded.
@@ -73,26 +87,39 @@ pub struct SweptRun {
     pub key: Option<TappedProbe>,
     /// Summary of each lane of the series.
     pub lanes: Vec<Summary>,
+    /// Group whose rate the series is; `None` for a recorded series.
+    pub group: Option<CountedGroup>,
+    /// Reason why the series was not read, if so.
+    pub problem: Option<String>,
 }
 
-/// Reads the parameters of a run and the summaries of a series. Fails if the folder or its data cannot be read.
-pub fn read(folder: &Path, wanted: Option<&TappedProbe>, part: Part) -> io::Result<SweptRun> {
+/// Reads the parameters of a run and the summaries of a series. Fails if the folder cannot be read.
+pub fn read(folder: &Path, wanted: Option<&TappedProbe>, part: Part, groups: &RunGroups) -> io::Result<SweptRun> {
     let run = RunFolder::open(folder)?;
     let manifest = &run.manifest;
     let steps = manifest.last_step.saturating_sub(manifest.first_step);
     let history = ParamHistory::read(&run).map_err(io::Error::other)?;
-    let numbers = read::summarise(&run, wanted, part.share())?;
+    let (numbers, problem) = match read::summarise(&run, wanted, part.share(), groups) {
+        Ok(numbers) => (numbers, None),
+        Err(why) => {
+            (Summarised { offered: read::offered(&run, groups), ..Summarised::default() }, Some(why.to_string()))
+        }
+    };
     Ok(SweptRun {
         folder: folder.to_owned(),
         name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         kind: manifest.kind.clone(),
         started: manifest.started.clone(),
+        base: manifest.time_base(),
         duration: crate::app::kit::steps(steps as f64, manifest.time_base()),
         seed: history.first.seed,
+        sweep: manifest.sweep.clone(),
         settings: settings_of(&history),
         offered: numbers.offered,
         key: numbers.key,
         lanes: numbers.lanes,
+        group: numbers.group,
+        problem,
     })
 }
 
@@ -101,7 +128,12 @@ pub fn read(folder: &Path, wanted: Option<&TappedProbe>, part: Part) -> io::Resu
 fn settings_of(history: &ParamHistory) -> BTreeMap<String, Setting> {
     let mut all = settings(&history.first);
     for id in history.edited_ids() {
-        if let Some(edited) = all.get_mut(&history.first.model.params().path(id)) {
+        let params = history.first.model.params();
+        let (path, is_law) =
+            (params.path(id), params.spec(id).is_some_and(|spec| spec.kind == ValueType::Distribution));
+        // The arguments of an edited distribution have no number either.
+        let is_part = |at: &str| is_law && at.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.'));
+        for (_, edited) in all.iter_mut().filter(|(at, _)| **at == path || is_part(at)) {
             (edited.text, edited.number) = (history.text(id), None);
         }
     }
@@ -111,19 +143,33 @@ fn settings_of(history: &ParamHistory) -> BTreeMap<String, Setting> {
 /// Returns the parameters of a project, without those that are linked to others.
 pub fn settings(project: &Project) -> BTreeMap<String, Setting> {
     let params = project.model.params();
-    let all = params.ids().into_iter().filter_map(|id| {
-        let (spec, value) = (params.spec(id)?, params.get(id));
-        let number = match value {
-            Value::Real(x) => Some(x),
-            Value::Int(i) => Some(i as f64),
-            Value::Bool(b) => Some(f64::from(u8::from(b))),
-            Value::Choice(i) => Some(f64::from(i)),
-            _ => None,
-        };
-        Some((params.path(id), Setting { spec, text: path::show(spec, &value), number }))
-    });
-    let follows = |path: &String| project.links.iter().any(|link| link.path == *path);
-    all.filter(|(path, _)| !follows(path)).collect()
+    let follows = |id: &ParamId| project.links.iter().any(|link| link.path == params.path(*id));
+    params.ids().into_iter().filter(|id| !follows(id)).flat_map(|id| settings_at(params, id)).collect()
+}
+
+/// Returns the setting of a parameter, and those of the arguments of its distribution.
+fn settings_at(params: &dyn Params, id: ParamId) -> Vec<(String, Setting)> {
+    let Some(spec) = params.spec(id) else { return vec![] };
+    let (path, label, value) = (params.path(id), parameter::label(params, id, spec), params.get(id));
+    let index = |at: u16| (parameter::choice_label(spec, at), Some(f64::from(at)));
+    let plain = |number| (path::show(spec, &value), number);
+    let (text, number) = match value {
+        Value::Real(x) => plain(Some(x)),
+        Value::Int(i) => plain(Some(i as f64)),
+        Value::Bool(is_on) => (if is_on { "On" } else { "Off" }.to_owned(), Some(f64::from(u8::from(is_on)))),
+        Value::Choice(at) | Value::Variant(at, _) => index(at),
+        Value::Distribution(law) if law.as_constant().is_some() => plain(law.as_constant()),
+        Value::Distribution(law) => (law.law.spec().title.to_owned(), None),
+        _ => plain(None),
+    };
+    let mut out = vec![(path.clone(), Setting { spec: *spec, label: label.clone(), text, number })];
+    for argument in DistributionArgument::all(params, id) {
+        let (spec, x) = (argument.spec, argument.value);
+        let text = path::show(&spec, &Value::Real(x));
+        let label = format!("{label}, {}", spec.label().to_lowercase());
+        out.push((format!("{path}.{}", spec.name), Setting { spec, label, text, number: Some(x) }));
+    }
+    out
 }
 
 #[cfg(test)]

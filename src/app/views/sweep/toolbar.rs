@@ -46,12 +46,16 @@ fn with_first(all: &[SweptPaths], now: &[String], first: String) -> Vec<String> 
 
 impl SweepPlot {
     pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        self.sweeps_ui(ui, ctx.runs);
         if self.shown.groups.is_empty() && self.shown.swept.is_empty() {
             return;
         }
         self.parameters_ui(ui, ctx);
         let numbers = Number::ALL.map(|(number, name)| (number, name.to_owned()));
-        self.is_stale |= kit::choice_ui(ui, ctx.tokens, "Number", &mut self.choices.number, &numbers);
+        let mut number = self.shown.number;
+        if kit::choice_ui(ui, ctx.tokens, "Number", &mut number, &numbers) {
+            (self.choices.number, self.is_stale) = (Some(number), true);
+        }
         kit::overflow_ui(ui, CHOICES, |ui| {
             self.series_ui(ui, ctx);
             self.scales_ui(ui);
@@ -66,7 +70,8 @@ impl SweepPlot {
         let (tokens, swept) = (ctx.tokens, &self.shown.swept);
         let mut paths = self.shown.paths.clone();
         let Some(mut first) = paths.first().cloned() else { return };
-        let names = |paths: Vec<String>| paths.into_iter().map(|path| (path.clone(), path)).collect::<Vec<_>>();
+        let named = |path: String| (path.clone(), self.shown.label(&path).to_owned());
+        let names = |paths: Vec<String>| paths.into_iter().map(named).collect::<Vec<_>>();
         if kit::choice_ui(ui, tokens, "Parameter", &mut first, &names(firsts(swept))) {
             paths = with_first(swept, &paths, first.clone());
         }
@@ -115,7 +120,7 @@ impl SweepPlot {
         let names = if self.shown.has_map() { &["log x", "log y"][..] } else { &["log"] };
         for (axis, name) in names.iter().enumerate().filter(|(axis, _)| self.shown.is_numeric(*axis)) {
             let mut is_log = self.is_log(axis);
-            let hint = format!("Logarithmic axis of {}", self.shown.paths[axis]);
+            let hint = format!("Logarithmic axis of {}", self.shown.label(&self.shown.paths[axis]));
             if ui.toggle_value(&mut is_log, *name).on_hover_text(hint).changed() {
                 self.choices.is_log[axis] = Some(is_log);
             }

@@ -3,8 +3,8 @@
 use super::{row, rows::Rows};
 use crate::{
     app::{
+        document::sweep::parameter::can_sweep,
         kit::{icons, level::Level, theme::Tokens, widgets},
-        shell::dialogs::sweep_axis::can_sweep,
     },
     params::{
         ParamId, ParamSpec, Params, Role, Value, ValueType,
