@@ -156,7 +156,7 @@ pub(super) fn recorded(run: &RunFolder) -> Vec<RecordedSeries> {
         let probe = model.as_ref().and_then(|model| model.probes().iter().find(|probe| probe.name == stream.probe));
         let label = probe.map_or_else(|| stream.probe.clone(), |probe| probe.label().into_owned());
         let title = if stream.args.is_empty() { label } else { format!("{label}, {}", stream.args) };
-        let is_objective = model.as_ref().and_then(|model| model.result_probe()) == Some(name);
+        let is_objective = model.as_ref().and_then(|model| model.result_probe()) == Some(name.as_str());
         all.push(RecordedSeries {
             name,
             title,
