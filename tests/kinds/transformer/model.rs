@@ -289,7 +289,7 @@ fn frozen_layers_cost_no_gradients_and_change_no_bit_of_the_others() {
 #[test]
 fn a_measured_step_is_split_into_operations() {
     for set in MODELS {
-        let config = config(&[set, &["model.layers=2"]].concat(), 37);
+        let config = config(&[*set, &["model.layers=2"]].concat(), 37);
         let (mut trainer, text) = (trainer::<f32>(&config), Text::new(3, 11, 37, 3));
         let input = neuropil::kinds::transformer::backend::StepInput {
             step: 0,
