@@ -93,7 +93,7 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     }
 }
 
-fn here() -> PathBuf {
+pub(super) fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
@@ -424,6 +424,9 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     match job.project.planned_steps() {
         Some(steps) => print_line!("// {steps} {}", steps_text(job.project.model.time_base())),
         None => print_line!("// until it is interrupted"),
+    }
+    if let Some(when) = job.project.checkpoint_words(sim.snapshot_bytes()) {
+        print_line!("// checkpoints {when}");
     }
     if let Device::Cuda(_) = chosen.device {
         print_line!("// memory is on the device");

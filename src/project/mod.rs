@@ -15,6 +15,7 @@ mod beginning;
 mod branches;
 pub mod check;
 pub mod checkpoint_file;
+mod checkpoint_settings;
 mod checkpoints;
 pub mod clipboard;
 pub mod command_log;
@@ -66,6 +67,7 @@ pub use atomic_file::write_atomic;
 pub use beginning::move_run;
 pub use branches::{Branch, branches_of};
 pub use checkpoint_file::{CheckpointFile, CheckpointInfo};
+pub use checkpoint_settings::CheckpointSettings;
 pub use continuation::Continuation;
 pub use diff::{Difference, diff};
 pub use durability::DeferredSync;
@@ -94,7 +96,7 @@ use crate::{
     params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
     sim::{BuildContext, Tap, TimeBase},
 };
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 /// Version of the project file this program writes.
 pub const VERSION: u32 = 2;
@@ -158,14 +160,23 @@ impl Project {
 
     /// Returns the conditions on which recordings of the project take checkpoints.
     pub fn checkpoint_plan(&self) -> CheckpointPlan {
-        CheckpointPlan {
-            every: Duration::from_secs_f64(self.run.checkpoint_every_s.clamp(0.0, 1e9)),
-            every_steps: self.run.checkpoint_steps,
-            at_end: match self.run.final_checkpoint {
-                FinalCheckpoint::Auto => self.model.keeps_final_state(),
-                FinalCheckpoint::Yes => true,
-                FinalCheckpoint::No => false,
-            },
+        self.run.checkpoints(self.model.keeps_final_state())
+    }
+
+    /// Describes when a recording takes checkpoints and how many it keeps, of about `n_bytes` each (0: unknown); `None` if it
+    /// takes none.
+    pub fn checkpoint_words(&self, n_bytes: u64) -> Option<String> {
+        let plan = self.checkpoint_plan();
+        CheckpointSettings::of(&plan, self.run.kept(&plan)).words(n_bytes)
+    }
+
+    /// Returns the file from which the shape of the model follows, as entered; `None` if the kind has no such parameter, or no
+    /// file is chosen.
+    pub fn shape_file(&self) -> Option<String> {
+        let (id, _) = params::path::find(self.model.params(), self.model.shape_file()).ok()?;
+        match self.model.params().get(id) {
+            Value::Text(typed) if !typed.trim().is_empty() => Some(typed),
+            _ => None,
         }
     }
 

@@ -10,14 +10,16 @@ use super::{
     presets, probes, requests,
     setup::Setup,
     simulation::{TransformerSim, step_counts},
+    weights,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    kinds::language::{measure::check_taps, probes::HELD_OUT_NAME, text},
+    kinds::language::{choices::TokenizerChoice, measure::check_taps, probes::HELD_OUT_NAME, text},
     nn::gemm::cuda::Available,
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, HuggingFaceModel, Kind,
+        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, SimError, Simulation, Snapshot, StepCount,
+        Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -45,6 +47,8 @@ impl Kind for TransformerKind {
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
     const RESULT_PROBE: Option<&'static str> = Some(HELD_OUT_NAME);
+    const SHAPE_FILE: &'static str = "data.weights";
+    const HAS_HUGGING_FACE: bool = true;
     type Params = Params;
     type Setup = Setup;
 
@@ -69,8 +73,23 @@ impl Kind for TransformerKind {
         Setup::prepare(params, context, progress)
     }
 
+    fn values_of_file(params: &Params, context: &BuildContext) -> Result<FileValues, SimError> {
+        weights::values_of_file(params, context)
+    }
+
+    fn hugging_face(params: &Params, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
+        weights::publish::hugging_face(params, state)
+    }
+
     fn notices(setup: &Setup) -> Vec<String> {
         setup.notices()
+    }
+
+    /// Returns the number of parameters without the padding of the vocabulary.
+    fn n_parameters(params: &Params, setup: Option<&Setup>) -> Option<u64> {
+        let has_bytes = params.data.tokenizer == TokenizerChoice::Bytes;
+        let model = setup.map_or_else(|| assumed(params).filter(|_| has_bytes), |setup| setup.model(params).ok());
+        model.map(|(config, layout)| layout.count(&config) as u64)
     }
 
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {

@@ -16,6 +16,7 @@ pub mod resume;
 pub mod run_folders;
 pub mod runs;
 pub mod selecting;
+pub mod shape;
 pub mod sweep;
 pub mod trees;
 pub mod unrecorded;

@@ -214,7 +214,7 @@ impl<T: Real> CpuSim<T> {
         let (phases, scratch) = (&self.host.params.phases, &self.scratch);
         let kernel = Kernel { x: &scratch.x, h: &scratch.h };
         let (oscillators, coupling, state) = (&mut self.oscillators, &mut self.coupling, &mut self.state);
-        oscillators.gather(state);
+        pass.span("gather", n, || oscillators.gather(state));
         match phases.dynamics {
             Dynamics::Still => {}
             Dynamics::Kuramoto => {
@@ -224,7 +224,7 @@ impl<T: Real> CpuSim<T> {
                 }
             }
             Dynamics::QkmCompat | Dynamics::QkmCovariant => {
-                maps::draw_spikes(state, draw);
+                pass.span("draw", n, || maps::draw_spikes(state, draw));
                 for _ in 0..phases.substeps {
                     pass.span("substep", n, || {
                         oscillators.evaluate(kernel, coupling, threads);
@@ -234,13 +234,15 @@ impl<T: Real> CpuSim<T> {
             }
         }
         pass.span("coupling", n, || oscillators.evaluate(kernel, coupling, threads));
-        oscillators.scatter(state);
-        for (at, slot) in state.idx.iter().enumerate() {
-            let (i, sums) = (*slot as usize, &oscillators.sums);
-            (state.s_re[i], state.s_im[i], state.d[i]) = (sums.re[at], sums.im[at], sums.d[at]);
-            let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
-            state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
-        }
+        pass.span("scatter", n, || {
+            oscillators.scatter(state);
+            for (at, slot) in state.idx.iter().enumerate() {
+                let (i, sums) = (*slot as usize, &oscillators.sums);
+                (state.s_re[i], state.s_im[i], state.d[i]) = (sums.re[at], sums.im[at], sums.d[at]);
+                let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
+                state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
+            }
+        });
     }
 
     /// Times all coupling algorithms on the state of the last generation.
