@@ -47,6 +47,7 @@ mod ron_error;
 mod ron_tree;
 pub mod run;
 mod run_file;
+mod run_times;
 mod safety;
 mod schema;
 mod segments;
