@@ -9,6 +9,7 @@ mod inspector;
 mod interventions;
 mod latency;
 mod lineage;
+mod loss_plot;
 mod memory;
 mod newcomer;
 mod nuclei_window;
