@@ -66,6 +66,9 @@ impl Simulation for ReusedSimulation {
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         self.deref().levels(probe)
     }
+    fn n_parameters(&self) -> u64 {
+        self.deref().n_parameters()
+    }
     fn generation(&self) -> u64 {
         self.deref().generation()
     }

@@ -13,10 +13,11 @@ use super::{
     trials,
 };
 use crate::{
+    data::group_digits,
     engine::{Command, SimSchema},
     kinds::Prepared,
     project::{self, Elements, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
-    sim::{Clock, Device, Simulation, Tap, TimeBase, rate_texts},
+    sim::{Clock, Device, Simulation, Tap, TimeBase, rate_texts, share_of_peak},
 };
 use serde_json::{Value as Json, json};
 use std::{
@@ -298,9 +299,9 @@ pub(super) fn record(
     notices.iter().for_each(|notice| eprintln!("neuropil: {notice}"));
     let meter = ProgressLine::new();
     let (first, end) = (begin.clock(), Clock { step: plan.until.unwrap_or(0), ..begin.clock() }.secs());
-    let since = Instant::now();
+    let (since, counts) = (Instant::now(), job.project.model.counts());
     let tick = |clock: Clock| {
-        meter.update(clock.secs(), end, || progress_text(first, clock, since.elapsed().as_secs_f64()));
+        meter.update(clock.secs(), end, || progress_text(first, clock, since.elapsed().as_secs_f64(), &counts));
     };
     let outcome = session::record_from(begin, folder, start, &plan, &tick)?;
     meter.clear();
@@ -317,6 +318,11 @@ fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
         return Err(CliError::Cancelled(format!("; {} is closed properly", folder.display())));
     }
     Ok(())
+}
+
+/// Formats the number of trainable parameters: `363,648 parameters`.
+fn parameters_text(n: u64) -> String {
+    format!("{} {}", group_digits(n), if n == 1 { "parameter" } else { "parameters" })
 }
 
 /// Formats the unit of the steps: `steps of 0.1 ms`, `generations`.
@@ -348,6 +354,10 @@ fn report(
         let rates =
             counts.iter().map(|c| json!({ "name": c.name, "of": c.counted.word(), "per_s": c.rate(steps_per_s) }));
         out["rates"] = rates.collect();
+        if outcome.n_parameters > 0 {
+            out["n_parameters"] = json!(outcome.n_parameters);
+            out["share_of_peak"] = json!(share_of_peak(&counts, steps_per_s, measured_peaks(device, threads).as_ref()));
+        }
         out["setup_s"] = json!(setup_s);
         out["wall_s"] = json!(outcome.wall_s);
         out["disk_wait_s"] = json!(outcome.stalled_s);
@@ -375,6 +385,9 @@ fn report(
     print_line!("{} on {device}", speed_text(n_steps, clock.base, outcome.wall_s));
     if !counts.is_empty() {
         print_line!("{}", rate_texts(&counts, steps_per_s, measured_peaks(device, threads).as_ref()).join(", "));
+    }
+    if outcome.n_parameters > 0 {
+        print_line!("{}", parameters_text(outcome.n_parameters));
     }
     let data = RunFolder::open(folder).ok().and_then(|run| run.manifest.data_hash());
     let data = data.map_or_else(String::new, |hash| format!(", data hash {hash}"));
@@ -413,6 +426,9 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     print_line!("// runs on {}", chosen.name);
     for set in sim.sets() {
         print_line!("// {} {}", set.len, set.name);
+    }
+    if sim.n_parameters() > 0 {
+        print_line!("// {}", parameters_text(sim.n_parameters()));
     }
     for (owner, n_bytes) in sim.memory().by_owner() {
         print_line!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);

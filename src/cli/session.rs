@@ -41,6 +41,8 @@ pub(super) struct Outcome {
     /// Reason why a failed write stopped the recording; `None` if the recording is complete.
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
+    /// Number of trainable parameters; 0 without any.
+    pub n_parameters: u64,
     pub memory: MemoryReport,
     /// Mean amounts per step of the quantities that vary with time.
     pub counts: Vec<StepCount>,
@@ -242,6 +244,7 @@ pub(super) fn record_from(
         interrupted: events.interrupted,
         recording_failed: events.failed,
         n_elements: schema.sets.iter().map(|s| (s.name, s.len)).collect(),
+        n_parameters: schema.n_parameters,
         memory: schema.memory,
         counts: events.counts.means(),
         timings: timing::report(&events.timings, &schema.kernels),

@@ -5,17 +5,19 @@ use crate::{
     data::group_digits,
     gpu::ceilings::{Ceilings, cpu_name},
     project::peak_performance,
-    sim::{Clock, StepCount, TimeBase},
+    sim::{Clock, Counted, StepCount, TimeBase},
 };
 use serde_json::{Value as Json, json};
 
-/// Formats the progress of a run: simulated time or steps, and speed.
-pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
+/// Formats the progress of a run: simulated time or steps, speed, and the rate of the first items that a counted step processes.
+pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64, counts: &[StepCount]) -> String {
     let rate = per_second(clock.secs() - first.secs(), wall_s);
     match clock.base {
         TimeBase::Seconds { .. } => format!("{:.2} s simulated  {rate:.2}x real time", clock.secs()),
         TimeBase::Count { plural, .. } => {
-            format!("{} {}  {rate:.0} {plural}/s", group_digits(clock.step), clock.base.name(clock.step))
+            let items = counts.iter().find(|count| count.counted == Counted::Items);
+            let items = items.map_or_else(String::new, |count| format!("  {}", count.rate_text(rate, None)));
+            format!("{} {}  {rate:.0} {plural}/s{items}", group_digits(clock.step), clock.base.name(clock.step))
         }
     }
 }
@@ -71,6 +73,10 @@ mod tests {
         assert_eq!(speed_text(1, generations, 0.5), "1 generation in 0.500 s: 2.0 generations/s");
         assert_eq!(speed_text(10_000, generations, 5.0), "10,000 generations in 5.000 s: 2000.0 generations/s");
         assert_eq!(speed_text(20_000, TimeBase::seconds(1e-4), 4.0), "2.0000 s simulated in 4.000 s: 0.500x real time");
+        let at = |step| Clock { step, base: TimeBase::STEPS };
+        let counts = [StepCount::ops("of the model", 1e9), StepCount::items("tokens", 512.0)];
+        assert_eq!(progress_text(at(0), at(2000), 20.0, &counts), "2,000 steps  100 steps/s  51.2 k tokens/s");
+        assert_eq!(progress_text(at(0), at(1), 1.0, &[]), "1 step  1 steps/s");
         let mut out = json!({});
         put_speed(&mut out, 400, 1, generations, 2.0);
         assert_eq!(out, json!({ "counted_in": "generations", "steps_per_s": 200.0 }));

@@ -362,7 +362,8 @@ impl<W: Fn()> Worker<W> {
         let levels = taps.iter().map(|t| (t.probe, sim.levels(t.probe))).filter(|(_, l)| !l.is_empty()).collect();
         let (clock, execution) = (sim.clock(), sim.execution());
         let (computed, history) = (self.computed, self.history.clone());
-        Some(RecordingStart { clock, begun: Some(Instant::now()), computed, execution, lanes, levels, history })
+        let (begun, n_parameters) = (Some(Instant::now()), sim.n_parameters());
+        Some(RecordingStart { clock, begun, computed, execution, n_parameters, lanes, levels, history })
     }
 
     /// Discards unread lineage events before a recording continues another. A lineage tap begins with the living

@@ -123,6 +123,8 @@ pub struct SimSchema {
     pub recorded: Vec<Vec<u32>>,
     /// Probes that a finished run did not record; empty for a simulation.
     pub unrecorded: Vec<ProbeId>,
+    /// Number of trainable parameters; 0 if the simulation trains none.
+    pub n_parameters: u64,
     /// Element sets to which fields, spikes and tables refer.
     pub sets: Vec<Arc<ElementSet>>,
     /// Connections among elements; `None` for a simulation without connections.
@@ -154,6 +156,7 @@ impl SimSchema {
             recorded_args: vec![],
             recorded: vec![],
             unrecorded: vec![],
+            n_parameters: sim.n_parameters(),
             sets: sim.sets().to_vec(),
             connectivity: sim.connectivity(),
             memory: sim.memory(),
@@ -190,7 +193,7 @@ impl SimSchema {
         self.choices.get(usize::from(probe)).and_then(|args| args.get(arg)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the reference values of a probe.
+    /// Returns the reference values of a probe and the factors that convert its series.
     pub fn levels(&self, probe: ProbeId) -> &[Level] {
         self.levels.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }

@@ -39,9 +39,11 @@ pub struct RecordingStart {
     pub computed: Duration,
     /// Device and implementations of the simulation.
     pub execution: Execution,
+    /// Number of trainable parameters; 0 without any.
+    pub n_parameters: u64,
     /// Lane names of the recorded probes.
     pub lanes: Vec<(ProbeId, Vec<String>)>,
-    /// Reference values of the recorded probes that have any.
+    /// Reference values and factors of the recorded probes that have any.
     pub levels: Vec<(ProbeId, Vec<Level>)>,
     /// Parameters and commands since step 0. The engine keeps the history, so that no command is lost between a snapshot of
     /// the project and the first recorded step.

@@ -3,7 +3,7 @@
 use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column};
 use crate::{
     project::{LinksAt, RunFolder, Stream},
-    sim::{AttributeValue, Birth, Level, TextSample, Tokens},
+    sim::{AttributeValue, Birth, Level, SeriesUnit, TextSample, Tokens, items_name, items_until},
 };
 use std::{
     fs::File,
@@ -79,13 +79,26 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     // Reference values become columns, so that they can be plotted with the curves. A cell is empty if no value holds at
     // the step.
     let names = Level::names(&stream.levels);
-    file.write_record(head.chain(names.iter().map(|name| format!("level {name}"))))?;
+    let head = head.chain(names.iter().map(|name| format!("level {name}")));
+    // The values in other units, and the number of items processed so far, follow.
+    let units = SeriesUnit::names(&stream.levels);
+    let in_unit =
+        |unit: &&str| lane_names(stream).into_iter().map(|lane| format!("{lane} ({unit})")).collect::<Vec<_>>();
+    let items = items_name(&stream.levels);
+    file.write_record(head.chain(units.iter().flat_map(in_unit)).chain(items.map(str::to_owned)))?;
+    let units: Vec<SeriesUnit<'_>> = units.iter().map(|name| SeriesUnit::of(&stream.levels, name)).collect();
     while let Some(step) = rows.next_row(&mut values)? {
         let time = secs(step, trial.manifest().secs_per_step).to_string();
+        let converted: Vec<String> = units
+            .iter()
+            .flat_map(|unit| values.iter().map(|v| unit.convert((*v).into(), step as f64).to_string()))
+            .collect();
+        let items = items.map(|_| items_until(&stream.levels, step).to_string());
         let values = values.iter().map(ToString::to_string);
         let level =
             |name: &&str| Level::value_at(&stream.levels, name, step).map_or_else(String::new, |v| v.to_string());
-        file.write_record([time, step.to_string()].into_iter().chain(values).chain(names.iter().map(level)))?;
+        let row = [time, step.to_string()].into_iter().chain(values).chain(names.iter().map(level));
+        file.write_record(row.chain(converted).chain(items))?;
     }
     file.flush()
 }

@@ -9,7 +9,10 @@
 //! and `spike_trials` is the trial of each spike.
 
 use super::{Outputs, Trial, array_name, at, secs, time_unit};
-use crate::project::{RunFolder, Stream};
+use crate::{
+    project::{RunFolder, Stream},
+    sim::Level,
+};
 use npyz::{AutoSerialize, DType, TypeStr, WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
 use std::{
     fs::File,
@@ -115,8 +118,9 @@ fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) ->
         let n = [stream.edges.len() as u64];
         array(archive, &format!("{name}_edges"), &n, stream.edges.iter().map(|edge| Ok(*edge)))?;
     }
-    if !stream.levels.is_empty() {
-        let (n, levels) = ([stream.levels.len() as u64], stream.levels.iter());
+    let levels = Level::lines(&stream.levels);
+    if levels.clone().next().is_some() {
+        let n = [levels.clone().count() as u64];
         strings(archive, &format!("{name}_level_names"), &levels.clone().map(|l| l.name.clone()).collect::<Vec<_>>())?;
         array(archive, &format!("{name}_levels"), &n, levels.clone().map(|l| Ok(l.value)))?;
         let last = trial.manifest().last_step;

@@ -57,6 +57,9 @@ impl RunWriter {
         (self.earlier_s, self.earlier_computed_s) = (m.wall_s, m.computed_s);
         self.manifest.started.clone_from(&m.started);
         self.copy_sets(beginning)?;
+        let mut row = vec![];
+        super::run_times::write(&mut row, start.clock.step, m.computed_s)?;
+        self.timings.append(&row)?;
         let probes = self.probes;
         for stream in &m.streams {
             let Some(tap) = tap_of(stream, probes) else { continue };

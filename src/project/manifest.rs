@@ -70,7 +70,7 @@ pub struct Stream {
     pub columns: Vec<String>,
     /// Bin edges of a histogram.
     pub edges: Vec<f32>,
-    /// Reference values of a series, with the steps for which they hold.
+    /// Reference values of a series and factors that convert it, with the steps for which they hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
     /// Elements of the lanes, for a series over selected elements.
@@ -203,6 +203,9 @@ pub struct Manifest {
     pub name: String,
     /// Status of the run.
     pub status: Status,
+    /// Number of trainable parameters; 0 without any, and in runs of older versions.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub n_parameters: u64,
     /// Seed of random draws.
     pub seed: u64,
     /// Seed of generated data (a network); equals `seed` except in trials.

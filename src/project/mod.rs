@@ -53,6 +53,7 @@ mod ron_tree;
 pub mod run;
 mod run_file;
 pub mod run_table;
+mod run_times;
 mod safety;
 mod schema;
 mod segments;

@@ -69,6 +69,8 @@ pub struct PlaybackReader {
     step: u64,
     end: u64,
     steps_per_slice: u64,
+    /// Running times at the ends of blocks; empty if they were not recorded.
+    run_times: Vec<(u64, f64)>,
     /// Last steps of segments, at which the schema changes. A slice never spans a border.
     borders: Vec<u64>,
 }
@@ -110,12 +112,25 @@ impl PlaybackReader {
             step: manifest.first_step,
             end: manifest.last_step,
             steps_per_slice: steps.div_ceil(slices).max(1),
+            // Without running times, the data of the run are still complete.
+            run_times: run.run_times().unwrap_or_default(),
         })
     }
 
     /// Returns the fraction read so far, 0 to 1.
     pub fn fraction(&self) -> f32 {
         (self.step - self.first) as f32 / (self.end - self.first).max(1) as f32
+    }
+
+    /// Returns the running time up to the present step, linear within blocks; 0 if it was not recorded.
+    fn ran_secs(&self) -> f64 {
+        let after = self.run_times.partition_point(|(step, _)| *step < self.step);
+        let Some((to, secs)) = self.run_times.get(after).or(self.run_times.last()).copied() else { return 0.0 };
+        let Some((from, before)) = after.checked_sub(1).and_then(|i| self.run_times.get(i)).copied() else {
+            return secs;
+        };
+        let share = self.step.saturating_sub(from) as f64 / to.saturating_sub(from).max(1) as f64;
+        before + share.min(1.0) * (secs - before)
     }
 
     /// Reads the next slice; `None` after the last slice. Fails if a file cannot be read or a line cannot be parsed.
@@ -130,7 +145,7 @@ impl PlaybackReader {
         let until = if self.step == self.end { u64::MAX } else { self.step };
         let every = (FIELD_EVERY_SECS / self.base.per_step().max(f64::MIN_POSITIVE)) as u64;
         let clock = Clock { step: self.step, base: self.base };
-        let mut frame = Frame { clock, generation, ..Frame::default() };
+        let mut frame = Frame { clock, generation, ran_secs: self.ran_secs(), ..Frame::default() };
         for source in &mut self.sources {
             match source.read(until, self.first, every)? {
                 // Another segment of the tap contains the data of this slice.

@@ -153,6 +153,7 @@ impl RunWriter {
             earlier_s,
             earlier_computed_s,
             computed_at_start: Duration::ZERO,
+            ran_secs: None,
             beginning: None,
             buffer: vec![],
             checkpoints,

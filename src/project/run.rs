@@ -9,7 +9,7 @@
 //!   spikes.u32       np.fromfile("spikes.u32", "<u4").reshape(-1, 2): step, lane
 //!   rate.f32         one record per sample: see `dtype` of its stream in run.ron
 //!   neurons.u64      public ids of the elements, if they have any
-//!   timings.csv      kernel times
+//!   timings.csv      kernel times and running times
 //!   checkpoint-000012000.state   the state at a step, if the project plans checkpoints
 //!   parent.state     in a branch: the checkpoint of the other run at which it begins
 //!   note.txt         the user's note, if there is one

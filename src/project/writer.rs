@@ -13,6 +13,7 @@ use super::{
     provenance, replace, run,
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, at},
     run_file::Hash,
+    run_times,
     sets::{describe_sets, save_ids},
 };
 use crate::{
@@ -74,6 +75,8 @@ pub struct RunWriter {
     pub(super) earlier_computed_s: f64,
     /// Computing time of the simulation at the start of the recording.
     pub(super) computed_at_start: Duration,
+    /// Running time of the epoch at the last block, seconds; `None` if it is not known yet.
+    pub(super) ran_secs: Option<f64>,
     /// Folder of the safety recording that this recording continues; `None` if there is none.
     pub(super) beginning: Option<PathBuf>,
     pub(super) buffer: Vec<u8>,
@@ -153,6 +156,7 @@ impl RunWriter {
             earlier_s: 0.0,
             earlier_computed_s: 0.0,
             computed_at_start: Duration::ZERO,
+            ran_secs: None,
             beginning: None,
             buffer: vec![],
             checkpoints,
@@ -264,15 +268,20 @@ impl RunWriter {
             let (step, name) = (block.clock.step, t.name);
             writeln!(self.buffer, "{step},{name},{},{},{},{},{}", t.launches, t.nanos, t.max_nanos, t.bytes, t.items)?;
         }
+        if let Some(before) = self.ran_secs.replace(block.ran_secs) {
+            run_times::write(&mut self.buffer, block.clock.step, block.ran_secs - before)?;
+        }
         if self.buffer.is_empty() { Ok(()) } else { self.timings.append(&self.buffer) }
     }
 }
 
 impl Sink for RunWriter {
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
-        let RecordingStart { clock, begun, computed, execution, lanes, levels, history } = start;
+        let RecordingStart { clock, begun, computed, execution, n_parameters, lanes, levels, history } = start;
         self.manifest.execution = execution.clone();
+        self.manifest.n_parameters = *n_parameters;
         self.computed_at_start = *computed;
+        self.ran_secs = (clock.step == 0).then_some(0.0);
         if self.checkpoints.resumed_at.is_some() {
             self.begin_again(*clock)?;
             return levels.iter().try_for_each(|(probe, levels)| self.levels_changed(clock.step, *probe, levels));

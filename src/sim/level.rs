@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Reference value of a series over a span of steps, drawn as a horizontal line, such as an entropy bound or a limit. A
-/// value that changes is a sequence of levels with one name.
+/// Reference value of a series over a span of steps: a horizontal line such as an entropy bound or a limit, or a factor that
+/// converts the series. A value that changes is a sequence of levels with one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Level {
@@ -17,6 +17,30 @@ pub struct Level {
     /// Last step for which the level holds; `None` if the level holds at present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_step: Option<u64>,
+    /// Use of the value.
+    #[serde(rename = "use", skip_serializing_if = "LevelUse::is_line")]
+    pub used_as: LevelUse,
+}
+
+/// Use of a reference value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LevelUse {
+    /// Horizontal line in charts of the series.
+    #[default]
+    Line,
+    /// Factor by which a value in the unit of the probe is multiplied to get its value in the unit `name`.
+    Factor,
+    /// Factor in an exponent: a value `v` in the unit of the probe is `exp(factor * v)` in the unit `name`.
+    Exponent,
+    /// Number of items called `name`, a plural, that a step processes. An axis can count these items instead of steps.
+    ItemsPerStep,
+}
+
+impl LevelUse {
+    /// Whether the value is a line.
+    pub fn is_line(&self) -> bool {
+        *self == Self::Line
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -33,19 +57,34 @@ impl Level {
         Self { name: name.into(), value, ..Self::default() }
     }
 
+    /// Creates a factor for another use than a line, which holds from the beginning.
+    pub fn factor(used_as: LevelUse, name: impl Into<String>, value: f64) -> Self {
+        Self { used_as, ..Self::new(name, value) }
+    }
+
     /// Whether the level holds for a sample at a step.
     pub fn holds_at(&self, step: u64) -> bool {
         (step > self.from_step || self.from_step == 0) && self.to_step.is_none_or(|last| step <= last)
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.name == other.name && self.value.to_bits() == other.value.to_bits()
+        self.name == other.name && self.value.to_bits() == other.value.to_bits() && self.used_as == other.used_as
     }
 
-    /// Returns the names of the levels, in the order of their first occurrence.
+    /// Iterates over the levels that are lines.
+    pub fn lines(levels: &[Self]) -> impl DoubleEndedIterator<Item = &Self> + Clone {
+        levels.iter().filter(|level| level.used_as.is_line())
+    }
+
+    /// Returns the names of the lines, in the order of their first occurrence.
     pub fn names(levels: &[Self]) -> Vec<&str> {
+        Self::names_of(levels, LevelUse::is_line)
+    }
+
+    /// Returns the names of the levels with a matching use, in the order of their first occurrence.
+    pub fn names_of(levels: &[Self], is_wanted: impl Fn(&LevelUse) -> bool) -> Vec<&str> {
         let mut names: Vec<&str> = vec![];
-        for level in levels {
+        for level in levels.iter().filter(|level| is_wanted(&level.used_as)) {
             if !names.contains(&&*level.name) {
                 names.push(&level.name);
             }

@@ -25,6 +25,7 @@ pub mod reading;
 pub mod reading_cost;
 pub mod request;
 pub mod scripted;
+mod series_unit;
 mod shortest_path;
 pub mod snapshot;
 mod step_count;
@@ -45,7 +46,7 @@ pub use hugging_face::{HuggingFaceModel, NamedTensor};
 pub use individuals::{FREE_SLOT, Individuals};
 pub use input_data::InputData;
 pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork, ShareLevel};
-pub use level::Level;
+pub use level::{Level, LevelUse};
 pub use lineage::{AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, LifeEvent};
 pub use memory::{Held, MemoryReport};
 pub use non_finite::NonFinite;
@@ -53,9 +54,10 @@ pub use probe::{Frame, Meaning, ProbeId, ProbeSpec, SPIKES, Shape, Spike};
 pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
 pub use reading_cost::ReadingCost;
 pub use request::{Answer, Request, RequestSpec};
+pub use series_unit::{SeriesUnit, item_counts, items_name, items_until};
 pub use shortest_path::{PathQuery, PathStep};
 pub use snapshot::Snapshot;
-pub use step_count::{Counted, StepCount, rate_texts};
+pub use step_count::{Counted, StepCount, amount_text, rate_texts, share_of_peak};
 pub use tap::{ArgSpec, ArgValues, Tap, TapArgs, TapKey};
 pub use time_base::{Clock, TimeBase};
 
@@ -128,8 +130,8 @@ pub trait Simulation: Send {
         let _ = probe;
         vec![]
     }
-    /// Returns the reference values of a series that hold after the present step. The values may change during the run; the
-    /// engine keeps former ones.
+    /// Returns the reference values of a series that hold after the present step, and the factors that convert its values and
+    /// steps. The values may change during the run; the engine keeps former ones.
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         let _ = probe;
         vec![]
@@ -228,6 +230,10 @@ pub trait Simulation: Send {
     /// step.
     fn counts(&self) -> Vec<StepCount> {
         vec![]
+    }
+    /// Returns the number of trainable parameters; 0 if the simulation trains none.
+    fn n_parameters(&self) -> u64 {
+        0
     }
     /// Returns the hash and totals so far. Works without the device and after its failure.
     fn digest(&self) -> Digest;

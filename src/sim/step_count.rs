@@ -84,6 +84,24 @@ pub fn rate_texts(counts: &[StepCount], steps_per_s: f64, peaks: Option<&Ceiling
     counts.iter().map(|c| c.rate_text(steps_per_s, peak(c.counted))).collect()
 }
 
+/// Formats a number of items with three significant digits and an SI prefix: `364 k parameters`, `1 parameter`.
+pub fn amount_text(n: u64, singular: &str, plural: &str) -> String {
+    let (number, prefix) = scaled(n as f64);
+    match (n, prefix) {
+        (1, _) => format!("1 {singular}"),
+        (_, "") => format!("{n} {plural}"),
+        _ => format!("{number} {prefix} {plural}"),
+    }
+}
+
+/// Returns the arithmetic per second as a share of the measured peak performance of the device; `None` if the peak was not
+/// measured or no operations are counted.
+pub fn share_of_peak(counts: &[StepCount], steps_per_s: f64, peaks: Option<&Ceilings>) -> Option<f64> {
+    let ops = counts.iter().find(|count| count.counted == Counted::Ops)?;
+    let peak = peaks?.best(Limit::Ops).filter(|peak| peak.value > 0.0)?;
+    Some(ops.rate(steps_per_s) / peak.value)
+}
+
 /// Formats three significant digits with an SI prefix.
 fn scaled(x: f64) -> (String, &'static str) {
     let (x, prefix) = match x.abs() {
@@ -111,5 +129,8 @@ mod tests {
             "4.50 GFLOP/s of the model (50.0 % of the measured peak)"
         );
         assert_eq!(text(StepCount::bytes("of weights", 1e3), None), "2.00 MB/s of weights");
+        let amounts = [1, 12, 363_648, 1_500_000_000].map(|n| amount_text(n, "parameter", "parameters"));
+        assert_eq!(amounts, ["1 parameter", "12 parameters", "364 k parameters", "1.50 G parameters"]);
+        assert_eq!(share_of_peak(&[StepCount::ops("of the model", 2e6)], 10.0, None), None, "not measured");
     }
 }

@@ -86,9 +86,40 @@ fn trials_of_a_model_without_spikes_have_their_reference_values_and_no_rates() {
     assert!(!out.join("rates.csv").exists());
     for trial in RunFolder::open(&out).unwrap().trials().unwrap() {
         let loss = trial.manifest.streams.iter().find(|s| s.probe == "loss").unwrap();
-        let names: Vec<_> = loss.levels.iter().map(|level| &*level.name).collect();
+        let names = neuropil::sim::Level::names(&loss.levels);
         assert_eq!(names, ["uniform", "unigram", "bigram", "trigram", "entropy rate of the grammar"]);
+        assert_eq!(neuropil::sim::SeriesUnit::names(&loss.levels), ["bits per byte", "perplexity"]);
     }
+}
+
+/// The size of the model and its speed are in the results of a run; a table has the loss in all units and the trained tokens.
+#[test]
+fn a_run_reports_parameters_and_tokens_and_exports_units() {
+    let temp = TempFolder::new("language-facts");
+    let (project, out) = (example("nano.ron"), temp.join("run"));
+    let (project, folder) = (project.to_str().unwrap(), out.to_str().unwrap());
+    let words =
+        ["run", project, "--set", "data.grammar_bytes=20000", "--duration", "3steps", "--out", folder, "--json"];
+    let said: serde_json::Value = serde_json::from_str(&ok(&run(&[&words[..], TINY].concat()))).unwrap();
+    let n = said["n_parameters"].as_u64().unwrap();
+    assert!(n > 1_000, "{said}");
+    let tokens = said["rates"].as_array().unwrap().iter().find(|rate| rate["name"] == "tokens").unwrap();
+    assert!(tokens["per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(RunFolder::open(&out).unwrap().manifest.n_parameters, n);
+    let plan = ok(&run(&[&["run", project, "--dry-run", "--set", "data.grammar_bytes=20000"], TINY].concat()));
+    assert!(plan.contains(" parameters\n"), "{plan}");
+    ok(&run(&["export", folder, "--format", "csv"]));
+    let table = fs::read_to_string(out.join("loss.csv")).unwrap();
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (head, last) = (lines.next().unwrap(), lines.last().unwrap());
+    let cell = |name: &str| -> f64 {
+        let at = head.iter().position(|column| column.contains(name)).unwrap_or_else(|| panic!("{name}: {head:?}"));
+        last[at].parse().unwrap()
+    };
+    let loss: f64 = last[2].parse().unwrap();
+    assert!((cell("(bits per byte)") - loss * std::f64::consts::LOG2_E).abs() < 1e-9, "a token is a byte");
+    assert!((cell("(perplexity)") - loss.exp()).abs() < 1e-9);
+    assert_eq!((cell("step"), cell("tokens")), (3.0, 3.0 * 2.0 * 16.0));
 }
 
 /// Reference values follow a text that changes: in the manifest as spans of steps, in tables as columns.

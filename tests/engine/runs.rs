@@ -100,6 +100,9 @@ fn a_run_reads_back_as_it_was() {
     assert_eq!(run.project().unwrap(), Project::default());
     let timings = fs::read_to_string(folder.join("timings.csv")).unwrap();
     assert!(timings.lines().any(|l| l.contains(",fake,")), "{timings}");
+    let times = run.run_times().unwrap();
+    assert_eq!((times.first().copied(), times.last().map(|(step, _)| *step)), (Some((0, 0.0)), Some(500)));
+    assert!(times.windows(2).all(|t| t[0].0 < t[1].0 && t[0].1 < t[1].1), "{times:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod interaction;
 mod interventions;
 mod latency;
 mod lineage;
+mod loss_plot;
 mod memory;
 mod newcomer;
 mod nuclei_window;

@@ -122,6 +122,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
         recorded,
         recorded_args,
         unrecorded,
+        n_parameters: manifest.n_parameters,
         choices,
         probes,
         sets,

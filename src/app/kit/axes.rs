@@ -4,6 +4,7 @@ use super::{
     LINE,
     numbers::{reading, value},
     theme::Tokens,
+    y_scale::YScale,
 };
 use egui::{Align2, FontId, Painter, Pos2, Rect, Vec2};
 
@@ -20,9 +21,10 @@ pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     (first..).map(|i| i as f64 * step).take_while(|v| *v <= max + step * 1e-9).collect()
 }
 
-/// Magnitude from which labels have an exponent. Labels that need more than [`MAX_DECIMALS`] decimals also have one.
+/// Magnitude from which labels have an exponent. Labels that need more than [`MAX_DECIMALS`] decimals also have one, because
+/// left of a chart there is no room for more zeros.
 const LARGE: f64 = 1e6;
-const MAX_DECIMALS: f64 = 6.0;
+const MAX_DECIMALS: f64 = 5.0;
 
 /// Returns the distance between adjacent ticks; infinite for fewer than two ticks.
 fn tick_step(ticks: &[f64]) -> f64 {
@@ -84,19 +86,23 @@ pub fn x_title(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, ti
     painter.text(plot.right_bottom() + Vec2::new(0.0, 18.0), Align2::RIGHT_TOP, title, font.clone(), tokens.text_sub);
 }
 
-/// Draws a vertical axis at the left of a plot; nothing in a very low plot.
+/// Draws a linear vertical axis at the left of a plot; nothing in a very low plot.
 pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
+    scale_axis(painter, plot, font, tokens, &YScale::linear(min, max), title);
+}
+
+/// Draws a vertical axis at the left of a plot; nothing in a very low plot.
+pub fn scale_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, scale: &YScale, title: &str) {
     if plot.height() < 14.0 {
         return;
     }
     painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
-    let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
+    let marks = scale.marks(((plot.height() / 28.0) as usize).clamp(1, 6));
     // A low plot with a single tick labels its ends instead.
     let is_low = marks.len() < 2 && plot.height() > 2.0 * LINE;
-    let ends = || [min, max].map(|v| (v, reading(v as f32))).to_vec();
-    let labels = tick_labels(&marks);
-    for (v, label) in if is_low { ends() } else { marks.into_iter().zip(labels).collect() } {
-        let y = plot.bottom() - ((v - min) / (max - min)) as f32 * plot.height();
+    let ends = || [scale.low, scale.high].map(|v| (v, reading(v as f32))).to_vec();
+    for (v, label) in if is_low { ends() } else { marks } {
+        let y = scale.y_of(plot, v);
         painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
         let at = Pos2::new(plot.left() - 5.0, y.clamp(plot.top() + 5.0, plot.bottom() - 5.0));
         painter.text(at, Align2::RIGHT_CENTER, label, font.clone(), tokens.text_sub);
@@ -123,6 +129,7 @@ mod tests {
         assert_eq!(tick_labels(&[0.5, 1.0, 1.5]), ["0.5", "1.0", "1.5"]);
         assert_eq!(tick_labels(&[0.0, 5e-8, 1e-7]), ["0", "5e-8", "1e-7"]);
         assert_eq!(tick_labels(&[0.0, 5e8, 1e9]), ["0", "5e8", "1e9"]);
+        assert_eq!(tick_labels(&[0.0, 2e-6, 4e-6]), ["0", "2e-6", "4e-6"], "no column of zeros");
         assert_eq!(tick_labels(&[0.0002]), ["0.0002"], "a single one");
         assert_eq!(tick_labels(&[12_345_000.0, 12_346_000.0]), ["12345000", "12346000"], "they differ");
         assert_eq!(tick_digits(&[0.5, 0.75]), 1);

@@ -21,11 +21,15 @@ pub mod style;
 pub mod text;
 pub mod theme;
 pub mod widgets;
+pub mod y_scale;
 
-pub use axes::{TITLED_AXIS, tick_digits, tick_labels, ticks, x_axis, x_title, y_axis};
+pub use axes::{TITLED_AXIS, scale_axis, tick_digits, tick_labels, ticks, x_axis, x_title, y_axis};
 pub use notice::{empty_ui, failed_ui};
-pub use numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, steps, value, with_unit};
+pub use numbers::{
+    TimeUnit, angle, column_decimals, duration, duration_unit, fixed, prefix, reading, steps, value, with_unit,
+};
 pub use panel::*;
 /// Formats a number with grouped thousands: `138,639`.
 pub use text::count as thousands;
 pub use text::{column, spaced, unwrap};
+pub use y_scale::YScale;

@@ -52,6 +52,17 @@ pub fn with_unit(v: f64, unit: &str) -> String {
     if unit.is_empty() { value(v) } else { format!("{} {unit}", value(v)) }
 }
 
+/// Returns the factor for labels of an axis with values up to `largest`, and the SI prefix of their unit.
+pub fn prefix(largest: f64) -> (f64, &'static str) {
+    match largest {
+        a if a < 1e5 => (1.0, ""),
+        a if a < 1e6 => (1e-3, "k"),
+        a if a < 1e9 => (1e-6, "M"),
+        a if a < 1e12 => (1e-9, "G"),
+        _ => (1e-12, "T"),
+    }
+}
+
 /// Formats an angle in radians, the unit of all angles in the window.
 pub fn angle(radians: f64) -> String {
     format!("{radians:.2} rad")
@@ -142,6 +153,7 @@ mod tests {
             [(0.0, 80.0), (-80.0, 20.0), (0.0, 1.0), (0.0, 5000.0), (0.0, 0.001)].map(|(a, b)| column_decimals(a, b)),
             [1, 1, 2, 0, 5]
         );
+        assert_eq!([9e4, 2e5, 2e7, 3e9, 5e13].map(|v| prefix(v).1), ["", "k", "M", "G", "T"]);
         assert_eq!(duration(0.0016), "1.6 ms");
         let (time, count) = (TimeBase::seconds(1e-4), TimeBase::count("generation", "generations"));
         assert_eq!(TimeUnit::of(time, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");

@@ -8,10 +8,10 @@ macro_rules! language_probes {
         /// Mean loss per token of the step, with dropout if there is any, without auxiliary losses. The levels are the losses
         /// of models that know no, one or two preceding tokens, and of a grammar its entropy rate, which no model can beat.
         #[title("Training loss")]
-        LOSS = "loss", "nat", $crate::sim::Shape::Series { of: "" };
+        LOSS = "loss", "nat/token", $crate::sim::Shape::Series { of: "" };
         /// Mean loss per token over the whole held-out text, without dropout. Nothing is learned from it.
         #[title("Held-out loss")]
-        HELD_OUT = "held_out", "nat", $crate::sim::Shape::Series { of: "" };
+        HELD_OUT = "held_out", "nat/token", $crate::sim::Shape::Series { of: "" };
         /// Learning rate of the step.
         LEARNING_RATE = "learning_rate", "", $crate::sim::Shape::Series { of: "" };
         /// Euclidean norm of the gradient of all parameters, before clipping.

@@ -19,7 +19,8 @@ use crate::{
     params::{Change, Params as _},
     sim::{
         Action, ActionSpec, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
-        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap,
+        LevelUse, MemoryReport, ProbeId, ProbeSpec, Progress, Request, Shape, SimError, Simulation, Snapshot, StepCount,
+        Tap,
     },
 };
 use std::{mem, sync::Arc};
@@ -211,7 +212,13 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         // The levels are those of the text that the next step reads.
-        if probes::is_loss(probe) { text::levels(self.setup.texts.of_step(self.state.step)) } else { vec![] }
+        let text = || self.setup.texts.of_step(self.state.step);
+        let mut levels = if probes::is_loss(probe) { text::levels(text()) } else { vec![] };
+        if matches!(K::PROBES[usize::from(probe)].shape, Shape::Series { of: "" }) {
+            let tokens = self.params.batches().into_iter().product::<usize>() * self.config.context();
+            levels.push(Level::factor(LevelUse::ItemsPerStep, "tokens", tokens as f64));
+        }
+        levels
     }
 
     fn generation(&self) -> u64 {
@@ -351,6 +358,10 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
 
     fn counts(&self) -> Vec<StepCount> {
         K::step_counts(&self.params, &self.config, &self.layout)
+    }
+
+    fn n_parameters(&self) -> u64 {
+        self.layout.map().count() as u64
     }
 
     fn execution(&self) -> Execution {

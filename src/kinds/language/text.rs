@@ -11,7 +11,7 @@ use crate::{
         text::{self, Corpus, Source, Style, TokenUnit, Tokenizer},
     },
     nn::sampling::Sampling,
-    sim::{BuildContext, Level, Progress, SimError},
+    sim::{BuildContext, Level, LevelUse, Progress, SimError},
 };
 
 /// Texts of a project, each of which is read for `steps` steps. After the last text, the first one follows.
@@ -121,9 +121,19 @@ pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
 }
 
 /// Returns the losses of n-gram models with 0, 1 and 2 preceding tokens, and the entropy rate of a grammar, as lines of a
-/// loss curve.
+/// loss curve, and the factors that convert a loss.
 pub fn levels(corpus: &Corpus) -> Vec<Level> {
-    corpus.levels().into_iter().map(|(name, value)| Level::new(name, value)).collect()
+    corpus.levels().into_iter().map(|(name, value)| Level::new(name, value)).chain(units(corpus)).collect()
+}
+
+/// Returns the factors that convert a loss in nats per token to bits per byte of the text, and to the perplexity per token.
+fn units(corpus: &Corpus) -> [Level; 2] {
+    let tokens_per_byte = corpus.len() as f64 / corpus.n_bytes.max(1) as f64;
+    let bits_per_byte = tokens_per_byte * std::f64::consts::LOG2_E;
+    [
+        Level::factor(LevelUse::Factor, "bits per byte", bits_per_byte),
+        Level::factor(LevelUse::Exponent, "perplexity", 1.0),
+    ]
 }
 
 /// Returns the prompt, length and sampling parameters of the periodic text of a step.

@@ -283,6 +283,10 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.levels(probe)
     }
 
+    fn n_parameters(&self) -> u64 {
+        self.sim.n_parameters()
+    }
+
     fn sets(&self) -> &[Arc<ElementSet>] {
         self.sim.sets()
     }

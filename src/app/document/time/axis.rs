@@ -1,7 +1,6 @@
 //! The time axis shared by all linked views, with the time cursor and the selected range.
 
-use super::{Timeline, WallClock};
-use std::sync::Arc;
+use super::{StepScale, Timeline};
 
 /// Time axis shared by all linked views.
 #[derive(Clone, Debug, Default)]
@@ -85,8 +84,8 @@ impl TimeAxis {
 #[derive(Clone, Debug, Default)]
 pub struct TimeLink {
     own: Option<Timeline>,
-    /// Wall-clock times at which steps are drawn; `None` if steps are evenly spaced.
-    pub wall_clock: Option<Arc<WallClock>>,
+    /// Quantity along which steps are drawn; `None` if steps are evenly spaced.
+    pub scale: Option<StepScale>,
 }
 
 impl TimeLink {
@@ -98,6 +97,21 @@ impl TimeLink {
     /// Links the view to the axis, or unlinks it at its present times.
     pub fn toggle(&mut self, axis: &TimeAxis) {
         self.own = if self.is_linked() { Some(axis.line.clone()) } else { None };
+    }
+
+    /// Links the view to the axis.
+    pub fn link(&mut self) {
+        self.own = None;
+    }
+
+    /// Unlinks the view and shows all steps from `from` to `to`, of which the last one is the live edge.
+    pub fn show_all(&mut self, from: f64, to: f64) {
+        self.own.get_or_insert_default().follow_all(from, to);
+    }
+
+    /// Returns the visible span of an unlinked view, steps; 0 for a linked one.
+    pub fn own_span(&self) -> f64 {
+        self.own.as_ref().map_or(0.0, |line| line.span)
     }
 
     /// Returns the visible times of the view.
@@ -114,12 +128,12 @@ impl TimeLink {
         axis: &mut TimeAxis,
         now: f64,
     ) -> Timeline {
-        let line = self.line(axis).with_wall_clock(self.wall_clock.clone());
+        let line = self.line(axis).with_scale(self.scale.clone());
         if !super::paint::choose_range(response, plot, &line, axis) {
             self.line_mut(axis).gestures(ui, response, plot);
         }
         self.update(ui, now);
-        self.line(axis).with_wall_clock(line.wall_clock)
+        self.line(axis).with_scale(line.scale)
     }
 
     /// Follows the live edge and advances transitions of an unlinked view. The shared axis is updated once for all views.

@@ -16,9 +16,10 @@ pub mod paint;
 mod past;
 mod scrub;
 pub mod spikes;
+mod step_curve;
+mod step_scale;
 mod timeline;
 mod train;
-mod wall_clock;
 
 pub use acted::{Acted, rows};
 pub use active::ActiveElements;
@@ -32,9 +33,10 @@ pub use indexer::Indexer;
 pub use last_spikes::LastSpikes;
 pub use past::Past;
 pub use scrub::Player;
+pub use step_curve::StepCurve;
+pub use step_scale::{StepQuantity, StepScale};
 pub use timeline::Timeline;
 pub use train::Train;
-pub use wall_clock::WallClock;
 
 use super::activity::ActivityCheck;
 use crate::{

@@ -119,8 +119,8 @@ pub fn pointer_chip(
     let Some(at) = pointer(response, plot) else { return };
     let step = line.step_at(plot, at.x);
     let mut text = line.unit(clock).text(step * clock.base.per_step(), clock.base.per_step());
-    if let Some(wall_clock) = &line.wall_clock {
-        text += &format!(" after {}", kit::duration(wall_clock.secs_at(step)));
+    if let Some(scale) = &line.scale {
+        text += &format!(" {}", scale.text(step));
     }
     chip(painter, plot, at.x, text, font, tokens);
 }

@@ -1,7 +1,7 @@
 //! History of the run in bounded memory, shared by all views.
 
 use super::{
-    Coverage, FieldHistory, Train, WallClock,
+    Coverage, FieldHistory, StepCurve, Train,
     indexer::{self, Batch, Indexer, Trains},
     spikes::full_step,
 };
@@ -26,7 +26,7 @@ pub struct Past {
     /// Past states of fields, at intervals.
     pub fields: FieldHistory,
     /// Wall-clock time of each step.
-    wall_clock: Arc<WallClock>,
+    wall_clock: Arc<StepCurve>,
     /// Newest state of each field, for each combination of its arguments.
     latest: BTreeMap<TapKey, Arc<Vec<f32>>>,
     /// Step of the first frame; `None` before the first frame.
@@ -177,7 +177,7 @@ impl Past {
     }
 
     /// Returns the wall-clock time of each step.
-    pub fn wall_clock(&self) -> &Arc<WallClock> {
+    pub fn wall_clock(&self) -> &Arc<StepCurve> {
         &self.wall_clock
     }
 

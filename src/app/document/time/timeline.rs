@@ -1,12 +1,11 @@
 //! Visible times of a view, which follow the newest data, were set by the user, or are in a transition.
 
-use super::WallClock;
+use super::StepScale;
 use crate::{
     app::kit::{self, theme::Tokens},
     sim::{Clock, TimeBase},
 };
 use egui::{Key, Painter, PointerButton, Rect, Response, Ui};
-use std::sync::Arc;
 
 /// Duration of a transition, seconds. With reduced motion there are no transitions.
 const EASE_SECS: f64 = 0.12;
@@ -26,8 +25,8 @@ pub struct Timeline {
     /// Whether the right edge is the live edge.
     pub follow: bool,
     pub span: f64,
-    /// Wall-clock times at which steps are drawn; `None` if steps are evenly spaced.
-    pub wall_clock: Option<Arc<WallClock>>,
+    /// Quantity along which steps are drawn; `None` if steps are evenly spaced.
+    pub scale: Option<StepScale>,
     ease: Option<Ease>,
 }
 
@@ -42,7 +41,7 @@ struct Ease {
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { t0: 0.0, t1: SPAN, follow: true, span: SPAN, wall_clock: None, ease: None }
+        Self { t0: 0.0, t1: SPAN, follow: true, span: SPAN, scale: None, ease: None }
     }
 }
 
@@ -57,9 +56,9 @@ impl Timeline {
         Self { t0, t1, follow: false, span: t1 - t0, ..Self::default() }
     }
 
-    /// Returns a copy whose steps are drawn at wall-clock times.
-    pub fn with_wall_clock(&self, wall_clock: Option<Arc<WallClock>>) -> Self {
-        Self { wall_clock, ..self.clone() }
+    /// Returns a copy whose steps are drawn along a quantity.
+    pub fn with_scale(&self, scale: Option<StepScale>) -> Self {
+        Self { scale, ..self.clone() }
     }
 
     /// Handles gestures over a plot. The caller must call [`Timeline::update`] afterwards.
@@ -179,10 +178,10 @@ impl Timeline {
 
     /// Returns the position of a step as a fraction of the width.
     pub fn share_at(&self, step: f64) -> f64 {
-        match &self.wall_clock {
+        match &self.scale {
             None => (step - self.t0) / (self.t1 - self.t0),
-            Some(wall_clock) => {
-                let [at, from, to] = [step, self.t0, self.t1].map(|s| wall_clock.secs_at(s));
+            Some(scale) => {
+                let [at, from, to] = [step, self.t0, self.t1].map(|s| scale.curve.amount_at(s));
                 (at - from) / (to - from)
             }
         }
@@ -190,22 +189,21 @@ impl Timeline {
 
     /// Returns the step at a fraction of the width.
     pub fn step_of(&self, share: f64) -> f64 {
-        match &self.wall_clock {
+        match &self.scale {
             None => self.t0 + share * (self.t1 - self.t0),
-            Some(wall_clock) => {
-                let [from, to] = [self.t0, self.t1].map(|s| wall_clock.secs_at(s));
-                wall_clock.step_at(from + share * (to - from))
+            Some(scale) => {
+                let [from, to] = [self.t0, self.t1].map(|s| scale.curve.amount_at(s));
+                scale.curve.step_at(from + share * (to - from))
             }
         }
     }
 
     /// Draws the axis under a plot.
     pub fn paint_axis(&self, painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, clock: Clock) {
-        if let Some(wall_clock) = &self.wall_clock {
-            let [from, to] = [self.t0, self.t1].map(|s| wall_clock.secs_at(s));
-            let unit = kit::TimeUnit::of(TimeBase::seconds(0.0), to, to - from);
-            let title = format!("wall time ({})", unit.name);
-            return kit::x_axis(painter, plot, font, tokens, from * unit.scale, to * unit.scale, &title);
+        if let Some(scale) = &self.scale {
+            let [from, to] = [self.t0, self.t1].map(|s| scale.curve.amount_at(s));
+            let (title, factor) = scale.title(from, to);
+            return kit::x_axis(painter, plot, font, tokens, from * factor, to * factor, &title);
         }
         let secs = |step: f64| step * clock.base.per_step();
         let unit = self.unit(clock);

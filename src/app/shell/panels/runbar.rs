@@ -1,6 +1,7 @@
 //! Run bar: run, pause, step, speed limit, measured speed, record and undo.
 
 mod run_length;
+mod training;
 
 use crate::{
     app::{
@@ -83,6 +84,8 @@ pub fn ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, around: Aro
             let room = metrics_ui(ui, document);
             if room == Room::Plenty {
                 pacing::progress_ui(ui, &document.session.live);
+                ui.add_space(8.0);
+                training::ui(ui, document, ui.available_width() - RECORD_WIDTH - HISTORY_WIDTH);
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 record_ui(ui, &around.with(document), queue);
@@ -166,7 +169,8 @@ fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
     let peaks = document.profile.machine.ceilings.as_ref();
     let rates =
         steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&document.session.project.model), n, peaks));
-    let hint = [vec![hint], rates].concat().join("\n");
+    let facts = training::lines(document).map(|[_, size]| size);
+    let hint = [vec![hint], rates, facts.into_iter().collect()].concat().join("\n");
     let step = document.time.shown(live.clock.step);
     let time = document.time_text(step as f64);
     let (number, time_unit) = time.split_once(' ').unwrap_or((&time, ""));

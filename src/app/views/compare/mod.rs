@@ -10,6 +10,7 @@ mod table;
 use super::{
     View, ViewCtx, ViewDeclaration, placeholder,
     plot::{
+        axes_choice::{AxesChoice, AxesOffer, XAxis, title_in},
         samples::Samples,
         smooth::{self, Smooth},
     },
@@ -21,13 +22,13 @@ use crate::{
             layout::Page,
             library::Library,
             selection::Selection,
-            time::Timeline,
+            time::{StepScale, Timeline},
         },
         kit::{self, colors, icons, pool::PoolJob, text},
     },
     engine::{SchemaChanges, SimSchema},
     query::Named,
-    sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap, TimeBase},
+    sim::{Frame, ProbeId, ProbeSpec, Reading, SeriesUnit, Shape, Tap, TimeBase},
 };
 use egui::{Color32, Rect, Ui, pos2};
 use group_rate::CountedGroup;
@@ -47,10 +48,11 @@ pub struct Compare {
     /// Time constant of the smoothing, samples; 0: no smoothing.
     smooth_over: u32,
     hides_current: bool,
+    axes: AxesChoice,
     read: BTreeMap<PathBuf, (Request, Result<Arc<RunSeries>, String>)>,
     job: PoolJob<Request, Result<RunSeries, String>>,
     smoothed: BTreeMap<PathBuf, Smooth>,
-    /// Visible steps, in the time base of the first run; `None`: all.
+    /// Visible steps of the first run; `None`: all.
     line: Option<Timeline>,
     /// Series of the current run, by probe.
     current: BTreeMap<ProbeId, Samples>,
@@ -65,6 +67,8 @@ struct Line {
     /// Folder of the run; `None`: the current run.
     folder: Option<PathBuf>,
     series: Arc<RunSeries>,
+    /// Quantity of the horizontal axis by step; `None`: simulated time or steps.
+    scale: Option<StepScale>,
     /// Reason why there is no curve; `None` if there is one.
     problem: Option<String>,
 }
@@ -136,23 +140,34 @@ impl Compare {
                 color,
                 folder: Some(run.folder.clone()),
                 series,
+                scale: None,
                 problem,
             });
         }
         let base = base_of(&lines);
         for line in lines.iter_mut().filter(|line| line.problem.is_none()) {
-            if base.is_some_and(|base| base.plural() != line.series.base.plural()) {
-                line.problem = Some(format!("its steps are {}", line.series.base.plural()));
-            }
+            line.scale = self.axes.x.scale(&line.series.levels, &line.series.wall_clock);
+            line.problem = match (self.axes.x, &line.scale) {
+                (XAxis::Steps, _) if base.is_some_and(|base| base.plural() != line.series.base.plural()) => {
+                    Some(format!("its steps are {}", line.series.base.plural()))
+                }
+                (XAxis::Items, None) => Some("its items per step were not recorded".to_owned()),
+                (XAxis::WallTime, None) => Some("its wall time was not recorded".to_owned()),
+                _ => None,
+            };
         }
         if let Some((id, _)) = self.probe_of(ctx.schema, key).filter(|_| self.shows_current(ctx))
             && let Some(samples) = self.current.get(&id).filter(|samples| samples.len() > 0)
         {
             let samples = samples.clone();
             let steps = (0, ctx.clock.step);
-            let series = Arc::new(RunSeries { base: ctx.clock.base, steps, samples, ..RunSeries::default() });
-            let color = ctx.tokens.text_strong;
-            lines.push(Line { name: "Current run".into(), color, folder: None, series, problem: None });
+            let (levels, wall_clock) = (ctx.schema.levels(id).to_vec(), ctx.time.past.wall_clock().clone());
+            let scale = self.axes.x.scale(&levels, &wall_clock);
+            let base = ctx.clock.base;
+            let series = RunSeries { base, steps, samples, levels, wall_clock, ..RunSeries::default() };
+            let (name, color) = ("Current run".to_owned(), ctx.tokens.text_strong);
+            let problem = (self.axes.x != XAxis::Steps && scale.is_none()).then(|| "no such axis".to_owned());
+            lines.push(Line { name, color, folder: None, series: Arc::new(series), scale, problem });
         }
         lines
     }
@@ -162,8 +177,9 @@ impl Compare {
         !self.hides_current && !ctx.time.axis.is_recorded
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, offered: &[SeriesName], shown: Option<&ComparedProbe>) {
-        let Some(key) = shown else { return };
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, offered: &[SeriesName], lines: &[Line]) {
+        let key = self.shown(ctx.runs);
+        let Some(key) = &key else { return };
         let mut chosen = key.clone();
         let names: Vec<_> = offered.iter().map(|series| (series.key.clone(), series.title.clone())).collect();
         if kit::choice_ui(ui, ctx.tokens, "Series", &mut chosen, &names) {
@@ -176,7 +192,11 @@ impl Compare {
         }
         let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
-        if !ctx.time.axis.is_recorded && self.probe_of(ctx.schema, shown).is_some() {
+        let base = base_of(lines).unwrap_or_default();
+        if self.axes.ui(ui, ctx.tokens, &axes_offer(offered, lines, key), base) {
+            self.line = None;
+        }
+        if !ctx.time.axis.is_recorded && self.probe_of(ctx.schema, Some(key)).is_some() {
             let mut on = !self.hides_current;
             let text = egui::RichText::new("Current run").small();
             ui.toggle_value(&mut on, text).on_hover_text("Draws the run in the window, too");
@@ -202,8 +222,24 @@ impl Compare {
         if self.smooth_over > 0 {
             text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }
+        if self.axes.is_log {
+            text += "  |  logarithmic";
+        }
         text
     }
+
+    /// Returns the unit in which a line is shown.
+    fn unit<'a>(&self, line: &'a Line) -> SeriesUnit<'a> {
+        SeriesUnit::of(&line.series.levels, &self.axes.unit)
+    }
+}
+
+/// Returns the units and items that the runs offer for a series.
+fn axes_offer(offered: &[SeriesName], lines: &[Line], key: &ComparedProbe) -> AxesOffer {
+    let unit = offered.iter().find(|series| series.key == *key).map_or("", |series| series.unit);
+    let mut offer = AxesOffer::default();
+    lines.iter().for_each(|line| offer.add(unit, &line.series.levels));
+    offer
 }
 
 /// Returns the time base of the first curve; `None` without curves.
@@ -222,7 +258,10 @@ impl Compare {
          neurons of that run. Below: its last, lowest and highest value in each run, the difference of the last one to the \
          first run, and the parameters whose values differ. While the pointer is in the chart, values are those of its step.\n\n\
          - in the table of runs, click: one run · Ctrl+click: add or remove one · Shift+click: add all between\n\
-         - drag: move · wheel: zoom · double-click: all steps\n- *Smooth* draws an exponential moving average over the raw curve",
+         - drag: move · wheel: zoom · double-click: all steps\n\
+         - *Smooth* draws an exponential moving average over the raw curve\n\
+         - *Axis* draws the runs over steps, wall time, or items processed so far, such as tokens; *Unit* converts series that \
+         declare other units, such as a loss; *Log* makes the vertical axis logarithmic",
         gestures: &[("drag", "move"), ("wheel", "zoom"), ("double-click", "fit"), ("hover", "values at a step")],
         pages: &[Page::Runs],
         fits: |_| true,
@@ -238,6 +277,24 @@ impl View for Compare {
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
         let wanted = self.wanted.as_ref().filter(|_| self.has_marks && !self.hides_current);
         self.probe_of(schema, wanted).map(|(id, _)| tap(id)).into_iter().collect()
+    }
+
+    fn choice(&self) -> Option<String> {
+        let mut parts = self.axes.to_parts();
+        if self.smooth_over > 0 {
+            parts.push(format!("smooth={}", self.smooth_over));
+        }
+        (!parts.is_empty()).then(|| parts.join(";"))
+    }
+
+    fn choose(&mut self, _: &SimSchema, text: &str) {
+        (self.axes, self.smooth_over) = Default::default();
+        for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
+            self.axes.read_part(name, value);
+            if name == "smooth" {
+                self.smooth_over = value.parse().unwrap_or_default();
+            }
+        }
     }
 
     fn reset(&mut self, _: &SimSchema) {
@@ -264,7 +321,7 @@ impl View for Compare {
         let (offered, lines) = (self.offered(ctx.runs), self.lines(ctx, key.as_ref()));
         let caption = self.caption(&lines, n_marked);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            self.toolbar_ui(ui, ctx, &offered, key.as_ref());
+            self.toolbar_ui(ui, ctx, &offered, &lines);
         });
         if n_marked == 0 {
             let how = "Click a run in the table; Ctrl+click or Shift+click adds more";
@@ -287,10 +344,12 @@ impl View for Compare {
         if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let title = offered.iter().find(|series| Some(&series.key) == key.as_ref()).map_or("", |series| &*series.title);
+        let series = offered.iter().find(|series| Some(&series.key) == key.as_ref());
+        let unit = lines.iter().find(|line| line.problem.is_none()).map_or(SeriesUnit::OWN, |line| self.unit(line));
+        let title = series.map_or_else(String::new, |s| title_in(&s.label, s.unit, &unit, &self.axes.unit));
         let split = (canvas.bottom() - table::height(lines.len())).max(canvas.center().y);
         let area = Rect::from_min_max(canvas.min, pos2(canvas.right(), split));
-        let pointer = self.chart_ui(ui, area, ctx, &lines, title);
+        let pointer = self.chart_ui(ui, area, ctx, &lines, &title);
         self.table_ui(ui, Rect::from_min_max(area.left_bottom(), canvas.max), ctx, &lines, pointer);
     }
 }

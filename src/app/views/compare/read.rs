@@ -2,12 +2,15 @@
 
 use super::group_rate::{self, CountedGroup};
 use crate::{
-    app::{document::run_groups::RunGroups, views::plot::samples::Samples},
+    app::{
+        document::{run_groups::RunGroups, time::StepCurve},
+        views::plot::samples::Samples,
+    },
     kinds::Model,
     project::{Manifest, ParamHistory, RunFolder, Stream},
     sim::{Level, TimeBase},
 };
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 pub use crate::project::run_table::Summary;
 
@@ -19,6 +22,10 @@ const CHUNK: usize = 4096;
 pub struct SeriesName {
     /// Name of the probe, and the arguments of its tap.
     pub key: (String, String),
+    /// Label with the arguments.
+    pub label: String,
+    /// Unit of the recorded values.
+    pub unit: &'static str,
     /// Label with the arguments and the unit.
     pub title: String,
     /// Names of the lanes; empty for a series with one lane.
@@ -38,7 +45,10 @@ pub struct RunSeries {
     pub samples: Samples,
     /// Statistics of each lane.
     pub summaries: Vec<Summary>,
+    /// Reference values and factors of the series.
     pub levels: Vec<Level>,
+    /// Running time by step; empty if it was not recorded.
+    pub wall_clock: Arc<StepCurve>,
     /// Group whose rate this is; `None` for a recorded series.
     pub group: Option<CountedGroup>,
     /// Whether the values are angles.
@@ -124,6 +134,10 @@ pub fn read(folder: &Path, wanted: Option<&(String, String)>, groups: &RunGroups
         steps: (manifest.first_step, manifest.last_step),
         params: ParamHistory::read(&run).ok(),
         offered: offered(&run, groups),
+        // Without running times, the run can be drawn over its steps.
+        wall_clock: Arc::new(
+            run.run_times().unwrap_or_default().into_iter().map(|(step, secs)| (step as f64, secs)).collect(),
+        ),
         ..RunSeries::default()
     };
     let Some(key) = wanted.or(out.offered.first().map(|first| &first.key)) else { return Ok(out) };
@@ -172,13 +186,12 @@ fn append(run: &RunFolder, stream: &Stream, samples: &mut Samples, summaries: &m
 fn name_of(kind: &str, stream: &Stream) -> SeriesName {
     let model = Model::by_name(kind);
     let probe = model.as_ref().and_then(|model| model.probes().iter().find(|probe| probe.name == stream.probe));
-    let mut title = probe.map_or_else(|| stream.probe.clone(), |probe| probe.label().into_owned());
+    let mut label = probe.map_or_else(|| stream.probe.clone(), |probe| probe.label().into_owned());
     if !stream.args.is_empty() {
-        title += &format!(", {}", stream.args);
+        label += &format!(", {}", stream.args);
     }
-    if !stream.unit.is_empty() {
-        title += &format!(" ({})", stream.unit);
-    }
+    let title = if stream.unit.is_empty() { label.clone() } else { format!("{label} ({})", stream.unit) };
     let lanes = if stream.width > 1 { stream.lanes.clone() } else { vec![] };
-    SeriesName { key: (stream.probe.clone(), stream.args.clone()), title, lanes }
+    let unit = probe.map_or("", |probe| probe.unit);
+    SeriesName { key: (stream.probe.clone(), stream.args.clone()), label, unit, title, lanes }
 }

@@ -1,10 +1,7 @@
 //! Table of the statistics of compared runs, and of the parameters by which they differ.
 
 use super::{Compare, Line, differences::differences};
-use crate::{
-    app::{kit, views::ViewCtx},
-    sim::TimeBase,
-};
+use crate::app::{kit, views::ViewCtx};
 use egui::{Align, Label, Layout, Rect, RichText, Sense, Ui, UiBuilder, vec2};
 use egui_extras::{Column, TableBuilder};
 
@@ -27,14 +24,7 @@ pub(super) fn height(rows: usize) -> f32 {
 }
 
 impl Compare {
-    pub(super) fn table_ui(
-        &self,
-        ui: &mut Ui,
-        area: Rect,
-        ctx: &ViewCtx<'_>,
-        lines: &[Line],
-        pointer: Option<(f64, TimeBase)>,
-    ) {
+    pub(super) fn table_ui(&self, ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, lines: &[Line], pointer: Option<f64>) {
         ui.painter().hline(area.x_range(), area.top(), (1.0, ctx.tokens.line));
         let runs: Vec<_> = lines.iter().filter(|l| l.folder.is_some()).map(|l| l.series.params.as_ref()).collect();
         let differing = differences(&runs);
@@ -46,9 +36,11 @@ impl Compare {
             let line = &lines[i];
             let summary = line.series.summaries.get(self.lane).copied().unwrap_or_default();
             let number = |v: f32| if v.is_finite() { kit::reading(v) } else { String::new() };
+            let (unit, last) = (self.unit(line), line.series.steps.1 as f64);
+            let summary = [summary.mean(), summary.min, summary.max]
+                .map(|v| if v.is_finite() { number(unit.convert(v.into(), last) as f32) } else { String::new() });
             let delta = if i == 0 { String::new() } else { number(values[i] - values[0]) };
-            let mut cells =
-                vec![number(values[i]), delta, number(summary.mean()), number(summary.min), number(summary.max)];
+            let mut cells = [vec![number(values[i]), delta], summary.to_vec()].concat();
             let of_run = |(_, values): &(String, Vec<String>)| values.get(i).cloned().unwrap_or_default();
             cells.extend(differing.iter().map(of_run));
             cells
@@ -89,17 +81,15 @@ impl Compare {
     }
 
     /// Returns the value at the pointer, or the last one without a pointer; NaN if there is none.
-    fn value(&self, line: &Line, pointer: Option<(f64, TimeBase)>) -> f32 {
+    fn value(&self, line: &Line, pointer: Option<f64>) -> f32 {
+        let (first, last) = (line.series.steps.0 as f64, line.series.steps.1 as f64);
+        let step = pointer.map_or(last, |amount| line.step_at(amount));
         let value = match pointer {
             _ if line.problem.is_some() => None,
-            Some((step, base)) => {
-                let (step, (first, last)) = (step * line.ratio(base), line.series.steps);
-                let is_in = (first as f64..=last as f64).contains(&step);
-                line.series.samples.at(self.lane, step).filter(|_| is_in)
-            }
+            Some(_) => line.series.samples.at(self.lane, step).filter(|_| (first..=last).contains(&step)),
             None => line.series.samples.last(self.lane),
         };
-        value.unwrap_or(f32::NAN)
+        value.map_or(f32::NAN, |value| self.unit(line).convert(value.into(), step) as f32)
     }
 }
 

@@ -27,11 +27,11 @@ pub struct Placement<X, Y> {
 }
 
 impl<'a> Levels<'a> {
-    /// Selects the reference values that hold between two steps.
+    /// Selects the lines that hold between two steps.
     pub fn visible(all: &'a [Level], from: f64, to: f64) -> Self {
         let overlaps =
             |l: &&Level| (l.from_step as f64) < to.max(1.0) && l.to_step.is_none_or(|last| last as f64 > from);
-        Self { visible: all.iter().filter(overlaps).collect() }
+        Self { visible: Level::lines(all).filter(overlaps).collect() }
     }
 
     /// Returns the smallest and largest visible value of each name.

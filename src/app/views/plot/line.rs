@@ -1,7 +1,7 @@
 //! Drawing of a line over the extents of samples in pixel columns, and the range of its axis.
 
 use super::samples::Extent;
-use egui::{Painter, Pos2, Stroke, pos2};
+use egui::{Color32, Painter, Pos2, Stroke, pos2};
 
 /// Radius of a sample without neighbours, points.
 const LONE: f32 = 2.0;
@@ -21,6 +21,35 @@ pub fn range(low: f32, high: f32) -> (f64, f64) {
     }
     let air = (high - low) * 0.06;
     (if low == 0.0 { 0.0 } else { low - air }, high + air)
+}
+
+/// Returns the lowest and the highest value; on a logarithmic axis, the lowest positive value. Without values, the first number
+/// is larger than the second.
+pub fn limits<'a>(extents: impl Iterator<Item = &'a Extent>, is_log: bool) -> (f32, f32) {
+    let lowest = |e: &Extent| match is_log {
+        true if e.min <= 0.0 => {
+            if e.max > 0.0 {
+                e.max
+            } else {
+                f32::INFINITY
+            }
+        }
+        _ => e.min,
+    };
+    extents.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(lowest(e)), b.max(e.max)))
+}
+
+/// Draws extents as points.
+pub fn paint_points(
+    painter: &Painter,
+    extents: &[Extent],
+    x: impl Fn(f32) -> f32,
+    y: impl Fn(f32) -> f32,
+    color: Color32,
+) {
+    for e in extents {
+        painter.circle_filled(pos2(x(e.column), y(e.max)), LONE, color);
+    }
 }
 
 /// Draws extents as a line with the range of each column, interrupted at gaps.

@@ -1,5 +1,6 @@
 //! Views of series over time: rates with fixed lanes, and traces of selected elements.
 
+pub(super) mod axes_choice;
 pub(super) mod drawn;
 pub(super) mod lane_colors;
 mod level_names;

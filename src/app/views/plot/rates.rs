@@ -1,12 +1,13 @@
 //! View of rates and other series with fixed lanes: one chart per probe over a shared time axis.
 
+mod chart;
+mod export;
 mod legend;
+mod readout;
+mod whole_run;
 
 use super::{
-    drawn::DrawnCurves,
-    lane_colors::lane_colors,
-    levels::{Levels, Placement},
-    line::{paint_line, range},
+    axes_choice::{AxesChoice, AxesOffer, XAxis},
     psth::Psth,
     psth_chart,
     samples::Samples,
@@ -20,17 +21,18 @@ use crate::{
             selection::Selection,
             time::{TimeLink, Timeline, paint},
         },
-        kit::{self, icons, text, theme::Tokens},
+        kit::{self, icons, text},
         views::{View, ViewCtx, ViewDeclaration, element, run_ui},
     },
     engine::{SchemaChanges, SimSchema},
-    sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
+    sim::{Clock, ElementSet, Frame, Level, ProbeId, Reading, Shape, Tap, items_name},
 };
-use egui::{Align2, Painter, Rect, Sense, Stroke, Ui, Vec2, pos2};
+use egui::{Align2, Rect, Sense, Ui, Vec2, pos2};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
+use whole_run::WholeRun;
 
 const LEFT: f32 = 52.0;
 const AXIS: f32 = 21.0;
@@ -47,7 +49,9 @@ const MIN_NAMED: f32 = 48.0;
 /// Width of the controls of counted rates in the toolbar, points.
 const PSTH: f32 = 560.0;
 /// Width of the smoothing controls in the toolbar, points.
-const REST: f32 = 400.0;
+const REST: f32 = 330.0;
+/// Width of the controls of the axes in the toolbar, points.
+const AXES: f32 = 400.0;
 
 /// The rates view.
 #[derive(Default)]
@@ -57,12 +61,12 @@ pub struct Rates {
     smooth_over: u32,
     smoothed: BTreeMap<ProbeId, Smooth>,
     /// Names of the displayed probes; `None`: the first two.
-    shown: Option<BTreeSet<&'static str>>,
+    shown: Option<BTreeSet<String>>,
     hidden_lanes: BTreeSet<(ProbeId, usize)>,
     psth: Psth,
     link: TimeLink,
-    /// Whether steps are drawn at their wall times.
-    on_wall: bool,
+    axes: AxesChoice,
+    whole_run: WholeRun,
     /// The visible times of the last frame.
     line: Timeline,
     clock: Clock,
@@ -88,19 +92,49 @@ impl Rates {
         }
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+    /// Groups the shown probes by chart: series of one unit with the same reference values are drawn together.
+    fn charts(&self, schema: &SimSchema) -> Vec<Vec<ProbeId>> {
+        let mut charts: Vec<Vec<ProbeId>> = vec![];
+        let unit = |id: ProbeId| schema.probes[usize::from(id)].unit;
+        let lines = |id: ProbeId| Level::lines(schema.levels(id));
+        for id in self.shown(schema) {
+            let is_same = |first: ProbeId| unit(first) == unit(id) && lines(first).eq(lines(id));
+            let has_lines = lines(id).next().is_some();
+            match charts.iter_mut().find(|chart| has_lines && is_same(chart[0])) {
+                Some(chart) => chart.push(id),
+                None => charts.push(vec![id]),
+            }
+        }
+        charts
+    }
+
+    /// Returns the units and items that the shown series offer.
+    fn offer(&self, schema: &SimSchema) -> AxesOffer {
+        let mut offer = AxesOffer::default();
+        for id in self.shown(schema) {
+            offer.add(schema.probes[usize::from(id)].unit, schema.levels(id));
+        }
+        offer
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, offer: &AxesOffer) {
         element::time_ui(ui, ctx, &mut self.link);
+        self.whole_run.toggle_ui(ui, &mut self.link);
+        ui.separator();
+        let (tokens, base) = (ctx.tokens, self.clock.base);
+        kit::overflow_as_ui(ui, AXES, ("Axes", "Axes and unit"), |ui| {
+            self.axes.ui(ui, tokens, offer, base);
+        });
         ui.separator();
         let shown = self.shown(ctx.schema);
         for (id, probe) in probes_where(ctx.schema, is_fixed) {
             let mut on = shown.contains(&id);
             let text = egui::RichText::new(probe.label()).small();
             if ui.toggle_value(&mut on, text).on_hover_text(kit::unwrap(probe.docs)).changed() {
-                let names = self
-                    .shown
-                    .get_or_insert_with(|| shown.iter().map(|p| ctx.schema.probes[usize::from(*p)].name).collect());
+                let name = |p: &ProbeId| ctx.schema.probes[usize::from(*p)].name.to_owned();
+                let names = self.shown.get_or_insert_with(|| shown.iter().map(name).collect());
                 if on {
-                    names.insert(probe.name)
+                    names.insert(probe.name.to_owned())
                 } else {
                     names.remove(probe.name)
                 };
@@ -111,14 +145,11 @@ impl Rates {
         kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, set.as_deref()));
     }
 
-    /// Draws the controls of smoothing, the axis and rates counted from spikes.
-    fn rest_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: Option<&ElementSet>) {
+    /// Draws the controls of smoothing, export and rates counted from spikes.
+    fn rest_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: Option<&ElementSet>) {
         let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
-        let base = self.clock.base;
-        let time = if base.is_count() { base.plural() } else { "simulated time" };
-        let along = [(false, time.to_owned()), (true, "wall time".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "Axis", &mut self.on_wall, &along);
+        self.export_ui(ui, ctx);
         let Some(set) = set else { return };
         let text = egui::RichText::new("from spikes").small();
         let hint = "Rates counted from the spikes in memory, with a bin width";
@@ -139,88 +170,20 @@ impl Rates {
         if self.smooth_over > 0 {
             text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }
-        if self.on_wall {
-            text += if self.line.wall_clock.is_some() {
-                "  |  pauses excluded"
-            } else {
-                "  |  wall time not recorded in this run"
-            };
+        text += match (self.axes.x, &self.line.scale) {
+            (XAxis::WallTime, Some(_)) => "  |  pauses excluded",
+            (XAxis::WallTime, None) => "  |  wall time not recorded in this run",
+            (XAxis::Items, None) => "  |  number of items per step not recorded in this run",
+            _ => "",
+        };
+        if self.axes.is_log {
+            text += "  |  logarithmic";
         }
         if let Some((n, (fewest, most))) = reduced {
             let n = kit::thousands(n);
             text += &format!("  |  oldest {n} as minimum and maximum of {fewest} to {most} samples");
         }
         text
-    }
-
-    fn chart_ui(&mut self, ui: &mut Ui, area: Rect, probe: ProbeId, ctx: &ViewCtx<'_>, right: f32, at: Option<f64>) {
-        let spec = &ctx.schema.probes[usize::from(probe)];
-        let names = ctx.schema.lanes.get(usize::from(probe)).cloned().unwrap_or_default();
-        let n = names.len().max(1);
-        let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
-        let painter = ui.painter_at(area.expand(1.0));
-        let lane_colors = lane_colors(ctx.schema, &names, ctx.tokens);
-        let Some(samples) = self.series.get(&probe) else {
-            title(ui, &painter, area, spec, None, ctx.tokens);
-            if ctx.schema.unrecorded.contains(&probe) && !self.on_wall {
-                let gaps = ctx.time.past.whole();
-                paint::not_recorded(&painter, plot, &gaps, ctx.tokens, |step| self.line.x_of(plot, step));
-            }
-            return;
-        };
-        let px = ui.pixels_per_point();
-        let cuts = samples.cuts_along(&self.line, (plot.width() * px) as usize);
-        let visible: Vec<usize> = (0..n).filter(|l| !self.hidden_lanes.contains(&(probe, *l))).collect();
-        if !self.on_wall {
-            let (gaps, former) = (samples.gaps(self.line.t0, self.line.t1), samples.former(self.line.t0, self.line.t1));
-            paint::not_recorded(&painter, plot, &gaps, ctx.tokens, |step| self.line.x_of(plot, step));
-            paint::other_lanes(&painter, plot, &former, ctx.tokens, |step| self.line.x_of(plot, step));
-        }
-        let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
-        let all = lines.iter().flat_map(|(_, e)| e);
-        let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
-        let levels = Levels::visible(ctx.schema.levels(probe), self.line.t0, self.line.t1);
-        let (low, high) = levels.widen((low, high));
-        let (low, high) = range(low, high);
-        kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
-        painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
-        let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
-        let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
-        let place = Placement { plot, x: |step| self.line.x_of(plot, step), y };
-        levels.paint(&inside, &place, ctx.tokens);
-        let mut occupied = DrawnCurves::default();
-        let x = |column: f32| plot.left() + column / px;
-        let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);
-        let faint = if smooth.is_some() { 0.3 } else { 1.0 };
-        for (lane, extents) in &lines {
-            paint_line(&inside, extents, x, y, Stroke::new(1.25, lane_colors[*lane].gamma_multiply(faint)));
-            occupied.add(extents, x, y);
-        }
-        if let Some(smooth) = smooth {
-            let cuts = smooth.cuts_along(&self.line, (plot.width() * px) as usize);
-            for lane in &visible {
-                let (stroke, extents) = (Stroke::new(1.5, lane_colors[*lane]), smooth.extents(*lane, &cuts));
-                paint_line(&inside, &extents, x, y, stroke);
-                occupied.add(&extents, x, y);
-            }
-        }
-        // A low chart has room only for the lines.
-        if plot.height() >= MIN_NAMED {
-            levels.paint_names(&painter, &place, &occupied, (&kit::small(ui), ctx.tokens));
-        }
-        let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
-        let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
-        // The names of a low chart are in a row above it.
-        let n_fitting = (area.height() / LEGEND_ROW) as usize;
-        if n > 1 && right >= NARROW && n_fitting >= n.min(MIN_ROWS) {
-            let rows: Vec<_> = (0..n).map(|l| (names[l].clone(), lane_colors[l], value(l))).collect();
-            let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top()), area.max);
-            self.legend_ui(ui, area, probe, &rows, ctx);
-        } else if n > 1 {
-            let row = Rect::from_min_max(pos2(end + 10.0, area.top() + 2.0), pos2(plot.right(), area.top() + 19.0));
-            let rows: Vec<_> = names.iter().map(String::as_str).zip(lane_colors).collect();
-            self.names_ui(ui, row, probe, &rows, ctx.tokens);
-        }
     }
 
     /// Smooths new samples, and requests a repaint if some are left for the next frame.
@@ -236,26 +199,6 @@ impl Rates {
     }
 }
 
-/// Draws a chart's name, unit and, with a single lane, its value. Returns the right edge of the text.
-fn title(
-    ui: &Ui,
-    painter: &Painter,
-    area: Rect,
-    spec: &crate::sim::ProbeSpec,
-    value: Option<f32>,
-    tokens: &Tokens,
-) -> f32 {
-    let text = crate::app::kit::text::probe_title(spec);
-    let at = area.min + Vec2::new(LEFT + 4.0, 3.0);
-    let rect = painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text);
-    if let Some(value) = value {
-        let at = pos2(rect.right() + 10.0, rect.center().y);
-        let value = kit::reading(value);
-        return painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), tokens.text_strong).right();
-    }
-    rect.right()
-}
-
 impl Rates {
     pub const DECLARATION: ViewDeclaration = ViewDeclaration {
         name: "rates",
@@ -265,8 +208,13 @@ impl Rates {
          minimum and the maximum of its samples.\n\n\
          *from spikes* counts rates from the spikes in memory: of all elements that the filter shows, of the selection, \
          per named group or per category, per element and second, silent elements included, with a bin width \
-         and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
-         wall time, pauses excluded.\n\n\
+         and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n\
+         *Smooth* draws an exponential moving average over the raw curve. *Axis* draws every step at its wall time, \
+         pauses excluded, or at the number of items processed so far, such as tokens. *Unit* converts series that declare \
+         other units, such as a loss to bits per byte or perplexity; *Log* makes vertical axes logarithmic. Series of one \
+         quantity, such as the loss of a training text and of a held-out text, share a chart. *Whole run* shows all steps; \
+         it is on for such series. Hover: the values of all series and reference values. *Save CSV…* writes the shown \
+         series in the chosen unit.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one",
         gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
@@ -304,6 +252,34 @@ impl View for Rates {
         self.smoothed.clear();
     }
 
+    fn choice(&self) -> Option<String> {
+        let mut parts = self.axes.to_parts();
+        parts.extend(self.whole_run.to_part());
+        if self.smooth_over > 0 {
+            parts.push(format!("smooth={}", self.smooth_over));
+        }
+        if let Some(shown) = &self.shown {
+            parts.push(format!("shown={}", shown.iter().map(String::as_str).collect::<Vec<_>>().join(",")));
+        }
+        (!parts.is_empty()).then(|| parts.join(";"))
+    }
+
+    fn choose(&mut self, _: &SimSchema, text: &str) {
+        (self.axes, self.whole_run, self.smooth_over, self.shown) = Default::default();
+        for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
+            self.axes.read_part(name, value);
+            self.whole_run.read_part(name, value);
+            match name {
+                "smooth" => self.smooth_over = value.parse().unwrap_or_default(),
+                "shown" => {
+                    let names = value.split(',').filter(|name| !name.is_empty());
+                    self.shown = Some(names.map(str::to_owned).collect());
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn schema_changed(&mut self, _: &SimSchema, changes: &SchemaChanges) {
         let changed = self.series.iter_mut().filter(|(id, _)| changes.probes.contains(id));
         changed.for_each(|(_, samples)| samples.change_lanes());
@@ -320,11 +296,14 @@ impl View for Rates {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let shown = self.shown(ctx.schema);
         self.clock = ctx.clock;
-        self.line = self.link.line(&ctx.time.axis).with_wall_clock(self.line.wall_clock.clone());
+        let offer = self.offer(ctx.schema);
+        let ends = (ctx.time.past.first() as f64, ctx.live_edge() as f64);
+        self.whole_run.begin(&mut self.link, !offer.units.is_empty() && ctx.clock.base.is_count(), ends);
+        self.line = self.link.line(&ctx.time.axis).with_scale(self.line.scale.clone());
+        let shown = self.shown(ctx.schema);
         let caption = self.caption(&shown);
-        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &offer));
         if probes_where(ctx.schema, is_fixed).next().is_none() {
             kit::empty_ui(ui, canvas, ctx, "No series", "This simulation has no series", None);
             return;
@@ -335,18 +314,37 @@ impl View for Rates {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see its curves");
         }
         self.smooth(ui.ctx(), &shown, ctx.schema);
-        if !kit::fill_ui(ui, canvas, ctx.tokens) {
-            return;
+        if kit::fill_ui(ui, canvas, ctx.tokens) {
+            self.canvas_ui(ui, canvas, ctx, from_spikes);
         }
+    }
+}
+
+impl Rates {
+    /// Returns the levels of the first series that counts items per step; empty without one.
+    fn items_of<'a>(&self, schema: &'a SimSchema) -> &'a [Level] {
+        let mut levels = probes_where(schema, is_fixed).map(|(id, _)| schema.levels(id));
+        levels.find(|levels| items_name(levels).is_some()).unwrap_or_default()
+    }
+
+    /// Handles gestures and draws the charts.
+    fn canvas_ui(
+        &mut self,
+        ui: &mut Ui,
+        canvas: Rect,
+        ctx: &mut ViewCtx<'_>,
+        from_spikes: Option<(ProbeId, Arc<ElementSet>)>,
+    ) {
+        let charts = self.charts(ctx.schema);
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
         // All charts have the same pixel columns, so that their times are aligned.
-        let right = self.legend_width(ui, &shown, ctx.schema, canvas.width());
+        let right = self.legend_width(ui, &charts, ctx.schema, canvas.width());
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
-        let wall_clock = ctx.time.past.wall_clock();
-        self.link.wall_clock = (self.on_wall && wall_clock.is_known()).then(|| wall_clock.clone());
+        self.link.scale = self.axes.x.scale(self.items_of(ctx.schema), ctx.time.past.wall_clock());
         let edge = ctx.live_edge() as f64;
         self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, edge);
+        self.whole_run.end(&mut self.link, &ctx.time.axis, response.double_clicked());
         if let Some((id, set)) = &from_spikes
             && let Some(train) = ctx.time.past.train(*id)
         {
@@ -364,19 +362,18 @@ impl View for Rates {
         paint::point(&response, all, &line, &mut ctx.time.axis);
         let at = ctx.time.axis.pointer_step(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
         paint::background(&painter, all, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(all, step));
-        let n_chosen = shown.len() + usize::from(self.psth.is_shown);
+        let n_chosen = charts.len() + usize::from(self.psth.is_shown);
         let n_charts = n_chosen.min((all.height() / MIN_CHART) as usize).max(1);
         let height = all.height() / n_charts as f32;
         let area_of = |i: usize| {
             let top = all.top() + height * i as f32;
             Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0))
         };
-        if let Some((_, set)) = from_spikes.filter(|_| shown.len() < n_charts) {
-            psth_chart::paint(ui, area_of(shown.len()), (LEFT, right), &self.psth, &set, &line, ctx);
+        if let Some((_, set)) = from_spikes.filter(|_| charts.len() < n_charts) {
+            psth_chart::paint(ui, area_of(charts.len()), (LEFT, right), &self.psth, &set, &line, ctx);
         }
-        for (i, probe) in shown.iter().enumerate().take(n_charts) {
-            let area = area_of(i);
-            self.chart_ui(ui, area, *probe, ctx, right, at);
+        for (i, probes) in charts.iter().enumerate().take(n_charts) {
+            self.chart_ui(ui, area_of(i), probes, ctx, right, at);
         }
         if n_charts < n_chosen {
             let text = format!("+{} more: enlarge", n_chosen - n_charts);
@@ -386,5 +383,6 @@ impl View for Rates {
         line.paint_axis(&painter, all, &mono, ctx.tokens, clock);
         paint::overlay(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
         paint::pointer_chip(&painter, &response, all, &line, (clock, &mono, ctx.tokens));
+        self.readout_ui(&response, all, &charts, ctx);
     }
 }

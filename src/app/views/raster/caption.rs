@@ -60,7 +60,7 @@ impl Raster {
         if !wall_clock.is_known() {
             return Some(format!("{simulated} simulated behind"));
         }
-        let secs = wall_clock.secs_at(self.clock.step as f64) - wall_clock.secs_at(shown_to);
+        let secs = wall_clock.amount_at(self.clock.step as f64) - wall_clock.amount_at(shown_to);
         Some(format!("{} behind ({simulated} simulated)", kit::duration(secs)))
     }
 

@@ -1,6 +1,6 @@
 //! Legends of the rates view: rows right of a chart, or a row of names above a narrow one.
 
-use super::{LEGEND_ROW, NARROW, Rates};
+use super::{LEGEND_ROW, NARROW, Rates, chart::Curve};
 use crate::{
     app::{
         kit::{self, theme::Tokens},
@@ -17,14 +17,18 @@ const LEGEND: (f32, f32) = (0.25, 176.0);
 const LEGEND_ROW_EXTRA: f32 = 80.0;
 /// Width of a name above a chart in addition to its text, points: dot and margins.
 const NAME_EXTRA: f32 = 32.0;
+/// Width of the value after a name above a chart, points.
+const VALUE_WIDTH: f32 = 44.0;
 /// Width of the label that counts names without room, points.
 const MORE_WIDTH: f32 = 56.0;
 const LANE_HINT: &str = "Click: hide or show · Alt+click: show only this one";
 
 impl Rates {
     /// Returns the width of the legends right of the plots, points; that of a margin if there is no room for legends.
-    pub(super) fn legend_width(&self, ui: &Ui, shown: &[ProbeId], schema: &SimSchema, width: f32) -> f32 {
-        let names = shown.iter().filter_map(|p| schema.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
+    pub(super) fn legend_width(&self, ui: &Ui, charts: &[Vec<ProbeId>], schema: &SimSchema, width: f32) -> f32 {
+        // The names of several probes are above their chart.
+        let alone = charts.iter().filter(|probes| probes.len() == 1).flatten();
+        let names = alone.filter_map(|p| schema.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
         let font = kit::small(ui);
         let measure = |name: &String| {
             ui.painter().layout_no_wrap((*name).to_owned(), font.clone(), Color32::WHITE).size().x + LEGEND_ROW_EXTRA
@@ -35,19 +39,13 @@ impl Rates {
         if needed == 0.0 || room < NARROW { 12.0 } else { needed.min(room).max(NARROW) }
     }
 
-    pub(super) fn legend_ui(
-        &mut self,
-        ui: &mut Ui,
-        area: Rect,
-        probe: ProbeId,
-        rows: &[(String, Color32, Option<f32>)],
-        ctx: &ViewCtx<'_>,
-    ) {
+    pub(super) fn legend_ui(&mut self, ui: &mut Ui, area: Rect, rows: &[(Curve, Option<f32>)], ctx: &ViewCtx<'_>) {
+        let Some(id) = rows.first().map(|(curve, _)| curve.key.0) else { return };
         // Only whole rows are drawn; the tooltip of the last one lists the names without room.
         let n_fitting = ((area.height() / LEGEND_ROW) as usize).max(1);
         let n_shown = if rows.len() > n_fitting { n_fitting - 1 } else { rows.len() };
         if n_shown < rows.len() {
-            let hidden: Vec<String> = rows[n_shown..].iter().map(|(name, ..)| (*name).to_owned()).collect();
+            let hidden: Vec<String> = rows[n_shown..].iter().map(|(curve, _)| curve.name.clone()).collect();
             let at = Rect::from_min_size(
                 area.min + Vec2::new(18.0, n_shown as f32 * LEGEND_ROW),
                 Vec2::new(area.width() - 18.0, LEGEND_ROW),
@@ -57,40 +55,54 @@ impl Rates {
         }
         let area = area.with_max_y(area.top() + n_shown as f32 * LEGEND_ROW);
         let width = area.width() - 6.0;
-        ui.scope_builder(egui::UiBuilder::new().max_rect(area).id_salt(("legend", probe)), |ui| {
+        ui.scope_builder(egui::UiBuilder::new().max_rect(area).id_salt(("legend", id)), |ui| {
             ui.spacing_mut().item_spacing = Vec2::ZERO;
-            egui::ScrollArea::vertical().id_salt(probe).show_rows(ui, LEGEND_ROW, n_shown, |ui, range| {
-                for lane in range {
-                    let (name, color, value) = &rows[lane];
-                    let shown = !self.hidden_lanes.contains(&(probe, lane));
+            egui::ScrollArea::vertical().id_salt(id).show_rows(ui, LEGEND_ROW, n_shown, |ui, range| {
+                for (curve, value) in &rows[range] {
                     let text = value.map_or_else(|| "—".into(), kit::reading);
-                    let row = kit::legend_row_ui(ui, ctx.tokens, *color, name, &text, shown, width);
-                    if row.on_hover_text(format!("{name}\n{LANE_HINT}")).clicked() {
-                        let alone = ui.input(|i| i.modifiers.alt);
-                        self.toggle_lane(probe, lane, rows.len(), alone);
-                    }
+                    self.row_ui(ui, curve, &text, width, rows, ctx.tokens);
                 }
             });
         });
     }
 
-    /// Draws the legend of a narrow chart: a row of names.
+    /// Draws the row of a curve, which a click hides or shows.
+    fn row_ui(
+        &mut self,
+        ui: &mut Ui,
+        curve: &Curve,
+        text: &str,
+        width: f32,
+        rows: &[(Curve, Option<f32>)],
+        tokens: &Tokens,
+    ) {
+        let shown = !self.hidden_lanes.contains(&curve.key);
+        let row = kit::legend_row_ui(ui, tokens, curve.color, &curve.name, text, shown, width);
+        if row.on_hover_text(format!("{}\n{LANE_HINT}", curve.name)).clicked() {
+            let alone = ui.input(|i| i.modifiers.alt);
+            self.toggle_curve(curve.key, rows, alone);
+        }
+    }
+
+    /// Draws the legend of a narrow chart: a row of names, with values if there is room.
     pub(super) fn names_ui(
         &mut self,
         ui: &mut Ui,
         row: Rect,
-        probe: ProbeId,
-        rows: &[(&str, Color32)],
+        rows: &[(Curve, Option<f32>)],
+        has_values: bool,
         tokens: &Tokens,
     ) {
         let font = kit::small(ui);
         let mut left = row.left();
-        for (lane, (name, color)) in rows.iter().enumerate() {
-            let text = ui.painter().layout_no_wrap((*name).to_owned(), font.clone(), tokens.text);
-            let width = text.size().x + NAME_EXTRA;
-            let rest = if lane + 1 < rows.len() { MORE_WIDTH } else { 0.0 };
+        for (i, (curve, value)) in rows.iter().enumerate() {
+            let text = ui.painter().layout_no_wrap(curve.name.clone(), font.clone(), tokens.text);
+            let value = value.filter(|_| has_values).map_or_else(String::new, kit::reading);
+            let extra = if value.is_empty() { 0.0 } else { VALUE_WIDTH };
+            let width = text.size().x + NAME_EXTRA + extra;
+            let rest = if i + 1 < rows.len() { MORE_WIDTH } else { 0.0 };
             if left + width + rest > row.right() {
-                let hidden: Vec<&str> = rows[lane..].iter().map(|(name, _)| *name).collect();
+                let hidden: Vec<&str> = rows[i..].iter().map(|(curve, _)| curve.name.as_str()).collect();
                 let at = Rect::from_min_max(pos2(left, row.top()), row.max);
                 let more = egui::RichText::new(format!("+{} more", hidden.len())).small().color(tokens.text_sub);
                 ui.put(at, egui::Label::new(more).truncate()).on_hover_text(hidden.join("\n"));
@@ -98,26 +110,22 @@ impl Rates {
             }
             let rect = Rect::from_min_size(pos2(left, row.top()), Vec2::new(width, row.height()));
             left += width;
-            ui.scope_builder(egui::UiBuilder::new().max_rect(rect).id_salt(("name", probe, lane)), |ui| {
-                let shown = !self.hidden_lanes.contains(&(probe, lane));
-                let row = kit::legend_row_ui(ui, tokens, *color, name, "", shown, width);
-                if row.on_hover_text(format!("{name}\n{LANE_HINT}")).clicked() {
-                    let alone = ui.input(|i| i.modifiers.alt);
-                    self.toggle_lane(probe, lane, rows.len(), alone);
-                }
+            ui.scope_builder(egui::UiBuilder::new().max_rect(rect).id_salt(("name", curve.key)), |ui| {
+                self.row_ui(ui, curve, &value, width, rows, tokens);
             });
         }
     }
 
-    fn toggle_lane(&mut self, probe: ProbeId, lane: usize, n: usize, alone: bool) {
-        let key = (probe, lane);
+    fn toggle_curve(&mut self, key: (ProbeId, usize), rows: &[(Curve, Option<f32>)], alone: bool) {
+        let others = || rows.iter().map(|(curve, _)| curve.key).filter(|other| *other != key);
         if alone {
-            let is_alone = (0..n).all(|l| self.hidden_lanes.contains(&(probe, l)) != (l == lane));
-            for l in (0..n).filter(|l| *l != lane) {
+            let is_alone =
+                others().all(|other| self.hidden_lanes.contains(&other)) && !self.hidden_lanes.contains(&key);
+            for other in others() {
                 if is_alone {
-                    self.hidden_lanes.remove(&(probe, l))
+                    self.hidden_lanes.remove(&other)
                 } else {
-                    self.hidden_lanes.insert((probe, l))
+                    self.hidden_lanes.insert(other)
                 };
             }
             self.hidden_lanes.remove(&key);
