@@ -19,8 +19,8 @@ use crate::{
     params::{Change, Params as _},
     sim::{
         Action, ActionSpec, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
-        LevelUse, MemoryReport, ProbeId, ProbeSpec, Progress, Request, Shape, SimError, Simulation, Snapshot, StepCount,
-        Tap,
+        LevelUse, MemoryReport, ProbeId, ProbeSpec, Progress, Request, Shape, SimError, Simulation, Snapshot,
+        StepCount, Tap,
     },
 };
 use std::{mem, sync::Arc};

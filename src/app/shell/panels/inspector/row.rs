@@ -131,8 +131,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
 /// Whether a row has nothing below its label and its value; nothing is drawn.
 fn is_one_line(rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     let has_warning = rows.warnings.iter().any(|warning| warning.path == name);
-    let has_more =
-        rows.search.excerpt(spec).is_some() || shape::is_below(rows, id, name) || rows.note(name).is_some();
+    let has_more = rows.search.excerpt(spec).is_some() || shape::is_below(rows, id, name) || rows.note(name).is_some();
     spec.kind != ValueType::Query && !has_warning && !has_more && !distribution::has_arguments(&rows.params.get(id))
 }
 
