@@ -107,7 +107,7 @@ mod tests {
         ];
         let mut library = Library::default();
         assert_eq!(library.newest_sweep(), "");
-        library.set_runs(runs);
+        library.set_runs(runs, 0);
         let seen: Vec<_> = library.sweeps.iter().map(|s| (s.name(), s.date(), s.n_runs)).collect();
         let expected = [
             ("b", "2026-01-03 11:30".to_owned(), 1),

@@ -87,7 +87,7 @@ pub fn summarise(
         let rate = group_rate::read(run, groups, group)?;
         let mut lane = Summary::default();
         let late = rate.steps.iter().zip(&rate.rates).filter(|(step, _)| **step as f64 > from);
-        late.for_each(|(_, value)| lane.add(*value));
+        late.for_each(|(step, value)| lane.add(*step, *value));
         return Ok(Summarised { offered, key, lanes: vec![lane], group: Some(rate.group) });
     }
     let mut lanes = vec![];
@@ -120,7 +120,9 @@ pub fn offered(run: &RunFolder, groups: &RunGroups) -> Vec<SeriesName> {
     let result = Model::by_name(&manifest.kind).and_then(|model| model.result_probe());
     all.sort_by_key(|series| Some(series.key.0.as_str()) != result);
     let rates = group_rate::offered(run, groups).into_iter();
-    all.extend(rates.map(|(key, title)| SeriesName { key, title, lanes: vec![] }));
+    // The title has the unit, which depends on the set of elements.
+    let named = |(key, title): (_, String)| SeriesName { key, label: title.clone(), unit: "", title, lanes: vec![] };
+    all.extend(rates.map(named));
     all
 }
 
@@ -144,7 +146,7 @@ pub fn read(folder: &Path, wanted: Option<&(String, String)>, groups: &RunGroups
     if group_rate::is_group(key) {
         let rate = group_rate::read(&run, groups, &key.1)?;
         let mut summary = Summary::default();
-        rate.rates.iter().for_each(|value| summary.add(*value));
+        rate.steps.iter().zip(&rate.rates).for_each(|(step, value)| summary.add(*step, *value));
         out.samples.push(1, &rate.steps, &rate.rates);
         (out.summaries, out.group) = (vec![summary], Some(rate.group));
         return Ok(out);

@@ -239,7 +239,7 @@ impl View for Rates {
 
     fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {
         let shown = self.shown(schema).into_iter().chain([probe]);
-        self.shown = Some(shown.filter_map(|id| Some(schema.probes.get(usize::from(id))?.name)).collect());
+        self.shown = Some(shown.filter_map(|id| Some(schema.probes.get(usize::from(id))?.name.to_owned())).collect());
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
