@@ -44,7 +44,10 @@ impl LabelWriter {
             sender.send(Edit::Report(to)).ok();
             saved
         });
-        move || drop(saved.map(|saved| saved.recv()))
+        move || {
+            // An error means that the thread has ended, and with it all edits.
+            saved.map(|saved| saved.recv());
+        }
     }
 }
 
