@@ -4,7 +4,7 @@
 use super::{Outputs, at};
 use crate::{
     data::tensors::{self, Dtype, TensorBytes},
-    project::RunFolder,
+    project::{RunFolder, read_meter::ReadMeter},
     sim::snapshot::ElementType,
 };
 use std::{
@@ -12,12 +12,12 @@ use std::{
     path::Path,
 };
 
-pub(super) fn write(run: &RunFolder, out: &Path, outputs: &mut Outputs) -> io::Result<()> {
+pub(super) fn write(run: &RunFolder, out: &Path, meter: &ReadMeter, outputs: &mut Outputs) -> io::Result<()> {
     let Some(last) = run.manifest.checkpoints.last() else {
         let what = "the run has no checkpoint; record with a checkpoint interval or a final checkpoint";
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("{}: {what}", run.path.display())));
     };
-    let snapshot = run.checkpoint(last)?.read(&mut |_| true)?;
+    let snapshot = run.checkpoint(last)?.read(&mut |n_bytes| meter.add(n_bytes).is_ok())?;
     let tensors: Vec<TensorBytes> = snapshot
         .sections
         .iter()

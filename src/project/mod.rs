@@ -37,6 +37,7 @@ pub mod peak_performance;
 mod plan;
 pub mod playback;
 pub mod provenance;
+pub mod read_meter;
 pub mod record;
 mod recorded_files;
 mod replace;
