@@ -156,6 +156,8 @@ pub enum UiCommand {
     Replay(PathBuf),
     /// Cancels the replay.
     CancelReplay,
+    /// Cancels the export in progress.
+    CancelExport,
     /// Opens a run's folder in the file manager.
     RevealRun(PathBuf),
     /// Shows the settings dialog.

@@ -54,10 +54,10 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Save => files::save(&mut app.parts()),
         UiCommand::SaveAs => files::pick(&mut app.parts(), Purpose::SaveAs),
         UiCommand::Export(format) => {
-            runs::export(&app.document.library, &mut app.host, &mut app.messages, None, format)
+            runs::export(&mut app.document.library, &mut app.host, &mut app.messages, None, format)
         }
         UiCommand::ExportRun(folder, format) => {
-            runs::export(&app.document.library, &mut app.host, &mut app.messages, Some(folder), format)
+            runs::export(&mut app.document.library, &mut app.host, &mut app.messages, Some(folder), format)
         }
         UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
         UiCommand::Undo => travel(app, true),
@@ -131,6 +131,11 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Branch(folder, step) => requests::confirm_unsaved(app, Intent::Branch(folder, step)),
         UiCommand::Resume(folder) => requests::confirm_unsaved(app, Intent::Resume(folder)),
         UiCommand::Requests => app.overlays.requests.open(app.document.session.project.model.requests().first()),
+        UiCommand::CancelExport => {
+            if let Some(export) = &app.document.library.exporting {
+                export.progress.cancel();
+            }
+        }
         UiCommand::CancelReplay => {
             if let Some(replay) = &app.document.library.replaying {
                 replay.progress.cancel();

@@ -141,7 +141,8 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     ask::ui(ctx, &mut overlays.requests, &mut document.session, panels.centre);
     dev::ui(ctx, &mut panels.open.dev, &host.frames, &document.session.live);
     home::hover_ui(ctx);
-    messages.toasts.ui(ctx, panels.centre, preferences.settings.work.messages_ms * 1e-3);
+    let clicked = messages.toasts.ui(ctx, panels.centre, preferences.settings.work.messages_ms * 1e-3);
+    queue.extend(clicked);
 }
 
 /// Returns the data that an action that closes the document would lose.

@@ -166,6 +166,7 @@ impl Runs {
             }
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
         }
+        export_progress_ui(ui, ctx);
         sweep_ui(ui, ctx);
         ui.add_enabled_ui(selected.is_some(), |ui| {
             let at = ctx.runs.runs.iter().position(|run| Some(&run.folder) == selected.as_ref());
@@ -255,6 +256,18 @@ impl Runs {
     }
 }
 
+/// Draws the progress of the export, with a cancel button.
+fn export_progress_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+    let Some(export) = &ctx.runs.exporting else { return };
+    ui.label(widgets::sub(ui, format!("Export of {}", export.name)).small());
+    ui.add(egui::ProgressBar::new(export.progress.now().1).desired_width(80.0).desired_height(6.0));
+    let hint = format!("Cancels the export of {} as {}", export.name, export.format.label());
+    if ui.button("Cancel").on_hover_text(&hint).clicked() {
+        ctx.requests.push(ViewRequest::Command(UiCommand::CancelExport));
+    }
+    ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
+}
+
 /// Draws the progress of the sweep, with a cancel button.
 fn sweep_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let Some(sweeping) = &ctx.runs.sweeping else { return };
@@ -299,7 +312,10 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUni
 fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize) {
     let run = &ctx.runs.runs[at];
     for format in Format::ALL {
-        let why_not = run.not_exported.iter().find(|(known, _)| *known == format).map_or("", |(_, why)| why);
+        let why_not = match &ctx.runs.exporting {
+            Some(_) => "Another export is running",
+            None => run.not_exported.iter().find(|(known, _)| *known == format).map_or("", |(_, why)| why),
+        };
         let button = ui.add_enabled(why_not.is_empty(), egui::Button::new(format.label()));
         if button.on_hover_text(format.docs()).on_disabled_hover_text(why_not).clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::ExportRun(run.folder.clone(), format)));

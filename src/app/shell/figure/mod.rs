@@ -122,7 +122,8 @@ impl Figures {
     }
 }
 
-/// Writes a figure in the format of the file extension. Returns a summary, or the reason why it could not be written.
+/// Writes a figure in the format of the file extension. Returns its size on paper for a message, or the reason why it could not
+/// be written.
 pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
@@ -135,7 +136,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     std::fs::write(path, bytes).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
     let mm = figure.area.size() * figure.mm_per_point;
     let dpi = if is_svg { String::new() } else { format!(" at {:.0} dpi", 25.4 * figure.scale / figure.mm_per_point) };
-    Ok(format!("Wrote {}, {:.0} × {:.0} mm{dpi}", path.display(), mm.x, mm.y))
+    Ok(format!(", {:.0} × {:.0} mm{dpi}", mm.x, mm.y))
 }
 
 impl Figure {
