@@ -4,6 +4,7 @@ mod compare_runs;
 mod continue_run;
 #[cfg(feature = "demo")]
 mod demo;
+mod figures;
 mod hover;
 mod inspector;
 mod interventions;

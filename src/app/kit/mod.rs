@@ -11,6 +11,7 @@ pub mod focus;
 pub mod fonts;
 pub mod heatmap;
 pub mod icons;
+pub mod legend;
 pub mod level;
 pub mod notice;
 pub mod numbers;
@@ -21,7 +22,7 @@ pub mod text;
 pub mod theme;
 pub mod widgets;
 
-pub use axes::{TITLED_AXIS, tick_digits, tick_labels, ticks, x_axis, x_title, y_axis};
+pub use axes::{TITLED_AXIS, tick_digits, tick_labels, ticks, turned_title, x_axis, x_title, y_axis};
 pub use notice::{empty_ui, failed_ui};
 pub use numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, steps, value, with_unit};
 pub use panel::*;

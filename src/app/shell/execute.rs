@@ -112,7 +112,8 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::ZoomToRange => app.document.time.axis.zoom_to_range(),
         UiCommand::ClearRange => app.document.time.axis.range = None,
         UiCommand::ExportPanel => {
-            figures::export_panel(ctx, &app.document, &mut app.workspace, &mut app.overlays, &mut app.messages);
+            let settings = &app.preferences.settings.figures;
+            figures::export_panel(&app.document, &mut app.workspace, &mut app.overlays, settings, &mut app.messages);
         }
         UiCommand::FocusSelection => views::ask_focus(ctx),
         UiCommand::ColorMenu => app.overlays.palette = Some(Palette::with("Colour by ")),

@@ -4,15 +4,12 @@ pub mod dialog;
 mod font;
 mod offscreen;
 mod settling;
+pub mod stage;
 mod svg;
 
-use crate::data::io_reason;
+use crate::{app::document::figure_settings::FigureFont, data::io_reason};
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
-use font::FigureFont;
 use std::{path::Path, sync::Arc};
-
-/// Points per inch on paper at 100 % zoom, independent of the screen.
-const POINTS_PER_INCH: f32 = 96.0;
 
 /// Captured shapes of a figure.
 pub struct FigureRequest {
@@ -41,7 +38,7 @@ pub struct Figures {
     /// Whether the device is drawing a figure.
     is_drawing: bool,
     pub(crate) dialog: Option<dialog::FigureDialog>,
-    stage: Option<dialog::FigureStage>,
+    stage: Option<stage::FigureStage>,
     /// Whether the theme and zoom of a figure were applied and must be restored.
     was_staged: bool,
 }
@@ -178,7 +175,7 @@ mod tests {
     #[test]
     fn png_stores_the_physical_resolution() {
         for (scale, per_metre) in [(1.0, 3_780), (2.0, 7_559), (3.0, 11_339)] {
-            let bytes = encode(&[7; 3 * 6], 3, 2, scale * POINTS_PER_INCH / 25.4).expect("a picture");
+            let bytes = encode(&[7; 3 * 6], 3, 2, scale * 96.0 / 25.4).expect("a picture");
             let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("its head");
             let size = reader.info().pixel_dims.expect("pHYs");
             assert_eq!((size.xppu, size.yppu, size.unit), (per_metre, per_metre, png::Unit::Meter), "96 dpi × {scale}");

@@ -22,12 +22,17 @@ use crate::{
             selection::Selection,
             time::Timeline,
         },
-        kit::{self, colors, icons, pool::PoolJob, text},
+        kit::{
+            self, colors, icons,
+            legend::{LegendEntry, figure_legend},
+            pool::PoolJob,
+            text,
+        },
     },
     engine::{SchemaChanges, SimSchema},
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap, TimeBase},
 };
-use egui::{Color32, Rect, Ui, pos2};
+use egui::{Color32, Rect, Ui, pos2, vec2};
 use read::{RunSeries, SeriesName};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -268,6 +273,14 @@ impl View for Compare {
             return;
         }
         let title = offered.iter().find(|series| Some(&series.key) == key.as_ref()).map_or("", |series| &*series.title);
+        if kit::is_staged(ui.ctx()) {
+            let drawn = lines.iter().filter(|line| line.problem.is_none());
+            let entries: Vec<_> = drawn.map(|line| LegendEntry::new(line.name.clone(), line.color)).collect();
+            let (painter, area) = (ui.painter_at(canvas), canvas.shrink2(vec2(8.0, 4.0)));
+            let rest = figure_legend(&painter, area, &kit::small(ui), ctx.tokens, &entries);
+            self.chart_ui(ui, canvas.with_min_y(rest.top()), ctx, &lines, title);
+            return;
+        }
         let split = (canvas.bottom() - table::height(lines.len())).max(canvas.center().y);
         let area = Rect::from_min_max(canvas.min, pos2(canvas.right(), split));
         let pointer = self.chart_ui(ui, area, ctx, &lines, title);

@@ -13,6 +13,7 @@ mod rates;
 pub(super) mod samples;
 pub(super) mod smooth;
 mod spike_marks;
+mod trace_labels;
 mod traces;
 
 pub use rates::Rates;

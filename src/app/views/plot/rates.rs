@@ -20,7 +20,7 @@ use crate::{
             selection::Selection,
             time::{TimeLink, Timeline, paint},
         },
-        kit::{self, icons, text, theme::Tokens},
+        kit::{self, icons, legend::figure_legend, text, theme::Tokens},
         views::{View, ViewCtx, ViewDeclaration, element, run_ui},
     },
     engine::{SchemaChanges, SimSchema},
@@ -160,6 +160,15 @@ impl Rates {
         let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
         let painter = ui.painter_at(area.expand(1.0));
         let lane_colors = lane_colors(ctx.schema, &names, ctx.tokens);
+        let is_figure = kit::is_staged(ui.ctx());
+        let plot = match is_figure && n > 1 {
+            true => {
+                let mut entries = self.entries((probe, &names, &lane_colors), |_| None, true, ctx.schema);
+                entries.retain(|entry| entry.is_shown);
+                figure_legend(&painter, plot, &kit::small(ui), ctx.tokens, &entries)
+            }
+            false => plot,
+        };
         let Some(samples) = self.series.get(&probe) else {
             title(ui, &painter, area, spec, None, ctx.tokens);
             if ctx.schema.unrecorded.contains(&probe) && !self.on_wall {
@@ -209,17 +218,20 @@ impl Rates {
             levels.paint_names(&painter, &place, &occupied, (&kit::small(ui), ctx.tokens));
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
-        let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
+        let only = (n == 1 && !is_figure).then(|| value(0)).flatten();
+        let end = title(ui, &painter, area, spec, only, ctx.tokens);
+        if n == 1 || is_figure {
+            return;
+        }
+        let entries = self.entries((probe, &names, &lane_colors), value, false, ctx.schema);
         // The names of a low chart are in a row above it.
         let n_fitting = (area.height() / LEGEND_ROW) as usize;
-        if n > 1 && right >= NARROW && n_fitting >= n.min(MIN_ROWS) {
-            let rows: Vec<_> = (0..n).map(|l| (names[l].clone(), lane_colors[l], value(l))).collect();
+        if right >= NARROW && n_fitting >= n.min(MIN_ROWS) {
             let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top()), area.max);
-            self.legend_ui(ui, area, probe, &rows, ctx);
-        } else if n > 1 {
+            self.legend_ui(ui, area, probe, &entries, ctx.tokens);
+        } else {
             let row = Rect::from_min_max(pos2(end + 10.0, area.top() + 2.0), pos2(plot.right(), area.top() + 19.0));
-            let rows: Vec<_> = names.iter().map(String::as_str).zip(lane_colors).collect();
-            self.names_ui(ui, row, probe, &rows, ctx.tokens);
+            self.names_ui(ui, row, probe, &entries, ctx.tokens);
         }
     }
 
@@ -267,7 +279,7 @@ impl Rates {
          or per category, per element and second, silent elements included, with a bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
          wall time, pauses excluded.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
-         - click a legend row: hide or show · Alt+click: only this one",
+         - click a legend row: hide or show · Alt+click: only this one · click *+N more*: the whole legend",
         gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
         pages: &[Page::Simulate],
         fits: |schema| has_probe(schema, is_fixed),
@@ -358,7 +370,9 @@ impl View for Rates {
         let at = ctx.time.axis.pointer_step(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
         paint::background(&painter, all, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(all, step));
         let n_chosen = shown.len() + usize::from(self.psth.is_shown);
-        let n_charts = n_chosen.min((all.height() / MIN_CHART) as usize).max(1);
+        // A figure has all charts, however low.
+        let n_fitting = if kit::is_staged(ui.ctx()) { n_chosen } else { (all.height() / MIN_CHART) as usize };
+        let n_charts = n_chosen.min(n_fitting).max(1);
         let height = all.height() / n_charts as f32;
         let area_of = |i: usize| {
             let top = all.top() + height * i as f32;

@@ -6,6 +6,7 @@ use super::{
     measure_cursors::MeasureCursors,
     samples::Samples,
     spike_marks::Marks,
+    trace_labels::{lane_label, y_scale},
 };
 use crate::{
     app::{
@@ -33,9 +34,11 @@ const LANES: usize = 64;
 /// Minimum height of a lane, points; Shift+wheel scrolls.
 const MIN_LANE_HEIGHT: f32 = 18.0;
 const LEFT: f32 = 200.0;
-/// Width of the y scale left of a lane, points: room for the range of a low lane, `−52.0…−44.9`.
-const SCALE: f32 = 76.0;
 const AXIS: f32 = 21.0;
+/// Height of the title of the values above the lanes, points.
+const TOP: f32 = 20.0;
+/// Width of the labels and scales of the lanes in a figure, which has no values, points.
+const FIGURE_LEFT: f32 = 176.0;
 
 #[derive(Default)]
 struct Lane {
@@ -148,7 +151,9 @@ impl Traces {
     fn lanes_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, unit: &str, ctx: &mut ViewCtx<'_>) {
         let elements = self.wanted.clone();
         let is_unrecorded = self.probe(ctx.schema).is_some_and(|(id, _)| ctx.schema.unrecorded.contains(&id));
-        let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
+        let is_figure = kit::is_staged(ui.ctx());
+        let left = if is_figure { FIGURE_LEFT.min(canvas.width() * 0.4) } else { LEFT };
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, TOP), canvas.max - Vec2::new(14.0, AXIS));
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
         let edge = ctx.live_edge() as f64;
@@ -207,6 +212,11 @@ impl Traces {
             }
         }
         painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
+        if let Some((id, _)) = self.probe(ctx.schema) {
+            let title = text::probe_title(&ctx.schema.probes[usize::from(id)]);
+            let corner = pos2(plot.left() - 6.0, canvas.top() + 4.0);
+            painter.text(corner, Align2::RIGHT_TOP, title, kit::small(ui), ctx.tokens.text_sub);
+        }
         line.paint_axis(&painter, plot, &mono, ctx.tokens, clock);
         paint::overlay(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
         self.measure_cursors.paint(&painter, plot, &line, (clock, &mono, ctx.tokens));
@@ -250,72 +260,6 @@ impl Traces {
             }
             painter.vline(x, lane.top()..=lane.top() + 7.0, (1.5, color));
         }
-    }
-}
-
-/// Draws the y scale of a lane: ticks, or only the range if the lane is too low for two labels.
-fn y_scale(
-    ui: &Ui,
-    painter: &egui::Painter,
-    lane: Rect,
-    (low, high): (f64, f64),
-    y: impl Fn(f32) -> f32,
-    ctx: &ViewCtx<'_>,
-) {
-    let (font, ink) = (kit::mono(ui), ctx.tokens.text_sub);
-    let ticks = kit::ticks(low, high, if lane.height() > 80.0 { 4 } else { 2 });
-    let labels = kit::tick_labels(&ticks);
-    let (Some(first), Some(last)) = (ticks.first(), ticks.last()) else { return };
-    if (y(*first as f32) - y(*last as f32)).abs() < 11.0 {
-        let text = format!("{}…{}", kit::reading(low as f32), kit::reading(high as f32));
-        let text = kit::elide(painter, &text, &font, SCALE + 10.0);
-        painter.text(pos2(lane.left() - 6.0, lane.center().y), Align2::RIGHT_CENTER, text, font, ink);
-        return;
-    }
-    let mut free = f32::INFINITY;
-    for (v, label) in ticks.iter().zip(labels) {
-        let at = y(*v as f32);
-        painter.hline(lane.left() - 3.0..=lane.left(), at, (1.0, ink));
-        let middle = at.clamp(lane.top() + 5.0, lane.bottom() - 5.0);
-        if middle + 11.0 <= free {
-            painter.text(pos2(lane.left() - 6.0, middle), Align2::RIGHT_CENTER, label, font.clone(), ink);
-            free = middle;
-        }
-    }
-}
-
-/// Draws the label of a lane. A tall lane also has its value at the pointer, or the latest one.
-fn lane_label(
-    ui: &Ui,
-    painter: &egui::Painter,
-    lane: Rect,
-    left: f32,
-    set: &ElementSet,
-    element: u32,
-    (color, value, unit): (egui::Color32, Option<f32>, &str),
-    ctx: &ViewCtx<'_>,
-) {
-    let area = Rect::from_min_max(pos2(left + 8.0, lane.top()), pos2(lane.left() - SCALE, lane.bottom()));
-    let painter = painter.with_clip_rect(area.intersect(painter.clip_rect()));
-    let tall = lane.height() > 34.0;
-    let y = if tall { lane.center().y - 8.0 } else { lane.center().y };
-    painter.rect_filled(
-        Rect::from_center_size(
-            pos2(area.left() + 2.0, lane.center().y),
-            Vec2::new(3.0, (lane.height() - 4.0).min(28.0)),
-        ),
-        1.5,
-        color,
-    );
-    let name = set.label(element);
-    let n = name.chars().count();
-    let kept: String = if n > 14 { format!("…{}", name.chars().skip(n - 12).collect::<String>()) } else { name };
-    painter.text(pos2(area.left() + 9.0, y), Align2::LEFT_CENTER, kept, kit::mono(ui), ctx.tokens.text);
-    if tall {
-        let value =
-            value.map_or_else(|| "—".to_owned(), |v| kit::with_unit(f64::from((v * 100.0).round() / 100.0), unit));
-        let at = pos2(area.left() + 9.0, lane.center().y + 8.0);
-        painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), ctx.tokens.text_sub);
     }
 }
 
