@@ -229,15 +229,24 @@ pub(super) struct ReplayArgs {
 pub(super) struct ExportArgs {
     /// Run folder.
     pub run: PathBuf,
-    /// File format.
+    /// File format; without one, lists the formats in which the run can be written.
     #[arg(long, value_enum)]
-    pub format: Format,
+    pub format: Option<Format>,
     /// File to write, or the folder with `huggingface`; by default in the run folder.
-    #[arg(long, value_name = "F")]
+    #[arg(long, value_name = "F", requires = "format")]
     pub out: Option<PathBuf>,
+    /// Width of a PNG on paper, mm; journals have columns of 85, 114 and 174 mm. The file states its resolution.
+    #[arg(long, value_name = "MM", requires = "format")]
+    pub width_mm: Option<f64>,
+    /// Resolution of a PNG, dots per inch; 300 by default with `--width-mm`.
+    #[arg(long, value_name = "DPI", requires = "width_mm")]
+    pub dpi: Option<f64>,
     /// Export streams whose files do not hold what was recorded too, as they are.
-    #[arg(long)]
+    #[arg(long, requires = "format")]
     pub allow_damaged: bool,
+    /// As JSON: the formats, or the written files with their sizes.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Group, Debug)]

@@ -1,23 +1,108 @@
-//! `neuropil export`: writes a run in another format.
+//! `neuropil export`: writes a run in another format, or lists the formats that the run can be written in.
 
-use super::{args::ExportArgs, error::CliError, stdout::print_line};
-use crate::{export, project::RunFolder, sim::Progress};
+use super::{args::ExportArgs, error::CliError, progress::ProgressLine, signal, stdout::print_line};
+use crate::{
+    export::{self, Format, PictureSize, WrittenFile},
+    project::RunFolder,
+    sim::Progress,
+};
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+
+/// Resolution of a picture without `--dpi`, dots per inch.
+const DPI: f64 = 300.0;
+/// Interval at which the progress is read.
+const POLL: Duration = Duration::from_millis(10);
 
 pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
+    signal::listen();
     let run = RunFolder::open(&args.run)?;
     run.notes.iter().for_each(|note| eprintln!("neuropil: {note}"));
-    let damaged = export::damaged(&run, args.format, &Progress::default())?;
+    let Some(format) = args.format else { return list(&run, args.json) };
+    let picture = picture_size(args, format)?;
+    let damaged = export::damaged(&run, format, &Progress::default())?;
     match damaged.first() {
         Some(first) if !args.allow_damaged => {
-            let more =
-                if damaged.len() > 1 { format!(" (and {} more files)", damaged.len() - 1) } else { String::new() };
+            let more = match damaged.len() - 1 {
+                0 => String::new(),
+                1 => " (and 1 more file)".to_owned(),
+                n => format!(" (and {n} more files)"),
+            };
             let what = format!("{}: {first}{more}; --allow-damaged exports what is there", args.run.display());
             return Err(CliError::Failed(what));
         }
         _ => damaged.iter().for_each(|why| eprintln!("neuropil: {why}; it is exported as it is")),
     }
-    for file in export::export(&run, args.format, args.out.as_deref())? {
-        print_line!("{}", file.display());
+    print(&write(&run, format, args, picture)?, args.json);
+    Ok(())
+}
+
+/// Returns the size of the picture from the arguments. Fails if the format is no picture or the size is not possible.
+fn picture_size(args: &ExportArgs, format: Format) -> Result<PictureSize, CliError> {
+    let Some(width_mm) = args.width_mm else { return Ok(PictureSize::default()) };
+    if format != Format::Png {
+        let what = format!("--width-mm is the width of a picture; {} has none", format.label());
+        return Err(CliError::Usage(what));
+    }
+    PictureSize::on_paper(width_mm, args.dpi.unwrap_or(DPI)).map_err(CliError::Usage)
+}
+
+/// Writes the files and shows the progress. An interrupt cancels the export, which then leaves no file.
+fn write(
+    run: &RunFolder,
+    format: Format,
+    args: &ExportArgs,
+    picture: PictureSize,
+) -> Result<Vec<WrittenFile>, CliError> {
+    let _closing = signal::closing();
+    let (progress, line) = (Arc::new(Progress::default()), ProgressLine::new());
+    let written = std::thread::scope(|scope| {
+        let job = scope.spawn(|| export::export_job(run, format, args.out.as_deref(), picture, &progress));
+        while !job.is_finished() {
+            let (stage, fraction) = progress.now();
+            line.update(fraction.into(), 1.0, || stage);
+            if signal::interrupted() {
+                progress.cancel();
+            }
+            std::thread::sleep(POLL);
+        }
+        job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    line.clear();
+    match written {
+        Err(_) if progress.is_cancelled() => Err(CliError::Cancelled(String::new())),
+        written => Ok(written?),
+    }
+}
+
+/// Prints the written files, one per line, or as JSON with their sizes.
+fn print(files: &[WrittenFile], as_json: bool) {
+    if !as_json {
+        return files.iter().for_each(|file| print_line!("{}", file.path.display()));
+    }
+    let file = |file: &WrittenFile| json!({ "file": file.path.display().to_string(), "bytes": file.n_bytes });
+    print_line!("{:#}", json!({ "files": files.iter().map(file).collect::<Vec<_>>() }));
+}
+
+/// Prints the formats, each with what it holds or the reason why the run cannot be written in it.
+fn list(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
+    let offered = export::offered(run)?;
+    if as_json {
+        let format = |(format, why_not): &(Format, Option<&str>)| {
+            json!({
+                "format": format.extension(), "label": format.label(), "holds": format.docs(),
+                "can_export": why_not.is_none(), "why_not": why_not,
+            })
+        };
+        let formats: Vec<_> = offered.iter().map(format).collect();
+        print_line!("{:#}", json!({ "run": run.path.display().to_string(), "formats": formats }));
+        return Ok(());
+    }
+    for (format, why_not) in offered {
+        match why_not {
+            None => print_line!("{:<12} {}", format.extension(), format.docs()),
+            Some(why) => print_line!("{:<12} not possible: {}", format.extension(), why),
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use super::{Outputs, at};
 use crate::{
     data::tensors::{self, Dtype, TensorBytes},
-    project::{CheckpointInfo, RunFolder},
+    project::{CheckpointInfo, RunFolder, read_meter::ReadMeter},
     sim::{Snapshot, snapshot::ElementType},
 };
 use std::{
@@ -13,16 +13,16 @@ use std::{
 };
 
 /// Reads the last checkpoint of a run. Fails if there is none or it is damaged.
-pub(super) fn last_snapshot(run: &RunFolder) -> io::Result<(&CheckpointInfo, Snapshot)> {
+pub(super) fn last_snapshot<'a>(run: &'a RunFolder, meter: &ReadMeter) -> io::Result<(&'a CheckpointInfo, Snapshot)> {
     let Some(last) = run.manifest.checkpoints.last() else {
         let what = "the run has no checkpoint; record with a checkpoint interval or a final checkpoint";
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("{}: {what}", run.path.display())));
     };
-    Ok((last, run.checkpoint(last)?.read(&mut |_| true)?))
+    Ok((last, run.checkpoint(last)?.read(&mut |n_bytes| meter.add(n_bytes).is_ok())?))
 }
 
-pub(super) fn write(run: &RunFolder, out: &Path, outputs: &mut Outputs) -> io::Result<()> {
-    let (last, snapshot) = last_snapshot(run)?;
+pub(super) fn write(run: &RunFolder, out: &Path, meter: &ReadMeter, outputs: &mut Outputs) -> io::Result<()> {
+    let (last, snapshot) = last_snapshot(run, meter)?;
     let tensors: Vec<TensorBytes> = snapshot
         .sections
         .iter()

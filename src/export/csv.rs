@@ -65,7 +65,7 @@ fn write_spikes(run: &RunFolder, trials: &[Trial], file: File) -> io::Result<()>
 fn write_events(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = BufWriter::new(file);
     writeln!(file, "{},step,idx", time_column(trial.manifest()))?;
-    for event in trial.run.read_spikes(stream)? {
+    for event in trial.read_spikes(stream)? {
         let event = event?;
         writeln!(file, "{},{},{}", trial.secs(event), event.step, event.lane)?;
     }
@@ -73,7 +73,7 @@ fn write_events(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
 }
 
 fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
-    let (mut rows, mut values) = (trial.run.read_rows(stream)?, vec![]);
+    let (mut rows, mut values) = (trial.read_rows(stream)?, vec![]);
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = [time_column(trial.manifest()), "step".to_owned()].into_iter().chain(lane_names(stream));
     // Reference values become columns, so that they can be plotted with the curves. A cell is empty if no value holds at
@@ -109,14 +109,14 @@ fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     match stream.shape.as_str() {
         "samples" => {
             file.write_record(["step", "title", "text"])?;
-            for sample in trial.run.read_lines::<TextSample>(stream)? {
+            for sample in trial.read_lines::<TextSample>(stream)? {
                 let TextSample { step, title, text } = sample?;
                 file.write_record([step.to_string(), title, text])?;
             }
         }
         "tokens" => {
             file.write_record(["step", "position", "text", "value", "category", "best_candidate", "its_probability"])?;
-            for tokens in trial.run.read_lines::<Tokens>(stream)? {
+            for tokens in trial.read_lines::<Tokens>(stream)? {
                 let tokens = tokens?;
                 for (i, text) in tokens.texts.iter().enumerate() {
                     let category = tokens.categories.get(i).and_then(|c| tokens.names.get(*c as usize));
@@ -135,7 +135,7 @@ fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
         }
         _ => {
             file.write_record(["step", "from", "to", "weight"])?;
-            for at in trial.run.read_lines::<LinksAt>(stream)? {
+            for at in trial.read_lines::<LinksAt>(stream)? {
                 let LinksAt { step, links } = at?;
                 for link in links {
                     let row = [step.to_string(), link.from.to_string(), link.to.to_string(), link.weight.to_string()];

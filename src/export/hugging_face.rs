@@ -4,7 +4,7 @@
 use super::{Outputs, at, checkpoint::last_snapshot};
 use crate::{
     data::tensors::{self, Dtype, TensorBytes},
-    project::RunFolder,
+    project::{RunFolder, read_meter::ReadMeter},
 };
 use std::{
     io::{self, BufWriter, ErrorKind, Write as _},
@@ -26,9 +26,9 @@ pub(super) fn weights_file(run: &RunFolder, out: Option<&Path>) -> PathBuf {
     }
 }
 
-pub(super) fn write(run: &RunFolder, out: &Path, outputs: &mut Outputs) -> io::Result<()> {
+pub(super) fn write(run: &RunFolder, out: &Path, meter: &ReadMeter, outputs: &mut Outputs) -> io::Result<()> {
     let invalid = |what: String| io::Error::new(ErrorKind::InvalidInput, format!("{}: {what}", run.path.display()));
-    let (_, snapshot) = last_snapshot(run)?;
+    let (_, snapshot) = last_snapshot(run, meter)?;
     let project = run.project().map_err(|why| invalid(why.to_string()))?;
     let model = project.model.hugging_face(&snapshot).map_err(|why| invalid(why.to_string()))?;
     drop(snapshot);

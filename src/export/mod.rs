@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod csv;
+mod format;
 mod hugging_face;
 pub mod newick;
 mod npz;
@@ -12,127 +13,23 @@ mod raster;
 
 use crate::{
     data::io_reason,
-    kinds::Model,
-    project::{self, Manifest, RunFolder, Stream, check::damage_of, stream_reader::SpikeReader},
+    project::{
+        self, Manifest, RunFolder, Stream,
+        check::damage_of,
+        read_meter::ReadMeter,
+        stream_reader::{LineReader, RowReader, SpikeReader},
+    },
     sim::{AttributeValue, Birth, Death, LifeEvent, Progress, SPIKES, Spike, TimeBase},
 };
+pub use format::Format;
 use output::Outputs;
+pub use raster::PictureSize;
 use std::{
     collections::{BTreeMap, HashMap},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Comma-separated values: spikes, and one file per other probe.
-    Csv,
-    /// NumPy archive: every probe of numbers.
-    Npz,
-    /// Apache Parquet: one row per spike, and one file per other probe.
-    Parquet,
-    /// Image: a raster of the first stream of events.
-    Png,
-    /// The state of the last checkpoint: a tensor per section.
-    Safetensors,
-    /// Weights of the last checkpoint for `transformers`: a file of tensors and `config.json`.
-    HuggingFace,
-    /// Lineages as trees.
-    Newick,
-}
-
-impl Format {
-    /// All formats in the order of menus and the command line.
-    pub const ALL: [Self; 7] =
-        [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors, Self::HuggingFace, Self::Newick];
-
-    /// Returns the name on the command line.
-    pub const fn name(self) -> &'static str {
-        if matches!(self, Self::HuggingFace) { "huggingface" } else { self.extension() }
-    }
-
-    /// Returns the file name extension.
-    pub const fn extension(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            Self::Npz => "npz",
-            Self::Parquet => "parquet",
-            Self::Png => "png",
-            Self::Safetensors | Self::HuggingFace => "safetensors",
-            Self::Newick => "nwk",
-        }
-    }
-
-    /// Returns the display name in menus.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Csv => "CSV",
-            Self::Npz => "NumPy (.npz)",
-            Self::Parquet => "Parquet",
-            Self::Png => "Raster image (.png)",
-            Self::Safetensors => "Weights (.safetensors)",
-            Self::HuggingFace => "Weights for transformers (GPT-2)",
-            Self::Newick => "Lineage trees (.nwk)",
-        }
-    }
-
-    /// Returns a description of the written data, for tooltips and the command line.
-    pub const fn docs(self) -> &'static str {
-        match self {
-            Self::Csv => "Comma-separated values: spikes, and one file per other probe",
-            Self::Npz => "NumPy archive of all probes, with the names and ids of their elements",
-            Self::Parquet => "Apache Parquet: spikes with t, trial, flywire_id, exp_name, and one file per other probe",
-            Self::Png => "Raster of recorded events (spikes, births) as an image",
-            Self::Safetensors => "Weights and other state of the last checkpoint, one tensor per section",
-            Self::HuggingFace => {
-                "Weights of the last checkpoint as a GPT-2 of Hugging Face: model.safetensors and config.json, which \
-                 GPT2LMHeadModel.from_pretrained(folder) reads"
-            }
-            Self::Newick => "Lineages in the Newick format: a tree per founder, branch lengths in steps",
-        }
-    }
-
-    /// Returns the reason why a run cannot be written in this format; `None` if the run can be written.
-    pub fn why_not(self, trials: &[&Manifest]) -> Option<&'static str> {
-        let has = |shape: &str| trials.iter().any(|m| m.streams.iter().any(|stream| stream.shape == shape));
-        match self {
-            Self::Png if !has("spikes") => Some("No events (spikes, births) were recorded"),
-            Self::Newick if !has("lineage") => Some("No lineage was recorded"),
-            Self::HuggingFace
-                if !trials.iter().all(|m| Model::by_name(&m.kind).is_some_and(|m| m.has_hugging_face())) =>
-            {
-                Some("`transformers` has no model of this kind")
-            }
-            Self::Safetensors | Self::HuggingFace if trials.iter().all(|m| m.checkpoints.is_empty()) => {
-                Some("The run has no checkpoint")
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Whether an export in a format reads a stream, so that damage of the stream is reported.
-fn is_read(format: Format, stream: &Stream) -> bool {
-    match format {
-        Format::Csv | Format::Npz | Format::Parquet => true,
-        Format::Png => stream.shape == "spikes",
-        Format::Newick => stream.shape == "lineage",
-        Format::Safetensors | Format::HuggingFace => false, // the export reads a checkpoint, whose sections are verified on reading
-    }
-}
-
-/// Verifies the streams of a run and its trials that an export in a format reads. Returns a sentence about each damaged
-/// stream. Fails if a file cannot be read or the job is cancelled.
-pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Result<Vec<String>> {
-    let mut out = vec![];
-    for trial in run.trials()? {
-        let folder = trial.trial.map_or_else(String::new, |k| format!("trial {k}: "));
-        for stream in trial.manifest.streams.iter().filter(|stream| is_read(format, stream)) {
-            out.extend(damage_of(&trial, stream, progress)?.map(|why| format!("{folder}{why}")));
-        }
-    }
-    Ok(out)
-}
 
 /// File names of an export.
 struct FileNames {
@@ -176,45 +73,117 @@ impl FileNames {
     }
 }
 
+/// Verifies the streams of a run and its trials that an export in a format reads. Returns a sentence about each damaged
+/// stream. Fails if a file cannot be read or the job is cancelled.
+pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Result<Vec<String>> {
+    let mut out = vec![];
+    for trial in run.trials()? {
+        let folder = trial.trial.map_or_else(String::new, |k| format!("trial {k}: "));
+        for stream in trial.manifest.streams.iter().filter(|stream| format.holds(stream)) {
+            out.extend(damage_of(&trial, stream, progress)?.map(|why| format!("{folder}{why}")));
+        }
+    }
+    Ok(out)
+}
+
+/// Returns every format with the reason why a run cannot be written in it; `None` if the run can be written. The streams of a
+/// series of trials are those of its trials. Fails if a trial cannot be read.
+pub fn offered(run: &RunFolder) -> io::Result<Vec<(Format, Option<&'static str>)>> {
+    let trials = run.trials()?;
+    let manifests: Vec<&Manifest> = trials.iter().map(|trial| &trial.manifest).collect();
+    Ok(Format::ALL.map(|format| (format, format.why_not(&manifests))).to_vec())
+}
+
+/// File that an export wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    pub path: PathBuf,
+    pub n_bytes: u64,
+}
+
 /// Writes a run and returns the written files; `out` is the main file ([`FileNames`]). A series of trials is written as one
 /// file of spikes, with the number of the trial per spike. Each file appears complete or not at all, and never replaces a
 /// file of the run. Fails if the run has no data for the format or a file cannot be written.
 pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
-    let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
+    let files = export_job(run, format, out, PictureSize::default(), &Arc::default())?;
+    Ok(files.into_iter().map(|file| file.path).collect())
+}
+
+/// Writes a run as [`export`] does, and reports the progress. `picture` is the size of an image. Fails with
+/// [`io::ErrorKind::Interrupted`] if the job is cancelled; no file is then left.
+pub fn export_job(
+    run: &RunFolder,
+    format: Format,
+    out: Option<&Path>,
+    picture: PictureSize,
+    progress: &Arc<Progress>,
+) -> io::Result<Vec<WrittenFile>> {
+    let mut trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
     if let Some(why) = format.why_not(&trials.iter().map(Trial::manifest).collect::<Vec<_>>()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {why}", run.path.display())));
     }
+    let meter = ReadMeter::new(progress, format!("Writing {}", format.label()), bytes_to_read(&trials, format));
+    trials.iter_mut().for_each(|trial| trial.meter = Some(meter.clone()));
     let names = FileNames::new(run, &trials, format, out);
     let mut outputs = Outputs::new(run);
-    match format {
+    let written = match format {
         Format::Csv => csv::write(run, &trials, &names, &mut outputs),
         Format::Npz => npz::write(run, &trials, &names.main, &mut outputs),
         Format::Parquet => parquet::write(run, &trials, &names, &mut outputs),
-        Format::Png => raster::write(&trials, &names.main, &mut outputs),
-        Format::Safetensors => checkpoint::write(run, &names.main, &mut outputs),
-        Format::HuggingFace => hugging_face::write(run, &names.main, &mut outputs),
+        Format::Png => raster::write(&trials, &names.main, picture, &mut outputs),
+        Format::Safetensors => checkpoint::write(run, &names.main, &meter, &mut outputs),
+        Format::HuggingFace => hugging_face::write(run, &names.main, &meter, &mut outputs),
         Format::Newick => newick::write(&trials, &names, &mut outputs),
-    }?;
-    if outputs.is_empty() {
-        let what = format!("{}: the run recorded nothing that {} files hold", run.path.display(), format.extension());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    };
+    // A writer wraps the error of the reader, so the cause is asked for.
+    if progress.is_cancelled() {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "cancelled"));
     }
+    written?;
     let files = outputs.commit()?;
     // The list identifies the exports of this run for a later run in the same folder.
     project::list_exports(&run.path, &files).ok();
-    Ok(files)
+    let sized = |path: PathBuf| WrittenFile { n_bytes: std::fs::metadata(&path).map_or(0, |m| m.len()), path };
+    Ok(files.into_iter().map(sized).collect())
+}
+
+/// Returns the number of bytes that an export reads.
+fn bytes_to_read(trials: &[Trial], format: Format) -> u64 {
+    let checkpoint = |trial: &Trial| trial.manifest().checkpoints.last().map_or(0, |c| c.n_bytes);
+    let streams = |trial: &Trial| -> u64 {
+        let held = trial.manifest().streams.iter().filter(|stream| format.holds(stream));
+        held.map(|stream| trial.run.n_bytes(stream) * format.n_reads(stream)).sum()
+    };
+    match format {
+        Format::Safetensors | Format::HuggingFace => trials.iter().map(checkpoint).sum(),
+        _ => trials.iter().map(streams).sum(),
+    }
 }
 
 /// Trial with its manifest and the public ids of its neurons.
 struct Trial {
     run: RunFolder,
     ids: Vec<u64>,
+    /// Counts the bytes that the export reads.
+    meter: Option<Arc<ReadMeter>>,
 }
 
 impl Trial {
     fn read(run: &RunFolder) -> io::Result<Self> {
         let over = spike_stream(&run.manifest).map_or("", |s| s.over.as_str());
-        Ok(Self { ids: run.ids(over)?, run: run.clone() })
+        Ok(Self { ids: run.ids(over)?, run: run.clone(), meter: None })
+    }
+
+    fn read_spikes(&self, stream: &Stream) -> io::Result<SpikeReader> {
+        Ok(self.run.read_spikes(stream)?.metered(self.meter.as_ref()))
+    }
+
+    fn read_rows(&self, stream: &Stream) -> io::Result<RowReader> {
+        Ok(self.run.read_rows(stream)?.metered(self.meter.as_ref()))
+    }
+
+    fn read_lines<T: serde::de::DeserializeOwned>(&self, stream: &Stream) -> io::Result<LineReader<T>> {
+        Ok(self.run.read_lines(stream)?.metered(self.meter.as_ref()))
     }
 
     /// Returns the number of the trial; 0 for a single run.
@@ -237,7 +206,7 @@ impl Trial {
     }
 
     fn events(&self, stream: Option<&Stream>) -> io::Result<SpikeReader> {
-        stream.map_or_else(|| Ok(SpikeReader::empty()), |stream| self.run.read_spikes(stream))
+        stream.map_or_else(|| Ok(SpikeReader::empty()), |stream| self.read_spikes(stream))
     }
 
     fn n_spikes(&self) -> u64 {
@@ -265,9 +234,7 @@ impl Trial {
 
     /// Iterates over the streams of rows: series, fields, matrices and histograms.
     fn row_streams(&self) -> impl Iterator<Item = &Stream> {
-        let has_rows =
-            |s: &&Stream| matches!(s.shape.as_str(), "series" | "field" | "matrix" | "histogram") && s.width > 0;
-        self.manifest().streams.iter().filter(has_rows)
+        self.manifest().streams.iter().filter(|stream| format::has_rows(stream))
     }
 
     /// Iterates over the streams of events other than spikes of neurons, such as births and deaths.
@@ -284,12 +251,12 @@ impl Trial {
         mut each: impl FnMut(&Birth, Option<&Death>) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut deaths = HashMap::<u64, Death>::new();
-        for event in self.run.read_lineage(stream)? {
+        for event in self.read_lines::<LifeEvent>(stream)? {
             if let LifeEvent::Death(death) = event? {
                 deaths.insert(death.gone, death);
             }
         }
-        for event in self.run.read_lineage(stream)? {
+        for event in self.read_lines::<LifeEvent>(stream)? {
             if let LifeEvent::Birth(birth) = event? {
                 each(&birth, deaths.get(&birth.child))?;
             }
@@ -301,7 +268,7 @@ impl Trial {
     /// always a number. Fails if the stream cannot be read.
     fn attributes(&self, stream: &Stream) -> io::Result<Vec<(String, bool)>> {
         let mut names = BTreeMap::<String, bool>::new();
-        for event in self.run.read_lineage(stream)? {
+        for event in self.read_lines::<LifeEvent>(stream)? {
             let attributes = match event? {
                 LifeEvent::Birth(birth) => birth.attributes,
                 LifeEvent::Death(death) => death.attributes,
@@ -315,7 +282,7 @@ impl Trial {
 
     /// Iterates over the streams of texts, tokens and links.
     fn line_streams(&self) -> impl Iterator<Item = &Stream> {
-        self.manifest().streams.iter().filter(|s| matches!(s.shape.as_str(), "samples" | "tokens" | "links"))
+        self.manifest().streams.iter().filter(|stream| format::has_lines(stream))
     }
 
     fn lineages(&self) -> impl Iterator<Item = &Stream> {

@@ -44,7 +44,7 @@ fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<
         let suffix = if run.manifest.trials > 0 { format!("_{k}") } else { String::new() };
         for stream in trial.event_streams() {
             let (name, n) = (format!("{}{suffix}", array_name(stream)), [trial.run.n_records(stream)]);
-            let events = || trial.run.read_spikes(stream);
+            let events = || trial.read_spikes(stream);
             array(archive, &format!("{name}_t"), &n, events()?.map(|e| e.map(|e| trial.secs(e))))?;
             array(archive, &format!("{name}_steps"), &n, events()?.map(|e| e.map(|e| e.step)))?;
             array(archive, &format!("{name}_lanes"), &n, events()?.map(|e| e.map(|e| i64::from(e.lane))))?;
@@ -84,13 +84,13 @@ fn spikes_of(k: usize, trial: &Trial) -> Box<dyn Iterator<Item = io::Result<(usi
 fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
     let (n, width) = (trial.run.n_records(stream), stream.width as usize);
     let secs_per_step = trial.manifest().secs_per_step;
-    let (mut reader, mut values) = (trial.run.read_rows(stream)?, vec![]);
+    let (mut reader, mut values) = (trial.read_rows(stream)?, vec![]);
     let times = std::iter::from_fn(|| {
         let step = reader.peek().transpose()?;
         Some(reader.skip_row().and(step).map(|step| secs(step, secs_per_step)))
     });
     array(archive, &format!("{name}_t"), &[n], times)?;
-    let mut reader = trial.run.read_rows(stream)?;
+    let mut reader = trial.read_rows(stream)?;
     let builder = archive.array::<f32>(name, FileOptions::default().large_file(true))?;
     let (n_columns, width) = (u64::from(stream.n_columns), width as u64);
     let shape = match width.checked_div(n_columns) {

@@ -20,11 +20,6 @@ impl<'a> Outputs<'a> {
         Self { run, files: vec![] }
     }
 
-    /// Whether no file has been created.
-    pub const fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-
     /// Creates a temporary file whose final path is `path`. Fails if `path` is a folder or a file of the run, or if the
     /// file cannot be created.
     pub fn create(&mut self, path: &Path) -> io::Result<File> {

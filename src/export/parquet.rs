@@ -137,7 +137,7 @@ fn spikes(file: File, run: &RunFolder, trials: &[Trial]) -> Result<()> {
 
 fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     let mut writer = open(file, EVENTS, trial.manifest())?;
-    in_groups(trial.run.read_spikes(stream).map_err(from_io)?, |events| {
+    in_groups(trial.read_spikes(stream).map_err(from_io)?, |events| {
         let mut group = writer.next_row_group()?;
         column::<DoubleType>(&mut group, events.iter().map(|e| trial.secs(*e)).collect())?;
         column::<Int64Type>(&mut group, vec![k as i64; events.len()])?;
@@ -152,7 +152,7 @@ fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
 fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     let mut writer = open(file, ROWS, trial.manifest())?;
     let names: Vec<ByteArray> = lane_names(stream).iter().map(|n| ByteArray::from(n.as_str())).collect();
-    let mut reader = trial.run.read_rows(stream).map_err(from_io)?;
+    let mut reader = trial.read_rows(stream).map_err(from_io)?;
     let secs_per_step = trial.manifest().secs_per_step;
     let (mut values, mut step, mut lane) = (vec![], 0, 0);
     let cells = std::iter::from_fn(|| {

@@ -41,6 +41,7 @@ pub mod peak_performance;
 mod plan;
 pub mod playback;
 pub mod provenance;
+pub mod read_meter;
 pub mod record;
 mod recorded_files;
 pub mod rename;

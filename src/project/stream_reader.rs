@@ -1,12 +1,13 @@
 //! Reads the streams of a run record by record. Memory does not depend on the length of a file.
 
-use super::{Stream, encode::LinksAt, manifest::record_bytes, run::at, run_file};
+use super::{Stream, encode::LinksAt, manifest::record_bytes, read_meter::ReadMeter, run::at, run_file};
 use crate::sim::{LifeEvent, Spike, TextSample, Tokens};
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, ErrorKind, Read, Seek as _, SeekFrom},
     marker::PhantomData,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Size of the read buffer, bytes.
@@ -16,6 +17,8 @@ const BUFFER: usize = 128 << 10;
 pub(super) struct StreamFile {
     file: io::Take<BufReader<File>>,
     path: PathBuf,
+    /// Counts the bytes that are read; `None` if no job observes the reading.
+    meter: Option<Arc<ReadMeter>>,
 }
 
 impl StreamFile {
@@ -23,7 +26,7 @@ impl StreamFile {
     pub fn open(folder: &Path, name: &str, n_bytes: u64) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let file = run_file::open_regular(&path)?;
-        Ok(Self { file: BufReader::with_capacity(BUFFER, file).take(n_bytes), path })
+        Ok(Self { file: BufReader::with_capacity(BUFFER, file).take(n_bytes), path, meter: None })
     }
 
     /// Fills a buffer. Returns `false` at the end or at an incomplete record. Fails if the file cannot be read.
@@ -32,7 +35,7 @@ impl StreamFile {
             return Ok(false);
         }
         match self.file.read_exact(bytes) {
-            Ok(()) => Ok(true),
+            Ok(()) => self.count(bytes.len()).map(|()| true),
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(false),
             Err(e) => Err(at(&self.path, &e)),
         }
@@ -51,8 +54,21 @@ impl StreamFile {
     /// Reads the next complete line without its end; `None` after the last line. Fails if the file cannot be read.
     pub fn line<'a>(&mut self, line: &'a mut String) -> io::Result<Option<&'a str>> {
         line.clear();
-        self.file.read_line(line).map_err(|e| at(&self.path, &e))?;
+        let n = self.file.read_line(line).map_err(|e| at(&self.path, &e))?;
+        self.count(n)?;
         Ok(line.strip_suffix('\n'))
+    }
+
+    /// Counts bytes that were read. Fails if the observing job was cancelled.
+    fn count(&self, n_bytes: usize) -> io::Result<()> {
+        self.meter.as_ref().map_or(Ok(()), |meter| meter.add(n_bytes as u64))
+    }
+
+    /// Lets a meter count the bytes of a file that exists.
+    fn metered(file: &mut Option<Self>, meter: Option<&Arc<ReadMeter>>) {
+        if let Some(file) = file {
+            file.meter = meter.cloned();
+        }
     }
 
     /// Returns the number of remaining bytes.
@@ -74,6 +90,12 @@ impl SpikeReader {
     /// Returns a reader without spikes.
     pub fn empty() -> Self {
         Self { file: None }
+    }
+
+    /// Returns the reader with a meter that counts what it reads.
+    pub fn metered(mut self, meter: Option<&Arc<ReadMeter>>) -> Self {
+        StreamFile::metered(&mut self.file, meter);
+        self
     }
 
     /// Reads the next spike; `None` after the last spike. Fails if the file cannot be read.
@@ -103,6 +125,12 @@ pub struct RowReader {
 impl RowReader {
     pub(super) fn new(file: Option<StreamFile>, width: usize) -> Self {
         Self { file: file.filter(|_| width > 0), width, step: None, bytes: vec![] }
+    }
+
+    /// Returns the reader with a meter that counts what it reads.
+    pub fn metered(mut self, meter: Option<&Arc<ReadMeter>>) -> Self {
+        StreamFile::metered(&mut self.file, meter);
+        self
     }
 
     /// Returns the step of the next row; `None` after the last row. Fails if the file cannot be read.
@@ -187,6 +215,12 @@ pub type LineageReader = LineReader<LifeEvent>;
 impl<T: serde::de::DeserializeOwned> LineReader<T> {
     pub(super) fn new(file: Option<StreamFile>) -> Self {
         Self { file, line: String::new(), lines: PhantomData }
+    }
+
+    /// Returns the reader with a meter that counts what it reads.
+    pub fn metered(mut self, meter: Option<&Arc<ReadMeter>>) -> Self {
+        StreamFile::metered(&mut self.file, meter);
+        self
     }
 
     /// Reads and parses the next line; `None` after the last complete line. Fails if the line cannot be parsed.

@@ -4,9 +4,9 @@ use crate::fake;
 use fake::PROBES;
 use neuropil::{
     engine::{RecordingEnd, RecordingStart, Sink as _},
-    export::{Format, export},
+    export::{Format, PictureSize, export, export_job, offered},
     project::{Project, RunFolder, RunStart, RunWriter},
-    sim::{Clock, Frame, Reading, Series, Simulation as _, Spike, Tap},
+    sim::{Clock, Frame, Progress, Reading, Series, Simulation as _, Spike, Tap},
 };
 use neuropil_test_support::temp::TempFolder;
 use npyz::npz::NpzArchive;
@@ -14,7 +14,7 @@ use parquet::{
     file::reader::{FileReader as _, SerializedFileReader},
     record::RowAccessor as _,
 };
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 const CLOCK: Clock = Clock::seconds(100, 1e-3);
 
@@ -227,6 +227,39 @@ fn an_export_never_overwrites_its_run_and_leaves_no_parts() {
     let parts =
         fs::read_dir(&temp).unwrap().filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().contains("tmp"));
     assert_eq!(parts.count(), 0);
+}
+
+/// An export reports its progress up to the end. One that is cancelled, at any report, leaves neither files nor parts.
+#[test]
+fn an_export_reports_progress_and_can_be_cancelled() {
+    let temp = TempFolder::new("cancel");
+    let run = record(&temp.join("run"));
+    let exported = |format: Format, progress: Progress| {
+        let progress = Arc::new(progress);
+        let out = temp.join("out").with_extension(format.extension());
+        let files = export_job(&run, format, Some(&out), PictureSize::default(), &progress);
+        (files, progress)
+    };
+    for format in [Format::Csv, Format::Npz, Format::Parquet, Format::Png] {
+        let before = fs::read_dir(&temp).unwrap().count();
+        let (files, progress) = exported(format, Progress::cancelled_at(1));
+        assert_eq!(files.unwrap_err().kind(), std::io::ErrorKind::Interrupted, "{format:?}");
+        assert_eq!((fs::read_dir(&temp).unwrap().count(), progress.is_cancelled()), (before, true), "{format:?}");
+        let (files, progress) = exported(format, Progress::default());
+        let files = files.unwrap();
+        assert!(files.iter().all(|file| file.n_bytes == fs::metadata(&file.path).unwrap().len() && file.n_bytes > 0));
+        assert_eq!(progress.now().0, format!("Writing {}", format.label()));
+        assert!(progress.reports() > 0);
+    }
+}
+
+#[test]
+fn a_run_names_the_formats_it_can_be_written_in() {
+    let temp = TempFolder::new("offered");
+    let run = record(&temp.join("run"));
+    let refused: Vec<_> = offered(&run).unwrap().into_iter().filter_map(|(f, why)| Some((f, why?))).collect();
+    let expected = [(Format::Safetensors, "The run has no checkpoint"), (Format::Newick, "No lineage was recorded")];
+    assert_eq!(refused, expected);
 }
 
 /// 16 million spikes: the file alone nearly fills the memory that the program may have.

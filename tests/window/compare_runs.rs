@@ -285,3 +285,31 @@ fn one_sweep_at_a_time_and_it_ends_with_the_window() {
     assert!(!runs(), "the run ended, and the sweep waited for it");
     assert!(!folder.join(format!(".sweep-{}.ron", std::process::id())).exists(), "the file of the sweep is removed");
 }
+
+/// The menu of a run offers the formats that the run can be written in, and the message names the files with their sizes.
+#[test]
+fn exports_of_a_run_are_those_that_it_can_give() {
+    let (folder, file) = recorded();
+    let mut w = open(Start { path: Some(file), project: None, ..start(true) });
+    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Workspace(3));
+    until(&mut w, "the runs are listed", |w| says(w, "2 of 2 runs in"));
+    click(&mut w, "usual", Modifiers::NONE);
+    let export = w.query_all_by_label("Export").min_by(|a, b| a.rect().top().total_cmp(&b.rect().top()));
+    export.expect("the menu of the run").click();
+    w.run_steps(4);
+    let is_disabled = |w: &Window, name: &str| w.get_by_label(name).accesskit_node().is_disabled();
+    assert!(is_disabled(&w, "Lineage trees (.nwk)") && is_disabled(&w, "Weights (.safetensors)"));
+    assert!(!is_disabled(&w, "CSV"));
+    w.get_by_label("NumPy (.npz)").click();
+    let exported = |w: &Window| w.state().messages().iter().any(|m| m.starts_with("Exported "));
+    until(&mut w, "it is exported", exported);
+    let message = w.state().messages().join("\n");
+    assert!(message.contains(".npz (") && message.contains("B) to "), "{message}");
+    assert!(message.contains(&folder.join("runs/usual").display().to_string()), "{message}");
+    w.get_by_label("Show in folder");
+    let refused = UiCommand::CancelExport;
+    w.state_mut().command(&ctx, refused);
+    assert!(w.state().messages().contains(&"No export is running"));
+}

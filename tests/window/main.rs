@@ -5,6 +5,7 @@ mod compare_runs;
 mod continue_run;
 #[cfg(feature = "demo")]
 mod demo;
+mod figures;
 mod groups;
 mod hover;
 mod inspector;

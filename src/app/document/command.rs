@@ -158,6 +158,8 @@ pub enum UiCommand {
     Replay(PathBuf),
     /// Cancels the replay.
     CancelReplay,
+    /// Cancels the export in progress.
+    CancelExport,
     /// Opens a run's folder in the file manager.
     RevealRun(PathBuf),
     /// Asks for a new name of a run, given by its folder.

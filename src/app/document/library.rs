@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     app::kit::text,
-    export::Format,
+    export::{self, Format},
     kinds::Model,
     project::{
         ParamHistory, Project, RunFolder, Status,
@@ -77,6 +77,14 @@ pub struct Run {
     pub problem: Option<String>,
 }
 
+/// Export in progress.
+pub struct Exporting {
+    /// Name of the run.
+    pub name: String,
+    pub format: Format,
+    pub progress: Arc<Progress>,
+}
+
 /// Replay in progress.
 pub struct Replaying {
     /// Name of the run.
@@ -97,6 +105,8 @@ pub struct Library {
     pub is_reading: bool,
     /// Replay in progress; `None` if no run is being replayed.
     pub replaying: Option<Replaying>,
+    /// Export in progress; `None` if no run is being exported.
+    pub exporting: Option<Exporting>,
     /// Sweep in progress; `None` if no sweep is running.
     pub sweeping: Option<Sweeping>,
     /// The sweep started last.
@@ -220,10 +230,8 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 Err(why) => (None, vec![why.clone()]),
             };
             let row = Row::of(&run, &labels, history.as_ref().ok(), &changes);
+            let not_exported = not_exported(&run);
             let m = run.manifest;
-            // The streams of trials are in their folders.
-            let why_not = |format: Format| format.why_not(&[&m]).filter(|_| m.trials == 0).map(|why| (format, why));
-            let not_exported = Format::ALL.into_iter().filter_map(why_not).collect();
             let short = |hash: &str| hash.chars().take(8).collect();
             Run {
                 data_hash: short(&m.data_hash().unwrap_or_default()),
@@ -254,8 +262,17 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
         }
         Err(e) => {
             let row = Row::unreadable(&folder, &labels);
-            Run { name, labels, notices, row, problem: Some(e.to_string()), folder, ..Run::default() }
+            let not_exported = Format::ALL.map(|format| (format, "The run is unreadable")).to_vec();
+            Run { name, labels, notices, row, problem: Some(e.to_string()), not_exported, folder, ..Run::default() }
         }
+    }
+}
+
+/// Returns the formats in which a run cannot be written, with the reasons.
+fn not_exported(run: &RunFolder) -> Vec<(Format, &'static str)> {
+    match export::offered(run) {
+        Ok(offered) => offered.into_iter().filter_map(|(format, why)| Some((format, why?))).collect(),
+        Err(_) => Format::ALL.map(|format| (format, "A trial is unreadable")).to_vec(),
     }
 }
 

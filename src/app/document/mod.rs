@@ -8,6 +8,7 @@ pub mod color_scales;
 pub mod command;
 pub mod cursor;
 pub mod features;
+pub mod figure_settings;
 pub mod filter;
 pub mod groups;
 pub mod history;

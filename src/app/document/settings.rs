@@ -1,7 +1,7 @@
 //! Settings of the program. The settings are declared like parameters; the dialog, the palette and the file follow from the
 //! declarations.
 
-use super::time;
+use super::{figure_settings::FigureSettings, time};
 use crate::{
     app::kit::{
         style::{self, Density},
@@ -112,6 +112,8 @@ param_tree! {
         /// History and saving.
         #[title("History")]
         work: Work,
+        /// Exported figures.
+        figures: FigureSettings,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     theme::Tokens,
     y_scale::YScale,
 };
-use egui::{Align2, FontId, Painter, Pos2, Rect, Vec2};
+use egui::{Align2, FontId, Painter, Pos2, Rect, Vec2, epaint::TextShape};
 
 /// Returns at most about `most` round values between two bounds; empty if the bounds are equal, reversed or not finite.
 pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
@@ -54,26 +54,46 @@ pub fn tick_labels(ticks: &[f64]) -> Vec<String> {
     ticks.iter().map(label).collect()
 }
 
-/// Draws a horizontal axis under a plot: line, ticks inside, labels, and the title at the right end.
+/// Draws a horizontal axis under a plot: line, ticks inside, labels, and the title at the right end, which hides labels. In a
+/// figure, whose axis does not move, the title is between labels if it would hide one.
 pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
     painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
-    let title_rect = painter.text(
-        Pos2::new(plot.right(), plot.bottom() + 4.0),
-        Align2::RIGHT_TOP,
-        title,
-        font.clone(),
-        tokens.text_sub,
-    );
     let marks = ticks(min, max, ((plot.width() / 64.0) as usize).clamp(1, 8));
+    let mut labels = vec![];
     for (v, text) in marks.iter().zip(tick_labels(&marks)) {
         let x = plot.left() + ((v - min) / (max - min)) as f32 * plot.width();
         painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
         let galley = painter.layout_no_wrap(text, font.clone(), tokens.text_sub);
-        let left = (x - galley.size().x / 2.0).max(plot.left());
-        if left + galley.size().x + 8.0 < title_rect.left() {
-            painter.galley(Pos2::new(left, plot.bottom() + 4.0), galley, tokens.text_sub);
+        labels.push(((x - galley.size().x / 2.0).max(plot.left()), galley));
+    }
+    let title = painter.layout_no_wrap(title.to_owned(), font.clone(), tokens.text_sub);
+    let spans: Vec<(f32, f32)> = labels.iter().map(|(left, galley)| (*left, left + galley.size().x)).collect();
+    let end = plot.right() - title.size().x;
+    let left = match super::is_staged(painter.ctx()) {
+        true => between_labels(&spans, title.size().x, plot).unwrap_or(end),
+        false => end,
+    };
+    for (at, galley) in labels {
+        if at + galley.size().x + GAP < left || at > left + title.size().x {
+            painter.galley(Pos2::new(at, plot.bottom() + 4.0), galley, tokens.text_sub);
         }
     }
+    painter.galley(Pos2::new(left, plot.bottom() + 4.0), title, tokens.text_sub);
+}
+
+/// Minimum distance of a label from the title of the axis, points.
+const GAP: f32 = 8.0;
+
+/// Returns the left edge of a title of a width that hides none of the labels, given by their left and right edges: at the right
+/// end of the plot, or in the middle of the rightmost gap with room. `None` if no gap has room.
+fn between_labels(labels: &[(f32, f32)], width: f32, plot: Rect) -> Option<f32> {
+    let end = plot.right() - width;
+    if labels.last().is_none_or(|(_, right)| right + GAP < end) {
+        return Some(end);
+    }
+    let gaps = labels.windows(2).rev().map(|pair| (pair[0].1, pair[1].0));
+    let mut fitting = gaps.filter(|(from, to)| to - from >= width + 2.0 * GAP);
+    fitting.next().map(|(from, to)| f32::midpoint(from, to) - width / 2.0)
 }
 
 /// Height of a horizontal axis with the title below the labels, points.
@@ -84,6 +104,14 @@ pub fn x_title(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, ti
     let room = plot.right() - painter.clip_rect().left().max(plot.left() - 40.0);
     let title = super::elide(painter, title, font, room);
     painter.text(plot.right_bottom() + Vec2::new(0.0, 18.0), Align2::RIGHT_TOP, title, font.clone(), tokens.text_sub);
+}
+
+/// Draws the title of a vertical axis at the height of a plot, turned counter-clockwise. `left` is the left edge of the text.
+pub fn turned_title(painter: &Painter, left: f32, plot: Rect, font: &FontId, tokens: &Tokens, title: &str) {
+    let title = super::elide(painter, title, font, plot.height());
+    let galley = painter.layout_no_wrap(title, font.clone(), tokens.text_sub);
+    let at = Pos2::new(left, plot.center().y + galley.size().x / 2.0);
+    painter.add(TextShape::new(at, galley, tokens.text_sub).with_angle(-std::f32::consts::FRAC_PI_2));
 }
 
 /// Draws a linear vertical axis at the left of a plot; nothing in a very low plot.
@@ -133,5 +161,13 @@ mod tests {
         assert_eq!(tick_labels(&[0.0002]), ["0.0002"], "a single one");
         assert_eq!(tick_labels(&[12_345_000.0, 12_346_000.0]), ["12345000", "12346000"], "they differ");
         assert_eq!(tick_digits(&[0.5, 0.75]), 1);
+    }
+
+    #[test]
+    fn the_title_of_a_figure_hides_no_label() {
+        let plot = Rect::from_min_max(Pos2::new(0.0, 0.0), Pos2::new(300.0, 100.0));
+        assert_eq!(between_labels(&[(0.0, 10.0), (140.0, 160.0)], 60.0, plot), Some(240.0), "room at the end");
+        assert_eq!(between_labels(&[(0.0, 10.0), (140.0, 160.0), (270.0, 290.0)], 60.0, plot), Some(185.0));
+        assert_eq!(between_labels(&[(0.0, 20.0), (60.0, 80.0), (280.0, 300.0)], 190.0, plot), None);
     }
 }

@@ -49,11 +49,24 @@ pub struct HeatmapTexture {
 /// Inputs of the cached texture: key of the values, whether the theme is dark, locked range.
 type HeatmapKey = (u64, bool, Option<(f32, f32)>);
 
-/// Rectangles of the cells and the colour bar.
+/// Titles of the axes and of the colour bar; empty for none.
+#[derive(Default)]
+pub struct HeatmapTitles {
+    pub rows: String,
+    pub columns: String,
+    pub values: String,
+}
+
+/// Rectangles of the cells and the colour bar, with their titles.
 pub struct HeatmapLayout {
     pub cells: Rect,
     bar: Rect,
+    canvas: Rect,
+    titles: HeatmapTitles,
 }
+
+/// Width of the title of an axis, points.
+const AXIS_TITLE: f32 = 14.0;
 
 impl Heatmap {
     /// Returns the colour range: `span` if it is set, otherwise the range of the values; `None` if no value has a colour.
@@ -64,21 +77,29 @@ impl Heatmap {
 
     /// Lays out the cells, labels and colour bar in a canvas.
     pub fn places(&self, ui: &Ui, canvas: Rect) -> HeatmapLayout {
+        self.places_titled(ui, canvas, HeatmapTitles::default())
+    }
+
+    /// Lays out the heat map as [`Heatmap::places`] does, with titles.
+    pub fn places_titled(&self, ui: &Ui, whole: Rect, titles: HeatmapTitles) -> HeatmapLayout {
+        let canvas = Rect::from_min_max(whole.min + titles.room(), whole.max);
         let font = kit::small(ui);
         let width =
             |name: &AxisLabel| ui.painter().layout_no_wrap(name.text.clone(), font.clone(), Color32::WHITE).size().x;
         let longest = |names: &[AxisLabel]| names.iter().take(80).map(width).fold(0.0, f32::max);
-        let left = (longest(&self.rows) + 22.0).min(canvas.width() * 0.3);
+        // The labels of a figure have more room, because no tooltip shows the rest of them.
+        let most = if kit::is_staged(ui.ctx()) { 0.45 } else { 0.3 };
+        let left = (longest(&self.rows) + 22.0).min(canvas.width() * most);
         let above = longest(&self.columns);
         let cell = (canvas.width() - left - 70.0) / self.columns.len().max(1) as f32;
-        let top = if fits_flat(above, cell) { 22.0 } else { (above + 20.0).min(canvas.height() * 0.3) };
+        let top = if fits_flat(above, cell) { 22.0 } else { (above + 20.0).min(canvas.height() * most) };
         let cells = Rect::from_min_max(canvas.min + Vec2::new(left, top), canvas.max - Vec2::new(70.0, 10.0));
         let cells = Rect::from_min_max(cells.min, cells.max.max(cells.min + Vec2::splat(4.0)));
         let bar = Rect::from_min_max(
             pos2(cells.right() + 14.0, cells.top()),
             pos2(cells.right() + 22.0, cells.bottom().min(cells.top() + 180.0)),
         );
-        HeatmapLayout { cells, bar }
+        HeatmapLayout { cells, bar, canvas: whole, titles }
     }
 
     /// Returns the row and column of the cell under a point; `None` outside the cells.
@@ -125,7 +146,8 @@ impl Heatmap {
             painter.image(texture.id(), places.cells, uv, Color32::WHITE);
         }
         self.names(ui, places, hovered, tokens);
-        ink.bar(ui, places.bar, "", picture.beyond, tokens);
+        ink.bar(ui, places.bar, &places.titles.values, picture.beyond, tokens);
+        places.paint_titles(ui, tokens);
         if let Some((row, column)) = hovered {
             let cell = self.cell(places, row, column).expand(1.0);
             painter.rect_stroke(cell, 1.0, (1.5, tokens.text_strong), egui::StrokeKind::Outside);
@@ -170,7 +192,7 @@ impl Heatmap {
             if let Some(color) = name.color {
                 painter.circle_filled(middle - Vec2::X * 8.0, 3.0, color);
             }
-            let room = places.cells.left() - ui.clip_rect().left() - 18.0;
+            let room = places.cells.left() - ui.clip_rect().left() - 18.0 - places.titles.room().x;
             let text = kit::elide(painter, &name.text, &font, room.max(10.0));
             painter.text(middle - Vec2::X * 14.0, Align2::RIGHT_CENTER, text, font.clone(), ink(at == Some(i)));
         }
@@ -190,11 +212,32 @@ impl Heatmap {
                     foot,
                     &name.text,
                     &font,
-                    places.cells.top() - ui.clip_rect().top(),
+                    places.cells.top() - ui.clip_rect().top() - places.titles.room().y,
                     ink(at == Some(i)),
                 );
             }
         }
+    }
+}
+
+impl HeatmapLayout {
+    /// Draws the title of the columns above them, and that of the rows turned at the left edge.
+    fn paint_titles(&self, ui: &Ui, tokens: &Tokens) {
+        let (painter, font, Self { cells, canvas, titles, .. }) = (ui.painter(), kit::small(ui), self);
+        let columns = kit::elide(painter, &titles.columns, &font, cells.width());
+        let at = pos2(cells.center().x, canvas.top() + 2.0);
+        painter.text(at, Align2::CENTER_TOP, columns, font.clone(), tokens.text_sub);
+        if !titles.rows.is_empty() {
+            kit::turned_title(painter, canvas.left() + 2.0, *cells, &font, tokens, &titles.rows);
+        }
+    }
+}
+
+impl HeatmapTitles {
+    /// Returns the widths of the titles of the rows and of the columns, points.
+    fn room(&self) -> Vec2 {
+        let room = |title: &str| if title.is_empty() { 0.0 } else { AXIS_TITLE };
+        Vec2::new(room(&self.rows), room(&self.columns))
     }
 }
 

@@ -11,6 +11,7 @@ pub mod focus;
 pub mod fonts;
 pub mod heatmap;
 pub mod icons;
+pub mod legend;
 pub mod level;
 pub mod modal;
 pub mod notice;
@@ -23,7 +24,7 @@ pub mod theme;
 pub mod widgets;
 pub mod y_scale;
 
-pub use axes::{TITLED_AXIS, scale_axis, tick_digits, tick_labels, ticks, x_axis, x_title, y_axis};
+pub use axes::{TITLED_AXIS, scale_axis, tick_digits, tick_labels, ticks, turned_title, x_axis, x_title, y_axis};
 pub use notice::{empty_ui, failed_ui};
 pub use numbers::{
     TimeUnit, angle, column_decimals, duration, duration_unit, fixed, prefix, reading, steps, value, with_unit,

@@ -31,6 +31,7 @@ fn notice_ui(
     [title, text]: [&str; 2],
     button: Option<&str>,
 ) -> bool {
+    super::panel::note_empty(ui.ctx(), title);
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
     let wrap = |text: &str, style: TextStyle| {
         let galley =

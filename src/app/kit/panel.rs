@@ -26,12 +26,14 @@ fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
 }
 
 /// Draws a panel with a toolbar on top, a caption at the bottom and a canvas between them. Returns the canvas rectangle and clips
-/// to it. A figure has only the canvas.
+/// to it. A figure has the canvas, and the whole caption below it if the user wants one.
 pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: impl FnOnce(&mut Ui)) -> Rect {
     let all = ui.available_rect_before_wrap();
     ui.advance_cursor_after_rect(all);
-    let is_figure = is_staged(ui.ctx());
-    let (top, mut canvas, bottom) = if is_figure { (None, all, None) } else { parts(all, caption.is_some()) };
+    let (top, mut canvas, bottom) = match staging(ui.ctx()) {
+        Some(staging) => (None, figure_caption_ui(ui, tokens, all, caption.filter(|_| staging.has_caption)), None),
+        None => parts(all, caption.is_some()),
+    };
     if let Some(top) = top {
         ui.painter().rect_filled(top, 0.0, tokens.panel);
         ui.painter().hline(all.x_range(), top.bottom() - 0.5, (1.0, tokens.line));
@@ -65,6 +67,24 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
         canvas.max.y = canvas.min.y + 1.0;
     }
     ui.set_clip_rect(canvas.intersect(ui.clip_rect()));
+    canvas
+}
+
+/// Maximum fraction of a figure's height that its caption takes.
+const FIGURE_CAPTION: f32 = 0.4;
+
+/// Draws the caption of a figure at its lower edge, in as many lines as it needs. Returns the area above it.
+fn figure_caption_ui(ui: &Ui, tokens: &Tokens, all: Rect, caption: Option<&str>) -> Rect {
+    let Some(caption) = caption.filter(|text| !text.is_empty()) else { return all };
+    let text = caption.replace(SEPARATOR, " · ");
+    let galley = ui.painter().layout(text, small(ui), tokens.text_sub, (all.width() - 16.0).max(1.0));
+    let height = galley.size().y + 6.0;
+    if height > all.height() * FIGURE_CAPTION {
+        return all;
+    }
+    let (canvas, strip) = all.split_top_bottom_at_y(all.bottom() - height);
+    ui.painter().rect_filled(strip, 0.0, tokens.canvas);
+    ui.painter().galley(strip.min + Vec2::new(8.0, 3.0), galley, tokens.text_sub);
     canvas
 }
 
@@ -147,8 +167,11 @@ pub fn fill_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
     !tiny_ui(ui, canvas, tokens)
 }
 
-/// Makes scroll bars take space next to the content instead of overlaying it.
+/// Makes scroll bars take space next to the content instead of overlaying it. A figure has none.
 pub fn solid_scroll_bars(ui: &mut Ui) {
+    if is_staged(ui.ctx()) {
+        return;
+    }
     ui.spacing_mut().scroll = egui::style::ScrollStyle { bar_width: 8.0, ..egui::style::ScrollStyle::solid() };
 }
 
@@ -239,19 +262,58 @@ pub fn playback_ui(ui: &mut Ui, tokens: &Tokens) {
     ui.label(text).on_hover_text("A finished run, at the time cursor");
 }
 
-/// Returns the id of the flag that marks the panel being drawn as a figure.
+/// Hides the scroll bars of scroll areas, and the shade at edges with further content.
+pub fn hide_scroll_bars(ui: &mut Ui) {
+    let fade = egui::style::ScrollFadeStyle { strength: 0.0, ..Default::default() };
+    ui.spacing_mut().scroll = egui::style::ScrollStyle {
+        bar_width: 0.0,
+        floating_width: 0.0,
+        active_handle_opacity: 0.0,
+        active_background_opacity: 0.0,
+        interact_handle_opacity: 0.0,
+        interact_background_opacity: 0.0,
+        fade,
+        ..egui::style::ScrollStyle::floating()
+    };
+}
+
+/// Properties of the figure as which a panel is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Staging {
+    /// Whether the caption is drawn below the figure.
+    pub has_caption: bool,
+}
+
+/// Returns the id of the state of the panel being drawn as a figure.
 fn stage_id() -> Id {
     Id::unique("figure stage")
 }
 
-/// Whether the panel being drawn is a figure, which has no toolbar and no caption.
+/// Returns the properties of the figure being drawn; `None` for a panel on the screen.
+fn staging(ctx: &egui::Context) -> Option<Staging> {
+    ctx.data(|d| d.get_temp::<Option<Staging>>(stage_id())).flatten()
+}
+
+/// Whether the panel being drawn is a figure, which has no toolbar, and nothing that follows the pointer or the time cursor.
 pub fn is_staged(ctx: &egui::Context) -> bool {
-    ctx.data(|d| d.get_temp::<bool>(stage_id())).unwrap_or_default()
+    staging(ctx).is_some()
 }
 
 /// Sets whether the panels that are drawn next are figures.
-pub fn set_staged(ctx: &egui::Context, is_staged: bool) {
-    ctx.data_mut(|d| d.insert_temp(stage_id(), is_staged));
+pub fn set_staging(ctx: &egui::Context, staging: Option<Staging>) {
+    ctx.data_mut(|d| d.insert_temp(stage_id(), staging));
+}
+
+/// Records that the panel shows a notice instead of data, so that no figure of it is written.
+pub(super) fn note_empty(ctx: &egui::Context, title: &str) {
+    let noted = (ctx.cumulative_pass_nr(), title.to_owned());
+    ctx.data_mut(|d| d.insert_temp(stage_id().with("empty"), noted));
+}
+
+/// Returns the title of the notice that a panel shows instead of data in this frame; `None` if none does.
+pub fn empty_notice(ctx: &egui::Context) -> Option<String> {
+    let noted = ctx.data(|d| d.get_temp::<(u64, String)>(stage_id().with("empty")));
+    noted.filter(|(pass, _)| *pass == ctx.cumulative_pass_nr()).map(|(_, title)| title)
 }
 
 /// Draws a colour swatch of a legend and returns its response.

@@ -54,10 +54,10 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Save => files::save(&mut app.parts()),
         UiCommand::SaveAs => files::pick(&mut app.parts(), Purpose::SaveAs),
         UiCommand::Export(format) => {
-            runs::export(&app.document.library, &mut app.host, &mut app.messages, None, format)
+            runs::export(&mut app.document.library, &mut app.host, &mut app.messages, None, format)
         }
         UiCommand::ExportRun(folder, format) => {
-            runs::export(&app.document.library, &mut app.host, &mut app.messages, Some(folder), format)
+            runs::export(&mut app.document.library, &mut app.host, &mut app.messages, Some(folder), format)
         }
         UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
         UiCommand::Undo => travel(app, true),
@@ -113,7 +113,8 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::ZoomToRange => app.document.time.axis.zoom_to_range(),
         UiCommand::ClearRange => app.document.time.axis.range = None,
         UiCommand::ExportPanel => {
-            figures::export_panel(ctx, &app.document, &mut app.workspace, &mut app.overlays, &mut app.messages);
+            let settings = &app.preferences.settings.figures;
+            figures::export_panel(&app.document, &mut app.workspace, &mut app.overlays, settings, &mut app.messages);
         }
         UiCommand::FocusSelection => views::ask_focus(ctx),
         UiCommand::ColorMenu => app.overlays.palette = Some(Palette::with("Colour by ")),
@@ -134,6 +135,11 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Branch(folder, step) => requests::confirm_unsaved(app, Intent::Branch(folder, step)),
         UiCommand::Resume(folder) => requests::confirm_unsaved(app, Intent::Resume(folder)),
         UiCommand::Requests => app.overlays.requests.open(app.document.session.project.model.requests().first()),
+        UiCommand::CancelExport => {
+            if let Some(export) = &app.document.library.exporting {
+                export.progress.cancel();
+            }
+        }
         UiCommand::CancelReplay => {
             if let Some(replay) = &app.document.library.replaying {
                 replay.progress.cancel();

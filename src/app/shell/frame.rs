@@ -64,7 +64,8 @@ impl eframe::App for App {
         self.overlays.figures.poll(&ctx, self.host.render_state.as_ref());
         if !figure_ui(self, ui, &mut queue) {
             layout::panels_ui(self, ui, &mut queue);
-            figure::dialog::ui(&ctx, &mut self.overlays.figures, self.host.render_state.as_ref());
+            let (figures, settings) = (&mut self.overlays.figures, &mut self.preferences.settings.figures);
+            figure::dialog::ui(&ctx, figures, settings, self.host.render_state.as_ref());
         }
         let since = Instant::now();
         overlays_ui(self, &ctx, &mut queue);
@@ -100,8 +101,10 @@ fn figure_ui(app: &mut App, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
     app.workspace.figure_area = None;
     layout::subscribe(app);
     ctx.request_repaint();
-    if let Some(request) = app.overlays.figures.end_frame(&ctx, area) {
-        figures::draw(&ctx, &mut app.overlays, &mut app.host, &mut app.messages, request);
+    match app.overlays.figures.end_frame(&ctx, area) {
+        Some(Ok(request)) => figures::draw(&ctx, &mut app.overlays, &mut app.host, &mut app.messages, request),
+        Some(Err(why)) => app.messages.notify(Level::Warning, why),
+        None => {}
     }
     true
 }
@@ -142,7 +145,7 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     dev::ui(ctx, &mut panels.open.dev, &host.frames, &document.session.live);
     home::hover_ui(ctx);
     if let Some(area) = panels.messages {
-        messages.toasts.ui(ctx, area, preferences.settings.work.messages_ms * 1e-3);
+        queue.extend(messages.toasts.ui(ctx, area, preferences.settings.work.messages_ms * 1e-3));
     }
 }
 

@@ -67,7 +67,7 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
     let are_hidden = workspace.is_home || flow.opening.is_some();
     panels.messages = None;
     if are_hidden || !panels.open.has_docked_tree(ui.ctx().content_rect().width()) {
-        messages.toasts.strip_ui(ui, preferences.settings.work.messages_ms * 1e-3);
+        queue.extend(messages.toasts.strip_ui(ui, preferences.settings.work.messages_ms * 1e-3));
     }
     log::panel::ui(ui, &mut messages.log, &mut panels.open.log, document, queue);
     host.frames.laid_out(Part::Bars, since);

@@ -1,6 +1,9 @@
 //! Messages to the user: toasts and the log.
 
-use super::{log::Log, panels::toasts::Toasts};
+use super::{
+    log::Log,
+    panels::toasts::{ToastAction, Toasts},
+};
 use crate::app::kit::level::Level;
 
 /// The messages on screen and the log.
@@ -17,6 +20,13 @@ impl Messages {
     pub fn notify(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.toasts.add(level, text.clone());
+        self.log.add(level, text);
+    }
+
+    /// Shows a toast with a button, and adds a line to the log.
+    pub fn notify_with(&mut self, level: Level, text: impl Into<String>, action: ToastAction) {
+        let text = text.into();
+        self.toasts.add_with(level, text.clone(), Some(action));
         self.log.add(level, text);
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     App,
     actions::{documents, open, unrecorded},
+    figure::stage::HiddenPointer,
     flow::{Flow, Opening},
     frame_times,
     host::Host,
@@ -125,6 +126,7 @@ impl Start {
 pub fn create(cc: &eframe::CreationContext<'_>, mut start: Start) -> Result<App, String> {
     let ctx = cc.egui_ctx.clone();
     style::apply(&ctx);
+    ctx.add_plugin(HiddenPointer);
     ctx.options_mut(|o| o.zoom_with_keyboard = false); // UiCommand::ZoomIn and ZoomOut replace it
     let preferences = preferences(&ctx, &start);
     let is_home = start.path.is_none() && start.project.is_none() && !start.run;

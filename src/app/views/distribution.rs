@@ -11,7 +11,7 @@ use crate::{
             self, axes,
             color_scale::ScaleColors,
             colormap::Colormap,
-            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, HeatmapTitles},
             icons,
         },
     },
@@ -89,7 +89,8 @@ impl Distribution {
     fn heat_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let Some(heat) = &self.heat else { return };
         self.picture.fixed = ctx.color_scales.of(probe.name).range;
-        let places = heat.places(ui, canvas);
+        let titles = HeatmapTitles { rows: title_of(probe), columns: "step".to_owned(), values: "count".to_owned() };
+        let places = heat.places_titled(ui, canvas, titles);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histograms over time"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
@@ -110,13 +111,10 @@ impl Distribution {
     /// Draws ridges. The newest line is in front; older ones are behind it and higher.
     fn ridges_ui(&self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let (tokens, font) = (ctx.tokens, kit::small(ui));
-        let (Shape::Histogram { of }, Some((low, high))) = (probe.shape, self.edges.first().zip(self.edges.last()))
-        else {
-            return;
-        };
+        let Some((low, high)) = self.edges.first().zip(self.edges.last()) else { return };
         let plot = Rect::from_min_max(canvas.min + vec2(70.0, 14.0), canvas.max - vec2(14.0, 32.0));
-        let title = if probe.unit.is_empty() { of.to_owned() } else { format!("{of} ({})", probe.unit) };
-        axes::x_axis(ui.painter(), plot, &font, tokens, (*low).into(), (*high).into(), &title);
+        axes::x_axis(ui.painter(), plot, &font, tokens, (*low).into(), (*high).into(), &title_of(probe));
+        axes::turned_title(ui.painter(), canvas.left() + 2.0, plot, &font, tokens, "step");
         let every = self.rows.len().div_ceil(MAX_RIDGES).max(1);
         let shown: Vec<&(u64, Vec<f32>)> = self.rows.iter().rev().step_by(every).collect();
         let highest = shown.iter().flat_map(|(_, c)| c.iter().copied()).fold(f32::MIN_POSITIVE, f32::max);
@@ -169,6 +167,12 @@ impl Distribution {
             response.on_hover_text_at_pointer(self.text(probe, bin, self.rows.len() - 1 - ridge * every));
         }
     }
+}
+
+/// Returns the title of the axis of values: what is counted, with its unit.
+fn title_of(probe: &ProbeSpec) -> String {
+    let Shape::Histogram { of } = probe.shape else { return String::new() };
+    if probe.unit.is_empty() { of.to_owned() } else { format!("{of} ({})", probe.unit) }
 }
 
 impl ProbeContents for Distribution {

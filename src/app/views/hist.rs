@@ -231,7 +231,8 @@ impl Histogram {
         }
         kit::x_axis(&painter, plot, &font, ctx.tokens, low, high, "");
         kit::x_title(&painter, plot, &kit::small(ui), ctx.tokens, title);
-        painter.text(canvas.min + Vec2::new(58.0, 5.0), Align2::LEFT_TOP, noun, kit::small(ui), ctx.tokens.text_sub);
+        let counted = format!("{} per bin", kit::spaced(noun));
+        painter.text(canvas.min + Vec2::new(58.0, 5.0), Align2::LEFT_TOP, counted, kit::small(ui), ctx.tokens.text_sub);
         let response = ui.interact(plot, ui.scope_id().with("histogram"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histogram"));
         let bin_at = |x: f32| (((x - plot.left()) / step).max(0.0) as usize).min(n_bins - 1);

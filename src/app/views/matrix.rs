@@ -12,7 +12,7 @@ use crate::{
             color_scale::ScaleColors,
             colormap::Colormap,
             colors,
-            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, HeatmapTitles},
             icons,
         },
     },
@@ -123,7 +123,9 @@ impl Matrix {
         let (Shape::Matrix { rows, columns }, Some(heat)) = (probe.shape, &self.heat) else { return };
         let has_one_scale = self.scaling(&self.shown) == Scaling::Whole;
         self.picture.fixed = ctx.color_scales.of(probe.name).range.filter(|_| has_one_scale);
-        let places = heat.places(ui, canvas);
+        let values = if has_one_scale { probe.unit.to_owned() } else { String::new() };
+        let titles = HeatmapTitles { rows: rows.to_owned(), columns: columns.to_owned(), values };
+        let places = heat.places_titled(ui, canvas, titles);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));

@@ -32,7 +32,7 @@ fn a_distribution_describes_its_data_and_follows_the_filter() {
         stage.absorb(frame(2000, step));
         stage.run(1);
     }
-    assert!(stage.says("1,800 of 2,000 cells  |  19 states of 1,800 steps  |  quantiles 0, 5, 25, 50, 75, 95, 100 %"));
+    assert!(stage.says("1,800 of 2,000 cells  |  19 states of 1,800 steps  |  bands: 5 to 95 % and 25 to 75 %; lines: median, minimum, maximum"));
     stage.filter("kind = right");
     assert!(
         stage.says("1,400 of 2,000 cells  |  19 states") && stage.says("500 hidden by the filter"),

@@ -5,7 +5,7 @@ use super::{Time, TimeAxis, Timeline};
 use crate::app::kit::{self, theme::Tokens};
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Vec2, pos2};
 
-/// Draws stimuli, silencing and the selected range. `seen` is the first and the last visible step; `x` maps a step to the
+/// Draws stimuli, silencing and, on the screen, the selected range. `seen` is the first and the last visible step; `x` maps a step to the
 /// screen.
 pub fn background(
     painter: &Painter,
@@ -30,7 +30,8 @@ pub fn background(
             }
         }
     }
-    if let Some(rect) = time.axis.range.and_then(|(from, to)| across(from, to)) {
+    let range = time.axis.range.filter(|_| !kit::is_staged(painter.ctx()));
+    if let Some(rect) = range.and_then(|(from, to)| across(from, to)) {
         painter.rect_filled(rect, 0.0, tokens.accent.gamma_multiply(0.12));
     }
 }
@@ -76,8 +77,11 @@ fn hatch(painter: &Painter, area: Rect, why: &str, tokens: &Tokens) {
     }
 }
 
-/// Draws the cursor, the time under the pointer in any view, and edits as ticks at the top.
+/// Draws the cursor, the time under the pointer in any view, and edits as ticks at the top. A figure has none of them.
 pub fn overlay(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
+    if kit::is_staged(painter.ctx()) {
+        return;
+    }
     let inside = |step: f64| Some(x(step)).filter(|x| plot.x_range().contains(*x));
     for at in time.edits.iter().filter_map(|edit| inside(edit.step as f64)) {
         painter.vline(at, plot.top()..=plot.top() + 6.0, (1.5, tokens.accent.gamma_multiply(0.8)));

@@ -2,7 +2,7 @@
 
 use super::files;
 use crate::app::{
-    document::open_document::Document,
+    document::{figure_settings::FigureSettings, open_document::Document},
     kit::level::Level,
     shell::{
         dialogs::answers::Purpose, figure::FigureRequest, host::Host, jobs::Done, messages::Messages,
@@ -13,10 +13,10 @@ use egui::Context;
 
 /// Opens the figure dialog for the focused panel, or shows a warning without one.
 pub fn export_panel(
-    ctx: &Context,
     document: &Document,
     workspace: &mut Workspaces,
     overlays: &mut Overlays,
+    settings: &FigureSettings,
     messages: &mut Messages,
 ) {
     let schema = &document.session.live.schema;
@@ -26,7 +26,7 @@ pub fn export_panel(
             let name = format!("{} {}", document.session.project.name, title.to_lowercase());
             let is_plain = |c: char| c.is_alphanumeric() || c == '-';
             let name = name.replace(|c| !is_plain(c), "-");
-            overlays.figures.open(name, area, ctx.pixels_per_point());
+            overlays.figures.open(name, area, settings);
         }
         _ => messages.notify(Level::Warning, "No panel to export"),
     }

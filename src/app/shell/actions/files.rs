@@ -1,6 +1,9 @@
 //! File dialogs, and files that the window writes.
 
-use super::{requests, runs};
+use super::{
+    open, requests,
+    runs::{self, Written},
+};
 use crate::{
     app::{
         document::command::Intent,
@@ -125,13 +128,13 @@ pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) -> O
             parts.host.job(
                 parts.messages,
                 "figure",
-                move || figure::write(&figure.0, &path),
+                move || figure::write(&figure.0, &path).map(|size| Written::file(&path, &size)),
                 |app, result| runs::exported(&mut app.messages, result),
             );
         }
         Purpose::SaveText(_, text) => {
             let write = move || match std::fs::write(&path, text.as_bytes()) {
-                Ok(()) => Ok(format!("Wrote {}", path.display())),
+                Ok(()) => Ok(Written::file(&path, "")),
                 Err(e) => Err(format!("{}: {}", path.display(), io_reason(&e))),
             };
             parts.host.job(parts.messages, "write", write, |app, result| runs::exported(&mut app.messages, result));

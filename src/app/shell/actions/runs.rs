@@ -3,14 +3,15 @@
 use crate::{
     app::{
         document::{
+            command::UiCommand,
             layout::Page,
-            library::{self, Library},
+            library::{self, Exporting, Library},
             open_document::Document,
         },
-        kit::level::Level,
-        shell::{host::Host, messages::Messages, workspace::Workspaces},
+        kit::{level::Level, text},
+        shell::{host::Host, messages::Messages, panels::toasts::ToastAction, workspace::Workspaces},
     },
-    export::{self, Format},
+    export::{self, Format, PictureSize, WrittenFile},
     project::RunFolder,
     sim::Progress,
 };
@@ -19,14 +20,17 @@ use std::{
     sync::Arc,
 };
 
+/// Maximum number of files named in a message.
+const MAX_NAMED: usize = 3;
+
 /// Reads the list of runs on a thread.
 pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
     let beside = document.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
     let folder = beside.unwrap_or_else(|| document.session.runs_folder());
     if document.library.folder != folder {
-        let Library { sweeping, swept, version, .. } = std::mem::take(&mut document.library);
-        let (is_reading, folder, version) = (true, folder.clone(), version + 1);
-        document.library = Library { is_reading, folder, sweeping, swept, version, ..Library::default() };
+        let Library { sweeping, swept, version, exporting, .. } = std::mem::take(&mut document.library);
+        let kept = Library { sweeping, swept, exporting, version: version + 1, ..Library::default() };
+        document.library = Library { is_reading: true, folder: folder.clone(), ..kept };
     }
     let consent = host.consent.clone();
     document.library.groups.set_consent(Arc::new(move |run, outside| consent.allows_run(run, outside)));
@@ -60,21 +64,53 @@ pub fn show(
 }
 
 /// Exports a run on a thread; without a folder, the last run of the list.
-pub fn export(library: &Library, host: &mut Host, messages: &mut Messages, folder: Option<PathBuf>, format: Format) {
+pub fn export(
+    library: &mut Library,
+    host: &mut Host,
+    messages: &mut Messages,
+    folder: Option<PathBuf>,
+    format: Format,
+) {
     let last = || library.runs.last().map(|r| r.folder.clone());
     let Some(run) = folder.or_else(last) else { return };
-    host.job(
-        messages,
-        "export",
-        move || export_run(&run, format).map_err(|e| e.to_string()),
-        |app, result| exported(&mut app.messages, result),
-    );
+    let progress = Arc::new(Progress::default());
+    let shared = progress.clone();
+    let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let work = move || export_run(&run, format, &shared).map_err(|e| e.to_string());
+    let has_started = host.job(messages, "export", work, |app, result| {
+        let was_cancelled = app.document.library.exporting.take().is_some_and(|job| job.progress.is_cancelled());
+        match result {
+            Err(_) if was_cancelled => app.messages.notify(Level::Info, "Export cancelled; no file was written"),
+            result => exported(&mut app.messages, result),
+        }
+    });
+    library.exporting = has_started.then_some(Exporting { name, format, progress });
 }
 
-/// Shows the summary of a written file, or the reason why it was not written.
-pub fn exported(messages: &mut Messages, written: Result<String, String>) {
+/// Written files, for the message about them.
+pub struct Written {
+    /// Summary of the files.
+    pub text: String,
+    /// Folder of the files.
+    pub folder: PathBuf,
+}
+
+impl Written {
+    /// Describes a file with its size: `Wrote /home/me/rates.png, 85 × 60 mm (48 kB)`.
+    pub fn file(path: &Path, what: &str) -> Self {
+        let size = std::fs::metadata(path).map_or_else(|_| String::new(), |m| format!(" ({})", text::bytes(m.len())));
+        let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+        Self { text: format!("Wrote {}{what}{size}", path.display()), folder }
+    }
+}
+
+/// Shows the summary of written files with a button that opens their folder, or the reason why they were not written.
+pub fn exported(messages: &mut Messages, written: Result<Written, String>) {
     match written {
-        Ok(text) => messages.notify(Level::Info, text),
+        Ok(Written { text, folder }) => {
+            let action = ToastAction { label: "Show in folder", command: UiCommand::RevealRun(folder) };
+            messages.notify_with(Level::Info, text, action);
+        }
         Err(e) => messages.notify(Level::Error, format!("Could not export: {e}")),
     }
 }
@@ -93,13 +129,26 @@ pub fn reveal(host: &mut Host, messages: &mut Messages, folder: PathBuf) {
     });
 }
 
-fn export_run(run: &Path, format: Format) -> std::io::Result<String> {
-    let run = RunFolder::open(run)?;
-    if let Some(why) = export::damaged(&run, format, &Progress::default())?.first() {
+fn export_run(path: &Path, format: Format, progress: &Arc<Progress>) -> std::io::Result<Written> {
+    let run = RunFolder::open(path)?;
+    if let Some(why) = export::damaged(&run, format, progress)?.first() {
         let what = format!("{why}; `neuropil export --allow-damaged` exports what is there");
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
     }
-    let files = export::export(&run, format, None)?;
-    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
-    Ok(format!("Exported {}", names.join(", ")))
+    let files = export::export_job(&run, format, None, PictureSize::default(), progress)?;
+    let named = |file: &WrittenFile| {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{name} ({})", text::bytes(file.n_bytes))
+    };
+    let shown: Vec<String> = files.iter().take(MAX_NAMED).map(named).collect();
+    let more = match files.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        n => {
+            let size = text::bytes(files.iter().skip(MAX_NAMED).map(|file| file.n_bytes).sum());
+            format!(" and {} ({size})", text::plural(n, "more file", "more files"))
+        }
+    };
+    let folder = files.first().and_then(|file| file.path.parent()).unwrap_or(path).to_owned();
+    let text = format!("Exported {}{more} to {}", shown.join(", "), folder.display());
+    Ok(Written { text, folder })
 }

@@ -46,6 +46,11 @@ pub fn simulation_of_view(command: &UiCommand, state: &CommandState<'_>) -> Opti
     }
 }
 
+/// Requires that no run is being exported.
+pub fn no_export(_: &UiCommand, state: &CommandState<'_>) -> Option<&'static str> {
+    unless(state.document.library.exporting.is_none(), "Another export is running")
+}
+
 /// Requires selected elements.
 pub fn selection(_: &UiCommand, state: &CommandState<'_>) -> Option<&'static str> {
     unless(!state.document.session.selection.elements.is_empty(), "Nothing is selected")

@@ -1,17 +1,20 @@
 //! Settings dialog: rows that are drawn from the declarations of [`Settings`], and keyboard shortcuts.
 
-use crate::app::{
-    document::{command::UiCommand, settings::Settings},
-    kit::{
-        icons,
-        theme::{TITLE, Tokens},
-        widgets,
+use crate::{
+    app::{
+        document::{command::UiCommand, settings::Settings},
+        kit::{
+            icons,
+            theme::{TITLE, Tokens},
+            widgets,
+        },
+        shell::{
+            commands::{self, CommandState},
+            keymap::{Keymap, ShortcutError},
+            panels::inspector,
+        },
     },
-    shell::{
-        commands::{self, CommandState},
-        keymap::{Keymap, ShortcutError},
-        panels::inspector,
-    },
+    params::Params,
 };
 use egui::{
     Align, Button, Event, Frame, Id, Key, KeyboardShortcut, Layout, Margin, Modal, Modifiers, RichText, ScrollArea,
@@ -212,7 +215,7 @@ impl SettingsDialog {
 
 fn settings_ui(ui: &mut Ui, settings: &mut Settings, config_dir: Option<&Path>, search: &str) {
     let defaults = Settings::default();
-    for group in 0..3 {
+    for group in 0..defaults.groups().len() {
         inspector::declared_ui(ui, settings, &defaults, group, search);
     }
     if search.is_empty() {

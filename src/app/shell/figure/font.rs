@@ -1,34 +1,8 @@
 //! Font of a figure's text.
 
-use crate::app::kit::fonts;
-
-/// Font for figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FigureFont {
-    /// The proportional font of the window.
-    #[default]
-    Inter,
-    /// The monospaced font of the window.
-    JetBrainsMono,
-    /// A sans-serif font of the system that displays the SVG.
-    Arial,
-    /// A serif font of the system that displays the SVG.
-    Times,
-}
+use crate::app::{document::figure_settings::FigureFont, kit::fonts};
 
 impl FigureFont {
-    pub const ALL: [Self; 4] = [Self::Inter, Self::JetBrainsMono, Self::Arial, Self::Times];
-
-    /// Returns the name for the dialog.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Inter => "Inter",
-            Self::JetBrainsMono => "JetBrains Mono",
-            Self::Arial => "Arial or Helvetica (SVG)",
-            Self::Times => "Times (SVG)",
-        }
-    }
-
     /// Returns the `font-family` of an SVG.
     pub const fn svg_family(self) -> &'static str {
         match self {

@@ -4,15 +4,12 @@ pub mod dialog;
 mod font;
 pub mod offscreen;
 mod settling;
+pub mod stage;
 mod svg;
 
-use crate::data::io_reason;
+use crate::{app::document::figure_settings::FigureFont, data::io_reason};
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
-use font::FigureFont;
 use std::{path::Path, sync::Arc};
-
-/// Points per inch on paper at 100 % zoom, independent of the screen.
-const POINTS_PER_INCH: f32 = 96.0;
 
 /// Captured shapes of a figure.
 pub struct FigureRequest {
@@ -41,7 +38,7 @@ pub struct Figures {
     /// Whether the device is drawing a figure.
     is_drawing: bool,
     pub(crate) dialog: Option<dialog::FigureDialog>,
-    stage: Option<dialog::FigureStage>,
+    stage: Option<stage::FigureStage>,
     /// Whether the theme and zoom of a figure were applied and must be restored.
     was_staged: bool,
 }
@@ -122,7 +119,8 @@ impl Figures {
     }
 }
 
-/// Writes a figure in the format of the file extension. Returns a summary, or the reason why it could not be written.
+/// Writes a figure in the format of the file extension. Returns its size on paper for a message, or the reason why it could not
+/// be written.
 pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
@@ -135,7 +133,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     std::fs::write(path, bytes).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
     let mm = figure.area.size() * figure.mm_per_point;
     let dpi = if is_svg { String::new() } else { format!(" at {:.0} dpi", 25.4 * figure.scale / figure.mm_per_point) };
-    Ok(format!("Wrote {}, {:.0} × {:.0} mm{dpi}", path.display(), mm.x, mm.y))
+    Ok(format!(", {:.0} × {:.0} mm{dpi}", mm.x, mm.y))
 }
 
 impl Figure {
@@ -177,7 +175,7 @@ mod tests {
     #[test]
     fn png_stores_the_physical_resolution() {
         for (scale, per_metre) in [(1.0, 3_780), (2.0, 7_559), (3.0, 11_339)] {
-            let bytes = encode(&[7; 3 * 6], 3, 2, scale * POINTS_PER_INCH / 25.4).expect("a picture");
+            let bytes = encode(&[7; 3 * 6], 3, 2, scale * 96.0 / 25.4).expect("a picture");
             let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("its head");
             let size = reader.info().pixel_dims.expect("pHYs");
             assert_eq!((size.xppu, size.yppu, size.unit), (per_metre, per_metre, png::Unit::Meter), "96 dpi × {scale}");

@@ -1,6 +1,6 @@
 //! SVG export. Shapes and texts are exported as such; textured shapes and GPU callbacks are embedded as pixels.
 
-use super::font::FigureFont;
+use crate::app::document::figure_settings::FigureFont;
 use egui::{
     Color32, Pos2, Rect, Shape, Stroke,
     epaint::{

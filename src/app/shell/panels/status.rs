@@ -2,7 +2,7 @@
 
 use crate::{
     app::{
-        document::{command::UiCommand, interventions, open_document::Document, session::Session},
+        document::{command::UiCommand, interventions, library::Library, open_document::Document, session::Session},
         host::{device::Devices, system::ProcessMemory},
         kit::{icons, text, theme::Tokens, widgets},
         shell::{
@@ -122,6 +122,7 @@ fn facts_ui(ui: &mut Ui, document: &mut Document, facts: Facts<'_>, queue: &mut 
     bell_ui(ui, &mut messages.toasts, log_is_open, queue);
     ui.add_space(8.0);
     problems_ui(ui, problems(document, flow, devices, &messages.toasts), log_is_open, queue);
+    export_ui(ui, &document.library, queue);
     let session = &document.session;
     let saved = match (session.is_dirty(), session.saved_at) {
         _ if session.live.playback.is_some() => "read-only".to_owned(),
@@ -143,6 +144,18 @@ fn facts_ui(ui: &mut Ui, document: &mut Document, facts: Facts<'_>, queue: &mut 
         let hint = "Median frame time; F12 shows details";
         fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms), t.text_sub, hint);
     }
+}
+
+/// Draws the progress of the export, with a cancel button.
+fn export_ui(ui: &mut Ui, library: &Library, queue: &mut Queue) {
+    let Some(export) = &library.exporting else { return };
+    if ui.small_button("Cancel").on_hover_text("Cancels the export; no file is written").clicked() {
+        queue.push(UiCommand::CancelExport);
+    }
+    let (stage, fraction) = export.progress.now();
+    let label = format!("{} {:.0} %", text::title(&stage), fraction * 100.0);
+    fact(ui, icons::EXPORT, &label, Tokens::of(ui.ctx()).text_sub, &format!("Export of {}", export.name));
+    ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
 }
 
 /// Draws the menu of the machine's devices. The choice is a setting of the project and takes effect at the next build.

@@ -1,7 +1,10 @@
 //! Toasts: short messages over the project tree, or in a strip above the status bar if the tree is not docked, so that they
 //! cover no view. Errors are shown until they are closed or read in the list of messages.
 
-use crate::app::kit::{icons, level::Level, theme::Tokens, widgets};
+use crate::app::{
+    document::command::UiCommand,
+    kit::{icons, level::Level, theme::Tokens, widgets},
+};
 use egui::{Align, Align2, Area, Frame, Id, Label, Layout, Margin, Order, Panel, Rect, Stroke, Ui, vec2};
 use std::{collections::VecDeque, time::Instant};
 
@@ -19,10 +22,17 @@ const BESIDE_TEXT: f32 = 54.0;
 /// Height of the strip, points.
 const STRIP: f32 = 30.0;
 
+/// Button of a toast.
+pub struct ToastAction {
+    pub label: &'static str,
+    pub command: UiCommand,
+}
+
 struct Toast {
     id: u64,
     level: Level,
     text: String,
+    action: Option<ToastAction>,
     until: Option<f64>,
     /// Whether the user has opened the list of messages since. A read error is not shown, but still counts as a problem.
     is_read: bool,
@@ -49,7 +59,11 @@ pub struct Toasts {
 impl Toasts {
     /// Shows a message, which replaces an earlier toast with an equal text.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
-        let text = text.into();
+        self.add_with(level, text.into(), None);
+    }
+
+    /// Shows a message as [`Toasts::add`] does, with a button.
+    pub fn add_with(&mut self, level: Level, text: String, action: Option<ToastAction>) {
         self.list.retain(|t| t.text != text);
         self.history.push_back(Notice { level, text: text.clone(), at: Instant::now() });
         if self.history.len() > MAX_KEPT {
@@ -57,7 +71,7 @@ impl Toasts {
         }
         self.unread += 1;
         self.count += 1;
-        self.list.push(Toast { id: self.count, level, text, until: None, is_read: false });
+        self.list.push(Toast { id: self.count, level, text, action, until: None, is_read: false });
         if self.list.len() > MAX_SHOWN {
             self.list.remove(0);
         }
@@ -95,7 +109,8 @@ impl Toasts {
         let now = ctx.input(|i| i.time);
         for toast in &mut self.list {
             if toast.until.is_none() && toast.level < Level::Error {
-                toast.until = Some(now + stay_secs);
+                let times = if toast.action.is_some() { 3.0 } else { 1.0 };
+                toast.until = Some(now + stay_secs * times);
             }
         }
         self.list.retain(|t| t.until.is_none_or(|until| now < until));
@@ -105,20 +120,24 @@ impl Toasts {
         self.list.iter().any(|t| !t.is_read)
     }
 
-    /// Draws the newest message in a strip at the bottom of the window.
-    pub fn strip_ui(&mut self, ui: &mut Ui, stay_secs: f64) {
+    /// Draws the newest message in a strip at the bottom of the window. Returns the command of a clicked button.
+    pub fn strip_ui(&mut self, ui: &mut Ui, stay_secs: f64) -> Option<UiCommand> {
         if !self.expire(ui.ctx(), stay_secs) {
-            return;
+            return None;
         }
         let t = Tokens::of(ui.ctx());
         let shown: Vec<&Toast> = self.list.iter().filter(|t| !t.is_read).collect();
-        let Some((newest, older)) = shown.split_last() else { return };
+        let (newest, older) = shown.split_last()?;
         let (id, (glyph, color)) = (newest.id, level_icon(&t, newest.level));
         let frame = Frame::new().fill(t.raised).inner_margin(Margin::symmetric(10, 0));
+        let mut command = None;
         let closed = Panel::bottom("messages").exact_size(STRIP).frame(frame).show(ui, |ui| {
             let row = Layout::right_to_left(Align::Center);
             ui.with_layout(row, |ui| {
                 let close = widgets::icon_button(ui, icons::CLOSE, "Close message").clicked();
+                if let Some(action) = newest.action.as_ref().filter(|action| ui.button(action.label).clicked()) {
+                    command = Some(action.command.clone());
+                }
                 if !older.is_empty() {
                     let texts: Vec<&str> = older.iter().map(|t| t.text.as_str()).collect();
                     ui.label(widgets::sub(ui, format!("{} more", older.len()))).on_hover_text(texts.join("\n"));
@@ -131,17 +150,19 @@ impl Toasts {
             })
             .inner
         });
-        if closed.inner {
+        if closed.inner || command.is_some() {
             self.list.retain(|t| t.id != id);
         }
+        command
     }
 
-    /// Draws the toasts at the lower end of the project tree. Messages other than errors disappear after `stay_secs` seconds.
-    pub fn ui(&mut self, ctx: &egui::Context, panel: Rect, stay_secs: f64) {
+    /// Draws the toasts at the lower end of the project tree. Messages other than errors disappear after `stay_secs` seconds, or
+    /// three times as many if they have a button. Returns the command of a clicked button.
+    pub fn ui(&mut self, ctx: &egui::Context, panel: Rect, stay_secs: f64) -> Option<UiCommand> {
         if !self.expire(ctx, stay_secs) {
-            return;
+            return None;
         }
-        let mut closed = None;
+        let (mut closed, mut command) = (None, None);
         let room = panel.intersect(ctx.content_rect()).shrink(MARGIN);
         let width = WIDTH.min(room.width() - FRAME_MARGIN.sum().x);
         let id = Id::unique("toasts");
@@ -151,8 +172,10 @@ impl Toasts {
         let first = list.len() - n_fitting(ctx, &list, width, room.height());
         let shown = place.constrain_to(room).show(ctx, |ui| {
             for toast in &list[first..] {
-                if toast_ui(ui, toast, width) {
-                    closed = Some(toast.id);
+                match toast_ui(ui, toast, width) {
+                    Some(ToastClick::Close) => closed = Some(toast.id),
+                    Some(ToastClick::Action) => command = toast.action.as_ref().map(|action| action.command.clone()),
+                    None => {}
                 }
             }
         });
@@ -162,7 +185,14 @@ impl Toasts {
             ctx.request_discard("toasts have another size");
         }
         self.list.retain(|t| Some(t.id) != closed);
+        command
     }
+}
+
+/// Clicked part of a toast.
+enum ToastClick {
+    Close,
+    Action,
 }
 
 /// Returns the glyph and the colour of a message's level.
@@ -182,7 +212,10 @@ fn n_fitting(ctx: &egui::Context, list: &[&Toast], width: f32, height: f32) -> u
         let text = |f: &mut egui::epaint::FontsView<'_>| {
             f.layout(toast.text.clone(), font.clone(), egui::Color32::WHITE, width - BESIDE_TEXT).size().y
         };
-        ctx.fonts_mut(text).max(style.spacing.interact_size.y) + FRAME_MARGIN.sum().y + style.spacing.item_spacing.y
+        let button =
+            toast.action.as_ref().map_or(0.0, |_| style.spacing.interact_size.y + style.spacing.item_spacing.y);
+        let text = ctx.fonts_mut(text).max(style.spacing.interact_size.y) + button;
+        text + FRAME_MARGIN.sum().y + style.spacing.item_spacing.y
     };
     let mut left = height;
     let fits = |toast: &&&Toast| {
@@ -192,8 +225,8 @@ fn n_fitting(ctx: &egui::Context, list: &[&Toast], width: f32, height: f32) -> u
     list.iter().rev().take_while(fits).count().max(list.len().min(1))
 }
 
-/// Draws a message. Returns whether the user closed it.
-fn toast_ui(ui: &mut Ui, toast: &Toast, width: f32) -> bool {
+/// Draws a message. Returns the part that the user clicked.
+fn toast_ui(ui: &mut Ui, toast: &Toast, width: f32) -> Option<ToastClick> {
     let t = Tokens::of(ui.ctx());
     let (glyph, color) = level_icon(&t, toast.level);
     let frame = Frame::popup(ui.style()).inner_margin(FRAME_MARGIN).stroke(Stroke::new(1.0, t.line));
@@ -202,11 +235,14 @@ fn toast_ui(ui: &mut Ui, toast: &Toast, width: f32) -> bool {
         ui.horizontal_top(|ui| {
             ui.label(icons::rich(glyph).color(color));
             let text_width = ui.available_width() - 30.0;
-            ui.allocate_ui_with_layout(vec2(text_width, 0.0), Layout::top_down(Align::LEFT), |ui| {
+            let acted = ui.allocate_ui_with_layout(vec2(text_width, 0.0), Layout::top_down(Align::LEFT), |ui| {
                 ui.set_width(text_width);
                 ui.label(&toast.text);
+                let button = toast.action.as_ref().map(|action| ui.small_button(action.label));
+                button.is_some_and(|button| button.clicked()).then_some(ToastClick::Action)
             });
-            widgets::icon_button(ui, icons::CLOSE, "Close message").clicked()
+            let closes = widgets::icon_button(ui, icons::CLOSE, "Close message").clicked();
+            acted.inner.or(closes.then_some(ToastClick::Close))
         })
         .inner
     });
@@ -222,7 +258,7 @@ mod tests {
     fn frame(ctx: &Context, toasts: &mut Toasts, views: Rect) -> Option<Rect> {
         let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0)));
         let input = RawInput { screen_rect, ..RawInput::default() };
-        let mut output = ctx.run_ui(input, |ui| toasts.ui(ui.ctx(), views, 5.0));
+        let mut output = ctx.run_ui(input, |ui| drop(toasts.ui(ui.ctx(), views, 5.0)));
         output.textures_delta.clear();
         ctx.memory(|m| m.area_rect(Id::unique("toasts")))
     }

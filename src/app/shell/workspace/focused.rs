@@ -1,7 +1,10 @@
 //! Access to the focused panel: its colours, and its drawing alone for a figure.
 
 use super::Workspaces;
-use crate::{app::views::ViewCtx, engine::SimSchema};
+use crate::{
+    app::{kit::panel, views::ViewCtx},
+    engine::SimSchema,
+};
 use egui::Ui;
 
 impl Workspaces {
@@ -34,9 +37,11 @@ impl Workspaces {
             std::mem::swap(ctx.selection, pinned);
         }
         ctx.enter(&**view);
+        ctx.selection.hovered = None;
         ui.painter().rect_filled(area, 0, ctx.tokens.canvas);
         ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
             ui.set_clip_rect(area);
+            panel::hide_scroll_bars(ui);
             view.ui(ui, &mut ctx);
         });
         if let Some(pinned) = self.pins.get_mut(&pane) {

@@ -30,7 +30,7 @@ impl Bands {
         }
         text += &match self.is_heat_map {
             true => format!("  |  share per bin, colour maximum {} %", kit::reading(100.0 * self.image.most())),
-            false => "  |  quantiles 0, 5, 25, 50, 75, 95, 100 %".to_owned(),
+            false => "  |  bands: 5 to 95 % and 25 to 75 %; lines: median, minimum, maximum".to_owned(),
         };
         text + &hidden_text(ctx.filter.shown().n_hidden(set))
     }

@@ -24,13 +24,18 @@ use crate::{
             selection::Selection,
             time::{StepScale, Timeline},
         },
-        kit::{self, colors, icons, pool::PoolJob, text},
+        kit::{
+            self, colors, icons,
+            legend::{LegendEntry, figure_legend},
+            pool::PoolJob,
+            text,
+        },
     },
     engine::{SchemaChanges, SimSchema},
     query::Named,
     sim::{Frame, ProbeId, ProbeSpec, Reading, SeriesUnit, Shape, Tap, TimeBase},
 };
-use egui::{Color32, Rect, Ui, pos2};
+use egui::{Color32, Rect, Ui, pos2, vec2};
 use group_rate::CountedGroup;
 use read::{RunSeries, SeriesName};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
@@ -347,6 +352,14 @@ impl View for Compare {
         let series = offered.iter().find(|series| Some(&series.key) == key.as_ref());
         let unit = lines.iter().find(|line| line.problem.is_none()).map_or(SeriesUnit::OWN, |line| self.unit(line));
         let title = series.map_or_else(String::new, |s| title_in(&s.label, s.unit, &unit, &self.axes.unit));
+        if kit::is_staged(ui.ctx()) {
+            let drawn = lines.iter().filter(|line| line.problem.is_none());
+            let entries: Vec<_> = drawn.map(|line| LegendEntry::new(line.name.clone(), line.color)).collect();
+            let (painter, area) = (ui.painter_at(canvas), canvas.shrink2(vec2(8.0, 4.0)));
+            let rest = figure_legend(&painter, area, &kit::small(ui), ctx.tokens, &entries);
+            self.chart_ui(ui, canvas.with_min_y(rest.top()), ctx, &lines, &title);
+            return;
+        }
         let split = (canvas.bottom() - table::height(lines.len())).max(canvas.center().y);
         let area = Rect::from_min_max(canvas.min, pos2(canvas.right(), split));
         let pointer = self.chart_ui(ui, area, ctx, &lines, &title);

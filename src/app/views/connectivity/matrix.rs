@@ -9,7 +9,7 @@ use crate::{
             color_scale::ScaleColors,
             colormap::Colormap,
             colors,
-            heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, HeatmapTitles, short},
             pool::PooledResult,
         },
         views::{MenuTarget, ViewCtx, menu},
@@ -187,7 +187,13 @@ impl Matrix {
             return;
         }
         self.picture.fixed = ctx.color_scales.of(self.measure.variable()).range;
-        let places = heat.places(ui, canvas);
+        let values = Measure::ALL.iter().find(|(measure, _)| *measure == self.measure).map_or("", |(_, name)| name);
+        let titles = HeatmapTitles {
+            rows: "presynaptic".to_owned(),
+            columns: "postsynaptic".to_owned(),
+            values: values.to_owned(),
+        };
+        let places = heat.places_titled(ui, canvas, titles);
         let response = ui.interact(places.cells, ui.scope_id().with("matrix"), Sense::click());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Connectivity matrix"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));

@@ -31,7 +31,9 @@ impl Layout {
         let font = kit::small(ui);
         let width = |n: &AxisLabel| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
         let longest = names.iter().take(200).map(width).fold(0.0, f32::max);
-        let left = (longest + 24.0).min(canvas.width() * NAMES);
+        // The names in a figure have more room, because no tooltip shows the rest of them.
+        let most = if kit::is_staged(ui.ctx()) { 1.5 * NAMES } else { NAMES };
+        let left = (longest + 24.0).min(canvas.width() * most);
         let min = canvas.min + Vec2::new(left, FRAME[0]);
         let plot = Rect::from_min_max(min, (canvas.max - Vec2::new(BAR, FRAME[1])).max(min + Vec2::splat(4.0)));
         let corner = plot.right_top() + Vec2::new(14.0, 0.0);

@@ -2,13 +2,18 @@
 
 use super::{LineColor, Lineage, colors, forest::Forest, kit};
 use crate::{
-    app::views::ViewCtx,
+    app::{
+        kit::legend::{self, LegendEntry},
+        views::ViewCtx,
+    },
     sim::{AttributeSpec, AttributeValue, Meaning, ProbeSpec, Shape},
 };
-use egui::{Align2, Color32, Painter, Rect, Ui, pos2};
+use egui::{Align2, Color32, Rect, Ui, pos2};
 
 /// Maximum number of texts in the legend; a last row counts the others.
 const MAX_NAMES: usize = 10;
+/// Height of a row of the legend, points.
+const ROW: f32 = 15.0;
 
 /// Converts an attribute to the specification of a field, for its colour scale and colour bar.
 pub(super) fn as_probe(spec: &AttributeSpec) -> ProbeSpec {
@@ -46,34 +51,43 @@ pub(super) fn text_color(value: f32, ctx: &ViewCtx<'_>) -> Color32 {
     if value.is_finite() { colors::categorical(value as usize, ctx.tokens) } else { ctx.tokens.other }
 }
 
-/// Draws the texts with their colours at the top left of the plot.
-pub(super) fn legend(
-    ui: &Ui,
-    painter: &Painter,
-    plot: Rect,
-    spec: &AttributeSpec,
-    texts: &[String],
-    ctx: &ViewCtx<'_>,
-) {
-    let (font, t) = (kit::small(ui), ctx.tokens);
+/// Returns the legend entries of the texts.
+fn entries(texts: &[String], ctx: &ViewCtx<'_>) -> Vec<LegendEntry> {
+    let entry = |(i, text): (usize, &String)| LegendEntry::new(text.clone(), colors::categorical(i, ctx.tokens));
+    texts.iter().enumerate().map(entry).collect()
+}
+
+/// Draws all texts above the plot of a figure. Returns the rest of the canvas.
+pub(super) fn figure_legend(ui: &Ui, canvas: Rect, texts: &[String], ctx: &ViewCtx<'_>) -> Rect {
+    let painter = ui.painter_at(canvas);
+    legend::figure_legend(&painter, canvas.shrink(4.0), &kit::small(ui), ctx.tokens, &entries(texts, ctx)).expand(4.0)
+}
+
+/// Draws the texts with their colours at the top left of the plot. The last row opens the list of all texts.
+pub(super) fn legend(ui: &mut Ui, plot: Rect, spec: &AttributeSpec, texts: &[String], ctx: &ViewCtx<'_>) {
+    let (font, t, painter) = (kit::small(ui), ctx.tokens, ui.painter_at(plot));
+    let n_more = texts.len().saturating_sub(MAX_NAMES);
     let mut rows = vec![(None, spec.label().into_owned())];
     let shown = texts.iter().take(MAX_NAMES).enumerate();
     rows.extend(shown.map(|(i, text)| (Some(colors::categorical(i, t)), text.clone())));
-    if texts.len() > MAX_NAMES {
-        rows.push((None, format!("+{} more", texts.len() - MAX_NAMES)));
-    }
     let width = |text: &String| painter.layout_no_wrap(text.clone(), font.clone(), t.text).size().x;
-    let widest = rows.iter().map(|(_, text)| width(text)).fold(0.0, f32::max);
-    let size = egui::vec2(widest + 26.0, rows.len() as f32 * 15.0 + 6.0);
+    let widest = rows.iter().map(|(_, text)| width(text)).fold(60.0, f32::max);
+    let n_rows = rows.len() + usize::from(n_more > 0);
+    let size = egui::vec2(widest + 26.0, n_rows as f32 * ROW + 6.0);
     let area = Rect::from_min_size(plot.min + egui::vec2(4.0, 4.0), size);
     painter.rect_filled(area, 4.0, t.panel.gamma_multiply(0.9));
     for (i, (color, text)) in rows.into_iter().enumerate() {
-        let y = area.top() + 10.0 + i as f32 * 15.0;
+        let y = area.top() + 10.0 + i as f32 * ROW;
         if let Some(color) = color {
             painter.circle_filled(pos2(area.left() + 10.0, y), 3.5, color);
         }
         let (x, ink) = if color.is_some() { (20.0, t.text) } else { (6.0, t.text_sub) };
         painter.text(pos2(area.left() + x, y), Align2::LEFT_CENTER, text, font.clone(), ink);
+    }
+    if n_more > 0 {
+        let corner = pos2(area.left() + 16.0, area.bottom() - ROW - 3.0);
+        let at = Rect::from_min_max(corner, pos2(area.right(), area.bottom() - 3.0));
+        legend::more_ui(ui, at, t, &format!("+{n_more} more"), &entries(texts, ctx));
     }
 }
 

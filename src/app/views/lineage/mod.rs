@@ -365,7 +365,14 @@ impl View for Lineage {
         }
         let scale = self.scale(ctx).zip(self.color_probe(ctx));
         let canvas = ColorBar::beside(ui, canvas, ctx.tokens, scale.as_ref().map(|(scale, probe)| (probe, scale)));
-        let plot = Rect::from_min_max(canvas.min + Vec2::new(10.0, 6.0), canvas.max - Vec2::new(12.0, 22.0));
+        let is_figure = kit::is_staged(ui.ctx());
+        let named = self.color_attribute(ctx).filter(|_| !self.texts().is_empty());
+        let canvas = match named.filter(|_| is_figure) {
+            Some(_) => attributes::figure_legend(ui, canvas, self.texts(), ctx),
+            None => canvas,
+        };
+        let left = if is_figure { 22.0 } else { 10.0 };
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, 6.0), canvas.max - Vec2::new(12.0, 22.0));
         self.update(ui, plot, ctx, over);
         if !self.worker.has_layout() {
             kit::empty_ui(ui, canvas, ctx, "Computing the layout…", "", None);
@@ -382,8 +389,12 @@ impl View for Lineage {
         }
         self.pointer_ui(ui, plot, set.as_deref(), ctx);
         self.paint(ui, canvas, plot, ctx);
-        if let Some(spec) = self.color_attribute(ctx).filter(|_| !self.texts().is_empty()) {
-            attributes::legend(ui, &ui.painter_at(canvas), plot, spec, self.texts(), ctx);
+        if is_figure {
+            let title = if over.is_empty() { "individuals".to_owned() } else { kit::spaced(over) };
+            let painter = ui.painter_at(canvas);
+            kit::turned_title(&painter, canvas.left() + 4.0, plot, &kit::small(ui), ctx.tokens, &title);
+        } else if let Some(spec) = named {
+            attributes::legend(ui, plot, spec, self.texts(), ctx);
         }
     }
 

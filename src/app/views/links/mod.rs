@@ -15,7 +15,7 @@ use crate::{
             self,
             color_scale::ScaleColors,
             colormap::Colormap,
-            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, HeatmapTitles},
             icons,
         },
     },
@@ -169,7 +169,13 @@ impl Links {
         }
         let Some((generation, heat)) = &self.heat else { return };
         self.picture.fixed = ctx.color_scales.of(probe.name).range;
-        let places = heat.places(ui, canvas);
+        let [rows, columns] = ends.names.map(kit::spaced);
+        let titles = HeatmapTitles {
+            rows: format!("from {rows}"),
+            columns: format!("to {columns}"),
+            values: probe.unit.to_owned(),
+        };
+        let places = heat.places_titled(ui, canvas, titles);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Links as a matrix"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));

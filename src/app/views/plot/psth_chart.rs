@@ -8,19 +8,24 @@ use super::{
 use crate::{
     app::{
         document::time::Timeline,
-        kit::{self, colors},
+        kit::{
+            self, colors,
+            legend::{self, LegendEntry, figure_legend},
+        },
         views::ViewCtx,
     },
     sim::ElementSet,
 };
 use egui::{Align2, Color32, Painter, Rect, Stroke, Ui, Vec2, pos2};
 
+/// Height of a row of the legend, points.
+const ROW: f32 = 15.0;
 /// Height of the aligned time axis, points.
 const AXIS: f32 = 18.0;
 
 /// Draws the chart. `left` and `right` are the distances of the plot from the edges of the area, points.
 pub fn paint(
-    ui: &Ui,
+    ui: &mut Ui,
     area: Rect,
     (left, right): (f32, f32),
     psth: &Psth,
@@ -35,6 +40,16 @@ pub fn paint(
     let title = psth.title(set, ctx.clock);
     painter.text(area.min + Vec2::new(left + 4.0, 3.0), Align2::LEFT_TOP, title, kit::small(ui), ctx.tokens.text);
     let Some(curves) = psth.curves() else { return };
+    let is_figure = kit::is_staged(ui.ctx());
+    let plot = match is_figure {
+        true => {
+            let entries: Vec<LegendEntry> = (curves.list.iter().enumerate())
+                .map(|(i, curve)| LegendEntry::new(label(curve, psth), color(curve, i, set, psth, ctx)))
+                .collect();
+            figure_legend(&painter, plot, &kit::small(ui), ctx.tokens, &entries)
+        }
+        false => plot,
+    };
     let steps = f64::from(curves.steps);
     let now = ctx.live_edge() as f64;
     let step_of = |bin: usize| match around {
@@ -72,15 +87,23 @@ pub fn paint(
         }
         inside.line(points, Stroke::new(1.25, color(curve, i, set, psth, ctx)));
     }
-    legend(
-        ui,
-        &painter,
-        Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max),
-        &drawn,
-        set,
-        psth,
-        ctx,
-    );
+    if !is_figure {
+        let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max);
+        let entry = |(i, (curve, values)): (usize, &(&Curve, Vec<(f64, f32)>))| LegendEntry {
+            value: values.last().map_or_else(String::new, |(_, rate)| kit::reading(*rate)),
+            ..LegendEntry::new(label(curve, psth), color(curve, i, set, psth, ctx))
+        };
+        legend(ui, area, &drawn.iter().enumerate().map(entry).collect::<Vec<_>>(), ctx);
+    }
+}
+
+/// Returns the name of a curve with its number of elements, `DNp (n = 408)`, or with the reason why it is not counted.
+fn label(curve: &Curve, psth: &Psth) -> String {
+    let name = if curve.of.name.is_empty() { "—" } else { &curve.of.name };
+    match psth.problem_of(&curve.of.name) {
+        Some(why) => format!("{name}: {why}"),
+        None => format!("{name} (n = {})", kit::thousands(curve.of.n.into())),
+    }
 }
 
 /// Draws the axis around an onset, or a hint if there is no onset.
@@ -126,39 +149,26 @@ fn color(curve: &Curve, i: usize, set: &ElementSet, psth: &Psth, ctx: &ViewCtx<'
     }
 }
 
-fn legend(
-    ui: &Ui,
-    painter: &Painter,
-    area: Rect,
-    drawn: &[(&Curve, Vec<(f64, f32)>)],
-    set: &ElementSet,
-    psth: &Psth,
-    ctx: &ViewCtx<'_>,
-) {
+fn legend(ui: &mut Ui, area: Rect, entries: &[LegendEntry], ctx: &ViewCtx<'_>) {
     if area.width() < 60.0 {
         return;
     }
-    let rows = (area.height() / 15.0) as usize;
-    // The last row shows the number of curves that do not fit.
-    let fits = if rows >= drawn.len() { drawn.len() } else { rows.saturating_sub(1) };
-    if fits < drawn.len() && rows > 0 {
-        let at = pos2(area.left() + 14.0, area.top() + 15.0 * fits as f32 + 7.0);
-        let text = format!("+{} more", drawn.len() - fits);
-        painter.text(at, Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text_sub);
+    let rows = (area.height() / ROW) as usize;
+    // The last row opens the list of all curves.
+    let fits = if rows >= entries.len() { entries.len() } else { rows.saturating_sub(1) };
+    if fits < entries.len() && rows > 0 {
+        let at =
+            Rect::from_min_size(area.min + Vec2::new(14.0, ROW * fits as f32), Vec2::new(area.width() - 14.0, ROW));
+        let text = format!("+{} more", entries.len() - fits);
+        ui.push_id("curves", |ui| legend::more_ui(ui, at, ctx.tokens, &text, entries));
     }
-    for (i, (curve, values)) in drawn.iter().enumerate().take(fits) {
-        let row = area.top() + 15.0 * i as f32 + 7.0;
-        painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, color(curve, i, set, psth, ctx));
-        let label = if curve.of.name.is_empty() { "—".to_owned() } else { curve.of.name.clone() };
-        let label = match psth.problem_of(&curve.of.name) {
-            Some(why) => format!("{label}: {why}"),
-            None => format!("{label} ({})", kit::thousands(curve.of.n.into())),
-        };
-        let text = kit::elide(painter, &label, &kit::small(ui), area.width() - 62.0);
+    let painter = ui.painter_at(area.expand(1.0));
+    for (i, entry) in entries.iter().enumerate().take(fits) {
+        let row = area.top() + ROW * i as f32 + ROW / 2.0;
+        painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, entry.color);
+        let text = kit::elide(&painter, &entry.name, &kit::small(ui), area.width() - 62.0);
         painter.text(pos2(area.left() + 14.0, row), Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);
-        if let Some((_, rate)) = values.last() {
-            let text = kit::reading(*rate);
-            painter.text(pos2(area.right() - 6.0, row), Align2::RIGHT_CENTER, text, kit::mono(ui), ctx.tokens.text_sub);
-        }
+        let right = pos2(area.right() - 6.0, row);
+        painter.text(right, Align2::RIGHT_CENTER, &entry.value, kit::mono(ui), ctx.tokens.text_sub);
     }
 }

@@ -216,7 +216,7 @@ impl Rates {
          it is on for such series. Hover: the values of all series and reference values. *Save CSV…* writes the shown \
          series in the chosen unit.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
-         - click a legend row: hide or show · Alt+click: only this one",
+         - click a legend row: hide or show · Alt+click: only this one · click *+N more*: the whole legend",
         gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
         pages: &[Page::Simulate],
         fits: |schema| has_probe(schema, is_fixed),
@@ -363,7 +363,9 @@ impl Rates {
         let at = ctx.time.axis.pointer_step(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
         paint::background(&painter, all, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(all, step));
         let n_chosen = charts.len() + usize::from(self.psth.is_shown);
-        let n_charts = n_chosen.min((all.height() / MIN_CHART) as usize).max(1);
+        // A figure has all charts, however low.
+        let n_fitting = if kit::is_staged(ui.ctx()) { n_chosen } else { (all.height() / MIN_CHART) as usize };
+        let n_charts = n_chosen.min(n_fitting).max(1);
         let height = all.height() / n_charts as f32;
         let area_of = |i: usize| {
             let top = all.top() + height * i as f32;

@@ -59,7 +59,8 @@ pub(super) fn lane_label(
 ) {
     let area = Rect::from_min_max(pos2(left + 8.0, lane.top()), pos2(lane.left() - SCALE, lane.bottom()));
     let painter = painter.with_clip_rect(area.intersect(painter.clip_rect()));
-    let tall = lane.height() > 34.0;
+    // A figure shows no moment, so it has no values.
+    let tall = lane.height() > 34.0 && !kit::is_staged(ui.ctx());
     let y = if tall { lane.center().y - 8.0 } else { lane.center().y };
     painter.rect_filled(
         Rect::from_center_size(

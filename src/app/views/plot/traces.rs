@@ -36,6 +36,10 @@ const LANES: usize = 64;
 const MIN_LANE_HEIGHT: f32 = 18.0;
 const LEFT: f32 = 200.0;
 const AXIS: f32 = 21.0;
+/// Height of the title of the values above the lanes, points.
+const TOP: f32 = 20.0;
+/// Width of the labels and scales of the lanes in a figure, which has no values, points.
+const FIGURE_LEFT: f32 = 176.0;
 
 #[derive(Default)]
 struct Lane {
@@ -150,7 +154,9 @@ impl Traces {
     fn lanes_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, unit: &str, ctx: &mut ViewCtx<'_>) {
         let elements = self.wanted.clone();
         let is_unrecorded = self.probe(ctx.schema).is_some_and(|(id, _)| ctx.schema.unrecorded.contains(&id));
-        let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
+        let is_figure = kit::is_staged(ui.ctx());
+        let left = if is_figure { FIGURE_LEFT.min(canvas.width() * 0.4) } else { LEFT };
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, TOP), canvas.max - Vec2::new(14.0, AXIS));
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
         let edge = ctx.live_edge() as f64;
@@ -222,6 +228,11 @@ impl Traces {
             }
         }
         painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
+        if let Some((id, _)) = self.probe(ctx.schema) {
+            let title = text::probe_title(&ctx.schema.probes[usize::from(id)]);
+            let corner = pos2(plot.left() - 6.0, canvas.top() + 4.0);
+            painter.text(corner, Align2::RIGHT_TOP, title, kit::small(ui), ctx.tokens.text_sub);
+        }
         line.paint_axis(&painter, plot, &mono, ctx.tokens, clock);
         paint::overlay(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
         self.measure_cursors.paint(&painter, plot, &line, (clock, &mono, ctx.tokens));

@@ -158,7 +158,7 @@ fn longest_of<'a>(measured: &'a Measured, kernel: Option<&str>) -> Option<&'a Sp
 }
 
 /// Returns the caption: batch, device utilisation, number of spans and of dropped ones. `None` without a measured batch.
-fn caption(profile: &Profile) -> Option<String> {
+fn caption(profile: &Profile, is_figure: bool) -> Option<String> {
     let (batch, measured) = profile.shown()?;
     let mut parts = vec![format!(
         "batch {} from {}: {} in {}",
@@ -177,7 +177,9 @@ fn caption(profile: &Profile) -> Option<String> {
     if measured.left_out > 0 {
         parts.push(format!("{} later spans dropped (included in the sums)", kit::thousands(measured.left_out.into())));
     }
-    parts.push("Shift+drag measures".into());
+    if !is_figure {
+        parts.push("Shift+drag measures".into());
+    }
     Some(parts.join("  |  "))
 }
 
@@ -219,7 +221,7 @@ impl View for Timeline {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let (tokens, caption) = (ctx.tokens, caption(ctx.profile));
+        let (tokens, caption) = (ctx.tokens, caption(ctx.profile, kit::is_staged(ui.ctx())));
         let canvas = kit::panel_ui(ui, tokens, caption.as_deref(), |ui| self.toolbar_ui(ui, ctx));
         let Some((batch, measured)) = ctx.profile.shown() else {
             let how = super::waiting(ctx.profile);

@@ -7,7 +7,8 @@ use crate::app::{document::time::Time, kit};
 const MIN_LAG: f64 = 0.1;
 
 impl Raster {
-    pub(super) fn caption(&self, train: Option<&Train>, time: &Time) -> String {
+    /// Returns the caption. That of a figure has no state of the view.
+    pub(super) fn caption(&self, train: Option<&Train>, time: &Time, is_figure: bool) -> String {
         let rows = self.rows_text(train.map_or(0, |t| t.active.count()));
         if self.plot_px.x < 1.0 {
             return rows;
@@ -23,16 +24,17 @@ impl Raster {
             (n, _) => format!("{} {noun} in view", kit::thousands(n)),
         };
         let mut text = spikes;
-        text += &self.lag.as_ref().map_or_else(String::new, |lag| format!("  |  {lag}"));
+        let lag = self.lag.as_ref().filter(|_| !is_figure);
+        text += &lag.map_or_else(String::new, |lag| format!("  |  {lag}"));
         let steps: f64 = self.gaps(time).iter().map(|(from, to)| to - from).sum();
         // A gap narrower than a pixel is left out, as it is not drawn either.
         if steps >= steps_per_px {
             text += &format!("  |  {} not recorded", self.duration(steps as u64));
         }
         text += &format!("  |  {rows}  |  {mode}");
-        if self.arrange.is_busy() {
+        if self.arrange.is_busy() && !is_figure {
             text += "  |  arranging…";
-        } else if self.density.is_busy() {
+        } else if self.density.is_busy() && !is_figure {
             text += "  |  counting…";
         }
         if let Some(oldest) = train.and_then(Train::oldest_single) {
@@ -43,7 +45,9 @@ impl Raster {
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
             text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));
         }
-        text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
+        if !is_figure {
+            text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
+        }
         text
     }
 

@@ -1,9 +1,13 @@
 //! Painting of the raster: groups at the left, spikes, the rate strip and the time axis.
 
-use super::Raster;
+use super::{Raster, rows::Group};
 use crate::app::{
     document::time,
-    kit::{self, theme::Tokens},
+    kit::{
+        self,
+        legend::{LegendEntry, figure_legend},
+        theme::Tokens,
+    },
     views::ViewCtx,
 };
 use egui::{Align2, Mesh, Painter, Rect, Ui, Vec2, pos2};
@@ -24,12 +28,14 @@ const GUTTER: f32 = 118.0;
 const NARROW_GUTTER: f32 = 84.0;
 const AXIS: f32 = 21.0;
 pub(super) const STRIP: f32 = 54.0;
+/// Minimum height of a group with a label, points.
+const LABEL: f32 = 9.0;
 /// Width of the scroll bar at the right, points.
 const BAR: f32 = 11.0;
 
 impl Layout {
-    /// Divides a canvas of any size into areas.
-    pub fn of(canvas: Rect) -> Self {
+    /// Divides a canvas of any size into areas. A figure has no scroll bar.
+    pub fn of(canvas: Rect, is_figure: bool) -> Self {
         let gutter = match canvas.width() {
             w if w > 520.0 => GUTTER,
             w if w > 320.0 => NARROW_GUTTER,
@@ -37,7 +43,7 @@ impl Layout {
         };
         let strip_height = if canvas.height() > 190.0 { STRIP } else { 0.0 };
         let bottom = canvas.bottom() - AXIS;
-        let bar = if canvas.width() > 320.0 { BAR } else { 0.0 };
+        let bar = if canvas.width() > 320.0 && !is_figure { BAR } else { 0.0 };
         let left = canvas.left() + gutter;
         let right = (canvas.right() - bar - 10.0).max(left + 10.0);
         let gap = if strip_height > 0.0 { 6.0 } else { 0.0 };
@@ -84,7 +90,11 @@ impl Raster {
         }
         time::paint::span_labels(&painter, layout.plot, ctx.time, &small, ctx.tokens, x);
         self.paint_time(&painter, layout, &mono, ctx.tokens);
-        self.paint_now(&painter, layout, ctx);
+        if kit::is_staged(ui.ctx()) {
+            self.paint_row_title(&painter, layout, &small, ctx.tokens);
+        } else {
+            self.paint_now(&painter, layout, ctx);
+        }
         time::paint::overlay(&painter, times, ctx.time, ctx.tokens, x);
     }
 
@@ -108,7 +118,7 @@ impl Raster {
             }
             // Labels are drawn only where they fit without overlap.
             let middle = f32::midpoint(top, bottom);
-            if room > 40.0 && middle + 7.0 < free_below && bottom - top > 9.0 {
+            if room > 40.0 && middle + 7.0 < free_below && bottom - top > LABEL {
                 let mark = if group.is_collapsed { "▸ " } else { "" };
                 let text = format!("{mark}{}", group.label);
                 let text = kit::elide(painter, &text, font, room);
@@ -153,6 +163,32 @@ impl Raster {
         let plot = Rect::from_min_max(layout.plot.min, pos2(layout.plot.right(), layout.canvas.bottom() - 21.0));
         let title = unit.title(self.clock.base);
         kit::x_axis(painter, plot, font, tokens, from * unit.scale, to * unit.scale, &title);
+    }
+
+    /// Draws the title of the rows, which is turned counter-clockwise, at the left edge.
+    fn paint_row_title(&self, painter: &Painter, layout: &Layout, font: &egui::FontId, tokens: &Tokens) {
+        let Some(set) = &self.set else { return };
+        let order = &self.arrange.order.column;
+        let by = if order.is_empty() { String::new() } else { format!(", by {}", kit::column(order).to_lowercase()) };
+        let title = format!("{}{by}", kit::spaced(set.name));
+        kit::turned_title(painter, layout.canvas.left() + 2.0, layout.plot, font, tokens, &title);
+    }
+
+    /// Draws a legend of all groups above a figure in which some have no room for their labels. Returns the rest of the canvas.
+    pub(super) fn figure_legend(&self, ui: &Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> Rect {
+        let Some(set) = &self.set else { return canvas };
+        let plot = Layout::of(canvas, true).plot;
+        let height = |group: &Group| self.y_of(plot, f64::from(group.first)) - self.y_of(plot, f64::from(group.end));
+        let has_labels = plot.left() - canvas.left() > NARROW_GUTTER - 1.0;
+        if has_labels && self.rows.groups.iter().all(|group| height(group) > LABEL) {
+            return canvas;
+        }
+        let named = self.rows.groups.iter().zip(self.rows.colors(set, ctx.tokens));
+        let entries: Vec<_> = named.map(|(group, color)| LegendEntry::new(group.label.clone(), color)).collect();
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let area = canvas.shrink2(Vec2::new(8.0, 4.0));
+        let rest = figure_legend(&ui.painter_at(canvas), area, &kit::small(ui), ctx.tokens, &entries);
+        canvas.with_min_y(rest.top())
     }
 
     /// Draws a line at the newest complete step.

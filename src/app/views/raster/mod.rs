@@ -251,7 +251,9 @@ impl Raster {
     }
 
     fn view_ui(&mut self, ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>) {
-        let layout = draw::Layout::of(canvas);
+        let is_figure = kit::is_staged(ui.ctx());
+        let canvas = if is_figure { self.figure_legend(ui, canvas, ctx) } else { canvas };
+        let layout = draw::Layout::of(canvas, is_figure);
         let px = ui.pixels_per_point();
         self.plot_px = layout.plot.size() * px;
         let size_px = (self.plot_px.x as usize, self.plot_px.y as usize);
@@ -277,7 +279,9 @@ impl Raster {
             self.outline.update(selected, (&self.rows, self.rows_generation));
         }
         self.paint(ui, &layout, ctx);
-        self.scroll_ui(ui, layout.scroll, ctx);
+        if !is_figure {
+            self.scroll_ui(ui, layout.scroll, ctx);
+        }
     }
 }
 
@@ -372,7 +376,8 @@ impl View for Raster {
         let train = time.past.train(probe);
         self.origin = train.map_or(0, |t| t.history.origin());
         self.rearrange(ui.ctx(), train, ui.input(|i| i.time));
-        let (caption, is_empty) = (self.caption(train, time), train.is_none_or(|t| t.history.is_empty()));
+        let caption = self.caption(train, time, kit::is_staged(ui.ctx()));
+        let is_empty = train.is_none_or(|t| t.history.is_empty());
         let tokens = ctx.tokens;
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if is_empty && !ctx.running {

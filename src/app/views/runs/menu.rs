@@ -38,7 +38,10 @@ pub fn export_button_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, table: &RunTable) {
 fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize) {
     let run = &ctx.runs.runs[at];
     for format in Format::ALL {
-        let why_not = run.not_exported.iter().find(|(known, _)| *known == format).map_or("", |(_, why)| why);
+        let why_not = match &ctx.runs.exporting {
+            Some(_) => "Another export is running",
+            None => run.not_exported.iter().find(|(known, _)| *known == format).map_or("", |(_, why)| why),
+        };
         let button = ui.add_enabled(why_not.is_empty(), Button::new(format.label()));
         if button.on_hover_text(format.docs()).on_disabled_hover_text(why_not).clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::ExportRun(run.folder.clone(), format)));

@@ -64,6 +64,7 @@ impl Runs {
         }
         selected_ui(ui, ctx);
         replay_ui(ui, ctx);
+        export_progress_ui(ui, ctx);
         sweep_ui(ui, ctx);
     }
 
@@ -199,6 +200,18 @@ fn replay_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     ui.add(egui::ProgressBar::new(again.progress.now().1).desired_width(80.0).desired_height(6.0));
     if ui.button("Cancel").on_hover_text(format!("Cancels the replay of {}", again.name)).clicked() {
         ctx.requests.push(ViewRequest::Command(UiCommand::CancelReplay));
+    }
+    ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
+}
+
+/// Draws the progress of the export, with a cancel button.
+fn export_progress_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+    let Some(export) = &ctx.runs.exporting else { return };
+    ui.label(widgets::sub(ui, format!("Export of {}", export.name)).small());
+    ui.add(egui::ProgressBar::new(export.progress.now().1).desired_width(80.0).desired_height(6.0));
+    let hint = format!("Cancels the export of {} as {}", export.name, export.format.label());
+    if ui.button("Cancel").on_hover_text(&hint).clicked() {
+        ctx.requests.push(ViewRequest::Command(UiCommand::CancelExport));
     }
     ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
 }

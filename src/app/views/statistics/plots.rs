@@ -9,7 +9,7 @@ use crate::{
         kit::{
             self,
             color_scale::ScaleColors,
-            heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, HeatmapTitles, short},
             theme::Tokens,
         },
         views::{ViewCtx, connectivity::element_name},
@@ -44,7 +44,7 @@ pub fn ui(
         Rect::from_x_y_ranges(x, y)
     };
     intervals_ui(ui, part(true, true), ctx.tokens, stats);
-    cvs_ui(ui, part(false, true), ctx.tokens, stats);
+    cvs_ui(ui, part(false, true), ctx.tokens, &kit::spaced(set.name), stats);
     if over_time {
         sonogram::ui(ui, part(true, false), ctx, stats, &mut pictures.power, key);
     } else {
@@ -70,7 +70,14 @@ pub fn none_ui(painter: &Painter, plot: Rect, ui: &Ui, tokens: &Tokens, why: &st
     painter.text(plot.center(), Align2::CENTER_CENTER, why, kit::small(ui), tokens.text_sub);
 }
 
-fn bars(painter: &Painter, plot: Rect, values: &[u32], color: Color32, tokens: &Tokens, font: &egui::FontId) {
+fn bars(
+    painter: &Painter,
+    plot: Rect,
+    (values, noun): (&[u32], &str),
+    color: Color32,
+    tokens: &Tokens,
+    font: &egui::FontId,
+) {
     let top = f64::from(values.iter().copied().max().unwrap_or(0).max(1)) * 1.05;
     let step = plot.width() / values.len().max(1) as f32;
     let mut mesh = Mesh::default();
@@ -80,7 +87,7 @@ fn bars(painter: &Painter, plot: Rect, values: &[u32], color: Color32, tokens: &
         mesh.add_colored_rect(Rect::from_min_max(pos2(left + 0.5, y), pos2(left + step - 0.5, plot.bottom())), color);
     }
     painter.add(mesh);
-    kit::y_axis(painter, plot, font, tokens, 0.0, top, "");
+    kit::y_axis(painter, plot, font, tokens, 0.0, top, noun);
 }
 
 fn intervals_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
@@ -91,8 +98,8 @@ fn intervals_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
     if n == 0 {
         return none_ui(&painter, plot, ui, tokens, "no element has two spikes");
     }
-    bars(&painter, plot, &stats.isi, tokens.categorical[4].gamma_multiply(0.8), tokens, &font);
-    log_axis(&painter, plot, &font, tokens, stats.isi_ends, "ms");
+    bars(&painter, plot, (&stats.isi, "intervals"), tokens.categorical[4].gamma_multiply(0.8), tokens, &font);
+    log_axis(&painter, plot, &font, tokens, stats.isi_ends, "interval (ms)");
     hover(ui, plot, "Histogram of intervals", |place| {
         let (low, high) = stats.isi_ends;
         let bin = ((place * stats.isi.len() as f32) as usize).min(stats.isi.len() - 1);
@@ -101,24 +108,24 @@ fn intervals_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
     });
 }
 
-fn cvs_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
+fn cvs_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, noun: &str, stats: &Stats) {
     let note = stats.mean_cv.map_or_else(
         || "n = 0".to_owned(),
-        |(mean, n)| format!("n = {} elements, mean {mean:.3}", kit::thousands(n as u64)),
+        |(mean, n)| format!("n = {} {noun}, mean {mean:.3}", kit::thousands(n as u64)),
     );
     let Some(plot) = framed(ui, area, tokens, "CV of ISI", &note) else { return };
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
     if stats.mean_cv.is_none() {
         return none_ui(&painter, plot, ui, tokens, "no element has three spikes");
     }
-    bars(&painter, plot, &stats.cv, tokens.categorical[2].gamma_multiply(0.8), tokens, &font);
+    bars(&painter, plot, (&stats.cv, noun), tokens.categorical[2].gamma_multiply(0.8), tokens, &font);
     let most = CV_WIDTH * stats.cv.len() as f64;
-    kit::x_axis(&painter, plot, &font, tokens, 0.0, most, "");
+    kit::x_axis(&painter, plot, &font, tokens, 0.0, most, "CV");
     hover(ui, plot, "Histogram of CVs", |place| {
         let bin = ((place * stats.cv.len() as f32) as usize).min(stats.cv.len() - 1);
         let from = CV_WIDTH * bin as f64;
         let to = if bin + 1 == stats.cv.len() { "∞".to_owned() } else { kit::value(from + CV_WIDTH) };
-        format!("{} to {to}\n{} elements", kit::value(from), kit::thousands(stats.cv[bin].into()))
+        format!("{} to {to}\n{} {noun}", kit::value(from), kit::thousands(stats.cv[bin].into()))
     });
 }
 
@@ -151,7 +158,7 @@ fn power_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
         pos2(plot.left() + place(p.0, f0, f1) * plot.width(), plot.bottom() - place(p.1, p0, p1) * plot.height())
     };
     painter.line(points.iter().map(at).collect(), (1.25, tokens.categorical[1]));
-    log_axis(&painter, plot, &font, tokens, (f0, f1), "Hz");
+    log_axis(&painter, plot, &font, tokens, (f0, f1), "frequency (Hz)");
     painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
     for e in (p0.log10().ceil() as i32)..=(p1.log10().floor() as i32) {
         let y = plot.bottom() - place(10_f64.powi(e), p0, p1) * plot.height();
@@ -202,7 +209,8 @@ fn correlations_ui(
         is_log: false,
     };
     let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max);
-    let places = heat.places(ui, canvas);
+    let titles = HeatmapTitles { values: "r".to_owned(), ..HeatmapTitles::default() };
+    let places = heat.places_titled(ui, canvas, titles);
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));
     inside.set_clip_rect(area.intersect(ui.clip_rect()));
     let response = ui.interact(places.cells, ui.scope_id().with("correlations"), Sense::click());
@@ -219,10 +227,10 @@ fn correlations_ui(
     response.on_hover_text_at_pointer(format!("{} and {}\n{r}", element_name(set, a), element_name(set, b)));
 }
 
-fn log_axis(painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, (low, high): (f64, f64), unit: &str) {
+fn log_axis(painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, (low, high): (f64, f64), title: &str) {
     painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
     let at = pos2(plot.right(), plot.bottom() + 4.0);
-    let title = painter.text(at, Align2::RIGHT_TOP, unit, font.clone(), tokens.text_sub);
+    let title = painter.text(at, Align2::RIGHT_TOP, title, font.clone(), tokens.text_sub);
     for e in (low.log10() - 1e-6).ceil() as i32..=high.log10().floor() as i32 {
         let x = plot.left() + ((10_f64.powi(e) / low).ln() / (high / low).ln()) as f32 * plot.width();
         painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, tokens.text_sub));

@@ -10,7 +10,7 @@ use crate::{
             self,
             color_scale::ScaleColors,
             colormap::Colormap,
-            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, HeatmapTitles},
         },
         views::ViewCtx,
     },
@@ -45,7 +45,8 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
     }
     let (_, heat) = heat.get_or_insert_with(|| (key, heat_of(spectrogram)));
     let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max - Vec2::new(0.0, 12.0));
-    let places = heat.places(ui, canvas);
+    let titles = HeatmapTitles { rows: "frequency".to_owned(), ..HeatmapTitles::default() };
+    let places = heat.places_titled(ui, canvas, titles);
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));
     inside.set_clip_rect(area.intersect(ui.clip_rect()));
     heat.paint(&inside, &places, picture, key, None, ctx.tokens);

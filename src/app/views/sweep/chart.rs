@@ -1,8 +1,16 @@
 //! Painting of the curves of a sweep: points, error bars over seeds, axes and names of the curves.
 
-use super::{SweepPlot, groups::Point};
+use super::{
+    SweepPlot,
+    groups::{Coordinate, Point, RunGroup},
+};
 use crate::app::{
-    kit::{self, colors, text, theme::Tokens},
+    kit::{
+        self, colors,
+        legend::{LegendEntry, figure_legend},
+        text,
+        theme::Tokens,
+    },
     views::{
         ViewCtx,
         scatter::axis::{self, Scale},
@@ -53,6 +61,8 @@ impl SweepPlot {
     }
 
     pub(super) fn chart_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>) {
+        let is_figure = kit::is_staged(ui.ctx());
+        let canvas = if is_figure { self.figure_legend(ui, canvas, ctx.tokens) } else { canvas };
         let axes = self.axes(ui, canvas);
         let response = ui.interact(canvas, ui.scope_id().with("sweep"), Sense::click());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, self.summary()));
@@ -62,7 +72,9 @@ impl SweepPlot {
         for i in 0..self.shown.groups.len() {
             self.paint_curve(&painter, &axes, i, near, ctx.tokens);
         }
-        self.paint_legend(ui, &painter, &axes, ctx.tokens);
+        if !is_figure {
+            self.paint_legend(ui, &painter, &axes, ctx.tokens);
+        }
         let Some((i, k)) = near else { return };
         let response = response.on_hover_ui_at_pointer(|ui| self.tooltip_ui(ui, ctx.tokens, i, k));
         if response.clicked() {
@@ -134,6 +146,17 @@ impl SweepPlot {
                 painter.circle_stroke(*at, RADII.0 + 3.0, (1.5, tokens.text_strong));
             }
         }
+    }
+
+    /// Draws the names of all curves above the chart of a figure. Returns the rest of the canvas.
+    fn figure_legend(&self, ui: &Ui, canvas: Rect, tokens: &Tokens) -> Rect {
+        let named = self.shown.groups.iter().enumerate().filter(|(_, curve)| !curve.label.is_empty());
+        let entry =
+            |(i, curve): (usize, &RunGroup)| LegendEntry::new(curve.label.clone(), colors::categorical(i, tokens));
+        let entries: Vec<LegendEntry> = named.map(entry).collect();
+        let area = canvas.shrink2(vec2(8.0, 4.0));
+        let rest = figure_legend(&ui.painter_at(canvas), area, &kit::small(ui), tokens, &entries);
+        if entries.is_empty() { canvas } else { canvas.with_min_y(rest.top()) }
     }
 
     /// Draws the names of the curves, in the upper corner that covers fewer points.

@@ -2,8 +2,14 @@
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION};
 use crate::{
-    app::{kit, views::ViewCtx},
-    sim::{ElementSet, ProbeId},
+    app::{
+        kit::{
+            self,
+            legend::{self, LegendEntry},
+        },
+        views::ViewCtx,
+    },
+    sim::{Column, ElementSet, ProbeId},
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, ScrollArea, Ui, UiBuilder, Vec2, pos2, vec2};
 use std::sync::Arc;
@@ -48,6 +54,11 @@ impl View3d {
             label => label,
         };
         let count = |code: usize| kit::thousands(u64::from(counts[code]));
+        if kit::is_staged(ui.ctx()) {
+            let shown = rows.iter().copied().filter(|code| !self.is_hidden(*code as u16));
+            let entries = shown.map(|code| (code, label(code).to_owned(), count(code))).collect::<Vec<_>>();
+            return self.figure_legend(ui, canvas, (column, entries), coloring, ctx);
+        }
         let size = |text: String, font| ui.painter().layout_no_wrap(text, font, Color32::WHITE).size().x;
         let row_width = |code: &usize| {
             size(label(*code).to_owned(), kit::small(ui)) + size(count(*code), kit::mono(ui)) + ROW_EXTRA
@@ -95,8 +106,13 @@ impl View3d {
                 0 => "end of list".to_owned(),
                 following => format!("+{following} more"),
             };
-            let more = egui::RichText::new(text).small().color(ctx.tokens.text_sub);
-            ui.place(at, egui::Label::new(more).truncate()).on_hover_text("Wheel: scroll the list");
+            let entry = |code: &usize| LegendEntry {
+                value: count(*code),
+                is_shown: !self.is_hidden(*code as u16),
+                ..LegendEntry::new(label(*code), colors[*code])
+            };
+            let entries: Vec<LegendEntry> = rows.iter().map(entry).collect();
+            clicked = clicked.or(legend::more_ui(ui, at, ctx.tokens, &text, &entries).map(|i| rows[i] as u16));
             bottom += ROW;
         }
         if let Coloring::Glow(probe) = coloring {
@@ -109,15 +125,49 @@ impl View3d {
         rest
     }
 
-    /// Draws a note that explains the brightness of a glow.
-    fn paint_note(&self, painter: &Painter, at: Pos2, width: f32, id: ProbeId, ui: &Ui, ctx: &ViewCtx<'_>) {
+    /// Draws the legend of a figure above the image: the visible categories with their counts, and the meaning of a glow. Colours of
+    /// values have a bar instead. Returns the rest of the canvas.
+    fn figure_legend(
+        &self,
+        ui: &Ui,
+        canvas: Rect,
+        (column, shown): (&Column, Vec<(usize, String, String)>),
+        coloring: Coloring,
+        ctx: &ViewCtx<'_>,
+    ) -> Rect {
+        if matches!(coloring, Coloring::Field(_)) {
+            return canvas;
+        }
+        let colors = self.category_colors(column, ctx.tokens);
+        let entry = |(code, name, count): (usize, String, String)| LegendEntry {
+            value: format!("({count})"),
+            ..LegendEntry::new(name, colors[code])
+        };
+        let entries: Vec<LegendEntry> = shown.into_iter().map(entry).collect();
+        let (painter, area) = (ui.painter_at(canvas), canvas.shrink2(vec2(8.0, 4.0)));
+        let mut rest = legend::figure_legend(&painter, area, &kit::small(ui), ctx.tokens, &entries);
+        if let Coloring::Glow(probe) = coloring {
+            let text = self.note(probe, ctx).join(" · ");
+            painter.text(rest.left_top(), Align2::LEFT_TOP, text, kit::small(ui), ctx.tokens.text_sub);
+            rest.min.y += NOTE / 2.0;
+        }
+        canvas.with_min_y(rest.top())
+    }
+
+    /// Returns the note that explains the brightness of a glow: its field, and its decay.
+    fn note(&self, id: ProbeId, ctx: &ViewCtx<'_>) -> [String; 2] {
         let probe = &ctx.schema.probes[usize::from(id)];
         let tau = kit::with_unit(f64::from(self.tau_ms), probe.unit);
         let meaning = match ctx.schema.unrecorded.contains(&id) {
             true => "not recorded".to_owned(),
             false => format!("decay τ {tau}"),
         };
-        for (i, text) in [format!("Glow: {}", probe.label()), meaning].iter().enumerate() {
+        [format!("Glow: {}", probe.label()), meaning]
+    }
+
+    /// Draws the note that explains the brightness of a glow.
+    fn paint_note(&self, painter: &Painter, at: Pos2, width: f32, id: ProbeId, ui: &Ui, ctx: &ViewCtx<'_>) {
+        for (i, text) in self.note(id, ctx).iter().enumerate() {
             let text = kit::elide(painter, text, &kit::small(ui), width);
             painter.text(at + vec2(0.0, i as f32 * 14.0), Align2::LEFT_TOP, text, kit::small(ui), ctx.tokens.text_sub);
         }

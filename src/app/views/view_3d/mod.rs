@@ -210,13 +210,11 @@ impl View3d {
         } else {
             format!("t = {:.3} s", at.secs())
         };
-        format!(
-            "{} of {} {} · {} selected · {clock}",
-            kit::thousands(shown),
-            kit::thousands(total),
-            set.name,
-            kit::thousands(n_selected)
-        )
+        let selected = match n_selected {
+            0 => String::new(),
+            n => format!(" · {} selected", kit::thousands(n)),
+        };
+        format!("{} of {} {}{selected} · {clock}", kit::thousands(shown), kit::thousands(total), set.name)
     }
 
     /// Returns the options of the colour menu.

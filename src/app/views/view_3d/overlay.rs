@@ -57,7 +57,9 @@ impl View3d {
             }
         }
         let has_room = canvas.width() > 260.0 && canvas.height() > 100.0;
-        if has_room && self.is_legend_open(canvas.width(), ctx.schema) {
+        // The legend of a figure is above the image, so the width does not hide it.
+        let width = if kit::is_staged(ui.ctx()) { f32::INFINITY } else { canvas.width() };
+        if has_room && self.is_legend_open(width, ctx.schema) {
             picture = self.legend_ui(ui, picture, set, ctx);
         }
         picture

@@ -40,12 +40,12 @@ pub const ROWS: &[Row] = &[
     Row::new(
         C::ExportPanel,
         "Export panel as figure…",
-        "Exports the focused panel as PNG, or as SVG with text as text",
+        "Exports the focused panel at a journal width, as PNG or as SVG with text as text",
         icons::EXPORT,
     )
     .keys(CTRL, Key::E)
     .after_separator()
-    .needs(&[simulation]),
+    .needs(&[shown_panel]),
     Row::new(C::Quit, "Quit", "Closes a recording in progress, then quits", icons::CLOSE)
         .keys(CTRL, Key::Q)
         .after_separator(),
@@ -66,6 +66,15 @@ fn recent_text(command: &C, state: &CommandState<'_>) -> String {
     let C::OpenRecent(at) = command else { return String::new() };
     let project = state.around.recent.projects.get(*at);
     format!("Open {}", project.map(|project| project.path.display().to_string()).unwrap_or_default())
+}
+
+/// Requires a panel on the screen: a simulation, except on pages without one, and not the welcome page.
+fn shown_panel(command: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    match state.around.workspace {
+        workspace if workspace.is_home => Some("No panel is shown"),
+        workspace if workspace.page().needs_no_simulation() => None,
+        _ => simulation(command, state),
+    }
 }
 
 fn existing_file(command: &C, state: &CommandState<'_>) -> Option<&'static str> {

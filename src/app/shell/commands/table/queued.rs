@@ -6,7 +6,7 @@ use crate::{
         kit::{icons, text},
         shell::commands::{
             CommandState,
-            requirements::{simulation_of_view, unless},
+            requirements::{no_export, simulation_of_view, unless},
             row::Row,
         },
     },
@@ -29,7 +29,8 @@ pub const ROWS: &[Row] = &[
         "Exports the recorded probes for other programs",
         icons::EXPORT,
     )
-    .only_queued(),
+    .only_queued()
+    .needs(&[no_export]),
     Row::new(C::RevealRun(PathBuf::new()), "Open run folder", "In the desktop’s file manager", icons::FLASK)
         .only_queued(),
     Row::new(C::Replay(PathBuf::new()), "Replay and verify", REPLAYS, icons::REWIND)

@@ -4,7 +4,11 @@ use crate::{
     app::{
         document::command::UiCommand as C,
         kit::{icons, text},
-        shell::commands::{CommandState, row::Row},
+        shell::commands::{
+            CommandState,
+            requirements::{no_export, unless},
+            row::Row,
+        },
     },
     export::Format,
 };
@@ -34,7 +38,9 @@ pub const ROWS: &[Row] = &[
     )
     .each(|_| Format::ALL.map(C::Export).to_vec())
     .after_separator()
-    .needs(&[exportable_run]),
+    .needs(&[exportable_run, no_export]),
+    Row::new(C::CancelExport, "Cancel export", "Cancels the export in progress; no file is written", icons::CLOSE)
+        .needs(&[|_, state| unless(state.document.library.exporting.is_some(), "No export is running")]),
 ];
 
 fn rename_text(command: &C, _: &CommandState<'_>) -> String {

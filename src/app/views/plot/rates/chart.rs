@@ -4,7 +4,7 @@ use super::{LEFT, LEGEND_ROW, MIN_NAMED, MIN_ROWS, NARROW, Rates, XAxis};
 use crate::{
     app::{
         document::time::paint,
-        kit::{self, colors, theme::Tokens},
+        kit::{self, colors, legend::figure_legend, theme::Tokens},
         views::{
             ViewCtx,
             plot::{
@@ -130,28 +130,38 @@ impl Rates {
     ) {
         let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
         let painter = ui.painter_at(area.expand(1.0));
+        let curves = self.curves(ctx, probes);
+        let is_figure = kit::is_staged(ui.ctx());
+        let plot = match is_figure && curves.len() > 1 {
+            true => {
+                let mut entries = self.entries(&curves, &vec![None; curves.len()], true, ctx.schema);
+                entries.retain(|entry| entry.is_shown);
+                figure_legend(&painter, plot, &kit::small(ui), ctx.tokens, &entries)
+            }
+            false => plot,
+        };
         if self.axes.x != XAxis::WallTime {
             self.gaps_ui(&painter, plot, probes, ctx);
         }
-        let curves = self.curves(ctx, probes);
         if probes.iter().any(|probe| self.series.contains_key(probe)) {
             self.curves_ui(ui, &painter, plot, probes[0], &curves, ctx);
         }
         let values: Vec<Option<f32>> = curves.iter().map(|c| self.value_at(ctx.schema, c.key, at)).collect();
         let title = self.title(ctx.schema, probes);
-        let end = title_ui(ui, &painter, area, title, if curves.len() == 1 { values[0] } else { None }, ctx.tokens);
-        if curves.len() == 1 {
+        let only = if curves.len() == 1 && !is_figure { values[0] } else { None };
+        let end = title_ui(ui, &painter, area, title, only, ctx.tokens);
+        if curves.len() == 1 || is_figure {
             return;
         }
-        let rows: Vec<_> = curves.into_iter().zip(values).collect();
+        let entries = self.entries(&curves, &values, false, ctx.schema);
         // The names of a low chart, and those of few probes, are in a row above it.
         let n_fitting = (area.height() / LEGEND_ROW) as usize;
-        if probes.len() == 1 && right >= NARROW && n_fitting >= rows.len().min(MIN_ROWS) {
+        if probes.len() == 1 && right >= NARROW && n_fitting >= entries.len().min(MIN_ROWS) {
             let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top()), area.max);
-            self.legend_ui(ui, area, &rows, ctx);
+            self.legend_ui(ui, area, &curves, &entries, ctx.tokens);
         } else {
             let row = Rect::from_min_max(pos2(end + 10.0, area.top() + 2.0), pos2(plot.right(), area.top() + 19.0));
-            self.names_ui(ui, row, &rows, probes.len() > 1, ctx.tokens);
+            self.names_ui(ui, row, (&curves, &entries), probes.len() > 1, ctx.tokens);
         }
     }
 

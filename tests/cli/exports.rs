@@ -1,0 +1,56 @@
+//! `neuropil export`: the formats that a run can be written in, and pictures with a size on paper.
+
+use crate::program::{example, json, neuropil, ok, run};
+use neuropil_test_support::temp::TempFolder;
+use std::path::Path;
+
+/// A short run of a small network without a checkpoint.
+fn record(out: &Path) {
+    let words = ["--set", "network.n_neurons=400", "--device", "cpu", "--threads", "1", "--duration", "20ms", "--out"];
+    ok(&neuropil().arg("run").arg(example("balanced.ron")).args(words).arg(out).output().expect("it starts"));
+}
+
+#[test]
+fn the_formats_that_a_run_can_give_are_listed() {
+    let temp = TempFolder::new("formats");
+    let folder = temp.join("run");
+    record(&folder);
+    let place = folder.to_str().expect("text");
+    let said = json(&run(&["export", place, "--json"]));
+    let formats = said["formats"].as_array().expect("a list");
+    let can: Vec<&str> =
+        formats.iter().filter(|f| f["can_export"] == true).filter_map(|f| f["format"].as_str()).collect();
+    assert_eq!(can, ["csv", "npz", "parquet", "png"]);
+    let lineage = formats.iter().find(|f| f["format"] == "nwk").expect("listed");
+    assert_eq!(lineage["why_not"], "No lineage was recorded");
+    let text = ok(&run(&["export", place]));
+    assert!(text.contains("nwk          not possible: No lineage was recorded"), "{text}");
+    let files = json(&run(&["export", place, "--format", "npz", "--json"]));
+    let file = &files["files"][0];
+    let written = std::fs::metadata(file["file"].as_str().expect("a path")).expect("a file").len();
+    assert_eq!(file["bytes"], written);
+}
+
+#[test]
+fn a_picture_has_a_size_on_paper() {
+    let temp = TempFolder::new("picture");
+    let folder = temp.join("run");
+    record(&folder);
+    let export = |words: &[&str]| run(&[&["export", folder.to_str().expect("text")], words].concat());
+    ok(&export(&["--format", "png", "--width-mm", "85", "--dpi", "150"]));
+    let file = std::fs::File::open(folder.join("spikes.png")).expect("a picture");
+    let reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("its head");
+    let info = reader.info();
+    assert_eq!((info.width, info.height), (502, 282), "85 mm at 150 dpi");
+    assert_eq!(info.pixel_dims.map(|d| (d.xppu, d.unit)), Some((5_906, png::Unit::Meter)));
+    for (words, what) in [
+        (&["--format", "csv", "--width-mm", "85"][..], "--width-mm is the width of a picture"),
+        (&["--format", "png", "--width-mm", "100000", "--dpi", "600"], "at most 50 million are written"),
+        (&["--format", "png", "--dpi", "600"], "--width-mm"),
+    ] {
+        let output = export(words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(what), "{said}");
+    }
+}
