@@ -1,7 +1,7 @@
 //! File dialogs, and files that the window writes.
 
 use super::{
-    open, requests,
+    requests,
     runs::{self, Written},
 };
 use crate::{

@@ -27,7 +27,7 @@ use crate::{
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
-use egui::{Key, Rect, Sense, Stroke, Ui, Vec2, pos2};
+use egui::{Align2, Key, Rect, Sense, Stroke, Ui, Vec2, pos2};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Maximum number of lanes.

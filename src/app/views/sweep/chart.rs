@@ -2,7 +2,7 @@
 
 use super::{
     SweepPlot,
-    groups::{Coordinate, Point, RunGroup},
+    groups::{Point, RunGroup},
 };
 use crate::app::{
     kit::{
