@@ -1,5 +1,5 @@
-//! Columns of recorded series, whose cells are statistics of their samples. A series is read when a column, the order or the filter
-//! needs it.
+//! Columns of recorded series, whose cells are statistics of their samples. A series is read when a column, the order or the
+//! filter needs it.
 
 use super::{
     cell::Cell,

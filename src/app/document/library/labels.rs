@@ -44,7 +44,11 @@ impl LabelWriter {
             sender.send(Edit::Report(to)).ok();
             saved
         });
-        move || drop(saved.map(|saved| saved.recv()))
+        move || {
+            if let Some(saved) = saved {
+                saved.recv().ok();
+            }
+        }
     }
 }
 
