@@ -17,7 +17,7 @@ pub enum Quantity {
     Hash,
     /// Time of day, UTC, which sorts as text.
     Date,
-    /// Whole number.
+    /// Whole number, such as a step or a seed.
     Count,
     /// Number with a few significant digits.
     Value,
