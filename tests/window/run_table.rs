@@ -61,13 +61,13 @@ fn says(w: &Window, text: &str) -> bool {
     w.query_all_by_label_contains(text).next().is_some()
 }
 
-/// Returns the runs in the order of the table, which is right of the project tree.
+/// Returns the runs in the order of the table, between its headers and its caption. Compared runs are also named below it.
 fn order(w: &Window) -> String {
-    let table = w.query_all_by_label("Sort by Name").next().expect("a header").rect();
+    let top = w.query_all_by_label("Sort by Name").next().expect("a header").rect().bottom();
+    let bottom = w.query_all_by_label_contains("3 runs in").next().expect("the caption").rect().top();
     let rows = ["a-usual", "b-fast", "c-with-a-long-name-that-is-shown"].into_iter().filter_map(|name| {
-        let nodes = w.query_all_by_label(name).map(|node| node.rect());
-        let row = nodes.filter(|rect| rect.left() >= table.left() - 1.0 && rect.top() > table.bottom()).last()?;
-        Some((row.top(), &name[..1]))
+        let places = w.query_all_by_label(name).map(|node| node.rect().center().y);
+        Some((places.into_iter().find(|y| (top..bottom).contains(y))?, &name[..1]))
     });
     let mut rows: Vec<(f32, &str)> = rows.collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
