@@ -158,7 +158,7 @@ fn shortened(text: &str) -> String {
 
 fn text(column: &Column, cell: &Cell) -> String {
     match (column.quantity, cell) {
-        (Quantity::WallTime, Cell::Number(secs)) => format!("{secs:.1} s"),
+        (Quantity::WallTime, Cell::Number(secs)) => format!("{secs:.2} s"),
         (Quantity::Value, Cell::Number(n)) if n.abs() >= 1000.0 => format!("{n:.0}"),
         (Quantity::Value, Cell::Number(n)) => format!("{n:.4}"),
         (_, cell) => cell.text().into_owned(),

@@ -28,7 +28,7 @@ pub(super) struct RunsArgs {
 
 #[derive(Group, Debug)]
 pub(super) struct TagArgs {
-    /// Run folder.
+    /// Folder of the run.
     pub run: PathBuf,
     /// Tags to add; without one, the tags of the run are listed.
     #[arg(value_name = "TAG")]
@@ -36,7 +36,7 @@ pub(super) struct TagArgs {
     /// Remove these tags.
     #[arg(long, value_name = "TAG")]
     pub remove: Vec<String>,
-    /// As JSON.
+    /// List the tags as JSON.
     #[arg(long)]
     pub json: bool,
 }

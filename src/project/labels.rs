@@ -64,8 +64,8 @@ fn save(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     }
 }
 
-/// Reads tags that are separated by spaces, commas or line ends; each is kept once. Fails with the reason why a tag is invalid, or
-/// if there are too many.
+/// Reads tags that are separated by spaces, commas or line ends; each is kept once. Fails with the reason why a tag is
+/// invalid, or if there are too many.
 pub fn parse_tags(text: &str) -> Result<Vec<String>, String> {
     let mut tags: Vec<String> = vec![];
     for tag in text.split([' ', ',', '\n', '\r', '\t']).filter(|tag| !tag.is_empty()) {

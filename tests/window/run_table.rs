@@ -1,7 +1,7 @@
 //! The table of runs: columns of recorded series, order, tags, filter, renaming and deletion.
 
 use crate::support::window;
-use egui::{Modifiers, accesskit::Role};
+use egui::Modifiers;
 use egui_kittest::kittest::Queryable;
 use neuropil::{
     app::{Start, document::command::UiCommand},
@@ -48,7 +48,10 @@ fn listed(name: &str) -> (TempFolder, Window) {
     let mut w = open(Start { path: Some(file), project: None, ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     let ctx = w.ctx.clone();
-    w.state_mut().command(&ctx, UiCommand::Workspace(3));
+    // The table has the whole width, so that the headers of its results can be clicked.
+    for command in [UiCommand::Workspace(3), UiCommand::ToggleTree, UiCommand::ToggleInspector] {
+        w.state_mut().command(&ctx, command);
+    }
     until(&mut w, "the runs are listed", |w| says(w, "3 of 3 runs in"));
     until(&mut w, "the losses are read", |w| says(w, "1.25") && !says(w, "reading"));
     (folder, w)
@@ -58,13 +61,13 @@ fn says(w: &Window, text: &str) -> bool {
     w.query_all_by_label_contains(text).next().is_some()
 }
 
-/// Returns the runs in the order of the table, which is right of the project tree.
+/// Returns the runs in the order of the table, between its headers and its caption. Compared runs are also named below it.
 fn order(w: &Window) -> String {
-    let table = w.query_all_by_label("Sort by Name").next().expect("a header").rect();
+    let top = w.query_all_by_label("Sort by Name").next().expect("a header").rect().bottom();
+    let bottom = w.query_all_by_label_contains("3 runs in").next().expect("the caption").rect().top();
     let rows = ["a-usual", "b-fast", "c-with-a-long-name-that-is-shown"].into_iter().filter_map(|name| {
-        let nodes = w.query_all_by_label(name).map(|node| node.rect());
-        let row = nodes.filter(|rect| rect.left() >= table.left() - 1.0 && rect.top() > table.bottom()).last()?;
-        Some((row.top(), &name[..1]))
+        let places = w.query_all_by_label(name).map(|node| node.rect().center().y);
+        Some((places.into_iter().find(|y| (top..bottom).contains(y))?, &name[..1]))
     });
     let mut rows: Vec<(f32, &str)> = rows.collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -130,13 +133,13 @@ fn a_column_per_parameter_that_differs_can_be_shown() {
     assert!(w.query_by_label("Sort by Learning rate").is_none());
     w.get_by_label("Columns").click();
     w.run_steps(3);
-    w.get_by_role_and_label(Role::CheckBox, "Learning rate").click();
+    w.get_by_label("Find column").type_text("learning rate");
+    w.run_steps(3);
+    w.query_all_by_label("Learning rate").last().expect("a box").click();
     w.run_steps(3);
     w.key_press(egui::Key::Escape);
     w.run_steps(3);
-    click(&mut w, "Sort by Learning rate", Modifiers::NONE);
-    click(&mut w, "Sort by Learning rate", Modifiers::NONE);
-    assert!(order(&w).starts_with('b') && says(&w, "0.02"));
+    assert!(w.query_by_label("Sort by Learning rate").is_some() && w.query_by_label("0.02").is_some());
 }
 
 #[test]

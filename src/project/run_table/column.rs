@@ -17,7 +17,7 @@ pub enum Quantity {
     Hash,
     /// Time of day, UTC, which sorts as text.
     Date,
-    /// Whole number.
+    /// Whole number, such as a step or a seed.
     Count,
     /// Number with a few significant digits.
     Value,
@@ -64,8 +64,8 @@ impl Column {
     }
 }
 
-/// Returns all columns that the rows can fill: the fixed ones, with those of parameters and of recorded series before the texts at
-/// the end.
+/// Returns all columns that the rows can fill: the fixed ones, with those of parameters and of recorded series before the
+/// texts at the end.
 pub fn columns(rows: &[Row]) -> Vec<Column> {
     let mut all = run_columns::columns(rows);
     let at = |key: &str, all: &[Column]| all.iter().position(|column| column.key == key).unwrap_or(all.len());

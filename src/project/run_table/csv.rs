@@ -2,8 +2,8 @@
 
 use super::{cell::Cell, column::Column, row::Row};
 
-/// Formats columns of rows as CSV. The first line contains the keys of the columns. Numbers are in the units of their columns, with
-/// all digits and a decimal point.
+/// Formats columns of rows as CSV. The first line contains the keys of the columns. Numbers are in the units of their columns,
+/// with all digits and a decimal point.
 pub fn to_csv<'a>(columns: &[&Column], rows: impl IntoIterator<Item = &'a Row>) -> String {
     let mut writer = csv::Writer::from_writer(vec![]);
     let head = columns.iter().map(|column| column.key.as_str());

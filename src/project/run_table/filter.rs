@@ -86,7 +86,7 @@ fn term<'a>(text: &'a str, columns: &[Column]) -> Result<(Term, &'a str), String
         return if is_missing { Err("Write a condition after `!`".into()) } else { Ok((Term { is_not, test }, rest)) };
     };
     let column = find(columns, if name == "tag" { TAGS } else { name })
-        .map_err(|why| format!("{why}. Put a text in quotation marks to search for it"))?;
+        .map_err(|why| format!("{why} (quotation marks search for a text)"))?;
     // Spaces may surround a comparison, but follow `tag:` only by mistake.
     let typed = if operator == Operator::Has { rest } else { rest.trim_start() };
     let (value, rest) = word(typed, char::is_whitespace)?;
@@ -105,8 +105,8 @@ fn ends_name(c: char) -> bool {
     c.is_whitespace() || matches!(c, '<' | '>' | '=' | '!' | ':')
 }
 
-/// Reads a quoted text, or a word up to a character outside parentheses that ends it. Returns it with the rest of the text. Fails if
-/// a quotation mark is not closed.
+/// Reads a quoted text, or a word up to a character outside parentheses that ends it. Returns it with the rest of the text.
+/// Fails if a quotation mark is not closed.
 fn word(text: &str, ends: fn(char) -> bool) -> Result<(&str, &str), String> {
     if let Some(quoted) = text.strip_prefix('"') {
         return quoted.split_once('"').ok_or_else(|| format!("The quotation mark of `\"{quoted}` is not closed"));

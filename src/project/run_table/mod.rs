@@ -1,8 +1,8 @@
-//! Table of runs: rows of typed cells, and columns as data. The window and the command line show, filter, sort and export the same
-//! table.
+//! Table of runs: rows of typed cells, and columns as data. The window and the command line show, filter, sort and export the
+//! same table.
 //!
-//! A [`Row`] consists of cells by column key and the recorded series from which more cells can be read. Nothing else in this module
-//! depends on what a row is, so trials and conditions can be rows, too.
+//! A [`Row`] consists of cells by column key and the recorded series from which more cells can be read. Nothing else in this
+//! module depends on what a row is, so trials and conditions can be rows, too.
 
 mod cell;
 mod column;

@@ -57,7 +57,8 @@ impl Row {
         row
     }
 
-    /// Reads the row of a run folder without changes. Returns the row, and messages about labels or parameters that cannot be read.
+    /// Reads the row of a run folder without changes. Returns the row, and messages about labels or parameters that cannot be
+    /// read.
     pub fn read(folder: &Path) -> (Self, Vec<String>) {
         let (labels, mut notices) = Labels::read(folder);
         let run = match RunFolder::open(folder) {

@@ -65,25 +65,60 @@ const fn column(
 }
 
 /// The fixed columns in their order.
-#[rustfmt::skip]
 const ALL: [RunColumn; 18] = [
     column(NAME, "Name", "Name of the run folder", Quantity::Text, true, |f| Cell::text_of(f.name)),
     column(TAGS, "Tags", "Tags of the user", Quantity::Tags, true, |f| Cell::Tags(f.labels.tags.clone())),
     column(KIND, "Kind", "Kind of the simulation", Quantity::Text, true, |f| Cell::text_of(&*f.manifest.kind)),
-    column(STATUS, "Status", "Running, complete, interrupted, failed or not closed", Quantity::Text, true, |f| Cell::text_of(f.manifest.status.word())),
-    column(STARTED, "Started (UTC)", "Time of the start", Quantity::Date, true, |f| Cell::text_of(f.manifest.started.replace('T', " ").trim_end_matches('Z'))),
-    column(SIMULATED, "Simulated", "Recorded simulated time in seconds, or number of counted steps", Quantity::Simulated, true, simulated),
-    column("steps", "Steps", "Number of recorded steps", Quantity::Count, false, |f| Cell::Number(steps(f.manifest) as f64)),
-    column(TOKENS_PER_S, "Tokens/s", "Training tokens per second of computing", Quantity::Value, true, |f| Cell::number_of(tokens(f) * steps_per_s(f.manifest))),
-    column("steps_per_s", "Steps/s", "Steps per second of computing", Quantity::Value, false, |f| Cell::number_of(steps_per_s(f.manifest))),
-    column("computing", "Computing", "Computing time, without pauses", Quantity::WallTime, true, |f| positive(f.manifest.computed_s)),
-    column("wall", "Wall time", "Wall time from start to end, with pauses", Quantity::WallTime, true, |f| Cell::number_of(f.manifest.wall_s.max(0.0))),
+    column(STATUS, "Status", "Running, complete, interrupted, failed or not closed", Quantity::Text, true, |f| {
+        Cell::text_of(f.manifest.status.word())
+    }),
+    column(STARTED, "Started (UTC)", "Time of the start", Quantity::Date, true, |f| {
+        Cell::text_of(f.manifest.started.replace('T', " ").trim_end_matches('Z'))
+    }),
+    column(
+        SIMULATED,
+        "Simulated",
+        "Recorded simulated time in seconds, or number of counted steps",
+        Quantity::Simulated,
+        true,
+        simulated,
+    ),
+    column("steps", "Steps", "Number of recorded steps", Quantity::Count, false, |f| {
+        Cell::Number(steps(f.manifest) as f64)
+    }),
+    column(TOKENS_PER_S, "Tokens/s", "Training tokens per second of computing", Quantity::Value, true, |f| {
+        Cell::number_of(tokens(f) * steps_per_s(f.manifest))
+    }),
+    column("steps_per_s", "Steps/s", "Steps per second of computing", Quantity::Value, false, |f| {
+        Cell::number_of(steps_per_s(f.manifest))
+    }),
+    column("computing", "Computing", "Computing time, without pauses", Quantity::WallTime, true, |f| {
+        positive(f.manifest.computed_s)
+    }),
+    column("wall", "Wall time", "Wall time from start to end, with pauses", Quantity::WallTime, true, |f| {
+        Cell::number_of(f.manifest.wall_s.max(0.0))
+    }),
     column("seed", "Seed", "Seed of random draws", Quantity::Count, true, |f| seed(f.manifest.seed)),
-    column("device", "Device", "Device that computed the run", Quantity::Text, false, |f| Cell::text_of(&*f.manifest.device)),
-    column("hash", "Hash", "First digits of the hash of the simulation at the end", Quantity::Hash, true, |f| short(&f.manifest.digest.hash)),
-    column("data_hash", "Data hash", "First digits of the hash of the recorded histories", Quantity::Hash, true, |f| short(&f.manifest.data_hash().unwrap_or_default())),
-    column("checkpoints", "Checkpoints", "Number of checkpoints that the run keeps", Quantity::Count, false, |f| positive(f.manifest.checkpoints.len() as f64)),
-    column(CHANGES, "Changes", "Parameters that differ from the open project, with the values of the run", Quantity::Text, true, |f| Cell::text_of(f.changes.join(", "))),
+    column("device", "Device", "Device that computed the run", Quantity::Text, false, |f| {
+        Cell::text_of(&*f.manifest.device)
+    }),
+    column("hash", "Hash", "First digits of the hash of the simulation at the end", Quantity::Hash, true, |f| {
+        short(&f.manifest.digest.hash)
+    }),
+    column("data_hash", "Data hash", "First digits of the hash of the recorded histories", Quantity::Hash, true, |f| {
+        short(&f.manifest.data_hash().unwrap_or_default())
+    }),
+    column("checkpoints", "Checkpoints", "Number of checkpoints that the run keeps", Quantity::Count, false, |f| {
+        positive(f.manifest.checkpoints.len() as f64)
+    }),
+    column(
+        CHANGES,
+        "Changes",
+        "Parameters that differ from the open project, with the values of the run",
+        Quantity::Text,
+        true,
+        |f| Cell::text_of(f.changes.join(", ")),
+    ),
     column(NOTE, "Note", "Note of the user", Quantity::Text, true, |f| Cell::text_of(&*f.labels.note)),
 ];
 

@@ -1,5 +1,5 @@
-//! Columns of recorded series, whose cells are statistics of their samples. A series is read when a column, the order or the filter
-//! needs it.
+//! Columns of recorded series, whose cells are statistics of their samples. A series is read when a column, the order or the
+//! filter needs it.
 
 use super::{
     cell::Cell,
@@ -28,7 +28,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// All statistics.
+    /// All statistics in the order of their columns.
     const ALL: [Declared; 5] = [
         (Self::Lowest, "lowest", "lowest", "The lowest recorded sample"),
         (Self::StepOfLowest, "step_of_lowest", "step of lowest", "Step of the lowest recorded sample"),

@@ -153,7 +153,7 @@ fn an_unreadable_filter_says_why() {
     let all = columns(&[]);
     for (filter, expected) in [
         ("sed=3", "There is no column `sed`; did you mean `seed`?"),
-        ("12:30", "There is no column `12`. Put a text in quotation marks"),
+        ("12:30", "There is no column `12` (quotation marks search for a text)"),
         ("seed=three", "`three` is not a number: Seed is compared with a number"),
         ("seed<", "Write a value after `seed<`"),
         ("tag: x", "Write a value after `tag:`"),

@@ -45,8 +45,9 @@ impl LabelWriter {
             saved
         });
         move || {
-            // An error means that the thread has ended, and with it all edits.
-            saved.map(|saved| saved.recv());
+            if let Some(saved) = saved {
+                saved.recv().ok();
+            }
         }
     }
 }

@@ -44,7 +44,7 @@ pub fn width_of(column: &Column, widths: &Widths, longest_name: usize) -> f32 {
         (_, Quantity::Count) => 48.0,
         (_, Quantity::WallTime | Quantity::Value) => 62.0,
     };
-    let head = (column.head().chars().count() as f32 * CHARACTER + 14.0).min(190.0);
+    let head = (column.head().chars().count() as f32 * CHARACTER + 14.0).min(140.0);
     known(column, widths).unwrap_or(f32::max(usual, head))
 }
 
@@ -100,8 +100,8 @@ pub fn text_of(column: &Column, cell: &Cell, run: &Run, unit: &DurationUnit) -> 
     }
 }
 
-/// Draws the value of a run, with a swatch of the colour `mark` if there is one. The tooltip contains the whole text, and of a run
-/// that failed the reason.
+/// Draws the value of a run, with a swatch of the colour `mark` if there is one. The tooltip contains the whole text, or why the
+/// run failed.
 pub fn ui(ui: &mut Ui, t: &Tokens, column: &Column, shown: String, run: &Run, mark: Option<Color32>) -> Response {
     let color = match (&run.problem, &run.status) {
         _ if column.key != STATUS => t.text,

@@ -38,7 +38,9 @@ fn sections_ui(ui: &mut Ui, search: &str, choices: &mut Choices, table: &RunTabl
         words.split_whitespace().all(|word| text.contains(word))
     };
     let found: Vec<&Column> = table.columns.iter().filter(|column| fits(column)).collect();
-    let (series, other): (Vec<&Column>, Vec<&Column>) = found.iter().partition(|column| column.series.is_some());
+    let (mut series, other): (Vec<&Column>, Vec<&Column>) = found.iter().partition(|column| column.series.is_some());
+    // Columns of one series may be at several places of the table.
+    series.sort_by(|a, b| name_of(a).cmp(&name_of(b)));
     let (fixed, parameters): (Vec<&Column>, Vec<&Column>) = other.iter().partition(|column| column.group.is_empty());
     for column in &fixed {
         entry_ui(ui, choices, table, column);
@@ -61,15 +63,20 @@ fn sections_ui(ui: &mut Ui, search: &str, choices: &mut Choices, table: &RunTabl
         ui.separator();
         ui.label(widgets::sub(ui, "Recorded series").small());
     }
-    for group in series.chunk_by(|a, b| a.group == b.group) {
+    for group in series.chunk_by(|a, b| name_of(a) == name_of(b)) {
         let is_open = (!words.is_empty()).then_some(true);
-        CollapsingHeader::new(&group[0].group).open(is_open).show(ui, |ui| {
+        CollapsingHeader::new(&group[0].group).id_salt(name_of(group[0])).open(is_open).show(ui, |ui| {
             group.iter().for_each(|column| entry_ui(ui, choices, table, column));
         });
     }
     if found.is_empty() {
         ui.label(widgets::sub(ui, "No such column"));
     }
+}
+
+/// Returns the title and the name of the series of a column.
+fn name_of(column: &Column) -> (&str, &str) {
+    (&column.group, column.series.as_ref().map_or("", |series| &series.name))
 }
 
 fn entry_ui(ui: &mut Ui, choices: &mut Choices, table: &RunTable, column: &Column) {

@@ -249,12 +249,17 @@ impl Runs {
         title: "Runs",
         icon: icons::FLASK,
         help: "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
-         the open project, with the values that were in force in the run: edits while it ran are named with their time.\n\n- click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n- *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
+         the open project, with the values that were in force in the run: edits while it ran are named with their time.\n\n\
+         - click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n\
+         - *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n\
+         - *Replay and verify* runs the folder again with every logged edit and compares every event\n\
+         - right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
          - *Columns* shows or hides columns: parameters that differ between the shown runs, best and last held-out loss, and \
          statistics of any recorded series; drag the edge of a header to resize it\n\
          - *Tags* and the note are stored with the run; they set all marked runs if this one is marked\n\n\
          **Filter**\n\n- words search names, states, hashes, tags and notes; quotation marks keep spaces\n\
-         - `tag:best` · `kind:spiking` · `status:complete` · `seed=3` · `held_out<1.5` · `tau_m>=15ms` · `best(loss)<2`; `!` \
+         - `tag:best` · `kind:spiking` · `status:complete` · `seed=3` · `held_out<1.5` · `tau_m>=15ms` · \
+         `best(loss)<2`; `!` \
          negates\n- a header’s tooltip gives the name of its column",
         gestures: &[
             ("click", "select"),

@@ -5,7 +5,9 @@ use crate::app::{
     kit::{colors, icons, text, theme::Tokens, widgets},
     views::ViewCtx,
 };
-use egui::{Button, Color32, CornerRadius, Frame, Key, Margin, PopupCloseBehavior, RichText, TextEdit, Ui};
+use egui::{
+    Align, Button, Color32, CornerRadius, Frame, Key, Layout, Margin, PopupCloseBehavior, RichText, TextEdit, Ui,
+};
 use std::path::PathBuf;
 
 /// Width of the menu, points.
@@ -28,20 +30,26 @@ fn color(tag: &str, t: &Tokens) -> Color32 {
 
 /// Draws the tags of a run and the button of the menu.
 pub fn cell_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, run: &Run) {
-    ui.spacing_mut().item_spacing.x = 3.0;
-    let all = run.labels.tags.join(", ");
-    for tag in &run.labels.tags {
-        chip_ui(ui, ctx.tokens, tag).on_hover_text(&all);
-    }
-    if !run.notices.is_empty() {
-        let text = RichText::new("unreadable").small().color(ctx.tokens.warn);
-        ui.label(text).on_hover_text(run.notices.join("\n"));
-    }
+    ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+        ui.spacing_mut().item_spacing.x = 3.0;
+        let all = run.labels.tags.join(", ");
+        for tag in &run.labels.tags {
+            chip_ui(ui, ctx.tokens, tag).on_hover_text(&all);
+        }
+        if !run.notices.is_empty() {
+            let text = RichText::new("unreadable").small().color(ctx.tokens.warn);
+            ui.label(text).on_hover_text(run.notices.join("\n"));
+        }
+        button_ui(ui, ctx, field, run);
+    });
+}
+
+/// Draws the button of the menu.
+fn button_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, run: &Run) {
     let ink = Tokens::fade(ctx.tokens.text_sub, if run.labels.tags.is_empty() { 0.7 } else { 0.4 });
     let button = ui.add(Button::new(icons::rich(icons::PLUS).size(10.0).color(ink)).frame(false).small());
-    let button = button
-        .accessible_name(format!("Tags of {}", run.name))
-        .on_hover_text("Sets tags; on all marked runs if this one is marked");
+    let hint = "Sets tags; on all marked runs if this one is marked";
+    let button = button.accessible_name(format!("Tags of {}", run.name)).on_hover_text(hint);
     egui::Popup::menu(&button).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
         menu_ui(ui, ctx, field, run);
     });
@@ -49,11 +57,10 @@ pub fn cell_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, run: &R
 
 fn chip_ui(ui: &mut Ui, t: &Tokens, tag: &str) -> egui::Response {
     let color = color(tag, t);
-    let frame = Frame::new()
-        .fill(Tokens::fade(color, 0.18))
-        .corner_radius(CornerRadius::same(4))
-        .inner_margin(Margin::symmetric(4, 0));
+    let margin = Margin::symmetric(4, 0);
+    let frame = Frame::new().fill(Tokens::fade(color, 0.18)).corner_radius(CornerRadius::same(4)).inner_margin(margin);
     let chip = frame.show(ui, |ui| {
+        ui.spacing_mut().item_spacing.x = 3.0;
         ui.label(RichText::new("●").size(8.0).color(color));
         ui.add(egui::Label::new(RichText::new(tag).small().color(t.text)).selectable(false));
     });
