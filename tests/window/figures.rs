@@ -40,8 +40,8 @@ fn export(w: &mut Window, file: &Path) -> Vec<u8> {
     w.event(Event::Text(file.display().to_string()));
     w.run_steps(3);
     w.key_press(Key::Enter);
-    until(w, "it is written", |_| file.exists());
-    until(w, "it is reported", |w| w.state().messages().iter().any(|m| m.starts_with("Wrote")));
+    let start = format!("Wrote {}", file.display());
+    until(w, "it is written", |w| w.state().messages().iter().any(|m| m.starts_with(&start)));
     std::fs::read(file).expect("a file")
 }
 
