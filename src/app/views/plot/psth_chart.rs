@@ -89,11 +89,11 @@ pub fn paint(
     }
     if !is_figure {
         let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max);
-        let entry = |(i, (curve, values)): (usize, &(&Curve, Vec<(f64, f32)>))| LegendEntry {
+        let entries = drawn.iter().enumerate().map(|(i, (curve, values))| LegendEntry {
             value: values.last().map_or_else(String::new, |(_, rate)| kit::reading(*rate)),
             ..LegendEntry::new(label(curve, psth), color(curve, i, set, psth, ctx))
-        };
-        legend(ui, area, &drawn.iter().enumerate().map(entry).collect::<Vec<_>>(), ctx);
+        });
+        legend(ui, area, &entries.collect::<Vec<_>>(), ctx);
     }
 }
 
