@@ -36,7 +36,7 @@ fn a_picture_has_a_size_on_paper() {
     let temp = TempFolder::new("picture");
     let folder = temp.join("run");
     record(&folder);
-    let export = |words: &[&str]| run(&[&["export", folder.to_str().expect("text")], words].concat());
+    let export = |words: &[&str]| run(&[&["export", folder.to_str().expect("text")][..], words].concat());
     ok(&export(&["--format", "png", "--width-mm", "85", "--dpi", "150"]));
     let file = std::fs::File::open(folder.join("spikes.png")).expect("a picture");
     let reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("its head");

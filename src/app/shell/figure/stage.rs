@@ -170,11 +170,12 @@ mod tests {
         let frame = |events: Vec<Event>| {
             let input = RawInput { events, ..RawInput::default() };
             let (mut is_hovered, mut is_down) = (false, false);
-            let _ = ctx.run_ui(input, |ui| {
+            let mut output = ctx.run_ui(input, |ui| {
                 let area = Rect::from_min_size(egui::Pos2::ZERO, Vec2::splat(50.0));
                 is_hovered = ui.interact(area, egui::Id::unique("area"), egui::Sense::click_and_drag()).hovered();
                 is_down = ui.input(|i| i.pointer.any_down());
             });
+            output.textures_delta.clear(); // nothing is painted
             (is_hovered, is_down)
         };
         let button = |pressed| Event::PointerButton {

@@ -159,7 +159,8 @@ impl Bands {
             b.course.history().within(line.t0, line.t1)
         };
         let (scale, _) = draw::scale_of(&self.course.history().entries()[seen(self, ctx)], self.is_log);
-        let has_room = canvas.width() >= WIDE;
+        let is_figure = kit::is_staged(ui.ctx());
+        let has_room = canvas.width() >= WIDE && !is_figure;
         let left = scatter::axis::gutter(ui, &scale, canvas.height() - FRAME[0] - FRAME[1]);
         let right = if has_room { markers::LABEL_WIDTH } else { 14.0 };
         let plot = Rect::from_min_max(canvas.min + Vec2::new(left, FRAME[1]), canvas.max - Vec2::new(right, FRAME[0]));
@@ -178,7 +179,10 @@ impl Bands {
         let style = (ctx.clock, &kit::mono(ui), ctx.tokens);
         paint::pointer_chip(&ui.painter_at(canvas), &response, plot, &line, style);
         self.tooltip(&response, &chart, (probe, set), ctx);
-        self.markers_ui(ui, &chart, (probe, set), has_room, ctx);
+        // The markers select elements of the displayed state, which a figure does not show.
+        if !is_figure {
+            self.markers_ui(ui, &chart, (probe, set), has_room, ctx);
+        }
     }
 
     fn paint(
