@@ -111,7 +111,7 @@ fn a_run_reports_parameters_and_tokens_and_exports_units() {
     ok(&run(&["export", folder, "--format", "csv"]));
     let table = fs::read_to_string(out.join("loss.csv")).unwrap();
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let (head, last) = (lines.next().unwrap(), lines.last().unwrap());
+    let (head, last) = (lines.next().unwrap(), lines.next_back().unwrap());
     let cell = |name: &str| -> f64 {
         let at = head.iter().position(|column| column.contains(name)).unwrap_or_else(|| panic!("{name}: {head:?}"));
         last[at].parse().unwrap()
