@@ -45,7 +45,10 @@ pub(super) fn ui(ui: &mut Ui, document: &Document, room: f32) {
     let shown = ui.allocate_ui_with_layout(vec2(width, 30.0), Layout::top_down(Align::Min), |ui| {
         ui.set_min_width(width);
         ui.spacing_mut().item_spacing.y = 0.0;
-        for line in lines.iter().filter(|line| !line.is_empty()) {
+        // Without a speed there is one line, in the middle.
+        let shown: Vec<&String> = lines.iter().filter(|line| !line.is_empty()).collect();
+        ui.add_space(if shown.len() == 1 { 8.0 } else { 0.0 });
+        for line in shown {
             ui.label(widgets::sub(ui, line.as_str()).small());
         }
     });
