@@ -54,7 +54,7 @@ pub fn by_name(name: &str) -> Option<Box<dyn View>> {
 /// Returns the view that the project tree opens for a probe of a shape.
 pub fn showing(shape: &Shape) -> &'static ViewDeclaration {
     match shape {
-        Shape::Series { of } if of.is_empty() => &plot::Rates::DECLARATION,
+        Shape::Series { of: "" } => &plot::Rates::DECLARATION,
         Shape::Series { .. } => &plot::Traces::DECLARATION,
         Shape::Spikes { .. } => &raster::Raster::DECLARATION,
         Shape::Field { .. } => &hist::Histogram::DECLARATION,
