@@ -41,7 +41,7 @@ fn escape_closes_a_menu_or_window_before_it_clears_the_selection() {
     let mut w = window([1440.0, 900.0]);
     w.state_mut().session_mut().selection.replace("neurons", vec![1, 2]);
     w.run_steps(3);
-    w.get_by_label("network.source").click_accesskit();
+    w.query_all_by_label("network.source").next().expect("a list").click_accesskit();
     w.run_steps(3);
     assert!(egui::Popup::is_any_open(&w.ctx), "the list is open");
     escape(&mut w);
