@@ -76,11 +76,9 @@ probes! {
 pub const SPANS: &[(&str, &str)] = &[
     ("measure", "Fitness and entropy of all nuclei. Items: nuclei."),
     ("plan", "Preparation of the coupling from fitness and entropy: sorting and merging with Fast. Items: nuclei."),
-    ("gather", "Copies the phases of all nuclei to rows without gaps. Items: nuclei."),
     ("draw", "Draws the spikes of the phase maps. Items: nuclei."),
     ("substep", "One substep of the phases, with one to four coupling sums. Items: nuclei."),
     ("coupling", "S, d and R with the final phases. Items: nuclei."),
-    ("scatter", "Copies phases and coupling sums back to the nuclei. Items: nuclei."),
     ("order", "Order parameters, tunnelling probability and means over the population. Items: nuclei."),
     ("turnover", "Fusion, decay and death. Items: nuclei."),
     ("record", "Sampling of tapped probes. Items: generations."),

@@ -190,7 +190,7 @@ mod tests {
         let (wider, layout) =
             model(|p| (p.model.width, p.model.heads, p.model.layers, p.model.bias) = (16, 4, 3, false));
         let all = error(&wider, &layout);
-        let set = "set model.layers=2, model.width=8, model.hidden_factor=4, model.bias=true, model.heads=2. “Use";
+        let set = "set model.layers=2, model.width=8, model.bias=true, model.heads=2. “Use";
         assert!(all.contains(set), "{all}");
         for damaged in ["{", "{\"model_type\": \"llama\"}", "{\"activation_function\": \"mish\"}"] {
             fs::write(at.join("config.json"), damaged).unwrap();

@@ -214,7 +214,7 @@ impl<T: Real> CpuSim<T> {
         let (phases, scratch) = (&self.host.params.phases, &self.scratch);
         let kernel = Kernel { x: &scratch.x, h: &scratch.h };
         let (oscillators, coupling, state) = (&mut self.oscillators, &mut self.coupling, &mut self.state);
-        pass.span("gather", n, || oscillators.gather(state));
+        oscillators.gather(state);
         match phases.dynamics {
             Dynamics::Still => {}
             Dynamics::Kuramoto => {
@@ -233,8 +233,8 @@ impl<T: Real> CpuSim<T> {
                 }
             }
         }
-        pass.span("coupling", n, || oscillators.evaluate(kernel, coupling, threads));
-        pass.span("scatter", n, || {
+        pass.span("coupling", n, || {
+            oscillators.evaluate(kernel, coupling, threads);
             oscillators.scatter(state);
             for (at, slot) in state.idx.iter().enumerate() {
                 let (i, sums) = (*slot as usize, &oscillators.sums);

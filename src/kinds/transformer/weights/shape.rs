@@ -106,7 +106,8 @@ impl FileShape {
     fn feed_forward(&mut self, kind: &FeedForward, width: usize) {
         let FeedForward { hidden, is_gated, has_bias } = *kind;
         let factor = hidden as f64 / width as f64;
-        self.push(format!("model.hidden_factor={factor}"), move |c| c.hidden == hidden);
+        // With another width, the same factor gives the width of the file.
+        self.push(format!("model.hidden_factor={factor}"), move |c| c.hidden * width == hidden * c.width);
         self.push(format!("model.bias={has_bias}"), move |c| c.bias == has_bias);
         if is_gated {
             self.push("model.activation=SwiGlu".to_owned(), |c| c.activation == ActivationFunction::SwiGlu);

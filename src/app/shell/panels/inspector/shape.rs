@@ -26,7 +26,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
     }
     row::part(ui, "", |ui, cells| {
         let button = Button::new((icons::rich(icons::SLIDERS).size(13.0), USE));
-        let response = row::in_wide(ui, cells, |ui| ui.add(button).on_hover_text(HINT));
+        let response = row::in_wide(ui, cells, |ui| ui.add(button).accessible_name(USE).on_hover_text(HINT));
         rows.uses_shape |= response.clicked();
     });
 }
