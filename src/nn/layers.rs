@@ -50,6 +50,16 @@ pub trait Tensors {
     fn check_stop(&self) -> Result<(), Self::Error> {
         Ok(())
     }
+    /// Runs a part of the pass, which profiling measures as one row of the timing table. Backends that measure every launch
+    /// only run it.
+    fn section<T>(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&mut Self) -> Result<T, Self::Error>,
+    ) -> Result<T, Self::Error> {
+        let _ = name;
+        work(self)
+    }
     /// Copies elements: `y = x`.
     fn copy(&mut self, x: &Self::Tensor, y: &mut Self::Tensor) -> Result<(), Self::Error>;
     /// Sets all elements to zero: `x = 0`.

@@ -5,6 +5,7 @@ mod cases;
 #[cfg(target_os = "linux")]
 mod priorities;
 mod scheduled;
+mod timings;
 
 use crate::device::gpu;
 use cases::*;
@@ -67,6 +68,11 @@ macro_rules! conformance {
             #[test]
             fn non_finite_states_are_refused_or_reported() {
                 super::non_finite_states_are_refused_or_reported(&super::$name());
+            }
+
+            #[test]
+            fn timing_rows_are_described() {
+                super::timings::timing_rows_are_described(&super::$name());
             }
 
             #[test]

@@ -76,6 +76,7 @@ probes! {
 pub const SPANS: &[(&str, &str)] = &[
     ("measure", "Fitness and entropy of all nuclei. Items: nuclei."),
     ("plan", "Preparation of the coupling from fitness and entropy: sorting and merging with Fast. Items: nuclei."),
+    ("draw", "Draws the spikes of the phase maps. Items: nuclei."),
     ("substep", "One substep of the phases, with one to four coupling sums. Items: nuclei."),
     ("coupling", "S, d and R with the final phases. Items: nuclei."),
     ("order", "Order parameters, tunnelling probability and means over the population. Items: nuclei."),

@@ -60,6 +60,8 @@ pub const SPANS: &[(&str, &str)] = &[
         "integrate",
         "Integrates the input of neurons that received any, unless refractory; leaky units: all. Items: neurons.",
     ),
+    ("reset", "Resets the neurons that spiked, and sends their spikes. Items: spikes."),
+    ("trace", "Reads the neurons whose traces are recorded or shown. Items: neurons."),
     ("collect", "Collects spikes and traces of all threads in canonical order, for probes. Items: steps."),
     (
         VARIANTS[0],

@@ -219,10 +219,8 @@ pub fn loss_backward<O: Backward>(
     t: &mut O::Gradients<'_>,
     gradient: &mut O::Gradient,
 ) -> Result<(), O::Error> {
-    ops.section("head and loss", |ops| {
-        ops.head_backward(head, t, gradient)?;
-        ops.last_norm_backward(last, head, t, gradient)
-    })
+    ops.section("head and loss", |ops| ops.head_backward(head, t, gradient))?;
+    ops.section("norm backward", |ops| ops.last_norm_backward(last, head, t, gradient))
 }
 
 /// Computes the gradients of all blocks and of the embedding. At each block, d is the gradient of the output before and of
@@ -237,16 +235,12 @@ pub fn blocks_backward<'f, O: Backward, T: DerefMut<Target = O::Stream>>(
 ) -> Result<(), O::Error> {
     for (b, a) in blocks.iter_mut().enumerate().rev() {
         let _range = nvtx::range_of(|| format!("block {b}, backward"));
-        ops.section("experts backward", |ops| {
-            ops.mixture_backward(b, a, s, t, gradient)?;
-            ops.second_norm_backward(b, a, t, gradient)
-        })?;
-        ops.section("attention backward", |ops| {
-            ops.output_backward(b, a, s, t, gradient)?;
-            ops.attend_backward(b, a, s, t, gradient)?;
-            ops.project_backward(b, a, s, t, gradient)?;
-            ops.first_norm_backward(b, &streams[b], a, t, gradient)
-        })?;
+        ops.section("experts backward", |ops| ops.mixture_backward(b, a, s, t, gradient))?;
+        ops.section("norm backward", |ops| ops.second_norm_backward(b, a, t, gradient))?;
+        ops.section("projection backward", |ops| ops.output_backward(b, a, s, t, gradient))?;
+        ops.section("attention backward", |ops| ops.attend_backward(b, a, s, t, gradient))?;
+        ops.section("qkv backward", |ops| ops.project_backward(b, a, s, t, gradient))?;
+        ops.section("norm backward", |ops| ops.first_norm_backward(b, &streams[b], a, t, gradient))?;
     }
     ops.section("embed backward", |ops| ops.embedding_backward(t, gradient))
 }

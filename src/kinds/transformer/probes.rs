@@ -62,9 +62,25 @@ language_probes! {
 /// Values of the argument `site`, which selects activations in a block.
 pub const SITES: &[&str] = &["residual stream", "attention output", "hidden layer"];
 
-/// Timing rows with tooltips.
+/// Timing rows of the stages of a step on the CPU, with tooltips.
 pub const SPANS: &[(&str, &str)] = &[
-    ("step", "Forward and backward pass, clipping, optimiser. Items: tokens."),
+    ("embed", "Vectors of tokens and positions. Items: tokens."),
+    ("norm", "Norms of all blocks and before the logits. Items: tokens."),
+    ("qkv", "Queries, keys and values. Items: tokens."),
+    ("rope", "Rotation of queries and keys, and of their gradients. Items: tokens."),
+    ("attention", "Softmax of the attention logits, and weighted values. Items: tokens."),
+    ("projection", "Output matrix of attention, with the residual. Items: tokens."),
+    ("mlp", "Both matrices of the feed-forward layer, its activation function and the residual. Items: tokens."),
+    ("head and loss", "Logits, loss and the gradient of both. Items: tokens."),
+    ("mlp backward", "Backward pass of the feed-forward layer. Items: tokens."),
+    ("projection backward", "Backward pass of the output matrix of attention. Items: tokens."),
+    ("attention backward", "Backward pass of attention. Items: tokens."),
+    ("qkv backward", "Backward pass of queries, keys and values. Items: tokens."),
+    ("norm backward", "Backward pass of norms. Items: tokens."),
+    ("embed backward", "Gradients of the vectors of tokens and positions. Items: tokens."),
+    ("zero gradient", "Sets the gradient to zero before a step. Items: parameters."),
+    ("optimiser", "Clipping and AdamW or Muon. Items: parameters."),
+    ("norms", "Norms of weights, gradients and updates, in steps whose norms are read. Items: parameters."),
     ("held-out", "Loss of the held-out text. Items: tokens."),
     ("sample", "Sampled texts, attention and activations. Items: texts."),
 ];

@@ -2,7 +2,7 @@
 
 use super::small::{self, HYPER, Text, config, gradients, gradients_with, trainer};
 use neuropil::{
-    gpu::StopFlag,
+    gpu::Pass,
     kinds::{
         language::{cpu::layers::HostBatch, plan::BatchShape},
         transformer::{
@@ -221,8 +221,8 @@ fn threads_change_no_bit_and_a_stop_changes_nothing() {
             "{threads}"
         );
     }
-    let (weights, stop) = (one.network.weights.clone(), StopFlag::default());
-    stop.raise();
+    let (weights, mut pass) = (one.network.weights.clone(), Pass::default());
+    pass.stop.raise();
     let input = neuropil::kinds::transformer::backend::StepInput {
         step: 2,
         batches: &[text.batch()],
@@ -230,7 +230,7 @@ fn threads_change_no_bit_and_a_stop_changes_nothing() {
         frozen: &[],
         measures: false,
     };
-    assert_eq!(one.step(&input, &stop).expect("it fits"), Outcome::Stopped);
+    assert_eq!(one.step(&input, &mut pass).expect("it fits"), Outcome::Stopped);
     assert!(one.network.weights == weights && one.state.counters.updates == 2);
 }
 
@@ -246,8 +246,8 @@ fn frozen_layers_cost_no_gradients_and_change_no_bit_of_the_others() {
         let config = config(&[set, &["model.layers=2"]].concat(), 37);
         let (mut trainer, text) = (trainer::<f32>(&config), Text::new(3, 11, 37, 3));
         let mut gradients = |frozen: &[bool]| {
-            let stop = StopFlag::default();
-            let loss = trainer.gradients(&[text.batch()], 5, [0.1, 0.1], frozen, &stop).expect("it fits");
+            let pass = &mut Pass::default();
+            let loss = trainer.gradients(&[text.batch()], 5, [0.1, 0.1], frozen, pass).expect("it fits");
             (loss, trainer.state.gradient.clone())
         };
         let (whole, some) = (gradients(&[]), gradients(&frozen));
@@ -277,11 +277,38 @@ fn frozen_layers_cost_no_gradients_and_change_no_bit_of_the_others() {
             measures: false,
         };
         let before = trainer.network.weights.clone();
-        assert_eq!(trainer.step(&input, &StopFlag::default()).expect("it fits"), Outcome::Done);
+        assert_eq!(trainer.step(&input, &mut Pass::default()).expect("it fits"), Outcome::Done);
         for (i, view) in layout.map.views().enumerate() {
             let layer = layout.layer(neuropil::nn::parameters::ViewId(i)).index(2);
             let is_same = before[view.range()] == trainer.network.weights[view.range()];
             assert_eq!(is_same, frozen[layer], "{set:?} {}", view.name);
         }
+    }
+}
+
+#[test]
+fn a_measured_step_is_split_into_operations() {
+    for set in MODELS {
+        let config = config(&[*set, &["model.layers=2"]].concat(), 37);
+        let (mut trainer, text) = (trainer::<f32>(&config), Text::new(3, 11, 37, 3));
+        let input = neuropil::kinds::transformer::backend::StepInput {
+            step: 0,
+            batches: &[text.batch()],
+            hyper: &Hyper { dropout: 0.1, ..HYPER },
+            frozen: &[],
+            measures: true,
+        };
+        let mut pass = Pass::measuring();
+        assert_eq!(trainer.step(&input, &mut pass).expect("it fits"), Outcome::Done);
+        let launches = |name: &str| pass.timings.iter().find(|row| row.name == name).map_or(0, |row| row.launches);
+        let blocks = ["qkv", "attention", "projection", "qkv backward", "attention backward", "projection backward"];
+        assert_eq!(blocks.map(launches), [2; 6], "{set:?}: one of each per block");
+        assert_eq!((launches("mlp"), launches("mlp backward")), (4, 2), "{set:?}: both matrices");
+        let once = ["embed", "head and loss", "embed backward", "zero gradient", "optimiser"];
+        assert_eq!(once.map(launches), [1; 5], "{set:?}");
+        assert_eq!(launches("norm"), launches("norm backward"), "{set:?}");
+        assert_eq!(launches("norms"), 2, "{set:?}: the weights before the step, and the norms after it");
+        let tokens = pass.timings.iter().find(|row| row.name == "qkv").map(|row| row.items);
+        assert_eq!(tokens, Some(2 * 33), "{set:?}");
     }
 }

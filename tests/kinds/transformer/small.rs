@@ -2,7 +2,7 @@
 
 use crate::settings;
 use neuropil::{
-    gpu::StopFlag,
+    gpu::Pass,
     kinds::transformer::{
         Params,
         backend::{Batch, Hyper, Lengths, MatrixUpdate, StepInput},
@@ -102,7 +102,7 @@ pub fn gradients<R: Real + Default>(trainer: &mut Trainer<R>, batches: &[Batch<'
 
 /// The same with dropout of elements and of attention probabilities.
 pub fn gradients_with<R: Real + Default>(trainer: &mut Trainer<R>, batches: &[Batch<'_>], dropout: [f32; 2]) -> f64 {
-    trainer.gradients(batches, 7, dropout, &[], &StopFlag::default()).expect("it fits").expect("not stopped")
+    trainer.gradients(batches, 7, dropout, &[], &mut Pass::default()).expect("it fits").expect("not stopped")
 }
 
 /// A training step; its loss and gradient norm.
@@ -113,7 +113,7 @@ pub fn step<R: Real + Default>(
     batches: &[Batch<'_>],
 ) -> (f32, f32) {
     let input = StepInput { step, batches, hyper, frozen: &[], measures: false };
-    trainer.step(&input, &StopFlag::default()).expect("it fits");
+    trainer.step(&input, &mut Pass::default()).expect("it fits");
     let mut stats = vec![];
     stats.append(&mut trainer.state.stats);
     assert!(!stats[0].is_skipped);

@@ -7,7 +7,7 @@ use super::{
     multiply, outcome_of, refused,
 };
 use crate::{
-    gpu::StopFlag,
+    gpu::{Pass, StopFlag},
     kinds::language::plan::{BatchShape, BatchView},
     nn::{
         elementwise::{self, bias_gradient},
@@ -52,6 +52,8 @@ pub struct Layers<'a, R> {
     pub frozen: &'a [bool],
     /// Stop flag, checked between layers.
     pub stop: &'a StopFlag,
+    /// Pass that collects the times of the operations; `None` if they are not measured.
+    pub pass: Option<&'a mut Pass>,
 }
 
 /// Scale, total and workspace of the loss.
@@ -87,10 +89,11 @@ fn pair<'g, R>(gradient: &'g mut [R], map: &ParameterMap, of: Weight) -> (&'g mu
 }
 
 impl<'a, R: Real> Layers<'a, R> {
-    /// Creates a pass without tables, dropout, cache and loss, in which every parameter is trained.
+    /// Creates a pass without tables, dropout, cache, loss and measured times, in which every parameter is trained.
     pub fn new(map: &'a ParameterMap, weights: &'a [R], batch: HostBatch<'a>, stop: &'a StopFlag) -> Self {
         let loss = Loss { scale: R::zero(), total: 0.0, logits: &mut [] };
-        Self { map, weights, batch, tables: Tables::default(), noise: None, cache: None, loss, frozen: &[], stop }
+        let tables = Tables::default();
+        Self { map, weights, batch, tables, noise: None, cache: None, loss, frozen: &[], stop, pass: None }
     }
 
     /// Returns the values of a parameter.
@@ -120,6 +123,18 @@ impl<R: Real> Tensors for Layers<'_, R> {
 
     fn check_stop(&self) -> Result<(), SimError> {
         go_on(self.stop)
+    }
+
+    fn section<T>(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&mut Self) -> Result<T, SimError>,
+    ) -> Result<T, SimError> {
+        // The pass is taken, so that a section within a section belongs to the row of the outer one.
+        let Some(pass) = self.pass.take() else { return work(self) };
+        let done = pass.span(name, self.batch.shape.n_tokens() as u64, || work(self));
+        self.pass = Some(pass);
+        done
     }
 
     fn copy(&mut self, x: &[R], y: &mut [R]) -> Result<(), SimError> {

@@ -2,6 +2,7 @@
 
 use super::zeros;
 use crate::{
+    gpu::Pass,
     kinds::language::backend::{Counters, StepStats, ViewNorms, view_norms},
     nn::{optimizer::cpu::Outcome, parameters::ParameterMap, real::Real},
     sim::SimError,
@@ -46,7 +47,15 @@ impl<R: Real + Default> TrainingState<R> {
 
     /// Records an optimiser update after a step with mean loss `loss`. `before` contains the weights before the step, or
     /// `None` if norms are not measured.
-    pub fn record(&mut self, loss: f64, done: &Outcome, map: &ParameterMap, before: Option<&[R]>, weights: &[R]) {
+    pub fn record(
+        &mut self,
+        loss: f64,
+        done: &Outcome,
+        map: &ParameterMap,
+        before: Option<&[R]>,
+        weights: &[R],
+        pass: &mut Pass,
+    ) {
         let is_skipped = !done.is_applied || !loss.is_finite();
         self.counters.updates += u64::from(done.is_applied);
         let gradient_norm = done.norm as f32;
@@ -56,7 +65,9 @@ impl<R: Real + Default> TrainingState<R> {
             while self.norms.front().is_some_and(|(step, _)| *step <= self.read) {
                 self.norms.pop_front();
             }
-            self.norms.push_back((self.steps, view_norms(map, before, weights, &self.gradient)));
+            let n = weights.len() as u64;
+            let norms = pass.span("norms", n, || view_norms(map, before, weights, &self.gradient));
+            self.norms.push_back((self.steps, norms));
         }
     }
 

@@ -224,7 +224,7 @@ impl<T: Real> CpuSim<T> {
                 }
             }
             Dynamics::QkmCompat | Dynamics::QkmCovariant => {
-                maps::draw_spikes(state, draw);
+                pass.span("draw", n, || maps::draw_spikes(state, draw));
                 for _ in 0..phases.substeps {
                     pass.span("substep", n, || {
                         oscillators.evaluate(kernel, coupling, threads);
@@ -233,14 +233,16 @@ impl<T: Real> CpuSim<T> {
                 }
             }
         }
-        pass.span("coupling", n, || oscillators.evaluate(kernel, coupling, threads));
-        oscillators.scatter(state);
-        for (at, slot) in state.idx.iter().enumerate() {
-            let (i, sums) = (*slot as usize, &oscillators.sums);
-            (state.s_re[i], state.s_im[i], state.d[i]) = (sums.re[at], sums.im[at], sums.d[at]);
-            let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
-            state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
-        }
+        pass.span("coupling", n, || {
+            oscillators.evaluate(kernel, coupling, threads);
+            oscillators.scatter(state);
+            for (at, slot) in state.idx.iter().enumerate() {
+                let (i, sums) = (*slot as usize, &oscillators.sums);
+                (state.s_re[i], state.s_im[i], state.d[i]) = (sums.re[at], sums.im[at], sums.d[at]);
+                let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
+                state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
+            }
+        });
     }
 
     /// Times all coupling algorithms on the state of the last generation.

@@ -90,11 +90,13 @@ impl<T: Real> Partition<T> {
                 }
                 pass.work("drive", self.kicks.len() as u64, 0);
             }
-            self.store.reset(n, shared.constants);
-            slot.spikes.clear();
-            slot.spikes.extend(self.store.spiked.iter().map(|i| i + self.range.start));
+            pass.span("reset", self.store.spiked.len() as u64, || {
+                self.store.reset(n, shared.constants);
+                slot.spikes.clear();
+                slot.spikes.extend(self.store.spiked.iter().map(|i| i + self.range.start));
+            });
             (slot.events, slot.active) = (events, checked + touched);
-            self.trace(step + 1, shared, &mut slot);
+            pass.span("trace", self.traced.len() as u64, || self.trace(step + 1, shared, &mut slot));
         }
         self.pass = pass;
     }

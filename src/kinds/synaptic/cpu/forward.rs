@@ -104,7 +104,8 @@ impl<R: Real + Default> Network<R> {
         let mut streams = rows(streams, extent.n_tokens() * self.config.width);
         let mut run = Run { noise, ..Run::new(self, tokens, extent, pass) };
         let done = network::forward(&mut run, &mut streams, blocks, shared);
-        outcome(done.and_then(|()| run.last_norm(streams[self.config.layers], head, shared)))
+        let last = &*streams[self.config.layers];
+        outcome(done.and_then(|()| run.section("norm", |run| run.last_norm(last, head, shared))))
     }
 
     /// Looks up the embeddings of tokens. Fails if a token is out of range.

@@ -95,7 +95,8 @@ impl<R: Real + Default> Trainer<R> {
         let c = &self.network.config;
         let mut experts = vec![ExpertStep::new(c.experts, c.top_k); c.layers];
         let mut contributions = vec![0.0; c.layers * c.experts];
-        self.state.gradient.fill(R::zero());
+        let n = self.state.gradient.len() as u64;
+        pass.span("zero gradient", n, || self.state.gradient.fill(R::zero()));
         let (mut total, mut first) = (0.0, 0);
         for batch in batches {
             let targets = &batch.masked_targets();
@@ -128,15 +129,18 @@ impl<R: Real + Default> Trainer<R> {
     }
 
     fn apply(&mut self, loss: Loss, input: &StepInput<'_>, pass: &mut Pass) -> Result<(), SimError> {
-        let before = if input.measures { Some(copy("weights before a step", &self.network.weights)?) } else { None };
         let n = self.state.gradient.len() as u64;
+        let before = match input.measures {
+            true => Some(pass.span("norms", n, || copy("weights before a step", &self.network.weights))?),
+            false => None,
+        };
         let Loss { mean, experts } = loss;
         let outcome = pass.span("optimiser", n, || {
             let (network, TrainingState { m, v, gradient, counters, .. }) = (&mut self.network, &mut self.state);
             update::apply(network, (m, v), gradient, counters.updates + 1, input, &experts)
         })?;
         let map = self.network.layout.map.clone();
-        self.state.record(mean, &outcome, &map, before.as_deref(), &self.network.weights);
+        self.state.record(mean, &outcome, &map, before.as_deref(), &self.network.weights, pass);
         if outcome.is_applied {
             pass.span("metabolism", 1, || self.update_routers(&experts, input));
         }

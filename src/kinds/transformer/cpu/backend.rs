@@ -9,7 +9,7 @@ use crate::{
             plan::BatchShape,
         },
         transformer::{
-            backend::{Backend, Batch, Outcome, Site, StepInput},
+            backend::{Backend, Outcome, Site, StepInput},
             model::{Config, Layout},
         },
     },
@@ -29,10 +29,9 @@ impl CpuBackend {
 
 impl Backend for CpuBackend {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
-        let (stop, tokens) = (pass.stop.clone(), input.batches.iter().map(Batch::n_tokens).sum::<usize>());
         let Self { trainer, threads, .. } = self;
         trainer.reserve(input.batches)?;
-        pass.span("step", tokens as u64, || threads.run(|| trainer.step(input, &stop)))
+        threads.run(|| trainer.step(input, pass))
     }
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {

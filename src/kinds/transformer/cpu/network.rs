@@ -3,7 +3,7 @@
 use super::decoder::CpuDecoder;
 pub use crate::kinds::language::cpu::{refused, zeros};
 use crate::{
-    gpu::StopFlag,
+    gpu::{Pass, StopFlag},
     kinds::{
         language::{
             backend::Decoder,
@@ -106,20 +106,26 @@ impl<R: Real + Default> Network<R> {
         Run { config, layout, shape: batch.shape, offset: batch.offset, ops }
     }
 
-    fn training_run<'a>(&'a self, input: &GradientInput<'a, R>, logits: &'a mut [R]) -> CpuRun<'a, R> {
+    fn training_run<'a>(
+        &'a self,
+        input: &GradientInput<'a, R>,
+        logits: &'a mut [R],
+        pass: &'a mut Pass,
+    ) -> CpuRun<'a, R> {
         let GradientInput { batch, noise, scale, frozen, stop } = *input;
         let Run { config, layout, shape, offset, ops } = self.run(batch, stop);
-        let ops = Layers { noise, frozen, loss: Loss { scale, total: 0.0, logits }, ..ops };
+        let ops = Layers { noise, frozen, loss: Loss { scale, total: 0.0, logits }, pass: Some(pass), ..ops };
         Run { config, layout, shape, offset, ops }
     }
 
-    /// Adds the gradients of the losses of a batch to `gradient`. Returns the sum of the losses. Fails if the sizes do not
-    /// match, memory is exhausted, or the pass is stopped.
+    /// Adds the gradients of the losses of a batch to `gradient`. Returns the sum of the losses. `pass` collects the times of
+    /// the operations. Fails if the sizes do not match, memory is exhausted, or the pass is stopped.
     pub fn gradients(
         &self,
         input: &GradientInput<'_, R>,
         arena: &mut HostArena<R>,
         gradient: &mut [R],
+        pass: &mut Pass,
     ) -> Result<f64, SimError> {
         let plan = plan(&self.config, &input.batch.shape, input.noise.is_some());
         let layers = self.config.layers;
@@ -134,14 +140,14 @@ impl<R: Real + Default> Network<R> {
             let mut room = room.frame();
             let mut head = HeadTensors::<&mut [R], &mut [R]>::take(&mut room, &plan.head)?;
             let logits = <&mut [R]>::take_from(&mut room, "logits", plan.logit_rows * plan.vocab)?;
-            let mut run = self.training_run(input, logits);
+            let mut run = self.training_run(input, logits, pass);
             run.forward(&mut streams, &mut held, &mut shared, branch)?;
             run.loss_backward(&plan, streams[layers], &mut head.refs(), &mut gradients.refs(), gradient)?;
             run.ops.loss.total
         };
         let mut t = BackwardTensors::<&mut [R]>::take(&mut room, &plan.backward)?;
         let (blocks, mut g, mut run) =
-            ((&mut held[..], &mut shared), gradients.refs(), self.training_run(input, &mut []));
+            ((&mut held[..], &mut shared), gradients.refs(), self.training_run(input, &mut [], pass));
         run.blocks_backward(Checkpointing::Nothing, &streams, blocks, &mut g, &mut t.refs(), branch, gradient)?;
         Ok(total)
     }

@@ -5,7 +5,7 @@ use super::{
     network::{GradientInput, Network, refused},
 };
 use crate::{
-    gpu::{Pass, StopFlag},
+    gpu::Pass,
     kinds::{
         language::{
             cpu::{
@@ -110,12 +110,12 @@ impl<R: Real + Default> Trainer<R> {
     }
 
     /// Runs a training step. A stopped step changes only the gradient. Fails if an input is invalid or memory is exhausted.
-    pub fn step(&mut self, input: &StepInput<'_>, stop: &StopFlag) -> Result<Outcome, SimError> {
+    pub fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let noise = [input.hyper.dropout, input.hyper.attention_dropout];
-        let Some(loss) = self.gradients(input.batches, input.step, noise, input.frozen, stop)? else {
+        let Some(loss) = self.gradients(input.batches, input.step, noise, input.frozen, pass)? else {
             return Ok(Outcome::Stopped);
         };
-        self.update(loss, input)?;
+        self.update(loss, input, pass)?;
         Ok(Outcome::Done)
     }
 
@@ -128,12 +128,13 @@ impl<R: Real + Default> Trainer<R> {
         step: u64,
         [p, attention]: [f32; 2],
         frozen: &[bool],
-        stop: &StopFlag,
+        pass: &mut Pass,
     ) -> Result<Option<f64>, SimError> {
         let n_targets: usize = batches.iter().map(Batch::n_targets).sum();
         let scale = R::of(1.0 / n_targets.max(1) as f64);
         self.reserve(batches)?;
-        self.state.gradient.fill(R::zero());
+        let (n, stop) = (self.state.gradient.len() as u64, &pass.stop.clone());
+        pass.span("zero gradient", n, || self.state.gradient.fill(R::zero()));
         let (layout, layers) = (&self.network.layout, self.network.config.layers);
         let is_frozen = |id: usize| frozen.get(layout.layer(ViewId(id)).index(layers)).copied().unwrap_or(false);
         let frozen: Vec<bool> = (0..layout.map.views().len()).map(is_frozen).collect();
@@ -145,7 +146,7 @@ impl<R: Real + Default> Trainer<R> {
                 let noise = Noise { p, attention, seed: self.seed, step, first: start };
                 let noise = Some(noise).filter(|_| p > 0.0 || attention > 0.0);
                 let input = GradientInput { batch: part.batch(), noise, scale, frozen: &frozen, stop };
-                match self.network.gradients(&input, &mut self.arena, &mut self.state.gradient) {
+                match self.network.gradients(&input, &mut self.arena, &mut self.state.gradient, pass) {
                     Ok(losses) => total += losses,
                     Err(SimError::Cancelled) => return Ok(None),
                     Err(error) => return Err(error),
@@ -156,16 +157,21 @@ impl<R: Real + Default> Trainer<R> {
         Ok(Some(total / n_targets.max(1) as f64))
     }
 
-    fn update(&mut self, loss: f64, input: &StepInput<'_>) -> Result<(), SimError> {
+    fn update(&mut self, loss: f64, input: &StepInput<'_>, pass: &mut Pass) -> Result<(), SimError> {
         let (network, hyper) = (&mut self.network, input.hyper);
         let layout = network.layout.clone();
         let optimizer = optimizer(&network.config, &layout, hyper, input.frozen)?;
-        let before = if input.measures { Some(copy("weights before a step", &network.weights)?) } else { None };
+        let n = network.weights.len() as u64;
+        let before = match input.measures {
+            true => Some(pass.span("norms", n, || copy("weights before a step", &network.weights))?),
+            false => None,
+        };
         let t = self.state.counters.updates + 1;
         let update = Update { t, learning_rate: hyper.learning_rate.into(), grad_scale: 1.0 };
         let buffers = Buffers { p: &mut network.weights, m: &mut self.state.m, v: &mut self.state.v };
-        let outcome = optimizer.update(&layout.map, &update, buffers, &self.state.gradient).map_err(refused)?;
-        self.state.record(loss, &outcome, &layout.map, before.as_deref(), &self.network.weights);
+        let gradient = &self.state.gradient;
+        let update = pass.span("optimiser", n, || optimizer.update(&layout.map, &update, buffers, gradient));
+        self.state.record(loss, &update.map_err(refused)?, &layout.map, before.as_deref(), &network.weights, pass);
         Ok(())
     }
 }

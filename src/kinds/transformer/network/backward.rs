@@ -21,7 +21,7 @@ impl<O: BlockBackward> Run<'_, O> {
         gradient: &mut O::Gradient,
     ) -> Result<(), O::Error> {
         let op = self.norm_op();
-        self.ops.norm_backward(&op, gain(of), known, dx, gradient)
+        self.ops.section("norm backward", |ops| ops.norm_backward(&op, gain(of), known, dx, gradient))
     }
 
     /// Recomputes the activations of block `b` that are not held.
@@ -70,11 +70,13 @@ impl<O: BlockBackward> Run<'_, O> {
             mem::swap(&mut d, &mut other);
         }
         // Feed-forward layer: `other` becomes the gradient with respect to the input of its first matrix.
-        let dy = self.ops.dropped(DropSite::FeedForward(b).number(), d, branch)?;
         let (of, by) = (weight(block.mlp_proj), self.config.activated());
-        self.ops.linear_activated_backward(of, by, (dy, a.hidden, a.fc), t.dhidden, t.dfc, gradient)?;
         let x: &Tensor<O> = if is_pre { a.norm_2 } else { a.norm_1 };
-        self.ops.linear_backward(weight(block.fc), (t.dfc, x), other, gradient)?;
+        self.ops.section("mlp backward", |ops| {
+            let dy = ops.dropped(DropSite::FeedForward(b).number(), d, branch)?;
+            ops.linear_activated_backward(of, by, (dy, a.hidden, a.fc), t.dhidden, t.dfc, gradient)?;
+            ops.linear_backward(weight(block.fc), (t.dfc, x), other, gradient)
+        })?;
         if is_pre {
             self.norm_backward(block.ln_2, (other, a.mid, a.stats_2), d, gradient)?;
         } else {
@@ -84,13 +86,15 @@ impl<O: BlockBackward> Run<'_, O> {
             mem::swap(&mut d, &mut other);
         }
         // Attention: the buffer of the input's gradient receives the gradient of attention's output.
-        let dy = self.ops.dropped(DropSite::Attention(b).number(), d, branch)?;
-        self.ops.linear_backward(weight(block.attn_proj), (dy, a.attention), other, gradient)?;
-        let attention = self.self_attention(b);
-        self.ops.attention_backward(&attention, (a.qkv, a.attention, a.lse), other, t.dqkv)?;
+        self.ops.section("projection backward", |ops| {
+            let dy = ops.dropped(DropSite::Attention(b).number(), d, branch)?;
+            ops.linear_backward(weight(block.attn_proj), (dy, a.attention), other, gradient)
+        })?;
+        let (attention, known) = (self.self_attention(b), (&*a.qkv, &*a.attention, &*a.lse));
+        self.ops.section("attention backward", |ops| ops.attention_backward(&attention, known, other, t.dqkv))?;
         self.rotate(t.dqkv, true)?;
         let x: &Tensor<O> = if is_pre { a.norm_1 } else { input };
-        self.ops.linear_backward(weight(block.qkv), (t.dqkv, x), other, gradient)?;
+        self.ops.section("qkv backward", |ops| ops.linear_backward(weight(block.qkv), (t.dqkv, x), other, gradient))?;
         if is_pre {
             self.norm_backward(block.ln_1, (other, input, a.stats_1), d, gradient)
         } else {
@@ -111,9 +115,9 @@ impl<O: BlockBackward> Run<'_, O> {
         self.last_norm(last, head)?;
         let (of, (x, to)) = (self.head(plan), split(head));
         let Some(ln_f) = self.layout.ln_f else {
-            return self.ops.head_backward(of, x, to, g.d, gradient);
+            return self.ops.section("head and loss", |ops| ops.head_backward(of, x, to, g.d, gradient));
         };
-        self.ops.head_backward(of, x, to, g.other, gradient)?;
+        self.ops.section("head and loss", |ops| ops.head_backward(of, x, to, g.other, gradient))?;
         self.ops.clear(g.d)?;
         self.norm_backward(ln_f, (g.other, last, head.stats_f), g.d, gradient)
     }
@@ -145,8 +149,10 @@ impl<O: BlockBackward> Run<'_, O> {
         if !self.ops.is_trained(self.layout.wte) {
             return Ok(());
         }
-        self.ops.drop_in_place(DropSite::Embedding.number(), g.d)?;
-        self.ops.embedding_backward((self.layout.wte, self.layout.wpe), g.d, gradient)
+        self.ops.section("embed backward", |ops| {
+            ops.drop_in_place(DropSite::Embedding.number(), g.d)?;
+            ops.embedding_backward((self.layout.wte, self.layout.wpe), g.d, gradient)
+        })
     }
 
     /// Whether the embedding or any block up to `b` is trained. A block is frozen only as a whole.

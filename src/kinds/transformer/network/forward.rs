@@ -23,21 +23,23 @@ impl<O: BlockForward> Run<'_, O> {
         stats: &mut Stats<O>,
     ) -> Result<(), O::Error> {
         let op = self.norm_op();
-        self.ops.norm(&op, gain(of), x, y, stats)
+        self.ops.section("norm", |ops| ops.norm(&op, gain(of), x, y, stats))
     }
 
     /// Computes the sum of token and learned position embeddings (token embeddings only if the model has no learned
     /// positions), with dropout.
     fn embed(&mut self, y: &mut Tensor<O>) -> Result<(), O::Error> {
-        self.ops.embed(self.layout.wte, self.layout.wpe, y)?;
-        self.ops.drop_in_place(DropSite::Embedding.number(), y)
+        self.ops.section("embed", |ops| {
+            ops.embed(self.layout.wte, self.layout.wpe, y)?;
+            ops.drop_in_place(DropSite::Embedding.number(), y)
+        })
     }
 
     /// Rotates queries and keys by the angles of their positions, or back if `is_inverse`. Has no effect in models without
     /// rotary embeddings.
     pub(super) fn rotate(&mut self, qkv: &mut Tensor<O>, is_inverse: bool) -> Result<(), O::Error> {
         match self.config.rope(&self.shape, self.offset) {
-            Some(op) => self.ops.rotate(&op, qkv, is_inverse),
+            Some(op) => self.ops.section("rope", |ops| ops.rotate(&op, qkv, is_inverse)),
             None => Ok(()),
         }
     }
@@ -56,14 +58,14 @@ impl<O: BlockForward> Run<'_, O> {
         let block = self.layout.blocks[b];
         if self.config.placement == NormPlacement::Pre {
             self.norm(block.ln_1, input, a.norm_1, a.stats_1)?;
-            self.ops.linear(weight(block.qkv), a.norm_1, a.qkv, None)?;
+            self.ops.section("qkv", |ops| ops.linear(weight(block.qkv), a.norm_1, a.qkv, None))?;
         } else {
-            self.ops.linear(weight(block.qkv), input, a.qkv, None)?;
+            self.ops.section("qkv", |ops| ops.linear(weight(block.qkv), input, a.qkv, None))?;
         }
         self.rotate(a.qkv, false)?;
         let attention = self.self_attention(b);
-        self.ops.attend(&attention, a.qkv, a.attention, a.lse)?;
-        self.add(block.attn_proj, DropSite::Attention(b), a.attention, input, a.mid, branch)?;
+        self.ops.section("attention", |ops| ops.attend(&attention, a.qkv, a.attention, a.lse))?;
+        self.add("projection", block.attn_proj, DropSite::Attention(b), a.attention, input, a.mid, branch)?;
         self.second_half(b, &block, a, output, branch)
     }
 
@@ -80,17 +82,17 @@ impl<O: BlockForward> Run<'_, O> {
         let (is_pre, by) = (self.config.placement == NormPlacement::Pre, self.config.activated());
         if is_pre {
             self.norm(block.ln_2, a.mid, a.norm_2, a.stats_2)?;
-            self.ops.linear_activated(weight(block.fc), by, a.norm_2, a.fc, a.hidden)?;
         } else {
             self.norm(block.ln_1, a.mid, a.norm_1, a.stats_1)?;
-            self.ops.linear_activated(weight(block.fc), by, a.norm_1, a.fc, a.hidden)?;
         }
+        let x: &Tensor<O> = if is_pre { a.norm_2 } else { a.norm_1 };
+        self.ops.section("mlp", |ops| ops.linear_activated(weight(block.fc), by, x, a.fc, a.hidden))?;
         let site = DropSite::FeedForward(b);
         match (is_pre, output) {
-            (true, Some(output)) => self.add(block.mlp_proj, site, a.hidden, a.mid, output, branch),
+            (true, Some(output)) => self.add("mlp", block.mlp_proj, site, a.hidden, a.mid, output, branch),
             (true, None) => Ok(()),
             (false, output) => {
-                self.add(block.mlp_proj, site, a.hidden, a.norm_1, a.sum, branch)?;
+                self.add("mlp", block.mlp_proj, site, a.hidden, a.norm_1, a.sum, branch)?;
                 match output {
                     Some(output) => self.norm(block.ln_2, a.sum, output, a.stats_2),
                     // The norm is computed only for its statistics.
@@ -100,9 +102,10 @@ impl<O: BlockForward> Run<'_, O> {
         }
     }
 
-    /// Computes `y = residual + drop(x Wᵀ + b)`.
+    /// Computes `y = residual + drop(x Wᵀ + b)` as the section `name`.
     fn add(
         &mut self,
+        name: &'static str,
         linear: Linear,
         site: DropSite,
         x: &Tensor<O>,
@@ -110,11 +113,13 @@ impl<O: BlockForward> Run<'_, O> {
         y: &mut Tensor<O>,
         branch: &mut Tensor<O>,
     ) -> Result<(), O::Error> {
-        if !self.ops.has_dropout() {
-            return self.ops.linear(weight(linear), x, y, Some(residual));
-        }
-        self.ops.linear(weight(linear), x, branch, None)?;
-        self.ops.drop_and_add(site.number(), branch, residual, y)
+        self.ops.section(name, |ops| {
+            if !ops.has_dropout() {
+                return ops.linear(weight(linear), x, y, Some(residual));
+            }
+            ops.linear(weight(linear), x, branch, None)?;
+            ops.drop_and_add(site.number(), branch, residual, y)
+        })
     }
 
     /// Runs the embedding and all blocks; block b keeps the activations that `held[b]` has room for. `streams` receives the
@@ -170,7 +175,7 @@ impl<O: BlockForward> Run<'_, O> {
     pub fn losses(&mut self, plan: &Plan, last: &Tensor<O>, head: &mut Head<'_, O>) -> Result<(), O::Error> {
         self.last_norm(last, head)?;
         let (of, (x, to)) = (self.head(plan), split(head));
-        self.ops.losses(of, x, to)
+        self.ops.section("head and loss", |ops| ops.losses(of, x, to))
     }
 
     /// Computes the logits of normalised tokens, `[tokens, padded vocabulary]`.

@@ -125,7 +125,7 @@ impl Partition {
             }
         }
         (slot.events, slot.active) = (events, units);
-        self.trace(step + 1, shared, &mut slot);
+        pass.span("trace", self.traced.len() as u64, || self.trace(step + 1, shared, &mut slot));
         self.pass = pass;
     }
 
