@@ -207,6 +207,9 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     for (step, when) in &m.resumed {
         print_line!("  continued at step {step}, {when}");
     }
+    if let Some(when) = m.checkpoint_settings.words(0) {
+        print_line!("  checkpoints {when}");
+    }
     for c in &m.checkpoints {
         print_line!("  checkpoint at step {}: {:.1} MB, {}", c.step, c.n_bytes as f64 * 1e-6, c.file);
     }

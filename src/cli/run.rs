@@ -423,6 +423,9 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
         Some(steps) => print_line!("// {steps} {}", steps_text(job.project.model.time_base())),
         None => print_line!("// until it is interrupted"),
     }
+    if let Some(when) = job.project.checkpoint_words(sim.snapshot_bytes()) {
+        print_line!("// checkpoints {when}");
+    }
     if let Device::Cuda(_) = chosen.device {
         print_line!("// memory is on the device");
     }

@@ -203,7 +203,7 @@ pub(super) fn record_from(
     let engine = Engine::spawn(|| {})?;
     let plan = start.project.checkpoint_plan();
     // If the final state is a result, it must survive a failure of the simulation.
-    let saves = plan.at_end && !plan.is_periodic();
+    let saves = plan.at_end && !plan.is_every(SAVE_EVERY);
     let Begin { command, taps, writer, .. } = begin;
     engine.send(command);
     let schema = loaded(&engine)?;

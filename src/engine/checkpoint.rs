@@ -34,9 +34,16 @@ pub struct CheckpointPlan {
     pub every_steps: u64,
     /// Whether a checkpoint is taken at the end of the recording, unless the recording failed.
     pub at_end: bool,
+    /// Whether the wall-clock interval was not set by the user.
+    pub is_automatic: bool,
 }
 
 impl CheckpointPlan {
+    /// Whether checkpoints are taken at least about every `every`. Intervals in steps count as frequent.
+    pub fn is_every(&self, every: Duration) -> bool {
+        self.every_steps > 0 || !self.every.is_zero() && self.every <= every
+    }
+
     /// Whether checkpoints are taken while the recording runs.
     pub const fn is_periodic(&self) -> bool {
         !self.every.is_zero() || self.every_steps > 0

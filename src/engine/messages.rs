@@ -127,6 +127,8 @@ pub struct SimSchema {
     pub connectivity: Option<Connectivity>,
     /// Memory in use, by buffer.
     pub memory: MemoryReport,
+    /// Predicted size of a checkpoint, bytes; 0 if unknown.
+    pub checkpoint_bytes: u64,
     /// Registers, shared memory and occupancy of the simulation's kernels; empty on the CPU.
     pub kernels: Vec<KernelFacts>,
     /// Notices about deviations from the request, such as a missing library.
@@ -151,6 +153,7 @@ impl SimSchema {
             sets: sim.sets().to_vec(),
             connectivity: sim.connectivity(),
             memory: sim.memory(),
+            checkpoint_bytes: sim.snapshot_bytes(),
             kernels: sim.kernels(),
             notices: sim.notices(),
         }

@@ -4,13 +4,14 @@ use super::{
     Project, RunWriter, Status,
     append_file::AppendFile,
     checkpoint_file::{self, CheckpointInfo, RecordedUntil},
+    checkpoint_settings::CheckpointSettings,
     durability, file,
     run::at,
     unlisted::remove,
     writer::save_manifest,
 };
 use crate::engine::{Checkpoint, CheckpointPlan};
-use std::{io, thread::JoinHandle, time::Duration};
+use std::{io, thread::JoinHandle};
 
 /// Checkpoints of a run that is being written.
 #[derive(Default)]
@@ -33,7 +34,12 @@ impl Checkpoints {
     /// Creates the checkpoints of a project's plan. A series of trials takes no checkpoints.
     pub fn of(project: &Project, has_trials: bool) -> Self {
         let plan = if has_trials { CheckpointPlan::default() } else { project.checkpoint_plan() };
-        Self { plan, keep: project.run.keep_checkpoints as usize, ..Self::default() }
+        Self { plan, keep: project.run.kept(&plan) as usize, ..Self::default() }
+    }
+
+    /// Describes the checkpoints for the manifest.
+    pub const fn settings(&self) -> CheckpointSettings {
+        CheckpointSettings::of(&self.plan, self.keep as u32)
     }
 
     /// Marks the checkpoints as those of a run that continues at a step.
@@ -113,14 +119,14 @@ impl RunWriter {
     #[must_use]
     pub const fn with_final_state(mut self) -> Self {
         self.checkpoints.plan.at_end = true;
+        self.manifest.checkpoint_settings.at_end = true;
         self
     }
 
     /// Keeps only the last checkpoint that is received.
     #[must_use]
-    pub(super) const fn keeping_last_state(mut self) -> Self {
-        (self.checkpoints.plan, self.checkpoints.keep) =
-            (CheckpointPlan { every: Duration::ZERO, every_steps: 0, at_end: false }, 1);
+    pub(super) fn keeping_last_state(mut self) -> Self {
+        (self.checkpoints.plan, self.checkpoints.keep) = (CheckpointPlan::default(), 1);
         self
     }
 }

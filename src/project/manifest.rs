@@ -1,6 +1,9 @@
 //! Manifest of a run, `run.ron`.
 
-use super::{checkpoint_file::CheckpointInfo, provenance::DataFile, run_file::Hash, sets::SetInfo};
+use super::{
+    checkpoint_file::CheckpointInfo, checkpoint_settings::CheckpointSettings, provenance::DataFile, run_file::Hash,
+    sets::SetInfo,
+};
 use crate::{
     kinds::Model,
     sim::{Digest, Exactness, Execution, Level, Matrix, ProbeSpec, Shape, Tap, TimeBase},
@@ -250,6 +253,9 @@ pub struct Manifest {
     pub sets: Vec<SetInfo>,
     /// Input files of the project.
     pub data: Vec<DataFile>,
+    /// Conditions on which checkpoints are taken, and the number that is kept.
+    #[serde(skip_serializing_if = "CheckpointSettings::is_none")]
+    pub checkpoint_settings: CheckpointSettings,
     /// Checkpoints that the run keeps, sorted by step.
     pub checkpoints: Vec<CheckpointInfo>,
     /// Steps at which the run continued from a checkpoint, with the time, UTC.

@@ -14,6 +14,7 @@ mod atomic_file;
 mod beginning;
 pub mod check;
 pub mod checkpoint_file;
+mod checkpoint_settings;
 mod checkpoints;
 pub mod clipboard;
 pub mod command_log;
@@ -60,6 +61,7 @@ pub mod writer;
 pub use atomic_file::write_atomic;
 pub use beginning::move_run;
 pub use checkpoint_file::{CheckpointFile, CheckpointInfo};
+pub use checkpoint_settings::CheckpointSettings;
 pub use continuation::Continuation;
 pub use diff::{Difference, diff};
 pub use durability::DeferredSync;
@@ -88,7 +90,7 @@ use crate::{
     params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
     sim::{BuildContext, Tap, TimeBase},
 };
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 /// Version of the project file this program writes.
 pub const VERSION: u32 = 2;
@@ -152,15 +154,14 @@ impl Project {
 
     /// Returns the conditions on which recordings of the project take checkpoints.
     pub fn checkpoint_plan(&self) -> CheckpointPlan {
-        CheckpointPlan {
-            every: Duration::from_secs_f64(self.run.checkpoint_every_s.clamp(0.0, 1e9)),
-            every_steps: self.run.checkpoint_steps,
-            at_end: match self.run.final_checkpoint {
-                FinalCheckpoint::Auto => self.model.keeps_final_state(),
-                FinalCheckpoint::Yes => true,
-                FinalCheckpoint::No => false,
-            },
-        }
+        self.run.checkpoints(self.model.keeps_final_state())
+    }
+
+    /// Describes when a recording takes checkpoints and how many it keeps, of about `n_bytes` each (0: unknown); `None` if it
+    /// takes none.
+    pub fn checkpoint_words(&self, n_bytes: u64) -> Option<String> {
+        let plan = self.checkpoint_plan();
+        CheckpointSettings::of(&plan, self.run.kept(&plan)).words(n_bytes)
     }
 
     /// Returns the number of steps in the planned duration; `None` if the duration is unlimited.

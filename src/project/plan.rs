@@ -1,6 +1,7 @@
 //! Run settings of a project.
 
-use crate::{choices, param_tree, params, sim::TimeBase};
+use crate::{choices, engine::CheckpointPlan, param_tree, params, sim::TimeBase};
+use std::time::Duration;
 
 choices! {
     /// Whether a run keeps its last state.
@@ -67,7 +68,13 @@ params! {
         #[param(title = "Checkpoint interval in steps", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=1e15, zero = "Never")]
         checkpoint_steps: u64 = 0,
 
-        /// Checkpoints that a recording keeps, the newest; 0: all.
+        /// Whether a recording without a checkpoint interval takes a checkpoint every 10 minutes of wall time if the state of
+        /// the kind is its result, e.g. trained weights. *Checkpoints kept* bounds their disk space.
+        #[param(title = "Automatic checkpoints")]
+        automatic_checkpoints: bool = true,
+
+        /// Checkpoints that a recording keeps, the newest; an older one is deleted when a new one is complete. 0: all, and the
+        /// newest 3 of automatic ones.
         #[param(title = "Checkpoints kept", range = 0.0..=100.0, hard = 0.0..=1e6, zero = "All")]
         keep_checkpoints: u32 = 3,
 
@@ -86,7 +93,36 @@ param_tree! {
     }
 }
 
+/// Interval of automatic checkpoints. A failure costs at most this time of computing.
+const AUTOMATIC_EVERY: Duration = Duration::from_secs(600);
+/// Number of automatic checkpoints that are kept if no number is set, which bounds their disk space.
+const AUTOMATIC_KEPT: u32 = 3;
+
 impl RunPlan {
+    /// Returns the conditions on which recordings take checkpoints, and the number to keep; 0 keeps all. `is_result`: the
+    /// state of the kind is its result.
+    pub fn checkpoints(&self, is_result: bool) -> CheckpointPlan {
+        let has_interval = self.checkpoint_every_s > 0.0 || self.checkpoint_steps > 0;
+        let is_automatic =
+            self.automatic_checkpoints && !has_interval && is_result && self.final_checkpoint != FinalCheckpoint::No;
+        let set = Duration::from_secs_f64(self.checkpoint_every_s.clamp(0.0, 1e9));
+        CheckpointPlan {
+            every: if is_automatic { AUTOMATIC_EVERY } else { set },
+            every_steps: self.checkpoint_steps,
+            at_end: match self.final_checkpoint {
+                FinalCheckpoint::Auto => is_result,
+                FinalCheckpoint::Yes => true,
+                FinalCheckpoint::No => false,
+            },
+            is_automatic,
+        }
+    }
+
+    /// Returns the number of checkpoints that a recording with the given plan keeps; 0: all.
+    pub fn kept(&self, plan: &CheckpointPlan) -> u32 {
+        if plan.is_automatic && self.keep_checkpoints == 0 { AUTOMATIC_KEPT } else { self.keep_checkpoints }
+    }
+
     /// Returns the number of steps in the planned duration; `None` if the duration is unlimited.
     pub fn planned_steps(&self, base: TimeBase) -> Option<u64> {
         match base {
@@ -134,6 +170,27 @@ mod tests {
         assert_eq!(short.steps, 0);
         short.count_steps(generations);
         assert_eq!(short.steps, 1);
+    }
+
+    #[test]
+    fn states_that_are_results_have_automatic_checkpoints() {
+        let every = |plan: &RunPlan, is_result| {
+            let checkpoints = plan.checkpoints(is_result);
+            (checkpoints.every.as_secs(), checkpoints.every_steps, checkpoints.is_automatic, plan.kept(&checkpoints))
+        };
+        let plan = RunPlan::default();
+        assert_eq!((every(&plan, true), every(&plan, false)), ((600, 0, true, 3), (0, 0, false, 3)));
+        let unbounded = RunPlan { keep_checkpoints: 0, ..plan.clone() };
+        assert_eq!(every(&unbounded, true), (600, 0, true, 3), "disk space is bounded");
+        // A stated choice is kept.
+        for (stated, want) in [
+            (RunPlan { checkpoint_every_s: 30.0, keep_checkpoints: 0, ..plan.clone() }, (30, 0, false, 0)),
+            (RunPlan { checkpoint_steps: 500, ..plan.clone() }, (0, 500, false, 3)),
+            (RunPlan { automatic_checkpoints: false, ..plan.clone() }, (0, 0, false, 3)),
+            (RunPlan { final_checkpoint: FinalCheckpoint::No, ..plan }, (0, 0, false, 3)),
+        ] {
+            assert_eq!(every(&stated, true), want, "{stated:?}");
+        }
     }
 
     #[test]

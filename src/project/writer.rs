@@ -94,7 +94,9 @@ impl RunWriter {
         let mut lock = replace::prepare_folder(folder)?;
         let project = start.project;
         let ids_in = start.trial.map_or("", |(_, ids_in)| ids_in);
+        let checkpoints = Checkpoints::of(project, start.trial.is_some() || start.trials > 0);
         let manifest = Manifest {
+            checkpoint_settings: checkpoints.settings(),
             format: FORMAT,
             id: lock.id.clone(),
             app: run::app_version(),
@@ -144,7 +146,7 @@ impl RunWriter {
             computed_at_start: Duration::ZERO,
             beginning: None,
             buffer: vec![],
-            checkpoints: Checkpoints::of(project, start.trial.is_some() || start.trials > 0),
+            checkpoints,
         })
     }
 
