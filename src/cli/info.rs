@@ -2,7 +2,7 @@
 
 use super::{error::CliError, run, stdout::print_line};
 use crate::{
-    data::io_reason,
+    data::{group_digits, io_reason},
     export::{Format, newick},
     kinds::Model,
     params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
@@ -59,7 +59,7 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
         let mut out = json!({
             "name": project.name, "notes": project.notes, "version": project.version, "seed": project.seed,
             "kind": model.name(), "title": model.title(), "record": project.record,
-            "parameters": values(model.params()),
+            "parameters": values(model.params()), "trainable_parameters": model.n_parameters(),
             "predicted_bytes": predicted(model).into_iter().map(|(place, bytes)| {
                 let owners = bytes.by_owner().into_iter().map(|(owner, n)| (owner.to_owned(), json!(n)));
                 (place.to_owned(), Json::Object(owners.collect()))
@@ -96,6 +96,9 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
         base => print_line!("seed {}, {} {}", project.seed, project.run.steps, base.name(project.run.steps)),
     }
     print_line!("records {}", project.record.join(", "));
+    if let Some(n) = model.n_parameters() {
+        print_line!("{}", parameters_line(n));
+    }
     memory_lines(model).iter().for_each(|line| print_line!("{line}"));
     print_outside(outside, "run", "project");
     print_line!("{} parameters differ from the default:", changed.len());
@@ -117,6 +120,11 @@ fn predicted(model: &Model) -> Vec<(&'static str, MemoryReport)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let places = [("cpu", DeviceKind::Cpu { threads }), ("cuda", DeviceKind::Cuda)];
     places.map(|(name, place)| (name, model.predict(place))).into_iter().filter(|(_, b)| !b.is_empty()).collect()
+}
+
+/// Formats the number of trainable parameters: `0.36 M trainable parameters (357,024)`.
+pub(super) fn parameters_line(n: u64) -> String {
+    format!("{:.2} M trainable parameters ({})", n as f64 * 1e-6, group_digits(n))
 }
 
 /// Formats the predicted memory: `needs about 65.8 MB on the CPU: wiring 60.9 MB, …`.

@@ -19,6 +19,8 @@ struct Report {
     warnings: Vec<(Option<u32>, String)>,
     /// Predicted memory, one line per device.
     memory: Vec<String>,
+    /// Number of trainable parameters; `None` if the kind trains none, or the input was not read.
+    parameters: Option<u64>,
 }
 
 pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
@@ -69,6 +71,7 @@ fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Repor
             return Ok(());
         }
     };
+    report.parameters = prepared.n_parameters();
     report.warnings.extend(prepared.notices().into_iter().map(|notice| (None, notice)));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let on = match project.run.device {
@@ -90,6 +93,7 @@ fn print(path: &Path, report: &Report) {
         }
     }
     report.errors.iter().for_each(|what| print_line!("{place}: error: {what}"));
+    report.parameters.iter().for_each(|n| print_line!("{place}: {}", info::parameters_line(*n)));
     report.memory.iter().for_each(|line| print_line!("{place}: {line}"));
     match (report.errors.len(), report.warnings.len()) {
         (0, 0) => print_line!("{place}: valid"),
@@ -106,5 +110,6 @@ fn json_of(path: &Path, report: &Report) -> Json {
         "errors": report.errors,
         "warnings": warnings.collect::<Vec<_>>(),
         "memory": report.memory,
+        "trainable_parameters": report.parameters,
     })
 }

@@ -110,6 +110,11 @@ macro_rules! kinds {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
+            /// Number of trainable parameters; `None` if the kind trains none, or the number depends on files.
+            pub fn n_parameters(&self) -> Option<u64> {
+                match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::n_parameters(p, None), )* }
+            }
+
             /// Warnings about values that are valid but unusual.
             pub fn warnings(&self) -> Vec<ParamWarning> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
 

@@ -224,6 +224,11 @@ pub trait Kind {
         let _ = setup;
         vec![]
     }
+    /// Returns the number of trainable parameters; `None` if the kind trains none, or without a setup if it depends on files.
+    fn n_parameters(params: &Self::Params, setup: Option<&Self::Setup>) -> Option<u64> {
+        let _ = (params, setup);
+        None
+    }
     /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction uses
     /// the parameters alone. Returns an empty report if the memory is unknown.
     fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryReport {

@@ -17,6 +17,8 @@ pub trait Prepared: Send + Sync {
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Returns the predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
+    /// Returns the number of trainable parameters; `None` if the kind trains none.
+    fn n_parameters(&self) -> Option<u64>;
     /// Returns notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
     /// Returns the setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
@@ -87,6 +89,10 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
 
     fn predict(&self, on: DeviceKind) -> MemoryReport {
         K::predict(&self.params, Some(&self.setup), on)
+    }
+
+    fn n_parameters(&self) -> Option<u64> {
+        K::n_parameters(&self.params, Some(&self.setup))
     }
 
     fn notices(&self) -> Vec<String> {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    kinds::language::{measure::check_taps, text},
+    kinds::language::{choices::TokenizerChoice, measure::check_taps, text},
     nn::gemm::cuda::Available,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
@@ -70,6 +70,13 @@ impl Kind for TransformerKind {
 
     fn notices(setup: &Setup) -> Vec<String> {
         setup.notices()
+    }
+
+    /// Returns the number of parameters without the padding of the vocabulary.
+    fn n_parameters(params: &Params, setup: Option<&Setup>) -> Option<u64> {
+        let has_bytes = params.data.tokenizer == TokenizerChoice::Bytes;
+        let model = setup.map_or_else(|| assumed(params).filter(|_| has_bytes), |setup| setup.model(params).ok());
+        model.map(|(config, layout)| layout.count(&config) as u64)
     }
 
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
