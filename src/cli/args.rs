@@ -44,6 +44,8 @@ pub(super) struct WindowArgs {
 pub(super) enum Task {
     /// Run a project and record it.
     Run(RunArgs),
+    /// Write a new project file: of a kind, of an example, or with the shape of a file of weights.
+    New(NewArgs),
     /// Repeat a recorded run and compare every stream: exit 0 when identical, 1 when not.
     Replay(ReplayArgs),
     /// Write a run in a format of other programs.
@@ -154,6 +156,28 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Group, Debug)]
+pub(super) struct NewArgs {
+    /// Name of a kind or an example, e.g. `transformer` or `gpt2`, or a project file.
+    pub from: String,
+    /// Begin with the weights in this safetensors file, and take the shape of the model from it: layers, heads, width,
+    /// context, and the tokenizer beside it.
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Change a parameter, after those of --weights.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Project file to write; by default NAME.ron.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    pub replace: bool,
+    /// Result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Group, Debug)]
 pub(super) struct ValidateArgs {
     /// Project file.
     pub project: PathBuf,
@@ -196,7 +220,7 @@ pub(super) struct ExportArgs {
     /// File format.
     #[arg(long, value_enum)]
     pub format: Format,
-    /// File to write; by default in the run folder.
+    /// File to write, or the folder with `huggingface`; by default in the run folder.
     #[arg(long, value_name = "F")]
     pub out: Option<PathBuf>,
     /// Export streams whose files do not hold what was recorded too, as they are.
@@ -260,7 +284,7 @@ impl ValueEnum for Format {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.extension()).help(self.docs()))
+        Some(PossibleValue::new(self.name()).help(self.docs()))
     }
 }
 

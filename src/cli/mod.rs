@@ -16,6 +16,7 @@ mod diff;
 mod error;
 mod export;
 mod info;
+mod new;
 mod progress;
 mod replay;
 mod resumed;
@@ -92,6 +93,7 @@ pub fn has_display() -> bool {
 fn perform(task: Task) -> Result<(), CliError> {
     match task {
         Task::Run(args) => run::run(&args),
+        Task::New(args) => new::new(&args),
         Task::Replay(args) => replay::replay(&args),
         Task::Export(args) => export::export(&args),
         Task::Check { run, json } => check::check(&run, json),

@@ -92,7 +92,7 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     }
 }
 
-fn here() -> PathBuf {
+pub(super) fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 

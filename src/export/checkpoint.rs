@@ -4,20 +4,25 @@
 use super::{Outputs, at};
 use crate::{
     data::tensors::{self, Dtype, TensorBytes},
-    project::RunFolder,
-    sim::snapshot::ElementType,
+    project::{CheckpointInfo, RunFolder},
+    sim::{Snapshot, snapshot::ElementType},
 };
 use std::{
     io::{self, BufWriter, ErrorKind, Write as _},
     path::Path,
 };
 
-pub(super) fn write(run: &RunFolder, out: &Path, outputs: &mut Outputs) -> io::Result<()> {
+/// Reads the last checkpoint of a run. Fails if there is none or it is damaged.
+pub(super) fn last_snapshot(run: &RunFolder) -> io::Result<(&CheckpointInfo, Snapshot)> {
     let Some(last) = run.manifest.checkpoints.last() else {
         let what = "the run has no checkpoint; record with a checkpoint interval or a final checkpoint";
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("{}: {what}", run.path.display())));
     };
-    let snapshot = run.checkpoint(last)?.read(&mut |_| true)?;
+    Ok((last, run.checkpoint(last)?.read(&mut |_| true)?))
+}
+
+pub(super) fn write(run: &RunFolder, out: &Path, outputs: &mut Outputs) -> io::Result<()> {
+    let (last, snapshot) = last_snapshot(run)?;
     let tensors: Vec<TensorBytes> = snapshot
         .sections
         .iter()

@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod csv;
+mod hugging_face;
 pub mod newick;
 mod npz;
 mod output;
@@ -11,6 +12,7 @@ mod raster;
 
 use crate::{
     data::io_reason,
+    kinds::Model,
     project::{self, Manifest, RunFolder, Stream, check::damage_of, stream_reader::SpikeReader},
     sim::{AttributeValue, Birth, Death, LifeEvent, Progress, SPIKES, Spike, TimeBase},
 };
@@ -33,22 +35,30 @@ pub enum Format {
     Png,
     /// The state of the last checkpoint: a tensor per section.
     Safetensors,
+    /// Weights of the last checkpoint for `transformers`: a file of tensors and `config.json`.
+    HuggingFace,
     /// Lineages as trees.
     Newick,
 }
 
 impl Format {
     /// All formats in the order of menus and the command line.
-    pub const ALL: [Self; 6] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors, Self::Newick];
+    pub const ALL: [Self; 7] =
+        [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors, Self::HuggingFace, Self::Newick];
 
-    /// Returns the file name extension, which is also the name on the command line.
+    /// Returns the name on the command line.
+    pub const fn name(self) -> &'static str {
+        if matches!(self, Self::HuggingFace) { "huggingface" } else { self.extension() }
+    }
+
+    /// Returns the file name extension.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Npz => "npz",
             Self::Parquet => "parquet",
             Self::Png => "png",
-            Self::Safetensors => "safetensors",
+            Self::Safetensors | Self::HuggingFace => "safetensors",
             Self::Newick => "nwk",
         }
     }
@@ -61,6 +71,7 @@ impl Format {
             Self::Parquet => "Parquet",
             Self::Png => "Raster image (.png)",
             Self::Safetensors => "Weights (.safetensors)",
+            Self::HuggingFace => "Weights for transformers (GPT-2)",
             Self::Newick => "Lineage trees (.nwk)",
         }
     }
@@ -73,6 +84,10 @@ impl Format {
             Self::Parquet => "Apache Parquet: spikes with t, trial, flywire_id, exp_name, and one file per other probe",
             Self::Png => "Raster of recorded events (spikes, births) as an image",
             Self::Safetensors => "Weights and other state of the last checkpoint, one tensor per section",
+            Self::HuggingFace => {
+                "Weights of the last checkpoint as a GPT-2 of Hugging Face: model.safetensors and config.json, which \
+                 GPT2LMHeadModel.from_pretrained(folder) reads"
+            }
             Self::Newick => "Lineages in the Newick format: a tree per founder, branch lengths in steps",
         }
     }
@@ -83,7 +98,14 @@ impl Format {
         match self {
             Self::Png if !has("spikes") => Some("No events (spikes, births) were recorded"),
             Self::Newick if !has("lineage") => Some("No lineage was recorded"),
-            Self::Safetensors if trials.iter().all(|m| m.checkpoints.is_empty()) => Some("The run has no checkpoint"),
+            Self::HuggingFace
+                if !trials.iter().all(|m| Model::by_name(&m.kind).is_some_and(|m| m.has_hugging_face())) =>
+            {
+                Some("`transformers` has no model of this kind")
+            }
+            Self::Safetensors | Self::HuggingFace if trials.iter().all(|m| m.checkpoints.is_empty()) => {
+                Some("The run has no checkpoint")
+            }
             _ => None,
         }
     }
@@ -95,7 +117,8 @@ fn is_read(format: Format, stream: &Stream) -> bool {
         Format::Csv | Format::Npz | Format::Parquet => true,
         Format::Png => stream.shape == "spikes",
         Format::Newick => stream.shape == "lineage",
-        Format::Safetensors => false, // the export reads a checkpoint, whose sections are verified on reading
+        // These exports read a checkpoint, whose sections are verified on reading.
+        Format::Safetensors | Format::HuggingFace => false,
     }
 }
 
@@ -129,14 +152,17 @@ impl FileNames {
         let has_spikes = trials.iter().any(|trial| trial.spike_stream().is_some());
         let drawn = || trials.iter().find_map(Trial::drawn_stream).map(|stream| stream.probe.clone());
         let stem = match format {
-            Format::Safetensors => "checkpoint".to_owned(),
+            Format::Safetensors | Format::HuggingFace => "checkpoint".to_owned(),
             Format::Newick => "lineage".to_owned(),
             Format::Png => drawn().unwrap_or_else(|| SPIKES.to_owned()),
             Format::Csv | Format::Npz | Format::Parquet if has_spikes => SPIKES.to_owned(),
             Format::Csv | Format::Npz | Format::Parquet => run.manifest.kind.clone(),
         };
         let extension = format.extension();
-        let main = out.map_or_else(|| run.path.join(format!("{stem}.{extension}")), Path::to_owned);
+        let main = match format {
+            Format::HuggingFace => hugging_face::weights_file(run, out),
+            _ => out.map_or_else(|| run.path.join(format!("{stem}.{extension}")), Path::to_owned),
+        };
         let prefix = match (out, main.file_stem()) {
             (None, _) if !has_spikes && format != Format::Newick => String::new(),
             (_, stem) => format!("{}.", stem.unwrap_or_default().to_string_lossy()),
@@ -167,6 +193,7 @@ pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result
         Format::Parquet => parquet::write(run, &trials, &names, &mut outputs),
         Format::Png => raster::write(&trials, &names.main, &mut outputs),
         Format::Safetensors => checkpoint::write(run, &names.main, &mut outputs),
+        Format::HuggingFace => hugging_face::write(run, &names.main, &mut outputs),
         Format::Newick => newick::write(&trials, &names, &mut outputs),
     }?;
     if outputs.is_empty() {

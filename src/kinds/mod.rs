@@ -4,8 +4,9 @@ use crate::{
     gpu::ModuleSpec,
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, HuggingFaceModel, Kind,
+        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, ShareLevel, SimError,
+        Simulation, Snapshot, StepCount, TimeBase,
     },
 };
 
@@ -95,6 +96,22 @@ macro_rules! kinds {
 
             /// Its parameters, to edit in place.
             pub fn params_mut(&mut self) -> &mut dyn Params { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => &mut **p, )* } }
+
+            /// Path of the parameter that names a file from which other parameters follow; empty: none.
+            pub fn shape_file(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SHAPE_FILE, )* } }
+
+            /// Values of other parameters that follow from the file that [`Model::shape_file`] names. Fails as the kind does.
+            pub fn values_of_file(&self, context: &BuildContext) -> Result<FileValues, SimError> {
+                match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::values_of_file(p, context), )* }
+            }
+
+            /// Whether saved states can be exported for `transformers`.
+            pub fn has_hugging_face(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::HAS_HUGGING_FACE, )* } }
+
+            /// Weights of a saved state for `transformers`. Fails as the kind does.
+            pub fn hugging_face(&self, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
+                match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::hugging_face(p, state), )* }
+            }
 
             /// Whether a recording ends with a checkpoint by default.
             pub fn keeps_final_state(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }

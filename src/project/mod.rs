@@ -164,6 +164,16 @@ impl Project {
         CheckpointSettings::of(&plan, self.run.kept(&plan)).words(n_bytes)
     }
 
+    /// Returns the file from which the shape of the model follows, as entered; `None` if the kind has no such parameter, or no
+    /// file is chosen.
+    pub fn shape_file(&self) -> Option<String> {
+        let (id, _) = params::path::find(self.model.params(), self.model.shape_file()).ok()?;
+        match self.model.params().get(id) {
+            Value::Text(typed) if !typed.trim().is_empty() => Some(typed),
+            _ => None,
+        }
+    }
+
     /// Returns the number of steps in the planned duration; `None` if the duration is unlimited.
     pub fn planned_steps(&self) -> Option<u64> {
         self.run.planned_steps(self.model.time_base())

@@ -1,8 +1,8 @@
 //! Contract of a simulation kind, and its build context.
 
 use super::{
-    ActionSpec, Bench, Exactness, Example, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, SimError,
-    Simulation, StepCount, Tap, TimeBase,
+    ActionSpec, Bench, Exactness, Example, FileValues, HuggingFaceModel, KernelChoices, MemoryReport, ProbeId,
+    ProbeSpec, RequestSpec, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -205,6 +205,11 @@ pub trait Kind {
     const BENCH: Option<Bench> = None;
     /// Whether a recording ends with a checkpoint by default, because the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
+    /// Path of the parameter that names a file from which the values of other parameters follow, see
+    /// [`Kind::values_of_file`]; empty if there is none.
+    const SHAPE_FILE: &'static str = "";
+    /// Whether saved states can be exported for `transformers`, see [`Kind::hugging_face`].
+    const HAS_HUGGING_FACE: bool = false;
     /// Parameters as stored in the project file.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
     /// Immutable host data built from the parameters and shared: connectivity, weights, tokens.
@@ -219,6 +224,18 @@ pub trait Kind {
     /// Reads or generates the setup on the loader's thread. Fails if an input is invalid or unreadable, or the job is
     /// cancelled.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
+    /// Reads the values of other parameters from the file that [`Kind::SHAPE_FILE`] names. Fails if no file is named, or the
+    /// file is unreadable or of another model.
+    fn values_of_file(params: &Self::Params, context: &BuildContext) -> Result<FileValues, SimError> {
+        let _ = (params, context);
+        Err(SimError::Input("no parameter of this kind names a file with the shape of a model".to_owned()))
+    }
+    /// Converts the weights of a saved state for the library `transformers` of Hugging Face. Fails if the library has no such
+    /// model, or the state is that of another model.
+    fn hugging_face(params: &Self::Params, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
+        let _ = (params, state);
+        Err(SimError::Input("`transformers` has no model of this kind".to_owned()))
+    }
     /// Returns notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {
         let _ = setup;

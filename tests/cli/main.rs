@@ -5,6 +5,7 @@ mod checks;
 #[cfg(feature = "demo")]
 mod demo;
 mod exactness;
+mod gpt2_weights;
 mod language;
 mod processes;
 mod program;

@@ -170,8 +170,8 @@ fn other_events_have_their_own_names() {
 #[test]
 fn formats_are_one_list() {
     for format in Format::ALL {
-        let by_extension = Format::ALL.into_iter().find(|other| other.extension() == format.extension());
-        assert_eq!(by_extension, Some(format));
+        let by_name = Format::ALL.into_iter().find(|other| other.name() == format.name());
+        assert_eq!(by_name, Some(format));
         assert!(!format.label().is_empty() && !format.docs().ends_with('.'));
     }
 }
@@ -185,6 +185,7 @@ fn a_replaced_run_leaves_no_exports() {
         let exported = export(&RunFolder::open(&folder).unwrap(), format, None).map_err(|error| error.to_string());
         let missing = match format {
             Format::Safetensors => "has no checkpoint",
+            Format::HuggingFace => "no model of this kind",
             Format::Newick => "No lineage was recorded",
             _ => "",
         };

@@ -32,6 +32,7 @@ mod time;
 mod ui;
 mod unrecorded;
 mod views;
+mod weights_shape;
 
 #[global_allocator]
 static ALLOCATOR: neuropil_test_support::allocator::Counting = neuropil_test_support::allocator::Counting;

@@ -39,6 +39,8 @@ pub enum UiCommand {
     UndoSteps(i32),
     /// Resets all parameters to their defaults.
     ResetParameters,
+    /// Sets the shape of the model to that of its file of weights.
+    UseShape,
     /// Runs, or pauses between two steps.
     RunPause,
     /// Advances N steps.

@@ -2,7 +2,7 @@
 
 use super::{
     App,
-    actions::{figures, files, probing, profiling, recording, requests, runs},
+    actions::{figures, files, probing, profiling, recording, requests, runs, shape},
     dialogs::{
         Dialog,
         answers::Purpose,
@@ -64,6 +64,7 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Redo => travel(app, false),
         UiCommand::UndoSteps(steps) => (0..steps.unsigned_abs()).for_each(|_| travel(app, steps < 0)),
         UiCommand::ResetParameters => reset_parameters(&mut app.document.session),
+        UiCommand::UseShape => shape::take(&app.document, &mut app.host, &mut app.messages),
         UiCommand::RunPause => run_pause(&mut app.document, &mut app.workspace),
         UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if app.document.session.live.playback.is_some() => {
             move_in_playback(app, &command);

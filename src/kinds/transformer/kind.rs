@@ -10,14 +10,16 @@ use super::{
     presets, probes, requests,
     setup::Setup,
     simulation::{TransformerSim, step_counts},
+    weights,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
     kinds::language::{choices::TokenizerChoice, measure::check_taps, text},
     nn::gemm::cuda::Available,
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, HuggingFaceModel, Kind,
+        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, SimError, Simulation, Snapshot, StepCount,
+        Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -44,6 +46,8 @@ impl Kind for TransformerKind {
     const BENCH: Option<Bench> = Some(bench_rows::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
+    const SHAPE_FILE: &'static str = "data.weights";
+    const HAS_HUGGING_FACE: bool = true;
     type Params = Params;
     type Setup = Setup;
 
@@ -66,6 +70,14 @@ impl Kind for TransformerKind {
 
     fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
         Setup::prepare(params, context, progress)
+    }
+
+    fn values_of_file(params: &Params, context: &BuildContext) -> Result<FileValues, SimError> {
+        weights::values_of_file(params, context)
+    }
+
+    fn hugging_face(params: &Params, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
+        weights::publish::hugging_face(params, state)
     }
 
     fn notices(setup: &Setup) -> Vec<String> {

@@ -1,138 +1,93 @@
 //! Reads initial weights from files of this program and from GPT-2 checkpoints of Hugging Face.
 //!
-//! Hugging Face's GPT-2 has the names below, with or without the prefix `transformer.`. Matrices of blocks are `[in, out]`
-//! (Conv1D), embedding and logits share one matrix, and the buffers `attn.bias` and `attn.masked_bias` are masks:
-//!
-//! | this program | Hugging Face |
+//! | file | subject |
 //! | --- | --- |
-//! | `h.0.attn.qkv` | `h.0.attn.c_attn` |
-//! | `h.0.attn.proj` | `h.0.attn.c_proj` |
-//! | `h.0.mlp.fc` | `h.0.mlp.c_fc` |
-//! | `h.0.mlp.proj` | `h.0.mlp.c_proj` |
+//! | [`gpt2`] | names, orientation and `config.json` of Hugging Face |
+//! | [`shape`] | shape of the model in a file |
+//! | [`publish`] | weights of a saved state under the names of Hugging Face |
 //!
 //! No tensor's shape depends on the number of heads. The number is compared with `config.json` in the folder of the
 //! weights, if there is one.
 
+pub mod gpt2;
+pub mod publish;
+mod shape;
+
 use super::{
-    choices::ActivationFunction,
+    Params,
     model::{Config, Layout, VOCAB_ALIGN},
 };
 use crate::{
-    data::{DataError, input_file, tensors::TensorFile},
+    data::{DataError, tensors::TensorFile},
     kinds::shared::weights::{self, TensorSource},
     nn::parameters::{Parameters, View},
-    sim::{Progress, SimError},
+    sim::{BuildContext, FileValues, Progress, SimError},
 };
-use std::{fs, path::Path};
+use shape::FileShape;
+use std::path::Path;
 
-/// Names of matrices in blocks: in this program and at Hugging Face.
-const MATRICES: &[(&str, &str)] =
-    &[("attn.qkv", "attn.c_attn"), ("attn.proj", "attn.c_proj"), ("mlp.fc", "mlp.c_fc"), ("mlp.proj", "mlp.c_proj")];
-/// Size limit of `config.json` in bytes.
-const MAX_CONFIG: u64 = 1 << 20;
+/// Ways to take the shape of a model from its file, for messages.
+const WAY_OUT: &str = "“Use the shape of this file” below Data › Initial weights does it, and so does `neuropil new PROJECT \
+                       --weights FILE`";
+
+fn failed(error: DataError) -> SimError {
+    match error {
+        DataError::Cancelled => SimError::Cancelled,
+        other => SimError::Input(other.to_string()),
+    }
+}
 
 /// Reads the weights of a model. If the file has more learned positions than the context, the first ones are used. Padding
 /// rows of the vocabulary are zero.
 ///
 /// # Errors
-/// The error names all tensors that are missing, unknown or of another shape, and all settings that contradict
-/// `config.json`.
+/// The error names all settings that contradict the file, or else all tensors that are missing, unknown or of another shape.
 pub fn load(path: &Path, config: &Config, layout: &Layout, progress: &Progress) -> Result<Parameters<f32>, SimError> {
     let watch = |what: &str, part: f32| progress.report(what, part).is_ok();
-    let failed = |error: DataError| match error {
-        DataError::Cancelled => SimError::Cancelled,
-        other => SimError::Input(other.to_string()),
-    };
     let file = TensorFile::open(path).map_err(failed)?;
-    let names = file.names();
-    let is_gpt2 = names.iter().any(|name| name.ends_with("attn.c_attn.weight"));
-    let prefix = if is_gpt2 && file.contains("transformer.wte.weight") { "transformer." } else { "" };
-    if is_gpt2 {
-        compare(path, config)?;
+    let wrong = FileShape::read(&file)?.mismatches(config);
+    if !wrong.is_empty() {
+        let what = format!("the weights are of another model: {}. {WAY_OUT}", wrong.join("; "));
+        return Err(SimError::Input(format!("{}: {what}", path.display())));
     }
-    let has_head = file.contains("lm_head.weight");
+    let is_gpt2 = gpt2::is_gpt2(&file);
+    let (prefix, has_head) = (gpt2::prefix_of(&file), file.contains(gpt2::HEAD));
     let source = |view: &View| {
         let mut source = TensorSource::same(view);
         source.rows = match &view.name[..] {
-            "wte.weight" | "lm_head.weight" => Some((config.vocab, VOCAB_ALIGN - 1)),
+            "wte.weight" | gpt2::HEAD => Some((config.vocab, VOCAB_ALIGN - 1)),
             "wpe.weight" => Some((config.context, usize::MAX)),
             _ => None,
         };
         match is_gpt2 {
-            true => gpt2(source, prefix, has_head),
+            true => gpt2::source(source, prefix, has_head),
             false => source,
         }
     };
-    // Some files store a tied head twice.
+    // Other tensors of this program are moments and counters.
     let is_other = |name: &str| match is_gpt2 {
-        true => {
-            name.ends_with(".attn.bias")
-                || name.ends_with(".attn.masked_bias")
-                || config.tied && name == "lm_head.weight"
-        }
+        true => gpt2::is_other(name, config.tied),
         false => name.contains('/') || !name.contains('.'),
     };
     weights::read(&file, &layout.map, source, is_other, &watch).map_err(failed)
 }
 
-/// Maps a tensor to its name and orientation at Hugging Face.
-fn gpt2(mut source: TensorSource, prefix: &str, has_head: bool) -> TensorSource {
-    if source.name == "lm_head.weight" {
-        if !has_head {
-            source.name = format!("{prefix}wte.weight");
-        }
-        return source;
+/// Reads the shape of the model in the file of initial weights. Fails if no file is chosen, or it is unreadable or not a
+/// transformer.
+pub fn values_of_file(params: &Params, context: &BuildContext) -> Result<FileValues, SimError> {
+    let typed = params.data.weights.0.trim();
+    if typed.is_empty() {
+        return Err(SimError::Input("choose a file of weights first".to_owned()));
     }
-    if let Some((ours, theirs)) = MATRICES.iter().find(|(ours, _)| source.name.contains(ours)) {
-        source.name = source.name.replace(ours, theirs);
-        source.is_transposed = source.name.ends_with(".weight");
-    }
-    source.name.insert_str(0, prefix);
-    source
-}
-
-/// Fields of `config.json` that are compared. Missing fields are not compared.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Gpt2Config {
-    n_head: Option<usize>,
-    layer_norm_epsilon: Option<f64>,
-    activation_function: Option<String>,
-}
-
-/// Compares the model with the `config.json` in the folder of the weights. Fails if a setting differs or the file is
-/// invalid.
-fn compare(path: &Path, config: &Config) -> Result<(), SimError> {
-    let beside = path.with_file_name("config.json");
-    let Ok(about) = fs::metadata(&beside) else { return Ok(()) };
-    let wrong = |what: String| SimError::Input(format!("{}: {what}", beside.display()));
-    if about.len() > MAX_CONFIG {
-        return Err(wrong(format!("more than {} KiB, the limit of a configuration", MAX_CONFIG >> 10)));
-    }
-    let text = input_file::read_to_string(&beside).map_err(|e| wrong(e.to_string()))?;
-    let there: Gpt2Config = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
-    let mut set = vec![];
-    set.extend(there.n_head.filter(|n| *n != config.heads).map(|n| format!("model.heads={n}")));
-    let eps = there.layer_norm_epsilon.filter(|eps| (eps - config.eps).abs() > 1e-3 * config.eps.abs());
-    set.extend(eps.map(|eps| format!("model.eps={eps:e}")));
-    let activation = match there.activation_function.as_deref() {
-        Some("gelu_new" | "gelu_pytorch_tanh") => Some((ActivationFunction::GeluTanh, "GeluTanh")),
-        Some("gelu") => Some((ActivationFunction::GeluErf, "GeluErf")),
-        Some("relu") => Some((ActivationFunction::Relu, "Relu")),
-        Some(other) => return Err(wrong(format!("the activation function `{other}` is not known"))),
-        None => None,
-    };
-    let other = activation.filter(|(activation, _)| *activation != config.activation);
-    set.extend(other.map(|(_, name)| format!("model.activation={name}")));
-    match set.is_empty() {
-        true => Ok(()),
-        false => Err(wrong(format!("the weights are of another model; set {}", set.join(" and ")))),
-    }
+    let shape = FileShape::read(&TensorFile::open(&context.resolve(typed)).map_err(failed)?)?;
+    let beside = Path::new(typed).with_file_name("tokenizer.json").to_string_lossy().into_owned();
+    let tokenizer = Some(beside).filter(|path| context.resolve(path).is_file());
+    Ok(shape.values(params, tokenizer))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{gpt2::MATRICES, *};
     use crate::{
         data::tensors::{Dtype, TensorBytes, write},
         kinds::transformer::{
@@ -142,6 +97,7 @@ mod tests {
         params::one_of::NoParameters,
     };
     use neuropil_test_support::temp::TempFolder;
+    use std::fs;
 
     fn model(change: impl FnOnce(&mut Params)) -> (Config, Layout) {
         let mut params = Params::default();
@@ -225,18 +181,72 @@ mod tests {
         };
         fs::write(at.join("config.json"), "{\"n_head\": 4, \"activation_function\": \"gelu\"}").unwrap();
         let other = error(&config, &layout);
-        assert!(other.ends_with("set model.heads=4 and model.activation=GeluErf"), "{other}");
+        assert!(
+            other.contains("another model: set model.heads=4, model.activation=GeluErf. “Use the shape"),
+            "{other}"
+        );
         fs::write(at.join("config.json"), "{\"n_head\": 2, \"activation_function\": \"gelu_new\"}").unwrap();
         assert!(load(&path, &config, &layout, &Progress::default()).unwrap() == made);
-        let (wider, layout) = model(|p| (p.model.width, p.model.layers, p.model.bias) = (16, 3, false));
+        let (wider, layout) =
+            model(|p| (p.model.width, p.model.heads, p.model.layers, p.model.bias) = (16, 4, 3, false));
         let all = error(&wider, &layout);
-        for part in [
-            "missing: transformer.h.2.ln_1.weight",
-            "not of the model: transformer.",
-            "of another shape: transformer.wte.weight [70, 8] for [128, 16]",
-        ] {
-            assert!(all.contains(part), "{part}: {all}");
+        let set = "set model.layers=2, model.width=8, model.bias=true, model.heads=2. “Use";
+        assert!(all.contains(set), "{all}");
+        for damaged in ["{", "{\"model_type\": \"llama\"}", "{\"activation_function\": \"mish\"}"] {
+            fs::write(at.join("config.json"), damaged).unwrap();
+            assert!(error(&config, &layout).contains("config.json: "), "{damaged}");
         }
+    }
+
+    #[test]
+    fn the_shape_of_a_file_is_taken_in_one_step() {
+        let (config, layout) = model(|p| p.model.activation = super::super::choices::ActivationFunction::GeluErf);
+        let at = TempFolder::new("weights-shape");
+        let (path, made) = (at.join("model.safetensors"), init(&config, &layout, 3));
+        save(&path, &hugging_face(&made, "transformer."));
+        let taken = || {
+            let mut params = Params::default();
+            params.data.weights.0 = path.display().to_string();
+            let values = values_of_file(&params, &BuildContext::default()).unwrap();
+            let lines = values.apply(&mut params).unwrap();
+            (params, lines, values.notes)
+        };
+        let (params, lines, notes) = taken();
+        assert!(lines.iter().any(|line| line == "model.layers: 3 → 2"), "{lines:?}");
+        assert!(notes[0].starts_with("The file does not say the number of heads; it is assumed to be 1."), "{notes:?}");
+        assert!(notes[1].starts_with("The vocabulary has 70 tokens; choose the tokenizer.json"), "{notes:?}");
+        assert_eq!((params.model.width, params.model.context, params.model.bias), (8, 9, true));
+        fs::write(at.join("config.json"), "{\"n_head\": 2, \"activation_function\": \"gelu\"}").unwrap();
+        fs::write(at.join("tokenizer.json"), "{}").unwrap();
+        let (params, _, notes) = taken();
+        assert_eq!((notes, params.model.heads), (vec![], 2));
+        assert!(params.data.tokenizer_file.0.ends_with("tokenizer.json"), "{}", params.data.tokenizer_file.0);
+        // All positions of the file are used: 9, where the model above has 6.
+        let (config, layout) =
+            (Config::new(&params, 70).unwrap(), Layout::new(&Config::new(&params, 70).unwrap()).unwrap());
+        let loaded = load(&path, &config, &layout, &Progress::default()).unwrap();
+        assert_eq!(loaded.get(layout.wte), made.get(layout.wte));
+        let untaken = Params::default();
+        assert!(values_of_file(&untaken, &BuildContext::default()).unwrap_err().to_string().contains("choose a file"));
+    }
+
+    #[test]
+    fn own_files_give_their_shape() {
+        let (config, layout) = model(|p| {
+            (p.model.tied, p.model.bias) = (false, false);
+            (p.model.activation, p.model.placement) =
+                (super::super::choices::ActivationFunction::SwiGlu, super::super::choices::NormPlacement::Post);
+        });
+        let at = TempFolder::new("weights-own-shape");
+        let (path, made) = (at.join("checkpoint.safetensors"), init(&config, &layout, 4));
+        let view = |view: &View| (view.name.clone(), view.shape.clone(), made.values()[view.range()].to_vec());
+        save(&path, &layout.map.views().map(view).collect::<Vec<_>>());
+        let mut params = Params::default();
+        (params.data.weights.0, params.model.heads) = (path.display().to_string(), 2);
+        let values = values_of_file(&params, &BuildContext::default()).unwrap();
+        values.apply(&mut params).unwrap();
+        assert_eq!(Config::new(&params, 70).unwrap(), config);
+        assert!(load(&path, &config, &layout, &Progress::default()).unwrap() == made);
     }
 
     #[test]

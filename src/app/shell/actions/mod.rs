@@ -15,6 +15,7 @@ pub mod requests;
 pub mod resume;
 pub mod runs;
 pub mod selecting;
+pub mod shape;
 pub mod sweep;
 pub mod trees;
 pub mod unrecorded;

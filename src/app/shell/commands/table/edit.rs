@@ -38,6 +38,14 @@ pub const ROWS: &[Row] = &[
     )
     .after_separator()
     .needs(&[open_project, writable]),
+    Row::new(
+        C::UseShape,
+        "Use shape of the weights file",
+        "Sets layers, heads, width, context and tokenizer to those of the file of initial weights",
+        icons::SLIDERS,
+    )
+    .only_in_palette()
+    .needs(&[open_project, writable, weights]),
     Row::new(C::Stimulate, "Stimulate selection", "Adds a stimulus on the selected elements", icons::LIGHTNING)
         .keys(NONE, Key::S)
         .after_separator()
@@ -82,6 +90,10 @@ fn past_edit(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
 
 fn undone_edit(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
     unless(state.document.session.history.counts().1 > 0, "Nothing to redo")
+}
+
+fn weights(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    unless(state.document.session.project.shape_file().is_some(), "The project names no file of weights")
 }
 
 fn stimulus(_: &C, state: &CommandState<'_>) -> Option<&'static str> {

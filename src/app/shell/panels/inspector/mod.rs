@@ -15,12 +15,13 @@ mod query;
 mod row;
 mod rows;
 mod selection;
+mod shape;
 mod table;
 mod value_text;
 
 use crate::{
     app::{
-        document::{open_document::Document, session::Session},
+        document::{command::UiCommand, open_document::Document, session::Session},
         host::device::Devices,
         kit::{focus, icons, level::Level, widgets},
         shell::{
@@ -42,6 +43,9 @@ use table::ListTable;
 
 /// Maximum fraction of the panel's height that the selection card takes.
 const MAX_CARD_SHARE: f32 = 0.45;
+
+/// Parameter below which the checkpoints of a recording are described.
+const KEPT: &str = "run.keep_checkpoints";
 
 /// State of the inspector.
 #[derive(Default)]
@@ -150,6 +154,7 @@ fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devi
         selection: &session.selection,
         over: "",
     };
+    let shape_file = session.project.model.shape_file();
     let mut rows = Rows {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
@@ -165,6 +170,9 @@ fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devi
         hidden: "",
         browse: None,
         sweep: None,
+        note: None,
+        shape_file,
+        uses_shape: false,
         search: inspector.search.clone(),
         only_changed: inspector.only_changed,
     };
@@ -184,6 +192,7 @@ fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devi
         table::window_ui(ui.ctx(), &mut rows, table);
     }
     let (browse, sweep, messages) = (rows.browse, rows.sweep, rows.messages);
+    queue.extend(rows.uses_shape.then_some(UiCommand::UseShape));
     notify(queue, messages);
     browse.into_iter().for_each(|id| queue.ask(ShellRequest::Browse(id)));
     sweep.into_iter().for_each(|id| queue.ask(ShellRequest::Sweep(id)));
@@ -213,10 +222,13 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
 /// Draws the run settings as rows of parameters.
 fn plan_ui(ui: &mut Ui, session: &mut Session, inspector: &Inspector, queue: &mut Queue) {
     let mut plan = PlanTree { run: session.project.run.clone() };
+    let when = session.project.checkpoint_words(session.live.schema.checkpoint_bytes);
+    let note = when.map(|when| (KEPT, format!("Checkpoints {when}")));
     let defaults = PlanTree::default();
     let mut rows = Rows {
         hidden: RunPlan::unused(session.project.model.time_base()),
         only_changed: inspector.only_changed,
+        note,
         ..Rows::plain(&mut plan, &defaults, inspector.search.clone())
     };
     group_ui(ui, &mut rows, 0);

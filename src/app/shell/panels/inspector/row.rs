@@ -7,7 +7,7 @@ use super::{
     number::{self, NumberField, tidy},
     parameter, query,
     rows::Rows,
-    value_text,
+    shape, value_text,
 };
 use crate::{
     app::kit::{
@@ -102,6 +102,10 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     if is_read_only {
         return;
     }
+    shape::ui(ui, rows, id, &name);
+    if let Some(note) = rows.note(&name) {
+        ui.add(Label::new(widgets::sub(ui, note).small()).wrap());
+    }
     if let Some(why) = query::problem(ui.ctx(), &name).filter(|_| spec.kind == ValueType::Query) {
         let error = Tokens::of(ui.ctx()).error;
         ui.add(Label::new(RichText::new(why).small().color(error)).wrap());
@@ -118,7 +122,8 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
 /// Whether a row is one line high; nothing is drawn.
 fn is_one_line(rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     let has_warning = rows.warnings.iter().any(|warning| warning.path == name);
-    spec.kind != ValueType::Query && !has_warning && !distribution::has_arguments(&rows.params.get(id))
+    let has_more = shape::is_below(rows, id, name) || rows.note(name).is_some();
+    spec.kind != ValueType::Query && !has_warning && !has_more && !distribution::has_arguments(&rows.params.get(id))
 }
 
 /// Handles keys while the pointer is over a row: Backspace resets the value, Ctrl+C copies it with its unit, Ctrl+V pastes
@@ -314,6 +319,11 @@ pub(super) fn unit_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec) {
 /// Adds a widget at the position of the slider.
 pub(super) fn in_slider<R>(ui: &mut Ui, cells: &Cells, add: impl FnOnce(&mut Ui) -> R) -> R {
     cell(ui, cells.slider, left(), add)
+}
+
+/// Adds a widget over the areas of slider, value and unit.
+pub(super) fn in_wide<R>(ui: &mut Ui, cells: &Cells, add: impl FnOnce(&mut Ui) -> R) -> R {
+    cell(ui, cells.wide(), left(), add)
 }
 
 /// Draws a row below a parameter for a part of its value.

@@ -40,6 +40,12 @@ pub struct Rows<'a> {
     pub browse: Option<ParamId>,
     /// Parameter for which the user requested a sweep; `None` without a request.
     pub sweep: Option<ParamId>,
+    /// Path of a parameter, and a text below its row; `None` for no text.
+    pub note: Option<(&'static str, String)>,
+    /// Path of the parameter below which the button for the shape of the model is drawn; empty for none.
+    pub shape_file: &'static str,
+    /// Whether that button was clicked.
+    pub uses_shape: bool,
     pub search: String,
     pub only_changed: bool,
 }
@@ -62,6 +68,9 @@ impl<'a> Rows<'a> {
             hidden: "",
             browse: None,
             sweep: None,
+            note: None,
+            shape_file: "",
+            uses_shape: false,
             search,
             only_changed: false,
         }
@@ -79,6 +88,11 @@ impl Rows<'_> {
     /// Returns the link of a parameter; `None` if it has none.
     pub fn link(&self, id: ParamId) -> Option<&Link> {
         link::of(self.params, self.links.as_deref()?, id)
+    }
+
+    /// Returns the text below the row of a parameter; `None` if there is none.
+    pub fn note(&self, name: &str) -> Option<&str> {
+        self.note.as_ref().filter(|(path, _)| *path == name).map(|(_, text)| &text[..])
     }
 
     pub fn is_changed(&self, id: ParamId) -> bool {
