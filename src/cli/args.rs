@@ -2,6 +2,7 @@
 
 use super::{
     ask_args::AskArgs,
+    bench_args::BenchArgs,
     runs_args::{RunsArgs, TagArgs},
     suggest::DeviceParser,
 };
@@ -249,60 +250,6 @@ pub(super) struct ExportArgs {
     pub json: bool,
 }
 
-#[derive(Group, Debug)]
-#[command(group(clap::ArgGroup::new("measured").multiple(true)))]
-pub(super) struct BenchArgs {
-    /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
-    /// thread at 1 and 30 million spikes per second, and with --examples or --project what the window costs running projects;
-    /// `drawing` measures frames of the 3D view and of the raster on the graphics processor and on the software renderer, and
-    /// compares their pictures; `taps` measures what five readings at 60 Hz cost a project;
-    /// `transformer` measures operations against their roofline and training steps, beside the fastest of several settings of
-    /// PyTorch where `python3` has it;
-    /// `synaptic` measures training steps, and with --text the losses of variants.
-    #[arg(default_value = "spiking")]
-    pub kind: String,
-    /// Result as JSON.
-    #[arg(long)]
-    pub json: bool,
-    /// Folder with a network; by default generated networks are used.
-    #[arg(long, value_name = "DIR")]
-    pub network: Option<PathBuf>,
-    /// Device to measure.
-    #[arg(long, value_parser = DeviceParser, default_value = "auto")]
-    pub device: DeviceArg,
-    /// CPU threads.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: Option<u32>,
-    /// Simulated time per measurement, with a unit.
-    #[arg(long, value_parser = duration_ms, allow_hyphen_values = true, value_name = "TIME")]
-    pub duration: Option<f64>,
-    /// Measurements per case; the median is reported.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: u32,
-    /// Only the case of this name.
-    #[arg(long, value_name = "CASE")]
-    pub only: Option<String>,
-    /// Text of `bench synaptic`: variants of the model train on it, one seed per repeat, and their held-out losses are
-    /// compared.
-    #[arg(long, value_name = "FILE")]
-    pub text: Option<PathBuf>,
-    /// Training steps of a variant with --text.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub steps: u32,
-    /// Project file of `bench taps` or `bench window`; of `bench window` several.
-    #[arg(long, value_name = "FILE", group = "measured")]
-    pub project: Vec<PathBuf>,
-    /// `bench window` with every example that starts without files; --only takes the name of one, or of a kind.
-    #[arg(long, group = "measured")]
-    pub examples: bool,
-    /// Change a parameter of --project or --examples.
-    #[arg(long = "set", value_name = "PATH=VALUE", requires = "measured")]
-    pub set: Vec<String>,
-    /// Folder for the pictures that `bench drawing` compares.
-    #[arg(long, value_name = "DIR")]
-    pub pictures: Option<PathBuf>,
-}
-
 impl ValueEnum for Format {
     fn value_variants<'a>() -> &'a [Self] {
         &Self::ALL
@@ -373,7 +320,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// Parses a simulated time and returns it in ms; a number without a unit is in ms. Fails if the text is not a time, or the
 /// time is out of range.
-fn duration_ms(text: &str) -> Result<f64, String> {
+pub(super) fn duration_ms(text: &str) -> Result<f64, String> {
     match Unit::Ms.parse(text)? {
         ms if (0.0..=1e12).contains(&ms) => Ok(ms),
         ms => Err(format!("{ms} ms is not a simulated time; expected 0 to 1e12 ms, e.g. `200ms` or `1s`")),

@@ -1,7 +1,8 @@
 //! `neuropil bench`: benchmarks of the device, of matrix multiplication, and of kinds.
 
 use super::{
-    args::BenchArgs, bench_taps, device, error::CliError, progress::ProgressLine, signal, stdout::print_line, torch,
+    bench_args::BenchArgs, bench_taps, device, error::CliError, progress::ProgressLine, signal, stdout::print_line,
+    torch,
 };
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},

@@ -1,7 +1,8 @@
 //! `neuropil bench taps`: cost of readings for the screen in a running simulation of any kind.
 
 use super::{
-    args::BenchArgs, device::Chosen, error::CliError, progress::ProgressLine, run::base_of, session, stdout::print_line,
+    bench_args::BenchArgs, device::Chosen, error::CliError, progress::ProgressLine, run::base_of, session,
+    stdout::print_line,
 };
 use crate::{
     gpu::Pass,

@@ -1,6 +1,6 @@
 //! `neuropil bench window` and `neuropil bench drawing`: arguments of the measurements that need the window's code.
 
-use super::{args::BenchArgs, error::CliError, finish, run::base_of};
+use super::{bench_args::BenchArgs, error::CliError, finish, run::base_of};
 use crate::project::{self, Project};
 use std::{
     path::{Path, PathBuf},

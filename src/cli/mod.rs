@@ -7,6 +7,7 @@ mod args;
 mod ask;
 mod ask_args;
 mod bench;
+mod bench_args;
 mod bench_taps;
 mod bench_window;
 mod branched;

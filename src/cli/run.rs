@@ -8,7 +8,7 @@ use super::{
     resumed,
     session::{self, Begin, Outcome, Pacing},
     signal,
-    speed::{measured_peaks, per_second, progress_text, put_speed, speed_text},
+    speed::{measured_peaks, parameters_text, per_second, progress_text, put_speed, speed_text},
     stdout::print_line,
     trials,
 };
@@ -318,11 +318,6 @@ fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
         return Err(CliError::Cancelled(format!("; {} is closed properly", folder.display())));
     }
     Ok(())
-}
-
-/// Formats the number of trainable parameters: `363,648 parameters`.
-fn parameters_text(n: u64) -> String {
-    format!("{} {}", group_digits(n), if n == 1 { "parameter" } else { "parameters" })
 }
 
 /// Formats the unit of the steps: `steps of 0.1 ms`, `generations`.

@@ -62,6 +62,11 @@ pub(super) fn measured_peaks(device: &str, threads: u32) -> Option<Ceilings> {
     peak_performance::load(&peak_performance::cache_folder()?, &name)
 }
 
+/// Formats the number of trainable parameters: `363,648 parameters`.
+pub(super) fn parameters_text(n: u64) -> String {
+    format!("{} {}", group_digits(n), if n == 1 { "parameter" } else { "parameters" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

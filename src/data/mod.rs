@@ -18,6 +18,7 @@ pub mod text;
 mod annotations;
 mod build_csr;
 mod column_names;
+mod csv_text;
 mod data_table;
 mod edges;
 mod edges_csv;
@@ -38,6 +39,7 @@ mod row_check;
 
 pub use connectome::{Category, Connectome, NeuronTable};
 pub use csr::Csr;
+pub use csv_text::csv_text;
 pub use limited::{read_at_most, read_text_at_most};
 pub use memory::{Budget, text_bytes};
 pub use messages::group_digits;

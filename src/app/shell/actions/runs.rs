@@ -96,7 +96,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Describes a file with its size: `Wrote /home/me/rates.png, 85 × 60 mm (48 kB)`.
+    /// Describes a file with its size: `Wrote rates.png, 85 × 60 mm (48 kB)`.
     pub fn file(path: &Path, what: &str) -> Self {
         let size = std::fs::metadata(path).map_or_else(|_| String::new(), |m| format!(" ({})", text::bytes(m.len())));
         let folder = path.parent().unwrap_or(Path::new(".")).to_owned();

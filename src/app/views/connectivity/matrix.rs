@@ -189,8 +189,8 @@ impl Matrix {
         self.picture.fixed = ctx.color_scales.of(self.measure.variable()).range;
         let values = Measure::ALL.iter().find(|(measure, _)| *measure == self.measure).map_or("", |(_, name)| name);
         let titles = HeatmapTitles {
-            rows: "presynaptic".to_owned(),
-            columns: "postsynaptic".to_owned(),
+            rows: "Presynaptic".to_owned(),
+            columns: "Postsynaptic".to_owned(),
             values: values.to_owned(),
         };
         let places = heat.places_titled(ui, canvas, titles);

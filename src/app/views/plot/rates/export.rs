@@ -6,6 +6,7 @@ use crate::{
         document::time::StepQuantity,
         views::{ViewCtx, ViewRequest, plot::axes_choice::XAxis},
     },
+    data::csv_text,
     sim::Level,
 };
 use egui::{RichText, Ui};
@@ -34,7 +35,6 @@ impl Rates {
         let lines: Vec<Level> =
             self.charts(ctx.schema).iter().flat_map(|chart| self.lines(ctx.schema, chart[0])).collect();
         let levels = Level::names(&lines);
-        let mut table = csv::Writer::from_writer(vec![]);
         let mut head = vec!["step".to_owned()];
         head.extend(scales.iter().map(|scale| match &scale.quantity {
             StepQuantity::Items(name) => (**name).to_owned(),
@@ -42,17 +42,16 @@ impl Rates {
         }));
         head.extend(curves.iter().map(|curve| self.column(curve, ctx)));
         head.extend(levels.iter().map(|name| format!("level {name}")));
-        // Writing to memory does not fail.
-        let _ = table.write_record(&head);
+        let mut table = vec![head];
         for step in steps {
             let mut row = vec![step.to_string()];
             row.extend(scales.iter().map(|scale| scale.curve.amount_at(step as f64).to_string()));
             let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
             row.extend(curves.iter().map(|curve| text(self.sample(curve, step, ctx))));
             row.extend(levels.iter().map(|name| text(Level::value_at(&lines, name, step))));
-            let _ = table.write_record(&row);
+            table.push(row);
         }
-        table.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+        csv_text(table)
     }
 
     /// Returns the name of a curve's column with its unit.
