@@ -13,7 +13,6 @@ use super::{
     trials,
 };
 use crate::{
-    data::group_digits,
     engine::{Command, SimSchema},
     kinds::Prepared,
     project::{self, Elements, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
