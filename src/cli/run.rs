@@ -13,6 +13,7 @@ use super::{
     trials,
 };
 use crate::{
+    data::group_digits,
     engine::{Command, SimSchema},
     kinds::Prepared,
     project::{self, Elements, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
@@ -369,7 +370,8 @@ fn report(
         print_line!("{out:#}");
         return;
     }
-    let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
+    let totals = digest.totals.iter().map(|(name, n)| format!("{} {}", group_digits(*n), name.replace('_', " ")));
+    let totals: Vec<String> = totals.collect();
     print_line!("{} on {device}", speed_text(n_steps, clock.base, outcome.wall_s));
     if !counts.is_empty() {
         print_line!("{}", rate_texts(&counts, steps_per_s, measured_peaks(device, threads).as_ref()).join(", "));

@@ -78,11 +78,11 @@ fn marked_runs_are_drawn_with_what_differs() {
     );
     click(&mut w, "slow", Modifiers::COMMAND);
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
-    for text in ["lif.tau_m", EDITED, "20 ms"] {
+    for text in ["LIF neuron › Membrane time constant", EDITED, "20 ms"] {
         w.get_by_role_and_label(Role::Label, text);
     }
     w.get_by_label("Lowest");
-    assert!(says(&w, &format!("lif.tau_m {EDITED}")), "the list of runs says the same");
+    assert!(says(&w, &format!("LIF neuron › Membrane time constant {EDITED}")), "the list of runs says the same");
 }
 
 /// Waits for a text: what was typed is checked on a thread.
@@ -130,11 +130,11 @@ fn a_sweep_records_a_run_per_value_and_compares_them() {
     w.get_by_label("Run 2").click();
     ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 2 runs"]);
-    until(&mut w, "both are points", |w| says(w, "against 2 values of lif.tau_m"));
-    shows(&mut w, "2 values of lif.tau_m  |  2 runs");
+    until(&mut w, "both are points", |w| says(w, "against 2 values of LIF neuron › Membrane time constant"));
+    shows(&mut w, "2 values of LIF neuron › Membrane time constant  |  2 runs");
     w.get_by_label("Compare runs").click();
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
-    w.get_by_role_and_label(Role::Label, "lif.tau_m");
+    w.get_by_role_and_label(Role::Label, "LIF neuron › Membrane time constant");
     let hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
     let left = std::fs::read_dir(&folder).expect("folder").flatten().map(|entry| entry.file_name()).find(hidden);
     assert_eq!(left, None, "the file of the sweep is removed");
@@ -195,9 +195,9 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     w.run_steps(3);
     w.get_by_label("Filter parameters to sweep").type_text("spike thre");
     w.run_steps(3);
-    w.get_by_role_and_label(Role::Button, "lif.v_threshold  Spike threshold").click();
+    w.get_by_role_and_label(Role::Button, "LIF neuron › Spike threshold").click();
     w.run_steps(3);
-    shows(&mut w, "Type at least two values of v_threshold");
+    shows(&mut w, "LIF neuron › Spike threshold: type at least two values, separated by commas");
     shows(&mut w, "1 value: -45 mV");
     w.get_by_label("Values of the second parameter").type_text("-48..-46/500");
     w.run_steps(3);
@@ -215,7 +215,7 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     let at = plot(&w).shrink(12.0).left_top();
     w.hover_at(at);
     w.run_steps(40);
-    assert!(says(&w, "lif.tau_m 20 ms, lif.v_threshold -45 mV"), "the upper left cell");
+    assert!(says(&w, "Membrane time constant 20 ms, Spike threshold -45 mV"), "the upper left cell");
     w.drag_at(at);
     w.drop_at(at);
     w.run_steps(3);
@@ -240,9 +240,12 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     let at = plot(&w).shrink(12.0).right_bottom();
     w.hover_at(at);
     w.run_steps(40);
-    shows(&mut w, "lif.tau_m 25 ms, lif.v_threshold -48 mV: no run");
+    shows(&mut w, "Membrane time constant 25 ms, Spike threshold -48 mV: no run");
     choose(&mut w, "Second", "none");
-    assert!(says(&w, "2 values of lif.tau_m  |  4 runs") && !says(&w, "combinations"), "curves of one parameter");
+    assert!(
+        says(&w, "2 values of LIF neuron › Membrane time constant  |  4 runs") && !says(&w, "combinations"),
+        "curves of one parameter"
+    );
     ask_sweep(&mut w);
     w.get_by_label("Values").type_text("25");
     w.run_steps(3);

@@ -7,6 +7,7 @@ mod demo;
 mod hover;
 mod inspector;
 mod interventions;
+mod labels;
 mod latency;
 mod lineage;
 mod memory;

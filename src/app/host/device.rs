@@ -7,6 +7,7 @@ use crate::{
         ceilings::{self, Ceilings},
     },
     kinds::Model,
+    num::digits::counted,
     project::{
         DeviceChoice, RunFolder, RunPlan,
         replay::{ReplayResult, replay_on},
@@ -236,7 +237,7 @@ impl Devices {
 fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
     let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };
-    let name = if threads == 1 { "CPU, 1 thread".to_owned() } else { format!("CPU, {threads} threads") };
+    let name = format!("CPU, {}", counted(threads, "thread", "threads"));
     let details = why.to_owned();
     let described =
         DeviceInfo { name, details, is_gpu: false, ordinal: 0, threads, predicted: MemoryReport::default(), memory: 0 };

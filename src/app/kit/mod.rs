@@ -27,4 +27,4 @@ pub use numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fix
 pub use panel::*;
 /// Formats a number with grouped thousands: `138,639`.
 pub use text::count as thousands;
-pub use text::{column, spaced, unwrap};
+pub use text::{column, counted, plural, spaced, unwrap};

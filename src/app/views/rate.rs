@@ -24,7 +24,7 @@ pub fn short_unit(base: TimeBase) -> &'static str {
 /// Returns the unit of a rate: `Hz per neuron`, or `per generation`.
 pub fn unit(set: &ElementSet, base: TimeBase) -> String {
     match base {
-        TimeBase::Seconds { .. } => format!("Hz per {}", kit::spaced(set.name).trim_end_matches('s')),
+        TimeBase::Seconds { .. } => format!("Hz per {}", set.singular()),
         TimeBase::Count { .. } => format!("per {}", base.singular()),
     }
 }

@@ -378,7 +378,12 @@ impl View for Runs {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let rows = self.rows(ctx.runs);
-        let caption = format!("{} of {} runs in {}", rows.len(), ctx.runs.runs.len(), ctx.runs.folder.display());
+        let caption = format!(
+            "{} of {} in {}",
+            kit::thousands(rows.len() as u64),
+            kit::counted(ctx.runs.runs.len() as u64, "runs"),
+            ctx.runs.folder.display()
+        );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if ctx.runs.is_reading {
             placeholder::busy_ui(ui, canvas, ctx.tokens, "", None);

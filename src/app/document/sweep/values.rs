@@ -12,12 +12,14 @@ pub const MAX_RUNS: usize = 1000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptAxis {
     pub path: String,
+    /// Title with the group.
+    pub title: String,
     /// Values with their units.
     pub values: Vec<String>,
 }
 
 impl SweptAxis {
-    /// Returns the last part of the path.
+    /// Returns the last part of the path, which is used in names of runs.
     pub fn name(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or(&self.path)
     }
@@ -39,8 +41,12 @@ impl SweptValues {
         let swept = Self { axes, seeds };
         let single = swept.axes.iter().find(|axis| axis.values.len() < 2);
         match (swept.n_runs(), single) {
-            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("Type at least two values of {}", axis.name())),
-            (0 | 1, _) => Err("Type at least two values, or two seeds".into()),
+            (_, Some(axis)) if swept.axes.len() > 1 => {
+                Err(format!("{}: type at least two values, separated by commas", axis.title))
+            }
+            (0 | 1, _) => {
+                Err("A sweep has at least two runs: type two values, separated by commas, or two seeds".into())
+            }
             (n, _) if n > MAX_RUNS => {
                 let (n, most) = (text::count(n as u64), text::count(MAX_RUNS as u64));
                 Err(format!("{n} runs ({}); at most {most}", swept.product()))
@@ -58,7 +64,8 @@ impl SweptValues {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
 
-    /// Describes the number of runs as a product: `4 values of tau_m × 3 of v_reset × 2 seeds`.
+    /// Describes the number of runs as a product: `4 values of Network › Neurons × 3 of LIF neuron › Reset potential × 2
+    /// seeds`.
     pub fn product(&self) -> String {
         let of = |(i, axis): (usize, &SweptAxis)| {
             let n = axis.values.len();
@@ -69,7 +76,7 @@ impl SweptValues {
             } else {
                 " values"
             };
-            format!("{n}{noun} of {}", axis.name())
+            format!("{n}{noun} of {}", axis.title)
         };
         let mut parts: Vec<String> = self.axes.iter().enumerate().map(of).collect();
         if self.seeds.len() > 1 {
@@ -111,10 +118,14 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
         let new = (from..=to).take(MAX_RUNS + 1).filter(|seed| !out.contains(seed));
         out.extend(new.collect::<Vec<_>>());
         if out.len() > MAX_RUNS {
-            return Err(format!("At most {MAX_RUNS} runs"));
+            return Err(format!("A sweep has at most {} runs", text::count(MAX_RUNS as u64)));
         }
     }
-    if out.is_empty() { Err("Type a seed".into()) } else { Ok(out) }
+    if out.is_empty() {
+        Err("Type a seed, or several separated by commas, into the field Seeds".into())
+    } else {
+        Ok(out)
+    }
 }
 
 /// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, spaced evenly, or by equal ratios on a logarithmic
@@ -133,10 +144,10 @@ pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>,
             }
         }
         if out.len() > MAX_RUNS {
-            return Err(format!("At most {MAX_RUNS} runs"));
+            return Err(format!("A sweep has at most {} runs", text::count(MAX_RUNS as u64)));
         }
     }
-    if out.is_empty() { Err("Type at least two values".into()) } else { Ok(out) }
+    if out.is_empty() { Err("Type at least two values, separated by commas".into()) } else { Ok(out) }
 }
 
 /// Parses one value or a range of values. Fails if a number is malformed or the range does not state the number of values.
@@ -146,7 +157,7 @@ fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>,
         return Err(format!("{part}: type how many values, as in {from}..{rest}/5"));
     };
     let n: usize =
-        n.trim().parse().ok().filter(|n| (2..=MAX_RUNS).contains(n)).ok_or("a range has 2 to 1000 values")?;
+        n.trim().parse().ok().filter(|n| (2..=MAX_RUNS).contains(n)).ok_or("a range has 2 to 1,000 values")?;
     // In `1..5 ms`, the unit of the end also applies to the start.
     let unit = to.trim().trim_start_matches(|c: char| !c.is_alphabetic() && c != '%');
     let has_unit = from.contains(|c: char| c.is_alphabetic());
@@ -196,6 +207,7 @@ mod tests {
     fn swept(axes: &[&str], text: &str) -> Result<SweptValues, String> {
         let axis = |(i, values): (usize, &&str)| SweptAxis {
             path: format!("group.p{i}"),
+            title: format!("Group › P{i}"),
             values: values.split(' ').map(ToOwned::to_owned).collect(),
         };
         SweptValues::new(axes.iter().enumerate().map(axis).collect(), seeds(text).expect("seeds"))
@@ -220,6 +232,8 @@ mod tests {
         for text in ["", "10..40", "10..40/1", "10, -1e30", "10, many", "10 mV, 20"] {
             assert!(of("lif.tau_m", text).is_err(), "{text}");
         }
+        let single = swept(&["1"], "3").expect_err("one run");
+        assert_eq!(single, "A sweep has at least two runs: type two values, separated by commas, or two seeds");
         for text in ["", "one", "1..", "-1", "1..2000", "5..1"] {
             assert!(seeds(text).is_err(), "{text}");
         }
@@ -231,7 +245,7 @@ mod tests {
         }
         assert!(swept(&[&many, &many], "1..1").is_ok(), "900 runs");
         let many = swept(&[&many, &many], "1..2").expect_err("1,800 runs");
-        assert_eq!(many, "1,800 runs (30 values of p0 × 30 of p1 × 2 seeds); at most 1,000");
+        assert_eq!(many, "1,800 runs (30 values of Group › P0 × 30 of Group › P1 × 2 seeds); at most 1,000");
     }
 
     #[test]

@@ -122,7 +122,9 @@ pub fn ended(document: &mut Document, host: &mut Host, messages: &mut Messages, 
         Ok(done) if done == n => {
             messages.notify(Level::Info, format!("Sweep finished: {}", text::plural(n, "run", "runs")))
         }
-        Ok(done) => messages.notify(Level::Info, format!("Sweep cancelled after {done} of {n} runs")),
+        Ok(done) => {
+            messages.notify(Level::Info, format!("Sweep cancelled after {done} of {}", text::plural(n, "run", "runs")))
+        }
         Err(why) => messages.notify(Level::Error, format!("The sweep stopped: {why}")),
     }
     runs::list(document, host, messages);

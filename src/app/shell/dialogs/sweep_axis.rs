@@ -5,7 +5,7 @@ use crate::{
         document::sweep::values::{SweptAxis, values},
         kit::{icons, theme::Tokens, widgets},
     },
-    params::{ParamId, ParamSpec, Params, Scale, ValueType, path},
+    params::{ParamId, ParamSpec, Params, Scale, ValueType, path, titles},
 };
 use egui::{Align, ComboBox, Layout, PopupCloseBehavior, RichText, TextEdit, Ui};
 
@@ -21,6 +21,7 @@ pub fn can_sweep(spec: &ParamSpec) -> bool {
 #[derive(Clone)]
 pub(super) struct Candidate {
     pub path: String,
+    title: String,
     pub spec: &'static ParamSpec,
     now: String,
 }
@@ -29,12 +30,14 @@ impl Candidate {
     /// Creates a candidate; `None` if there is no such parameter.
     pub fn of(params: &dyn Params, id: ParamId) -> Option<Self> {
         let spec = params.spec(id)?;
-        Some(Self { path: params.path(id), spec, now: path::show(spec, &params.get(id)) })
+        let (path, title) = (params.path(id), titles::title(params, id));
+        Some(Self { path, title, spec, now: path::show(spec, &params.get(id)) })
     }
 
-    /// Returns path and label of the parameter: `lif.tau_m Membrane time constant`.
-    fn text(&self) -> String {
-        format!("{}  {}", self.path, self.spec.label())
+    /// Whether all words occur in the title or the path.
+    fn matches(&self, words: &str) -> bool {
+        let text = format!("{} {}", self.title, self.path).to_lowercase();
+        words.split_whitespace().all(|word| text.contains(word))
     }
 }
 
@@ -64,7 +67,7 @@ impl AxisForm {
 
     pub fn swept(&self) -> Result<SweptAxis, String> {
         let values = values(self.parameter.spec, &self.text, self.scale)?;
-        Ok(SweptAxis { path: self.parameter.path.clone(), values })
+        Ok(SweptAxis { path: self.parameter.path.clone(), title: self.parameter.title.clone(), values })
     }
 
     /// Draws the form. With `is_second`, the parameter can be removed.
@@ -72,7 +75,7 @@ impl AxisForm {
         let mut edit = AxisEdit::default();
         ui.horizontal(|ui| {
             let t = Tokens::of(ui.ctx());
-            ui.label(RichText::new(&self.parameter.path).monospace().color(t.text_sub));
+            ui.label(RichText::new(&self.parameter.title).color(t.text_sub));
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if is_second {
                     edit.is_removed = widgets::icon_button(ui, icons::CLOSE, "Remove the second parameter").clicked();
@@ -150,9 +153,8 @@ impl ParameterList {
                 field.request_focus();
             }
             let words = self.filter.to_lowercase();
-            let fits = |text: &str| words.split_whitespace().all(|word| text.to_lowercase().contains(word));
-            let listed = self.candidates.iter().filter(|c| c.path != taken && fits(&c.text()));
-            let clicked = listed.filter(|c| ui.selectable_label(false, c.text()).clicked()).last();
+            let listed = self.candidates.iter().filter(|c| c.path != taken && c.matches(&words));
+            let clicked = listed.filter(|c| ui.selectable_label(false, &c.title).clicked()).last();
             if clicked.is_some() {
                 ui.close();
             }

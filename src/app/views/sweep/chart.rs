@@ -170,7 +170,7 @@ impl SweepPlot {
 
     /// Formats parameter values: `lif.tau_m 10 ms, lif.v_reset -60 mV`.
     pub(super) fn values_text(&self, at: &[Coordinate]) -> String {
-        let named = self.shown.paths.iter().zip(at).map(|(path, at)| format!("{path} {}", at.text));
+        let named = self.shown.specs.iter().zip(at).map(|(spec, at)| format!("{} {}", spec.label(), at.text));
         named.collect::<Vec<_>>().join(", ")
     }
 

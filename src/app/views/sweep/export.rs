@@ -1,6 +1,7 @@
 //! Export of the numbers of a sweep as a table.
 
 use super::Shown;
+use crate::params::ValueType;
 use std::fmt::Write as _;
 
 /// Formats a CSV table with a header and one row per run. The names of columns contain their units.
@@ -19,8 +20,10 @@ pub(super) fn csv(shown: &Shown, lane: usize) -> String {
             let run = &shown.runs[*at];
             let Some(s) = run.lanes.get(lane) else { continue };
             // The value of a choice is its name.
-            let value = |(i, at): (usize, &super::groups::Coordinate)| {
-                if shown.is_numeric(i) { at.x.to_string() } else { quoted(&at.text) }
+            let value = |(i, at): (usize, &super::groups::Coordinate)| match shown.specs[i].kind {
+                ValueType::Choice(choices) => quoted(choices.get(at.x as usize).map_or("", |choice| choice.name)),
+                ValueType::Bool => (at.x != 0.0).to_string(),
+                _ => at.x.to_string(),
             };
             let values: Vec<String> = point.at.iter().enumerate().map(value).collect();
             let (label, values, name) = (quoted(&group.label), values.join(","), quoted(&run.name));

@@ -175,8 +175,10 @@ fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<(String, Vec<f64>)> {
         names.into_iter().filter(|name| !paths.contains(name)).filter(differs).take(NAMED).collect();
     let has_durations = firsts.iter().any(|run| run.duration != firsts[0].duration);
     let label = |run: &&SweptRun| {
-        let short = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-        let of = |name: &&String| Some(format!("{} {}", short(name), run.settings.get(*name)?.text));
+        let of = |name: &&String| {
+            let setting = run.settings.get(*name)?;
+            Some(format!("{} {}", setting.spec.label(), setting.text))
+        };
         let mut parts: Vec<String> = names.iter().filter_map(of).collect();
         if has_durations {
             parts.push(run.duration.clone());

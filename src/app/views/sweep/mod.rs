@@ -61,6 +61,8 @@ struct Shown {
     /// Parameters of the axes: one or two.
     paths: Vec<String>,
     specs: Vec<&'static ParamSpec>,
+    /// Titles of all parameters of the runs, by path.
+    titles: BTreeMap<String, String>,
     series: Option<SeriesName>,
     offered: Vec<SeriesName>,
     /// Runs grouped to curves, or to heat maps.
@@ -76,6 +78,11 @@ impl Shown {
     /// Whether the values of the parameter of an axis are numbers.
     fn is_numeric(&self, axis: usize) -> bool {
         self.specs.get(axis).is_some_and(|spec| matches!(spec.kind, ValueType::Real | ValueType::Int))
+    }
+
+    /// Returns the title of a parameter; its path if no run has it.
+    fn title_of(&self, path: &str) -> String {
+        self.titles.get(path).map_or_else(|| path.to_owned(), Clone::clone)
     }
 
     fn has_map(&self) -> bool {
@@ -134,7 +141,8 @@ impl SweepPlot {
         let labelled = |label: &str| groups.iter().position(|group| group.label == label);
         let map = labelled(&self.among).or_else(|| labelled(&largest)).unwrap_or(0);
         let grid = groups.get(map).filter(|_| paths.len() == 2).map_or_else(Grid::default, |g| Grid::of(&g.points));
-        self.shown = Shown { runs, swept, paths, specs, series, offered, groups, map, grid, n_left_out };
+        let titles = titles(&runs, &swept);
+        self.shown = Shown { runs, swept, paths, specs, titles, series, offered, groups, map, grid, n_left_out };
     }
 
     /// Returns the parameters to draw: the chosen ones if runs differ in them, otherwise the proposed ones.
@@ -163,13 +171,14 @@ impl SweepPlot {
         drawn.flat_map(|(_, group)| &group.points).filter_map(move |point| point.at.get(axis))
     }
 
-    /// Describes the values of the parameters: `4 values of lif.tau_m`, and for a heat map also `× 3 of lif.v_reset`.
+    /// Describes the values of the parameters: `4 values of LIF neuron › Reset potential`, and for a heat map also the
+    /// number of values of the second one.
     fn values_summary(&self) -> String {
         let n = |axis| self.values(axis).map(|at| &*at.text).collect::<BTreeSet<_>>().len();
-        let first = |path| format!("{} of {path}", text::plural(n(0), "value", "values"));
+        let first = |title: String| format!("{} of {title}", text::plural(n(0), "value", "values"));
         match &self.shown.paths[..] {
-            [path] => first(path),
-            [x, y] => format!("{} × {} of {y}", first(x), n(1)),
+            [path] => first(self.shown.title_of(path)),
+            [x, y] => format!("{} × {} of {}", first(self.shown.title_of(x)), n(1), self.shown.title_of(y)),
             _ => String::new(),
         }
     }
@@ -245,6 +254,13 @@ impl SweepPlot {
         };
         kit::empty_ui(ui, canvas, ctx, title, how, None);
     }
+}
+
+/// Returns the titles of the swept parameters, by path.
+fn titles(runs: &[SweptRun], swept: &[SweptPaths]) -> BTreeMap<String, String> {
+    let title = |path: &String| runs.iter().find_map(|run| Some(run.settings.get(path)?.title.clone()));
+    let paths = swept.iter().flat_map(|swept| &swept.paths);
+    paths.filter_map(|path| Some((path.clone(), title(path)?))).collect()
 }
 
 /// Returns all series that these runs recorded.

@@ -2,7 +2,7 @@
 
 use crate::{
     app::views::compare::read::{self, SeriesName, Summary},
-    params::{ParamSpec, Value, path},
+    params::{ParamSpec, Value, titles},
     project::{ParamHistory, Project, RunFolder},
 };
 use std::{
@@ -47,7 +47,9 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub spec: &'static ParamSpec,
-    /// The value with its unit.
+    /// Title with the group.
+    pub title: String,
+    /// The value with its unit, as it is displayed.
     pub text: String,
     /// The value of a number, or the index of a choice; `None` if it has neither.
     pub number: Option<f64>,
@@ -120,7 +122,8 @@ pub fn settings(project: &Project) -> BTreeMap<String, Setting> {
             Value::Choice(i) => Some(f64::from(i)),
             _ => None,
         };
-        Some((params.path(id), Setting { spec, text: path::show(spec, &value), number }))
+        let (title, text) = (titles::title(params, id), titles::shown(spec, &value));
+        Some((params.path(id), Setting { spec, title, text, number }))
     });
     let follows = |path: &String| project.links.iter().any(|link| link.path == *path);
     all.filter(|(path, _)| !follows(path)).collect()

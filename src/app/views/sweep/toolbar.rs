@@ -66,7 +66,8 @@ impl SweepPlot {
         let (tokens, swept) = (ctx.tokens, &self.shown.swept);
         let mut paths = self.shown.paths.clone();
         let Some(mut first) = paths.first().cloned() else { return };
-        let names = |paths: Vec<String>| paths.into_iter().map(|path| (path.clone(), path)).collect::<Vec<_>>();
+        let named = |path: String| (path.clone(), self.shown.title_of(&path));
+        let names = |paths: Vec<String>| paths.into_iter().map(named).collect::<Vec<_>>();
         if kit::choice_ui(ui, tokens, "Parameter", &mut first, &names(firsts(swept))) {
             paths = with_first(swept, &paths, first.clone());
         }
@@ -103,7 +104,7 @@ impl SweepPlot {
             }
             if !series.lanes.is_empty() {
                 let names: Vec<_> = series.lanes.iter().cloned().enumerate().collect();
-                self.is_stale |= kit::choice_ui(ui, tokens, "Lane", &mut choices.lane, &names);
+                self.is_stale |= kit::choice_ui(ui, tokens, "Curve", &mut choices.lane, &names);
             }
         }
         let parts = Part::ALL.map(|(part, name)| (part, name.to_owned()));
@@ -115,7 +116,7 @@ impl SweepPlot {
         let names = if self.shown.has_map() { &["log x", "log y"][..] } else { &["log"] };
         for (axis, name) in names.iter().enumerate().filter(|(axis, _)| self.shown.is_numeric(*axis)) {
             let mut is_log = self.is_log(axis);
-            let hint = format!("Logarithmic axis of {}", self.shown.paths[axis]);
+            let hint = format!("Logarithmic axis of {}", self.shown.title_of(&self.shown.paths[axis]));
             if ui.toggle_value(&mut is_log, *name).on_hover_text(hint).changed() {
                 self.choices.is_log[axis] = Some(is_log);
             }

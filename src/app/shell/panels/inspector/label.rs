@@ -2,7 +2,7 @@
 
 use crate::{
     app::kit::{icons, text, theme::Tokens, widgets},
-    params::{Apply, ParamSpec, Value, path},
+    params::{Apply, ParamSpec, Value, titles},
 };
 use egui::{
     Align, FontFamily, FontId, Label, Response, RichText, Sense, Ui,
@@ -77,17 +77,18 @@ fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
     job
 }
 
-pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge: Badge<'_>) {
+/// Draws the tooltip. `path` is the name that formulas and the command line use.
+pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, path: &str, default: &Value, badge: Badge<'_>) {
     let t = Tokens::of(ui.ctx());
     ui.set_max_width(380.0);
-    ui.label(RichText::new(name).monospace().color(t.text_strong));
+    ui.label(RichText::new(spec.label()).family(widgets::semibold()).color(t.text_strong));
     ui.label(text::unwrap(spec.docs));
     if !spec.formula.is_empty() {
         ui.label(RichText::new(spec.formula).monospace().color(t.text));
     }
     ui.add_space(2.0);
     let unit = spec.unit.suffix();
-    let mut facts = vec![format!("Default {}", path::show(spec, default))];
+    let mut facts = vec![format!("Default {}", titles::shown(spec, default))];
     if spec.kind.is_numeric() {
         facts.push(format!("{} to {} {unit}", text::number(spec.hard.0), text::number(spec.hard.1)));
     }
@@ -95,6 +96,7 @@ pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Va
         facts.push(format!("Symbol {}", spec.symbol));
     }
     ui.label(widgets::sub(ui, facts.join("  ·  ")).small());
+    ui.label(widgets::sub(ui, format!("In formulas and on the command line: {path}")).small());
     if !spec.source.is_empty() {
         ui.label(widgets::sub(ui, format!("Default from {}", spec.source)).small());
     }

@@ -13,7 +13,7 @@ use crate::{
             queue::Queue,
         },
     },
-    params::{ParamId, Params, Value, ValueType},
+    params::{ParamId, Params, Value, ValueType, titles},
     sim::{MemoryReport, Shape},
 };
 use egui::{
@@ -132,7 +132,7 @@ fn model_ui(ui: &mut Ui, session: &Session) {
         let head = leaf(ui, icons::BRAIN, project.model.title(), true, |_| {});
         widgets::hover_text(head, || text::unwrap(project.model.about()));
         for set in &schema.sets {
-            leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
+            leaf(ui, icons::SELECTION, &text::title(&set.noun()), true, |ui| number(ui, text::count(set.len.into())));
         }
         let total: u64 = schema.memory.total();
         if total > 0 {
@@ -256,7 +256,7 @@ fn data_ui(ui: &mut Ui, params: &dyn Params) {
                 .file_name()
                 .map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
             let row = leaf(ui, icons::DATABASE, &name, true, |_| {});
-            widgets::hover_text(row, || format!("{}\n{path}", params.path(*id)));
+            widgets::hover_text(row, || format!("{}\n{path}", titles::title(params, *id)));
         }
     });
 }
