@@ -205,7 +205,10 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     (0..3).for_each(|_| w.key_press(egui::Key::Backspace));
     w.get_by_label("Values of the second parameter").type_text("2");
     w.run_steps(3);
-    shows(&mut w, "6 runs of 60 ms, one after another: 2 values of tau_m × 3 of v_threshold");
+    shows(
+        &mut w,
+        "6 runs of 60 ms, one after another: 2 values of LIF neuron › Membrane time constant × 3 of LIF neuron › Spike threshold",
+    );
     shows(&mut w, "Duration unknown: no run of this length is recorded yet");
     w.get_by_label("Run 6").click();
     ended(&mut w);

@@ -5,7 +5,6 @@ use crate::support::{
     harness::{self, Window, is_built, until},
     words,
 };
-use egui_kittest::kittest::Queryable as _;
 use neuropil::{
     app::{Start, document::command::UiCommand, views},
     kinds::Model,

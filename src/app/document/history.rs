@@ -223,8 +223,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Change;
-    use crate::params::path;
+    use crate::params::{Change, path};
 
     fn set(project: &mut Project, text: &str) {
         let change = path::parse(project.model.params(), text).unwrap();

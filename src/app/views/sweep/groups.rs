@@ -272,7 +272,10 @@ mod tests {
         let shown = |curve: &RunGroup| -> Vec<(f64, f64, Option<f64>)> {
             curve.points.iter().map(|p| (p.at[0].x, p.mean(), p.deviation())).collect()
         };
-        assert_eq!(curves.iter().map(|c| &*c.label).collect::<Vec<_>>(), ["v_threshold -45 mV", "v_threshold -40 mV"]);
+        assert_eq!(
+            curves.iter().map(|c| &*c.label).collect::<Vec<_>>(),
+            ["Spike threshold -45 mV", "Spike threshold -40 mV"]
+        );
         assert_eq!(shown(&curves[0]), [(10.0, 7.0, None), (20.0, 2.0, Some(2f64.sqrt()))], "the newest of a seed");
         assert_eq!(shown(&curves[1]), [(10.0, 9.0, None), (30.0, 5.0, None)], "a run without a number is left out");
         let swept = swept(&runs);
