@@ -343,7 +343,7 @@ mod tests {
         sort_by_label(&mut curves);
         assert_eq!(
             curves.iter().map(|c| &*c.label).collect::<Vec<_>>(),
-            ["tau_syn 2 ms", "tau_syn 10 ms", "tau_syn 100 ms"]
+            ["Synaptic time constant 2 ms", "Synaptic time constant 10 ms", "Synaptic time constant 100 ms"]
         );
     }
 
