@@ -38,7 +38,7 @@ pub fn draw(
     let is_bgra = match state.target_format {
         Bgra8Unorm => true,
         Rgba8Unorm => false,
-        other => return Err(format!("pictures of the format {other:?} cannot be read")),
+        _ => return Err("the graphics driver draws in a colour format that cannot be read".to_owned()),
     };
     let (device, queue) = (&state.device, &state.queue);
     let size = wgpu::Extent3d { width, height, depth_or_array_layers: 1 };
