@@ -23,6 +23,8 @@ struct Toast {
     id: u64,
     level: Level,
     text: String,
+    /// Text before it was rewritten, by which a repeated message is found.
+    given: String,
     until: Option<f64>,
     /// Whether the user has opened the list of messages since. A read error is not shown, but still counts as a problem.
     is_read: bool,
@@ -40,6 +42,8 @@ pub struct Notice {
 pub struct Toasts {
     list: Vec<Toast>,
     count: u64,
+    /// Number of messages that were rewritten.
+    n_rewritten: u64,
     /// Messages that were shown, oldest first.
     pub history: VecDeque<Notice>,
     /// Number of messages since the history was last opened.
@@ -50,16 +54,27 @@ impl Toasts {
     /// Shows a message, which replaces an earlier toast with an equal text.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
-        self.list.retain(|t| t.text != text);
+        self.list.retain(|t| t.given != text);
         self.history.push_back(Notice { level, text: text.clone(), at: Instant::now() });
         if self.history.len() > MAX_KEPT {
             self.history.pop_front();
         }
         self.unread += 1;
         self.count += 1;
-        self.list.push(Toast { id: self.count, level, text, until: None, is_read: false });
+        self.list.push(Toast { id: self.count, level, given: text.clone(), text, until: None, is_read: false });
         if self.list.len() > MAX_SHOWN {
             self.list.remove(0);
+        }
+    }
+
+    /// Rewrites the messages that were added since the last call.
+    pub fn rewrite_new(&mut self, rewritten: impl Fn(&str) -> String) {
+        let n_new = (self.count - std::mem::replace(&mut self.n_rewritten, self.count)) as usize;
+        for notice in self.history.iter_mut().rev().take(n_new) {
+            notice.text = rewritten(&notice.text);
+        }
+        for toast in self.list.iter_mut().rev().take(n_new) {
+            toast.text = rewritten(&toast.text);
         }
     }
 

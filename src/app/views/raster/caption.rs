@@ -20,7 +20,7 @@ impl Raster {
         let is_recorded = |gaps: &[(f64, f64)]| gaps.iter().map(|(a, b)| b - a).sum::<f64>() < self.window.span() - 1.0;
         let spikes = match (self.spikes_in_view(), is_recorded(&self.gaps(time))) {
             (0, false) => format!("{noun} not recorded"),
-            (n, _) => format!("{} {noun} in view", kit::thousands(n)),
+            (n, _) => format!("{} in view", kit::counted(n, noun)),
         };
         let mut text = spikes;
         text += &self.lag.as_ref().map_or_else(String::new, |lag| format!("  |  {lag}"));
@@ -41,9 +41,9 @@ impl Raster {
             text += &self.resolution(train, oldest);
         }
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
-            text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));
+            text += &format!("  |  {} dropped", kit::counted(skipped, noun));
         }
-        text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
+        text += &format!("  |  1 px = {per_px} × {rows_per_px} {}", if rows_per_px == "1" { "row" } else { "rows" });
         text
     }
 
