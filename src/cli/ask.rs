@@ -13,7 +13,10 @@ use crate::{
     engine::replay::{Observer, Plan, drive},
     params::{ParamSpec, ValueType, path},
     project::{DeviceChoice, RunFolder, outside_paths_of_run},
-    sim::{Answer, Progress, Request, RequestSpec, SimError, Simulation, request::Cell},
+    sim::{
+        Answer, Progress, Request, RequestSpec, SimError, Simulation,
+        request::{Cell, Totals},
+    },
 };
 use clap::{Args as _, FromArgMatches as _};
 use serde_json::{Value as Json, json};
@@ -51,9 +54,18 @@ pub(super) fn ask(args: AskArgs) -> Result<(), CliError> {
     if matches!(&answer, Answer::Table(_, rows) if rows.is_empty()) {
         eprintln!("neuropil: {no_rows}");
     }
-    match (options.json, &answer) {
-        (true, answer) => print_line!("{:#}", json!({ "step": step, "answer": answer_json(answer), "notes": notes })),
-        (false, answer) => print_line!("{}", answer.text()),
+    let totals = spec.totals(&answer);
+    if options.json {
+        let mut out = json!({ "step": step, "answer": answer_json(&answer), "notes": notes });
+        if let Some(Totals { column, sum, mean, n, .. }) = totals {
+            out["totals"] = json!({ column: { "sum": sum, "mean": mean, "n": n } });
+        }
+        print_line!("{out:#}");
+    } else {
+        print_line!("{}", answer.text());
+        if let Some(totals) = totals {
+            eprintln!("neuropil: {}", totals.text());
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::{error::CliError, stdout::print_line};
 use crate::{
+    data::counted,
     project::{
         RunFolder,
         check::{FileCheck, Finding, check as check_files},
@@ -34,7 +35,7 @@ pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
     }
     match damaged {
         0 => Ok(()),
-        n => Err(CliError::Failed(format!("{n} of {} files are damaged", files.len()))),
+        n => Err(CliError::Failed(damaged_text(n, files.len()))),
     }
 }
 
@@ -48,21 +49,32 @@ pub(super) fn print_hashes(run: &RunFolder) {
     }
 }
 
+/// Formats `2 of 7 files are damaged`.
+fn damaged_text(n: usize, of: usize) -> String {
+    let verb = if n == 1 { "is" } else { "are" };
+    format!("{n} of {} {verb} damaged", counted(of, "file", "files"))
+}
+
 /// Summarises the findings: `all 7 files match their hashes`.
 pub(super) fn summary(files: &[FileCheck]) -> String {
     let count = |of: fn(&FileCheck) -> bool| files.iter().filter(|f| of(f)).count();
     let has_no_hash = |f: &FileCheck| matches!(f.finding, Finding::NoHash | Finding::IntactUntil { .. });
     let (damaged, unknown) = (count(FileCheck::is_damaged), count(has_no_hash));
     let in_part = count(|f| matches!(f.finding, Finding::IntactUntil { .. }));
+    let matching = |n: usize| match n {
+        1 => "1 file matches its hash".to_owned(),
+        n => format!("{n} files match their hashes"),
+    };
     match (damaged, unknown) {
         (0, n) if in_part > 0 => {
             let whole = files.len() - n;
-            format!("{whole} files match their hashes, {in_part} up to a checkpoint, {} have none", n - in_part)
+            format!("{}, {in_part} up to a checkpoint, {} without a hash", matching(whole), n - in_part)
         }
+        (0, 0) if files.len() == 1 => "the only file matches its hash".to_owned(),
         (0, 0) => format!("all {} files match their hashes", files.len()),
         (0, n) if n == files.len() => "no hashes recorded".to_owned(),
-        (0, n) => format!("{} files match their hashes, {n} have none", files.len() - n),
-        (n, _) => format!("{n} of {} files are damaged", files.len()),
+        (0, n) => format!("{}, {n} without a hash", matching(files.len() - n)),
+        (n, _) => damaged_text(n, files.len()),
     }
 }
 

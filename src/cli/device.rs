@@ -1,7 +1,7 @@
 //! Opens the device of a run.
 
 use super::error::CliError;
-use crate::{gpu::Gpu, project::DeviceChoice, sim::Device};
+use crate::{data::counted, gpu::Gpu, project::DeviceChoice, sim::Device};
 
 /// An opened device with its name.
 pub(super) struct Chosen {
@@ -37,7 +37,7 @@ pub(super) fn choose(choice: DeviceChoice, gpu: u32, threads: u32) -> Result<Cho
 pub(super) fn cpu(threads: u32) -> Chosen {
     let threads = resolve(threads);
     let device = Device::Cpu { threads: threads as usize };
-    Chosen { device, name: format!("CPU, {threads} threads"), threads, may_fall_back: false }
+    Chosen { device, name: format!("CPU, {}", counted(threads, "thread", "threads")), threads, may_fall_back: false }
 }
 
 fn resolve(threads: u32) -> u32 {

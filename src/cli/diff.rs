@@ -1,7 +1,7 @@
 //! `neuropil diff`: lists the differences of two projects.
 
 use super::{error::CliError, stdout::print_line};
-use crate::project;
+use crate::{data::counted, project};
 use std::path::Path;
 
 /// Prints one line per difference, in the order of the file. Fails if a file is unreadable or the projects differ.
@@ -13,7 +13,6 @@ pub(super) fn diff(a: &Path, b: &Path) -> Result<(), CliError> {
     }
     match differences.len() {
         0 => Ok(()),
-        1 => Err(CliError::Failed("1 difference".into())),
-        n => Err(CliError::Failed(format!("{n} differences"))),
+        n => Err(CliError::Failed(counted(n, "difference", "differences"))),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{error::CliError, run, stdout::print_line};
 use crate::{
-    data::{group_digits, io_reason},
+    data::{counted, group_digits, io_reason},
     export::{Format, newick},
     kinds::Model,
     params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
@@ -44,8 +44,12 @@ fn lineage_info(path: &Path, as_json: bool) -> Result<(), CliError> {
         print_line!("{out:#}");
         return Ok(());
     }
-    print_line!("{} individuals of {} founders, steps {} to {}", all.individuals, all.founders, all.first, all.last);
-    print_line!("{} splits, {} merges, {} alive at the end", all.splits, all.merges, all.alive);
+    let individuals = counted(all.individuals, "individual", "individuals");
+    let founders = counted(all.founders, "founder", "founders");
+    let [first, last, alive] = [all.first, all.last, all.alive as u64].map(group_digits);
+    print_line!("{individuals} of {founders}, steps {first} to {last}");
+    let (splits, merges) = (counted(all.splits, "split", "splits"), counted(all.merges, "merge", "merges"));
+    print_line!("{splits}, {merges}, {alive} alive at the end");
     if trees.scale > 1.0 {
         print_line!("{} steps are a unit of length", trees.scale);
     }
@@ -93,7 +97,9 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
             print_line!("seed {}, {length} in steps of {} ms", project.seed, per_step * 1e3);
         }
         _ if project.run.steps == 0 => print_line!("seed {}, without end", project.seed),
-        base => print_line!("seed {}, {} {}", project.seed, project.run.steps, base.name(project.run.steps)),
+        base => {
+            print_line!("seed {}, {}", project.seed, counted(project.run.steps, base.singular(), base.plural()));
+        }
     }
     print_line!("records {}", project.record.join(", "));
     if let Some(n) = model.n_parameters() {
@@ -101,13 +107,14 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     }
     memory_lines(model).iter().for_each(|line| print_line!("{line}"));
     print_outside(outside, "run", "project");
-    print_line!("{} parameters differ from the default:", changed.len());
+    let verb = if changed.len() == 1 { "differs" } else { "differ" };
+    print_line!("{} {verb} from the default:", counted(changed.len(), "parameter", "parameters"));
     changed.iter().for_each(|line| print_line!("  {line}"));
 }
 
 /// Prints the files that a command reads only with consent.
 fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
-    for OutsidePath { parameter, path } in outside {
+    for OutsidePath { parameter, path, .. } in outside {
         print_line!(
             "{parameter} is {path}, which is outside the {of}'s folder; `{command}` reads it with --allow-outside"
         );
@@ -188,22 +195,23 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     match m.time_base() {
         TimeBase::Seconds { per_step } => {
             let [from, to] = [m.first_step, m.last_step].map(|step| step as f64 * per_step);
-            print_line!("steps {} to {}: {from} to {to} s", m.first_step, m.last_step);
+            let [first, last] = [m.first_step, m.last_step].map(group_digits);
+            print_line!("steps {first} to {last}: {from} to {to} s");
         }
-        base => print_line!("{} {} to {}", base.plural(), m.first_step, m.last_step),
+        base => print_line!("{} {} to {}", base.plural(), group_digits(m.first_step), group_digits(m.last_step)),
     }
     for stream in &m.streams {
         let n = match run.n_records(stream) {
-            0 => format!("{} bytes", run.n_bytes(stream)),
-            n => format!("{n} records"),
+            0 => counted(run.n_bytes(stream), "byte", "bytes"),
+            n => counted(n, "record", "records"),
         };
         print_line!("  {:12} {:8} {n:>14} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
     }
     for (name, n) in &m.digest.totals {
-        print_line!("  {n} {} since step 0", name.replace('_', " "));
+        print_line!("  {} {} since step 0", group_digits(*n), name.replace('_', " "));
     }
     if m.trials > 0 {
-        print_line!("  {} trials", m.trials);
+        print_line!("  {}", counted(m.trials, "trial", "trials"));
     }
     if let Some(parent) = &m.parent {
         print_line!(
@@ -222,7 +230,7 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         print_line!("  checkpoint at step {}: {:.1} MB, {}", c.step, c.n_bytes as f64 * 1e-6, c.file);
     }
     super::check::print_hashes(run);
-    print_line!("{} live edits", run.commands()?.len());
+    print_line!("{}", counted(run.commands()?.len(), "live edit", "live edits"));
     print_line!("{}", m.status.word());
     run.notes.iter().for_each(|note| print_line!("{note}"));
     let (outside, replaced) = run

@@ -10,6 +10,7 @@ use super::{
     stdout::print_line,
 };
 use crate::{
+    data::counted,
     project::{
         RunFolder, outside_paths_of_run, provenance,
         replay::{ReplayResult, replay_on},
@@ -36,7 +37,8 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
     }
     let trials = run.trials()?;
     if run.manifest.trials as usize > trials.len() {
-        eprintln!("neuropil: {} of {} trials exist", trials.len(), run.manifest.trials);
+        let all = counted(run.manifest.trials, "trial", "trials");
+        eprintln!("neuropil: {} of {all} exist", trials.len());
     }
     let mut results = vec![];
     for trial in &trials {

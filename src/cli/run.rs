@@ -375,7 +375,6 @@ fn report(
         print_line!("{out:#}");
         return;
     }
-    let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
     print_line!("{} on {device}", speed_text(n_steps, clock.base, outcome.wall_s));
     if !counts.is_empty() {
         print_line!("{}", rate_texts(&counts, steps_per_s, measured_peaks(device, threads).as_ref()).join(", "));
@@ -385,7 +384,7 @@ fn report(
     }
     let data = RunFolder::open(folder).ok().and_then(|run| run.manifest.data_hash());
     let data = data.map_or_else(String::new, |hash| format!(", data hash {hash}"));
-    print_line!("{}; hash {}{data}", totals.join(", "), digest.hash);
+    print_line!("{}; hash {}{data}", digest.totals_text(), digest.hash);
     print_line!("{}", folder.display());
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
     kinds::Prepared,
-    num::hash::StreamHash,
+    num::{digits, hash::StreamHash},
     project::{DeferredSync, RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
     sim::{Clock, Device, Digest, Execution, Shape, Simulation, Tap},
 };
@@ -80,11 +80,11 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     close(writer, &digest, end, execution)?;
     let mut rates_said = String::new();
     let mut active = 0;
-    if let Some(counted) = counted {
+    if let Some(noun) = counted {
         let (file, rates) = (folder.join("rates.csv"), rates(&folder, n, end)?);
         active = rates.lines().count() - 1;
         write_atomic(&file, rates.as_bytes(), false)?;
-        rates_said = format!("{active} {counted} with events; rates in {}", file.display());
+        rates_said = format!("{} {noun} with events; rates in {}", digits::group_digits(active as u64), file.display());
     }
     let sizes = trials.first().map_or(&[][..], |t| &t.outcome.n_elements);
     let mut out = common(job, &folder, &chosen.name, sizes);
@@ -99,7 +99,12 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     if args.json {
         print_line!("{out:#}");
     } else {
-        print_line!("{n} trials, {} on {}", speed_text(u64::from(n) * until, end.base, wall_s), chosen.name);
+        print_line!(
+            "{}, {} on {}",
+            digits::counted(n, "trial", "trials"),
+            speed_text(u64::from(n) * until, end.base, wall_s),
+            chosen.name
+        );
         print_line!("{}", if rates_said.is_empty() { folder.display().to_string() } else { rates_said });
     }
     Ok(())
@@ -187,7 +192,10 @@ impl Series<'_> {
         trials.sort_by_key(|t| t.number);
         series.finish()?;
         if signal::interrupted() || trials.len() < self.n as usize {
-            let what = format!("; {} of {} trials are in {}", trials.len(), self.n, self.folder.display());
+            let what = {
+                let all = digits::counted(self.n, "trial", "trials");
+                format!("; {} of {all} are in {}", trials.len(), self.folder.display())
+            };
             return Err(CliError::Cancelled(what));
         }
         Ok(trials)
@@ -212,7 +220,7 @@ impl Series<'_> {
             let steps: u64 = done.iter().map(|d| d.load(Ordering::Relaxed)).sum();
             let n_done = done.iter().filter(|d| d.load(Ordering::Relaxed) >= self.until).count();
             meter.update(steps as f64, (self.until * u64::from(self.n)) as f64, || {
-                format!("{n_done} of {} trials", self.n)
+                format!("{n_done} of {}", digits::counted(self.n, "trial", "trials"))
             });
         };
         let folder = trial_folder(self.folder, k);

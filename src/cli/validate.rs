@@ -4,6 +4,7 @@ use super::{
     args::ValidateArgs, error::CliError, info, progress::ProgressLine, run, session, signal, stdout::print_line,
 };
 use crate::{
+    data::counted,
     project::{self, DeviceChoice, Project},
     sim::DeviceKind,
 };
@@ -47,7 +48,9 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
     let place = path.display();
     match (report.errors.len(), report.warnings.len()) {
         (0, 0) => Ok(()),
-        (0, n) if args.strict => Err(CliError::Failed(format!("{place} opens with {n} warnings"))),
+        (0, n) if args.strict => {
+            Err(CliError::Failed(format!("{place} opens with {}", counted(n, "warning", "warnings"))))
+        }
         (0, _) => Ok(()),
         _ => Err(CliError::Usage(format!("{place}: `run` refuses this project"))),
     }
@@ -97,8 +100,8 @@ fn print(path: &Path, report: &Report) {
     report.memory.iter().for_each(|line| print_line!("{place}: {line}"));
     match (report.errors.len(), report.warnings.len()) {
         (0, 0) => print_line!("{place}: valid"),
-        (0, n) => print_line!("{place}: opens with {n} warnings"),
-        (n, _) => print_line!("{place}: {n} errors"),
+        (0, n) => print_line!("{place}: opens with {}", counted(n, "warning", "warnings")),
+        (n, _) => print_line!("{place}: {}", counted(n, "error", "errors")),
     }
 }
 

@@ -52,12 +52,12 @@ pub fn join(
     if places.iter().any(|p| p[0].is_finite()) {
         table.positions = places;
     }
-    let n_bytes = messages::group_digits(source.n_bytes);
+    let n_bytes = messages::counted(source.n_bytes, "byte", "bytes");
     let found = row_of.iter().flatten().count() as u64;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!(
-        "{name}: {n_bytes} bytes, {} rows, {} of the neurons found",
-        messages::group_digits(source.n_rows as u64),
+        "{name}: {n_bytes}, {}, {} of the neurons found",
+        messages::counted(source.n_rows, "row", "rows"),
         messages::group_digits(found)
     ))
 }

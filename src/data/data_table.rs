@@ -315,9 +315,11 @@ fn read_text(
 fn text_error(path: &Path, error: &csv::Error) -> DataError {
     let line = error.position().map_or(1, |p| p.line());
     match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            DataError::at_line(path, line, format!("{len} columns where the header has {expected_len}"))
-        }
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => DataError::at_line(
+            path,
+            line,
+            format!("{} where the header has {expected_len}", messages::counted(*len, "column", "columns")),
+        ),
         csv::ErrorKind::Io(error) if is_cancelled(error) => DataError::Cancelled,
         csv::ErrorKind::Io(error) => row_error(path, error)
             .unwrap_or_else(|| DataError::at_line(path, line, messages::truncated_to(&error.to_string(), 200))),

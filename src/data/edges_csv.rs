@@ -161,7 +161,11 @@ impl CsvEdges {
             n_columns += 1;
         }
         match n_columns > self.columns.len() {
-            true => Err(format!("{n_columns} columns where the header has {}", self.columns.len())),
+            true => Err(format!(
+                "{} where the header has {}",
+                messages::counted(n_columns, "column", "columns"),
+                self.columns.len()
+            )),
             false => Ok(at),
         }
     }

@@ -122,7 +122,7 @@ impl TextRows {
             return Ok(false);
         }
         let what = if row.len() > self.columns.len() {
-            format!("{} columns where the header has {}", row.len(), self.columns.len())
+            format!("{} where the header has {}", messages::counted(row.len(), "column", "columns"), self.columns.len())
         } else if row.iter().eq(&self.columns) {
             "the header occurs again; import files with a header each as several files".to_owned()
         } else {

@@ -1,20 +1,8 @@
-//! Formats messages: grouped digits, lists of columns, "did you mean".
+//! Formats messages: lists of columns, "did you mean".
 
+pub use crate::num::digits::{counted, group_digits};
 use std::io::{self, ErrorKind};
 use strsim::levenshtein;
-
-/// Formats `15091983` as `15,091,983`.
-pub fn group_digits(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// Returns the reason for which a file cannot be used, without the error number of the system.
 pub fn io_reason(error: &io::Error) -> String {

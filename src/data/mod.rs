@@ -42,7 +42,7 @@ pub use csr::Csr;
 pub use csv_text::csv_text;
 pub use limited::{read_at_most, read_text_at_most};
 pub use memory::{Budget, text_bytes};
-pub use messages::group_digits;
+pub use messages::{counted, group_digits};
 pub use messages::{io_reason, list_columns};
 pub use read::{Tables, read};
 

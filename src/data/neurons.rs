@@ -96,9 +96,9 @@ fn with_key(source: &DataTable, column: usize) -> Result<NeuronFile, DataError> 
 fn provenance(source: &DataTable) -> String {
     let name = source.path.file_name().unwrap_or_default().to_string_lossy();
     format!(
-        "{name}: {} bytes, {} neurons",
-        messages::group_digits(source.n_bytes),
-        messages::group_digits(source.n_rows as u64)
+        "{name}: {}, {}",
+        messages::counted(source.n_bytes, "byte", "bytes"),
+        messages::counted(source.n_rows, "neuron", "neurons")
     )
 }
 

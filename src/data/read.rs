@@ -126,9 +126,9 @@ fn describe_file(path: &Path, n_rows: u64, csr: &Csr) -> String {
     let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len());
     let name = file_name(path);
     format!(
-        "{name}: {} bytes, {} rows, {}",
-        messages::group_digits(n_bytes),
-        messages::group_digits(n_rows),
+        "{name}: {}, {}, {}",
+        messages::counted(n_bytes, "byte", "bytes"),
+        messages::counted(n_rows, "row", "rows"),
         describe_synapses(csr)
     )
 }
@@ -137,8 +137,8 @@ fn describe_file(path: &Path, n_rows: u64, csr: &Csr) -> String {
 pub fn describe_synapses(csr: &Csr) -> String {
     let census = csr.synapse_counts();
     format!(
-        "{} synapses, {} excitatory and {} inhibitory connections",
-        messages::group_digits(census.n_synapses),
+        "{}, {} excitatory and {} inhibitory connections",
+        messages::counted(census.n_synapses, "synapse", "synapses"),
         messages::group_digits(census.n_excitatory),
         messages::group_digits(census.n_inhibitory)
     )

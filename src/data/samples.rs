@@ -34,14 +34,24 @@ pub fn read(path: &Path, target: &str, watch: &ProgressFn) -> Result<Samples, Da
     let samples = if data_table::ending(path) == "npz" { archive(path, watch)? } else { table(path, target, watch)? };
     let n = samples.y.len();
     if n == 0 || samples.inputs == 0 {
-        return Err(DataError::format(path, format!("{n} samples of {} inputs; at least one each", samples.inputs)));
+        return Err(DataError::format(
+            path,
+            format!(
+                "{} of {}; at least one each",
+                messages::counted(n, "sample", "samples"),
+                messages::counted(samples.inputs, "input", "inputs")
+            ),
+        ));
     }
     Ok(samples)
 }
 
 fn describe_file(path: &Path, samples: usize, inputs: usize) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}: {} samples of {inputs} inputs", messages::group_digits(samples as u64))
+    {
+        let samples = messages::counted(samples, "sample", "samples");
+        format!("{name}: {samples} of {}", messages::counted(inputs, "input", "inputs"))
+    }
 }
 
 fn table(path: &Path, target: &str, watch: &ProgressFn) -> Result<Samples, DataError> {
@@ -114,7 +124,7 @@ fn array(
     let read = numbers(path, name, NpyFile::new(&mut reader).map_err(failed)?, &failed)?;
     match io::copy(&mut reader, &mut io::sink()).map_err(failed)? {
         0 => Ok(read),
-        n => Err(wrong(format!("{n} bytes after the end of the array"))),
+        n => Err(wrong(format!("{} after the end of the array", messages::counted(n, "byte", "bytes")))),
     }
 }
 

@@ -178,8 +178,9 @@ fn check_memory(n_bytes: u64, step: u64) -> Result<(), SimError> {
     let Some(memory) = HostMemory::now().filter(|memory| memory.available < n_bytes) else { return Ok(()) };
     let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 * 1e-9);
     Err(SimError::Input(format!(
-        "the checkpoint of step {step} was not taken: it needs {} of host memory, and {} of {} are available; close other \
+        "the checkpoint of step {} was not taken: it needs {} of host memory, and {} of {} are available; close other \
          programs, or record without checkpoints",
+        crate::num::digits::group_digits(step),
         gb(n_bytes),
         gb(memory.available),
         gb(memory.total)

@@ -1,6 +1,7 @@
 //! Arithmetic that gives equal results on both backends: addressed random draws, exact functions, order-free sums.
 
 pub mod circular;
+pub mod digits;
 pub mod elements;
 pub mod exact;
 pub mod fixed;

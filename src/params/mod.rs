@@ -28,6 +28,7 @@ pub mod schedule;
 mod spec;
 pub mod table_text;
 pub mod title;
+pub mod titles;
 mod tree;
 pub mod unit;
 mod value;

@@ -4,6 +4,7 @@ use super::{
     Change, Distribution, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType,
     distribution_argument::DistributionArgument, expression::without_groups, list_text, one_of_text,
 };
+use crate::num::digits::counted;
 use strsim::levenshtein;
 
 /// Reason why a `path=value` was rejected.
@@ -55,10 +56,12 @@ pub enum PathError {
         why: String,
     },
     /// The value lies outside the accepted range.
-    #[error("{path}: {value} is out of range; accepted is {min} to {max}{unit}")]
+    #[error("{path} ({title}): {value} is out of range; accepted is {min} to {max}{unit}")]
     Range {
         /// Path of the parameter.
         path: String,
+        /// Label of the parameter.
+        title: String,
         /// Value that was requested.
         value: String,
         /// Lowest accepted value.
@@ -99,7 +102,8 @@ pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
         Some(_) if matches!(spec.kind, ValueType::Int | ValueType::Real) => {
             let unit = if spec.unit.suffix().is_empty() { String::new() } else { format!(" {}", spec.unit.suffix()) };
             let (min, max) = spec.hard;
-            Err(PathError::Range { path: path.to_owned(), value: show(spec, &value), min, max, unit })
+            let (path, title) = (path.to_owned(), spec.label().into_owned());
+            Err(PathError::Range { path, title, value: show(spec, &value), min, max, unit })
         }
         Some(why) => Err(PathError::Value { path: path.to_owned(), why }),
     }
@@ -258,7 +262,7 @@ pub fn show(spec: &ParamSpec, value: &Value) -> String {
         (Value::Real(x), _) => format!("{x}{space}{unit}"),
         (Value::Choice(i), ValueType::Choice(c)) => c.get(usize::from(*i)).map_or("?", |c| c.name).to_owned(),
         (Value::Text(s), _) => s.clone(),
-        (Value::Rows(rows), _) => format!("{} items", rows.len()),
+        (Value::Rows(rows), _) => counted(rows.len(), "item", "items"),
         (Value::List(values), _) => list_text::show(spec, values),
         (Value::Distribution(distribution), _) => distribution.show(spec),
         (Value::Variant(variant, row), kind) => one_of_text::show(kind.variants(), *variant, row),

@@ -37,6 +37,9 @@ pub enum Role {
     /// Duration of a pulse.
     PulseDuration,
 
+    /// Text of several lines, such as a prompt.
+    Passage,
+
     /// Path of a network folder; the choice of network source is in the same group.
     NetworkFolder,
     /// Choice that reads the network from a folder.

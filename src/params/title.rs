@@ -37,6 +37,17 @@ pub fn from_variant(name: &str) -> String {
     out
 }
 
+/// Returns the singular of a plural noun: `neurons` → `neuron`, `nuclei` → `nucleus`, `categories` → `category`.
+pub fn singular(plural: &str) -> String {
+    match plural {
+        _ if plural.ends_with("ss") => plural.to_owned(),
+        _ if plural.ends_with("ies") => format!("{}y", &plural[..plural.len() - 3]),
+        _ if ["ches", "sses", "xes"].iter().any(|end| plural.ends_with(end)) => plural[..plural.len() - 2].to_owned(),
+        _ if plural.ends_with("lei") => format!("{}us", &plural[..plural.len() - 1]),
+        _ => plural.strip_suffix('s').unwrap_or(plural).to_owned(),
+    }
+}
+
 /// Converts `super_class` to `super class`. A symbol keeps its index: `R_J`.
 pub fn spaced(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -62,6 +73,8 @@ mod tests {
         assert_eq!(from_variant("SilenceOutgoing"), "Silence outgoing");
         assert_eq!(from_variant("F64"), "F64");
         assert_eq!(or_from_name("Membrane time constant", "tau_m"), "Membrane time constant");
+        let singulars = ["neurons", "nuclei", "categories", "launches", "samples"].map(singular);
+        assert_eq!(singulars, ["neuron", "nucleus", "category", "launch", "sample"]);
         assert_eq!([spaced("super_class"), spaced("R_J"), spaced("x_")], ["super class", "R_J", "x "]);
     }
 }

@@ -6,7 +6,10 @@ use super::{
     run::{COMMANDS, MANIFEST, PROJECT, TIMINGS},
     run_file,
 };
-use crate::sim::Progress;
+use crate::{
+    data::{counted, group_digits},
+    sim::Progress,
+};
 use std::{fmt, io, path::Path};
 
 /// Result of checking one file.
@@ -59,22 +62,30 @@ impl FileCheck {
     }
 }
 
+fn bytes(n: u64) -> String {
+    counted(n, "byte", "bytes")
+}
+
 impl fmt::Display for FileCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.name)?;
         match &self.finding {
-            Finding::Intact => write!(f, "{} bytes, hash matches", self.n_bytes),
+            Finding::Intact => write!(f, "{}, hash matches", bytes(self.n_bytes)),
             Finding::IntactUntil { n_bytes, step } => {
                 write!(
                     f,
-                    "{} bytes, hash matches for {n_bytes} bytes, up to the checkpoint of step {step}",
-                    self.n_bytes
+                    "{}, hash matches for {}, up to the checkpoint of step {}",
+                    bytes(self.n_bytes),
+                    bytes(*n_bytes),
+                    group_digits(*step)
                 )
             }
-            Finding::NoHash => write!(f, "{} bytes, no hash recorded", self.n_bytes),
+            Finding::NoHash => write!(f, "{}, no hash recorded", bytes(self.n_bytes)),
             Finding::Missing => f.write_str("missing"),
-            Finding::Length { expected } => write!(f, "damaged: {} bytes, {expected} were written", self.n_bytes),
-            Finding::Changed => write!(f, "damaged: {} bytes, the hash differs", self.n_bytes),
+            Finding::Length { expected } => {
+                write!(f, "damaged: {}, {} were written", bytes(self.n_bytes), group_digits(*expected))
+            }
+            Finding::Changed => write!(f, "damaged: {}, the hash differs", bytes(self.n_bytes)),
             Finding::Unreadable(why) => write!(f, "cannot be read: {why}"),
         }
     }

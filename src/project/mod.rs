@@ -71,7 +71,7 @@ pub use branches::{Branch, branches_of};
 pub use checkpoint_file::{CheckpointFile, CheckpointInfo};
 pub use checkpoint_settings::CheckpointSettings;
 pub use continuation::Continuation;
-pub use diff::{Difference, diff};
+pub use diff::{Difference, diff, titled_diff};
 pub use durability::DeferredSync;
 pub use encode::LinksAt;
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
@@ -232,6 +232,15 @@ impl Project {
             }
         }
         Ok(())
+    }
+
+    /// Replaces paths of parameters of the model and of the run settings in a message by their titles, for the window.
+    pub fn titled(&self, text: &str) -> String {
+        if !text.contains('.') {
+            return text.to_owned();
+        }
+        let plan = PlanTree { run: self.run.clone() };
+        params::titles::in_text(&plan, &params::titles::in_text(self.model.params(), text))
     }
 
     /// Sets every linked parameter. Returns a message for each link that could not be evaluated.

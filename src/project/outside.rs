@@ -3,7 +3,7 @@
 use super::{Project, RunFolder};
 use crate::{
     kinds::shared::query_files::files_of_query,
-    params::{Value, ValueType},
+    params::{Value, ValueType, titles},
 };
 use std::{
     fs, io,
@@ -20,6 +20,8 @@ const MAX_DEPTH: usize = 16;
 pub struct OutsidePath {
     /// Path of the parameter that names the file, as for `--set`.
     pub parameter: String,
+    /// Title of the parameter.
+    pub title: String,
     /// File as named in the project; for a symbolic link, the file that is read.
     pub path: String,
 }
@@ -33,14 +35,14 @@ pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
 /// Returns the files outside a folder to which the given paths lead, without duplicates.
 fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
     let mut all: Vec<OutsidePath> = vec![];
-    for OutsidePath { parameter, path } in named.into_iter().filter(|file| !file.path.is_empty()) {
+    for OutsidePath { parameter, title, path } in named.into_iter().filter(|file| !file.path.is_empty()) {
         let mut read = vec![];
         if is_outside(&path, inside) {
             read.push(behind_links(&path, inside));
         }
         read.extend(links_of_folder(&inside.join(&path), inside).into_iter().map(|file| file.display().to_string()));
         for path in read {
-            let found = OutsidePath { parameter: parameter.clone(), path };
+            let found = OutsidePath { parameter: parameter.clone(), title: title.clone(), path };
             if !all.contains(&found) {
                 all.push(found);
             }
@@ -141,11 +143,14 @@ fn named_files(project: &Project) -> Vec<OutsidePath> {
             ValueType::Query => files_of_query(&text),
             _ => continue,
         };
-        out.extend(files.into_iter().map(|path| OutsidePath { parameter: params.path(id), path }));
+        let (parameter, title) = (params.path(id), titles::title(params, id));
+        let of = |path| OutsidePath { parameter: parameter.clone(), title: title.clone(), path };
+        out.extend(files.into_iter().map(of));
     }
     for query in project.record.iter().filter_map(|entry| super::record::query_of(entry)) {
         let files = files_of_query(query).into_iter();
-        out.extend(files.map(|path| OutsidePath { parameter: "record".to_owned(), path }));
+        let title = || "Recorded probes".to_owned();
+        out.extend(files.map(|path| OutsidePath { parameter: "record".to_owned(), title: title(), path }));
     }
     out
 }
@@ -200,7 +205,11 @@ mod tests {
         let (project, warnings) = super::super::read(text).unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
         let found = outside_paths(&project, &base);
-        let expected = OutsidePath { parameter: "interventions.0.target".into(), path: "/etc/passwd".into() };
+        let expected = OutsidePath {
+            parameter: "interventions.0.target".into(),
+            title: "Stimuli & silencing › 1 › Target".into(),
+            path: "/etc/passwd".into(),
+        };
         assert_eq!(found, [expected]);
     }
 

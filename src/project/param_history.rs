@@ -3,7 +3,8 @@
 use super::{Project, RunFolder};
 use crate::{
     engine::LoggedCommand,
-    params::{Change, ParamId, path},
+    num::digits::{counted, group_digits},
+    params::{Change, ParamId, titles},
     sim::TimeBase,
 };
 
@@ -55,11 +56,11 @@ impl ParamHistory {
         sorted(self.changes.iter().map(|(_, change)| change.id).collect())
     }
 
-    /// Formats the values of a parameter with the steps of the changes: `0.006 → 0.02 (step 1200)`.
+    /// Formats the values of a parameter with the steps of the changes: `0.006 → 0.02 (step 1,200)`.
     pub fn text(&self, id: ParamId) -> String {
         let values = self.values(id);
         let since = |step: u64| match self.base {
-            TimeBase::Count { singular, .. } => format!("{singular} {step}"),
+            TimeBase::Count { singular, .. } => format!("{singular} {}", group_digits(step)),
             TimeBase::Seconds { per_step } => {
                 format!("{:.6}", step as f64 * per_step * 1e3).trim_end_matches('0').trim_end_matches('.').to_owned()
                     + " ms"
@@ -73,7 +74,8 @@ impl ParamHistory {
                 std::iter::once(first.clone()).chain(later.iter().map(written)).collect::<Vec<_>>().join(" → ")
             }
             [(_, first), .., (step, last)] => {
-                format!("{first} → … → {last} ({} changes, last at {})", values.len() - 1, since(*step))
+                let n = group_digits(values.len() as u64 - 1);
+                format!("{first} → … → {last} ({n} changes, last at {})", since(*step))
             }
         }
     }
@@ -112,9 +114,9 @@ fn apply(changes: &[(u64, Change)], project: &mut Project) {
 fn shown(project: &Project, id: ParamId) -> String {
     let params = project.model.params();
     match params.spec(id) {
-        None => format!("{} items", params.len(id.group)),
+        None => counted(params.len(id.group), "item", "items"),
         Some(_) if usize::from(id.item) >= params.len(id.group) || !params.has(id) => String::new(),
-        Some(spec) => path::show(spec, &params.get(id)),
+        Some(spec) => titles::shown(spec, &params.get(id)),
     }
 }
 

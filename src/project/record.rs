@@ -12,6 +12,7 @@
 use super::{Project, schema};
 use crate::{
     kinds,
+    num::digits::{counted, group_digits},
     params::interventions,
     query::{self, Known},
     sim::{Connectivity, ElementSet, ProbeSpec, Shape, Tap, TapArgs},
@@ -134,9 +135,11 @@ impl Project {
             List::Query(query) => self
                 .select(query, set_of()?, elements)
                 .and_then(|found| match found.len() {
-                    n if n > MAX_RECORDED => {
-                        Err(format!("these are {n} elements; single ones are recorded of at most {MAX_RECORDED}"))
-                    }
+                    n if n > MAX_RECORDED => Err(format!(
+                        "these are {}; single ones are recorded of at most {}",
+                        counted(n, "element", "elements"),
+                        group_digits(MAX_RECORDED as u64)
+                    )),
                     _ => Ok(found),
                 })
                 .map_err(|why| format!("`record`: {name}[{query}]: {why}"))?,

@@ -2,9 +2,10 @@
 
 use super::{RunFolder, Status, compare::Comparison};
 use crate::{
-    data::group_digits,
+    data::{counted, group_digits},
     engine::replay::{Observer, Plan, drive},
     kinds::Model,
+    params::title,
     sim::{Digest, Exactness, Frame, Progress, SimError, Simulation, Tap, TapArgs},
 };
 use std::ops::ControlFlow;
@@ -53,10 +54,10 @@ impl ReplayResult {
             Self::Differs(what) => format!("different: {what}"),
             Self::Identical { steps, compared, not_compared, digest } => {
                 let (steps, parts): (_, Vec<String>) =
-                    (group_digits(*steps), compared.iter().map(Compared::text).collect());
+                    (counted(*steps, "step", "steps"), compared.iter().map(Compared::text).collect());
                 let mut out = match parts.is_empty() {
-                    false => format!("identical: {} in {steps} steps", parts.join(", ")),
-                    true => format!("no recorded stream to compare; {steps} steps replayed"),
+                    false => format!("identical: {} in {steps}", parts.join(", ")),
+                    true => format!("no recorded stream to compare; {steps} replayed"),
                 };
                 if !digest.hash.is_empty() {
                     out += &format!(", hash {}", digest.hash);
@@ -73,8 +74,9 @@ impl ReplayResult {
 impl Compared {
     fn text(&self) -> String {
         let Self { probe, n, unit } = self;
+        let unit = if *n == 1 { title::singular(unit) } else { (*unit).to_owned() };
         let n = group_digits(*n);
-        if probe == unit { format!("{n} {unit}") } else { format!("{n} {unit} of {probe}") }
+        if *probe == unit { format!("{n} {unit}") } else { format!("{n} {unit} of {probe}") }
     }
 }
 
@@ -258,8 +260,7 @@ impl Streams {
 }
 
 fn digest_text(digest: &Digest) -> String {
-    let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
-    format!("hash {} ({})", digest.hash, totals.join(", "))
+    format!("hash {} ({})", digest.hash, digest.totals_text())
 }
 
 #[cfg(test)]

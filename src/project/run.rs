@@ -19,7 +19,10 @@
 //! Streams, commands.ron and timings.csv only grow, in whole blocks, so a run is readable while it is written and after a
 //! crash.
 
-use crate::{data::io_reason, params::Value};
+use crate::{
+    data::{counted, io_reason},
+    params::Value,
+};
 use std::{
     fs,
     io::{self, ErrorKind},
@@ -92,7 +95,7 @@ pub fn app_version() -> String {
 
 pub(super) fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
+    format!("{} {}, {}", std::env::consts::OS, std::env::consts::ARCH, counted(cores, "core", "cores"))
 }
 
 /// Returns the current time, UTC, as `2026-03-01T12:34:56Z`.
@@ -126,7 +129,7 @@ pub(super) fn describe_change(model: &crate::kinds::Model, change: &crate::param
     let path = params.path(change.id);
     match (params.spec(change.id), &change.value) {
         (Some(spec), value) => format!("{path} = {}", crate::params::path::show(spec, value)),
-        (None, Value::Rows(rows)) => format!("{path}: {} items", rows.len()),
+        (None, Value::Rows(rows)) => format!("{path}: {}", counted(rows.len(), "item", "items")),
         (None, _) => path,
     }
 }

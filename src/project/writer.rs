@@ -17,6 +17,7 @@ use super::{
     sets::{describe_sets, save_ids},
 };
 use crate::{
+    data::counted,
     engine::{
         Checkpoint, CheckpointPlan, CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink,
     },
@@ -382,7 +383,9 @@ impl Sink for RunWriter {
             LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {
                 run::describe_change(&self.project.model, change)
             }
-            LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.n_elements()),
+            LoggedCommand::Act(action) => {
+                format!("{} on {}", action.name, counted(action.n_elements(), "element", "elements"))
+            }
             LoggedCommand::Rewind => "back to step 0".into(),
             LoggedCommand::Former(path, _) => format!("{path}, a former parameter"),
         };

@@ -4,6 +4,7 @@ use super::{
     Known, Op, quote,
     token::{Piece, Token, tokens},
 };
+use crate::num::digits::counted;
 use std::ops::Range;
 
 /// Maximum number of completions.
@@ -68,7 +69,7 @@ fn sets(known: &Known<'_>) -> Vec<(String, String)> {
 
 fn tests(known: &Known<'_>) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> =
-        known.set.columns.iter().map(|c| (quote(&c.name), format!("{} categories", c.labels.len()))).collect();
+        known.set.columns.iter().map(|c| (quote(&c.name), counted(c.labels.len(), "category", "categories"))).collect();
     out.extend(known.fields.iter().map(|f| (quote(f.short()), format!("live value, {}", f.unit))));
     out.extend(sets(known).into_iter().map(|(name, hint)| (format!("in {name}"), hint)));
     let words = [

@@ -1,10 +1,14 @@
 //! Element sets: the neurons, experts or nuclei to which fields, rasters and tables refer.
 
+use crate::{num::digits::counted, params::title};
+
 /// Set of elements with identifiers, names, positions and categories. The large set is immutable and shared by `Arc`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ElementSet {
     /// Stable plural name (`neurons`) to which fields and spikes refer.
     pub name: &'static str,
+    /// Plural noun of the elements for display; empty if it is the name ([`ElementSet::noun`]).
+    pub display_noun: &'static str,
     /// Number of elements.
     pub len: u32,
     /// Public identifiers (FlyWire root ids); empty if the elements only have an index.
@@ -102,6 +106,16 @@ impl ElementSet {
         self.columns.iter().find(|c| c.name == name)
     }
 
+    /// Returns the plural noun of the elements.
+    pub fn noun(&self) -> std::borrow::Cow<'static, str> {
+        if self.display_noun.is_empty() { title::spaced(self.name).into() } else { self.display_noun.into() }
+    }
+
+    /// Returns the noun of one element.
+    pub fn singular(&self) -> String {
+        title::singular(&self.noun())
+    }
+
     /// Whether the elements can be drawn in space, because they have positions or fields that position them.
     pub fn has_places(&self) -> bool {
         !self.positions.is_empty() || self.motion.is_some()
@@ -142,8 +156,11 @@ impl ElementSet {
         let index = index.or_else(|| number.and_then(|n| u32::try_from(n).ok()));
         match index {
             Some(index) if index < self.len => Ok(index),
-            Some(index) => Err(format!("no {} has the id or the index {index}; there are {}", self.name, self.len)),
-            None => Err(format!("no {} is named `{text}`, and it is neither an id nor an index", self.name)),
+            Some(index) => {
+                let there = counted(self.len, &self.singular(), &self.noun());
+                Err(format!("no {} has the id or the index {index}; there are {there}", self.singular()))
+            }
+            None => Err(format!("no {} is named `{text}`, and it is neither an id nor an index", self.singular())),
         }
     }
 
@@ -178,7 +195,7 @@ mod tests {
         let found = ["DNa02_l", "71", "2", "#2", "3"].map(|text| set.find(text));
         assert_eq!(found, [Ok(0), Ok(1), Ok(3), Ok(2), Ok(3)], "an id comes before an index");
         assert!(set.find("PN").unwrap_err().contains("2 neurons are named `PN`: 72, 2"));
-        assert!(set.find("9").unwrap_err().contains("no neurons has the id or the index 9"));
-        assert!(set.find("DNa02 l").unwrap_err().contains("no neurons is named `DNa02 l`"));
+        assert!(set.find("9").unwrap_err().contains("no neuron has the id or the index 9; there are 4 neurons"));
+        assert!(set.find("DNa02 l").unwrap_err().contains("no neuron is named `DNa02 l`"));
     }
 }

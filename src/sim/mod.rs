@@ -63,6 +63,7 @@ pub use time_base::{Clock, TimeBase};
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},
+    num::digits::group_digits,
     params::{Change, Params},
 };
 use std::sync::Arc;
@@ -116,6 +117,14 @@ pub struct Digest {
     pub hash: String,
     /// Named totals, e.g. `spikes`, `synaptic_events`.
     pub totals: Vec<(String, u64)>,
+}
+
+impl Digest {
+    /// Formats the totals with grouped digits: `12,204 spikes, 1,220,400 synaptic events`.
+    pub fn totals_text(&self) -> String {
+        let total = |(name, n): &(String, u64)| format!("{} {}", group_digits(*n), name.replace('_', " "));
+        self.totals.iter().map(total).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Running simulation on either backend, owned by the engine's thread.

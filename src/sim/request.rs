@@ -1,6 +1,9 @@
 //! Requests: questions to a running simulation. A request does not change the simulation.
 
-use crate::params::{ParamSpec, Value};
+use crate::{
+    num::digits::counted,
+    params::{ParamSpec, Value, title},
+};
 
 /// Declared request: a form in the window, a command of `neuropil ask`.
 #[derive(Clone, Copy)]
@@ -19,6 +22,8 @@ pub struct RequestSpec {
     pub defaults: fn() -> Vec<Value>,
     /// Form of the answer.
     pub answer: AnswerShape,
+    /// Column of the answer whose sum and mean are shown; empty without such a column.
+    pub total: &'static str,
 }
 
 impl RequestSpec {
@@ -37,6 +42,19 @@ impl RequestSpec {
         }
     }
 
+    /// Returns the sum and the mean of the column declared for this; `None` without such a column or without rows.
+    pub fn totals(&self, answer: &Answer) -> Option<Totals> {
+        let Answer::Table(columns, rows) = answer else { return None };
+        let column = columns.iter().position(|name| *name == self.total)?;
+        let number = |row: &Vec<Cell>| match row.get(column) {
+            Some(Cell::Number(x)) => Some(*x),
+            _ => None,
+        };
+        let values: Vec<f64> = rows.iter().filter_map(number).collect();
+        let (n, sum) = (values.len(), values.iter().sum::<f64>());
+        (n > 0).then(|| Totals { column: self.total, row: columns[0], sum, mean: sum / n as f64, n })
+    }
+
     /// Whether the request has the arguments `from` and `to`, which name the ends of a path, because a selection has no
     /// order.
     pub fn has_ends(&self) -> bool {
@@ -46,6 +64,30 @@ impl RequestSpec {
     /// Creates a request about elements with default arguments.
     pub fn request(&self, elements: Vec<u32>) -> Request {
         Request { name: self.name.to_owned(), elements, values: (self.defaults)() }
+    }
+}
+
+/// Sum and mean of a column of an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    /// Name of the column.
+    pub column: &'static str,
+    /// Name of the first column, which is the noun of a row.
+    pub row: &'static str,
+    /// Sum over all rows with a number.
+    pub sum: f64,
+    /// Mean over these rows.
+    pub mean: f64,
+    /// Number of these rows.
+    pub n: usize,
+}
+
+impl Totals {
+    /// Formats a line: `loss nats: sum 12.3456, mean 2.4691 per token (5 tokens)`.
+    pub fn text(&self) -> String {
+        let Self { row, sum, mean, n, .. } = self;
+        let rows = counted(*n, row, &format!("{row}s"));
+        format!("{}: sum {sum:.4}, mean {mean:.4} per {row} ({rows})", title::spaced(self.column))
     }
 }
 
@@ -131,7 +173,8 @@ impl Answer {
 }
 
 /// Declares requests: `requests! { pub const REQUESTS; /// Docs. fn sample(over "") -> Text { /// Docs. #[param(…)]
-/// length: u32 = 200, } }`. An answer is `Text` or `Table(&["column", …])`.
+/// length: u32 = 200, } }`. An answer is `Text` or `Table(&["column", …])`; `#[total("column")]` shows the sum and the mean of a
+/// column.
 #[macro_export]
 macro_rules! requests {
     (
@@ -140,6 +183,7 @@ macro_rules! requests {
         $(
             $(#[doc = $docs:literal])*
             $(#[title($title:literal)])?
+            $(#[total($total:literal)])?
             fn $request:ident (over $over:literal) -> $answer:expr => {
                 $(
                     $(#[doc = $arg_docs:literal])*
@@ -162,6 +206,7 @@ macro_rules! requests {
                 ) $(.$key($value))* ),* ],
                 defaults: || vec![ $( $crate::params::ParamValue::to_value(&<$ty>::from($default)) ),* ],
                 answer: $answer,
+                total: concat!($($total)?),
             } ),* ]
         };
     };
@@ -170,6 +215,28 @@ macro_rules! requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    requests! {
+        /// Requests of the test.
+        const REQUESTS;
+
+        /// Scores.
+        #[total("loss_nats")]
+        fn score(over "") -> Table(&["token", "loss_nats"]) => {}
+        /// Lists.
+        fn list(over "") -> Table(&["token", "loss_nats"]) => {}
+    }
+
+    #[test]
+    fn a_declared_column_has_a_sum_and_a_mean() {
+        let row = |loss| vec![Cell::Text("a".into()), Cell::Number(loss)];
+        let answer = |losses: &[f64]| Answer::Table(&["token", "loss_nats"], losses.iter().copied().map(row).collect());
+        let text = |losses: &[f64]| REQUESTS[0].totals(&answer(losses)).map(|totals| totals.text());
+        assert_eq!(text(&[1.0, 2.0, 4.5]).as_deref(), Some("loss nats: sum 7.5000, mean 2.5000 per token (3 tokens)"));
+        assert_eq!(text(&[2.0]).as_deref(), Some("loss nats: sum 2.0000, mean 2.0000 per token (1 token)"));
+        assert_eq!(text(&[]), None);
+        assert_eq!(REQUESTS[1].totals(&answer(&[1.0])), None);
+    }
 
     #[test]
     fn tables_have_one_line_per_row() {

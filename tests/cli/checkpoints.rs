@@ -210,7 +210,7 @@ fn a_run_answers_requests_at_its_checkpoint_or_end() {
         (&["connections", "--most", "0"], "out of range"),
         (&["path", "--elements", "1"], "choose two neurons"),
         (&["path", "--elements", "1,400"], "there is no neuron 400"),
-        (&["path", "--from", "1", "--to", "nowhere"], "no neurons is named `nowhere`"),
+        (&["path", "--from", "1", "--to", "nowhere"], "no neuron is named `nowhere`"),
     ] {
         let output = neuropil().args(["ask", "--device", "cpu"]).arg(&with).args(words).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

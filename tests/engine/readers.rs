@@ -159,7 +159,7 @@ fn errors_of_neuron_tables_name_the_line() {
     );
     assert_eq!(wrong("root_id\n1\n1\n"), "nodes.csv:3: column \"root_id\": 1 occurs twice");
     assert_eq!(wrong("idx,name\n0,a\n2,b\n"), "nodes.csv:3: column \"idx\": index 2 is beyond the 2 rows of the table");
-    assert_eq!(wrong("idx,name\n0,a\n0\n"), "nodes.csv:3: 1 columns where the header has 2");
+    assert_eq!(wrong("idx,name\n0,a\n0\n"), "nodes.csv:3: 1 column where the header has 2");
 }
 
 #[test]

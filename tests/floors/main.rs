@@ -7,6 +7,7 @@ mod house;
 mod imports;
 mod kernels;
 mod kind_names;
+mod labels;
 mod licences;
 mod prose;
 mod quantities;

@@ -78,11 +78,11 @@ fn marked_runs_are_drawn_with_what_differs() {
     );
     click(&mut w, "slow", Modifiers::COMMAND);
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
-    for text in ["lif.tau_m", EDITED, "20 ms"] {
+    for text in ["LIF neuron › Membrane time constant", EDITED, "20 ms"] {
         w.get_by_role_and_label(Role::Label, text);
     }
     w.get_by_label("Lowest");
-    assert!(says(&w, &format!("lif.tau_m {EDITED}")), "the list of runs says the same");
+    assert!(says(&w, &format!("LIF neuron › Membrane time constant {EDITED}")), "the list of runs says the same");
 }
 
 /// Waits for a text: what was typed is checked on a thread.
@@ -130,11 +130,11 @@ fn a_sweep_records_a_run_per_value_and_compares_them() {
     w.get_by_label("Run 2").click();
     ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 2 runs"]);
-    until(&mut w, "both are points", |w| says(w, "against 2 values of Membrane time constant"));
-    shows(&mut w, "2 values of Membrane time constant  |  2 runs");
+    until(&mut w, "both are points", |w| says(w, "against 2 values of LIF neuron › Membrane time constant"));
+    shows(&mut w, "2 values of LIF neuron › Membrane time constant  |  2 runs");
     w.get_by_label("Compare runs").click();
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
-    w.get_by_role_and_label(Role::Label, "lif.tau_m");
+    w.get_by_role_and_label(Role::Label, "LIF neuron › Membrane time constant");
     let hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
     let left = std::fs::read_dir(&folder).expect("folder").flatten().map(|entry| entry.file_name()).find(hidden);
     assert_eq!(left, None, "the file of the sweep is removed");
@@ -195,17 +195,23 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     w.run_steps(3);
     w.get_by_label("Filter parameters to sweep").type_text("spike thre");
     w.run_steps(3);
-    w.get_by_role_and_label(Role::Button, "Spike threshold").click();
+    w.get_by_role_and_label(Role::Button, "LIF neuron › Spike threshold").click();
     w.run_steps(3);
-    shows(&mut w, "Spike threshold: choose at least two values");
+    shows(&mut w, "LIF neuron › Spike threshold: choose at least two values");
     shows(&mut w, "1 value: -45 mV");
     w.get_by_label("Values of the second parameter").type_text("-48..-46/500");
     w.run_steps(3);
-    shows(&mut w, "1,002 runs (2 values of Membrane time constant × 501 of Spike threshold); at most 1,000");
+    shows(
+        &mut w,
+        "1,002 runs (2 values of LIF neuron › Membrane time constant × 501 of LIF neuron › Spike threshold); at most 1,000",
+    );
     (0..3).for_each(|_| w.key_press(egui::Key::Backspace));
     w.get_by_label("Values of the second parameter").type_text("2");
     w.run_steps(3);
-    shows(&mut w, "6 runs of 60 ms, one after another: 2 values of Membrane time constant × 3 of Spike threshold");
+    shows(
+        &mut w,
+        "6 runs of 60 ms, one after another: 2 values of LIF neuron › Membrane time constant × 3 of LIF neuron › Spike threshold",
+    );
     shows(&mut w, "Duration unknown: no run of this length is recorded yet");
     w.get_by_label("Run 6").click();
     ended(&mut w);
@@ -243,7 +249,7 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     shows(&mut w, "Membrane time constant 25 ms, Spike threshold -48 mV: no run");
     choose(&mut w, "Second", "none");
     assert!(
-        says(&w, "2 values of Membrane time constant  |  4 runs") && !says(&w, "combinations"),
+        says(&w, "2 values of LIF neuron › Membrane time constant  |  4 runs") && !says(&w, "combinations"),
         "curves of one parameter"
     );
     ask_sweep(&mut w);

@@ -226,5 +226,13 @@ fn requests_are_opened_from_the_palette_and_asked() {
     w.get_by_label("score.text").type_text("abc");
     w.run_steps(2);
     w.get_by_label("Score").click();
-    until(&mut w, "a table is answered", |w| w.query_all_by_label_contains("loss").next().is_some());
+    until(&mut w, "a table is answered", |w| w.query_all_by_label_contains("mean").next().is_some());
+    assert!(w.query_by_label_contains("per symbol (3 symbols)").is_some(), "the sum has a mean");
+    // Enter begins another line of the text.
+    w.get_by_label("score.text").focus();
+    w.run_steps(2);
+    w.key_press(egui::Key::Enter);
+    w.get_by_label("score.text").type_text("de");
+    w.run_steps(2);
+    assert_eq!(w.get_by_label("score.text").value().as_deref(), Some("abc\nde"));
 }

@@ -117,7 +117,7 @@ fn a_named_group_as_a_lane_in_rates_compare_and_sweep() {
     assert!(says(&w, "mean of the n neurons of the group in bins of 10 ms"));
     w.get_by_label("Sweep").click();
     w.run_steps(3);
-    shows(&mut w, "against 2 values of Synapses per inh. connection");
+    shows(&mut w, "against 2 values of Network › Synapses per inh. connection");
     choose(&mut w, "Series", "Rate of inhibitory ones (Hz per neuron)");
     shows(&mut w, "Mean of Rate of inhibitory ones (Hz per neuron), n = 100 against 2 values");
     choose(&mut w, "Number", "highest");
@@ -195,8 +195,8 @@ fn a_swept_g() {
     w.get_by_label("Run 3").click();
     ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 3 runs"]);
-    shows(&mut w, "against 3 values of Synapses per inh. connection");
-    shows(&mut w, "3 values of Synapses per inh. connection  |  3 runs");
+    shows(&mut w, "against 3 values of Network › Synapses per inh. connection");
+    shows(&mut w, "3 values of Network › Synapses per inh. connection  |  3 runs");
     let sweeps: Vec<String> = std::fs::read_dir(folder.join("runs"))
         .expect("runs")
         .map(|entry| RunFolder::open(&entry.expect("an entry").path()).expect("a run").manifest.sweep)
@@ -226,13 +226,13 @@ fn a_sweep_is_kept_apart_from_older_ones() {
     until(&mut w, "the runs are listed", |w| says(w, "4 of 4 runs in"));
     w.get_by_label("Sweep").click();
     w.run_steps(3);
-    shows(&mut w, "2 values of Membrane time constant  |  2 runs");
+    shows(&mut w, "2 values of LIF neuron › Membrane time constant  |  2 runs");
     w.get_by_label("Sweeps").click();
     w.run_steps(3);
     assert!(says(&w, "new · ") && says(&w, "old · "), "sweeps are listed by name");
     w.get_by_label("All runs").click();
     w.run_steps(3);
-    shows(&mut w, "3 values of Membrane time constant  |  3 runs");
+    shows(&mut w, "3 values of LIF neuron › Membrane time constant  |  3 runs");
 }
 
 /// One of the runs fails: the program of the sweep ends with an error for one value.
@@ -255,7 +255,7 @@ fn a_failed_run_does_not_end_a_sweep() {
     w.run_steps(3);
     w.get_by_label("Run 3").click();
     ended(&mut w);
-    assert_eq!(w.state().messages(), ["Sweep finished: 2 of 3 runs. Failed: tau_m 25 ms (no power)"]);
-    shows(&mut w, "1 run failed: tau_m 25 ms (no power)");
+    assert_eq!(w.state().messages(), ["Sweep finished: 2 of 3 runs. Failed: Membrane time constant 25 ms (no power)"]);
+    shows(&mut w, "1 run failed: Membrane time constant 25 ms (no power)");
     assert_eq!(std::fs::read_dir(folder.join("runs")).expect("runs").count(), 2, "no empty folder is left");
 }

@@ -191,8 +191,11 @@ fn a_parameter_follows_a_formula() {
     enter(&mut w);
     assert_eq!(value(&w, "lif.tau_syn"), "10 ms");
     assert!(w.query_by_label("Formula of lif.tau_syn").is_some() && w.query_by_label("lif.tau_syn value").is_none());
-    assert!(w.query_by_label("lif.tau_syn = lif.tau_m / 2").is_some(), "all links are listed");
-    assert_eq!(w.state().session().history.labels().0, Some("link lif.tau_syn to lif.tau_m / 2"));
+    assert!(w.query_by_label("LIF neuron › Synaptic time constant = lif.tau_m / 2").is_some(), "all links are listed");
+    assert_eq!(
+        w.state().session().history.labels().0,
+        Some("link LIF neuron › Synaptic time constant to lif.tau_m / 2")
+    );
     assign(&mut w, "lif.tau_m=30");
     w.run();
     assert_eq!(value(&w, "lif.tau_syn"), "15 ms");
@@ -212,7 +215,7 @@ fn a_parameter_follows_a_formula() {
     );
     let refused = again.set("lif.tau_syn=1", here).expect_err("linked").to_string();
     assert!(refused.contains("linked to `lif.tau_m / 2`"), "{refused}");
-    w.get_by_label("Unlink lif.tau_syn").click();
+    w.get_by_label("Unlink LIF neuron › Synaptic time constant").click();
     w.run();
     assert_eq!((value(&w, "lif.tau_syn"), w.state().session().project.links.len()), ("15 ms".into(), 0));
     for _ in 0..3 {

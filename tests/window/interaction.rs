@@ -47,7 +47,7 @@ fn escape_closes_a_menu_or_window_before_it_clears_the_selection() {
     escape(&mut w);
     assert!(!egui::Popup::is_any_open(&w.ctx) && selected(&w) == 2, "only the list is closed");
     command(&mut w, UiCommand::Requests);
-    let is_open = |w: &Window| w.query_all_by_label("Requests").next().is_some();
+    let is_open = |w: &Window| w.query_all_by_label("Ask the simulation").next().is_some();
     assert!(is_open(&w), "the window is open");
     w.ctx.memory_mut(|m| m.stop_text_input());
     escape(&mut w);

@@ -44,7 +44,7 @@ fn a_parameter_is_set_over_a_span_by_mouse() {
     let params = w.state().session().project.model.params();
     let times = Intervention::all(params).next().map(|v| v.schedule(1.0));
     assert_eq!(times, Some(Ok(Schedule { from: 20, to: 60, pulses: None })));
-    assert!(w.query_all_by_label("phases.coupling = 0").next().is_some(), "it is named by what it sets");
+    assert!(w.query_all_by_label("Coupling strength = 0").next().is_some(), "it is named by what it sets");
     assert_eq!(value(&w, "phases.coupling"), "1", "the parameter keeps its own value");
 }
 

@@ -11,6 +11,7 @@ mod hover;
 mod inspector;
 mod interaction;
 mod interventions;
+mod labels;
 mod latency;
 mod lineage;
 mod loss_plot;

@@ -68,7 +68,7 @@ fn a_longer_duration_and_continuous_apply_to_the_run_in_progress() {
     assert_eq!(step(&w), 1_500, "it continues");
     w.get_by_label("Continuous is off: Run pauses at the duration").click();
     w.run_steps(3);
-    assert_eq!(w.state().session().history.labels().0, Some("set run.continuous to true"), "an undo step");
+    assert_eq!(w.state().session().history.labels().0, Some("set Run settings › Continuous to on"), "an undo step");
     command(&mut w, UiCommand::RunPause);
     until(&mut w, "it runs beyond the duration", |w| step(w) > 6_000);
     command(&mut w, UiCommand::Undo);

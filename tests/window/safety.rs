@@ -142,13 +142,13 @@ fn the_history_menu_lists_labelled_steps() {
     }
     w.get_by_label("History").click();
     w.run();
-    w.get_by_label("set lif.tau_m to 12 ms").click();
+    w.get_by_label("set LIF neuron › Membrane time constant to 12 ms").click();
     w.run();
     assert_eq!((value(&w, "lif.tau_m"), value(&w, "lif.w_syn")), ("11 ms".into(), "0.275 mV".into()));
     assert_eq!(w.state().session().history.counts(), (1, 2));
     w.get_by_label("History").click();
     w.run();
-    w.get_by_label("set lif.w_syn to 0.5 mV").click();
+    w.get_by_label("set LIF neuron › Synaptic weight (per synapse) to 0.5 mV").click();
     w.run();
     assert_eq!((value(&w, "lif.tau_m"), value(&w, "lif.w_syn")), ("12 ms".into(), "0.5 mV".into()));
 }
@@ -227,7 +227,7 @@ fn changes_by_other_programs_are_noticed() {
     };
     other("lif.tau_m=44");
     until(&mut w, "it was noticed", |w| w.query_by_label("Reload").is_some());
-    assert!(w.query_by_label_contains("lif.tau_m: 20 ms → 44 ms").is_some());
+    assert!(w.query_by_label_contains("LIF neuron › Membrane time constant: 20 ms → 44 ms").is_some());
     assert_eq!(names::unnamed(w.root()), [""; 0]);
     w.get_by_label("Reload").click();
     w.run();
@@ -404,7 +404,7 @@ fn what_would_come_back_is_shown_and_can_be_refused() {
     std::fs::remove_file(&mine).ok();
     let mut w = open(Start { state_dir: Some(state.clone()), ..start(false) });
     until(&mut w, "it is offered", |w| w.query_by_label("Restore").is_some());
-    assert!(w.query_by_label_contains("lif.tau_m: 20 ms → 17 ms").is_some());
+    assert!(w.query_by_label_contains("LIF neuron › Membrane time constant: 20 ms → 17 ms").is_some());
     assert!(w.query_by_label("Open both").is_some());
     assert_eq!(names::unnamed(w.root()), [""; 0]);
     w.get_by_label("Discard").click();

@@ -121,7 +121,7 @@ fn what_a_run_did_not_record_is_called_so() {
     w.run_steps(3);
     let n_notices = w.query_all_by_label("Not recorded").count();
     assert!(n_notices >= 2, "the panels of rates and traces say so: {n_notices}");
-    assert!(w.query_by_label("No samples").is_none() && w.query_by_label("No probes").is_none());
+    assert!(w.query_by_label("No samples").is_none() && w.query_by_label("No traces").is_none());
 }
 
 #[test]
@@ -158,7 +158,8 @@ fn saving_writes_what_the_engine_accepted_and_says_what_it_left_out() {
     };
     save(&mut w);
     assert_eq!((in_file("measure.group_by"), in_file("lif.tau_m")), (before.clone(), "31 ms".into()));
-    let said = |w: &Window| w.state().messages().iter().filter(|m| m.contains("measure.group_by was rejected")).count();
+    let said =
+        |w: &Window| w.state().messages().iter().filter(|m| m.contains("Recording › Group by was rejected")).count();
     assert_eq!(said(&w), 1, "{:?}", w.state().messages());
     assert_eq!(value(&w, "measure.group_by"), "refused", "the inspector still shows it, as not applied");
     assert!(!w.state().session().is_dirty());
@@ -271,9 +272,9 @@ fn a_warning_about_a_parameter_is_a_problem_until_it_is_mended() {
     assign(&mut w, "lif.v_threshold=-52");
     w.run_steps(2);
     let [problem] = &w.state().problems()[..] else { panic!("{:?}", w.state().problems()) };
-    assert!(problem.text.contains("not above lif.v_reset"), "{}", problem.text);
+    assert!(problem.text.contains("not above LIF neuron › Reset potential"), "{}", problem.text);
     assert_eq!(problem.parameter, Some("lif.v_threshold"));
-    assert!(w.query_by_label_contains("is not above lif.v_reset").is_some(), "beside the parameter");
+    assert!(w.query_by_label_contains("is not above LIF neuron › Reset potential").is_some(), "beside the parameter");
     w.get_by_label("1 problem").click();
     w.run_steps(3);
     w.get_by_label("Show parameter").click();
@@ -282,7 +283,7 @@ fn a_warning_about_a_parameter_is_a_problem_until_it_is_mended() {
     assign(&mut w, "lif.v_threshold=-45");
     w.run_steps(2);
     assert_eq!(w.state().problems(), [], "mended");
-    assert!(w.query_by_label_contains("is not above lif.v_reset").is_none());
+    assert!(w.query_by_label_contains("is not above LIF neuron › Reset potential").is_none());
 }
 
 #[test]

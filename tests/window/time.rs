@@ -134,7 +134,7 @@ fn recorded_traces_appear_when_a_run_is_opened() {
     // Nothing is selected, and the panel is opened after the run was read.
     command(&mut w, UiCommand::ShowView("traces"));
     let thousands = |n: u64| if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) };
-    let caption = format!("3 lanes  |  {} samples", thousands(n));
+    let caption = format!("3 traces  |  {} samples", thousands(n));
     until(&mut w, "the traces are read", |w| w.query_all_by_label_contains(&caption).count() > 0);
 }
 

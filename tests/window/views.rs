@@ -229,7 +229,7 @@ fn the_top_lane_selects_its_class() {
     assert!(stage.says("No samples yet"));
     (0..20).for_each(|_| stage.feed(500));
     let n = schema.lanes[2].len();
-    assert!(stage.says(&format!("{n} lanes  |  window 1 s")) && stage.says(&format!("0 of {n} silent in view")));
+    assert!(stage.says(&format!("{n} rows  |  window 1 s")) && stage.says(&format!("0 of {n} silent in view")));
     stage.choose("Rows", "by visible mean");
     stage.click(pos2(500.0, 54.0), Modifiers::NONE);
     let (column, top) = (schema.sets[0].column("super_class").expect("classes"), &schema.lanes[2][n - 1]);

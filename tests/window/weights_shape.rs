@@ -50,7 +50,7 @@ fn the_shape_of_a_file_is_taken_in_one_click_and_undone_in_one() {
     let of_file = ["model.heads", "model.width", "model.context", "model.activation"].map(|name| value(&w, name));
     assert_eq!(of_file, ["2", "8", "20", "GeluErf"]);
     let messages = w.state().messages();
-    assert!(messages.iter().any(|m| m.contains("model.layers: ") && m.contains(" → 1")), "{messages:?}");
+    assert!(messages.iter().any(|m| m.contains("Model › Layers: ") && m.contains(" → 1")), "{messages:?}");
     assert!(!messages.iter().any(|m| m.contains("vocabulary")), "a tokenizer of bytes fits: {messages:?}");
     w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::Z);
     w.run();

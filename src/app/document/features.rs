@@ -34,7 +34,7 @@ pub struct KindFeatures {
 
 impl Default for KindFeatures {
     fn default() -> Self {
-        let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists of elements are not available")));
+        let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists in files are not available")));
         Self {
             named: Arc::new([]),
             colors: BTreeMap::new(),

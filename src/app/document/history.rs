@@ -2,8 +2,9 @@
 
 use super::items::item_name;
 use crate::{
-    params::{ParamId, Params, Value, path},
-    project::{Difference, Project, diff},
+    app::kit::text,
+    params::{ParamId, Params, Value, titles},
+    project::{Difference, Project, titled_diff},
     sim::Action,
 };
 use std::sync::Arc;
@@ -199,19 +200,21 @@ pub fn describe(old: &Project, new: &Project) -> String {
     match changes.as_slice() {
         [] => describe_rest(old, new),
         [one] => match params.spec(one.id) {
-            Some(spec) => format!("set {} to {}", params.path(one.id), short(&path::show(spec, &one.value))),
+            Some(spec) => {
+                format!("set {} to {}", titles::title(params, one.id), short(&titles::shown(spec, &one.value)))
+            }
             None => describe_list(old, new, one.id),
         },
         // Adding a stimulus may also add its target set; a preset sets many parameters.
         many => match many.iter().rfind(|c| c.id.field == ParamId::WHOLE) {
             Some(list) => describe_list(old, new, list.id),
-            None => format!("change {} parameters", many.len()),
+            None => format!("change {}", text::plural(many.len(), "parameter", "parameters")),
         },
     }
 }
 
 fn describe_links(old: &Project, new: &Project) -> String {
-    match diff(old, new).into_iter().find(|d| d.what.starts_with("link ")) {
+    match titled_diff(old, new).into_iter().find(|d| d.what.starts_with("link ")) {
         Some(Difference { what, new: Some(formula), .. }) => format!("{what} to {}", short(&formula)),
         Some(Difference { what, .. }) => format!("remove the {what}"),
         None => "change a link".into(),
@@ -219,7 +222,7 @@ fn describe_links(old: &Project, new: &Project) -> String {
 }
 
 fn describe_rest(old: &Project, new: &Project) -> String {
-    match diff(old, new).as_slice() {
+    match titled_diff(old, new).as_slice() {
         _ if old.name != new.name => "rename the project".into(),
         _ if old.notes != new.notes => "edit the notes".into(),
         _ if old.record != new.record => "change what is recorded".into(),
@@ -229,19 +232,19 @@ fn describe_rest(old: &Project, new: &Project) -> String {
     }
 }
 
-/// Describes a list change: `add intervention “Stimulate MN9”`.
+/// Describes a list change: `add “Stimulate MN9” to Stimuli & silencing`.
 fn describe_list(old: &Project, new: &Project, id: ParamId) -> String {
     let (was, is) = (old.model.params(), new.model.params());
     let group = usize::from(id.group);
     let names = |p: &dyn Params| (0..p.len(id.group)).map(|i| item_name(p, group, i)).collect::<Vec<_>>();
     let (before, after) = (names(was), names(is));
-    let word = is.groups()[group].name.trim_end_matches('s');
+    let list = is.groups()[group].label();
     let added: Vec<&String> = after.iter().filter(|n| !before.contains(n)).collect();
     let removed: Vec<&String> = before.iter().filter(|n| !after.contains(n)).collect();
     match (added.as_slice(), removed.as_slice()) {
-        ([one], []) => format!("add {word} “{}”", short(one)),
-        ([], [one]) => format!("remove {word} “{}”", short(one)),
-        _ => format!("edit {}", is.groups()[group].name),
+        ([one], []) => format!("add “{}” to {list}", short(one)),
+        ([], [one]) => format!("remove “{}” from {list}", short(one)),
+        _ => format!("edit {list}"),
     }
 }
 
@@ -254,7 +257,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Change;
+    use crate::params::{Change, path};
 
     fn set(project: &mut Project, text: &str) {
         let change = path::parse(project.model.params(), text).unwrap();
@@ -272,7 +275,8 @@ mod tests {
         }
         assert!(!h.feed(&p, false, false, 0.1));
         assert_eq!(h.counts(), (1, 0));
-        assert_eq!(h.undo(&mut p).map(|step| step.label).as_deref(), Some("set lif.tau_m to 13 ms"));
+        let label = h.undo(&mut p).map(|step| step.label);
+        assert_eq!(label.as_deref(), Some("set LIF neuron › Membrane time constant to 13 ms"));
         assert_eq!(p, start);
         assert!(h.redo(&mut p).is_some());
         assert_eq!(h.counts(), (1, 0));
@@ -319,10 +323,10 @@ mod tests {
         let mut new = old.clone();
         new.model.params_mut().push(group);
         set(&mut new, "interventions.0.name=Sugar");
-        assert_eq!(describe(&old, &new), "add intervention “Sugar”");
-        assert_eq!(describe(&new, &old), "remove intervention “Sugar”");
+        assert_eq!(describe(&old, &new), "add “Sugar” to Stimuli & silencing");
+        assert_eq!(describe(&new, &old), "remove “Sugar” from Stimuli & silencing");
         let run = Project { run: crate::project::RunPlan { speed: 2.0, ..old.run.clone() }, ..old.clone() };
-        assert_eq!(describe(&old, &run), "set run.speed to 2");
+        assert_eq!(describe(&old, &run), "set Run settings › Speed limit to 2");
         assert_eq!(describe(&old, &Project { notes: "x".into(), ..old.clone() }), "edit the notes");
     }
 

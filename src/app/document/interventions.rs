@@ -197,7 +197,10 @@ pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     match selection.elements.as_slice() {
         [slot] if !selection.individuals.is_empty() => format!("Individual {}, slot {slot}", selection.individuals[0]),
         [one] => schema.set(selection.set).map_or_else(|| format!("#{one}"), |set| set.label(*one)),
-        many => format!("{} {}", crate::app::kit::text::count(many.len() as u64), selection.set),
+        many => {
+            let noun = schema.set(selection.set).map_or_else(|| selection.set.into(), |set| set.noun());
+            crate::app::kit::text::counted(many.len() as u64, &noun)
+        }
     }
 }
 

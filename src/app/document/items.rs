@@ -1,7 +1,7 @@
 //! Labels and removal of list items, and values of groups that were chosen before.
 
 use crate::params::{
-    Change, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, interventions::Intervention,
+    Change, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, interventions::Intervention, path,
 };
 use std::collections::BTreeMap;
 
@@ -16,11 +16,15 @@ pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     }
 }
 
-/// Formats the setting of an intervention: `phases.coupling = 0`; `None` if it sets no parameter.
+/// Formats the setting of an intervention: `Coupling = 0`; `None` if it sets no parameter.
 fn setting(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     let intervention = Intervention::of(params, group, item).filter(|v| v.role() == Role::SetsParameter)?;
     let parameter = intervention.text(Role::Parameter);
-    (!parameter.is_empty()).then(|| format!("{parameter} = {}", intervention.text(Role::ParameterValue)))
+    let label = match path::find(params, &parameter) {
+        Ok((_, spec)) => spec.label(),
+        Err(_) => parameter.clone().into(),
+    };
+    (!parameter.is_empty()).then(|| format!("{label} = {}", intervention.text(Role::ParameterValue)))
 }
 
 /// Returns the noun of a list's items: `Stimulus` if the items can act on elements, otherwise the label of the list without

@@ -44,7 +44,7 @@ impl UnsavedWork {
             crate::kinds::Model::by_name(self.project.model.name()).map(|model| Project { model, ..Project::default() })
         };
         let base = self.base.as_deref().cloned().or_else(fresh).unwrap_or_default();
-        project::diff(&base, &self.project).iter().map(ToString::to_string).collect()
+        project::titled_diff(&base, &self.project).iter().map(ToString::to_string).collect()
     }
 }
 

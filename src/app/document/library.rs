@@ -16,6 +16,7 @@ use crate::{
     app::kit::text,
     export::{self, Format},
     kinds::Model,
+    params::titles,
     project::{
         ParamHistory, Project, RunFolder, Status,
         labels::Labels,
@@ -292,12 +293,12 @@ fn beside(folder: &Path, other: &Path) -> PathBuf {
 fn differences(run: &ParamHistory, open: &Project) -> Vec<String> {
     let then = &run.first;
     if then.model.name() != open.model.name() {
-        return vec![format!("kind {}", then.model.title())];
+        return vec![format!("Kind {}", then.model.title())];
     }
-    let text = |id| format!("{} {}", then.model.params().path(id), run.text(id));
+    let text = |id| format!("{} {}", titles::title(then.model.params(), id), run.text(id));
     let mut out: Vec<String> = run.ids_that_differ(open).into_iter().map(text).collect();
     if then.seed != open.seed {
-        out.push(format!("seed {}", then.seed));
+        out.push(format!("Seed {}", then.seed));
     }
     out
 }

@@ -8,7 +8,7 @@ use crate::{
     },
     engine::LoggedCommand,
     kinds::Model,
-    params::{Change, Params, Role},
+    params::{Change, Params, Role, titles},
 };
 
 /// Parameters and interventions after some commands of the log.
@@ -50,17 +50,22 @@ impl Replayed {
                 }
                 label(self.model.params(), change)
             }
-            LoggedCommand::Act(action) => action.name.clone(),
+            LoggedCommand::Act(action) => {
+                let spec = self.model.actions().iter().find(|spec| spec.name == action.name);
+                spec.map_or_else(|| action.name.clone(), |spec| spec.label().into_owned())
+            }
             LoggedCommand::Rewind => "Rewind".to_owned(),
-            LoggedCommand::Former(path, _) => path.clone(),
+            LoggedCommand::Former(path, _) => {
+                titles::of_path(self.model.params(), path).unwrap_or_else(|| path.clone())
+            }
         }
     }
 }
 
 fn label(params: &dyn Params, change: &Change) -> String {
     match params.spec(change.id) {
-        Some(spec) => format!("{} = {}", params.path(change.id), crate::params::path::show(spec, &change.value)),
-        None => params.path(change.id),
+        Some(spec) => format!("{} = {}", titles::title(params, change.id), titles::shown(spec, &change.value)),
+        None => titles::title(params, change.id),
     }
 }
 

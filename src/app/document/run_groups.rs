@@ -134,7 +134,7 @@ impl RunGroups {
         }
         self.check(run, project)?;
         let built = project.model.build(&context, &Device::Cpu { threads: 1 }, &Progress::default());
-        let sim = built.map_err(|e| format!("the elements of the run are not available: {e}"))?;
+        let sim = built.map_err(|e| format!("the model of the run cannot be built: {e}"))?;
         let table = Arc::new(Table { sets: sim.sets().to_vec(), links: sim.connectivity() });
         if tables.len() >= KEPT {
             tables.remove(0);

@@ -205,7 +205,7 @@ impl Session {
     pub fn branch(&mut self, origin: Origin, now: Project, state: Arc<Snapshot>) {
         let Project { version, name, notes, view, workspace, .. } = self.project.clone();
         self.project = Project { version, name, notes, view, workspace, ..now };
-        let label = format!("branch from step {}", origin.1.step);
+        let label = format!("branch from step {}", crate::app::kit::text::count(origin.1.step));
         self.history.commit_as(&self.project, &label);
         self.fetch_defaults();
         let context = self.project.build_context(&self.folder());

@@ -85,7 +85,11 @@ mod tests {
     #[test]
     fn consent_is_for_one_project_and_its_files() {
         let mut consent = Consent { allowed: vec![], file: None };
-        let file = |path: &str| OutsidePath { parameter: "network.path".into(), path: path.into() };
+        let file = |path: &str| OutsidePath {
+            parameter: "network.path".into(),
+            title: "Network › Folder".into(),
+            path: path.into(),
+        };
         let project = Path::new("/tmp/received.ron");
         assert!(consent.allows(project, &[]) && !consent.allows(project, &[file("/etc/passwd")]));
         consent.allow(project, &[file("/data/a.csv")]);

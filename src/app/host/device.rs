@@ -8,6 +8,7 @@ use crate::{
         ceilings::{self, Ceilings},
     },
     kinds::Model,
+    num::digits::counted,
     project::{
         DeviceChoice, RunFolder, RunPlan,
         replay::{ReplayResult, replay_on},
@@ -239,7 +240,7 @@ fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
     let details = [why.to_owned(), threads_text(threads, all)].into_iter().filter(|part| !part.is_empty());
     let details = details.collect::<Vec<_>>().join(". ");
     let threads = if threads > 0 { threads } else { all.saturating_sub(1).max(1) };
-    let name = format!("CPU, {}", text::plural(threads as usize, "thread", "threads"));
+    let name = format!("CPU, {}", counted(threads, "thread", "threads"));
     let described =
         DeviceInfo { name, details, is_gpu: false, ordinal: 0, threads, predicted: MemoryReport::default(), memory: 0 };
     (Device::Cpu { threads: threads as usize }, described)

@@ -32,5 +32,5 @@ pub use numbers::{
 pub use panel::*;
 /// Formats a number with grouped thousands: `138,639`.
 pub use text::count as thousands;
-pub use text::{column, spaced, unwrap};
+pub use text::{column, counted, plural, spaced, unwrap};
 pub use y_scale::YScale;

@@ -1,7 +1,7 @@
 //! Formatting of numbers, times and names for display.
 
 use crate::choices;
-pub use crate::params::title::{from_name as title, spaced};
+pub use crate::params::title::{from_name as title, singular, spaced};
 use crate::sim::ProbeSpec;
 use std::{
     sync::atomic::{AtomicU8, Ordering::Relaxed},
@@ -200,6 +200,12 @@ pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(n as u64), if n == 1 { one } else { many })
 }
 
+/// Formats a count with a plural noun, such as the name of an element set or of events: `1 nucleus`, `12,000 spikes`.
+pub fn counted(n: u64, noun: &str) -> String {
+    let noun = spaced(noun);
+    if n == 1 { format!("1 {}", singular(&noun)) } else { format!("{} {noun}", count(n)) }
+}
+
 /// Returns the first line of a text, truncated to 60 characters.
 pub fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
@@ -286,6 +292,8 @@ mod tests {
 
     #[test]
     fn names_read_well() {
+        assert_eq!([1, 2].map(|n| counted(n, "nuclei")), ["1 nucleus", "2 nuclei"]);
+        assert_eq!([1, 12_000].map(|n| counted(n, "spikes")), ["1 spike", "12,000 spikes"]);
         assert_eq!(words("ScaleWeights"), "scale weights");
         assert_eq!(first_line(&"ä".repeat(80)), format!("{}…", "ä".repeat(60)));
         assert_eq!(first_sentence(" Time step.\n"), "Time step");

@@ -99,7 +99,7 @@ fn counters_ui(ui: &mut Ui, live: &Live) {
     if let Some(g) = live.counters() {
         let steps = EngineCounters::read(&g.batch_steps);
         let ms = EngineCounters::read(&g.batch_nanos) as f64 * 1e-6;
-        row("Last batch", format!("{steps} steps in {ms:.2} ms"));
+        row("Last batch", format!("{} in {ms:.2} ms", text::plural(steps as usize, "step", "steps")));
         row("Stalled on disk", format!("{:.1} ms", EngineCounters::read(&g.stalled_nanos) as f64 * 1e-6));
         row("Blocks queued for disk", EngineCounters::read(&g.queued_blocks).to_string());
     }

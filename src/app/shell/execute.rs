@@ -244,11 +244,14 @@ fn show_workspace(app: &mut App, at: usize) {
 fn panel_help(app: &mut App) {
     // The panels are hidden while Home is shown.
     let help = match app.workspace.is_home {
-        true => Some(home::HELP),
-        false => app.workspace.focused_view().map(|view| view.declaration().help),
+        true => Some(home::HELP.to_owned()),
+        false => {
+            let sets = &app.document.session.live.schema.sets;
+            app.workspace.focused_view().map(|view| help::in_words(view.declaration().help, sets))
+        }
     };
     match help {
-        Some(help) => app.overlays.dialog = Some(Dialog::Text("Help", help.to_owned())),
+        Some(help) => app.overlays.dialog = Some(Dialog::Text("Help", help)),
         None => app.overlays.shortcuts_sheet = true,
     }
 }

@@ -58,6 +58,7 @@ impl eframe::App for App {
             self.host.frames.with_window_system.push(secs * 1e3);
         }
         self.host.frames.mark_first(&ctx);
+        self.messages.title_new(&self.document.session.project);
         let mut queue = Queue::default();
         queue.extend(commands::pressed(&ctx, &self.command_state(), self.overlays.is_modal()));
         self.overlays.figures.restore(&ctx, &self.preferences.settings);
@@ -144,6 +145,7 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     ask::ui(ctx, &mut overlays.requests, &mut document.session, panels.centre);
     dev::ui(ctx, &mut panels.open.dev, &host.frames, &document.session.live);
     home::hover_ui(ctx);
+    messages.title_new(&document.session.project);
     if let Some(area) = panels.messages {
         queue.extend(messages.toasts.ui(ctx, area, preferences.settings.work.messages_ms * 1e-3));
     }

@@ -4,7 +4,7 @@ use super::{
     log::Log,
     panels::toasts::{ToastAction, Toasts},
 };
-use crate::app::kit::level::Level;
+use crate::{app::kit::level::Level, project::Project};
 
 /// The messages on screen and the log.
 #[derive(Default)]
@@ -16,6 +16,13 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// Replaces the paths of parameters in new messages by their titles in the project.
+    pub fn title_new(&mut self, project: &Project) {
+        let titled = |text: &str| project.titled(text);
+        self.toasts.rewrite_new(titled);
+        self.log.rewrite_new(titled);
+    }
+
     /// Shows a toast and adds a line to the log.
     pub fn notify(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();

@@ -105,7 +105,10 @@ impl Distribution {
         let Some((step, counts)) = self.rows.get(row) else { return String::new() };
         let [from, to] = [self.edges[bin], self.edges[bin + 1]].map(|edge| kit::value(edge.into()));
         let unit = if probe.unit.is_empty() { String::new() } else { format!(" {}", probe.unit) };
-        format!("step {}\n{from} to {to}{unit}\n{} values", kit::thousands(*step), kit::value(counts[bin].into()))
+        {
+            let n = kit::counted(counts[bin] as u64, "values");
+            format!("step {}\n{from} to {to}{unit}\n{n}", kit::thousands(*step))
+        }
     }
 
     /// Draws ridges. The newest line is in front; older ones are behind it and higher.
@@ -214,7 +217,11 @@ impl ProbeContents for Distribution {
         self.update_heat();
         let Shape::Histogram { of } = probe.shape else { return String::new() };
         let total: f32 = self.rows.back().map_or(0.0, |(_, counts)| counts.iter().sum());
-        format!("{of}  |  n = {} now  |  {} histograms kept", kit::thousands(total as u64), self.rows.len())
+        format!(
+            "{of}  |  n = {} now  |  {} kept",
+            kit::thousands(total as u64),
+            kit::counted(self.rows.len() as u64, "histograms")
+        )
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &ProbeSpec) {

@@ -192,13 +192,16 @@ impl Panel {
         let shown = ctx.filter.shown.clone();
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
-            if ui.button("Select").on_hover_text("Selects all shown elements").clicked() {
+            if ui.button("Select").on_hover_text(format!("Selects all {} that the filter shows", set.noun())).clicked()
+            {
                 let all = (0..set.len).filter(|e| shown.shows(set.name, *e)).collect();
                 ctx.selection.replace(set.name, all);
             }
             let save = ui.add_enabled(is_on, egui::Button::new("Save as group"));
             let why = "Everything is shown: set a filter first";
-            let save = save.on_hover_text("Saves the shown elements as a named group").on_disabled_hover_text(why);
+            let save = save
+                .on_hover_text(format!("Saves the {} that the filter shows as a named group", set.noun()))
+                .on_disabled_hover_text(why);
             if save.clicked() {
                 let members = (0..set.len).filter(|e| shown.shows(set.name, *e));
                 let query = ctx.filter.as_query(ctx.schema);

@@ -260,7 +260,11 @@ impl Histogram {
             let i = bin_at(at.x);
             let from = low + f64::from(c.width) * i as f64;
             let span = format!("{} to {}", kit::value(from), kit::value(from + f64::from(c.width)));
-            let text = format!("{span}\n{} {noun}, {} selected", kit::thousands(u64::from(c.all[i])), c.chosen[i]);
+            let text = format!(
+                "{span}\n{}, {} selected",
+                kit::counted(u64::from(c.all[i]), noun),
+                kit::thousands(c.chosen[i].into())
+            );
             return (response.on_hover_text_at_pointer(text), caught);
         }
         (response, caught)

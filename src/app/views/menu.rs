@@ -65,7 +65,7 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTar
             let can_end = matches!(target.elements.len(), 1 | 2);
             ui.add_enabled_ui(can_end, |ui| ui.menu_button("Path", |ui| path_ui(ui, ctx, set, &target.elements)))
                 .response
-                .on_disabled_hover_text("Select one or two elements");
+                .on_disabled_hover_text(format!("Select one or two {}", set.noun()));
         }
         let has_effects = effects(ctx).next().is_some();
         ui.add_enabled_ui(has_effects || !ctx.features.actions.is_empty(), |ui| {
@@ -178,7 +178,7 @@ fn views_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuT
 fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
     views_ui(ui, ctx, set, target, Submenu::ShowIn);
     ui.separator();
-    if ui.button("Hide others").on_hover_text("Filters all views to these elements").clicked() {
+    if ui.button("Hide others").on_hover_text(format!("Filters all views to these {}", set.noun())).clicked() {
         ctx.filter.narrow(crate::query::of_elements(&target.elements));
     }
 }

@@ -1,7 +1,7 @@
 //! Definition of rates in all views: events per second and displayed element, including silent elements.
 
 use crate::{
-    app::kit,
+    app::kit::{self, text},
     sim::{ElementSet, TimeBase},
 };
 
@@ -23,13 +23,13 @@ pub fn short_unit(base: TimeBase) -> &'static str {
 
 /// Returns the unit of a rate: `Hz per neuron`, or `per generation`.
 pub fn unit(set: &ElementSet, base: TimeBase) -> String {
-    unit_over(set.name, base)
+    unit_over(&set.noun(), base)
 }
 
-/// Returns the unit of a rate of elements of the set with this name.
-pub fn unit_over(set: &str, base: TimeBase) -> String {
+/// Returns the unit of a rate of elements with this plural noun.
+pub fn unit_over(noun: &str, base: TimeBase) -> String {
     match base {
-        TimeBase::Seconds { .. } => format!("Hz per {}", kit::spaced(set).trim_end_matches('s')),
+        TimeBase::Seconds { .. } => format!("Hz per {}", text::singular(&kit::spaced(noun))),
         TimeBase::Count { .. } => format!("per {}", base.singular()),
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn no_values_ui(
     if n_hidden == 0 {
         return run_ui(ui, canvas, ctx, title, how);
     }
-    let why = format!("The filter hides every element with {hidden}");
+    let why = format!("The filter hides everything with {hidden}");
     kit::empty_ui(ui, canvas, ctx, "All filtered out", &why, None);
 }
 
@@ -99,7 +99,7 @@ fn silence(spans: &[Span], disabled: &[String], clock: Clock, noun: &str) -> Str
             format!("The run is silent: its first stimulus, “{}”, begins at {start}", next.label)
         }
         (false, None) => match disabled {
-            [] => "The run is silent: it has no stimulus. Select elements and stimulate them (S)".to_owned(),
+            [] => "The run is silent: it has no stimulus. Select targets in any view and stimulate them (S)".to_owned(),
             [one] => format!("The run is silent: its stimulus, “{one}”, is disabled. Enable it"),
             all => format!("The run is silent: its {} stimuli are disabled. Enable one", all.len()),
         },

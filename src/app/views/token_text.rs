@@ -164,7 +164,7 @@ impl ProbeContents for TokenText {
         let tokens = self.shown();
         let n = tokens.map_or(0, |tokens| tokens.texts.len());
         let step = tokens.map_or(String::new(), |tokens| format!("  |  step {}", kit::thousands(tokens.step)));
-        format!("{n} tokens{step}")
+        format!("{}{step}", kit::counted(n as u64, "tokens"))
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &ProbeSpec) {

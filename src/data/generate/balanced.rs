@@ -5,6 +5,7 @@ use crate::{
         Category, Connectome, Csr, DataError, MAX_NEURONS, NeuronTable, ProgressFn, read::describe_synapses, report,
     },
     num::{
+        digits::{counted, group_digits},
         exact::unit,
         rng::{Draw, Purpose},
     },
@@ -68,10 +69,16 @@ pub fn balanced_with(
     let here = Path::new("balanced network");
     let in_degree = in_degree.min(n.saturating_sub(1));
     if n == 0 || n > MAX_NEURONS {
-        return Err(DataError::format(here, format!("{n} neurons; 1 to {MAX_NEURONS} expected")));
+        return Err(DataError::format(
+            here,
+            format!("{}; 1 to {} expected", counted(n, "neuron", "neurons"), group_digits(MAX_NEURONS.into())),
+        ));
     }
     if u64::from(n) * u64::from(in_degree) >= u64::from(u32::MAX) {
-        return Err(DataError::format(here, format!("{n} neurons with {in_degree} inputs are too many connections")));
+        return Err(DataError::format(
+            here,
+            format!("{} with {in_degree} inputs each are too many connections", counted(n, "neuron", "neurons")),
+        ));
     }
     let n_excitatory = (f64::from(n) * excitatory_fraction.clamp(0.0, 1.0)).round() as u32;
     let sources = sources(n, in_degree, seed, watch)?;
@@ -89,7 +96,11 @@ pub fn balanced_with(
         ..NeuronTable::default()
     };
     let provenance = vec![
-        format!("generated: balanced random network, seed {seed}, {n} neurons, {in_degree} inputs each"),
+        format!(
+            "generated: balanced random network, seed {seed}, {}, {} each",
+            counted(n, "neuron", "neurons"),
+            counted(in_degree, "input", "inputs")
+        ),
         describe_synapses(&synapses),
     ];
     let mut connectome = Connectome { neurons, synapses, provenance, notices: vec![] };

@@ -6,7 +6,7 @@ use super::{
     styles::Style,
 };
 use crate::{
-    data::{DataError, ProgressFn, memory, report},
+    data::{DataError, ProgressFn, counted, memory, report},
     num::hash::StreamHash,
 };
 use rayon::prelude::*;
@@ -45,7 +45,8 @@ impl Corpus {
     ) -> Result<Self, DataError> {
         let tokens = encode(name, text, &tokenizer, watch)?;
         if tokens.len() < 20 {
-            let what = format!("the text has {} tokens; at least 20 are needed", tokens.len());
+            let what =
+                format!("the text has {}; at least 20 tokens are needed", counted(tokens.len(), "token", "tokens"));
             return Err(DataError::Format { path: name.to_owned(), what });
         }
         let mut hash = StreamHash::default();
@@ -135,7 +136,10 @@ impl Corpus {
         if length < n {
             return Ok(());
         }
-        Err(format!("the text has {n} tokens to train on; sequences of {length} need at least {}", length + 1))
+        Err({
+            let tokens = counted(n, "token", "tokens");
+            format!("the text has {tokens} to train on; sequences of {length} need at least {}", length + 1)
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use super::{MAX_BYTES, Text};
 use crate::data::{
     DataError, ProgressFn, input_file,
     limited::{LimitedReader, read_error},
-    messages::{self, group_digits},
+    messages::{self, counted, group_digits},
     report,
 };
 use std::{
@@ -45,10 +45,10 @@ pub(super) fn read(path: &Path, watch: &ProgressFn) -> Result<Text, DataError> {
     if all.text.trim().is_empty() {
         return Err(DataError::format(path, "there is no text in it"));
     }
-    let (bytes, documents) = (group_digits(all.text.len() as u64), group_digits(all.starts.len() as u64));
+    let (bytes, documents) = (counted(all.text.len(), "byte", "bytes"), group_digits(all.starts.len() as u64));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let several = if all.starts.len() > 1 { format!(" in {documents} documents") } else { String::new() };
-    all.provenance = format!("{name}: {bytes} bytes{several}");
+    all.provenance = format!("{name}: {bytes}{several}");
     Ok(all)
 }
 

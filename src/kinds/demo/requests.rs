@@ -16,7 +16,7 @@ requests! {
     /// Writes a text that continues the prompt.
     fn sample(over "") -> Text => {
         /// The beginning of the text: letters and spaces.
-        #[param()] prompt: String = "",
+        #[param(role = crate::params::Role::Passage)] prompt: String = "",
         /// Symbols to write.
         #[param(range = 1.0..=1000.0, hard = 1.0..=1e6)] length: u32 = 200_u32,
         /// Seed of the draws.
@@ -24,9 +24,10 @@ requests! {
     }
 
     /// Scores a text symbol by symbol: the loss, and the symbol that was expected.
+    #[total("loss_nats")]
     fn score(over "") -> Table(SCORE) => {
         /// Letters and spaces.
-        #[param()] text: String = "",
+        #[param(role = crate::params::Role::Passage)] text: String = "",
     }
 }
 

@@ -24,7 +24,7 @@ macro_rules! language_requests {
         /// Writes a text that continues the prompt.
         fn sample(over "") -> Text => {
             /// The beginning of the text.
-            #[param(title = "Prompt")] prompt: String = "",
+            #[param(title = "Prompt", role = $crate::params::Role::Passage)] prompt: String = "",
             /// Tokens to write.
             #[param(title = "Length", range = 1.0..=1000.0, hard = 1.0..=1e6)] length: u32 = 200_u32,
             /// Logits are divided by it; 0: the likeliest token.
@@ -39,9 +39,10 @@ macro_rules! language_requests {
         }
 
         /// Scores a text token by token: the loss, and the token that was expected.
+        #[total("loss_nats")]
         fn score(over "") -> Table($crate::kinds::language::requests::SCORE) => {
             /// The text.
-            #[param(title = "Text")] text: String = "",
+            #[param(title = "Text", role = $crate::params::Role::Passage)] text: String = "",
             $($own)*
         }
     } };

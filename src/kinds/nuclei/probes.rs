@@ -22,7 +22,7 @@ probes! {
     /// Fusions, decays, deaths, and offspring without a free slot (overflow), since the last sample.
     EVENTS = "events", "", Shape::Series { of: "" };
     /// Mean squared error f = (1/B) Σ_b (x_b·w - y_b)²: lowest, median and mean over nuclei, and of the mean output of the
-    /// measure.ensemble fittest nuclei.
+    /// fittest nuclei in the ensemble.
     #[title("Error")]
     FITNESS = "fitness", "", Shape::Series { of: "" };
     /// Tunnelling probability P(R) = C exp(-(2/ħ) ΔR max(0, R_th - R)) after Gamow 1928: of the fusion, P(r), and the mean of
@@ -44,7 +44,7 @@ probes! {
     /// Mean squared error of chosen nuclei.
     #[title("Error of chosen nuclei")]
     FITNESS_OF = "fitness_of", "", Shape::Series { of: NUCLEI };
-    /// Phase of every nucleus, in phase field measure.field; NaN in free slots.
+    /// Phase of every nucleus, in the phase field shown; NaN in free slots.
     PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-PI as f32, PI as f32), meaning: Meaning::Angle };
     /// Mean squared error of every nucleus; NaN before its first evaluation.
     #[title("Error (per nucleus)")]
@@ -52,7 +52,7 @@ probes! {
     /// Entropy of softmax(w) of every nucleus, nats.
     #[title("Entropy (per nucleus)")]
     ENTROPY_FIELD = "entropy_field", "nat", Shape::Field { over: NUCLEI, range: (0.0, 3.0), meaning: Meaning::Number };
-    /// Natural frequency of every slot, before phases.omega_scale.
+    /// Natural frequency of every slot, before the frequency scale.
     #[title("Natural frequency")]
     OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0), meaning: Meaning::Number };
     /// Generations since the birth of every nucleus.
@@ -108,12 +108,12 @@ pub const VARIANTS: [&str; 7] = [
 /// Minimum memory traffic and operations per item, for the roofline.
 pub const WORK: &[RooflineWork] = &[
     // Per pair: one power of two, four additions, two fused multiply-adds. A site of 16 bytes serves the 1024 sites of a block.
-    RooflineWork { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0, when: "coupling.method = Tiled on a GPU" },
-    RooflineWork { row: VARIANTS[1], bytes: 16.0 / 1024.0, ops: 9.0, when: "measure.variants" },
+    RooflineWork { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0, when: "with the tiled method on a GPU" },
+    RooflineWork { row: VARIANTS[1], bytes: 16.0 / 1024.0, ops: 9.0, when: "with Compare algorithms" },
     // Each pair reads one matrix element and multiplies it twice.
-    RooflineWork { row: "couple_matrix", bytes: 4.0, ops: 5.0, when: "coupling.matrix on a GPU" },
+    RooflineWork { row: "couple_matrix", bytes: 4.0, ops: 5.0, when: "with a coupling matrix on a GPU" },
     // J is stored first: one power of two and three additions.
-    RooflineWork { row: VARIANTS[6], bytes: 8.0, ops: 9.0, when: "measure.variants on the CPU" },
+    RooflineWork { row: VARIANTS[6], bytes: 8.0, ops: 9.0, when: "with Compare algorithms, on the CPU" },
 ];
 
 actions! {

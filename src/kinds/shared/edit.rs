@@ -1,6 +1,7 @@
 //! Checks a parameter change against its declaration, for every kind.
 
 use crate::{
+    num::digits::counted,
     params::{Apply, Change, ParamId, ParamSpec, Params, Value, one_of::VariantSpec},
     sim::SimError,
 };
@@ -88,7 +89,8 @@ fn misfit(params: &dyn Params, change: &Change) -> String {
         None if change.id.field == ParamId::WHOLE => format!("{}: the list has items of another form", group.name),
         None => format!("{}: there is no such parameter", group.name),
         Some(spec) if group.list && usize::from(change.id.item) >= n => {
-            format!("{}.{}.{}: the list has {n} items", group.name, change.id.item, spec.name)
+            let items = counted(n, "item", "items");
+            format!("{}.{}.{}: the list has {items}", group.name, change.id.item, spec.name)
         }
         Some(_) => format!("{}: a value of another type", params.path(change.id)),
     }

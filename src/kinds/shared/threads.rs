@@ -1,6 +1,6 @@
 //! Threads of a CPU backend.
 
-use crate::sim::SimError;
+use crate::{num::digits::counted, sim::SimError};
 use rayon::{
     ThreadPool, ThreadPoolBuilder,
     iter::{ParallelBridge as _, ParallelIterator as _},
@@ -57,7 +57,10 @@ impl Threads {
     fn pool(&self) -> &Result<ThreadPool, String> {
         self.pool.get_or_init(|| {
             let pool = ThreadPoolBuilder::new().num_threads(self.n).thread_name(|_| NAME.to_owned()).build();
-            pool.map_err(|e| format!("run.threads: cannot start {} threads ({e}); take fewer", self.n))
+            pool.map_err(|e| {
+                let threads = counted(self.n, "thread", "threads");
+                format!("run.threads: cannot start {threads} ({e}); take fewer")
+            })
         })
     }
 }

@@ -11,22 +11,22 @@ probes! {
     /// Every spike of every neuron.
     #[title("Spikes")]
     SPIKES = "spikes", "", Shape::Spikes { over: NEURONS };
-    /// Mean firing rate of all neurons, silent ones included, per bin of measure.rate_bin_ms.
+    /// Mean firing rate of all neurons, silent ones included, per rate bin.
     #[title("Population rate")]
     RATE = "rate", "Hz", Shape::Series { of: "" };
-    /// Mean firing rate per category of measure.group_by, silent neurons included.
+    /// Mean firing rate per category of the column *Group by*, silent neurons included.
     #[title("Rates by group")]
     CLASS_RATES = "class_rates", "Hz", Shape::Series { of: "" };
-    /// Membrane potential of traced neurons, every measure.trace_every_ms.
+    /// Membrane potential of traced neurons, at the trace interval.
     #[title("Membrane potential (traces)")]
     V = "v", "mV", Shape::Series { of: NEURONS };
-    /// Synaptic drive of traced neurons, every measure.trace_every_ms.
+    /// Synaptic drive of traced neurons, at the trace interval.
     #[title("Synaptic drive (traces)")]
     G = "g", "mV", Shape::Series { of: NEURONS };
     /// Time since each neuron's last spike; -1 before its first.
     #[title("Last spike")]
     LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::TimeSince };
-    /// Running rate of each neuron: exponential average over measure.rate_tau_ms.
+    /// Running rate of each neuron: exponential average over the rate time constant.
     #[title("Rate (per neuron)")]
     RATE_FIELD = "rate_field", "Hz", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Number };
     /// Membrane potential of every neuron.
@@ -36,7 +36,7 @@ probes! {
     #[title("Synaptic events")]
     SYNAPTIC_EVENTS = "synaptic_events", "1/s", Shape::Series { of: "" };
     /// Neurons evaluated per step: those with input, and those near the threshold.
-    #[title("Evaluated neurons")]
+    #[title("Neurons updated per step")]
     ACTIVE = "active", "", Shape::Series { of: "" };
 }
 

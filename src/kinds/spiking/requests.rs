@@ -25,9 +25,9 @@ requests! {
 
     /// Finds a shortest chain of connections from one neuron to another.
     fn path(over "neurons") -> Table(PATH) => {
-        /// First neuron: name, id or index; empty: the first element in the order given.
+        /// First neuron: name, id or index; empty: the first of the given neurons.
         #[param()] from: String = "",
-        /// Last neuron: name, id or index; empty: the last element in the order given.
+        /// Last neuron: name, id or index; empty: the last of the given neurons.
         #[param()] to: String = "",
         /// Weakest connection that counts, synapses.
         #[param(title = "Minimum synapses", range = 1.0..=100.0, hard = 1.0..=1e6)] at_least: u32 = 5_u32,

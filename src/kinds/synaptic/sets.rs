@@ -61,6 +61,7 @@ fn map(config: &Config) -> ElementSet {
     }
     ElementSet {
         name: MAP,
+        display_noun: "points of the router map",
         len: names.len() as u32,
         names,
         motion: Some(MotionFields::Axes(["map_1", "map_2", "map_3"])),

@@ -19,6 +19,13 @@ pub enum Cell {
         /// Text with the unit.
         text: String,
     },
+    /// Value of a switch or a choice.
+    Named {
+        /// Name in project files.
+        name: String,
+        /// Title in the window.
+        title: String,
+    },
     /// Tags of the user.
     Tags(Vec<String>),
 }
@@ -33,6 +40,11 @@ impl Cell {
     /// Creates a cell with a finite number; other numbers are no value.
     pub fn number_of(number: f64) -> Self {
         if number.is_finite() { Self::Number(number) } else { Self::Empty }
+    }
+
+    /// Creates a cell with a value that files and the window name differently.
+    pub fn named(name: String, title: String) -> Self {
+        if name == title { Self::text_of(name) } else { Self::Named { name, title } }
     }
 
     /// Whether the cell has no value.
@@ -52,14 +64,19 @@ impl Cell {
         }
     }
 
-    /// Returns the value as text. Numbers without a text of their own have all digits.
+    /// Returns the value as text, with the names of files. Numbers without a text of their own have all digits.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Empty => Cow::Borrowed(""),
-            Self::Text(text) | Self::Labelled { text, .. } => Cow::Borrowed(text),
+            Self::Text(text) | Self::Labelled { text, .. } | Self::Named { name: text, .. } => Cow::Borrowed(text),
             Self::Number(number) => Cow::Owned(number.to_string()),
             Self::Tags(tags) => Cow::Owned(tags.join(" ")),
         }
+    }
+
+    /// Returns the value as text, with the titles of the window.
+    pub fn title(&self) -> Cow<'_, str> {
+        if let Self::Named { title, .. } = self { Cow::Borrowed(title) } else { self.text() }
     }
 
     /// Compares two values: numbers precede texts, and texts are compared without case.

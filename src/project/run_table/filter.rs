@@ -166,10 +166,13 @@ impl Operator {
                 has == results.contains(&Ordering::Equal)
             }
             (_, cell) if cell.is_empty() => false,
-            (Self::Has, cell) if value.number().is_none() => cell.text().to_lowercase().contains(&wanted),
+            (Self::Has, cell) if value.number().is_none() => {
+                [cell.text(), cell.title()].iter().any(|text| text.to_lowercase().contains(&wanted))
+            }
             (Self::Has, cell) => cell.number() == value.number(),
             // A parameter that was edited during the run has no number.
             (Self::Is(_), cell) if value.number().is_some() && cell.number().is_none() => false,
+            (Self::Is(results), cell) if cell.title().to_lowercase() == wanted => results.contains(&Ordering::Equal),
             (Self::Is(results), cell) => results.contains(&cell.compare(value)),
         }
     }

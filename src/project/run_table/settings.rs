@@ -7,7 +7,10 @@ use super::{
     run_columns::KIND,
 };
 use crate::{
-    params::{GroupSpec, ParamId, ParamSpec, Value, ValueType},
+    params::{
+        GroupSpec, ParamId, ParamSpec, Value, ValueType, path,
+        titles::{self, SEPARATOR},
+    },
     project::ParamHistory,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,12 +32,11 @@ pub(super) fn settings(history: &ParamHistory) -> BTreeMap<String, Setting> {
     let edited = history.edited_ids();
     let setting = |id: ParamId| {
         let (spec, group) = (params.spec(id)?, &params.groups()[usize::from(id.group)]);
-        let text =
-            if edited.contains(&id) { history.text(id) } else { crate::params::path::show(spec, &params.get(id)) };
-        let number = number_of(&params.get(id)).filter(|_| !edited.contains(&id));
-        let cell = match number {
-            Some(number) => Cell::Labelled { number, text },
-            None => Cell::text_of(text),
+        let value = params.get(id);
+        let cell = match number_of(&value) {
+            _ if edited.contains(&id) => Cell::text_of(history.text(id)),
+            Some(number) => Cell::Labelled { number, text: path::show(spec, &value) },
+            None => Cell::named(path::show(spec, &value), titles::shown(spec, &value)),
         };
         Some((params.path(id), Setting { cell, spec, group, item: id.item }))
     };
@@ -62,19 +64,22 @@ pub(super) fn columns(rows: &[Row]) -> Vec<Column> {
 impl Setting {
     fn column(&self, path: &str) -> Column {
         let Self { spec, group, item, .. } = self;
-        let number = if group.list { format!(" {}", item + 1) } else { String::new() };
+        let group_title = match group.list {
+            true => format!("{}{SEPARATOR}{}", group.label(), item + 1),
+            false => group.label().into_owned(),
+        };
         let is_number = matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Distribution);
         Column {
             key: path.to_owned(),
             title: if group.list {
-                format!("{}{number}: {}", group.label(), spec.label())
+                format!("{group_title}{SEPARATOR}{}", spec.label())
             } else {
                 spec.label().into_owned()
             },
             docs: spec.docs.split_whitespace().collect::<Vec<_>>().join(" "),
             unit: spec.unit.suffix().to_owned(),
             quantity: if is_number { Quantity::Value } else { Quantity::Text },
-            group: format!("{}{number}", group.label()),
+            group: group_title,
             is_default: false,
             series: None,
         }

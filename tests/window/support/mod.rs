@@ -10,3 +10,4 @@ pub mod names;
 pub mod population;
 pub mod stage;
 pub mod window;
+pub mod words;

@@ -6,7 +6,7 @@ use crate::{
     app::document::interventions,
     engine::Command,
     kinds::Model,
-    params::{Change, ParamId, Params, Role, Value},
+    params::{Change, ParamId, Params, Role, Value, titles},
     project::{Project, RunPlan},
 };
 use std::path::Path;
@@ -88,7 +88,7 @@ impl Live {
         Some(rejection)
     }
 
-    /// Returns the document's parameters with the engine's values in place of rejected values, and the paths of the
+    /// Returns the document's parameters with the engine's values in place of rejected values, and the titles of the
     /// replaced parameters; `None` if no value was rejected. A rejected list is replaced as a whole.
     pub fn without_rejected(&self, model: &Model) -> Option<(Model, Vec<String>)> {
         let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?.params();
@@ -107,11 +107,7 @@ impl Live {
         for id in &ids {
             model.params_mut().set(&Change { id: *id, value: accepted.get(*id) });
         }
-        let path = |id: &ParamId| match id.field {
-            ParamId::WHOLE => params.groups()[usize::from(id.group)].name.to_owned(),
-            _ => params.path(*id),
-        };
-        Some((model, ids.iter().map(path).collect()))
+        Some((model, ids.iter().map(|id| titles::title(params, *id)).collect()))
     }
 
     /// Whether an edit of a parameter waits for a rebuild.
@@ -134,18 +130,18 @@ impl Live {
         changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
     }
 
-    /// Returns the names of other fields of the document that wait for a rebuild.
-    pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
+    /// Returns the titles of other fields of the document that wait for a rebuild.
+    pub fn plan_waits(&self, project: &Project) -> Vec<String> {
         let Some(sent) = &self.versions.sent else { return vec![] };
         let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
         let all = [
-            (sent.model.name() != project.model.name(), "model"),
-            (sent.seed != project.seed, "seed"),
+            (sent.model.name() != project.model.name(), "Model"),
+            (sent.seed != project.seed, "Seed"),
             (differs(|a, b| a.threads != b.threads), "run.threads"),
             (differs(|a, b| a.device != b.device), "run.device"),
             (differs(|a, b| a.gpu != b.gpu), "run.gpu"),
         ];
-        all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
+        all.into_iter().filter_map(|(waits, name)| waits.then(|| project.titled(name))).collect()
     }
 }
 

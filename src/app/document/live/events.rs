@@ -12,7 +12,7 @@ use crate::{
     },
     engine::{Command, CommandHistory, EndStatus, Engine, Event, LoggedCommand, RecordingEnd},
     kinds::Model,
-    params::ParamId,
+    params::{ParamId, titles},
     sim::{Action, ActionSpec, Frame, Reading, SimError},
 };
 use std::{
@@ -131,7 +131,7 @@ impl Live {
             Err(SimError::Cancelled) => events.push(LiveEvent::Message(Level::Info, "Loading cancelled".into())),
             Err(error) => {
                 if self.versions.sent.is_none() {
-                    self.error = Some(error.to_string());
+                    self.error = Some(loading.project.titled(&error.to_string()));
                 }
                 let of_device = matches!(error, SimError::Device(_) | SimError::NoDevice(_));
                 let gone = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
@@ -226,7 +226,8 @@ impl Live {
             }
             Event::Rejected { change: Some(change), error } => {
                 let text = self.rejection_text(change.id, &error);
-                if self.acks.rejected(change, error.to_string()) {
+                let why = self.titled(&error.to_string());
+                if self.acks.rejected(change, why) {
                     message(Level::Warning, text);
                 }
                 self.update_sent();
@@ -243,7 +244,7 @@ impl Live {
                     true => ("Continue on CPU", UiCommand::ContinueOnCpu),
                     false => ("Rewind", UiCommand::Rewind),
                 };
-                self.stop_reason = Some(StopReason { why: error.to_string().into(), remedy });
+                self.stop_reason = Some(StopReason { why: self.titled(&error.to_string()).into(), remedy });
                 if error.is_device() {
                     let failure = DeviceFailure { text: error.to_string(), stopped: true, play: self.running };
                     self.checkpoints.failure = Some(failure);
@@ -256,7 +257,10 @@ impl Live {
                     digest.totals.iter().map(|(n, v)| format!("{} {n}", crate::app::kit::text::count(*v))).collect();
                 let how =
                     if status == EndStatus::Complete { "Recorded" } else { "The recording ended early: recorded" };
-                message(Level::Info, format!("{how} up to step {}: {}", clock.step, totals.join(", ")));
+                message(
+                    Level::Info,
+                    format!("{how} up to step {}: {}", crate::app::kit::text::count(clock.step), totals.join(", ")),
+                );
                 self.recorded_up_to(computed, clock.step);
                 if let Some(done) = self.recording.take() {
                     let took = computed.saturating_sub(done.computed);
@@ -272,12 +276,15 @@ impl Live {
             Event::Memory(memory) => self.next_schemas.back_mut().unwrap_or(&mut self.schema).memory = memory,
             Event::States(states) => self.next_schemas.back_mut().unwrap_or(&mut self.schema).states = states,
             Event::Answered { progress, clock, answer } => {
-                events.push(LiveEvent::Answered(progress, clock, answer.map_err(|e| e.to_string())));
+                events.push(LiveEvent::Answered(progress, clock, answer.map_err(|e| self.titled(&e.to_string()))));
             }
             Event::Digest(..) => {}
             Event::RecordingFailed(error, end) => {
                 self.recording = None;
-                let why = format!("Recording failed: {error}. The data up to step {} are valid", end.clock.step);
+                let why = format!(
+                    "Recording failed: {error}. The data up to step {} are valid",
+                    crate::app::kit::text::count(end.clock.step)
+                );
                 events.push(LiveEvent::RecordingFailed(why));
                 if self.versions.n_loads_pending == 0 && self.safety.n_rewinds_pending == 0 {
                     self.restart_safety_recording();
@@ -310,16 +317,21 @@ impl Live {
         }
     }
 
-    /// Formats the message of a rejected edit: `Could not apply interventions.0.target: …`.
+    /// Replaces the paths of parameters in a message by their titles.
+    fn titled(&self, text: &str) -> String {
+        self.versions.accepted.as_ref().map_or_else(|| text.to_owned(), |project| project.titled(text))
+    }
+
+    /// Formats the message of a rejected edit: `Could not apply Interventions › Touch › Target: …`.
     fn rejection_text(&self, id: ParamId, error: &SimError) -> String {
         match self.accepted_model().map(Model::params) {
             Some(params) if id.field == ParamId::WHOLE => {
                 format!("Could not apply {}: {error}", params.groups()[usize::from(id.group)].label())
             }
             // The message of the kind may already name the parameter.
-            Some(params) => match params.path(id) {
-                path if error.to_string().starts_with(&path) => format!("Could not apply {error}"),
-                path => format!("Could not apply {path}: {error}"),
+            Some(params) => match (titles::title(params, id), titles::in_text(params, &error.to_string())) {
+                (title, error) if error.starts_with(&title) => format!("Could not apply {error}"),
+                (title, error) => format!("Could not apply {title}: {error}"),
             },
             None => format!("Could not apply: {error}"),
         }

@@ -58,7 +58,10 @@ fn schedule(
             LoggedCommand::Act(action) => Scheduled::Act(action.clone()),
             LoggedCommand::Former(..) => continue,
             LoggedCommand::Rewind => {
-                let why = format!("the run was rewound at step {step}: only Replay repeats it");
+                let why = format!(
+                    "the run was rewound at step {}: only Replay repeats it",
+                    crate::app::kit::text::count(*step)
+                );
                 return Err(SimError::Input(why));
             }
         };

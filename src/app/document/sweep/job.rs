@@ -34,7 +34,7 @@ pub struct Order {
 /// Run that failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedRun {
-    /// Values of the swept parameters: `tau_m 10 ms seed 2`.
+    /// Values of the swept parameters: `Membrane time constant 10 ms, seed 2`.
     pub what: String,
     /// Last message of the run.
     pub why: String,
@@ -65,15 +65,15 @@ fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(RunEn
     let n = order.swept.n_runs();
     for (i, (values, seed)) in order.swept.runs().enumerate() {
         let of_axes = || order.swept.axes.iter().zip(&values);
-        let mut named: Vec<String> = of_axes().map(|(axis, value)| format!("{} {}", axis.name, value.text)).collect();
-        if order.swept.seeds.len() > 1 {
-            named.push(format!("seed {seed}"));
-        }
-        let what = named.join(" ");
+        let seed_text = Some(format!("seed {seed}")).filter(|_| order.swept.seeds.len() > 1);
+        let named = of_axes().map(|(axis, value)| format!("{} {}", axis.name, value.text));
+        let labelled = of_axes().map(|(axis, value)| format!("{} {}", axis.label, value.label));
+        let name = named.chain(seed_text.clone()).collect::<Vec<_>>().join(" ");
+        let what = labelled.chain(seed_text).collect::<Vec<_>>().join(", ");
         if progress.report(&what, i as f32 / n as f32).is_err() {
             break;
         }
-        let folder = next_folder(&order.runs, &what).map_err(|e| e.to_string())?;
+        let folder = next_folder(&order.runs, &name).map_err(|e| e.to_string())?;
         let sets = of_axes().map(|(axis, value)| format!("{}={}", axis.path, value.text));
         let sets: Vec<String> = sets.chain([format!("seed={seed}")]).collect();
         let end = run_one(order, file, (&what, &folder), &sets, progress)?;

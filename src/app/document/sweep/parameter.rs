@@ -2,7 +2,7 @@
 
 use crate::{
     app::document::items::item_name,
-    params::{ParamId, ParamSpec, Params, Value, ValueType, distribution_argument::DistributionArgument, path},
+    params::{ParamId, ParamSpec, Params, Value, ValueType, distribution_argument::DistributionArgument, path, titles},
 };
 
 /// Whether a parameter can be swept.
@@ -19,8 +19,10 @@ pub struct SweptParameter {
     pub path: String,
     /// Last part of the path; for an argument of a distribution, also the name of the parameter.
     pub name: String,
-    /// Label in the window: `Membrane time constant`; with the name of its list item or of its argument, if any.
+    /// Short label in names of sweeps: `Membrane time constant`; with the name of its list item or of its argument, if any.
     pub label: String,
+    /// Title with the group: `LIF neuron › Membrane time constant`; with the name of its argument, if any.
+    pub title: String,
     pub spec: ParamSpec,
     /// Present value with its unit, in the form of `--set`.
     pub now: String,
@@ -44,7 +46,7 @@ impl SweptParameter {
     /// does not exist or cannot be swept.
     pub fn all(params: &dyn Params, id: ParamId) -> Vec<Self> {
         let Some(spec) = params.spec(id).filter(|spec| can_sweep(spec)) else { return vec![] };
-        let (path, label) = (params.path(id), label(params, id, spec));
+        let (path, label, title) = (params.path(id), label(params, id, spec), titles::title(params, id));
         let name = path.rsplit('.').next().unwrap_or(&path).to_owned();
         let arguments = DistributionArgument::all(params, id).into_iter().map(|argument| {
             let (spec, part) = (argument.spec, argument.spec.name);
@@ -52,7 +54,8 @@ impl SweptParameter {
                 id,
                 path: format!("{path}.{part}"),
                 name: format!("{name} {part}"),
-                label: format!("{label}, {}", spec.label().to_lowercase()),
+                label: of_argument(&label, &spec),
+                title: of_argument(&title, &spec),
                 now: path::show(&spec, &Value::Real(argument.value)),
                 spec,
                 is_argument: true,
@@ -63,7 +66,7 @@ impl SweptParameter {
             (Value::Variant(at, _), variants) => variants.get(usize::from(at)).map_or("", |v| v.choice.name).to_owned(),
             (value, _) => path::show(spec, &value),
         };
-        let whole = Self { id, path, name, label, spec: *spec, now, is_argument: false };
+        let whole = Self { id, path, name, label, title, spec: *spec, now, is_argument: false };
         [vec![whole], arguments].concat()
     }
 
@@ -89,13 +92,18 @@ impl SweptParameter {
     }
 }
 
-/// Returns the label of a parameter; in a list, with the label of its item.
+/// Returns the short label of a parameter, without its group; in a list, with the label of its item.
 pub fn label(params: &dyn Params, id: ParamId, spec: &ParamSpec) -> String {
     let group = usize::from(id.group);
     match params.groups().get(group).is_some_and(|group| group.list) {
         true => format!("{}: {}", item_name(params, group, id.item.into()), spec.label()),
         false => spec.label().into_owned(),
     }
+}
+
+/// Returns the label or title of an argument of a distribution: `Synapses per inhibitory connection, mean`.
+pub fn of_argument(parameter: &str, argument: &ParamSpec) -> String {
+    format!("{parameter}, {}", argument.label().to_lowercase())
 }
 
 /// Returns the label of a choice, or of a group of a sum type, at an index; empty if there is none.

@@ -23,8 +23,10 @@ pub struct SweptAxis {
     pub path: String,
     /// Name in the folders of runs: the last part of the path.
     pub name: String,
-    /// Label in the window.
+    /// Short label in names of sweeps and of their runs, without the group.
     pub label: String,
+    /// Title with the group.
+    pub title: String,
     pub values: Vec<SweptValue>,
 }
 
@@ -46,8 +48,8 @@ impl SweptValues {
         let swept = Self { name: proposed_name(&axes), axes, seeds };
         let single = swept.axes.iter().find(|axis| axis.values.len() < 2);
         match (swept.n_runs(), single) {
-            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("{}: choose at least two values", axis.label)),
-            (0 | 1, _) => Err("Choose at least two values, or two seeds".into()),
+            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("{}: choose at least two values", axis.title)),
+            (0 | 1, _) => Err("A sweep has at least two runs: choose two values, or type two seeds".into()),
             (n, _) if n > MAX_RUNS => {
                 let (n, most) = (text::count(n as u64), text::count(MAX_RUNS as u64));
                 Err(format!("{n} runs ({}); at most {most}", swept.product()))
@@ -65,7 +67,8 @@ impl SweptValues {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
 
-    /// Describes the number of runs as a product: `4 values of Membrane time constant × 3 of Reset potential × 2 seeds`.
+    /// Describes the number of runs as a product: `4 values of Network › Neurons × 3 of LIF neuron › Reset potential × 2
+    /// seeds`.
     pub fn product(&self) -> String {
         let of = |(i, axis): (usize, &SweptAxis)| {
             let n = axis.values.len();
@@ -76,7 +79,7 @@ impl SweptValues {
             } else {
                 " values"
             };
-            format!("{n}{noun} of {}", axis.label)
+            format!("{n}{noun} of {}", axis.title)
         };
         let mut parts: Vec<String> = self.axes.iter().enumerate().map(of).collect();
         if self.seeds.len() > 1 {
@@ -123,10 +126,14 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
         let new = (from..=to).take(MAX_RUNS + 1).filter(|seed| !out.contains(seed));
         out.extend(new.collect::<Vec<_>>());
         if out.len() > MAX_RUNS {
-            return Err(format!("At most {MAX_RUNS} runs"));
+            return Err(format!("A sweep has at most {} runs", text::count(MAX_RUNS as u64)));
         }
     }
-    if out.is_empty() { Err("Type a seed".into()) } else { Ok(out) }
+    if out.is_empty() {
+        Err("Type a seed, or several separated by commas, into the field Seeds".into())
+    } else {
+        Ok(out)
+    }
 }
 
 /// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, spaced evenly, or by equal ratios on a logarithmic
@@ -146,10 +153,10 @@ pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<SweptVal
             }
         }
         if out.len() > MAX_RUNS {
-            return Err(format!("At most {MAX_RUNS} runs"));
+            return Err(format!("A sweep has at most {} runs", text::count(MAX_RUNS as u64)));
         }
     }
-    if out.is_empty() { Err("Type at least one value".into()) } else { Ok(out) }
+    if out.is_empty() { Err("Type at least two values, separated by commas".into()) } else { Ok(out) }
 }
 
 /// Parses one value or a range of values. Fails if a number is malformed or the range does not state the number of values.
@@ -161,7 +168,7 @@ fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>,
         return Err(format!("{part}: type how many values, as in {from}..{rest}/5"));
     };
     let n: usize =
-        n.trim().parse().ok().filter(|n| (2..=MAX_RUNS).contains(n)).ok_or("a range has 2 to 1000 values")?;
+        n.trim().parse().ok().filter(|n| (2..=MAX_RUNS).contains(n)).ok_or("a range has 2 to 1,000 values")?;
     // In `1..5 ms`, the unit of the end also applies to the start.
     let unit = to.trim().trim_start_matches(|c: char| !c.is_alphabetic() && c != '%');
     let has_unit = from.contains(|c: char| c.is_alphabetic());
@@ -222,6 +229,7 @@ mod tests {
             path: format!("group.p{i}"),
             name: format!("p{i}"),
             label: format!("P{i}"),
+            title: format!("Group › P{i}"),
             values: values.split(' ').map(|text| SweptValue { text: text.into(), label: text.into() }).collect(),
         };
         SweptValues::new(axes.iter().enumerate().map(axis).collect(), seeds(text).expect("seeds"))
@@ -248,6 +256,8 @@ mod tests {
         for text in ["", "10..40", "10..40/1", "10, -1e30", "10, many", "10 mV, 20"] {
             assert!(of("lif.tau_m", text).is_err(), "{text}");
         }
+        let single = swept(&["1"], "3").expect_err("one run");
+        assert_eq!(single, "A sweep has at least two runs: choose two values, or type two seeds");
         for text in ["", "one", "1..", "-1", "1..2000", "5..1"] {
             assert!(seeds(text).is_err(), "{text}");
         }
@@ -259,7 +269,7 @@ mod tests {
         }
         assert!(swept(&[&many, &many], "1..1").is_ok(), "900 runs");
         let many = swept(&[&many, &many], "1..2").expect_err("1,800 runs");
-        assert_eq!(many, "1,800 runs (30 values of P0 × 30 of P1 × 2 seeds); at most 1,000");
+        assert_eq!(many, "1,800 runs (30 values of Group › P0 × 30 of Group › P1 × 2 seeds); at most 1,000");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub fn not_recorded(painter: &Painter, plot: Rect, gaps: &[(f64, f64)], tokens: 
 
 /// Hatches times at which a series had other lanes than now, and labels the wide ones.
 pub fn other_lanes(painter: &Painter, plot: Rect, spans: &[(f64, f64)], tokens: &Tokens, x: impl Fn(f64) -> f32) {
-    hatched(painter, plot, spans, "other lanes", tokens, x);
+    hatched(painter, plot, spans, "other curves", tokens, x);
 }
 
 fn hatched(painter: &Painter, plot: Rect, spans: &[(f64, f64)], why: &str, tokens: &Tokens, x: impl Fn(f64) -> f32) {

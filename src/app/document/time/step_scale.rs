@@ -41,7 +41,7 @@ impl StepScale {
         let amount = self.curve.amount_at(step);
         match &self.quantity {
             StepQuantity::WallTime => format!("after {}", kit::duration(amount)),
-            StepQuantity::Items(name) => format!("{} {name}", kit::fixed(amount.max(0.0).round(), 0)),
+            StepQuantity::Items(name) => kit::counted(amount.max(0.0).round() as u64, name),
         }
     }
 }

@@ -15,7 +15,7 @@ pub fn cost(live: &Live, model: &Model, on: DeviceKind) -> String {
     if wanted == built
         && let Some(set) = live.schema.sets.iter().max_by_key(|s| s.len)
     {
-        parts.push(format!("{} {}", text::count(set.len.into()), set.name));
+        parts.push(text::counted(set.len.into(), &set.noun()));
     }
     if let Some(last) = live.build_time {
         parts.push(format!("about {}", seconds(last, wanted, built)));

@@ -6,6 +6,7 @@ use crate::{
         kit::{level::Level, text},
         shell::{host::Host, messages::Messages},
     },
+    project::titled_diff,
     sim::{FileValues, SimError},
 };
 
@@ -27,13 +28,14 @@ fn apply(document: &mut Document, messages: &mut Messages, file: &str, read: Res
     if document.session.project.shape_file().as_deref() != Some(file) {
         return;
     }
-    let model = &mut document.session.project.model;
-    let mut edited = model.clone();
-    match read.and_then(|values| Ok((values.apply(edited.params_mut())?, values.notes))) {
-        Ok((changed, notes)) => {
-            *model = edited;
+    let mut edited = document.session.project.clone();
+    match read.and_then(|values| values.apply(edited.model.params_mut()).map(|_| values.notes)) {
+        Ok(notes) => {
+            let changed = titled_diff(&document.session.project, &edited);
+            document.session.project = edited;
             let n = text::plural(changed.len(), "parameter", "parameters");
-            let lines: Vec<String> = [format!("The shape of {file}: {n} changed")].into_iter().chain(changed).collect();
+            let lines = changed.iter().map(ToString::to_string);
+            let lines: Vec<String> = [format!("The shape of {file}: {n} changed")].into_iter().chain(lines).collect();
             messages.notify(Level::Info, lines.join("\n"));
             notes.into_iter().for_each(|note| messages.notify(Level::Warning, note));
         }

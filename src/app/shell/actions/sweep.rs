@@ -153,7 +153,7 @@ pub fn ended(document: &mut Document, host: &mut Host, messages: &mut Messages, 
 /// Maximum number of failed runs that a message names.
 const NAMED: usize = 3;
 
-/// Lists failed runs with their reasons: `Failed: tau_m 0 ms (…), and 2 more`.
+/// Lists failed runs with their reasons: `Failed: Membrane time constant 0 ms (…), and 2 more`.
 fn failed_text(failed: &[FailedRun]) -> String {
     let named: Vec<String> = failed.iter().take(NAMED).map(|run| format!("{} ({})", run.what, run.why)).collect();
     let more = failed.len().saturating_sub(NAMED);

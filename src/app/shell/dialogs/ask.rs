@@ -9,7 +9,7 @@ use crate::{
     params::{ParamSpec, Value, ValueType},
     sim::{Answer, Clock, Progress, Request, RequestSpec, request::Cell},
 };
-use egui::{Align, Button, Grid, Layout, Rect, RichText, ScrollArea, Ui, Vec2, Window};
+use egui::{Align, Button, Grid, Id, Layout, Rect, RichText, ScrollArea, Ui, Vec2, Window};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Answer with its question.
@@ -19,6 +19,8 @@ struct Answered {
     answer: Result<Answer, String>,
     /// Sentence displayed instead of a table without rows.
     no_rows: String,
+    /// Sum and mean of a column of the answer; empty without such a column.
+    totals: String,
 }
 
 /// Request that is being answered.
@@ -26,6 +28,7 @@ struct Pending {
     label: String,
     /// Sentence displayed instead of a table without rows.
     no_rows: String,
+    spec: &'static RequestSpec,
     progress: Arc<Progress>,
 }
 
@@ -59,7 +62,9 @@ impl Requests {
     /// Stores the answer to the pending request; ignores the answer to any other request.
     pub fn answered(&mut self, progress: &Arc<Progress>, clock: Clock, answer: Result<Answer, String>) {
         if let Some(asked) = self.pending.take_if(|pending| Arc::ptr_eq(&pending.progress, progress)) {
-            self.last = Some(Answered { label: asked.label, clock, answer, no_rows: asked.no_rows });
+            let totals = answer.as_ref().ok().and_then(|answer| asked.spec.totals(answer));
+            let totals = totals.map_or_else(String::new, |totals| totals.text());
+            self.last = Some(Answered { label: asked.label, clock, answer, no_rows: asked.no_rows, totals });
         }
     }
 
@@ -79,7 +84,7 @@ pub fn ui(ctx: &egui::Context, requests: &mut Requests, session: &mut Session, v
     // The palette has the keyboard focus until it is closed.
     let is_free = ctx.memory(|memory| memory.top_modal_layer().is_none());
     let focus = requests.focus.take_if(|_| is_free);
-    let window = Window::new("Requests").open(&mut is_open).default_rect(area);
+    let window = Window::new("Ask the simulation").id(Id::unique("requests")).open(&mut is_open).default_rect(area);
     let shown = window.show(ctx, |ui| {
         for spec in session.project.model.requests() {
             request_ui(ui, requests, session, spec, focus == Some(spec.name));
@@ -123,7 +128,7 @@ fn request_ui(
     let is_about_selection = !spec.over.is_empty() && !spec.has_ends();
     let elements = if is_about_selection { session.selection.elements.to_vec() } else { vec![] };
     let why_not = match () {
-        () if requests.pending.is_some() => "Another request is being answered",
+        () if requests.pending.is_some() => "Another question is being answered",
         () if session.live.playback.is_some() => "A finished run is not simulated; branch from one of its checkpoints",
         () if !session.live.is_loaded() => "There is no simulation",
         () if is_about_selection && elements.is_empty() => "Nothing is selected",
@@ -164,7 +169,7 @@ fn request_ui(
     if clicked.inner {
         let request = Request { name: spec.name.to_owned(), elements, values: values.clone() };
         let no_rows = spec.no_rows(values);
-        requests.pending = session.live.ask(request).map(|progress| Pending { label, no_rows, progress });
+        requests.pending = session.live.ask(request).map(|progress| Pending { label, no_rows, spec, progress });
     }
 }
 
@@ -178,7 +183,7 @@ fn answer_ui(ui: &mut Ui, requests: &Requests) {
             }
         });
     }
-    let Some(Answered { label, clock, answer, no_rows }) = &requests.last else { return };
+    let Some(Answered { label, clock, answer, no_rows, totals }) = &requests.last else { return };
     let t = Tokens::of(ui.ctx());
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{label}, step {}", text::count(clock.step))).color(t.text_strong));
@@ -188,6 +193,9 @@ fn answer_ui(ui: &mut Ui, requests: &Requests) {
             ui.copy_text(answer.text());
         }
     });
+    if !totals.is_empty() {
+        ui.add(egui::Label::new(totals).selectable(true));
+    }
     ScrollArea::both().auto_shrink(false).show(ui, |ui| match answer {
         Err(why) => drop(ui.colored_label(t.error, why)),
         Ok(Answer::Text(text)) => drop(ui.add(egui::Label::new(text).wrap().selectable(true))),
@@ -204,7 +212,7 @@ fn answer_ui(ui: &mut Ui, requests: &Requests) {
             if rows.len() > MOST_ROWS {
                 ui.label(widgets::sub(
                     ui,
-                    format!("{} more rows; Copy takes all", text::count((rows.len() - MOST_ROWS) as u64)),
+                    format!("{}; Copy takes all", text::plural(rows.len() - MOST_ROWS, "more row", "more rows")),
                 ));
             }
         }

@@ -269,14 +269,13 @@ impl Import {
 
 /// Formats the counts: `3 neurons, 4 connections, 11 synapses, 2 inhibitory connections, from 4 rows`.
 fn counts_text(imported: &Imported) -> String {
-    let n = |n: u64| text::count(n);
     format!(
-        "{} neurons, {} connections, {} synapses, {} inhibitory connections, from {} rows",
-        n(imported.ids.len() as u64),
-        n(imported.connections.len() as u64),
-        n(imported.n_synapses),
-        n(imported.n_inhibitory),
-        n(imported.n_rows)
+        "{}, {}, {}, {}, from {}",
+        text::counted(imported.ids.len() as u64, "neurons"),
+        text::counted(imported.connections.len() as u64, "connections"),
+        text::counted(imported.n_synapses, "synapses"),
+        text::counted(imported.n_inhibitory, "inhibitory connections"),
+        text::counted(imported.n_rows, "rows")
     )
 }
 
@@ -322,7 +321,10 @@ fn preview_ui(ui: &mut Ui, preview: &Preview, mapping: &Mapping) {
         at == mapping.source || at == mapping.target || mapping.weight == Some(at) || mapping.transmitter == Some(at)
     };
     ui.add_space(6.0);
-    ui.label(widgets::sub(ui, format!("First {} rows", preview.rows.len().min(PREVIEW_ROWS))).small());
+    ui.label(
+        widgets::sub(ui, format!("First {}", text::plural(preview.rows.len().min(PREVIEW_ROWS), "row", "rows")))
+            .small(),
+    );
     Frame::new().fill(t.canvas).inner_margin(Margin::same(6)).corner_radius(4).show(ui, |ui| {
         ScrollArea::both().max_height(220.0).auto_shrink(false).show(ui, |ui| {
             Grid::new("import preview").num_columns(preview.columns.len()).spacing([14.0, 2.0]).show(ui, |ui| {

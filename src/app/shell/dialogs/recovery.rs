@@ -5,7 +5,7 @@ use crate::{
     app::{
         document::{command::Intent, journal::UnsavedWork},
         host::consent::{Received, ReceivedPurpose},
-        kit::{theme::Tokens, widgets},
+        kit::{text, theme::Tokens, widgets},
     },
     sim::TimeBase,
 };
@@ -70,7 +70,10 @@ fn recording_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
 
 fn sweep_ui(ui: &mut Ui, intent: &Intent, (ended, all): (usize, usize)) -> Option<Answer> {
     title_ui(ui, "Stop the sweep?");
-    ui.label(format!("{ended} of {all} runs have ended and are kept. The others are left out."));
+    ui.label(format!(
+        "{ended} of {} ended and kept. The rest of the sweep is left out.",
+        text::plural(all, "run", "runs")
+    ));
     stop_ui(ui, intent, "Keep running")
 }
 
@@ -139,7 +142,7 @@ pub fn outside_files_ui(ui: &mut Ui, received: &Received) -> Option<Answer> {
     ui.label(format!("The {what} reads files outside its folder. Allow this only if you trust its source."));
     ui.label(widgets::sub(ui, received.path.display().to_string()));
     ui.add_space(8.0);
-    let line = |one: &crate::project::OutsidePath| format!("{}: {}", one.parameter, one.path);
+    let line = |one: &crate::project::OutsidePath| format!("{}: {}", one.title, one.path);
     let lines: Vec<String> = received.outside.iter().map(line).collect();
     differences_ui(ui, "Files", &lines);
     ui.add_space(14.0);

@@ -7,7 +7,7 @@ use crate::app::{
         parameter::SweptParameter,
         values::{SweptValues, seeds},
     },
-    kit::{theme::Tokens, widgets},
+    kit::{text, theme::Tokens, widgets},
 };
 use egui::{Align, Layout, RichText, TextEdit, Ui};
 
@@ -150,6 +150,6 @@ impl SweepForm {
             ([axis], n) => format!("{}, each with {n} seeds", named(axis)),
             _ => swept.product(),
         };
-        format!("{} runs of {each}, one after another: {what}", swept.n_runs())
+        format!("{} of {each}, one after another: {what}", text::plural(swept.n_runs(), "run", "runs"))
     }
 }

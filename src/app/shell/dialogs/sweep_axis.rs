@@ -70,19 +70,18 @@ impl AxisForm {
             }
         };
         if values.is_empty() {
-            return Err("Choose at least two values".into());
+            return Err(format!("{}: choose at least two values", parameter.title));
         }
-        let SweptParameter { path, name, label, .. } = parameter.clone();
-        Ok(SweptAxis { path, name, label, values })
+        let SweptParameter { path, name, label, title, .. } = parameter.clone();
+        Ok(SweptAxis { path, name, label, title, values })
     }
 
     /// Draws the form. With `is_second`, the parameter can be removed.
     pub fn ui(&mut self, ui: &mut Ui, is_second: bool) -> AxisEdit {
         let mut edit = AxisEdit::default();
         ui.horizontal(|ui| {
-            let path = self.parameter().path.clone();
             match self.ways.len() {
-                1 => drop(ui.label(RichText::new(&self.ways[0].label).strong()).on_hover_text(path)),
+                1 => drop(ui.label(RichText::new(&self.ways[0].title).strong())),
                 _ => self.way_ui(ui),
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -109,11 +108,11 @@ impl AxisForm {
     /// Draws the choice between the value of a parameter and the arguments of its distribution.
     fn way_ui(&mut self, ui: &mut Ui) {
         let before = self.way;
-        let list = ComboBox::from_id_salt("swept argument").width(260.0).selected_text(&self.parameter().label);
+        let list = ComboBox::from_id_salt("swept argument").width(260.0).selected_text(&self.parameter().title);
         let shown = list.show_ui(ui, |ui| {
             widgets::raise_list(ui);
             for (i, way) in self.ways.iter().enumerate() {
-                ui.selectable_value(&mut self.way, i, &way.label).on_hover_text(&way.path);
+                ui.selectable_value(&mut self.way, i, &way.title);
             }
         });
         let hint = "Sweeps the whole value, or one argument of its distribution";
@@ -198,13 +197,11 @@ impl ParameterList {
             }
             let words = self.filter.to_lowercase();
             let fits = |of: &SweptParameter| {
-                let text = format!("{} {}", of.label, of.path).to_lowercase();
+                let text = format!("{} {}", of.title, of.path).to_lowercase();
                 words.split_whitespace().all(|word| text.contains(word))
             };
             let listed = self.candidates.iter().filter(|c| !c.overlaps(taken) && fits(c));
-            let is_clicked =
-                |c: &&SweptParameter| ui.selectable_label(false, &c.label).on_hover_text(&c.path).clicked();
-            let clicked = listed.filter(is_clicked).last();
+            let clicked = listed.filter(|c| ui.selectable_label(false, &c.title).clicked()).last();
             if clicked.is_some() {
                 ui.close();
             }

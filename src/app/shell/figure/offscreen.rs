@@ -95,7 +95,7 @@ fn is_bgra(state: &RenderState) -> Result<bool, String> {
     match state.target_format {
         Bgra8Unorm => Ok(true),
         Rgba8Unorm => Ok(false),
-        other => Err(format!("pictures of the format {other:?} cannot be read")),
+        _ => Err("the graphics driver draws in a colour format that cannot be read".to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     app::{document::open_document::Document, shell::queue::ShellRequest},
-    params::{ParamId, Params, Value, path},
+    params::{ParamId, Params, Value, path, titles},
     sim::ElementSet,
 };
 use std::{path::PathBuf, sync::Arc};
@@ -18,7 +18,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// Returns the run, parameter path or element (as in `neuron 12`) that a line names; `None` if it names none.
+    /// Returns the run, parameter or element (as in `neuron 12`) that a line names; `None` if it names none.
     pub fn of(document: &Document, text: &str) -> Option<Self> {
         if let Some(run) = document.library.runs.iter().find(|r| text.contains(&r.name)) {
             return Some(Self::Run(run.folder.clone()));
@@ -37,10 +37,20 @@ impl Link {
     }
 }
 
-/// Returns the first parameter whose path a sentence contains, otherwise one whose file it names; `None` without either.
+/// Returns the first parameter whose title or path a sentence contains, otherwise one whose file it names; `None` without any.
 pub fn parameter(params: &dyn Params, text: &str) -> Option<ParamId> {
-    let named = words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| id));
+    let named = titled(params, text).or_else(|| words(text).find_map(|word| Some(path::find(params, word).ok()?.0)));
     named.or_else(|| params.ids().into_iter().find(|id| is_file_in(params, *id, text)))
+}
+
+/// Returns the parameter with the longest title that a sentence contains; `None` if it contains none.
+fn titled(params: &dyn Params, text: &str) -> Option<ParamId> {
+    if !text.contains(titles::SEPARATOR) {
+        return None;
+    }
+    let all = params.ids().into_iter().map(|id| (titles::title(params, id), id));
+    let (_, id) = all.filter(|(title, _)| text.contains(title.as_str())).max_by_key(|(title, _)| title.len())?;
+    Some(id)
 }
 
 /// Whether the value of a parameter is a path that a sentence contains.
@@ -59,10 +69,9 @@ fn element(sets: &[Arc<ElementSet>], text: &str) -> Option<Link> {
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
     words.windows(2).find_map(|pair| {
         let number: u32 = pair[1].parse().ok()?;
-        let set = sets.iter().find(|s| {
-            let one = s.name.trim_end_matches('s');
-            pair[0].eq_ignore_ascii_case(s.name) || pair[0].eq_ignore_ascii_case(one)
-        })?;
+        let set = sets
+            .iter()
+            .find(|s| pair[0].eq_ignore_ascii_case(s.name) || pair[0].eq_ignore_ascii_case(&s.singular()))?;
         (number < set.len).then_some(Link::Element(set.name, number))
     })
 }
@@ -80,6 +89,7 @@ mod tests {
         let found = |text: &str| parameter(params, text).map(|id| params.path(id));
         assert_eq!(found("lif.tau_m must be positive").as_deref(), Some("lif.tau_m"));
         assert_eq!(found("sugar.csv: there is no such file or folder").as_deref(), Some("stimulus.poisson"));
+        assert_eq!(found("Could not apply LIF neuron › Spike threshold: too low").as_deref(), Some("lif.v_threshold"));
         assert_eq!(found("other.csv: there is no such file or folder"), None);
     }
 

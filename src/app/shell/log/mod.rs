@@ -50,6 +50,8 @@ pub struct Log {
     lines: VecDeque<Line>,
     /// Number of the oldest line in memory.
     first: u64,
+    /// Number of the first line that was not rewritten yet.
+    rewritten_to: u64,
     problems: usize,
     /// Sources of lines, in order of their first line.
     pub targets: Vec<String>,
@@ -67,6 +69,7 @@ impl Default for Log {
             limit: 100_000,
             lines: VecDeque::new(),
             first: 0,
+            rewritten_to: 0,
             problems: 0,
             targets: vec![],
             shown: VecDeque::new(),
@@ -109,6 +112,15 @@ impl Log {
             if self.shown.front().is_some_and(|n| *n < self.first) {
                 self.shown.pop_front();
             }
+        }
+    }
+
+    /// Rewrites the lines that were added since the last call.
+    pub fn rewrite_new(&mut self, rewritten: impl Fn(&str) -> String) {
+        let from = self.rewritten_to.saturating_sub(self.first) as usize;
+        self.rewritten_to = self.first + self.lines.len() as u64;
+        for line in self.lines.iter_mut().skip(from) {
+            line.text = rewritten(&line.text);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Line, Link, Log};
 use crate::app::{
     document::open_document::Document,
-    kit::{focus, icons, level::Level, theme::Tokens, widgets},
+    kit::{focus, icons, level::Level, text, theme::Tokens, widgets},
     shell::{panels::side, queue::Queue},
 };
 use egui::{
@@ -50,7 +50,9 @@ fn head_ui(ui: &mut Ui, log: &mut Log, is_open: &mut bool) {
         let field = TextEdit::singleline(&mut filter.text).hint_text("Filter").desired_width(180.0);
         ui.add(field.id(focus::filter_id("log"))).accessible_name("Filter log");
         let (n, of) = (log.n_shown(), log.count());
-        ui.label(widgets::sub(ui, format!("{n} of {of} lines")).small());
+        ui.label(
+            widgets::sub(ui, format!("{} of {}", text::count(n as u64), text::plural(of, "line", "lines"))).small(),
+        );
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if widgets::icon_button(ui, icons::CLOSE, "Close log").clicked() {
                 *is_open = false;
@@ -84,8 +86,8 @@ fn lines_ui(ui: &mut Ui, log: &mut Log, document: &Document, t: &Tokens, queue: 
                 Level::Error => t.error,
             };
             let link = Link::of(document, &line.text);
-            let text = RichText::new(written(line)).monospace().color(color);
-            let label = Label::new(text).selectable(false).extend().sense(Sense::click());
+            let shown = RichText::new(written(line)).monospace().color(color);
+            let label = Label::new(shown).selectable(false).extend().sense(Sense::click());
             let response = ui.add(label);
             response.context_menu(|ui| {
                 if ui.button("Copy line").clicked() {

@@ -1,10 +1,23 @@
 //! Help texts, in the subset of Markdown that views use.
 
-use crate::app::kit::{theme::Tokens, widgets};
+use crate::{
+    app::kit::{theme::Tokens, widgets},
+    sim::ElementSet,
+};
 use egui::{Align, Layout, RichText, Ui, text::LayoutJob, vec2};
+use std::sync::Arc;
 
 /// Indent of bullets, points.
 const BULLET: f32 = 12.0;
+
+/// Replaces *element* in the help of a view by the noun of the first set of the simulation: *neuron*, *nucleus*.
+pub fn in_words(help: &str, sets: &[Arc<ElementSet>]) -> String {
+    let Some(set) = sets.first() else { return help.to_owned() };
+    let (many, one) = (set.noun(), set.singular());
+    let article = if one.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let with_article = help.replace("an element", &format!("{article} {one}"));
+    with_article.replace("elements", &many).replace("element", &one)
+}
 
 /// Draws headings, bullets, code blocks, **bold**, *italic* and `code`, left-aligned in the available width.
 pub fn markdown_ui(ui: &mut Ui, text: &str) {
@@ -121,6 +134,15 @@ pub fn about() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_names_what_the_kind_has() {
+        let set = |name| [Arc::new(ElementSet { name, ..ElementSet::default() })];
+        let help = "One row per element: an element's values, of all elements";
+        assert_eq!(in_words(help, &set("nuclei")), "One row per nucleus: a nucleus's values, of all nuclei");
+        assert_eq!(in_words(help, &set("experts")), "One row per expert: an expert's values, of all experts");
+        assert_eq!(in_words(help, &[]), help);
+    }
 
     #[test]
     fn markup_is_not_shown_as_characters() {

@@ -38,7 +38,8 @@ pub fn describe(
     lines.push(format!("CUDA: {}", devices.cuda()));
     lines.push(format!("cuBLASLt: {}", CUBLASLT.find().map_or_else(|why| why.to_string(), |found| found.to_string())));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    lines.push(format!("Processor: {}, {threads} threads", system::processor().unwrap_or_else(|| "unknown".into())));
+    let threads = text::plural(threads, "thread", "threads");
+    lines.push(format!("Processor: {}, {threads}", system::processor().unwrap_or_else(|| "unknown".into())));
     if let Some(memory) = system::memory() {
         lines.push(format!("Memory: {}", text::bytes(memory)));
     }
@@ -47,7 +48,7 @@ pub fn describe(
         Some(state) => {
             let info = state.adapter.get_info();
             let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
-            format!("{} ({:?}, {:?}), driver {}", info.name, info.backend, info.device_type, driver.trim())
+            format!("{} ({}, {}), driver {}", info.name, info.backend, device_type(info.device_type), driver.trim())
         }
         None => "no device".to_owned(),
     });
@@ -61,4 +62,14 @@ pub fn describe(
         lines.push(format!("- `{name}` {value}"));
     }
     lines.join("\n")
+}
+/// Returns the name of a type of graphics device.
+const fn device_type(of: egui_wgpu::wgpu::DeviceType) -> &'static str {
+    match of {
+        egui_wgpu::wgpu::DeviceType::DiscreteGpu => "discrete GPU",
+        egui_wgpu::wgpu::DeviceType::IntegratedGpu => "integrated GPU",
+        egui_wgpu::wgpu::DeviceType::VirtualGpu => "virtual GPU",
+        egui_wgpu::wgpu::DeviceType::Cpu => "software renderer",
+        egui_wgpu::wgpu::DeviceType::Other => "other device",
+    }
 }

@@ -86,7 +86,8 @@ fn contains(name: &str, needle: &str) -> bool {
 
 fn describe(set: &ElementSet, element: u32) -> String {
     let labels = set.columns.iter().map(|c| c.label(element)).filter(|l| !l.is_empty()).take(3);
-    let words: Vec<&str> = std::iter::once(set.name).chain(labels).collect();
+    let noun = set.singular();
+    let words: Vec<&str> = std::iter::once(noun.as_str()).chain(labels).collect();
     format!("{} · #{element}", words.join(" · "))
 }
 

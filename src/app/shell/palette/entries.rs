@@ -8,7 +8,7 @@ use crate::{
         kit::{icons, text},
         shell::commands::CommandState,
     },
-    params::{Change, ParamId, Params, path},
+    params::{Change, ParamId, Params, path, titles},
     sim::RequestSpec,
 };
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ fn requests(state: &CommandState<'_>, query: &str, rows: &mut Vec<(i32, Row)>) {
         let text = format!("{}…", spec.label());
         let Some(score) = score(&text, query).max(match_sentence(spec.docs, query)) else { continue };
         let (glyph, why_not) = (command.icon(), command.why_not(state));
-        let row = Row { entry: Entry::Request(spec), glyph, text, aside: "request".into(), why_not };
+        let row = Row { entry: Entry::Request(spec), glyph, text, aside: "question".into(), why_not };
         rows.push((score, row));
     }
 }
@@ -120,8 +120,8 @@ fn requests(state: &CommandState<'_>, query: &str, rows: &mut Vec<(i32, Row)>) {
 fn parameters(params: &dyn Params, query: &str, rows: &mut Vec<(i32, Row)>) {
     for (id, score) in matching_params(params, query) {
         let Some(spec) = params.spec(id) else { continue };
-        let aside = path::show(spec, &params.get(id));
-        let row = Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text: params.path(id), aside, why_not: None };
+        let (text, aside) = (titles::title(params, id), titles::shown(spec, &params.get(id)));
+        let row = Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text, aside, why_not: None };
         rows.push((score - 1, row));
     }
 }
@@ -131,7 +131,7 @@ fn settings(settings: &Settings, query: &str, rows: &mut Vec<(i32, Row)>) {
         let Some(spec) = settings.spec(id) else { continue };
         let name = settings.path(id);
         let text = format!("Setting: {}", spec.label().to_lowercase());
-        let aside = path::show(spec, &settings.get(id));
+        let aside = titles::shown(spec, &settings.get(id));
         rows.push((score - 2, Row { entry: Entry::Setting(name), glyph: icons::GEAR, text, aside, why_not: None }));
     }
 }
@@ -148,7 +148,7 @@ fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
     let fits = |id: ParamId| {
         let spec = params.spec(id).filter(|_| params.is_shown(id))?;
         let by_docs = match_sentence(&text::first_sentence(spec.docs), query);
-        let by_name = score(&params.path(id), query).max(match_sentence(&spec.label(), query));
+        let by_name = score(&params.path(id), query).max(match_sentence(&titles::title(params, id), query));
         Some((id, by_name.max(by_docs)?))
     };
     params.ids().into_iter().filter_map(fits).collect()
@@ -200,11 +200,11 @@ fn element(found: &SearchHit, query: &str) -> (i32, Row) {
 fn assignment(params: &dyn Params, query: &str) -> Row {
     let (entry, text, why_not) = match path::parse(params, query) {
         Ok(change) => {
-            let value = params.spec(change.id).map(|s| path::show(s, &change.value)).unwrap_or_default();
-            let text = format!("Set {} to {value}", params.path(change.id));
+            let value = params.spec(change.id).map(|s| titles::shown(s, &change.value)).unwrap_or_default();
+            let text = format!("Set {} to {value}", titles::title(params, change.id));
             (Entry::Set(change), text, None)
         }
-        Err(e) => (Entry::Invalid, e.to_string(), Some("")),
+        Err(e) => (Entry::Invalid, titles::in_text(params, &e.to_string()), Some("")),
     };
     Row { entry, glyph: icons::SLIDERS, text, aside: String::new(), why_not }
 }

@@ -124,7 +124,7 @@ impl Palette {
             (key(Key::ArrowDown), key(Key::ArrowUp), key(Key::Enter))
         });
         let field = TextEdit::singleline(&mut self.query)
-            .hint_text("Search commands, parameters, elements, runs, or type parameter=value")
+            .hint_text("Search commands, parameters, names and ids, runs, or type parameter=value")
             .desired_width(f32::INFINITY);
         let response = ui.add(field.margin(Margin::symmetric(8, 6))).accessible_name("Palette");
         if response.changed() {

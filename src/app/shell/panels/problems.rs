@@ -6,7 +6,7 @@ use crate::{
         host::device::Devices,
         shell::{flow::Flow, panels::toasts::Toasts},
     },
-    params::ParamWarning,
+    params::{ParamWarning, titles},
 };
 
 /// Problem, and the command that may solve it.
@@ -60,16 +60,15 @@ pub fn problems(document: &Document, flow: &Flow, devices: &Devices, toasts: &To
     }
     let params = session.project.model.params();
     all.extend(live.acks.rejections().iter().map(|rejection| {
-        let id = rejection.change.id;
-        let place = match params.spec(id) {
-            Some(_) => params.path(id),
-            None => params.groups().get(usize::from(id.group)).map_or_else(String::new, |g| g.label().into_owned()),
-        };
+        let place = titles::title(params, rejection.change.id);
         Problem::plain(format!("{place} is not applied: {}", rejection.why))
     }));
     // A run cannot be edited, and without an open project its parameters are not displayed.
     if live.playback.is_none() && flow.opening.is_none() {
         all.extend(session.project.model.warnings().into_iter().map(Problem::of_parameter));
+    }
+    for problem in &mut all {
+        problem.text = session.project.titled(&problem.text);
     }
     for error in toasts.errors() {
         if !all.iter().any(|known| known.text.contains(error) || error.contains(&known.text)) {

@@ -22,7 +22,7 @@ use crate::{
         },
     },
     gpu::{Compiling, compiling},
-    params::ParamId,
+    params::{ParamId, titles},
     project::Project,
     sim::{TimeBase, rate_texts},
 };
@@ -371,8 +371,8 @@ pub fn notice_ui(ui: &mut Ui, document: &mut Document, devices: &Devices, around
             None => {
                 ui.label(icons::rich(icons::HAMMER).color(t.warn));
                 let params = document.session.project.model.params();
-                let mut names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
-                names.extend(others.iter().map(|n| (*n).to_owned()));
+                let mut names: Vec<String> = waiting.iter().map(|id| titles::title(params, *id)).collect();
+                names.extend(others);
                 let n = names.len();
                 let verb = if n == 1 { "change needs" } else { "changes need" };
                 ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
@@ -393,7 +393,7 @@ pub fn notice_ui(ui: &mut Ui, document: &mut Document, devices: &Devices, around
 fn rewind_ui(ui: &mut Ui, project: &Project, waiting: &[ParamId], queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let params = project.model.params();
-    let names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
+    let names: Vec<String> = waiting.iter().map(|id| titles::title(params, *id)).collect();
     let verb = if names.len() == 1 { "change takes" } else { "changes take" };
     ui.label(icons::rich(icons::REWIND).color(t.warn));
     ui.label(RichText::new(format!("{} {verb} effect at the next rewind", names.len())).color(t.text_strong));

@@ -141,7 +141,7 @@ fn record_ui(ui: &mut Ui, session: &Session, name: &str) -> Option<SetAction> {
         for probe in probes {
             let entry = record_selection(probe.name, name);
             let mut on = session.project.record.contains(&entry);
-            let hint = format!("Records {} of the elements of this selection, one by one", probe.label());
+            let hint = format!("Records {} of each of the {} of this group", probe.label(), text::spaced(over));
             if ui.checkbox(&mut on, probe.label()).on_hover_text(hint).changed() {
                 action = Some(SetAction::Record(probe.name, on));
             }

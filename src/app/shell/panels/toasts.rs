@@ -33,6 +33,8 @@ struct Toast {
     level: Level,
     text: String,
     action: Option<ToastAction>,
+    /// Text before it was rewritten, by which a repeated message is found.
+    given: String,
     until: Option<f64>,
     /// Whether the user has opened the list of messages since. A read error is not shown, but still counts as a problem.
     is_read: bool,
@@ -50,6 +52,8 @@ pub struct Notice {
 pub struct Toasts {
     list: Vec<Toast>,
     count: u64,
+    /// Number of messages that were rewritten.
+    n_rewritten: u64,
     /// Messages that were shown, oldest first.
     pub history: VecDeque<Notice>,
     /// Number of messages since the history was last opened.
@@ -64,16 +68,28 @@ impl Toasts {
 
     /// Shows a message as [`Toasts::add`] does, with a button.
     pub fn add_with(&mut self, level: Level, text: String, action: Option<ToastAction>) {
-        self.list.retain(|t| t.text != text);
+        self.list.retain(|t| t.given != text);
         self.history.push_back(Notice { level, text: text.clone(), at: Instant::now() });
         if self.history.len() > MAX_KEPT {
             self.history.pop_front();
         }
         self.unread += 1;
         self.count += 1;
-        self.list.push(Toast { id: self.count, level, text, action, until: None, is_read: false });
+        let given = text.clone();
+        self.list.push(Toast { id: self.count, level, given, text, action, until: None, is_read: false });
         if self.list.len() > MAX_SHOWN {
             self.list.remove(0);
+        }
+    }
+
+    /// Rewrites the messages that were added since the last call.
+    pub fn rewrite_new(&mut self, rewritten: impl Fn(&str) -> String) {
+        let n_new = (self.count - std::mem::replace(&mut self.n_rewritten, self.count)) as usize;
+        for notice in self.history.iter_mut().rev().take(n_new) {
+            notice.text = rewritten(&notice.text);
+        }
+        for toast in self.list.iter_mut().rev().take(n_new) {
+            toast.text = rewritten(&toast.text);
         }
     }
 

@@ -4,6 +4,7 @@ use super::{Pane, Workspace, view_of};
 use crate::app::{
     document::{interventions, selection::Selection},
     kit::{focus, icons, theme::Tokens, widgets},
+    shell::pages::help,
     views::{View, ViewCtx, is_offered},
 };
 use egui::{Align, Color32, Layout, Popup, Response, RichText, Sense, Stroke, Ui, UiBuilder, WidgetText, vec2};
@@ -169,11 +170,12 @@ impl TileBehavior<'_> {
         if widgets::icon_button(ui, glyph, &format!("{verb} {title}")).clicked() {
             self.requests.maximise = Some(tile);
         }
-        let help = widgets::icon_button(ui, icons::HELP, &format!("Help on {title}"));
+        let button = widgets::icon_button(ui, icons::HELP, &format!("Help on {title}"));
         if let Some(view) = self.views.get(pane) {
-            Popup::menu(&help).show(|ui| {
+            Popup::menu(&button).show(|ui| {
                 ui.set_width(HELP_WIDTH);
-                crate::app::shell::pages::help::markdown_ui(ui, view.declaration().help);
+                let text = help::in_words(view.declaration().help, &self.ctx.schema.sets);
+                help::markdown_ui(ui, &text);
             });
         }
         self.pin_ui(ui, pane, &title);

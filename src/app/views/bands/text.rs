@@ -18,7 +18,7 @@ impl Bands {
     pub(super) fn caption(&self, set: &ElementSet, ctx: &ViewCtx<'_>) -> String {
         let history = self.course.history();
         let n = self.course.front().map_or(0, |f| f.state.n);
-        let mut text = format!("{} of {} {}", kit::thousands(n.into()), kit::thousands(set.len.into()), set.name);
+        let mut text = format!("{} of {}", kit::thousands(n.into()), kit::counted(set.len.into(), &set.noun()));
         let steps = history.last().zip(history.entries().first()).map_or(0, |(last, (first, _))| last - first);
         let across = kit::steps(steps as f64, ctx.clock.base);
         text += &match history.entries().len() {
@@ -46,7 +46,7 @@ impl Bands {
         let (step, state) = &self.course.history().entries()[i];
         let secs = *step as f64 * ctx.clock.base.per_step();
         let time = chart.line.unit(ctx.clock).text(secs, ctx.clock.base.per_step());
-        let mut text = format!("{time}\n{} {}", kit::thousands(state.n.into()), set.name);
+        let mut text = format!("{time}\n{}", kit::counted(state.n.into(), &set.noun()));
         for (i, value) in state.quantiles.iter().enumerate().rev() {
             let name = match i {
                 0 => markers::NAMES[0].to_owned(),

@@ -1,11 +1,11 @@
 //! Parameters by which compared runs differ.
 
 use crate::{
-    params::ParamId,
+    params::{ParamId, titles},
     project::{ParamHistory, Project},
 };
 
-/// Path of a parameter and its value in each run; the text of a run without this parameter is empty.
+/// Title of a parameter and its value in each run; the text of a run without this parameter is empty.
 pub type Difference = (String, Vec<String>);
 
 /// Returns the parameters in effect that differ between runs. An unreadable run is `None` and has empty texts.
@@ -21,15 +21,15 @@ pub fn differences(runs: &[Option<&ParamHistory>]) -> Vec<Difference> {
         }
     };
     let kind = |project: &Project| project.model.name();
-    add("kind".into(), &|run| kind(&run.first).to_owned());
-    add("seed".into(), &|run| run.first.seed.to_string());
+    add("Kind".into(), &|run| run.first.model.title().to_owned());
+    add("Seed".into(), &|run| run.first.seed.to_string());
     let same_kind = runs.iter().flatten().filter(|run| kind(&run.first) == kind(first));
     let mut ids: Vec<ParamId> = same_kind.flat_map(|run| run.ids_that_differ(first)).collect();
     ids.sort_unstable();
     ids.dedup();
     for id in ids {
         let text = |run: &ParamHistory| if kind(&run.first) == kind(first) { run.text(id) } else { String::new() };
-        add(first.model.params().path(id), &text);
+        add(titles::title(first.model.params(), id), &text);
     }
     out
 }
@@ -55,9 +55,10 @@ mod tests {
         let [a, b, c] = projects.each_ref().map(|project| run(project, &[]));
         let both = differences(&[Some(&b), None, Some(&c)]);
         let names: Vec<&str> = both.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!((names, both[0].1[2].as_str()), (vec!["seed"], "7"), "equal values are left out");
+        assert_eq!((names, both[0].1[2].as_str()), (vec!["Seed"], "7"), "equal values are left out");
         let all = differences(&[Some(&a), Some(&b), Some(&c)]);
         assert_eq!(all.last().map(|(_, values)| values.join(" | ")), Some("20 ms | 30 ms | 30 ms".to_owned()));
+        assert_eq!(all.last().map(|(name, _)| name.as_str()), Some("LIF neuron › Membrane time constant"));
         let mut other = of(&[]);
         other.model = crate::kinds::Model::by_name("nuclei").expect("a kind");
         assert_eq!(differences(&[Some(&a), Some(&run(&other, &[]))]).len(), 1, "the kind");

@@ -193,9 +193,10 @@ impl Compare {
         let lanes = offered.iter().find(|series| series.key == *key).map_or(&[][..], |series| &series.lanes);
         if !lanes.is_empty() {
             let names: Vec<_> = lanes.iter().cloned().enumerate().collect();
-            kit::choice_ui(ui, ctx.tokens, "Lane", &mut self.lane, &names);
+            kit::choice_ui(ui, ctx.tokens, "Curve", &mut self.lane, &names);
         }
-        let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };
+        let name =
+            |n: u32| if n == 0 { "none".to_owned() } else { format!("over {}", kit::counted(n.into(), "samples")) };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
         let base = base_of(lines).unwrap_or_default();
         if self.axes.ui(ui, ctx.tokens, &axes_offer(offered, lines, key), base) {
@@ -218,7 +219,7 @@ impl Compare {
         let samples: u64 = drawn.iter().map(n_samples).sum();
         let n = drawn.iter().filter(|line| line.folder.is_some()).count();
         let mut text =
-            format!("{n} of {}  |  {} samples", text::plural(n_marked, "run", "runs"), kit::thousands(samples));
+            format!("{n} of {}  |  {}", text::plural(n_marked, "run", "runs"), kit::counted(samples, "samples"));
         text += "  |  minimum to maximum per pixel";
         if let Some((group, base)) = drawn.iter().find_map(|l| Some((l.series.group.as_ref()?, l.series.base))) {
             let width = kit::steps(group.bin_steps, base);

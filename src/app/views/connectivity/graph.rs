@@ -28,13 +28,9 @@ pub struct Graph {
 }
 
 pub fn caption(ego: &Ego) -> String {
-    let n = |n: usize| kit::thousands(n as u64);
-    format!(
-        "{} inputs, {} outputs, {} connections among them",
-        n(ego.inputs.len()),
-        n(ego.outputs.len()),
-        kit::thousands(ego.inner)
-    )
+    let inputs = kit::counted(ego.inputs.len() as u64, "inputs");
+    let outputs = kit::counted(ego.outputs.len() as u64, "outputs");
+    format!("{inputs}, {outputs}, {} among them", kit::counted(ego.inner, "connections"))
 }
 
 /// Partner with its rectangle.

@@ -45,11 +45,11 @@ pub fn caption(ego: &Ego, wiring: &Connectivity) -> String {
     let (listed, all) = (ego.synapses.len() as u64, ego.n_synapses);
     let delay = kit::duration(wiring.delay_secs);
     match listed == all {
-        true => format!("{} connections  |  weights in {}  |  delay {delay}", kit::thousands(all), wiring.unit),
+        true => format!("{}  |  weights in {}  |  delay {delay}", kit::counted(all, "connections"), wiring.unit),
         false => format!(
-            "strongest {} of {} connections  |  weights in {}  |  delay {delay}",
+            "strongest {} of {}  |  weights in {}  |  delay {delay}",
             kit::thousands(listed),
-            kit::thousands(all),
+            kit::counted(all, "connections"),
             wiring.unit
         ),
     }

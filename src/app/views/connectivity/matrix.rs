@@ -105,9 +105,9 @@ impl Matrix {
     }
 
     pub fn caption(&self, blocks: &Blocks) -> String {
-        let cells = kit::thousands((blocks.rows.len() * blocks.columns.len()) as u64);
+        let cells = kit::counted((blocks.rows.len() * blocks.columns.len()) as u64, "cells");
         let n: u64 = blocks.cells.iter().map(|c| c.n).sum();
-        let mut text = format!("{} in {cells} cells", kit::thousands(n));
+        let mut text = format!("{} in {cells}", kit::thousands(n));
         if blocks.merged[0].max(blocks.merged[1]) > 0 {
             text += &format!("  |  weakest {} and {} categories merged", blocks.merged[0], blocks.merged[1]);
         }
@@ -355,7 +355,7 @@ impl Matrix {
                 line("mean |w|", kit::value((cell.total / n as f64 * 1e3).round() / 1e3));
                 line("of all pairs", format!("{:.3} %", 100.0 * n as f64 / pairs));
             }
-            line("elements", format!("{} → {}", kit::thousands(from.n.into()), kit::thousands(to.n.into())));
+            line(&set.noun(), format!("{} → {}", kit::thousands(from.n.into()), kit::thousands(to.n.into())));
         });
         let drill = if ctx.filter.finer(set, by).is_some() { " · double-click: drill down" } else { "" };
         ui.label(egui::RichText::new(format!("click: select both ends{drill}")).small().color(ctx.tokens.text_sub));

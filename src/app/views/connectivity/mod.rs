@@ -125,27 +125,23 @@ impl ConnectivityView {
     }
 
     fn caption(&self, wiring: &Connectivity, set: &ElementSet, selected: &[u32]) -> String {
-        let all = kit::thousands(wiring.connections.n_connections());
+        let all = kit::counted(wiring.connections.n_connections(), "connections");
+        let all = format!("{all} of {}", kit::counted(set.len.into(), &set.noun()));
         match (self.mode, self.blocks.get(), self.ego_of(selected)) {
             (Mode::Matrix, Some(blocks), _) => {
-                format!(
-                    "{all} connections of {} {}  |  {}",
-                    kit::thousands(set.len.into()),
-                    set.name,
-                    self.matrix.caption(blocks)
-                )
+                format!("{all}  |  {}", self.matrix.caption(blocks))
             }
             (Mode::Graph, _, Some(ego)) => graph::caption(ego),
             (Mode::List, _, Some(ego)) => list::caption(ego, wiring),
-            _ => format!("{all} connections of {} {}", kit::thousands(set.len.into()), set.name),
+            _ => all,
         }
     }
 
     /// Draws the reason why there is no graph or list. Returns whether there is none.
-    fn missing_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, n: usize) -> bool {
+    fn missing_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, (set, n): (&ElementSet, usize)) -> bool {
         if n == 0 {
-            let how = "Select elements in any view to show their inputs and outputs";
-            kit::empty_ui(ui, canvas, ctx, "Nothing is selected", how, None);
+            let how = format!("Select {} in any view to show their inputs and outputs", set.noun());
+            kit::empty_ui(ui, canvas, ctx, "Nothing is selected", &how, None);
         } else if n > MAX_SELECTED {
             let how = format!(
                 "{} selected; the limit is {}. The matrix includes all.",
@@ -203,7 +199,7 @@ impl View for ConnectivityView {
         }
         let (blocks, ego) = (self.blocks.get().cloned(), self.ego.get().cloned());
         let is_missing =
-            self.mode != Mode::Matrix && Self::missing_ui(ui, canvas, ctx, ctx.selection.of(set.name).len());
+            self.mode != Mode::Matrix && Self::missing_ui(ui, canvas, ctx, (&set, ctx.selection.of(set.name).len()));
         match (self.mode, blocks, ego) {
             (Mode::Matrix, Some(blocks), _) => self.matrix.ui(ui, canvas, ctx, &set, &wiring, &blocks),
             (Mode::Graph, _, Some(ego)) if !is_missing => self.graph.ui(ui, canvas, ctx, &set, &wiring, &ego),

@@ -161,7 +161,7 @@ impl Lanes {
         let layout = Layout::of(ui, canvas, &names);
         let plot = layout.plot;
         let response = ui.interact(canvas, ui.scope_id().with("lanes"), Sense::click_and_drag());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Lanes over time"));
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heat map over time"));
         let edge = ctx.live_edge() as f64;
         let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, edge);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
@@ -272,14 +272,14 @@ fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'stat
 impl Lanes {
     pub const DECLARATION: ViewDeclaration = ViewDeclaration {
         name: "lanes",
-        title: "Lanes",
+        title: "Heat map",
         icon: icons::GRID,
-        help: "# Lanes over time\n\nA series with several lanes as a heat map: a row per lane, the mean of the samples in each \
-         column as its colour. Columns are a pixel wide, or as wide as samples are apart; one without a sample is left \
+        help: "# Heat map\n\nA series with several curves, such as the rates of all classes: a row per curve, the mean of the samples \
+         in each column as its colour. Columns are a pixel wide, or as wide as samples are apart; one without a sample is left \
          blank. Negative values use a diverging colormap.\n\n\
          *Share* divides each column by its sum. *Rows* sorts by the visible mean. The caption describes the visible \
-         times: *evenness* is the normalised entropy of the shares, 1 for equal lanes and 0 for a single one; \
-         *imbalance* is the highest mean over the mean of all; *silent* lanes are zero throughout.\n\n\
+         times: *evenness* is the normalised entropy of the shares, 1 for equal rows and 0 for a single one; \
+         *imbalance* is the highest mean over the mean of all; *silent* rows are zero throughout.\n\n\
          - click a row named after a class: select the class · Ctrl+click: add it · right-click: menu\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data",
         gestures: &[
@@ -302,7 +302,7 @@ impl View for Lanes {
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map(|(_, p)| fields::label(p));
-        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Lanes: {name}"))
+        name.map_or_else(|| Self::DECLARATION.title.into(), |name| format!("Heat map: {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -335,12 +335,12 @@ impl View for Lanes {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((id, probe)) = self.probe(ctx.schema) else {
-            return unfit_ui(ui, ctx, ["No lanes", "This simulation has no series with several lanes"]);
+            return unfit_ui(ui, ctx, ["No rows", "This simulation has no series with several curves"]);
         };
         let caption = self.caption(ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
         if self.series.get(&id).is_none_or(|r| r.samples.len() == 0) && !ctx.running {
-            return run_ui(ui, canvas, ctx, "No samples yet", "Run to see lanes over time");
+            return run_ui(ui, canvas, ctx, "No samples yet", "Run to see the rows over time");
         }
         if !kit::fill_ui(ui, canvas, ctx.tokens) {
             return;

@@ -15,8 +15,8 @@ impl Lanes {
         let id = probe.map(|(id, _)| usize::from(id));
         let mean = if probe.is_some_and(|(_, p)| p.is_angle()) { "circular mean" } else { "mean" };
         let n = id.and_then(|id| ctx.schema.lanes.get(id)).map_or(0, Vec::len);
-        let samples = kit::thousands(visible.grid.n as u64);
-        let mut text = format!("{n} lanes  |  window {across}  |  {samples} samples, {mean} per column");
+        let (rows, samples) = (kit::counted(n as u64, "rows"), kit::counted(visible.grid.n as u64, "samples"));
+        let mut text = format!("{rows}  |  window {across}  |  {samples}, {mean} per column");
         if let Some(Balance { evenness, imbalance, silent }) = visible.balance {
             text += &format!("  |  evenness {evenness:.2}  |  imbalance {imbalance:.1}");
             text += &format!("  |  {silent} of {n} silent in view");

@@ -190,7 +190,7 @@ impl Lineage {
         let (forest, layout) = (&self.history.version.forest, &self.worker.layout);
         let totals = forest.totals;
         let drawn = kit::thousands(layout.n_drawn as u64);
-        let mut text = format!("{drawn} of {} lines", kit::thousands(totals.lines));
+        let mut text = format!("{drawn} of {}", kit::counted(totals.lines, "lines"));
         text += &format!("  |  {} alive", kit::thousands(forest.n_alive as u64));
         let counted = [("•", totals.splits, "splits"), ("◆", totals.merges, "merges"), ("×", totals.deaths, "deaths")];
         for (mark, n, what) in counted {
@@ -210,7 +210,7 @@ impl Lineage {
             text += "  |  filtered, with ancestors";
         }
         if totals.dropped > 0 {
-            text += &format!("  |  {} older lines dropped", kit::thousands(totals.dropped));
+            text += &format!("  |  {} dropped", kit::plural(totals.dropped as usize, "older line", "older lines"));
         }
         text
     }
@@ -289,7 +289,7 @@ impl Lineage {
          all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
          - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
          - right-click: actions, for the individual and its living descendants\n\
-         - drag: pan · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: lanes\n\
+         - drag: pan · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: rows\n\
          - double-click: show all",
         gestures: &[
             ("click", "mark"),

@@ -154,9 +154,9 @@ impl Links {
             Mode::List => self.strongest.len(),
         };
         let count = if shown < n {
-            format!("the {} strongest of {} links", number(shown), number(n))
+            format!("the {} strongest of {}", number(shown), kit::counted(n as u64, "links"))
         } else {
-            format!("{} {}", number(n), if n == 1 { "link" } else { "links" })
+            kit::counted(n as u64, "links")
         };
         let sizes = ends.sets.map(|set| set.map_or_else(String::new, |set| format!(" {}", number(set.len as usize))));
         let unit = if unit.is_empty() { String::new() } else { format!("  |  {unit}") };
@@ -248,7 +248,7 @@ impl ProbeContents for Links {
 
     fn mode_ui(&mut self, ui: &mut Ui) {
         for (mode, word, hint) in [
-            (Mode::Lines, "Lines", "Lines between two columns of elements"),
+            (Mode::Lines, "Lines", "Lines between two columns"),
             (Mode::Matrix, "Matrix", "From rows to columns"),
             (Mode::List, "List", "The strongest links as a table"),
         ] {

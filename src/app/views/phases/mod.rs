@@ -153,8 +153,8 @@ impl Phases {
         let (n, groups) = (self.agreement.of.len() as u64, self.agreement.groups.len());
         let by = self.by(schema, set.name).map(|by| fields::label(&schema.probes[usize::from(by)]));
         let by = by.unwrap_or_else(|| "index".into());
-        let mut text = format!("{} of {} {}", kit::thousands(n), kit::thousands(set.len.into()), set.name);
-        text += &format!("  |  ordered by {by}, {groups} groups");
+        let mut text = format!("{} of {}", kit::thousands(n), kit::counted(set.len.into(), &set.noun()));
+        text += &format!("  |  ordered by {by}, {}", kit::counted(groups as u64, "groups"));
         text += match self.measure {
             Measure::Agreement => "  |  mean of cos Δφ over all pairs",
             Measure::Lag => "  |  mean Δφ, row ahead of column, rad",

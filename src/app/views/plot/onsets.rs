@@ -89,12 +89,11 @@ impl Align {
 
     /// Describes the alignment to `n` onsets for the title; empty if rates are not aligned.
     pub fn description(&self, n: usize) -> String {
-        let n = kit::thousands(n as u64);
         match self {
             Self::Run => String::new(),
-            Self::Stimuli => format!("around {n} onsets of stimuli"),
-            Self::One(name) => format!("around {n} onsets of “{name}”"),
-            Self::Edits => format!("around {n} live edits"),
+            Self::Stimuli => format!("around {} of stimuli", kit::counted(n as u64, "onsets")),
+            Self::One(name) => format!("around {} of “{name}”", kit::counted(n as u64, "onsets")),
+            Self::Edits => format!("around {}", kit::plural(n, "live edit", "live edits")),
         }
     }
 

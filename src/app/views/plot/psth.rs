@@ -121,8 +121,8 @@ impl Psth {
     }
 
     /// Returns the title of the plot: unit, alignment, bin width and kernel.
-    pub fn title(&self, set: &ElementSet, clock: Clock) -> String {
-        let Some((key, curves)) = &self.shown else { return "rate from spikes".into() };
+    pub fn title(&self, set: &ElementSet, noun: &str, clock: Clock) -> String {
+        let Some((key, curves)) = &self.shown else { return format!("rate from {noun}") };
         let bin = |steps: f64| kit::steps(steps, clock.base);
         let steps = f64::from(curves.steps);
         let kernel = match key.kernel {
@@ -139,7 +139,7 @@ impl Psth {
             _ => String::new(),
         };
         let around = key.around.as_ref().map_or_else(String::new, |a| self.align.description(a.onsets.len()) + " · ");
-        format!("rate from spikes ({unit}) · {groups}{around}bin {} · {kernel}", bin(steps))
+        format!("rate from {noun} ({unit}) · {groups}{around}bin {} · {kernel}", bin(steps))
     }
 
     /// Returns the column whose categories are shown; `None` if the rates are not per category.

@@ -23,13 +23,14 @@ const ROW: f32 = 15.0;
 /// Height of the aligned time axis, points.
 const AXIS: f32 = 18.0;
 
-/// Draws the chart. `left` and `right` are the distances of the plot from the edges of the area, points.
+/// Draws the chart; `noun` names the counted events. `left` and `right` are the distances of the plot from the edges of the
+/// area, points.
 pub fn paint(
     ui: &mut Ui,
     area: Rect,
     (left, right): (f32, f32),
     psth: &Psth,
-    set: &ElementSet,
+    (set, noun): (&ElementSet, &str),
     line: &Timeline,
     ctx: &ViewCtx<'_>,
 ) {
@@ -37,7 +38,7 @@ pub fn paint(
     let axis = if around.is_some() { AXIS } else { 0.0 };
     let plot = Rect::from_min_max(area.min + Vec2::new(left, 20.0), area.max - Vec2::new(right, axis));
     let painter = ui.painter_at(area.expand(1.0));
-    let title = psth.title(set, ctx.clock);
+    let title = psth.title(set, noun, ctx.clock);
     painter.text(area.min + Vec2::new(left + 4.0, 3.0), Align2::LEFT_TOP, title, kit::small(ui), ctx.tokens.text);
     let Some(curves) = psth.curves() else { return };
     let is_figure = kit::is_staged(ui.ctx());

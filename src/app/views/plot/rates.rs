@@ -140,19 +140,21 @@ impl Rates {
                 };
             }
         }
-        let set = spikes_of(ctx.schema).map(|(_, set)| set);
+        let counted = spikes_of(ctx.schema);
         let needs = if self.psth.is_shown { REST + PSTH } else { REST };
-        kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, set.as_deref()));
+        kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, counted.as_ref()));
     }
 
-    /// Draws the controls of smoothing, export and rates counted from spikes.
-    fn rest_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: Option<&ElementSet>) {
-        let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };
+    /// Draws the controls of smoothing, export and rates counted from events.
+    fn rest_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, counted: Option<&(ProbeId, Arc<ElementSet>)>) {
+        let name =
+            |n: u32| if n == 0 { "none".to_owned() } else { format!("over {}", kit::counted(n.into(), "samples")) };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
         self.export_ui(ui, ctx);
-        let Some(set) = set else { return };
-        let text = egui::RichText::new("from spikes").small();
-        let hint = "Rates counted from the spikes in memory, with a bin width";
+        let Some((probe, set)) = counted else { return };
+        let noun = ctx.schema.probes[usize::from(*probe)].events();
+        let text = egui::RichText::new(format!("from {noun}")).small();
+        let hint = format!("Rates counted from the {noun} in memory, with a bin width");
         ui.toggle_value(&mut self.psth.is_shown, text).on_hover_text(hint);
         if self.psth.is_shown {
             self.psth.toolbar_ui(ui, ctx, set);
@@ -204,11 +206,11 @@ impl Rates {
         name: "rates",
         title: "Rates",
         icon: icons::WAVE,
-        help: "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
+        help: "# Rates\n\nSeries with fixed curves: one chart per probe over the same times. Each pixel column shows the \
          minimum and the maximum of its samples.\n\n\
-         *from spikes* counts rates from the spikes in memory: of all elements that the filter shows, of the selection, \
-         per named group or per category, per element and second, silent elements included, with a bin width \
-         and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n\
+         *from spikes*, or another kind of events, counts rates from the events in memory: of all that the filter \
+         shows, of the selection, per named group or per category, per element and second, silent elements included, with a \
+         bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n\
          *Smooth* draws an exponential moving average over the raw curve. *Axis* draws every step at its wall time, \
          pauses excluded, or at the number of items processed so far, such as tokens. *Unit* converts series that declare \
          other units, such as a loss to bits per byte or perplexity; *Log* makes vertical axes logarithmic. Series of one \
@@ -371,8 +373,10 @@ impl Rates {
             let top = all.top() + height * i as f32;
             Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0))
         };
-        if let Some((_, set)) = from_spikes.filter(|_| charts.len() < n_charts) {
-            psth_chart::paint(ui, area_of(charts.len()), (LEFT, right), &self.psth, &set, &line, ctx);
+        if let Some((id, set)) = from_spikes.filter(|_| charts.len() < n_charts) {
+            let noun = ctx.schema.probes[usize::from(id)].events();
+            let area = area_of(charts.len());
+            psth_chart::paint(ui, area, (LEFT, right), &self.psth, (&set, &noun), &line, ctx);
         }
         for (i, probes) in charts.iter().enumerate().take(n_charts) {
             self.chart_ui(ui, area_of(i), probes, ctx, right, at);

@@ -1,4 +1,4 @@
-//! Lanes of named groups in the traces view: mean and standard deviation of a field over the elements of each group.
+//! Traces of named groups in the traces view: mean and standard deviation of a field over the elements of each group.
 
 use super::{
     line::paint_line,
@@ -66,7 +66,8 @@ impl TraceGroups {
         }
         let has_field = trace.is_some_and(|trace| field_of(ctx.schema, set, trace).is_some());
         let toggle = ui.add_enabled_ui(has_field, |ui| {
-            let hint = "A lane per named group: mean ± standard deviation over its elements";
+            let noun = ctx.schema.set(set).map_or_else(|| set.into(), |set| set.noun());
+            let hint = format!("A trace per named group: mean ± standard deviation over its {noun}");
             ui.toggle_value(&mut self.is_shown, "Groups").on_hover_text(hint)
         });
         let why_not = "No mean over groups: the model has no field of this quantity";
@@ -109,14 +110,14 @@ impl TraceGroups {
         }
     }
 
-    /// Returns the part of the caption about the lanes; empty if there are none.
-    pub fn caption(&self, set: &str) -> String {
+    /// Returns the part of the caption about the traces of `noun`; empty if there are none.
+    pub fn caption(&self, noun: &str) -> String {
         let Some(groups) = self.groups.get().filter(|groups| self.is_shown && !groups.is_empty()) else {
             return String::new();
         };
         let all = text::plural(groups.len(), "group", "groups");
         let shown = if groups.len() > MAX_LANES { format!("first {MAX_LANES} of {all}") } else { all };
-        format!("  |  {shown}: mean ± standard deviation over the n {}", kit::spaced(set))
+        format!("  |  {shown}: mean ± standard deviation over the n {noun}")
     }
 
     /// Returns the lanes with their extents in the pixel columns of the visible times.

@@ -129,7 +129,7 @@ impl Traces {
         }
         let n = ctx.selection.of(set).len();
         let text = if self.is_pinned { "Pinned" } else { "Pin" };
-        let hint = "Keep these lanes when the selection changes (P)";
+        let hint = "Keep these traces when the selection changes (P)";
         let mut on = self.is_pinned;
         if ui.add_enabled_ui(on || n > 0, |ui| ui.toggle_value(&mut on, text).on_hover_text(hint)).inner.changed() {
             if on { self.pin(Self::to_pin(ctx, set)) } else { self.is_pinned = false }
@@ -297,12 +297,12 @@ impl Traces {
         name: "traces",
         title: "Traces",
         icon: icons::WAVE,
-        help: "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
-         its events, such as spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
-         *Groups* adds a lane per named group of the project: the mean of its elements, with a band of one standard deviation \
-         over the elements on both sides. It has a sample per frame.\n\n\
+        help: "# Traces\n\nOne trace per element, at most 64, on a shared scale. The marks on top of a trace are \
+         its events, such as spikes. Without a pin the traces follow the selection; P or Pin keeps them.\n\n\
+         *Groups* adds a trace per named group of the project: the mean of its elements, with a band of one standard \
+         deviation over the elements on both sides. It has a sample per frame.\n\n\
          *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
-         - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data",
+         - drag: move in time · wheel: zoom · Shift+wheel: scroll the traces · double-click or End: newest data",
         gestures: &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")],
         pages: &[Page::Simulate],
         fits: |schema| has_probe(schema, is_traced),
@@ -377,7 +377,7 @@ impl View for Traces {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((probe, name)) = self.probe(ctx.schema) else {
-            return unfit_ui(ui, ctx, ["No traces", "This simulation has no traces of elements"]);
+            return unfit_ui(ui, ctx, ["No traces", "This simulation records no traces"]);
         };
         let Some(set) = ctx.schema.set(name).cloned() else { return };
         let is_key = !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P));
@@ -402,12 +402,12 @@ impl View for Traces {
         self.needs_refresh |= self.groups.update(ui.ctx(), ctx, &set);
         let samples: u64 = self.wanted.iter().filter_map(|e| self.lanes.get(e)).map(|l| l.samples.len() as u64).sum();
         let caption = format!(
-            "{}  |  {} samples  |  {}{}{}",
-            text::plural(self.wanted.len(), "lane", "lanes"),
-            kit::thousands(samples),
+            "{}  |  {}  |  {}{}{}",
+            text::plural(self.wanted.len(), "trace", "traces"),
+            kit::counted(samples, "samples"),
             self.scope(ctx.selection.of(name).len()),
             marks_text(ctx.schema, name),
-            self.groups.caption(name)
+            self.groups.caption(&set.noun())
         );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
         let is_empty = self.wanted.is_empty() && self.groups.lanes().is_empty();
@@ -416,8 +416,8 @@ impl View for Traces {
             return run_ui(ui, canvas, ctx, "No traces", "");
         }
         if is_empty {
-            let how = format!("Select {name} and press P to record their traces");
-            kit::empty_ui(ui, canvas, ctx, "No probes", &how, None);
+            let how = format!("Select {} and press P to record their traces", set.noun());
+            kit::empty_ui(ui, canvas, ctx, "No traces", &how, None);
             return;
         }
         if !kit::fill_ui(ui, canvas, ctx.tokens) {

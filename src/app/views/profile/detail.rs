@@ -115,8 +115,8 @@ fn histogram_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
         let under = buckets.iter().find(|(from, to, _)| (x(*from as f64)..x(*to as f64)).contains(&at.x));
         if let Some((from, to, n)) = under {
             let text = format!(
-                "{} launches of {} to {}",
-                kit::thousands(u64::from(*n)),
+                "{} of {} to {}",
+                kit::counted(u64::from(*n), "launches"),
                 kit::duration(*from as f64 * 1e-9),
                 kit::duration(*to as f64 * 1e-9)
             );
@@ -161,10 +161,10 @@ fn launch_ui(ui: &mut Ui, f: &KernelFacts, ctx: &ViewCtx<'_>) {
     title_ui(ui, "Launch", ctx);
     let spilled = if f.local_bytes > 0 { format!(", {} B spilled", f.local_bytes) } else { String::new() };
     let facts = [
-        ("block", format!("{} threads", f.block)),
+        ("block", kit::counted(f.block.into(), "threads")),
         ("registers", format!("{} per thread{spilled}", f.registers)),
         ("shared memory", format!("{} per block", text::bytes(u64::from(f.shared_bytes)))),
-        ("resident", format!("{} blocks per multiprocessor", f.blocks_per_multiprocessor)),
+        ("resident", format!("{} per multiprocessor", kit::counted(f.blocks_per_multiprocessor.into(), "blocks"))),
         ("occupancy", format!("{:.0} %", f.occupancy * 100.0)),
     ];
     facts_ui(ui, "launch", &facts, ctx);

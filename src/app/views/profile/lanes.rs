@@ -164,7 +164,7 @@ pub(super) fn span_ui(ui: &mut Ui, span: &Span, ctx: &ViewCtx<'_>) {
         ui.label(egui::RichText::new(kit::unwrap(docs)).small().color(ctx.tokens.text_sub));
     }
     let mut parts = vec![
-        ("lane", name_of(span.lane)),
+        ("track", name_of(span.lane)),
         ("duration", kit::duration(span.nanos as f64 * 1e-9)),
         ("start", kit::duration(span.start as f64 * 1e-9)),
     ];

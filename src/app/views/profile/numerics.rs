@@ -44,14 +44,14 @@ impl Numerics {
 /// Describes the result of the comparison in one sentence.
 fn verdict(parity: &Parity) -> String {
     let (reference, subject) = &parity.names;
-    let steps = kit::thousands(parity.steps);
+    let steps = kit::counted(parity.steps, "steps");
     match (parity.is_exact(), parity.first) {
-        (true, _) => format!("{subject} equals {reference} bit for bit over {steps} steps"),
+        (true, _) => format!("{subject} equals {reference} bit for bit over {steps}"),
         (false, Some(first)) => {
             format!("{subject} differs from {reference} by step {}", kit::thousands(first))
         }
         (false, None) => {
-            format!("{subject} has the same events as {reference} over {steps} steps; fields differ by rounding")
+            format!("{subject} has the same events as {reference} over {steps}; fields differ by rounding")
         }
     }
 }
@@ -100,7 +100,7 @@ fn bar_height(n: u64, most: u64) -> f32 {
 
 const HEADS: [(&str, &str); 4] = [
     ("field", "Field of the model"),
-    ("max |d|", "Largest difference of an element, at any compared step"),
+    ("max |d|", "Largest difference of a single value, at any compared step"),
     ("max rel", "Largest difference relative to the reference"),
     ("first", "First compared step with a difference"),
 ];
@@ -108,7 +108,7 @@ const HEADS: [(&str, &str); 4] = [
 fn field_ui(ui: &mut Ui, field: &FieldParity, most: u64, ctx: &ViewCtx<'_>) {
     let t = ctx.tokens;
     let name = RichText::new(kit::spaced(field.name)).color(t.text);
-    ui.label(name).on_hover_text(format!("largest difference at element {}", kit::thousands(field.element.into())));
+    ui.label(name).on_hover_text(format!("largest difference at #{}", kit::thousands(field.element.into())));
     let mut figure = |text: String| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.label(RichText::new(text).font(kit::mono(ui)).color(t.text));
@@ -166,8 +166,8 @@ impl View for Numerics {
         let tokens = ctx.tokens;
         let caption = ctx.profile.comparison.done.as_ref().and_then(|d| d.as_ref().ok()).map(|p| {
             format!(
-                "{} steps from step 0, compared every {}  |  reference: {}",
-                kit::thousands(p.steps),
+                "{} from step 0, compared every {}  |  reference: {}",
+                kit::counted(p.steps, "steps"),
                 p.every,
                 p.names.0
             )

@@ -392,13 +392,13 @@ mod tests {
 
     const WORK: &[RooflineWork] = &[
         RooflineWork { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
-        RooflineWork { row: "add_up", bytes: 8.0, ops: 9.0, when: "measure.variants" },
+        RooflineWork { row: "add_up", bytes: 8.0, ops: 9.0, when: "with Compare algorithms" },
     ];
 
     #[test]
     fn without_points_the_hint_lists_declared_kernels() {
         let machine = Machine { work: WORK, ..Machine::default() };
-        assert_eq!(declared_hint(&machine), "Declared for deliver, add up (measure.variants)");
+        assert_eq!(declared_hint(&machine), "Declared for deliver, add up (with Compare algorithms)");
         assert!(declared_hint(&Machine::default()).contains("declares no bytes"));
     }
 

@@ -201,12 +201,12 @@ impl Bars {
 fn hover_ui(ui: &mut Ui, bar: &Bar, ctx: &ViewCtx<'_>) {
     let Some(batch) = ctx.profile.batches().iter().find(|b| b.number == bar.last) else { return };
     ui.label(egui::RichText::new(format!("batch {}", kit::thousands(batch.number))).strong());
-    ui.label(format!("from {}, {} steps", ctx.profile.time_of(batch.step), kit::thousands(batch.steps.into())));
+    ui.label(format!("from {}, {}", ctx.profile.time_of(batch.step), kit::counted(batch.steps.into(), "steps")));
     ui.label(format!("{} per step", kit::duration(batch.step_nanos() * 1e-9)));
     ui.label(format!("{} in all", kit::duration(batch.nanos as f64 * 1e-9)));
     if let Some(measured) = &batch.measured {
         let launches: u64 = measured.timings.iter().map(|t| u64::from(t.launches)).sum();
-        ui.label(format!("measured: {} launches", kit::thousands(launches)));
+        ui.label(format!("measured: {}", kit::counted(launches, "launches")));
     }
     if bar.first != bar.last {
         ui.label(format!("the longest of batches {}–{} is drawn", bar.first, bar.last));

@@ -173,9 +173,9 @@ fn caption(profile: &Profile, is_figure: bool) -> Option<String> {
             parts.push(format!("{what} {:.0} %", share * 100.0));
         }
     }
-    parts.push(format!("{} spans", kit::thousands(measured.spans.len() as u64)));
+    parts.push(kit::counted(measured.spans.len() as u64, "spans"));
     if measured.left_out > 0 {
-        parts.push(format!("{} later spans dropped (included in the sums)", kit::thousands(measured.left_out.into())));
+        parts.push(format!("{} later dropped (included in the sums)", kit::counted(measured.left_out.into(), "spans")));
     }
     if !is_figure {
         parts.push("Shift+drag measures".into());
@@ -200,7 +200,7 @@ impl Timeline {
         icon: icons::GRID,
         help: "# Timeline\n\nA measured batch, launch by launch. On a GPU: *calls* to the driver, *waits* \
          for the device, kernels and copies. A CUDA graph is one span, labelled with \
-         its number of kernels. On the CPU: one lane per thread.\n\n**Drag** pans, the **wheel** zooms, **double-click** \
+         its number of kernels. On the CPU: one row per thread.\n\n**Drag** pans, the **wheel** zooms, **double-click** \
          zooms to a launch or back to everything, **Shift+drag** measures a time, **click** chooses the kernel in all \
          panels.\n\nThe GPU's clock is aligned so that no kernel starts before its launch call; an event \
          pair adds about 2 µs to a launch.",

@@ -21,7 +21,7 @@ impl Raster {
         let is_recorded = |gaps: &[(f64, f64)]| gaps.iter().map(|(a, b)| b - a).sum::<f64>() < self.window.span() - 1.0;
         let spikes = match (self.spikes_in_view(), is_recorded(&self.gaps(time))) {
             (0, false) => format!("{noun} not recorded"),
-            (n, _) => format!("{} {noun} in view", kit::thousands(n)),
+            (n, _) => format!("{} in view", kit::counted(n, noun)),
         };
         let mut text = spikes;
         let lag = self.lag.as_ref().filter(|_| !is_figure);
@@ -43,10 +43,11 @@ impl Raster {
             text += &self.resolution(train, oldest);
         }
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
-            text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));
+            text += &format!("  |  {} dropped", kit::counted(skipped, noun));
         }
         if !is_figure {
-            text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
+            text +=
+                &format!("  |  1 px = {per_px} × {rows_per_px} {}", if rows_per_px == "1" { "row" } else { "rows" });
         }
         text
     }

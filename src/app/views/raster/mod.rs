@@ -368,7 +368,7 @@ impl View for Raster {
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let (Some(probe), true) = (self.probe, self.set.is_some()) else {
-            return unfit_ui(ui, ctx, ["No events", "This simulation has no events such as spikes"]);
+            return unfit_ui(ui, ctx, ["No events", "This simulation reports no events in time"]);
         };
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
         self.live_edge = ctx.live_edge();

@@ -117,9 +117,9 @@ impl Raster {
             }
             self.arrange.ask(true);
         }
-        let (label, n) = (&group.label, kit::thousands(u64::from(group.len)));
+        let (label, n) = (&group.label, kit::counted(u64::from(group.len), "rows"));
         let what = if group.is_collapsed { "click to expand" } else { "click to collapse to its rate" };
-        response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows · {what} · right-click: menu"));
+        response.clone().on_hover_text_at_pointer(format!("{label}: {n} · {what} · right-click: menu"));
         true
     }
 
@@ -182,7 +182,7 @@ impl Raster {
             kit::TimeUnit::of(self.clock.base, secs, 0.0).text(secs, self.clock.base.per_step())
         });
         let values: Vec<_> =
-            time.into_iter().map(|t| (format!("Last {}", self.noun.trim_end_matches('s')), t)).collect();
+            time.into_iter().map(|t| (format!("Last {}", kit::text::singular(&self.noun)), t)).collect();
         response.clone().on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, &set, element, &values));
     }
 

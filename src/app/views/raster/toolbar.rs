@@ -53,7 +53,7 @@ impl Raster {
         kit::choice_ui(ui, ctx.tokens, "Sort", &mut self.arrange.order.sort, &Sort::options(set));
         let scales: Vec<_> = Scale::ALL.map(|s| (s, s.label().to_owned())).into();
         kit::choice_ui(ui, ctx.tokens, "Scale", &mut self.scale, &scales);
-        let hint = format!("Rows only for elements with {} since the start of the run", self.noun);
+        let hint = format!("Rows only for {} with {} since the start of the run", set.noun(), self.noun);
         if ui.toggle_value(&mut self.is_active_only, "Active only").on_hover_text(hint).changed() {
             self.arrange.ask(true);
         }

@@ -96,7 +96,7 @@ pub fn text_of(column: &Column, cell: &Cell, run: &Run, unit: &DurationUnit) -> 
         (Quantity::Value, Cell::Number(n)) if n.abs() >= LARGE => numbers::fixed(*n, 0),
         (Quantity::Value, Cell::Number(n)) => numbers::value(*n),
         (Quantity::Value, Cell::Labelled { number, .. }) => text::number(*number),
-        (_, cell) => cell.text().into_owned(),
+        (_, cell) => cell.title().into_owned(),
     }
 }
 

@@ -275,7 +275,14 @@ impl View for Scatter {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let found = self.set(ctx.schema).and_then(|s| Some((self.shown(ctx.schema, s.name)?, s)));
         let Some((shown, set)) = found else {
-            return unfit_ui(ui, ctx, ["No pair of fields", "The scatter needs two fields over the same elements"]);
+            return unfit_ui(
+                ui,
+                ctx,
+                [
+                    "No pair of fields",
+                    "The scatter needs two values of the same things, such as two fields of all neurons",
+                ],
+            );
         };
         if let [Some(x), Some(y)] = shown.map(|id| self.fields.get(id).cloned()) {
             let mask = ElementMask::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());

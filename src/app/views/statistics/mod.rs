@@ -185,9 +185,9 @@ impl Statistics {
             format!("  |  Fano factor mean {}, n = {}", kit::value(mean), kit::thousands(n as u64))
         });
         format!(
-            "{} {unit}  |  {} {noun} in {}{mean}",
+            "{} {unit}  |  {} in {}{mean}",
             kit::reading(stats.rate as f32),
-            kit::thousands(stats.n_spikes),
+            kit::counted(stats.n_spikes, noun),
             kit::steps(stats.secs / base.per_step(), base),
         ) + &if self.is_sample { format!("  |  the newest {noun}; all when paused") } else { String::new() }
     }
@@ -196,7 +196,7 @@ impl Statistics {
         let (mut left, mut right) = (canvas, canvas);
         // A low and narrow panel shows only the table.
         if canvas.width() <= 640.0 && canvas.height() < TABLE_ONLY_HEIGHT {
-            return self.table.ui(ui, canvas, ctx, set, stats);
+            return self.table.ui(ui, canvas, ctx, (set, &self.noun), stats);
         }
         if canvas.width() > 640.0 {
             let middle = canvas.left() + canvas.width() * 0.62;
@@ -209,14 +209,14 @@ impl Statistics {
             ui,
             left.shrink(2.0),
             ctx,
-            set,
+            (set, &self.noun),
             stats,
             self.bin_ms,
             &mut self.pictures,
             self.over_time,
             self.n_results,
         );
-        self.table.ui(ui, right, ctx, set, stats);
+        self.table.ui(ui, right, ctx, (set, &self.noun), stats);
     }
 }
 
@@ -225,7 +225,7 @@ impl Statistics {
         name: "statistics",
         title: "Statistics",
         icon: icons::GRID,
-        help: "# Statistics\n\nOf the spikes in memory, for the selection or for all elements; updated every \
+        help: "# Statistics\n\nOf the events in memory, for the selection or for all; updated every \
          second while the simulation runs. The rate is a mean over all of them, silent ones included. Variances divide by n, as in Elephant and NumPy.\n\n\
          **ISI**: intervals between the spikes of each element, all together, in bins of equal ratios.\n\n\
          **CV**: standard deviation of an element's intervals over their mean (*elephant.statistics.cv*); needs three \
@@ -262,7 +262,7 @@ impl View for Statistics {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
-            return unfit_ui(ui, ctx, ["No events", "This simulation has no events such as spikes"]);
+            return unfit_ui(ui, ctx, ["No events", "This simulation reports no events in time"]);
         };
         let is_empty = !self.is_all && ctx.selection.of(set.name).is_empty();
         if !is_empty {
@@ -273,15 +273,8 @@ impl View for Statistics {
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if is_empty {
-            let how = "Select elements in any view";
-            if kit::empty_ui(
-                ui,
-                canvas,
-                ctx,
-                "Nothing selected",
-                how,
-                Some(&format!("Use all {}", kit::spaced(set.name))),
-            ) {
+            let how = format!("Select {} in any view", set.noun());
+            if kit::empty_ui(ui, canvas, ctx, "Nothing selected", &how, Some(&format!("Use all {}", set.noun()))) {
                 self.is_all = true;
             }
             return;

@@ -25,12 +25,12 @@ pub struct Pictures {
     pairs: HeatmapTexture,
 }
 
-/// Draws the four plots; `key` identifies the result.
+/// Draws the four plots; `noun` names the events, and `key` identifies the result.
 pub fn ui(
     ui: &mut Ui,
     area: Rect,
     ctx: &mut ViewCtx<'_>,
-    set: &ElementSet,
+    (set, noun): (&ElementSet, &str),
     stats: &Stats,
     bin_ms: f64,
     pictures: &mut Pictures,
@@ -43,14 +43,14 @@ pub fn ui(
         let y = if top { area.top()..=middle.y - gap } else { middle.y + gap..=area.bottom() };
         Rect::from_x_y_ranges(x, y)
     };
-    intervals_ui(ui, part(true, true), ctx.tokens, stats);
-    cvs_ui(ui, part(false, true), ctx.tokens, &kit::spaced(set.name), stats);
+    intervals_ui(ui, part(true, true), ctx.tokens, stats, noun);
+    cvs_ui(ui, part(false, true), ctx.tokens, (set, stats), noun);
     if over_time {
-        sonogram::ui(ui, part(true, false), ctx, stats, &mut pictures.power, key);
+        sonogram::ui(ui, part(true, false), ctx, (stats, noun), &mut pictures.power, key);
     } else {
-        power_ui(ui, part(true, false), ctx.tokens, stats);
+        power_ui(ui, part(true, false), ctx.tokens, stats, noun);
     }
-    correlations_ui(ui, part(false, false), ctx, set, stats, bin_ms, &mut pictures.pairs, key);
+    correlations_ui(ui, part(false, false), ctx, (set, noun), stats, bin_ms, &mut pictures.pairs, key);
 }
 
 /// Draws the title of a plot and a note. Returns the rectangle of the plot, or `None` if there is no room.
@@ -90,13 +90,13 @@ fn bars(
     kit::y_axis(painter, plot, font, tokens, 0.0, top, noun);
 }
 
-fn intervals_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
+fn intervals_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats, noun: &str) {
     let n: u64 = stats.isi.iter().map(|n| u64::from(*n)).sum();
-    let note = format!("n = {} intervals", kit::thousands(n));
+    let note = format!("n = {}", kit::counted(n, "intervals"));
     let Some(plot) = framed(ui, area, tokens, "ISI", &note) else { return };
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
     if n == 0 {
-        return none_ui(&painter, plot, ui, tokens, "no element has two spikes");
+        return none_ui(&painter, plot, ui, tokens, &format!("needs two {noun} of one of them"));
     }
     bars(&painter, plot, (&stats.isi, "intervals"), tokens.categorical[4].gamma_multiply(0.8), tokens, &font);
     log_axis(&painter, plot, &font, tokens, stats.isi_ends, "interval (ms)");
@@ -104,32 +104,33 @@ fn intervals_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
         let (low, high) = stats.isi_ends;
         let bin = ((place * stats.isi.len() as f32) as usize).min(stats.isi.len() - 1);
         let edge = |i: usize| kit::value(low * (high / low).powf(i as f64 / stats.isi.len() as f64));
-        format!("{} to {} ms\n{} intervals", edge(bin), edge(bin + 1), kit::thousands(stats.isi[bin].into()))
+        let n = kit::counted(stats.isi[bin].into(), "intervals");
+        format!("{} to {} ms\n{n}", edge(bin), edge(bin + 1))
     });
 }
 
-fn cvs_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, noun: &str, stats: &Stats) {
+fn cvs_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, (set, stats): (&ElementSet, &Stats), noun: &str) {
     let note = stats.mean_cv.map_or_else(
         || "n = 0".to_owned(),
-        |(mean, n)| format!("n = {} {noun}, mean {mean:.3}", kit::thousands(n as u64)),
+        |(mean, n)| format!("n = {}, mean {mean:.3}", kit::counted(n as u64, &set.noun())),
     );
     let Some(plot) = framed(ui, area, tokens, "CV of ISI", &note) else { return };
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
     if stats.mean_cv.is_none() {
-        return none_ui(&painter, plot, ui, tokens, "no element has three spikes");
+        return none_ui(&painter, plot, ui, tokens, &format!("no {} has three {noun}", set.singular()));
     }
-    bars(&painter, plot, (&stats.cv, noun), tokens.categorical[2].gamma_multiply(0.8), tokens, &font);
+    bars(&painter, plot, (&stats.cv, &set.noun()), tokens.categorical[2].gamma_multiply(0.8), tokens, &font);
     let most = CV_WIDTH * stats.cv.len() as f64;
     kit::x_axis(&painter, plot, &font, tokens, 0.0, most, "CV");
     hover(ui, plot, "Histogram of CVs", |place| {
         let bin = ((place * stats.cv.len() as f32) as usize).min(stats.cv.len() - 1);
         let from = CV_WIDTH * bin as f64;
         let to = if bin + 1 == stats.cv.len() { "∞".to_owned() } else { kit::value(from + CV_WIDTH) };
-        format!("{} to {to}\n{} {noun}", kit::value(from), kit::thousands(stats.cv[bin].into()))
+        format!("{} to {to}\n{}", kit::value(from), kit::counted(stats.cv[bin].into(), &set.noun()))
     });
 }
 
-fn power_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
+fn power_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats, noun: &str) {
     let note = stats.spectrum.as_ref().map_or_else(String::new, |s| {
         let segment = kit::duration(s.segment as f64 * stats.sample_secs);
         format!("Hann {segment}, 50 % overlap, n = {}", s.n_segments)
@@ -137,7 +138,7 @@ fn power_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
     let Some(plot) = framed(ui, area, tokens, "PSD of the mean rate", &note) else { return };
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
     let Some(spectrum) = &stats.spectrum else {
-        return none_ui(&painter, plot, ui, tokens, "needs 64 ms of spikes");
+        return none_ui(&painter, plot, ui, tokens, &format!("needs 64 ms with {noun}"));
     };
     let points: Vec<(f64, f64)> = spectrum
         .frequencies
@@ -178,21 +179,25 @@ fn correlations_ui(
     ui: &mut Ui,
     area: Rect,
     ctx: &mut ViewCtx<'_>,
-    set: &ElementSet,
+    (set, noun): (&ElementSet, &str),
     stats: &Stats,
     bin_ms: f64,
     picture: &mut HeatmapTexture,
     key: u64,
 ) {
     let c = &stats.correlations;
-    let mean = if c.n_pairs > 0 { format!(", mean {:.3} of {} pairs", c.mean, c.n_pairs) } else { String::new() };
+    let mean = if c.n_pairs > 0 {
+        format!(", mean {:.3} of {}", c.mean, kit::counted(c.n_pairs as u64, "pairs"))
+    } else {
+        String::new()
+    };
     let note = format!("{} most active, {bin_ms} ms bins{mean}", c.elements.len());
     if framed(ui, area, ctx.tokens, "Correlation", &note).is_none() {
         return;
     }
     if c.elements.len() < 2 {
         let painter = ui.painter_at(area);
-        return none_ui(&painter, area, ui, ctx.tokens, "needs two elements that spike");
+        return none_ui(&painter, area, ui, ctx.tokens, &format!("needs two {} with {noun}", set.noun()));
     }
     let n = c.elements.len();
     let names: Vec<AxisLabel> =

@@ -28,8 +28,15 @@ pub struct Sonogram {
     picture: HeatmapTexture,
 }
 
-/// Draws the spectrogram; `key` identifies the result.
-pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &mut Sonogram, key: u64) {
+/// Draws the spectrogram; `noun` names the events, and `key` identifies the result.
+pub fn ui(
+    ui: &mut Ui,
+    area: Rect,
+    ctx: &ViewCtx<'_>,
+    (stats, noun): (&Stats, &str),
+    prepared: &mut Sonogram,
+    key: u64,
+) {
     let note = stats.spectrogram.as_ref().map_or_else(String::new, |s| {
         let segment = kit::duration(s.segment as f64 * stats.sample_secs);
         let mean = if s.per_column > 1 { format!(", {} averaged per column", s.per_column) } else { String::new() };
@@ -37,7 +44,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
     });
     let Some(plot) = framed(ui, area, ctx.tokens, "Spectrogram of the mean rate", &note) else { return };
     let Some(spectrogram) = &stats.spectrogram else {
-        return none_ui(&ui.painter_at(area), plot, ui, ctx.tokens, "needs 64 ms of spikes");
+        return none_ui(&ui.painter_at(area), plot, ui, ctx.tokens, &format!("needs 64 ms with {noun}"));
     };
     let Sonogram { heat, picture } = prepared;
     if heat.as_ref().is_some_and(|(of, _)| *of != key) {

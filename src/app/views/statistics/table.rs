@@ -21,11 +21,11 @@ pub struct StatsTable {
     order_of: Option<(usize, usize, bool)>,
 }
 
-/// Header of a column, and its value of a row.
+/// Header of a column, and its value of a row. The header of the counts, the noun of the events, is empty.
 type ColumnSpec = (&'static str, fn(&Line) -> f32);
 
 const COLUMNS: [ColumnSpec; 5] = [
-    ("spikes", |l| l.n as f32),
+    ("", |l| l.n as f32),
     ("rate (Hz)", |l| l.rate_hz),
     ("ISI (ms)", |l| l.isi_ms),
     ("CV", |l| l.cv),
@@ -50,15 +50,22 @@ impl StatsTable {
         });
     }
 
-    pub fn ui(&mut self, ui: &mut Ui, area: Rect, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Arc<Stats>) {
+    pub fn ui(
+        &mut self,
+        ui: &mut Ui,
+        area: Rect,
+        ctx: &mut ViewCtx<'_>,
+        (set, noun): (&Arc<ElementSet>, &str),
+        stats: &Arc<Stats>,
+    ) {
         self.update(stats);
         ui.scope_builder(UiBuilder::new().max_rect(area.shrink2(Vec2::new(8.0, 2.0))), |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
-            self.table_ui(ui, ctx, set, stats);
+            self.table_ui(ui, ctx, (set, noun), stats);
         });
     }
 
-    fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Stats) {
+    fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, (set, noun): (&Arc<ElementSet>, &str), stats: &Stats) {
         ui.spacing_mut().item_spacing.x = 4.0;
         let width = (ui.available_width() - 5.0 * 58.0 - 30.0).clamp(60.0, 220.0);
         let mut table = TableBuilder::new(ui).id_salt("statistics").sense(Sense::click()).auto_shrink(false);
@@ -70,9 +77,9 @@ impl StatsTable {
         let mut clicked = None;
         table
             .header(24.0, |mut header| {
-                header.col(|ui| drop(ui.label(RichText::new(set.name).small().color(ctx.tokens.text_sub))));
+                header.col(|ui| drop(ui.label(RichText::new(set.noun()).small().color(ctx.tokens.text_sub))));
                 for (i, (word, _)) in COLUMNS.iter().enumerate() {
-                    header.col(|ui| self.head_ui(ui, ctx, i, word));
+                    header.col(|ui| self.head_ui(ui, ctx, i, if word.is_empty() { noun } else { word }));
                 }
             })
             .body(|body| {

@@ -1,6 +1,7 @@
 //! Export of the numbers of a sweep as a table.
 
-use super::Shown;
+use super::{Shown, groups::Coordinate};
+use crate::params::ValueType;
 use std::fmt::Write as _;
 
 /// Formats a CSV table with a header and one row per run. The names of columns contain their units.
@@ -18,9 +19,9 @@ pub(super) fn csv(shown: &Shown, lane: usize) -> String {
         for (point, (at, _)) in group.points.iter().flat_map(|point| point.runs.iter().map(move |run| (point, run))) {
             let run = &shown.runs[*at];
             let Some(s) = run.lanes.get(lane) else { continue };
-            // The value of a choice is its name.
-            let value = |(i, at): (usize, &super::groups::Coordinate)| {
-                if shown.is_numeric(i) { at.x.to_string() } else { quoted(&at.text) }
+            let value = |(i, at): (usize, &Coordinate)| match shown.is_numeric(i) {
+                true => at.x.to_string(),
+                false => quoted(&name(shown.specs[i].kind, at.x)),
             };
             let values: Vec<String> = point.at.iter().enumerate().map(value).collect();
             let (label, values, name) = (quoted(&group.label), values.join(","), quoted(&run.name));
@@ -29,6 +30,17 @@ pub(super) fn csv(shown: &Shown, lane: usize) -> String {
         }
     }
     out
+}
+
+/// Returns the value of a switch or a choice as project files name it.
+fn name(kind: ValueType, x: f64) -> String {
+    let at = x as usize;
+    let choice = match kind {
+        ValueType::Bool => return (x != 0.0).to_string(),
+        ValueType::Choice(choices) => choices.get(at),
+        kind => kind.variants().get(at).map(|variant| &variant.choice),
+    };
+    choice.map_or_else(String::new, |choice| choice.name.to_owned())
 }
 
 /// Formats a CSV cell, in quotes if it needs them.

@@ -61,6 +61,14 @@ pub struct SweepPlot {
     is_stale: bool,
 }
 
+/// Names of a parameter in the plot.
+struct ShownName {
+    /// Label of axes and values: `Reset potential`; the title if another parameter has the same label.
+    label: String,
+    /// Title with the group: `LIF neuron › Reset potential`.
+    title: String,
+}
+
 /// Drawn data, computed if the runs or the choices have changed.
 #[derive(Default)]
 struct Shown {
@@ -71,8 +79,8 @@ struct Shown {
     /// Parameters of the axes: one or two.
     paths: Vec<String>,
     specs: Vec<ParamSpec>,
-    /// Labels of all parameters that can be chosen, by path.
-    labels: BTreeMap<String, String>,
+    /// Labels and titles of all parameters that can be chosen, by path.
+    names: BTreeMap<String, ShownName>,
     /// Statistic that represents a run.
     number: Number,
     series: Option<SeriesName>,
@@ -98,9 +106,14 @@ impl Shown {
         self.paths.len() == 2
     }
 
-    /// Returns the label of a parameter: its title, otherwise its path.
+    /// Returns the short label of a parameter; its path if no run has it.
     fn label<'a>(&'a self, path: &'a str) -> &'a str {
-        self.labels.get(path).map_or(path, |label| label)
+        self.names.get(path).map_or(path, |name| &name.label)
+    }
+
+    /// Returns the title of a parameter with its group; its path if no run has it.
+    fn title<'a>(&'a self, path: &'a str) -> &'a str {
+        self.names.get(path).map_or(path, |name| &name.title)
     }
 }
 
@@ -152,7 +165,7 @@ impl SweepPlot {
         let mut groups = if paths.is_empty() { vec![] } else { groups::groups(&runs, &paths, y) };
         let specs = of_paths.first().map_or(vec![], |run| paths.iter().map(|path| run.settings[path].spec).collect());
         let series = offered.iter().find(|series| Some(&series.key) == key.as_ref()).cloned();
-        let labels = labels(&runs, swept.iter().flat_map(|swept| &swept.paths).chain(&paths));
+        let names = names(&runs, swept.iter().flat_map(|swept| &swept.paths).chain(&paths));
         let largest = groups.first().map_or_else(String::new, |group| group.label.clone());
         let n_left_out = if paths.len() == 1 { groups.len().saturating_sub(MAX_CURVES) } else { 0 };
         groups.truncate(groups.len() - n_left_out);
@@ -160,8 +173,7 @@ impl SweepPlot {
         let labelled = |label: &str| groups.iter().position(|group| group.label == label);
         let map = labelled(&self.among).or_else(|| labelled(&largest)).unwrap_or(0);
         let grid = groups.get(map).filter(|_| paths.len() == 2).map_or_else(Grid::default, |g| Grid::of(&g.points));
-        self.shown =
-            Shown { runs, swept, paths, specs, labels, number, series, offered, groups, map, grid, n_left_out };
+        self.shown = Shown { runs, swept, paths, specs, names, number, series, offered, groups, map, grid, n_left_out };
     }
 
     /// Returns the statistic that represents a run: the chosen one, otherwise the last value of the kind's result, otherwise
@@ -221,14 +233,17 @@ impl SweepPlot {
     }
 }
 
-/// Returns the labels of parameters by path; equal labels are followed by the path.
-fn labels<'a>(runs: &[SweptRun], paths: impl Iterator<Item = &'a String>) -> BTreeMap<String, String> {
-    let label = |path: &String| runs.iter().find_map(|run| Some(run.settings.get(path)?.label.clone()));
-    let mut out: BTreeMap<String, String> = paths.filter_map(|path| Some((path.clone(), label(path)?))).collect();
-    let all: Vec<String> = out.values().cloned().collect();
-    for (path, label) in &mut out {
-        if all.iter().filter(|other| *other == label).count() > 1 {
-            *label = format!("{label} ({path})");
+/// Returns the names of parameters by path. Of equal labels, each is the title.
+fn names<'a>(runs: &[SweptRun], paths: impl Iterator<Item = &'a String>) -> BTreeMap<String, ShownName> {
+    let name = |path: &String| {
+        let setting = runs.iter().find_map(|run| run.settings.get(path))?;
+        Some((path.clone(), ShownName { label: setting.label.clone(), title: setting.title.clone() }))
+    };
+    let mut out: BTreeMap<String, ShownName> = paths.filter_map(name).collect();
+    let all: Vec<String> = out.values().map(|name| name.label.clone()).collect();
+    for name in out.values_mut() {
+        if all.iter().filter(|other| **other == name.label).count() > 1 {
+            name.label = name.title.clone();
         }
     }
     out

@@ -8,7 +8,7 @@ use crate::{
             read::{self, SeriesName, Summarised, Summary},
         },
     },
-    params::{ParamId, ParamSpec, Params, Value, ValueType, distribution_argument::DistributionArgument, path},
+    params::{ParamId, ParamSpec, Params, Value, ValueType, distribution_argument::DistributionArgument, titles},
     project::{ParamHistory, Project, RunFolder},
     sim::TimeBase,
 };
@@ -54,9 +54,11 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub spec: ParamSpec,
-    /// Label in the window.
+    /// Short label, without the group.
     pub label: String,
-    /// The value with its unit.
+    /// Title with the group.
+    pub title: String,
+    /// The value with its unit, as it is displayed.
     pub text: String,
     /// The value of a number, or the index of a choice; `None` if it has neither. A distribution with a spread has a setting
     /// per argument.
@@ -150,26 +152,34 @@ pub fn settings(project: &Project) -> BTreeMap<String, Setting> {
 /// Returns the setting of a parameter, and those of the arguments of its distribution.
 fn settings_at(params: &dyn Params, id: ParamId) -> Vec<(String, Setting)> {
     let Some(spec) = params.spec(id) else { return vec![] };
-    let (path, label, value) = (params.path(id), parameter::label(params, id, spec), params.get(id));
+    let (path, value) = (params.path(id), params.get(id));
+    let (label, title) = (parameter::label(params, id, spec), titles::title(params, id));
     let index = |at: u16| (parameter::choice_label(spec, at), Some(f64::from(at)));
-    let plain = |number| (path::show(spec, &value), number);
+    let plain = |number| (titles::shown(spec, &value), number);
     let (text, number) = match value {
         Value::Real(x) => plain(Some(x)),
         Value::Int(i) => plain(Some(i as f64)),
-        Value::Bool(is_on) => (if is_on { "On" } else { "Off" }.to_owned(), Some(f64::from(u8::from(is_on)))),
+        Value::Bool(is_on) => plain(Some(f64::from(u8::from(is_on)))),
         Value::Choice(at) | Value::Variant(at, _) => index(at),
         Value::Distribution(law) if law.as_constant().is_some() => plain(law.as_constant()),
         Value::Distribution(law) => (law.law.spec().title.to_owned(), None),
         _ => plain(None),
     };
-    let mut out = vec![(path.clone(), Setting { spec: *spec, label: label.clone(), text, number })];
-    for argument in DistributionArgument::all(params, id) {
+    let arguments = DistributionArgument::all(params, id).into_iter().map(|argument| {
         let (spec, x) = (argument.spec, argument.value);
-        let text = path::show(&spec, &Value::Real(x));
-        let label = format!("{label}, {}", spec.label().to_lowercase());
-        out.push((format!("{path}.{}", spec.name), Setting { spec, label, text, number: Some(x) }));
-    }
-    out
+        let of = |whole: &str| parameter::of_argument(whole, &spec);
+        let setting = Setting {
+            spec,
+            label: of(&label),
+            title: of(&title),
+            text: titles::shown(&spec, &Value::Real(x)),
+            number: Some(x),
+        };
+        (format!("{path}.{}", spec.name), setting)
+    });
+    let arguments: Vec<_> = arguments.collect();
+    let whole = (path, Setting { spec: *spec, label, title, text, number });
+    [vec![whole], arguments].concat()
 }
 
 #[cfg(test)]

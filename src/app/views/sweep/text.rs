@@ -11,13 +11,13 @@ use crate::{
 use std::collections::BTreeSet;
 
 impl SweepPlot {
-    /// Describes the values of the parameters: `4 values of Membrane time constant`, and for a heat map also `× 3 of …`.
+    /// Describes the values of the parameters: `4 values of LIF neuron › Reset potential`, and for a heat map also `× 3 of …`.
     pub(super) fn values_summary(&self) -> String {
         let n = |axis| self.values(axis).map(|at| &*at.text).collect::<BTreeSet<_>>().len();
-        let first = |path| format!("{} of {}", text::plural(n(0), "value", "values"), self.shown.label(path));
+        let first = |path| format!("{} of {}", text::plural(n(0), "value", "values"), self.shown.title(path));
         match &self.shown.paths[..] {
             [path] => first(path),
-            [x, y] => format!("{} × {} of {}", first(x), n(1), self.shown.label(y)),
+            [x, y] => format!("{} × {} of {}", first(x), n(1), self.shown.title(y)),
             _ => String::new(),
         }
     }
@@ -105,7 +105,7 @@ impl SweepPlot {
         caption + &self.failed_text(library)
     }
 
-    /// Names the runs of the sweep that failed: `  |  1 run failed: tau_m 0 ms (…)`; empty without such runs.
+    /// Names the runs of the sweep that failed: `  |  1 run failed: Membrane time constant 0 ms (…)`; empty without such runs.
     pub(super) fn failed_text(&self, library: &Library) -> String {
         let is_shown = self.choices.includes(&library.swept.name, &self.newest);
         let failed = library.swept.failed.iter().filter(|_| is_shown);

@@ -70,7 +70,7 @@ impl SweepPlot {
         let (tokens, swept) = (ctx.tokens, &self.shown.swept);
         let mut paths = self.shown.paths.clone();
         let Some(mut first) = paths.first().cloned() else { return };
-        let named = |path: String| (path.clone(), self.shown.label(&path).to_owned());
+        let named = |path: String| (path.clone(), self.shown.title(&path).to_owned());
         let names = |paths: Vec<String>| paths.into_iter().map(named).collect::<Vec<_>>();
         if kit::choice_ui(ui, tokens, "Parameter", &mut first, &names(firsts(swept))) {
             paths = with_first(swept, &paths, first.clone());
@@ -108,7 +108,7 @@ impl SweepPlot {
             }
             if !series.lanes.is_empty() {
                 let names: Vec<_> = series.lanes.iter().cloned().enumerate().collect();
-                self.is_stale |= kit::choice_ui(ui, tokens, "Lane", &mut choices.lane, &names);
+                self.is_stale |= kit::choice_ui(ui, tokens, "Curve", &mut choices.lane, &names);
             }
         }
         let parts = Part::ALL.map(|(part, name)| (part, name.to_owned()));
@@ -120,7 +120,7 @@ impl SweepPlot {
         let names = if self.shown.has_map() { &["log x", "log y"][..] } else { &["log"] };
         for (axis, name) in names.iter().enumerate().filter(|(axis, _)| self.shown.is_numeric(*axis)) {
             let mut is_log = self.is_log(axis);
-            let hint = format!("Logarithmic axis of {}", self.shown.label(&self.shown.paths[axis]));
+            let hint = format!("Logarithmic axis of {}", self.shown.title(&self.shown.paths[axis]));
             if ui.toggle_value(&mut is_log, *name).on_hover_text(hint).changed() {
                 self.choices.is_log[axis] = Some(is_log);
             }

@@ -421,7 +421,7 @@ impl View for Table {
             let how = match self.order.mistake() {
                 Some(mistake) => mistake.to_owned(),
                 None if self.filter.is_empty() => "All rows are hidden by the filter".to_owned(),
-                None => format!("No {} match “{}”", set.name, self.filter),
+                None => format!("No {} match “{}”", set.noun(), self.filter),
             };
             kit::empty_ui(ui, canvas, ctx, "Nothing found", &how, None);
             return;

@@ -59,9 +59,9 @@ impl View3d {
     pub(super) fn links_caption(&self) -> String {
         let (n, drawn) = (self.link_lines.links.len() as u64, self.link_lines.n_drawn as u64);
         if drawn < n {
-            return format!("the {} strongest of {} links", kit::thousands(drawn), kit::thousands(n));
+            return format!("the {} strongest of {}", kit::thousands(drawn), kit::counted(n, "links"));
         }
-        format!("{} links", kit::thousands(n))
+        kit::counted(n, "links")
     }
 
     /// Uploads the lines if links, positions or colours have changed.

@@ -350,7 +350,7 @@ impl View for View3d {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.choose_set(ctx.schema);
         let Some(set) = self.set.clone() else {
-            return unfit_ui(ui, ctx, ["No positions", "The 3D view needs a set whose elements have positions"]);
+            return unfit_ui(ui, ctx, ["No positions", "Nothing in this simulation has positions in space"]);
         };
         self.follow_selections(ui.ctx(), &set, ctx);
         let mut caption = self.caption(ctx);

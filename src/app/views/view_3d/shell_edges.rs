@@ -69,7 +69,7 @@ impl View3d {
 
     pub(super) fn shell_edges_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let mut has_shell = self.has_shell(set);
-        if ui.toggle_value(&mut has_shell, "Shell").on_hover_text("Surface around all elements").changed() {
+        if ui.toggle_value(&mut has_shell, "Shell").on_hover_text("Surface around all positions").changed() {
             self.shell_edges.has_shell = Some(has_shell);
         }
         let n_edges = if wiring(ctx, set).is_some() { Edges::ALL.len() } else { 1 };
@@ -131,14 +131,14 @@ impl View3d {
         match (self.shell_edges.edges, self.shell_edges.shown) {
             (Edges::None, _) => None,
             (Edges::Links(_), _) => Some(self.links_caption()),
-            _ if selected == 0 => Some("select elements to see their connections".to_owned()),
+            _ if selected == 0 => Some(format!("select {} to see their connections", self.set.as_ref()?.noun())),
             _ if selected > MAX_SELECTED => {
                 Some(format!("connections of up to {} selected", kit::thousands(MAX_SELECTED as u64)))
             }
             (_, Some((n, of))) if (n as u64) < of => {
-                Some(format!("the {} strongest of {} connections", kit::thousands(n as u64), kit::thousands(of)))
+                Some(format!("the {} strongest of {}", kit::thousands(n as u64), kit::counted(of, "connections")))
             }
-            (_, Some((n, _))) => Some(format!("{} connections", kit::thousands(n as u64))),
+            (_, Some((n, _))) => Some(kit::counted(n as u64, "connections")),
             (_, None) => Some("loading connections".to_owned()),
         }
     }

@@ -45,7 +45,7 @@ impl View3d {
         {
             self.legend_choice = Some(is_legend_open);
         }
-        if ui.button("Fit").on_hover_text("Fit all elements (double-click on empty space)").clicked() {
+        if ui.button("Fit").on_hover_text("Fit everything into the view (double-click on empty space)").clicked() {
             self.viewport.fit(&mut self.camera);
         }
         // A narrow toolbar has only one menu, because a second button would be cut off.

@@ -13,6 +13,7 @@ use crate::{
         },
         shared::real::StatePrecision,
     },
+    num::digits::{counted, group_digits},
     sim::SimError,
 };
 
@@ -36,7 +37,11 @@ pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
         [("population.m_fuse", population.m_fuse as usize), ("k_worst or worst_share", population.k_of(capacity))];
     for (what, count) in most {
         if count.min(capacity) > MAX_SELECTED as usize {
-            return refuse(format!("{what} selects {count} nuclei; the GPU backend selects at most {MAX_SELECTED}"));
+            return refuse(format!(
+                "{what} selects {}; the GPU backend selects at most {}",
+                counted(count, "nucleus", "nuclei"),
+                group_digits(MAX_SELECTED.into())
+            ));
         }
     }
     if params.task.learning_rate > 0.0 && setup.problem.is_some() && setup.dim > MAX_LEARNING {

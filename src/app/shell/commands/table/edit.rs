@@ -46,11 +46,11 @@ pub const ROWS: &[Row] = &[
     )
     .only_in_palette()
     .needs(&[open_project, writable, weights]),
-    Row::new(C::Stimulate, "Stimulate selection", "Adds a stimulus on the selected elements", icons::LIGHTNING)
+    Row::new(C::Stimulate, "Stimulate selection", "Adds a stimulus on the selection", icons::LIGHTNING)
         .keys(NONE, Key::S)
         .after_separator()
         .needs(&[writable, stimulus, selection, target]),
-    Row::new(C::Silence, "Silence selection", "Silences the selected elements", icons::SCISSORS)
+    Row::new(C::Silence, "Silence selection", "Silences the selection", icons::SCISSORS)
         .keys(NONE, Key::X)
         .needs(&[writable, silencing, selection, target]),
     Row::new(
@@ -113,13 +113,13 @@ fn effect(state: &CommandState<'_>, intervention: Intervention) -> Option<&'stat
 fn target(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
     let session = &state.document.session;
     let can_target = interventions::can_target(&session.live.schema, &session.selection);
-    unless(can_target, "Interventions do not act on these elements")
+    unless(can_target, "Interventions do not act on this selection")
 }
 
 fn traces(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
     let session = &state.document.session;
     let of_set = |probe: &ProbeSpec| probe.shape == Shape::Series { of: session.selection.set };
-    unless(session.live.schema.probes.iter().any(of_set), "No traces are available for these elements")
+    unless(session.live.schema.probes.iter().any(of_set), "No traces are available for this selection")
 }
 
 fn item(_: &C, state: &CommandState<'_>) -> Option<&'static str> {

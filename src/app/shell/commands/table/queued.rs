@@ -58,7 +58,7 @@ pub const ROWS: &[Row] = &[
 fn steps_text(command: &C, _: &CommandState<'_>) -> String {
     let C::UndoSteps(steps) = command else { return String::new() };
     let verb = if *steps < 0 { "Undo" } else { "Redo" };
-    format!("{verb} {} steps", steps.unsigned_abs())
+    format!("{verb} {}", text::plural(steps.unsigned_abs() as usize, "step", "steps"))
 }
 
 fn another_text(command: &C, state: &CommandState<'_>) -> String {

@@ -58,8 +58,13 @@ pub const RUN: &[Row] = &[
         icons::CHECK,
     )
     .needs(&[open_project, writable, no_comparison]),
-    Row::new(C::Requests, "Requests…", "Questions to the running simulation, which change nothing", icons::COMMAND)
-        .needs(&[writable, requests]),
+    Row::new(
+        C::Requests,
+        "Ask the simulation…",
+        "Questions to the running simulation, which change nothing",
+        icons::COMMAND,
+    )
+    .needs(&[writable, requests]),
     Row::new(
         C::Rewind,
         "Rewind to step 0",

@@ -11,7 +11,7 @@ use crate::app::{
 };
 use egui::Key;
 
-const COLOURS: &str = "Variable that colours the elements of the focused panel";
+const COLOURS: &str = "Variable that colours the focused panel";
 const SIZE: &str = "Size of everything in the window";
 
 pub const VIEWS: &[Row] =
@@ -20,7 +20,7 @@ pub const VIEWS: &[Row] =
         .needs(&[simulation_of_view])];
 
 pub const FOCUS: &[Row] = &[
-    Row::new(C::FocusSelection, "Focus selection", "Frames the selected elements in spatial views", icons::CROSSHAIR)
+    Row::new(C::FocusSelection, "Focus selection", "Frames the selection in spatial views", icons::CROSSHAIR)
         .keys(NONE, Key::F)
         .after_separator()
         .needs(&[selection]),

@@ -9,10 +9,10 @@ use crate::{
         },
         kit::{text, theme::Tokens, widgets},
     },
-    params::{ParamSpec, Value, ValueType},
+    params::{ParamSpec, Role, Value, ValueType},
     sim::{Action, ActionSpec},
 };
-use egui::{Button, ComboBox, Response, TextEdit, Ui};
+use egui::{Button, ComboBox, Response, ScrollArea, TextEdit, TextStyle, Ui};
 use std::collections::BTreeMap;
 
 /// Last entered arguments by kind and action, because different kinds may have actions of equal name.
@@ -101,16 +101,28 @@ pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Valu
             }
             response
         }
+        (Value::Text(typed), _) if spec.role == Role::Passage => passage_ui(ui, &name, typed),
         (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed)),
         (Value::Choice(_) | Value::Rows(_), _) => return None,
     };
     let response = response.accessible_name(&name).on_hover_ui(|ui| {
         ui.set_max_width(320.0);
-        ui.label(egui::RichText::new(&name).monospace().color(Tokens::of(ui.ctx()).text_strong));
+        ui.label(egui::RichText::new(spec.label()).strong().color(Tokens::of(ui.ctx()).text_strong));
         ui.label(text::unwrap(spec.docs));
     });
     Some(response)
 }
+
+/// Draws a field of several lines, which scrolls if the text is longer.
+fn passage_ui(ui: &mut Ui, name: &str, typed: &mut String) -> Response {
+    let height = PASSAGE_LINES * ui.text_style_height(&TextStyle::Body) + 8.0;
+    let scroll = ScrollArea::vertical().id_salt(name).max_height(height);
+    let field = TextEdit::multiline(typed).desired_rows(PASSAGE_LINES as usize).desired_width(f32::INFINITY);
+    scroll.show(ui, |ui| ui.add(field)).inner
+}
+
+/// Number of visible lines of a text of several lines.
+const PASSAGE_LINES: f32 = 4.0;
 
 #[cfg(test)]
 mod tests {

@@ -15,9 +15,13 @@ const BARS: usize = 24;
 const QUANTILES: usize = 480;
 
 /// Draws the menu of laws. Returns the distribution with the newly chosen law; `None` if no other law was chosen.
-pub(super) fn menu_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, now: Distribution) -> Option<Distribution> {
-    let button =
-        widgets::icon_toggle(ui, icons::DISTRIBUTION, &format!("Distribution of {name}"), now.law != Law::Constant);
+pub(super) fn menu_ui(ui: &mut Ui, spec: &ParamSpec, now: Distribution) -> Option<Distribution> {
+    let button = widgets::icon_toggle(
+        ui,
+        icons::DISTRIBUTION,
+        &format!("Distribution of {}", spec.label()),
+        now.law != Law::Constant,
+    );
     let mut chosen = None;
     Popup::menu(&button).show(|ui| {
         for law in &LAWS {

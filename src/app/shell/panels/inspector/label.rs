@@ -3,7 +3,7 @@
 use super::search::Words;
 use crate::{
     app::kit::{icons, text, theme::Tokens, widgets},
-    params::{Apply, ParamSpec, Value, path},
+    params::{Apply, ParamSpec, Value, titles},
 };
 use egui::{
     Align, FontFamily, FontId, Label, Response, RichText, Sense, TextStyle, Ui,
@@ -96,7 +96,8 @@ fn label_job(spec: &ParamSpec, t: &Tokens, words: &Words) -> LayoutJob {
     job
 }
 
-pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge: Badge<'_>) {
+/// Draws the tooltip. `path` is the name that formulas and the command line use.
+pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, path: &str, default: &Value, badge: Badge<'_>) {
     let t = Tokens::of(ui.ctx());
     ui.set_max_width(380.0);
     ui.label(RichText::new(spec.label()).family(widgets::semibold()).color(t.text_strong));
@@ -106,15 +107,15 @@ pub(super) fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Va
     }
     ui.add_space(2.0);
     let unit = spec.unit.suffix();
-    let mut facts = vec![format!("Default {}", path::show(spec, default))];
+    let mut facts = vec![format!("Default {}", titles::shown(spec, default))];
     if spec.kind.is_numeric() {
         facts.push(format!("{} to {} {unit}", text::number(spec.hard.0), text::number(spec.hard.1)));
     }
     if !spec.symbol.is_empty() {
         facts.push(format!("Symbol {}", spec.symbol));
     }
-    facts.push(name.to_owned());
     ui.label(widgets::sub(ui, facts.join("  ·  ")).small());
+    ui.label(widgets::sub(ui, format!("In formulas and on the command line: {path}")).small());
     if !spec.source.is_empty() {
         ui.label(widgets::sub(ui, format!("Default from {}", spec.source)).small());
     }

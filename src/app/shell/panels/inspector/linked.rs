@@ -9,7 +9,7 @@ use crate::{
     params::{
         ParamId, ParamSpec, Params, Role, Value, ValueType,
         link::{self, Link},
-        path,
+        path, titles,
     },
     project::Project,
 };
@@ -42,7 +42,8 @@ impl Rows<'_> {
         let Some(links) = self.links.as_deref_mut() else { return };
         let problem = link.value(self.params).err().or_else(|| link::goes_round(self.params, links, &link));
         if let Some(why) = problem {
-            return self.messages.push((Level::Warning, format!("{} = {}: {why}", link.path, link.formula)));
+            let (title, why) = (titles::title(self.params, id), titles::in_text(self.params, &why));
+            return self.messages.push((Level::Warning, format!("{title} = {}: {why}", link.formula)));
         }
         match links.iter_mut().find(|known| known.target(self.params).is_some_and(|(target, _)| target == id)) {
             Some(known) => *known = link,
@@ -116,10 +117,12 @@ pub fn list_ui(ui: &mut Ui, project: &mut Project) {
         row::plain(ui, "Link", |ui| {
             let t = Tokens::of(ui.ctx());
             ui.label(icons::rich(icons::LINK).size(12.0).color(t.accent));
-            if widgets::icon_button(ui, icons::CLOSE, &format!("Remove link of {}", link.path)).clicked() {
+            let params = project.model.params();
+            let title = titles::of_path(params, &link.path).unwrap_or_else(|| link.path.clone());
+            if widgets::icon_button(ui, icons::CLOSE, &format!("Remove link of {title}")).clicked() {
                 gone = Some(i);
             }
-            let text = RichText::new(format!("{} = {}", link.path, link.formula)).monospace().size(11.0);
+            let text = RichText::new(format!("{title} = {}", link.formula)).size(11.0);
             ui.add(egui::Label::new(text).truncate())
         });
     }

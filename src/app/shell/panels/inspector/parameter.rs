@@ -2,11 +2,11 @@
 
 use super::{query, rows::Rows};
 use crate::{
-    app::kit::{text, widgets},
+    app::kit::text,
     params::{
         Change, ParamId, ParamSpec, Params, Role, Value,
         interventions::{field, settable},
-        path,
+        path, titles,
     },
 };
 use egui::{Popup, ScrollArea, Ui};
@@ -28,11 +28,11 @@ pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &st
     let label = match path::find(rows.params, now.trim()) {
         Ok((_, spec)) => spec.label().into_owned(),
         Err(_) if now.trim().is_empty() => "Choose a parameter".to_owned(),
-        Err(_) => now.to_owned(),
+        Err(_) => titles::in_text(rows.params, now),
     };
     let button = egui::Button::new(label).truncate().min_size(egui::vec2(ui.available_width(), 0.0));
     let button = ui.add(button).accessible_name(name);
-    let button = if now.is_empty() { button } else { button.on_hover_text(now) };
+    let button = if now.is_empty() { button } else { button.on_hover_text(titles::in_text(rows.params, now)) };
     let mut chosen = None;
     Popup::menu(&button).show(|ui| {
         ui.set_min_width(180.0);
@@ -48,10 +48,7 @@ pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &st
                 ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
                     for id in ids {
                         let spec = &group.params[usize::from(id.field)];
-                        let button = ui.button(spec.label()).on_hover_ui(|ui| {
-                            ui.label(text::first_sentence(spec.docs));
-                            ui.label(widgets::sub(ui, params.path(id)).small());
-                        });
+                        let button = ui.button(spec.label()).on_hover_text(text::first_sentence(spec.docs));
                         if button.clicked() {
                             chosen = Some((id, spec));
                             ui.close();

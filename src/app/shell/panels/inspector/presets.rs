@@ -6,7 +6,7 @@ use crate::{
         kit::{icons, level::Level, text, theme::Tokens, widgets},
     },
     kinds::Model,
-    params::{Change, ParamId, path},
+    params::{Change, ParamId, path, titles},
     project::clipboard,
     sim::Preset,
 };
@@ -39,7 +39,8 @@ fn preset_ui(ui: &mut Ui, session: &mut Session, preset: &Preset, messages: &mut
     let hover = |ui: &mut Ui| tooltip_ui(ui, preset, &changes);
     if button.on_hover_ui(hover).on_disabled_hover_ui(hover).clicked() {
         apply(&mut session.project.model, preset);
-        messages.push((Level::Info, format!("{}: {} parameters changed", preset.name, changes.len())));
+        let n = text::plural(changes.len(), "parameter", "parameters");
+        messages.push((Level::Info, format!("{}: {n} changed", preset.name)));
         ui.close();
     }
 }
@@ -55,15 +56,15 @@ fn apply(model: &mut Model, preset: &Preset) {
     }
 }
 
-/// Returns a line for each parameter that the preset changes: `lif.tau_m: 25 ms → 20 ms`.
+/// Returns a line for each parameter that the preset changes: `LIF neuron › Spike threshold: -40 mV → -45 mV`.
 fn changes(session: &Session, preset: &Preset) -> Vec<String> {
     let now = &session.project.model;
     let mut then = now.clone();
     apply(&mut then, preset);
     let line = |change: Change| {
         let spec = now.params().spec(change.id)?;
-        let old = path::show(spec, &now.params().get(change.id));
-        Some(format!("{}: {old} → {}", now.params().path(change.id), path::show(spec, &change.value)))
+        let (id, old) = (change.id, titles::shown(spec, &now.params().get(change.id)));
+        Some(format!("{}: {old} → {}", titles::title(now.params(), id), titles::shown(spec, &change.value)))
     };
     then.params().changes_since(now.params()).into_iter().filter_map(line).collect()
 }
@@ -76,7 +77,7 @@ fn tooltip_ui(ui: &mut Ui, preset: &Preset, changes: &[String]) {
     ui.label(widgets::sub(ui, preset.source).small());
     ui.add_space(4.0);
     for line in changes.iter().take(24) {
-        ui.label(RichText::new(line).monospace().size(11.0));
+        ui.label(RichText::new(line).size(11.0));
     }
     let rest = match changes.len() {
         0 => "No changes".to_owned(),
@@ -98,7 +99,7 @@ fn copy_ui(ui: &mut Ui, session: &Session, messages: &mut Vec<(Level, String)>) 
         let button = Button::new((icons::rich(icons::COPY).size(13.0), name));
         if ui.add_enabled(n > 0, button).accessible_name(name).clicked() {
             ui.ctx().copy_text(clipboard::copy(params, model.name(), wanted));
-            messages.push((Level::Info, format!("Copied {n} parameters")));
+            messages.push((Level::Info, format!("Copied {}", text::plural(n, "parameter", "parameters"))));
             ui.close();
         }
     }
@@ -106,20 +107,21 @@ fn copy_ui(ui: &mut Ui, session: &Session, messages: &mut Vec<(Level, String)>) 
 
 /// Draws a field for pasting. The clipboard's text arrives only as an event of a focused text field.
 fn paste_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, String)>) {
-    let mut text = String::new();
-    let field = egui::TextEdit::singleline(&mut text).hint_text("Paste parameters here").desired_width(f32::INFINITY);
+    let mut typed = String::new();
+    let field = egui::TextEdit::singleline(&mut typed).hint_text("Paste parameters here").desired_width(f32::INFINITY);
     let response = ui.add(field).accessible_name("Paste parameters here");
     response.on_hover_text("Pastes parameters copied from the inspector");
-    if text.is_empty() {
+    if typed.is_empty() {
         return;
     }
     let mut edited = session.project.model.clone();
-    messages.push(match clipboard::paste(edited.params_mut(), &text) {
+    messages.push(match clipboard::paste(edited.params_mut(), &typed) {
         Ok((taken, left)) => {
             session.project.model = edited;
+            let taken = text::plural(taken, "parameter", "parameters");
             match left.first() {
-                None => (Level::Info, format!("{taken} parameters taken up")),
-                Some(first) => (Level::Warning, format!("{taken} parameters taken up, {} not: {first}", left.len())),
+                None => (Level::Info, format!("{taken} pasted")),
+                Some(first) => (Level::Warning, format!("{taken} pasted, {} not: {first}", left.len())),
             }
         }
         Err(why) => (Level::Warning, why),

@@ -125,7 +125,9 @@ pub(super) fn ui(ui: &mut Ui, rows: &Rows<'_>, name: &str, now: &str) -> Option<
     let source = &QuerySource { over: over.as_deref().unwrap_or_default(), ..*source };
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         ui.spacing_mut().item_spacing.x = 2.0;
-        let picked = picker_ui(ui, source, name);
+        let path = name.split(' ').next().unwrap_or(name);
+        let title = crate::params::titles::of_path(rows.params, path).unwrap_or_default();
+        let picked = picker_ui(ui, source, &title);
         let typed = field_ui(ui, source, name, now);
         if let Some(picked) = picked {
             ui.data_mut(|d| d.remove::<Draft>(draft_id(name)));
@@ -211,8 +213,8 @@ fn accept(ui: &Ui, id: Id, text: &mut String, completion: &Completion) {
 
 /// Draws a menu of targets: the selection, all elements, named groups and categories. Returns the query of the picked
 /// target; `None` without a click.
-fn picker_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str) -> Option<String> {
-    let button = widgets::icon_button(ui, icons::CROSSHAIR, &format!("Choose {name}"));
+fn picker_ui(ui: &mut Ui, source: &QuerySource<'_>, title: &str) -> Option<String> {
+    let button = widgets::icon_button(ui, icons::CROSSHAIR, &format!("Choose {title}"));
     let mut picked = None;
     Popup::menu(&button).show(|ui| {
         ui.set_min_width(180.0);

@@ -17,7 +17,7 @@ use crate::{
         theme::{ROW, Tokens},
         widgets,
     },
-    params::{Change, ChoiceSpec, Distribution, ParamId, ParamSpec, Role, Scale, Value, ValueType, path},
+    params::{Change, ChoiceSpec, Distribution, ParamId, ParamSpec, Role, Scale, Value, ValueType, path, titles},
     project::clipboard,
 };
 use egui::{
@@ -121,7 +121,8 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     }
     for warning in rows.warnings.iter().filter(|warning| warning.path == name) {
         let color = Tokens::of(ui.ctx()).warn;
-        ui.add(Label::new(RichText::new(&warning.text).small().color(color)).wrap());
+        let text = titles::in_text(rows.params, &warning.text);
+        ui.add(Label::new(RichText::new(text).small().color(color)).wrap());
     }
     if ui.rect_contains_pointer(rect) && !ui.ctx().text_edit_focused() {
         hover_keys(ui, rows, id);
@@ -164,7 +165,10 @@ fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
     if let Some(text) = pasted {
         match clipboard::paste_one(rows.params, id, &text) {
             Ok(change) => query::set_value(rows.params, &change),
-            Err(why) => rows.messages.push((Level::Warning, format!("{}: {why}", rows.params.path(id)))),
+            Err(why) => {
+                let title = titles::title(rows.params, id);
+                rows.messages.push((Level::Warning, format!("{title}: {why}")));
+            }
         }
     }
 }
@@ -193,7 +197,8 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
             set_value_ui(ui, parameter::target(rows.params, id), cells, name, now)
         }
         (Value::Text(text), ValueType::Path) => cell(ui, cells.wide(), right(), |ui| {
-            if widgets::icon_button(ui, icons::FOLDER, &format!("Choose {name}")).clicked() {
+            let title = titles::title(rows.params, id);
+            if widgets::icon_button(ui, icons::FOLDER, &format!("Choose {title}")).clicked() {
                 rows.browse = Some(id);
             }
             text_ui(ui, name, text, "path")
@@ -230,7 +235,10 @@ fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
         (Value::Distribution(now), _) => distribution_ui(ui, cells, spec, name, *now, changed),
         (Value::List(values), _) => {
             let (response, new) = cell(ui, cells.wide(), left(), |ui| value_text::ui(ui, name, spec, old));
-            widgets::hover_text(response, || format!("{} numbers: {}", values.len(), path::show(spec, old)));
+            widgets::hover_text(response, || {
+                let n = text::plural(values.len(), "number", "numbers");
+                format!("{n}: {}", path::show(spec, old))
+            });
             new
         }
         (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
@@ -266,7 +274,8 @@ fn set_value_ui(
 fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     if let Some(link) = rows.link(id) {
         let text = format!("Follows {}; click to unlink", link.formula);
-        return widgets::icon_button(ui, icons::LINK, &format!("Unlink {name}")).on_hover_text(text).clicked();
+        let title = titles::title(rows.params, id);
+        return widgets::icon_button(ui, icons::LINK, &format!("Unlink {title}")).on_hover_text(text).clicked();
     }
     let (changed, taken) = (rows.is_changed(id), rows.live.map(|live| &live.acks));
     let pending = taken.is_some_and(|taken| taken.is_pending(id));
@@ -278,7 +287,7 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
     }
     let dot = dot.on_hover_ui(|ui| {
         ui.label(match changed {
-            true => format!("Changed. Click to reset to {}", path::show(spec, &rows.defaults.get(id))),
+            true => format!("Changed. Click to reset to {}", titles::shown(spec, &rows.defaults.get(id))),
             false => "Default value".to_owned(),
         });
         if let Some(why) = rejection {
@@ -355,7 +364,7 @@ fn distribution_ui(
 ) -> Option<Value> {
     const MENU: f32 = 24.0;
     let menu = cells.slider.with_max_x(cells.slider.left() + MENU);
-    let chosen = cell(ui, menu, left(), |ui| distribution::menu_ui(ui, spec, name, now)).map(Value::Distribution);
+    let chosen = cell(ui, menu, left(), |ui| distribution::menu_ui(ui, spec, now)).map(Value::Distribution);
     let beside = Cells { slider: cells.slider.with_min_x(menu.right()), ..*cells };
     let Some(value) = now.as_constant() else {
         distribution::preview_ui(ui, beside.slider, now);

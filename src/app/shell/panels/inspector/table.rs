@@ -231,7 +231,7 @@ fn copy_and_paste(ctx: &egui::Context, rows: &mut Rows<'_>, table: &mut ListTabl
     if is_copied {
         let items: Vec<usize> =
             if table.selected.is_empty() { (0..n).collect() } else { table.selected.iter().copied().collect() };
-        rows.messages.push((Level::Info, format!("Copied {} rows", items.len())));
+        rows.messages.push((Level::Info, format!("Copied {}", text::plural(items.len(), "row", "rows"))));
         ctx.copy_text(table_text::copy(rows.params, group, &items, &fields));
     }
     let Some(text) = pasted else { return };
@@ -240,7 +240,7 @@ fn copy_and_paste(ctx: &egui::Context, rows: &mut Rows<'_>, table: &mut ListTabl
         Ok((value, pasted)) => {
             rows.params.set(&Change { id: ParamId::list(group), value });
             table.selected = (at.0..at.0 + pasted).collect();
-            rows.messages.push((Level::Info, format!("Pasted {pasted} rows")));
+            rows.messages.push((Level::Info, format!("Pasted {}", text::plural(pasted, "row", "rows"))));
         }
         Err(why) => rows.messages.push((Level::Warning, format!("Nothing pasted: {why}"))),
     }

@@ -14,7 +14,7 @@ use crate::{
         },
         views,
     },
-    params::{ParamId, Params, Value, ValueType},
+    params::{ParamId, Params, Value, ValueType, titles},
     sim::{MemoryReport, ProbeId, Shape},
 };
 use egui::{
@@ -156,7 +156,7 @@ fn model_ui(ui: &mut Ui, session: &Session, queue: &mut Queue) {
         }
         for set in &schema.sets {
             let n = |ui: &mut Ui| number(ui, text::count(set.len.into()));
-            let row = leaf(ui, icons::SELECTION, &text::title(set.name), true, n);
+            let row = leaf(ui, icons::SELECTION, &text::title(&set.noun()), true, n);
             if row.on_hover_text("Click to list them in the table").clicked() {
                 queue.ask(ShellRequest::ShowSet(set.name));
             }
@@ -297,7 +297,7 @@ fn data_ui(ui: &mut Ui, params: &dyn Params, queue: &mut Queue) {
                 .file_name()
                 .map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
             let row = leaf(ui, icons::DATABASE, &name, true, |_| {});
-            let hint = || format!("{path}\nClick to show the parameter");
+            let hint = || format!("{}\n{path}\nClick to show the parameter", titles::title(params, *id));
             if widgets::hover_text(row, hint).clicked() {
                 queue.ask(ShellRequest::FindParameter(params.path(*id)));
             }
