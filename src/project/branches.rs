@@ -78,5 +78,5 @@ fn branch(folder: PathBuf, of: &Path) -> Option<Branch> {
     let manifest = parse(&run_file::read_text(&folder.join(MANIFEST), MAX_MANIFEST).ok()?)?;
     let parent = manifest.parent?;
     let is_of = fs::canonicalize(folder.join(&parent.run)).is_ok_and(|path| path == of);
-    is_of.then(|| Branch { folder, has_copy: !parent.copy.is_empty() })
+    is_of.then_some(Branch { folder, has_copy: !parent.copy.is_empty() })
 }
