@@ -46,7 +46,7 @@ fn lineage_info(path: &Path, as_json: bool) -> Result<(), CliError> {
     }
     let individuals = counted(all.individuals, "individual", "individuals");
     let founders = counted(all.founders, "founder", "founders");
-    let [first, last, alive] = [all.first, all.last, all.alive as u64].map(group_digits);
+    let [first, last, alive] = [all.first, all.last, all.alive].map(group_digits);
     print_line!("{individuals} of {founders}, steps {first} to {last}");
     let (splits, merges) = (counted(all.splits, "split", "splits"), counted(all.merges, "merge", "merges"));
     print_line!("{splits}, {merges}, {alive} alive at the end");

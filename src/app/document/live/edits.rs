@@ -141,7 +141,7 @@ impl Live {
             (differs(|a, b| a.device != b.device), "run.device"),
             (differs(|a, b| a.gpu != b.gpu), "run.gpu"),
         ];
-        all.into_iter().filter_map(|(waits, name)| waits.then(|| project.titled(name))).collect()
+        all.into_iter().filter(|(waits, _)| *waits).map(|(_, name)| project.titled(name)).collect()
     }
 }
 
