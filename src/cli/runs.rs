@@ -128,7 +128,7 @@ fn value(cell: &Cell) -> Json {
         // A seed above 2^53 has all its digits only as text.
         Cell::Labelled { number, text } => text.parse::<u64>().map_or_else(|_| json!(number), |n| json!(n)),
         Cell::Number(number) => json!(number),
-        Cell::Text(text) => json!(text),
+        Cell::Text(text) | Cell::Named { name: text, .. } => json!(text),
     }
 }
 
