@@ -191,3 +191,15 @@ fn a_run_with_damaged_tags_or_manifest_is_still_a_row() {
     let (row, notices) = Row::read(&b);
     assert!(row.cell(STATUS).text() == "unreadable" && row.cell(NAME).text() == "b" && !notices.is_empty());
 }
+
+#[test]
+fn a_choice_is_found_by_its_name_and_by_its_title() {
+    let runs = TempFolder::new("table-choices");
+    let (a, b) = (run(&runs, "a", 1, &[]), run(&runs, "b", 1, &[]));
+    let rows = [row(&a, &["model.activation=GeluErf"]), row(&b, &["model.activation=Relu"])];
+    let cell = rows[0].cell("model.activation");
+    assert_eq!((&*cell.text(), &*cell.title()), ("GeluErf", "GELU (erf)"));
+    for filter in ["activation=GeluErf", "activation=\"gelu (erf)\"", "activation:erf", "activation!=ReLU"] {
+        assert_eq!(names(&rows, filter).concat(), "a", "{filter}");
+    }
+}
