@@ -3,7 +3,7 @@
 use super::{Event, worker::Worker};
 use crate::{
     params::{Change, Params},
-    sim::{Clock, Digest, Effect, HostMemory, SimError, Simulation, Snapshot},
+    sim::{Clock, Digest, Effect, HostMemory, SimError, Simulation, Snapshot, group_digits},
 };
 use std::{
     sync::{Arc, Weak},
@@ -180,7 +180,7 @@ fn check_memory(n_bytes: u64, step: u64) -> Result<(), SimError> {
     Err(SimError::Input(format!(
         "the checkpoint of step {} was not taken: it needs {} of host memory, and {} of {} are available; close other \
          programs, or record without checkpoints",
-        crate::num::digits::group_digits(step),
+        group_digits(step),
         gb(n_bytes),
         gb(memory.available),
         gb(memory.total)

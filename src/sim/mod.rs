@@ -32,6 +32,7 @@ mod step_count;
 pub mod tap;
 mod time_base;
 
+pub use crate::num::digits::group_digits;
 pub use action::{Action, ActionSpec, ActionUndo, ElementState};
 pub use bench::{Bench, BenchOptions, BenchRow, TorchCase};
 pub use buffers::Buffers;
@@ -63,7 +64,6 @@ pub use time_base::{Clock, TimeBase};
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},
-    num::digits::group_digits,
     params::{Change, Params},
 };
 use std::sync::Arc;

@@ -220,10 +220,10 @@ mod tests {
         /// Requests of the test.
         const REQUESTS;
 
-        /// Scores.
+        /// Scores a text.
         #[total("loss_nats")]
         fn score(over "") -> Table(&["token", "loss_nats"]) => {}
-        /// Lists.
+        /// Lists its tokens.
         fn list(over "") -> Table(&["token", "loss_nats"]) => {}
     }
 

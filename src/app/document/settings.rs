@@ -112,7 +112,7 @@ param_tree! {
         /// History and saving.
         #[title("History")]
         work: Work,
-        /// Exported figures.
+        /// Size and form of exported figures.
         figures: FigureSettings,
     }
 }
