@@ -76,6 +76,12 @@ pub fn in_text(params: &dyn Params, text: &str) -> String {
         let end = rest[start..].find(|c| !is_path_char(c)).map_or(rest.len(), |n| start + n);
         let word = rest[start..end].trim_end_matches('.');
         out += &rest[..start];
+        if word.is_empty() {
+            // Only dots, as behind a parenthesis.
+            out += &rest[start..end];
+            rest = &rest[end..];
+            continue;
+        }
         let after = &rest[start + word.len()..];
         rest = match Some(word).filter(|word| word.contains('.')).and_then(|word| of_path(params, word)) {
             Some(title) => {
@@ -215,6 +221,9 @@ mod tests {
         assert_eq!(error, "lif.tau_m (Membrane time constant): -5 ms is out of range; accepted is 0.1 to 10000 ms");
         let shown = "LIF neuron › Membrane time constant: -5 ms is out of range; accepted is 0.1 to 10000 ms";
         assert_eq!(titled(&error), shown);
+        for text in [".", "(a)... b.", "“Sugar”. Undo restores it", ". . ."] {
+            assert_eq!(titled(text), text);
+        }
         assert_eq!(titled("runs/0007-sugar/run.ron: 0.5 of 1.5"), "runs/0007-sugar/run.ron: 0.5 of 1.5");
     }
 
