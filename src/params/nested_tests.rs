@@ -141,7 +141,7 @@ fn a_choice_within_a_choice_has_a_path() {
     set(&mut tree, "lif.start.spread.clipped=on").expect("set");
     assert!(is_shown(&tree, "lif.start.spread.at"));
     let error = set(&mut tree, "lif.start.spread.sigma=-1").expect_err("out of range");
-    assert!(error.starts_with("lif.start.spread.sigma: -1 mV is out of range"), "{error}");
+    assert!(error.starts_with("lif.start.spread.sigma (Sigma): -1 mV is out of range"), "{error}");
     let error = set(&mut tree, "lif.start=Around(spread: Normal(sigma: -1))").expect_err("out of range");
     assert!(error.contains("spread: sigma: -1 is below 0 mV"), "{error}");
 }

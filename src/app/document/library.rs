@@ -415,11 +415,11 @@ mod tests {
         assert!(of(&then, &[]).is_empty());
         then.set("lif.tau_m=30ms", Path::new(".")).unwrap();
         then.seed = 7;
-        assert_eq!(of(&then, &[]), ["lif.tau_m 30 ms", "seed 7"]);
+        assert_eq!(of(&then, &[]), ["LIF neuron › Membrane time constant 30 ms", "Seed 7"]);
         // The parameter was edited during the run, from 30 ms to the 20 ms of the open project.
         let edit = open.model.params().changes_since(then.model.params()).remove(0);
         let log = [(4_000, LoggedCommand::Set(edit))];
-        assert_eq!(of(&then, &log), ["lif.tau_m 30 ms → 20 ms (400 ms)", "seed 7"]);
+        assert_eq!(of(&then, &log), ["LIF neuron › Membrane time constant 30 ms → 20 ms (400 ms)", "Seed 7"]);
         then.model = crate::kinds::Model::by_name("nuclei").unwrap();
         assert_eq!(of(&then, &[]).len(), 1);
     }
