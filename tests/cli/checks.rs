@@ -112,7 +112,7 @@ fn wrong_words_get_a_suggestion() {
     for (words, part) in [
         (&["valdate", file][..], "did you mean `validate`?"),
         (&["rnu", file], "did you mean `run`?"),
-        (&["frobnicate", file, "--json"], "the commands are run, replay"),
+        (&["frobnicate", file, "--json"], "the commands are run, new, replay"),
         (&["run", file, "--device", "gpu"], "use `cuda` for an NVIDIA GPU, or `auto`"),
         (&["run", file, "--duration", "-1"], "-1 ms is not a simulated time"),
         (&["run", file, "--duration", "long"], "is not a number"),

@@ -253,7 +253,7 @@ fn no_row_of_a_damaged_list_of_connections_is_lost() {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let n_rows = text.split(['\n', '\r']).filter(|line| !line.is_empty()).count().saturating_sub(1);
         if let Ok(network) = fuzz_entry::edges_csv(&bytes) {
-            let said = format!(" bytes, {n_rows} rows,");
+            let said = format!(" bytes, {n_rows} {},", if n_rows == 1 { "row" } else { "rows" });
             assert!(network.provenance[0].contains(&said), "{text}\n{:?}", network.provenance);
             n_read += 1;
         }

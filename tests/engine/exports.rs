@@ -258,7 +258,11 @@ fn a_run_names_the_formats_it_can_be_written_in() {
     let temp = TempFolder::new("offered");
     let run = record(&temp.join("run"));
     let refused: Vec<_> = offered(&run).unwrap().into_iter().filter_map(|(f, why)| Some((f, why?))).collect();
-    let expected = [(Format::Safetensors, "The run has no checkpoint"), (Format::Newick, "No lineage was recorded")];
+    let expected = [
+        (Format::Safetensors, "The run has no checkpoint"),
+        (Format::HuggingFace, "`transformers` has no model of this kind"),
+        (Format::Newick, "No lineage was recorded"),
+    ];
     assert_eq!(refused, expected);
 }
 
