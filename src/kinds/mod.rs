@@ -11,6 +11,7 @@ use crate::{
 
 #[cfg(feature = "demo")]
 pub mod demo;
+pub mod evolution;
 pub mod language;
 pub mod nuclei;
 pub mod shared;

@@ -23,6 +23,8 @@
 //! | [`cross_entropy`] | loss and gradient of logits |
 //! | [`optimizer`] | AdamW, Muon, gradient norm, loss scale |
 //! | [`sampling`] | drawing a token from logits |
+//! | [`delta_rule`] | linear attention whose state is corrected at every step; forward only |
+//! | [`quantized`] | norms, residual additions and activations with 8-bit integer results; forward only |
 //!
 //! [`layers`] declares the operations as traits over the tensors of a backend; the passes of a model are written in terms of
 //! these.
@@ -57,6 +59,7 @@ pub mod attention;
 pub mod bench;
 pub mod by_format;
 pub mod cross_entropy;
+pub mod delta_rule;
 pub mod dropout;
 pub mod elementwise;
 pub mod embedding;
@@ -66,6 +69,7 @@ pub mod lengths;
 pub mod norm;
 pub mod optimizer;
 pub mod parameters;
+pub mod quantized;
 pub mod real;
 pub mod rope;
 pub mod sampling;

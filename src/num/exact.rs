@@ -99,6 +99,18 @@ pub fn exp(x: f32) -> f32 {
     y * f32::from_bits(((n as i32 + 127) as u32) << 23)
 }
 
+/// Returns `1 - exp(-x)` for `x >= 0` without cancellation: a Taylor polynomial below 0.35, [`exp`] above.
+pub fn one_minus_exp(x: f32) -> f32 {
+    if x > 0.35 {
+        return 1.0 - exp(-x);
+    }
+    let mut y = 1.0 / 5_040.0;
+    for c in [-1.0 / 720.0, 1.0 / 120.0, -1.0 / 24.0, 1.0 / 6.0, -0.5, 1.0] {
+        y = y * x + c;
+    }
+    y * x
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +124,15 @@ mod tests {
             let want = f64::from(z).exp();
             assert!((f64::from(exp(z)) - want).abs() <= 3e-7 * want, "exp {z}");
         }
+    }
+
+    #[test]
+    fn one_minus_exp_does_not_cancel() {
+        for i in 0..20_000u32 {
+            let x = 1e-6 * 1.001_f32.powi(i as i32);
+            let want = -(-f64::from(x)).exp_m1();
+            assert!((f64::from(one_minus_exp(x)) - want).abs() <= 3e-7 * want, "1 - exp(-{x})");
+        }
+        assert_eq!(one_minus_exp(0.0), 0.0);
     }
 }

@@ -4,6 +4,7 @@
 mod conformance;
 mod damaged;
 mod device;
+mod evolution;
 #[cfg(feature = "demo")]
 mod experts;
 mod fields_on_screen;

@@ -30,11 +30,12 @@ pub fn some(kind: &str, start: &str) -> Vec<Golden> {
     paths.iter().map(|path| Golden::open(path)).collect()
 }
 
-/// An archive in memory: every array as shape and doubles. 64-bit integers beyond 2^53 are not among them.
+/// An archive in memory: every array as shape and doubles; text as no values. Unsigned 64-bit integers are also kept as they are.
 pub struct Golden {
     /// File name without its extension.
     pub name: String,
     arrays: HashMap<String, (Vec<u64>, Vec<f64>)>,
+    words: HashMap<String, Vec<u64>>,
     /// Arrays that no test has read so far.
     unread: Mutex<BTreeSet<String>>,
 }
@@ -43,13 +44,21 @@ impl Golden {
     fn open(path: &Path) -> Self {
         let mut archive = NpzArchive::open(path).expect("it opens");
         let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+        let mut words = HashMap::new();
         let mut read = |name: &String| {
             let file = archive.by_name(name).expect("it reads").expect("it is there");
-            (name.clone(), (file.shape().to_vec(), values(file)))
+            let shape = file.shape().to_vec();
+            if is_words(&file) {
+                let whole: Vec<u64> = file.into_vec().expect("numbers");
+                let values = whole.iter().map(|x| *x as f64).collect();
+                words.insert(name.clone(), whole);
+                return (name.clone(), (shape, values));
+            }
+            (name.clone(), (shape, values(file)))
         };
         let arrays = names.iter().map(&mut read).collect();
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        Self { name, arrays, unread: Mutex::new(names.into_iter().collect()) }
+        Self { name, arrays, words, unread: Mutex::new(names.into_iter().collect()) }
     }
 
     /// Names of the arrays that were not read so far.
@@ -94,11 +103,21 @@ impl Golden {
         self.get(name).iter().map(|x| *x as i64).collect()
     }
 
+    /// Values of an array of unsigned 64-bit integers, which doubles would round.
+    pub fn words(&self, name: &str) -> &[u64] {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.words.get(name).unwrap_or_else(|| panic!("{} has no words {name}", self.name))
+    }
+
     /// A row of a matrix.
     pub fn row(&self, name: &str, row: usize) -> &[f64] {
         let columns = self.shape(name)[1];
         &self.get(name)[row * columns..][..columns]
     }
+}
+
+fn is_words<R: std::io::Read>(file: &NpyFile<R>) -> bool {
+    matches!(file.dtype(), DType::Plain(text) if (text.type_char(), text.size_field()) == (TypeChar::Uint, 8))
 }
 
 fn values<R: std::io::Read>(file: NpyFile<R>) -> Vec<f64> {
@@ -119,6 +138,11 @@ fn values<R: std::io::Read>(file: NpyFile<R>) -> Vec<f64> {
         (TypeChar::Uint, 8) => read!(u64),
         (TypeChar::Uint, 4) => read!(u32),
         (TypeChar::Uint, 1) => read!(u8),
+        (TypeChar::Int, 1) => read!(i8),
+        (TypeChar::Bool, _) => {
+            file.into_vec::<bool>().expect("booleans").into_iter().map(|x| f64::from(u8::from(x))).collect()
+        }
+        (TypeChar::UnicodeStr, _) => vec![],
         other => panic!("{other:?}"),
     }
 }

@@ -1,0 +1,195 @@
+//! Perturbations: integers with an address, so that they are drawn again for the update in place of being stored.
+//!
+//! The compatible generator repeats the numbers of the program that the model comes from, bit for bit; all its arithmetic is on
+//! 64 bits, wrapping.
+
+use super::model::{Matrix, Sizes, Vector};
+
+/// Increment of the generator, the odd number nearest to `2^64 / φ`.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Advances the state of splitmix64 and returns its next number (Steele et al. 2014).
+pub const fn splitmix64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(GOLDEN);
+    let z = (*state ^ *state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
+}
+
+/// Combines two words into a seed.
+pub const fn mix(a: u64, b: u64) -> u64 {
+    let x = a ^ b.wrapping_add(GOLDEN).wrapping_add(a << 6).wrapping_add(a >> 2);
+    let x = (x ^ x >> 33).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    let x = (x ^ x >> 33).wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    x ^ x >> 33
+}
+
+/// Maps the low byte of a word to -1 (85 of 256), 0 (85) or 1 (86).
+pub const fn ternary(word: u64) -> i8 {
+    match word as u8 {
+        0..85 => -1,
+        85..170 => 0,
+        _ => 1,
+    }
+}
+
+/// Generator of the elements of a perturbation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Generator {
+    /// Sum of four ternary numbers per element, -4 to 4, standard deviation 1.635.
+    #[default]
+    SumOfFour,
+    /// One ternary number per element.
+    Ternary,
+    /// Number of set bits of a byte less 4, -4 to 4, standard deviation 1.414; eight elements per word.
+    Popcount,
+}
+
+impl Generator {
+    /// Returns element `index` of the perturbation of a tensor.
+    pub const fn element(self, tensor_seed: u64, index: u64) -> i8 {
+        match self {
+            Self::SumOfFour => {
+                let mut state = mix(tensor_seed, index);
+                let (mut sum, mut j) = (0, 0);
+                while j < 4 {
+                    sum += ternary(splitmix64(&mut state));
+                    j += 1;
+                }
+                sum
+            }
+            Self::Ternary => ternary(mix(tensor_seed, index)),
+            Self::Popcount => {
+                let byte = mix(tensor_seed, index / 8) >> (8 * (index % 8)) & 0xFF;
+                byte.count_ones() as i8 - 4
+            }
+        }
+    }
+
+    /// Writes the elements of a tensor.
+    pub fn fill(self, tensor_seed: u64, elements: &mut [i8]) {
+        elements.iter_mut().enumerate().for_each(|(i, e)| *e = self.element(tensor_seed, i as u64));
+    }
+}
+
+/// Returns the seed of a pair of members in a generation.
+pub const fn pair_seed(run_seed: u64, generation: u64, pair: u64) -> u64 {
+    mix(run_seed, mix(generation, pair))
+}
+
+/// Draws starts of `sequences` windows of `steps` tokens and their targets in a text of `len` tokens. Empty if the text is too
+/// short.
+pub fn starts(batch_seed: u64, sequences: usize, steps: usize, len: usize) -> Vec<usize> {
+    let Some(last) = len.checked_sub(steps + 1).filter(|n| *n > 0) else { return vec![] };
+    let mut state = batch_seed;
+    (0..sequences).map(|_| (splitmix64(&mut state) % last as u64) as usize).collect()
+}
+
+/// Integer perturbation of every tensor, one integer per weight, shared by the two members of a pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Perturbation {
+    /// In the order of [`Sizes::matrices`].
+    pub matrices: Vec<Vec<i8>>,
+    /// In the order of [`Vector::ALL`].
+    pub vectors: [Vec<i8>; 3],
+}
+
+impl Perturbation {
+    /// Draws the full-rank perturbation of a pair.
+    pub fn draw(sizes: &Sizes, generator: Generator, pair_seed: u64) -> Self {
+        let tensor = |salt: u64, len: usize| {
+            let mut elements = vec![0; len];
+            generator.fill(mix(pair_seed, salt), &mut elements);
+            elements
+        };
+        let matrices = sizes.matrices();
+        Self {
+            matrices: matrices.iter().map(|m| tensor(m.salt(), m.rows * m.columns)).collect(),
+            vectors: Vector::ALL.map(|v| tensor(v.salt(), sizes.len(v))),
+        }
+    }
+}
+
+/// Factors of the perturbation `E = factor · A Bᵀ` of a matrix, of -1 and 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LowRank {
+    /// A, `[rank, rows]`.
+    pub a: Vec<i8>,
+    /// B, `[rank, columns]`.
+    pub b: Vec<i8>,
+}
+
+impl LowRank {
+    /// Returns the factor, `2 / sqrt(rank)` as a whole number of at least 1: the standard deviation of an element is about 2.
+    pub fn factor(rank: usize) -> i32 {
+        (2.0 / (rank as f64).sqrt()).round_ties_even().max(1.0) as i32
+    }
+
+    /// Draws the factors of a matrix: bit i of the words `mix(seed, i / 64)`, first of A, then of B.
+    pub fn draw(rank: usize, matrix: &Matrix, tensor_seed: u64) -> Self {
+        let n_a = rank * matrix.rows;
+        let mut all = signs(tensor_seed, n_a + rank * matrix.columns);
+        let b = all.split_off(n_a);
+        Self { a: all, b }
+    }
+
+    /// Writes a row of E.
+    pub fn row(&self, rank: usize, row: usize, elements: &mut [i8]) {
+        let (rows, factor) = (self.a.len() / rank, Self::factor(rank));
+        elements.iter_mut().enumerate().for_each(|(column, e)| {
+            let columns = self.b.len() / rank;
+            let product = |k: usize| i32::from(self.a[k * rows + row]) * i32::from(self.b[k * columns + column]);
+            *e = (factor * (0..rank).map(product).sum::<i32>()).clamp(-127, 127) as i8;
+        });
+    }
+}
+
+/// Draws -1 or 1 from the bits of words.
+fn signs(tensor_seed: u64, len: usize) -> Vec<i8> {
+    let mut all = Vec::with_capacity(len.next_multiple_of(64));
+    for word in 0..len.div_ceil(64) as u64 {
+        let bits = mix(tensor_seed, word);
+        all.extend((0..64).map(|i| if bits >> i & 1 == 0 { -1 } else { 1 }));
+    }
+    all.truncate(len);
+    all
+}
+
+/// Low-rank perturbation of every matrix, and perturbation of the vectors, shared by the two members of a pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factors {
+    pub rank: usize,
+    /// In the order of [`Sizes::matrices`].
+    pub matrices: Vec<LowRank>,
+    /// ±2 per element, in the order of [`Vector::ALL`].
+    pub vectors: [Vec<i8>; 3],
+}
+
+impl Factors {
+    /// Draws the perturbation of rank `rank` of a pair.
+    pub fn draw(sizes: &Sizes, rank: usize, pair_seed: u64) -> Self {
+        let matrices = sizes.matrices();
+        let vector = |v: Vector| {
+            let mut elements = signs(mix(pair_seed, v.salt()), sizes.len(v));
+            elements.iter_mut().for_each(|e| *e *= 2);
+            elements
+        };
+        Self {
+            rank,
+            matrices: matrices.iter().map(|m| LowRank::draw(rank, m, mix(pair_seed, m.salt()))).collect(),
+            vectors: Vector::ALL.map(vector),
+        }
+    }
+
+    /// Returns the same perturbation with one integer per weight.
+    pub fn full(&self, sizes: &Sizes) -> Perturbation {
+        let matrix = |(matrix, noise): (Matrix, &LowRank)| {
+            let mut elements = vec![0; matrix.rows * matrix.columns];
+            let rows = elements.chunks_exact_mut(matrix.columns).enumerate();
+            rows.for_each(|(row, elements)| noise.row(self.rank, row, elements));
+            elements
+        };
+        let matrices = sizes.matrices().into_iter().zip(&self.matrices).map(matrix).collect();
+        Perturbation { matrices, vectors: self.vectors.clone() }
+    }
+}

@@ -1,0 +1,223 @@
+//! CPU definition of the delta rule, for f32 and f64.
+//!
+//! # Order of operations
+//!
+//! Sums over d or over earlier steps begin at 0 and take `fma(a, b, sum)` in ascending order; every other operation is rounded
+//! once. f32 uses [`num::exact`](crate::num::exact) for the exponential function, so its results have the same bits everywhere.
+//! Vectors run over n or over steps, so that no sum is split.
+
+use super::{EPSILON, Method};
+use crate::{
+    nn::real::{Real, wide},
+    num::{exact, halves},
+};
+
+/// Elementary functions of the delta rule.
+pub trait Functions: Real {
+    /// Returns `1 - exp(-x)` for `x >= 0`.
+    fn one_minus_exp(self) -> Self;
+    /// Returns the logistic function `1 / (1 + exp(-x))`.
+    fn sigmoid(self) -> Self;
+    /// Rounds to IEEE binary16, ties to even.
+    fn f16(self) -> Self;
+}
+
+impl Functions for f32 {
+    fn one_minus_exp(self) -> Self {
+        exact::one_minus_exp(self)
+    }
+    fn sigmoid(self) -> Self {
+        1.0 / (1.0 + exact::exp(-self))
+    }
+    fn f16(self) -> Self {
+        halves::f16(self)
+    }
+}
+
+impl Functions for f64 {
+    fn one_minus_exp(self) -> Self {
+        -(-self).exp_m1()
+    }
+    fn sigmoid(self) -> Self {
+        1.0 / (1.0 + (-self).exp())
+    }
+    fn f16(self) -> Self {
+        halves::f16(self as f32).into()
+    }
+}
+
+/// Scalars of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Step<R> {
+    /// Gate β, 0 to 1.
+    pub beta: R,
+    /// Squared length of the key λ, at least [`EPSILON`].
+    pub lambda: R,
+    /// Strength of the update α.
+    pub alpha: R,
+}
+
+fn dot<R: Real>(a: &[R], b: &[R]) -> R {
+    a.iter().zip(b).fold(R::zero(), |sum, (a, b)| a.mul_add(*b, sum))
+}
+
+/// Computes the scalars of a step and replaces the query by q̂ and the key by κ. `gate` is b, with its bias.
+pub fn coefficients<R: Functions>(method: Method, query: &mut [R], key: &mut [R], gate: R) -> Step<R> {
+    let epsilon = R::of(EPSILON);
+    wide(|| {
+        let root = (dot(query, query) + epsilon).sqrt();
+        query.iter_mut().for_each(|q| *q /= root);
+        let (lambda, beta) = (dot(key, key).max(epsilon), gate.sigmoid());
+        let alpha = match method {
+            Method::Efla => (beta * lambda).one_minus_exp() / (lambda + epsilon),
+            Method::DeltaNet => {
+                let root = (lambda + epsilon).sqrt();
+                key.iter_mut().for_each(|k| *k /= root);
+                beta
+            }
+        };
+        Step { beta, lambda, alpha }
+    })
+}
+
+/// How a state is stored between steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateFormat {
+    /// As computed.
+    #[default]
+    Full,
+    /// Rounded to IEEE binary16 after every update; the output reads the rounded state.
+    F16,
+}
+
+/// One step of the recurrence on a state `[d, n]`, d and n of the length of the value. `delta` receives δ, `output` o.
+pub fn step<R: Functions>(
+    state: &mut [R],
+    (query, key, value): (&[R], &[R], &[R]),
+    alpha: R,
+    format: StateFormat,
+    delta: &mut [R],
+    output: &mut [R],
+) {
+    let width = value.len();
+    wide(|| {
+        delta.fill(R::zero());
+        for (key, row) in key.iter().zip(state.chunks_exact(width)) {
+            delta.iter_mut().zip(row).for_each(|(sum, s)| *sum = key.mul_add(*s, *sum));
+        }
+        delta.iter_mut().zip(value).for_each(|(sum, v)| *sum = *v - *sum);
+        output.fill(R::zero());
+        for ((key, query), row) in key.iter().zip(query).zip(state.chunks_exact_mut(width)) {
+            let strength = alpha * *key;
+            row.iter_mut().zip(&*delta).for_each(|(s, d)| *s = strength.mul_add(*d, *s));
+            if format == StateFormat::F16 {
+                row.iter_mut().for_each(|s| *s = s.f16());
+            }
+            output.iter_mut().zip(&*row).for_each(|(sum, s)| *sum = s.mul_add(*query, *sum));
+        }
+    });
+}
+
+/// Memory of [`chunk`], reused between calls.
+#[derive(Default)]
+pub struct Scratch<R> {
+    /// Keys, transposed: `[width, steps]`.
+    keys: Vec<R>,
+    /// Products of the present key or query with all keys.
+    products: Vec<R>,
+    /// Corrections U, `[steps, width]`.
+    corrections: Vec<R>,
+}
+
+impl<R> Scratch<R> {
+    /// Returns the corrections U of the last chunk, `[steps, width]`: what each step wrote.
+    pub fn corrections(&self) -> &[R] {
+        &self.corrections
+    }
+}
+
+/// Steps of a chunk from the zero state: q̂, κ and v `[steps, width]`, α of each step. `output` receives o, `[steps, width]`.
+pub fn chunk<R: Functions>(
+    (queries, keys, values): (&[R], &[R], &[R]),
+    alphas: &[R],
+    output: &mut [R],
+    scratch: &mut Scratch<R>,
+) {
+    let steps = alphas.len();
+    let width = values.len() / steps.max(1);
+    let Scratch { keys: transposed, products, corrections } = scratch;
+    transposed.clear();
+    transposed.resize(width * steps, R::zero());
+    for (t, key) in keys.chunks_exact(width).enumerate() {
+        key.iter().enumerate().for_each(|(d, k)| transposed[d * steps + t] = *k);
+    }
+    products.clear();
+    products.resize(steps, R::zero());
+    corrections.clear();
+    corrections.resize(steps * width, R::zero());
+    wide(|| {
+        for (t, alpha) in alphas.iter().enumerate() {
+            let row = t * width..(t + 1) * width;
+            with_keys(&keys[row.clone()], transposed, steps, t, products);
+            let (before, now) = corrections.split_at_mut(row.start);
+            let now = &mut now[..width];
+            now.copy_from_slice(&values[row.clone()]);
+            for (product, earlier) in products[..t].iter().zip(before.chunks_exact(width)) {
+                now.iter_mut().zip(earlier).for_each(|(sum, u)| *sum = (-*product).mul_add(*u, *sum));
+            }
+            now.iter_mut().for_each(|sum| *sum *= *alpha);
+            with_keys(&queries[row.clone()], transposed, steps, t + 1, products);
+            let output = &mut output[row];
+            output.fill(R::zero());
+            for (product, written) in products[..=t].iter().zip(corrections.chunks_exact(width)) {
+                output.iter_mut().zip(written).for_each(|(sum, u)| *sum = product.mul_add(*u, *sum));
+            }
+        }
+    });
+}
+
+/// Writes the products of a vector with the first `n` keys.
+#[inline(always)]
+fn with_keys<R: Real>(vector: &[R], transposed: &[R], steps: usize, n: usize, products: &mut [R]) {
+    let products = &mut products[..n];
+    products.fill(R::zero());
+    for (x, keys) in vector.iter().zip(transposed.chunks_exact(steps)) {
+        products.iter_mut().zip(keys).for_each(|(sum, k)| *sum = x.mul_add(*k, *sum));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::num::rng::philox4x32;
+
+    /// Uniform numbers in [-1, 1).
+    fn numbers(n: usize, purpose: u32) -> Vec<f64> {
+        let one = |i: usize| philox4x32([i as u32, purpose, 0, 0], [1, 2])[0];
+        (0..n).map(|i| f64::from(one(i)) / f64::from(1u32 << 31) - 1.0).collect()
+    }
+
+    #[test]
+    fn chunk_equals_recurrence_for_both_methods() {
+        for (steps, width) in [(1, 4), (7, 5), (33, 16)] {
+            for method in [Method::Efla, Method::DeltaNet] {
+                let [mut q, mut k, v] = [0, 1, 2].map(|purpose| numbers(steps * width, purpose));
+                let gates = numbers(steps, 3);
+                let rows = q.chunks_exact_mut(width).zip(k.chunks_exact_mut(width)).zip(&gates);
+                let alphas: Vec<f64> = rows.map(|((q, k), b)| coefficients(method, q, k, *b).alpha).collect();
+                let mut chunked = vec![f64::NAN; steps * width];
+                chunk((&q, &k, &v), &alphas, &mut chunked, &mut Scratch::default());
+                let (mut state, mut delta) = (vec![0.0; width * width], vec![0.0; width]);
+                let mut output = vec![0.0; width];
+                for (t, alpha) in alphas.iter().enumerate() {
+                    let row = t * width..(t + 1) * width;
+                    let of = (&q[row.clone()], &k[row.clone()], &v[row.clone()]);
+                    step(&mut state, of, *alpha, StateFormat::Full, &mut delta, &mut output);
+                    for (a, b) in output.iter().zip(&chunked[row]) {
+                        assert!((a - b).abs() < 1e-13, "{method:?} {steps} x {width}, step {t}: {a} {b}");
+                    }
+                }
+            }
+        }
+    }
+}

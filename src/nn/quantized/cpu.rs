@@ -1,0 +1,97 @@
+//! CPU definition of the operations on 8-bit integers.
+//!
+//! Every floating-point operation is f32 and rounded once, in the order written; sums are integers. [`exact::exp`] is the only
+//! elementary function, so results have the same bits everywhere.
+
+use crate::num::exact;
+
+/// Number of fixed-point units per 1 in the sums of magnitudes of [`mean_magnitude`].
+const UNITS: f32 = 1_048_576.0;
+
+/// Rounds half to even and clips to ±127. NaN becomes 0.
+#[inline(always)]
+pub fn q8(x: f32) -> i8 {
+    x.round_ties_even().clamp(-127.0, 127.0) as i8
+}
+
+/// Normalises a row by its mean magnitude, if that is above 1. `y` has the length of `x`.
+pub fn abs_mean_norm(x: &[i8], scale: f32, y: &mut [i8]) {
+    let sum: u32 = x.iter().map(|x| u32::from(x.unsigned_abs())).sum();
+    let mean = (sum as f32 / x.len().max(1) as f32).max(1.0);
+    y.iter_mut().zip(x).for_each(|(y, x)| *y = q8(f32::from(*x) * scale / mean));
+}
+
+/// Adds `scale · o`, rounded half to even, to a row of the residual stream and clips to ±127.
+pub fn add(x: &mut [i8], o: &[f32], scale: f32) {
+    let one = |x: i8, o: f32| (f32::from(x) + (scale * o).round_ties_even()).clamp(-127.0, 127.0) as i8;
+    x.iter_mut().zip(o).for_each(|(x, o)| *x = one(*x, *o));
+}
+
+/// Returns the mean of the magnitudes of a row. Each is rounded to 2⁻²⁰ and summed as an integer, so that the sum has no order;
+/// magnitudes of 2^30 and above count as 2^30.
+pub fn mean_magnitude(o: &[f32]) -> f32 {
+    let unit = |o: &f32| (o.abs().min(1_073_741_824.0) * UNITS).round_ties_even() as i64;
+    let sum: i64 = o.iter().map(unit).sum();
+    sum as f32 / UNITS / o.len().max(1) as f32
+}
+
+/// GELU in its tanh approximation: `x / (1 + exp(-2 u))`, `u = sqrt(2/π) (x + 0.044715 x³)`.
+#[inline(always)]
+pub fn gelu_of(x: f32) -> f32 {
+    let u = 0.797_884_6 * (x + 0.044_715 * (x * x * x));
+    x / (1.0 + exact::exp(-2.0 * u))
+}
+
+/// Applies GELU to a row, scales and quantises it.
+pub fn gelu(z: &[f32], scale: f32, y: &mut [i8]) {
+    y.iter_mut().zip(z).for_each(|(y, z)| *y = q8(scale * gelu_of(*z)));
+}
+
+/// Adds a position to a row, then applies GELU, scales and quantises it. `position` yields the addend of each column.
+pub fn position_gelu(z: &[f32], position: impl Iterator<Item = f32>, scale: f32, y: &mut [i8]) {
+    y.iter_mut().zip(z.iter().zip(position)).for_each(|(y, (z, p))| *y = q8(scale * gelu_of(z + p)));
+}
+
+/// Writes the embedding of a token: weights -1, 0, 1 plus `sign` times its integer perturbation of 2^-`shift`.
+///
+/// With `is_fixed_point` the row holds `(w << shift) + sign · e`, in units of 2^-`shift`, which the next multiplication scales;
+/// else it is rounded to whole units, which loses most perturbations.
+pub fn embed(weights: &[i8], noise: &[i8], (sign, shift): (i8, u32), is_fixed_point: bool, y: &mut [i8]) {
+    let unit = 1.0 / (1u32 << shift) as f32;
+    let perturbed = weights.iter().zip(noise).map(|(w, e)| merged(*w, *e, sign, shift));
+    match is_fixed_point {
+        true => y.iter_mut().zip(perturbed).for_each(|(y, w)| *y = w),
+        false => y.iter_mut().zip(perturbed).for_each(|(y, w)| *y = q8(f32::from(w) * unit)),
+    }
+}
+
+/// Returns `(w << shift) + sign · e`: a weight with its perturbation in units of 2^-`shift`, saturated to 8 bits.
+#[inline(always)]
+pub fn merged(weight: i8, noise: i8, sign: i8, shift: u32) -> i8 {
+    let wide = (i32::from(weight) << shift) + i32::from(sign) * i32::from(noise);
+    wide.clamp(-127, 127) as i8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_have_no_order() {
+        let mut o = [0.25, -1e-3, 3.0, -0.125, 1e7];
+        let mean = mean_magnitude(&o);
+        o.reverse();
+        assert_eq!(mean, mean_magnitude(&o));
+        assert!((mean - 2_000_000.7).abs() < 1.0);
+    }
+
+    #[test]
+    fn fixed_point_embeddings_keep_perturbations_that_whole_units_lose() {
+        let (weights, noise) = ([1, 0, -1, 1], [3, -2, 1, -4]);
+        let mut y = [0; 4];
+        embed(&weights, &noise, (1, 3), true, &mut y);
+        assert_eq!(y, [11, -2, -7, 4]);
+        embed(&weights, &noise, (1, 3), false, &mut y);
+        assert_eq!(y, [1, 0, -1, 0], "1.375, -0.25, -0.875 and 0.5: half to even");
+    }
+}

@@ -1,0 +1,7 @@
+//! The evolution kind.
+
+mod golden_draws;
+mod golden_files;
+mod golden_model;
+mod golden_operations;
+mod golden_storage;
