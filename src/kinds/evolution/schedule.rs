@@ -6,7 +6,7 @@ pub enum Form {
     /// The first value throughout.
     #[default]
     Constant,
-    /// Straight line.
+    /// Straight line from the first to the last value.
     Linear,
     /// Half a period of a cosine.
     Cosine,

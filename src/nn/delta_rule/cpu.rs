@@ -83,7 +83,7 @@ pub fn coefficients<R: Functions>(method: Method, query: &mut [R], key: &mut [R]
 /// How a state is stored between steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StateFormat {
-    /// As computed.
+    /// Stored as it is computed.
     #[default]
     Full,
     /// Rounded to IEEE binary16 after every update; the output reads the rounded state.

@@ -57,7 +57,7 @@ pub enum IntegerScale {
 }
 
 impl Blocks {
-    /// Encodes integers.
+    /// Encodes a row of integers.
     pub fn of_integers(row: &[i8], scale: IntegerScale) -> Self {
         let exact = |x: &i8| MAGNITUDES.contains(&f32::from(x.unsigned_abs()));
         let mut blocks = Self::default();
