@@ -117,9 +117,9 @@ pub struct LayerValues<'a> {
 
 /// Values that the forward pass computes, all rows.
 pub enum Observation<'a> {
-    /// Of a layer.
+    /// Values of a layer.
     Layer(LayerValues<'a>),
-    /// Of the head: the residual stream, its norm, and the logits `[rows, V]`.
+    /// Values of the head: the residual stream, its norm, and the logits `[rows, V]`.
     Head { x: &'a [i8], y: &'a [i8], logits: &'a [f32] },
 }
 
