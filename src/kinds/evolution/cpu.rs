@@ -1,7 +1,7 @@
 //! CPU definition of a member of the population: losses of a batch of sequences.
 //!
 //! All rows of all sequences pass a layer together. For a member of sign s, perturbation E and scale σ = 2^-shift, every matrix W
-//! is replaced by the integers `(W << shift) + s E`, whose product with 8-bit activations is exact; it is scaled by
+//! is replaced by the integers `(W << shift) + s E`. Their product with 8-bit activations is exact, and is scaled by
 //! `2^-shift / sqrt(columns)`. Operations on floats are f32, rounded once each, in the order written.
 
 use super::{
