@@ -263,8 +263,8 @@ impl Scene {
         self.redraws += 1;
     }
 
-    /// Sets whether the device selects the glowing points. A graphics processor hides millions of points faster than the CPU
-    /// selects a few (one million: 7.1 ms per image with the selection); a software renderer does not.
+    /// Sets whether the device selects the glowing points. A graphics processor processes all points in each image, which a
+    /// software renderer cannot do in time.
     pub fn set_glow_on_device(&mut self, glow_on_device: bool) {
         self.glow_on_device = glow_on_device;
         self.start_over();

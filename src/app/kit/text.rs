@@ -117,7 +117,7 @@ pub fn stopwatch(d: Duration) -> String {
 /// Formats the elapsed time of a job, and the estimated time left once it can be estimated.
 pub fn eta(fraction: f32, since: Duration) -> String {
     let fraction = fraction.min(1.0);
-    // The first percents include one-time work; an estimate from them was 20 times too long.
+    // The first percents include one-time work, so that an estimate from them is far too long.
     let is_early = since.as_secs_f32() < 0.5 || (fraction < 0.1 && since < Duration::from_secs(10));
     if is_early || fraction < 0.03 {
         return stopwatch(since);

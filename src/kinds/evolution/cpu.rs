@@ -1,7 +1,7 @@
 //! CPU definition of a member of the population: losses of a batch of sequences.
 //!
 //! All rows of all sequences pass a layer together. For a member of sign s, perturbation E and scale σ = 2^-shift, every matrix W
-//! is replaced by the integers `(W << shift) + s E`, whose product with 8-bit activations is exact; it is scaled by
+//! is replaced by the integers `(W << shift) + s E`. Their product with 8-bit activations is exact, and is scaled by
 //! `2^-shift / sqrt(columns)`. Operations on floats are f32, rounded once each, in the order written.
 
 use super::{
@@ -117,9 +117,9 @@ pub struct LayerValues<'a> {
 
 /// Values that the forward pass computes, all rows.
 pub enum Observation<'a> {
-    /// Of a layer.
+    /// Values of a layer.
     Layer(LayerValues<'a>),
-    /// Of the head: the residual stream, its norm, and the logits `[rows, V]`.
+    /// Values of the head: the residual stream, its norm, and the logits `[rows, V]`.
     Head { x: &'a [i8], y: &'a [i8], logits: &'a [f32] },
 }
 

@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// A text whose next token follows from the present one.
+    /// A text in which the next token follows from the present one.
     fn text() -> Vec<u16> {
         (0..400)
             .scan(1u16, |token, _| {

@@ -99,7 +99,7 @@ impl Blocks {
     }
 }
 
-/// Returns the scale of a tensor whose largest magnitude is `largest`: the largest block scale becomes the largest E4M3 value.
+/// Returns the scale of a tensor with the largest magnitude `largest`: the largest block scale becomes the largest E4M3 value.
 pub fn tensor_scale(largest: f32) -> f32 {
     largest / (LARGEST * 448.0)
 }

@@ -1,4 +1,4 @@
-//! Operations whose results are 8-bit integers in natural units, without scale factors: half to even, clipped to ±127.
+//! Operations with results of 8-bit integers in natural units, without scale factors: half to even, clipped to ±127.
 //!
 //! | operation | result |
 //! |---|---|

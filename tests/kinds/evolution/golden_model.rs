@@ -244,7 +244,7 @@ impl<'a> Generation<'a> {
         let (golden, sizes) = (self.case.golden, &self.case.sizes);
         let losses = golden.get(&self.name("loss_pm_f64")).to_vec();
         let fitness: Vec<f64> = losses.chunks_exact(2).map(|pm| -(pm[0] - pm[1])).collect();
-        near(golden, &self.name("raw_fitness"), fitness.iter().copied(), 0.1);
+        near(golden, &self.name("raw_fitness"), fitness.iter().copied(), 1e-12);
         let stored = golden.get(&self.name("raw_fitness"));
         near(golden, &self.name("shaped"), shape(stored, Shaping::CentredRank, golden.one("cfg_fitness_clip")), 1e-9);
         let pairs: Vec<(Perturbation, i64)> = golden
