@@ -75,16 +75,17 @@ impl FigureDialog {
         let [width, height] = size.map(|mm| kit::value((mm * 10.0).round() / 10.0));
         let [columns, rows] = size.map(|mm| (mm * settings.dpi / f64::from(INCH_MM)).round() as u64);
         let note = format!(
-            "{width} × {height} mm. PNG: {} × {} pixels; in this size at most {max_dpi:.0} dpi. SVG is independent of the \
-             resolution",
+            "{width} × {height} mm. PNG: {} × {} pixels; in this size at most {} dpi. SVG is independent of the resolution",
             kit::thousands(columns),
-            kit::thousands(rows)
+            kit::thousands(rows),
+            kit::thousands(max_dpi as u64)
         );
         ui.label(widgets::sub(ui, note).small());
         ui.add_space(8.0);
         let row = vec2(ui.available_width(), 26.0);
         let buttons = ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
-            let exports = ui.button("Export…").on_hover_text("Draws the panel, then asks for the file").clicked();
+            let exports =
+                widgets::primary(ui, "Export…").on_hover_text("Draws the panel, then asks for the file").clicked();
             let cancels = ui.button("Cancel").clicked();
             (exports, cancels)
         });
