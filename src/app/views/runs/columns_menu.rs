@@ -18,7 +18,10 @@ pub fn button_ui(ui: &mut Ui, search: &mut String, choices: &mut Choices, table:
         ui.horizontal(|ui| {
             let field = TextEdit::singleline(search).hint_text("Find column").desired_width(WIDTH - 90.0);
             let hint = "Searches titles and names, also of parameters that do not differ";
-            ui.add(field).on_hover_text(hint).accessible_name("Find column");
+            let field = ui.add(field).on_hover_text(hint).accessible_name("Find column");
+            if button.clicked() {
+                field.request_focus();
+            }
             let reset = ui.add_enabled(choices.is_changed(), egui::Button::new("Reset"));
             if reset.on_hover_text("Shows the default columns").clicked() {
                 choices.reset();

@@ -68,7 +68,9 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, at: usize, r
     }
     ui.separator();
     let stays = egui::containers::menu::MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
-    egui::containers::menu::SubMenuButton::new("Tags").config(stays).ui(ui, |ui| tags::menu_ui(ui, ctx, field, run));
+    egui::containers::menu::SubMenuButton::new("Tags")
+        .config(stays)
+        .ui(ui, |ui| tags::menu_ui(ui, ctx, field, run, false));
     let renames = "Renames the folder; branches of the run follow";
     entry_ui(ui, ctx, "Rename…", renames, UiCommand::RenameRun(run.folder.clone()));
     let targets = ctx.runs.marked_with(&run.folder);

@@ -51,7 +51,7 @@ fn button_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, run: &Run
     let hint = "Sets tags; on all marked runs if this one is marked";
     let button = button.accessible_name(format!("Tags of {}", run.name)).on_hover_text(hint);
     egui::Popup::menu(&button).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
-        menu_ui(ui, ctx, field, run);
+        menu_ui(ui, ctx, field, run, button.clicked());
     });
 }
 
@@ -67,8 +67,9 @@ fn chip_ui(ui: &mut Ui, t: &Tokens, tag: &str) -> egui::Response {
     chip.response
 }
 
-/// Draws the menu: a box per known tag, and a field for new ones. Edits apply to all marked runs if this run is marked.
-pub fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, run: &Run) {
+/// Draws the menu: a box per known tag, and a field for new ones. Edits apply to all marked runs if this run is marked. The
+/// field has the focus if the menu was just opened by a click.
+pub fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, run: &Run, is_opened: bool) {
     ui.set_width(WIDTH);
     let targets = ctx.runs.marked_with(&run.folder);
     let name =
@@ -77,7 +78,7 @@ pub fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, field: &mut TagField, run: &R
     for tag in ctx.runs.tags() {
         known_ui(ui, ctx.runs, &targets, &tag, ctx.tokens);
     }
-    new_ui(ui, ctx.runs, field, &targets);
+    new_ui(ui, ctx.runs, field, &targets, is_opened);
     if let Some(why) = &field.problem {
         ui.label(RichText::new(why).small().color(ctx.tokens.error));
     }
@@ -99,10 +100,13 @@ fn known_ui(ui: &mut Ui, library: &mut Library, targets: &[PathBuf], tag: &str, 
 }
 
 /// Draws the field for new tags; Enter adds them.
-fn new_ui(ui: &mut Ui, library: &mut Library, field: &mut TagField, targets: &[PathBuf]) {
+fn new_ui(ui: &mut Ui, library: &mut Library, field: &mut TagField, targets: &[PathBuf], is_opened: bool) {
     let edit = TextEdit::singleline(&mut field.text).hint_text("New tag, Enter").desired_width(WIDTH - 12.0);
     let hint = "Enter adds the tag; spaces separate several";
     let response = ui.add(edit).on_hover_text(hint).accessible_name("New tag");
+    if is_opened {
+        response.request_focus();
+    }
     if response.changed() {
         field.problem = None;
     }
