@@ -130,6 +130,21 @@ fn palette_runs_commands_and_sets_parameters() {
 }
 
 #[test]
+fn the_palette_finds_run_settings() {
+    let mut w = window(false);
+    w.run();
+    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::K);
+    w.run();
+    w.get_by_label("Palette").type_text("speed limit");
+    w.run();
+    assert!(w.query_all_by_label("Run settings › Speed limit").next().is_some());
+    w.key_press(egui::Key::Enter);
+    w.run();
+    let shows = |name: &str| w.query_all_by_label(name).next().is_some();
+    assert!(shows("run.speed") && !shows("lif.tau_m"), "only its row is shown");
+}
+
+#[test]
 fn the_palette_opens_another_panel_of_a_view() {
     let mut w = window(true);
     w.run();

@@ -9,6 +9,7 @@ use crate::{
         shell::commands::CommandState,
     },
     params::{Change, ParamId, Params, path, titles},
+    project::{PlanTree, Project, RunPlan},
     sim::RequestSpec,
 };
 use std::path::PathBuf;
@@ -25,8 +26,8 @@ pub enum Entry {
     Command(UiCommand),
     /// Opens the window of requests with this one selected.
     Request(&'static RequestSpec),
-    /// Shows a parameter in the inspector.
-    Show(ParamId),
+    /// Shows the parameter or run setting with this path in the inspector.
+    Show(String),
     /// Sets a parameter.
     Set(Change),
     /// Opens the settings dialog with this setting.
@@ -79,7 +80,8 @@ pub fn matching(
     commands(ctx, &state, query, &mut rows);
     if !query.is_empty() {
         requests(&state, query, &mut rows);
-        parameters(document.session.project.model.params(), query, &mut rows);
+        parameters(document.session.project.model.params(), "", query, &mut rows);
+        run_settings(&document.session.project, query, &mut rows);
         settings(own, query, &mut rows);
         lists(document.session.project.model.params(), query, &mut rows);
         runs(&document.library, query, &mut rows);
@@ -117,19 +119,25 @@ fn requests(state: &CommandState<'_>, query: &str, rows: &mut Vec<(i32, Row)>) {
     }
 }
 
-fn parameters(params: &dyn Params, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for (id, score) in matching_params(params, query) {
+/// Adds the matching parameters, except the one with the path `hidden`.
+fn parameters(params: &dyn Params, hidden: &str, query: &str, rows: &mut Vec<(i32, Row)>) {
+    for (id, path, score) in matching_params(params, query).into_iter().filter(|(_, path, _)| path != hidden) {
         let Some(spec) = params.spec(id) else { continue };
         let (text, aside) = (titles::title(params, id), titles::shown(spec, &params.get(id)));
-        let row = Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text, aside, why_not: None };
+        let row = Row { entry: Entry::Show(path), glyph: icons::SLIDERS, text, aside, why_not: None };
         rows.push((score - 1, row));
     }
 }
 
+/// Adds the matching run settings that the kind uses.
+fn run_settings(project: &Project, query: &str, rows: &mut Vec<(i32, Row)>) {
+    let hidden = format!("run.{}", RunPlan::unused(project.model.time_base()));
+    parameters(&PlanTree { run: project.run.clone() }, &hidden, query, rows);
+}
+
 fn settings(settings: &Settings, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for (id, score) in matching_params(settings, query) {
+    for (id, name, score) in matching_params(settings, query) {
         let Some(spec) = settings.spec(id) else { continue };
-        let name = settings.path(id);
         let text = format!("Setting: {}", spec.label().to_lowercase());
         let aside = titles::shown(spec, &settings.get(id));
         rows.push((score - 2, Row { entry: Entry::Setting(name), glyph: icons::GEAR, text, aside, why_not: None }));
@@ -143,13 +151,14 @@ fn match_sentence(sentence: &str, query: &str) -> Option<i32> {
     is_there.then_some(300)
 }
 
-/// Returns the parameters whose path, label or first sentence of the documentation matches, with their scores.
-fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
+/// Returns the parameters whose path, label or first sentence of the documentation matches, with their paths and scores.
+fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, String, i32)> {
     let fits = |id: ParamId| {
         let spec = params.spec(id).filter(|_| params.is_shown(id))?;
         let by_docs = match_sentence(&text::first_sentence(spec.docs), query);
-        let by_name = score(&params.path(id), query).max(match_sentence(&titles::title(params, id), query));
-        Some((id, by_name.max(by_docs)?))
+        let path = params.path(id);
+        let by_name = score(&path, query).max(match_sentence(&titles::title(params, id), query));
+        Some((id, path, by_name.max(by_docs)?))
     };
     params.ids().into_iter().filter_map(fits).collect()
 }

@@ -79,7 +79,7 @@ fn execute(entry: Entry, session: &Session, queue: &mut Queue) {
     queue.ask(match entry {
         Entry::Command(command) => return queue.push(command),
         Entry::Request(spec) => ShellRequest::Requests(spec),
-        Entry::Show(id) => ShellRequest::FindParameter(session.project.model.params().path(id)),
+        Entry::Show(path) => ShellRequest::FindParameter(path),
         Entry::SelectSet(name) => ShellRequest::SelectNamed(name),
         Entry::Group(name) => ShellRequest::ShowGroup(name),
         Entry::Set(change) => ShellRequest::Set(change),
