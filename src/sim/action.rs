@@ -31,9 +31,16 @@ pub struct ActionSpec {
     pub undo: ActionUndo,
     /// Adjective of the elements on which the action has an effect that lasts: `frozen`; empty if no effect lasts.
     pub state: &'static str,
+    /// Least and largest number of elements that the action takes.
+    pub n_elements: (u32, u32),
 }
 
 impl ActionSpec {
+    /// Whether the action takes this number of elements.
+    pub const fn takes(&self, n: usize) -> bool {
+        self.over.is_empty() || self.n_elements.0 as usize <= n && n <= self.n_elements.1 as usize
+    }
+
     /// Returns what undo does after the action, a sentence for tooltips and messages; empty if there is nothing to undo.
     pub const fn undo_note(&self) -> &'static str {
         match self.undo {
@@ -160,11 +167,12 @@ impl Action {
 
 /// Returns the first of the values; the declaration of an action appends the default.
 #[doc(hidden)]
-pub const fn first(undo: &[ActionUndo]) -> ActionUndo {
-    undo[0]
+pub const fn first<T: Copy>(values: &[T]) -> T {
+    values[0]
 }
 
-/// Declares actions; an action that can be undone has `#[undo(By("name"))]`, and an effect that lasts a `#[state("adjective")]`:
+/// Declares actions; an action that can be undone has `#[undo(By("name"))]`, an effect that lasts a `#[state("adjective")]`,
+/// and one that does not take any number of elements `#[elements(least, most)]`:
 /// `actions! { pub const ACTIONS; /// Docs. fn kick(over "neurons") { /// Docs. #[param(…)] weight_mv: f64 = 68.75, } }`.
 #[macro_export]
 macro_rules! actions {
@@ -176,6 +184,7 @@ macro_rules! actions {
             $(#[title($title:literal)])?
             $(#[undo($undo:expr)])?
             $(#[state($state:literal)])?
+            $(#[elements($least:expr, $most:expr)])?
             fn $action:ident (over $over:literal) {
                 $( $(#[doc = $arg_docs:literal])* #[param($($key:ident = $value:expr),* $(,)?)] $arg:ident : $ty:ty ),* $(,)?
             }
@@ -195,6 +204,7 @@ macro_rules! actions {
                 ) $(.$key($value))* ),* ],
                 undo: $crate::sim::action::first(&[$($undo,)? Impossible]),
                 state: concat!($($state)?),
+                n_elements: $crate::sim::action::first(&[$(($least, $most),)? (1, u32::MAX)]),
             } ),* ]
         };
     };

@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use crate::{
+    app::kit::text,
     engine::SimSchema,
     kinds,
     params::ChoiceSpec,
@@ -91,8 +92,19 @@ pub fn offered_actions(
 
 /// Returns the tooltip of an action: its description and whether it can be undone.
 pub fn action_tooltip(spec: &ActionSpec) -> String {
-    let docs = crate::app::kit::text::unwrap(spec.docs);
+    let docs = text::unwrap(spec.docs);
     if spec.undo_note().is_empty() { docs.to_string() } else { format!("{docs}\n\n{}", spec.undo_note()) }
+}
+
+/// Returns the reason why an action does not apply to this number of elements of its set; `None` if it applies.
+pub fn why_not_on(spec: &ActionSpec, n: usize) -> Option<String> {
+    if spec.takes(n) {
+        return None;
+    }
+    let (least, most) = spec.n_elements;
+    let at_least = if least == most { "" } else { "at least " };
+    let noun = text::counted(least.into(), spec.over);
+    Some(format!("Takes {at_least}{noun}; selected: {}", text::count(n as u64)))
 }
 
 impl Session {
@@ -140,4 +152,21 @@ pub(crate) fn tap(probe: ProbeId) -> Tap {
 /// Whether a field is a time since the last event, which can be shown as a glow.
 pub fn is_time_since(probe: &ProbeSpec) -> bool {
     probe.shape.meaning() == Some(Meaning::TimeSince)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_says_how_many_elements_it_takes() {
+        let model = kinds::Model::by_name("synaptic").expect("a kind");
+        let why = |action: &str, n: usize| {
+            why_not_on(model.actions().iter().find(|spec| spec.name == action).expect(action), n)
+        };
+        assert_eq!((why("split", 1), why("merge", 2), why("kill", 7)), (None, None, None));
+        assert_eq!(why("split", 3).as_deref(), Some("Takes 1 expert; selected: 3"));
+        assert_eq!(why("merge", 1).as_deref(), Some("Takes 2 experts; selected: 1"));
+        assert_eq!(why("kill", 0).as_deref(), Some("Takes at least 1 expert; selected: 0"));
+    }
 }

@@ -9,7 +9,7 @@ use crate::{
     app::{
         document::{
             command::UiCommand,
-            features::{action_tooltip, offered_actions},
+            features::{action_tooltip, offered_actions, why_not_on},
         },
         kit::{self, text},
     },
@@ -225,7 +225,9 @@ fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Men
             ActionUndo::By(_) => action.label().into_owned(), // The effect lasts until it is undone.
             ActionUndo::Impossible | ActionUndo::Unneeded => format!("{} once", action.label()),
         };
-        if ui.button(word).on_hover_text(action_tooltip(action)).clicked() {
+        let why_not = why_not_on(action, target.elements.len());
+        let button = ui.add_enabled(why_not.is_none(), egui::Button::new(word)).on_hover_text(action_tooltip(action));
+        if button.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
             select_target(ctx, set, target);
             let elements = target.elements.to_vec();
             let action = Action::on(action.name, elements, vec![]);

@@ -137,6 +137,7 @@ actions! {
     }
 
     /// Fuses the selected nuclei now, regardless of the barrier, into one nucleus in the lowest of their slots.
+    #[elements(2, u32::MAX)]
     fn fuse(over "nuclei") {}
 
     /// Makes the selected nuclei decay now, regardless of the barrier: each becomes 1 + c_new nuclei.

@@ -205,11 +205,13 @@ actions! {
     /// Splits the selected expert: a copy with noise and mutated genes begins in an empty slot of its layer, or in that of the
     /// weakest other expert, which ends.
     #[title("Split expert")]
+    #[elements(1, 1)]
     fn split(over "experts") {}
 
     /// Merges the two selected experts of a layer: the mean of their weights begins in the slot of the healthier one, the
     /// other slot is empty.
     #[title("Merge experts")]
+    #[elements(2, 2)]
     fn merge(over "experts") {}
 
     /// Merges the two most similar experts of the weaker half of a layer, in the layer where they are most similar.

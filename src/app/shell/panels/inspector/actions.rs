@@ -4,7 +4,7 @@ use super::{Inspector, number::NumberField, value_text};
 use crate::{
     app::{
         document::{
-            features::{action_tooltip, offered_actions},
+            features::{action_tooltip, offered_actions, why_not_on},
             session::Session,
         },
         kit::{text, theme::Tokens, widgets},
@@ -44,10 +44,13 @@ fn action_ui(ui: &mut Ui, session: &mut Session, forms: &mut Forms, action: &'st
     ui.spacing_mut().text_edit_width = 120.0;
     let values = forms.of(session.project.model.name(), action);
     let name = action.label().into_owned();
-    let is_live = session.live.playback.is_none();
-    let button = ui.add_enabled(is_live, Button::new(&name)).accessible_name(&name);
+    let why_not = match session.live.playback {
+        Some(_) => Some("A finished run is read-only".to_owned()),
+        None => why_not_on(action, session.selection.of(action.over).len()),
+    };
+    let button = ui.add_enabled(why_not.is_none(), Button::new(&name)).accessible_name(&name);
     let button = widgets::hover_text(button, || action_tooltip(action));
-    let button = button.on_disabled_hover_text("A finished run is read-only");
+    let button = button.on_disabled_hover_text(why_not.unwrap_or_default());
     for (spec, value) in action.params.iter().zip(values.iter_mut()) {
         argument_ui(ui, action.name, spec, value);
     }
