@@ -91,12 +91,13 @@ fn in_rates() {
     stage.allow(KindFeatures { named: named.into(), ..KindFeatures::default() });
     stage.run(2);
     stage.press("from spikes");
+    stage.press("Options of counted rates");
     stage.choose("Of", "named groups");
     stage.feed(4_000);
     stage.settle();
     let texts = stage.painted_texts();
     assert!(texts.iter().any(|t| t.starts_with("rate from spikes (Hz per neuron)")), "{texts:?}");
-    assert!(texts.iter().any(|t| t == "Sugar GRNs (408)"), "a lane says its n: {texts:?}");
+    assert!(texts.iter().any(|t| t.starts_with("Sugar") && t.ends_with("(n = 408)")), "a lane says its n: {texts:?}");
     assert!(texts.iter().any(|t| t.starts_with("live: its")), "and why it has none: {texts:?}");
 }
 
@@ -210,7 +211,7 @@ fn choices_and_switches_are_swept_by_their_values() {
     let mut w = open(Start { path: Some(file), project: None, ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     ask_sweep(&mut w, "precision", "Precision");
-    shows(&mut w, "Choose at least two values");
+    shows(&mut w, "A sweep has at least two runs: choose two values, or type two seeds");
     w.get_by_role_and_label(Role::CheckBox, "Single (f32)").click();
     w.run_steps(3);
     shows(&mut w, "2 runs of 60 ms, one after another: Double (f64), Single (f32)");

@@ -48,8 +48,8 @@ const MIN_CHART: f32 = 36.0;
 const MIN_NAMED: f32 = 48.0;
 /// Width of the controls of counted rates in the toolbar, points.
 const PSTH: f32 = 560.0;
-/// Width of the smoothing controls in the toolbar, points.
-const REST: f32 = 330.0;
+/// Width of the controls of smoothing and export in the toolbar with the button of the counted rates, points.
+const REST: f32 = 400.0;
 /// Width of the controls of the axes in the toolbar, points.
 const AXES: f32 = 400.0;
 
@@ -141,24 +141,24 @@ impl Rates {
             }
         }
         let counted = spikes_of(ctx.schema);
-        let needs = if self.psth.is_shown { REST + PSTH } else { REST };
-        kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, counted.as_ref()));
+        kit::overflow_ui(ui, REST, |ui| self.rest_ui(ui, ctx, counted.as_ref()));
+        if let Some((_, set)) = counted.filter(|_| self.psth.is_shown) {
+            let name = ("Counting", "Options of counted rates");
+            kit::overflow_as_ui(ui, PSTH, name, |ui| self.psth.toolbar_ui(ui, ctx, &set));
+        }
     }
 
-    /// Draws the controls of smoothing, export and rates counted from events.
+    /// Draws the controls of smoothing and export, and the switch of rates counted from events.
     fn rest_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, counted: Option<&(ProbeId, Arc<ElementSet>)>) {
         let name =
             |n: u32| if n == 0 { "none".to_owned() } else { format!("over {}", kit::counted(n.into(), "samples")) };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
         self.export_ui(ui, ctx);
-        let Some((probe, set)) = counted else { return };
+        let Some((probe, _)) = counted else { return };
         let noun = ctx.schema.probes[usize::from(*probe)].events();
         let text = egui::RichText::new(format!("from {noun}")).small();
         let hint = format!("Rates counted from the {noun} in memory, with a bin width");
         ui.toggle_value(&mut self.psth.is_shown, text).on_hover_text(hint);
-        if self.psth.is_shown {
-            self.psth.toolbar_ui(ui, ctx, set);
-        }
     }
 
     fn caption(&self, shown: &[ProbeId]) -> String {

@@ -138,7 +138,7 @@ impl Rates {
         }
     }
 
-    /// Draws the legend of a narrow chart: a row of names, with values if there is room.
+    /// Draws the legend of a narrow chart: a row of names, with values if `has_values` and if there is room for those of all names.
     pub(super) fn names_ui(
         &mut self,
         ui: &mut Ui,
@@ -148,12 +148,15 @@ impl Rates {
         tokens: &Tokens,
     ) {
         let font = kit::small(ui);
+        let measure = |curve: &Curve| {
+            ui.painter().layout_no_wrap(curve.name.clone(), font.clone(), tokens.text).size().x + NAME_EXTRA
+        };
+        let widths: Vec<f32> = curves.iter().map(measure).collect();
+        let has_values = has_values && widths.iter().map(|width| width + VALUE_WIDTH).sum::<f32>() <= row.width();
         let mut left = row.left();
         for (i, (curve, entry)) in curves.iter().zip(entries).enumerate() {
-            let text = ui.painter().layout_no_wrap(curve.name.clone(), font.clone(), tokens.text);
             let value = if has_values { entry.value.as_str() } else { "" };
-            let extra = if value.is_empty() { 0.0 } else { VALUE_WIDTH };
-            let width = text.size().x + NAME_EXTRA + extra;
+            let width = widths[i] + if value.is_empty() { 0.0 } else { VALUE_WIDTH };
             let rest = if i + 1 < curves.len() { MORE_WIDTH } else { 0.0 };
             if left + width + rest > row.right() {
                 let at = Rect::from_min_max(pos2(left, row.top()), row.max);
