@@ -227,14 +227,30 @@ pub fn unwrap(docs: &str) -> String {
     docs.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the label of a probe with its unit, for axes.
+/// Returns the label of a probe with its unit, for axes: `Membrane potential (mV)`. A label that ends with parentheses receives
+/// the unit in them: `Rate (per neuron, Hz)`.
 pub fn probe_title(probe: &ProbeSpec) -> String {
-    if probe.unit.is_empty() { probe.label().into_owned() } else { format!("{} ({})", probe.label(), probe.unit) }
+    let (label, unit) = (probe.label(), probe.unit);
+    match label.strip_suffix(')') {
+        _ if unit.is_empty() => label.into_owned(),
+        Some(open) => format!("{open}, {unit})"),
+        None => format!("{label} ({unit})"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_title_has_its_unit_in_one_pair_of_parentheses() {
+        let title = |title, unit| {
+            let shape = crate::sim::Shape::Series { of: "" };
+            probe_title(&ProbeSpec { name: "x", title, docs: "", unit, shape, args: &[] })
+        };
+        assert_eq!(title("Rate (per neuron)", "Hz"), "Rate (per neuron, Hz)");
+        assert_eq!((title("Rate", "Hz"), title("Rate (all)", "")), ("Rate (Hz)".to_owned(), "Rate (all)".to_owned()));
+    }
 
     #[test]
     fn numbers_read_well() {

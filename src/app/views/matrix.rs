@@ -127,7 +127,7 @@ impl Matrix {
         let titles = HeatmapTitles { rows: rows.to_owned(), columns: columns.to_owned(), values };
         let places = heat.places_titled(ui, canvas, titles);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heat map"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
         heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
         heat.paint_numbers(ui, &places, &self.cells, self.picture.fixed, ctx.tokens);

@@ -120,7 +120,7 @@ pub fn file_changed(document: &Document, overlays: &mut Overlays, path: PathBuf,
     let found = Project { workspace: None, ..found };
     let is_ours = document.session.is_as_saved(&found) || document.session.path.as_deref() != Some(&*path);
     if !is_ours && !matches!(overlays.dialog, Some(Dialog::FileChanged(..))) {
-        let lines = project::diff(&document.session.project, &found).iter().map(ToString::to_string).collect();
+        let lines = project::titled_diff(&document.session.project, &found).iter().map(ToString::to_string).collect();
         overlays.open_dialog(Dialog::FileChanged(path, Box::new(found), lines));
     }
 }

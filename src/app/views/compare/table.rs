@@ -51,13 +51,11 @@ impl Compare {
             egui::ScrollArea::horizontal().id_salt("compared").show(ui, |ui| {
                 let mut table = TableBuilder::new(ui).id_salt("compared runs").sense(Sense::hover());
                 for i in 0..heads.len() {
-                    let width = WIDTHS[if i == 0 {
-                        0
-                    } else if i < 5 {
-                        1
-                    } else {
-                        2
-                    }];
+                    let width = match i {
+                        0 => WIDTHS[0],
+                        1..=NUMBERS => WIDTHS[1],
+                        _ => WIDTHS[2],
+                    };
                     table = table.column(Column::initial(width).at_least(48.0).clip(true).resizable(true));
                 }
                 let table = table.min_scrolled_height(0.0).header(HEAD, |mut header| {

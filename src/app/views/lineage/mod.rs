@@ -194,7 +194,7 @@ impl Lineage {
         text += &format!("  |  {} alive", kit::thousands(forest.n_alive as u64));
         let counted = [("•", totals.splits, "splits"), ("◆", totals.merges, "merges"), ("×", totals.deaths, "deaths")];
         for (mark, n, what) in counted {
-            text += &format!("  |  {mark} {} {what}", kit::thousands(n));
+            text += &format!("  |  {mark} {}", kit::counted(n, what));
         }
         if layout.n_drawn > MAX_SINGLE {
             text += "  |  density, log";

@@ -316,14 +316,23 @@ impl Raster {
     };
 }
 
+impl Raster {
+    /// Whether the shown events are spikes.
+    fn shows_spikes(&self, schema: &SimSchema) -> bool {
+        self.probe.and_then(|p| schema.probes.get(usize::from(p))).is_some_and(|probe| probe.name == SPIKES)
+    }
+}
+
 impl View for Raster {
     fn declaration(&self) -> &'static ViewDeclaration {
         &Self::DECLARATION
     }
 
     fn title(&self, schema: &SimSchema) -> String {
-        let name = self.probe.and_then(|p| schema.probes.get(usize::from(p))).map_or("", |p| p.name);
-        if name.is_empty() || name == SPIKES { Self::DECLARATION.title.into() } else { format!("Raster: {name}") }
+        match self.probe.and_then(|p| schema.probes.get(usize::from(p))) {
+            Some(probe) if !self.shows_spikes(schema) => format!("Raster: {}", probe.events()),
+            _ => Self::DECLARATION.title.into(),
+        }
     }
 
     fn show_probe(&mut self, schema: &SimSchema, probe: ProbeId) {

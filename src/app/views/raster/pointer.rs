@@ -5,7 +5,7 @@ use crate::{
     app::{
         document::time::{paint, spikes::History},
         kit::{self, area_select::SelectedArea},
-        views::{MenuTarget, ViewCtx, element, menu},
+        views::{MenuTarget, View as _, ViewCtx, element, menu},
     },
     sim::{ElementSet, Spike},
 };
@@ -20,7 +20,8 @@ const MAX_TESTED: usize = 15_000;
 impl Raster {
     pub(super) fn pointer_ui(&mut self, ui: &mut Ui, layout: &Layout, ctx: &mut ViewCtx<'_>) {
         let response = ui.interact(layout.canvas, ui.scope_id().with("raster"), Sense::click_and_drag());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Spike raster"));
+        let name = || if self.shows_spikes(ctx.schema) { "Spike raster".to_owned() } else { self.title(ctx.schema) };
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name()));
         let plot = layout.plot;
         let times = plot.with_max_y(layout.strip.bottom());
         let line = self.link.line(&ctx.time.axis).clone();

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// Largest width of a column of names before the user changes it, points.
 const MAX_NAME: f32 = 320.0;
+/// Largest width of a column that its header needs, points.
+const MAX_HEAD: f32 = 210.0;
 /// Approximate width of a character, points.
 const CHARACTER: f32 = 6.6;
 /// Number from which values have no decimals.
@@ -44,7 +46,7 @@ pub fn width_of(column: &Column, widths: &Widths, longest_name: usize) -> f32 {
         (_, Quantity::Count) => 48.0,
         (_, Quantity::WallTime | Quantity::Value) => 62.0,
     };
-    let head = (column.head().chars().count() as f32 * CHARACTER + 14.0).min(140.0);
+    let head = (column.head().chars().count() as f32 * CHARACTER + 14.0).min(MAX_HEAD);
     known(column, widths).unwrap_or(f32::max(usual, head))
 }
 
